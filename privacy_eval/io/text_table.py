@@ -1,0 +1,236 @@
+"""Kaldi's text tables: lines of a fixed number of fields, as columns of byte ranges.
+
+Millions of lines are split, compared and looked up without a Python object per
+field: a field is its place in the file's bytes, compared in words of 8 bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError
+from .files import read_bytes
+
+ByteArray = NDArray[np.uint8]
+WordArray = NDArray[np.uint64]
+IndexArray = NDArray[np.int64]
+
+#: Longer ids are surely not ids (a missing line end, a binary file).
+MAX_FIELD_BYTES = 1024
+
+_SPACE, _TAB, _NEWLINE, _RETURN = 32, 9, 10, 13
+_PADDING = MAX_FIELD_BYTES + 16
+#: Words kept for every row: ids of challenges have up to 32 bytes.
+_WORDS_OF_ALL = 4
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_WORD_MASK = np.array([(1 << (8 * n)) - 1 for n in range(8)] + [(1 << 64) - 1], dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    data : uint8 array
+        All bytes of the file, padded by more than the longest field.
+    start, size : int arrays, shape (rows,)
+        Where each field begins and how many bytes it has.
+    """
+
+    data: ByteArray
+    start: IndexArray
+    size: IndexArray
+
+    def __len__(self) -> int:
+        return int(self.start.size)
+
+    def text(self, row: int) -> str:
+        """The field of one row."""
+        begin = int(self.start[row])
+        return self.data[begin : begin + int(self.size[row])].tobytes().decode("utf-8")
+
+    def tolist(self) -> list[str]:
+        """All fields as strings."""
+        raw = self.data.tobytes()
+        ends = (self.start + self.size).tolist()
+        return [raw[a:b].decode("utf-8") for a, b in zip(self.start.tolist(), ends, strict=True)]
+
+    def take(self, rows: IndexArray) -> Column:
+        """The column of some rows."""
+        return Column(self.data, self.start[rows], self.size[rows])
+
+    @cached_property
+    def words(self) -> tuple[tuple[IndexArray | None, WordArray], ...]:
+        """The fields as words of 8 bytes, zero-filled: for each word number the rows
+        it stands for (None: all) and its values. What is beyond the first words
+        is kept for the rows that are that long only."""
+        view = np.ndarray((self.data.size - 7,), dtype="<u8", buffer=self.data, strides=(1,))
+        longest = int(self.size.max(initial=0))
+        words: list[tuple[IndexArray | None, WordArray]] = []
+        for offset in range(0, longest, 8):
+            rows = None if offset < _WORDS_OF_ALL * 8 else np.flatnonzero(self.size > offset)
+            start, size = (
+                (self.start, self.size)
+                if rows is None
+                else (
+                    self.start[rows],
+                    self.size[rows],
+                )
+            )
+            kept = np.clip(size - offset, 0, 8)
+            words.append((rows, view[start + offset] & _WORD_MASK[kept]))
+        return tuple(words)
+
+    def equals(self, text: bytes) -> NDArray[np.bool_]:
+        """Which fields are `text` (of at most 8 * _WORDS_OF_ALL bytes)."""
+        same: NDArray[np.bool_] = self.size == len(text)
+        for number, (_, values) in enumerate(self.words[: -(-len(text) // 8)]):
+            part = int.from_bytes(text[8 * number : 8 * number + 8], "little")
+            same &= values == np.uint64(part)
+        return same
+
+
+def same_fields(
+    a: Column, b: Column, rows_a: IndexArray | None = None, rows_b: IndexArray | None = None
+) -> bool:
+    """Whether two columns (or equally many rows of them) hold the same text, row by row."""
+    if rows_a is not None and rows_b is not None:
+        if max(len(a.words), len(b.words)) > _WORDS_OF_ALL:
+            return same_fields(a.take(rows_a), b.take(rows_b))
+        sizes_equal = np.array_equal(a.size[rows_a], b.size[rows_b])
+        pairs = [(x[rows_a], y[rows_b]) for (_, x), (_, y) in zip(a.words, b.words, strict=False)]
+    else:
+        sizes_equal = np.array_equal(a.size, b.size)
+        pairs = [(x, y) for (_, x), (_, y) in zip(a.words, b.words, strict=False)]
+    return sizes_equal and all(np.array_equal(x, y) for x, y in pairs)
+
+
+def hash_rows(columns: tuple[Column, ...]) -> WordArray:
+    """A 64-bit hash of every row's fields. Equal rows hash equally; the converse must
+    be checked with `same_fields`."""
+    value = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        _mix(value, column.size.astype(np.uint64))
+        for rows, words in column.words:
+            if rows is None:
+                _mix(value, words)
+            else:
+                part = value[rows]
+                _mix(part, words)
+                value[rows] = part
+    return value
+
+
+def read_columns(path: Path, fields: tuple[str, ...]) -> tuple[tuple[Column, ...], bytes]:
+    """Read a table whose every line has the named fields, set apart by spaces or tabs.
+
+    Blank lines are passed over, a carriage return before the line end too; gzip is
+    unpacked.
+
+    Returns
+    -------
+    columns : tuple of Column
+        One per field.
+    content : bytes
+        What was read, for its digest.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line: another number of fields, a control character, bytes
+        that are not UTF-8, a field over 1024 bytes; an empty file.
+    """
+    content = read_bytes(path)
+    return split_columns(content, fields, path), content
+
+
+def split_columns(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column, ...]:
+    """As `read_columns` for bytes that have been read; `path` is for messages."""
+    ends_open = not content.endswith(b"\n")
+    padded = content + (b"\n" if ends_open else b"") + bytes(_PADDING)
+    data = np.frombuffer(padded, dtype=np.uint8)
+    size = data.size - _PADDING
+    text = data[:size]
+    blank = text <= _SPACE
+    _check_characters(content, text, blank, path)
+
+    # A field begins where a blank is followed by none, and ends where the reverse.
+    change = np.empty(size, dtype=np.bool_)
+    change[0] = not blank[0]
+    np.not_equal(blank[1:], blank[:-1], out=change[1:])
+    bounds = np.flatnonzero(change)
+    start, end = bounds[0::2], bounds[1::2]
+    if not start.size:
+        raise PrivacyEvalError(f"{path}: empty file, expected lines of {_describe(fields)}")
+    columns = len(fields)
+    newline = np.flatnonzero(text == _NEWLINE)
+    regular = start.size == columns * newline.size and bool(
+        np.all(end[columns - 1 :: columns] <= newline)
+        and np.all(start[columns::columns] > newline[:-1])
+    )
+    if not regular:
+        per_line = np.diff(np.searchsorted(start, newline), prepend=0)
+        wrong = np.flatnonzero((per_line != columns) & (per_line != 0))
+        if wrong.size:
+            line = int(wrong[0])
+            begin = 0 if line == 0 else int(newline[line - 1]) + 1
+            shown = text[begin : int(newline[line])][:80].tobytes().decode("utf-8", "replace")
+            raise PrivacyEvalError(
+                f"{path}:{line + 1}: expected {columns} fields ({_describe(fields)}), "
+                f"found {per_line[line]}: {shown.strip()!r}"
+            )
+    length = end - start
+    too_long = np.flatnonzero(length > MAX_FIELD_BYTES)
+    if too_long.size:
+        raise PrivacyEvalError(
+            f"{path}:{_line_of(content, int(start[too_long[0]]))}: "
+            f"a field of {int(length[too_long[0]])} bytes (at most {MAX_FIELD_BYTES})"
+        )
+    return tuple(
+        Column(data, start[i::columns].astype(np.int64), length[i::columns].astype(np.int64))
+        for i in range(columns)
+    )
+
+
+def line_number(column: Column, row: int) -> int:
+    """Line of the file, from 1, that a row stands on."""
+    before = column.data[: int(column.start[row])]
+    return int(np.count_nonzero(before == _NEWLINE)) + 1
+
+
+def _check_characters(
+    content: bytes, text: ByteArray, blank: NDArray[np.bool_], path: Path
+) -> None:
+    allowed = (text == _SPACE) | (text == _TAB) | (text == _NEWLINE) | (text == _RETURN)
+    if np.count_nonzero(allowed) != np.count_nonzero(blank):
+        at = int(np.argmax(blank & ~allowed))
+        raise PrivacyEvalError(
+            f"{path}:{_line_of(content, at)}: control character {int(text[at]):#04x}, expected text"
+        )
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise PrivacyEvalError(
+            f"{path}:{_line_of(content, error.start)}: not UTF-8 text"
+        ) from error
+
+
+def _line_of(content: bytes, position: int) -> int:
+    return content.count(b"\n", 0, position) + 1
+
+
+def _describe(fields: tuple[str, ...]) -> str:
+    return " ".join(f"<{name}>" for name in fields)
+
+
+def _mix(value: WordArray, part: WordArray) -> None:
+    """Fold `part` into `value` in place; multiplication wraps on purpose."""
+    value ^= part
+    value *= _MIX
+    value ^= value >> np.uint64(29)

@@ -1,0 +1,58 @@
+"""Privacy metrics: pure functions on scores, one file per metric.
+
+`TrialScores` holds the sorted scores that all of them share; `score_metrics`
+computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs.
+"""
+
+from .cllr import Cllr, cllr, min_cllr
+from .confidence import Interval, speaker_bootstrap
+from .detection import MinDcf, min_dcf
+from .eer import Eer, bengio_mariethoz_interval, kaldi_eer, rocch_eer
+from .linkability import Linkability, linkability
+from .pav import Groups, PavBlocks, pav
+from .summary import METRICS, MetricInfo, score_metrics, zebra_tag
+from .trial_scores import VARIANTS, TrialScores, Variant
+from .zebra import (
+    CATEGORICAL_TAGS,
+    EceProfile,
+    Zebra,
+    categorical_tag,
+    ece_profile,
+    individual_disclosure,
+    population_disclosure,
+    zebra,
+)
+
+__all__ = [
+    "CATEGORICAL_TAGS",
+    "METRICS",
+    "VARIANTS",
+    "Cllr",
+    "EceProfile",
+    "Eer",
+    "Groups",
+    "Interval",
+    "Linkability",
+    "MetricInfo",
+    "MinDcf",
+    "PavBlocks",
+    "TrialScores",
+    "Variant",
+    "Zebra",
+    "bengio_mariethoz_interval",
+    "categorical_tag",
+    "cllr",
+    "ece_profile",
+    "individual_disclosure",
+    "kaldi_eer",
+    "linkability",
+    "min_cllr",
+    "min_dcf",
+    "pav",
+    "population_disclosure",
+    "rocch_eer",
+    "score_metrics",
+    "speaker_bootstrap",
+    "zebra",
+    "zebra_tag",
+]

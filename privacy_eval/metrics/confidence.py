@@ -1,0 +1,146 @@
+"""Confidence intervals that respect what trials share: their speakers.
+
+A speaker has part in many trials, as the enrolled one and as the one who speaks,
+so trials are far from independent. The bootstrap here draws speakers, not trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PrivacyEvalError
+from .pav import IntArray
+from .trial_scores import TrialScores
+
+Statistic = Callable[[TrialScores], Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A bootstrap interval of one metric.
+
+    Attributes
+    ----------
+    low, high : float
+        In the metric's unit.
+    level : float
+        Nominal coverage.
+    replicates : int
+        How many resamplings it is taken from.
+    """
+
+    low: float
+    high: float
+    level: float
+    replicates: int
+
+
+def speaker_bootstrap(
+    scores: ArrayLike,
+    is_target: ArrayLike,
+    enrolled_speaker: ArrayLike,
+    trial_speaker: ArrayLike,
+    *,
+    statistic: Statistic,
+    replicates: int,
+    seed: int,
+    level: float = 0.95,
+) -> dict[str, Interval]:
+    """Percentile intervals under resampling of speakers on both sides of the trials.
+
+    Every replicate draws speakers with replacement. One draw serves both sides, as
+    it is the same people who enrol and who speak: a nontarget trial of speakers a
+    and b counts (draws of a) x (draws of b) times, a target trial of a as often as
+    a was drawn. Speakers who stand on both sides, only among the enrolled, or only
+    among the trials are drawn apart, so that the design keeps its numbers.
+
+    Parameters
+    ----------
+    scores : array_like, shape (P,)
+    is_target : array_like of bool, shape (P,)
+    enrolled_speaker, trial_speaker : array_like of str, shape (P,)
+        Who is enrolled and who speaks in each trial.
+    statistic : callable
+        Metrics of one set of scores, by name.
+    replicates : int
+        Number of resamplings, at least 2; 1000 is usual.
+    seed : int
+        The same seed draws the same speakers for every condition that has the same.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A target trial between two speakers or a nontarget trial within one; fewer
+        than two speakers in the trials.
+
+    References
+    ----------
+    Bootstrap of pairs by their members: Snijders & Borgatti (1999); Owen (2007).
+    """
+    if replicates < 2:
+        raise ValueError(f"replicates must be at least 2, not {replicates}")
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, not {level}")
+    trials = TrialScores.from_labels(scores, is_target)
+    ascending, labels, order = trials.in_score_order()
+    enrolled, speaking, strata = _speakers(
+        np.asarray(enrolled_speaker)[order], np.asarray(trial_speaker)[order], labels
+    )
+    generator = np.random.default_rng(seed)
+    values: dict[str, list[float]] = {}
+    done = 0
+    while done < replicates:
+        draws = np.zeros(sum(s.size for s in strata), dtype=np.int64)
+        for members in strata:
+            drawn = generator.integers(0, members.size, members.size)
+            draws[members] = np.bincount(drawn, minlength=members.size)
+        times = np.where(labels, draws[enrolled], draws[enrolled] * draws[speaking])
+        if not times[labels].any() or not times[~labels].any():
+            continue  # all trials of a class gone: no statistic exists, draw again
+        sample = TrialScores.from_sorted_labels(
+            np.repeat(ascending, times), np.repeat(labels, times)
+        )
+        for name, value in statistic(sample).items():
+            values.setdefault(name, []).append(value)
+        done += 1
+    return {
+        name: _interval(np.array(sample_values), level) for name, sample_values in values.items()
+    }
+
+
+def _speakers(
+    enrolled: NDArray[np.str_], speaking: NDArray[np.str_], is_target: NDArray[np.bool_]
+) -> tuple[IntArray, IntArray, list[IntArray]]:
+    """Speakers as numbers, and which numbers are drawn together."""
+    names, number = np.unique(np.concatenate([enrolled, speaking]), return_inverse=True)
+    first, second = number[: enrolled.size], number[enrolled.size :]
+    wrong = np.flatnonzero((first == second) != is_target)
+    if wrong.size:
+        row = int(wrong[0])
+        raise PrivacyEvalError(
+            f"{wrong.size} trials contradict their speakers; the first is a "
+            f"{'target' if is_target[row] else 'nontarget'} trial of enrolled speaker "
+            f"{enrolled[row]} and trial speaker {speaking[row]}"
+        )
+    role = np.zeros(names.size, dtype=np.int64)
+    role[np.unique(first)] |= 1
+    role[np.unique(second)] |= 2
+    # Without a target trial a speaker is an impostor on either side.
+    has_target = np.zeros(names.size, dtype=np.bool_)
+    has_target[first[is_target]] = True
+    role[has_target] |= 4
+    if np.unique(first[is_target]).size < 2:
+        raise PrivacyEvalError("a bootstrap over speakers needs target trials of two speakers")
+    strata = [np.flatnonzero(role == r).astype(np.int64) for r in np.unique(role)]
+    return first.astype(np.int64), second.astype(np.int64), strata
+
+
+def _interval(values: NDArray[np.float64], level: float) -> Interval:
+    """Percentiles; infinite values are legal and sort to the end."""
+    tail = (1 - level) / 2
+    low, high = np.quantile(values, [tail, 1 - tail], method="inverted_cdf")
+    return Interval(float(low), float(high), level, values.size)

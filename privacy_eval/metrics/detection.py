@@ -1,0 +1,90 @@
+"""Detection cost: min DCF, as the challenge's EER files carry it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .pav import IntArray
+from .trial_scores import BoolArray, TrialScores, Variant, check_variant
+
+
+@dataclass(frozen=True)
+class MinDcf:
+    """Minimum detection cost, over that of the best decision without scores.
+
+    Attributes
+    ----------
+    value : float
+        0 (perfect recognition) to 1 (scores are of no use); `challenge` may exceed 1
+        for p_target > 0.5.
+    p_target : float
+    n_target, n_nontarget : int
+    variant : str
+    """
+
+    value: float
+    p_target: float
+    n_target: int
+    n_nontarget: int
+    variant: Variant
+
+
+def min_dcf(scores: TrialScores, *, p_target: float, variant: Variant = "exact") -> MinDcf:
+    """min over thresholds of p miss + (1-p) false alarm, over min(p, 1-p); costs are 1.
+
+    `exact`: between distinct scores, accept-all and reject-all included.
+    `challenge`: a stable sort of the trials in file order and a threshold after
+    every trial, so that ties count by their place in the file and accepting all is
+    not among the choices.
+
+    Examples
+    --------
+    >>> min_dcf(TrialScores([1.0, 3.0], [0.0, 2.0]), p_target=0.5).value
+    0.5
+    """
+    check_variant(variant)
+    if not 0 < p_target < 1:
+        raise ValueError(f"p_target must lie between 0 and 1, not {p_target}")
+    # The cost falls with every rejected nontarget and rises with every rejected
+    # target: it is least just before a target, or where all is rejected.
+    missed = scores.targets_below
+    rejected = scores.nontargets_below
+    if variant == "challenge":
+        missed, rejected = _thresholds_after_trials(scores, missed, rejected)
+    miss = np.append(missed, scores.n_target) / scores.n_target
+    false_alarm = 1 - np.append(rejected, scores.n_nontarget) / scores.n_nontarget
+    cost = p_target * miss + (1 - p_target) * false_alarm
+    value = float(cost.min()) / min(p_target, 1 - p_target)
+    return MinDcf(value, p_target, scores.n_target, scores.n_nontarget, variant)
+
+
+def _thresholds_after_trials(
+    scores: TrialScores, missed: IntArray, rejected: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Missed targets and rejected nontargets at the thresholds that can be best when
+    one lies after every trial of a stable sort in file order."""
+    below_something = missed + rejected > 0
+    candidates = [(missed[below_something], rejected[below_something])]
+    if scores.nontargets_up_to[0] == 0:  # the lowest trial is a target
+        candidates.append((np.array([1]), np.array([0])))
+    if scores.has_mixed_ties:
+        tied, is_target = scores.mixed_ties_in_file_order()
+        group = np.searchsorted(tied, tied, side="left")
+        candidates.append(
+            (
+                np.searchsorted(scores.target, tied, side="left") + _count(is_target, group),
+                np.searchsorted(scores.nontarget, tied, side="left") + _count(~is_target, group),
+            )
+        )
+    return (
+        np.concatenate([m for m, _ in candidates]),
+        np.concatenate([r for _, r in candidates]),
+    )
+
+
+def _count(chosen: BoolArray, start: IntArray) -> IntArray:
+    """How many are chosen from each row's start up to the row itself."""
+    cumulated = np.concatenate([[0], np.cumsum(chosen)])
+    return np.asarray(cumulated[1:] - cumulated[start], dtype=np.int64)

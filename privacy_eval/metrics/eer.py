@@ -1,0 +1,110 @@
+"""Equal error rate, Kaldi's and that of the ROC convex hull, with its interval.
+
+Rates are fractions. The higher the EER, the better the privacy, up to 0.5 (ROCCH)
+or 1 (Kaldi: an attacker who is wrong more often than right).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .pav import FloatArray, PavBlocks
+from .trial_scores import TrialScores, Variant
+
+
+@dataclass(frozen=True)
+class Eer:
+    """An equal error rate.
+
+    Attributes
+    ----------
+    value : float
+        Fraction, not percent.
+    threshold : float or None
+        The score it is reached at; None for a point between thresholds (ROCCH).
+    n_target, n_nontarget : int
+    method : str
+        `kaldi`, `rocch challenge` or `rocch exact`.
+    """
+
+    value: float
+    threshold: float | None
+    n_target: int
+    n_nontarget: int
+    method: str
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval under independent trials, see `bengio_mariethoz_interval`."""
+        return bengio_mariethoz_interval(self.value, self.n_target, self.n_nontarget)
+
+
+def kaldi_eer(scores: TrialScores) -> Eer:
+    """EER as Kaldi's `compute-eer` finds it: on float32 scores, no interpolation.
+
+    It is what every VoicePrivacy table calls EER. It treats the classes
+    differently; a single target always gives 0.
+
+    Examples
+    --------
+    >>> kaldi_eer(TrialScores([1, 3], [0, 2])).value
+    0.5
+    """
+    with np.errstate(over="ignore"):
+        t = scores.target.astype(np.float32)
+        n = scores.nontarget.astype(np.float32)
+    i = np.arange(t.size - 1, dtype=np.int64)
+    j = np.maximum(0, n.size - 1 - ((n.size * i) / t.size).astype(np.int64))
+    stops = n[j] < t[:-1]
+    found = int(np.argmax(stops)) if stops.any() else t.size - 1
+    return Eer(found / t.size, float(t[found]), scores.n_target, scores.n_nontarget, "kaldi")
+
+
+def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
+    """EER of the ROC convex hull, never above 0.5: where the hull meets miss = false
+    alarm. The variants differ in the treatment of ties, see
+    `TrialScores.pav`.
+
+    Examples
+    --------
+    >>> rocch_eer(TrialScores([1, 3], [0, 2])).value
+    0.25
+    """
+    miss, false_alarm = hull(scores.pav(variant))
+    after = int(np.argmax(miss >= false_alarm))
+    gap_before = false_alarm[after - 1] - miss[after - 1]
+    gap_after = miss[after] - false_alarm[after]
+    share = gap_before / (gap_before + gap_after)
+    value = float(miss[after - 1] + share * (miss[after] - miss[after - 1]))
+    return Eer(value, None, scores.n_target, scores.n_nontarget, f"rocch {variant}")
+
+
+def hull(blocks: PavBlocks) -> tuple[FloatArray, FloatArray]:
+    """Corners of the ROC convex hull: miss and false-alarm rates, shapes (B+1,), from
+    accepting all to rejecting all."""
+    miss = np.concatenate([[0], np.cumsum(blocks.targets)]) / blocks.targets.sum()
+    false_alarm = 1 - np.concatenate([[0], np.cumsum(blocks.nontargets)]) / blocks.nontargets.sum()
+    return miss, false_alarm
+
+
+def bengio_mariethoz_interval(
+    eer: float, n_target: int, n_nontarget: int, *, z: float = 1.96
+) -> tuple[float, float]:
+    """Interval of an EER when trials are independent, clipped to [0, 1].
+
+    EER +- z sqrt( EER(1-EER)/(4N) + EER(1-EER)/(4T) ): Bengio & Mariethoz (2004), as
+    drawn in Figure 1 of the VoicePrivacy 2020 supplement. Trials that share
+    speakers are not independent: it is too narrow, see `confidence`.
+
+    Examples
+    --------
+    >>> low, high = bengio_mariethoz_interval(0.5, 100, 100)
+    >>> round(low, 4), round(high, 4)
+    (0.4307, 0.5693)
+    """
+    variance = eer * (1 - eer) * (1 / (4 * n_target) + 1 / (4 * n_nontarget))
+    half = z * math.sqrt(max(variance, 0.0))
+    return max(0.0, eer - half), min(1.0, eer + half)

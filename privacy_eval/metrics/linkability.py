@@ -1,0 +1,100 @@
+"""Linkability D_sys: how often a mated score is more likely mated than not.
+
+0 is full privacy, 1 full linkability. References: Gomez-Barrero et al. (2017);
+comparative study of metrics, section 3.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .pav import FloatArray
+from .trial_scores import TrialScores, Variant, check_variant
+
+_MAX_BINS = 100
+_TARGETS_PER_BIN = 10
+
+
+@dataclass(frozen=True)
+class Linkability:
+    """Global linkability with the curves behind it.
+
+    Attributes
+    ----------
+    value : float
+        D_sys.
+    edges : float array, shape (B+1,)
+        Bin edges; where all scores are equal, one bin of width 1 around them.
+    target_density, nontarget_density : float arrays, shape (B,)
+    local : float array, shape (B,)
+        D(s) of each bin.
+    n_target, n_nontarget : int
+    variant : str
+    """
+
+    value: float
+    edges: FloatArray
+    target_density: FloatArray
+    nontarget_density: FloatArray
+    local: FloatArray
+    n_target: int
+    n_nontarget: int
+    variant: Variant
+
+
+def linkability(
+    scores: TrialScores, *, omega: float = 1.0, variant: Variant = "exact"
+) -> Linkability:
+    """D_sys from min(T // 10, 100) equal bins between the extreme scores.
+
+    `exact` sums D over the mated probability of every bin (at least one bin).
+    `challenge` integrates by trapezoids over the bin centres as the released script
+    does, which drops half of both end bins: separated scores give less than 1, less
+    than 20 targets give 0. Where all scores are equal the released script gives no
+    number (nan); both variants give 0 here, for scores that link nothing.
+
+    Parameters
+    ----------
+    omega : float
+        Ratio of the priors of mated and non-mated trials.
+
+    Examples
+    --------
+    >>> linkability(TrialScores([2.0] * 20, [0.0] * 20)).value
+    1.0
+    """
+    check_variant(variant)
+    if not omega > 0:
+        raise ValueError(f"omega must be positive, not {omega}")
+    bins = min(scores.n_target // _TARGETS_PER_BIN, _MAX_BINS)
+    low = float(min(scores.target[0], scores.nontarget[0]))
+    high = float(max(scores.target[-1], scores.nontarget[-1]))
+    if low == high:
+        bins, low, high = 1, low - 0.5, high + 0.5
+    edges = np.linspace(low, high, max(bins, 1) + 1)
+    width = np.diff(edges)
+    target_mass = _histogram(scores.target, edges) / scores.n_target
+    nontarget_mass = _histogram(scores.nontarget, edges) / scores.n_nontarget
+    mated, nonmated = target_mass / width, nontarget_mass / width
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = omega * np.where(nonmated > 0, mated / nonmated, 1.0)
+        local = np.where(ratio > 1, 2 * ratio / (1 + ratio) - 1, 0.0)
+    local = np.where((nonmated == 0) & (mated > 0), 1.0, local)
+    if variant == "exact":
+        value = float(local @ target_mass)
+    elif bins < 2:
+        value = 0.0
+    else:
+        value = float(np.trapezoid(local * mated, (edges[1:] + edges[:-1]) / 2))
+    return Linkability(
+        value, edges, mated, nonmated, local, scores.n_target, scores.n_nontarget, variant
+    )
+
+
+def _histogram(ascending: FloatArray, edges: FloatArray) -> FloatArray:
+    """Counts per bin of sorted values; the last bin includes its upper edge."""
+    cumulated = np.searchsorted(ascending, edges, side="left")
+    cumulated[-1] = ascending.size
+    return np.diff(cumulated).astype(np.float64)

@@ -1,0 +1,216 @@
+"""A set of verification scores, sorted once and shared by every metric.
+
+Conventions: a *target* trial compares two utterances of one speaker (mated), a
+*nontarget* trial utterances of two speakers (non-mated); the higher the score,
+the more it speaks for the same speaker.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PrivacyEvalError
+from .pav import FloatArray, Groups, IntArray, PavBlocks, pav, with_laplace
+
+BoolArray = NDArray[np.bool_]
+
+Variant = Literal["challenge", "exact"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+
+
+def check_variant(variant: str) -> None:
+    """Raise ValueError unless `variant` is one of `VARIANTS`."""
+    if variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {VARIANTS}, not {variant!r}")
+
+
+class TrialScores:
+    """Scores of target and nontarget trials.
+
+    Parameters
+    ----------
+    target : array_like, shape (T,)
+    nontarget : array_like, shape (N,)
+        Finite scores in any order. Where the order of the trials in a file
+        matters (ties in `challenge` min DCF), it is taken to be nontargets, then
+        targets; use `from_labels` for another one.
+
+    Attributes
+    ----------
+    target, nontarget : float64 arrays, ascending
+
+    Raises
+    ------
+    PrivacyEvalError
+        A class without trials, a score that is NaN or infinite.
+
+    Examples
+    --------
+    >>> scores = TrialScores(target=[2.0, 1.0], nontarget=[0.0, -1.0, 1.5])
+    >>> scores.target
+    array([1., 2.])
+    >>> scores.n_target, scores.n_nontarget
+    (2, 3)
+    """
+
+    target: FloatArray
+    nontarget: FloatArray
+
+    def __init__(self, target: ArrayLike, nontarget: ArrayLike) -> None:
+        target_scores, nontarget_scores = (
+            _as_scores(target, "target"),
+            _as_scores(nontarget, "nontarget"),
+        )
+        self._scores: FloatArray | None = None
+        self._is_target: BoolArray | None = None
+        self.target = np.sort(target_scores)
+        self.nontarget = np.sort(nontarget_scores)
+
+    @classmethod
+    def from_labels(cls, scores: ArrayLike, is_target: ArrayLike) -> TrialScores:
+        """Scores in file order with a boolean label each, both of shape (T+N,)."""
+        values = np.asarray(scores, dtype=np.float64)
+        labels = np.asarray(is_target, dtype=np.bool_)
+        if values.shape != labels.shape:
+            raise ValueError(f"{values.shape} scores but {labels.shape} labels")
+        self = cls(values[labels], values[~labels])
+        self._scores, self._is_target = values, labels
+        return self
+
+    @classmethod
+    def from_sorted_labels(cls, scores: FloatArray, is_target: BoolArray) -> TrialScores:
+        """As `from_labels` for ascending finite scores: nothing is sorted again."""
+        self = cls.__new__(cls)
+        self._scores, self._is_target = scores, is_target
+        self.target, self.nontarget = scores[is_target], scores[~is_target]
+        if not self.target.size or not self.nontarget.size:
+            raise PrivacyEvalError(_empty("target" if not self.target.size else "nontarget"))
+        return self
+
+    @property
+    def n_target(self) -> int:
+        """T, the number of target trials."""
+        return int(self.target.size)
+
+    @property
+    def n_nontarget(self) -> int:
+        """N, the number of nontarget trials."""
+        return int(self.nontarget.size)
+
+    @cached_property
+    def targets_below(self) -> IntArray:
+        """For every target score, how many target scores are below it, shape (T,)."""
+        new = np.concatenate([[True], self.target[1:] != self.target[:-1]])
+        first = np.flatnonzero(new)
+        if first.size == self.n_target:
+            return first
+        return np.repeat(first, np.diff(np.append(first, self.n_target)))
+
+    @cached_property
+    def nontargets_below(self) -> IntArray:
+        """For every target score, how many nontarget scores are below it, shape (T,)."""
+        return np.searchsorted(self.nontarget, self.target, side="left")
+
+    @cached_property
+    def nontargets_up_to(self) -> IntArray:
+        """For every target score, how many nontarget scores are not above it, (T,)."""
+        if not self.has_mixed_ties:
+            return self.nontargets_below
+        return np.searchsorted(self.nontarget, self.target, side="right")
+
+    @cached_property
+    def has_mixed_ties(self) -> bool:
+        """Whether any target shares its score with a nontarget."""
+        last = self.n_nontarget - 1
+        nearest = self.nontarget[np.minimum(self.nontargets_below, last)]
+        return bool(np.any(nearest == self.target))
+
+    def pav(self, variant: Variant = "exact") -> PavBlocks:
+        """PAV of all trials, computed once per variant.
+
+        `exact` pools ties: one LLR per distinct score. `challenge` puts all
+        nontargets before all targets at a tie, every trial its own point, as the
+        scripts released with VoicePrivacy 2020 do for min Cllr and ROCCH-EER.
+        """
+        check_variant(variant)
+        pooled = variant == "exact" or not self.has_mixed_ties
+        return self._pav_pooled if pooled else self._pav_nontargets_first
+
+    def pav_laplace(self, variant: Variant = "exact") -> PavBlocks:
+        """As `pav`, with Laplace's rule of succession: every LLR is finite."""
+        return with_laplace(self.pav(variant))
+
+    @cached_property
+    def _pav_pooled(self) -> PavBlocks:
+        return pav(self._groups(pooled=True))
+
+    @cached_property
+    def _pav_nontargets_first(self) -> PavBlocks:
+        return pav(self._groups(pooled=False))
+
+    def _groups(self, *, pooled: bool) -> Groups:
+        """One group per distinct target score, one per run of nontargets between two:
+        at most 2T+1, however many nontargets there are."""
+        up_to = self.nontargets_up_to
+        below = self.nontargets_below if pooled else up_to
+        # Targets that nothing separates, not even pooling, need no group each.
+        starts = np.concatenate([[True], below[1:] != below[:-1]])
+        starts[1:] |= up_to[1:] != up_to[:-1]
+        first = np.flatnonzero(starts)
+        up_to, below = up_to[first], below[first]
+        t = np.zeros(2 * first.size + 1, dtype=np.int64)
+        n = np.zeros_like(t)
+        t[1::2] = np.diff(np.append(first, self.n_target))
+        n[0:-1:2] = below
+        n[2:-1:2] -= up_to[:-1]
+        n[1::2] = up_to - below
+        n[-1] = self.n_nontarget - up_to[-1]
+        kept = (t > 0) | (n > 0)
+        return Groups(t[kept], n[kept])
+
+    def mixed_ties_in_file_order(self) -> tuple[FloatArray, BoolArray]:
+        """Trials whose score occurs in both classes, sorted by score, at ties in
+        file order: their scores and labels."""
+        if self._scores is None or self._is_target is None:
+            scores: FloatArray = np.concatenate([self.nontarget, self.target])
+            labels = np.arange(scores.size) >= self.n_nontarget
+        else:
+            scores, labels = self._scores, self._is_target
+        mixed = np.unique(self.target[self.nontargets_up_to > self.nontargets_below])
+        at = np.minimum(np.searchsorted(mixed, scores), max(mixed.size - 1, 0))
+        chosen = mixed[at] == scores if mixed.size else np.zeros(scores.size, dtype=np.bool_)
+        scores, labels = scores[chosen], labels[chosen]
+        order = np.argsort(scores, kind="stable")
+        return scores[order], labels[order]
+
+    def in_score_order(self) -> tuple[FloatArray, BoolArray, NDArray[np.intp]]:
+        """All trials by score, at ties in file order: scores, labels, file positions."""
+        if self._scores is None or self._is_target is None:
+            self._scores = np.concatenate([self.nontarget, self.target])
+            self._is_target = np.arange(self._scores.size) >= self.n_nontarget
+        order = np.argsort(self._scores, kind="stable")
+        return self._scores[order], self._is_target[order], order
+
+
+def _empty(name: str) -> str:
+    return f"no {name} trials: every metric needs at least one target and one nontarget trial"
+
+
+def _as_scores(values: ArrayLike, name: str) -> FloatArray:
+    array: NDArray[Any] = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"{name} scores must be a vector, not of shape {array.shape}")
+    if not array.size:
+        raise PrivacyEvalError(_empty(name))
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = np.flatnonzero(~finite)
+        raise PrivacyEvalError(
+            f"{bad.size} of {array.size} {name} scores are not finite numbers "
+            f"(the first is {array[bad[0]]} at index {bad[0]})"
+        )
+    return array

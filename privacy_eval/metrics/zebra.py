@@ -1,0 +1,263 @@
+"""ZEBRA: what scores disclose to an attacker whatever the attacker's prior.
+
+Population: expected disclosure D_ECE in bit, 0 (full privacy) to 1/log 4 = 0.7213.
+Individual: the strongest evidence any trial gives, log10 of a likelihood ratio,
+with a categorical tag. Lower is more private for all of them.
+
+Reference: Nautsch et al., "The Privacy ZEBRA" (Interspeech 2020).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .cllr import softplus
+from .pav import CHALLENGE_SLOPE, FloatArray, IntArray, PavBlocks, sloped_llr
+from .trial_scores import TrialScores, Variant, check_variant
+
+#: Table 1 of the paper: tag and the log10 LR it begins at. Tag 0, before them, is
+#: "no evidence at all".
+CATEGORICAL_TAGS: tuple[tuple[str, float], ...] = (
+    ("A", 0.0),
+    ("B", 1.0),
+    ("C", 2.0),
+    ("D", 4.0),
+    ("E", 5.0),
+    ("F", 6.0),
+)
+NO_EVIDENCE_TAG = "0"
+
+#: The released code takes |LLR| up to this as no evidence in the population metric.
+_CHALLENGE_ZERO = 1e-6
+
+# Z(a) = a/6 - a^2/24 + a^3/360 + a^4/1440 - ...: Taylor series of eq. (6) in log x.
+_Z_SERIES = (0.0, 1 / 6, -1 / 24, 1 / 360, 1 / 1440, -1 / 15120, -1 / 60480, 1 / 604800)
+_Z_SERIES_BELOW = 0.05
+_Z_FLAT_ABOVE = 300.0
+
+
+@dataclass(frozen=True)
+class Zebra:
+    """The ZEBRA triple of a set of scores.
+
+    Attributes
+    ----------
+    population : float
+        D_ECE in bit.
+    individual : float
+        max |log10 LR|.
+    tag : str
+        Category of `individual`.
+    n_target, n_nontarget : int
+    variant : str
+    """
+
+    population: float
+    individual: float
+    tag: str
+    n_target: int
+    n_nontarget: int
+    variant: Variant
+
+
+@dataclass(frozen=True)
+class EceProfile:
+    """Empirical cross-entropy against the attacker's prior, in bit (eq. 4).
+
+    Attributes
+    ----------
+    prior_log_odds : float array, shape (P,)
+        log(pi / (1 - pi)).
+    zero_evidence : float array, shape (P,)
+        ECE of scores without evidence (footnote 5): perfect privacy.
+    minimum : float array, shape (P,)
+        ECE of the PAV-calibrated scores: the attacker's.
+    actual : float array, shape (P,)
+        ECE of the scores taken as LLRs.
+    """
+
+    prior_log_odds: FloatArray
+    zero_evidence: FloatArray
+    minimum: FloatArray
+    actual: FloatArray
+
+
+def zebra(
+    scores: TrialScores,
+    *,
+    variant: Variant = "exact",
+    tags: Sequence[tuple[str, float]] = CATEGORICAL_TAGS,
+) -> Zebra:
+    """Population and individual disclosure with its tag.
+
+    Examples
+    --------
+    >>> separated = zebra(TrialScores([3.0] * 10, [0.0] * 10))
+    >>> round(separated.population, 4), round(separated.individual, 4), separated.tag
+    (0.7213, 1.0414, 'B')
+    >>> zebra(TrialScores([1.0] * 10, [1.0] * 10)).tag
+    '0'
+    """
+    individual = individual_disclosure(scores, variant=variant)
+    return Zebra(
+        population=population_disclosure(scores, variant=variant),
+        individual=individual,
+        tag=categorical_tag(individual, variant=variant, tags=tags),
+        n_target=scores.n_target,
+        n_nontarget=scores.n_nontarget,
+        variant=variant,
+    )
+
+
+def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") -> float:
+    """Expected disclosure D_ECE in bit: the closed form, eq. (6), of eq. (5).
+
+    `challenge` adds the released code's slope (see `sloped_llr`) and counts trials
+    with |LLR| <= 1e-6 as no evidence. It pools ties as `exact` does, since there it
+    puts targets before nontargets.
+    """
+    check_variant(variant)
+    blocks = scores.pav("exact")
+    if variant == "exact":
+        of_targets = of_nontargets = blocks.llr
+        t_weight, n_weight = blocks.targets, blocks.nontargets
+    else:
+        position = np.arange(scores.n_target) + scores.nontargets_below
+        # Targets come first within a tie: all of it goes before the tied nontargets.
+        of_targets, of_nontargets = sloped_llr(blocks, position)
+        t_weight, n_weight = _trials_with_evidence(blocks, position)
+    total = _weighted_z(of_targets, t_weight) / scores.n_target
+    total += _weighted_z(-of_nontargets, n_weight) / scores.n_nontarget
+    return total / math.log(2)
+
+
+def individual_disclosure(scores: TrialScores, *, variant: Variant = "exact") -> float:
+    """Worst-case disclosure: the largest |log10 LR| of any trial, eq. (8), after PAV
+    with Laplace's rule. `challenge` adds the released code's slope, and so never
+    gives a true 0."""
+    blocks = scores.pav_laplace(variant)
+    lowest, highest = float(blocks.llr[0]), float(blocks.llr[-1])
+    if variant == "challenge":
+        trials = scores.n_target + scores.n_nontarget
+        highest += CHALLENGE_SLOPE * (trials - 1) / trials
+    return max(abs(lowest), abs(highest)) / math.log(10)
+
+
+def categorical_tag(
+    log10_lr: float,
+    *,
+    variant: Variant = "exact",
+    tags: Sequence[tuple[str, float]] = CATEGORICAL_TAGS,
+) -> str:
+    """Category of a worst-case disclosure (Table 1 of the paper).
+
+    A category begins at its lower bound; in `challenge` the lower bound still
+    belongs to the category before, as in the released code. A value up to the
+    float epsilon is no evidence, tag 0.
+
+    Examples
+    --------
+    >>> [categorical_tag(x) for x in (0.0, 0.5, 1.0, 3.9, 4.0, 7.0)]
+    ['0', 'A', 'B', 'C', 'D', 'F']
+    >>> categorical_tag(1.0, variant="challenge")
+    'A'
+    """
+    check_variant(variant)
+    if log10_lr <= np.finfo(np.float64).eps:
+        return NO_EVIDENCE_TAG
+    bounds = [bound for _, bound in tags]
+    if bounds != sorted(bounds) or not bounds or bounds[0] > 0:
+        raise ValueError(f"tags must begin at 0 and ascend, not {bounds}")
+    begun = np.searchsorted(bounds, log10_lr, side="right" if variant == "exact" else "left")
+    return tags[int(begun) - 1][0]
+
+
+def evidence_function(log_lr: ArrayLike) -> FloatArray:
+    """Z of eq. (6) as a function of a = log x, natural logarithm.
+
+    Z(x) = (x-3)(x-1) + 2 log x over 4 (x-1)^2 cancels near x = 1; in a it is
+    1/4 + (a - expm1(a)) / (2 expm1(a)^2), and its Taylor series near a = 0.
+
+    Examples
+    --------
+    >>> evidence_function([0.0, np.inf])
+    array([0.  , 0.25])
+    """
+    a = np.asarray(log_lr, dtype=np.float64)
+    small = np.abs(a) < _Z_SERIES_BELOW
+    bounded = np.where(small, 1.0, np.minimum(a, _Z_FLAT_ABOVE))
+    x_minus_1 = np.expm1(bounded)
+    closed = 0.25 + (bounded - x_minus_1) / (2 * x_minus_1**2)
+    series = np.polynomial.polynomial.polyval(np.where(small, a, 0.0), _Z_SERIES)
+    return np.asarray(np.where(small, series, closed), dtype=np.float64)
+
+
+def ece_profile(
+    scores: TrialScores,
+    *,
+    prior_log_odds: ArrayLike | None = None,
+) -> EceProfile:
+    """ECE curves over the prior log odds (default: 201 points from -10 to 10)."""
+    grid = np.asarray(
+        np.linspace(-10, 10, 201) if prior_log_odds is None else prior_log_odds, dtype=np.float64
+    )
+    blocks = scores.pav("exact")
+    nothing = np.zeros(1)
+    return EceProfile(
+        prior_log_odds=grid,
+        zero_evidence=_ece(grid, nothing, np.ones(1), nothing, np.ones(1)),
+        minimum=_ece(grid, blocks.llr, blocks.targets, blocks.llr, blocks.nontargets),
+        actual=_ece(
+            grid,
+            scores.target,
+            np.ones(scores.n_target),
+            scores.nontarget,
+            np.ones(scores.n_nontarget),
+        ),
+    )
+
+
+def _ece(
+    grid: FloatArray,
+    target_llr: FloatArray,
+    target_weight: FloatArray | IntArray,
+    nontarget_llr: FloatArray,
+    nontarget_weight: FloatArray | IntArray,
+) -> FloatArray:
+    held_t, held_n = target_weight > 0, nontarget_weight > 0
+    t, t_weight = target_llr[held_t], target_weight[held_t] / target_weight.sum()
+    n, n_weight = nontarget_llr[held_n], nontarget_weight[held_n] / nontarget_weight.sum()
+    values = []
+    for log_odds in grid:  # over the curve's points, never over trials
+        prior = 1 / (1 + math.exp(-log_odds))
+        miss = float(softplus(-(t + log_odds)) @ t_weight)
+        false_alarm = float(softplus(n + log_odds) @ n_weight)
+        values.append((prior * miss + (1 - prior) * false_alarm) / math.log(2))
+    return np.array(values)
+
+
+def _weighted_z(log_lr: FloatArray, weight: IntArray) -> float:
+    held = weight > 0
+    return float(evidence_function(log_lr[held]) @ weight[held])
+
+
+def _trials_with_evidence(blocks: PavBlocks, position: IntArray) -> tuple[IntArray, IntArray]:
+    """Per block, how many targets and nontargets the released code counts, given the
+    targets' ranks: those whose sloped |LLR| exceeds 1e-6."""
+    targets, nontargets = blocks.targets.copy(), blocks.nontargets.copy()
+    trials = int(targets.sum() + nontargets.sum())
+    end = np.cumsum(blocks.targets + blocks.nontargets)
+    target_end = np.cumsum(blocks.targets)
+    near_zero = np.abs(blocks.llr) <= _CHALLENGE_ZERO + CHALLENGE_SLOPE
+    for b in np.flatnonzero(near_zero):  # a handful of blocks at most
+        rank = np.arange(end[b] - blocks.targets[b] - blocks.nontargets[b], end[b])
+        evident = np.abs(blocks.llr[b] + CHALLENGE_SLOPE * rank / trials) > _CHALLENGE_ZERO
+        own = position[target_end[b] - blocks.targets[b] : target_end[b]]
+        targets[b] = int(evident[own - rank[0]].sum())
+        nontargets[b] = int(evident.sum()) - targets[b]
+    return targets, nontargets
