@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import glob
 import gzip
 import hashlib
 import os
+import re
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
@@ -65,23 +69,46 @@ def digest(data: bytes) -> str:
 def atomic_path(path: Path) -> Iterator[Path]:
     """A temporary file beside `path` that takes its name when the block ends well.
 
-    The folder is made where it is missing. On any error nothing is left behind
-    and what was at `path` stays.
+    The folder is made where it is missing. On any error nothing is left behind and
+    what was at `path` stays; what a killed writer left is swept by the next one.
     """
-    temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        os.close(handle)
-        temporary = Path(name)
+        handle, temporary = _locked_temporary(path)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    try:
         yield temporary
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
+        _sweep(path)
     except OSError as error:
-        raise PrivacyEvalError(f"{path}: cannot be written ({error.strerror or error})") from error
+        raise _cannot_write(path, error) from error
     finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _locked_temporary(path: Path) -> tuple[int, Path]:
+    """A new temporary file, locked for as long as its writer lives."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.path.exists(name):  # not swept between its making and its lock
+            return handle, Path(name)
+        os.close(handle)
+
+
+def _sweep(path: Path) -> None:
+    """Remove temporary files for `path` whose writer is gone."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with contextlib.suppress(OSError), open(left, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
+            left.unlink()
+
+
+def _cannot_write(path: Path, error: OSError) -> PrivacyEvalError:
+    return PrivacyEvalError(f"{path}: cannot be written ({error.strerror or error})")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -94,3 +121,17 @@ def _umask() -> int:
     current = os.umask(0o022)
     os.umask(current)
     return current
+
+
+def file_names(names: Iterable[str]) -> dict[str, str]:
+    """A file name of plain ASCII for each name, distinct ones for distinct names.
+
+    What could mean something to a shell, TeX or a file system becomes `_`; where two
+    names would share a file (on any file system) each gets a piece of its digest.
+    """
+    plain = {name: re.sub(r"[^A-Za-z0-9.+-]+", "_", name).strip("._-") or "_" for name in names}
+    taken = Counter(file.casefold() for file in plain.values())
+    return {
+        name: file if taken[file.casefold()] == 1 else f"{file}-{digest(name.encode())[:8]}"
+        for name, file in plain.items()
+    }

@@ -1,0 +1,64 @@
+"""What a tree holds and lacks, as text for its owner: nothing is read but names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .config import Config
+from .tree import System
+
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Report:
+    """Lines to print, and whether what is there can be evaluated."""
+
+    lines: tuple[str, ...]
+    ready: bool
+
+
+def check_systems(systems: Iterable[System], config: Config, tree: Path) -> Report:
+    """Which conditions of each system have scores and keys, and what is missing for
+    which stage."""
+    lines = [f"plan: {config.title} ({config.name})"]
+    ready = True
+    for system in systems:
+        scored = [c for c in system.conditions if c.scores is not None]
+        keyless = [c for c in scored if c.trials is None]
+        scoreless = [c.name for c in system.conditions if c.scores is None]
+        missing = system.missing(config)
+        lines.append(f"system {system.name}: {len(scored)} conditions with scores")
+        lines += [f"  in {folder}" for folder in system.folders]
+        lines += _listed("  without a trial key (stage 6 needs it)", [c.trial_set for c in keyless])
+        if keyless:
+            tried = ", ".join(str(p) for p in keyless[0].keys_tried[:4])
+            lines.append(f"    looked for {tried}, ...")
+        lines += _listed("  folders without `scores` (stage 5)", scoreless)
+        absent = [name for name in missing if name not in scoreless]
+        lines += _listed("  of the plan, not there (stage 5)", absent)
+        if not missing:
+            lines.append("  complete: every condition of the plan has scores")
+        decoded = len(system.recognition)
+        wanted = 2 * len(config.splits) * len(config.recognition.data_sets)
+        lines.append(
+            f"  speech recognition: {decoded} ASR-* folders"
+            + ("" if decoded else f" of {wanted}; the tables of word error rates will be left out")
+        )
+        lines += _listed("  folders the plan has no place for", [p.name for p in system.unknown])
+        ready &= not keyless
+    if len(lines) == 1:
+        lines.append("no scores yet: nothing to evaluate before stage 5")
+    data = tree / "data"
+    if not data.is_dir():
+        lines.append(f"{data}: not there (stages 2 to 5 need it; keys may come from keys-*)")
+    return Report(tuple(lines), ready)
+
+
+def _listed(title: str, names: list[str]) -> list[str]:
+    if not names:
+        return []
+    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    return [f"{title}: {len(names)}: {shown}"]

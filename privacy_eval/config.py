@@ -1,0 +1,276 @@
+"""Evaluation plans: `conf/*.yaml` as validated, frozen dataclasses.
+
+A plan says which data sets, comparisons and attack models there are and what they
+are called in a tree and in a table. Nothing else in the package knows such names.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .errors import PrivacyEvalError
+from .io.files import read_text
+from .metrics import Variant
+from .schema import from_plain, to_plain
+
+ORIGINAL, ANONYMIZED = "original", "anonymized"
+SPEECH = (ORIGINAL, ANONYMIZED)
+GENDERS = ("f", "m")
+
+
+@dataclass(frozen=True)
+class ResultsFolder:
+    """One of the results folders of an evaluation."""
+
+    suffix: str
+    asv_model: str
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A family of enrollment and trial sets; names hold {split} and {gender}."""
+
+    id: str
+    title: str
+    row: str
+    enrollment: str
+    trials: str
+    weight: float
+    other_key_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is enrolled and what is tried, each original or anonymized."""
+
+    enrollment: str
+    trial: str
+
+
+@dataclass(frozen=True)
+class AttackModel:
+    """What an attacker compares, and what the attacker's model was trained on."""
+
+    id: str
+    title: str
+    enrollment: str
+    trial: str
+    asv_model: str
+
+
+@dataclass(frozen=True)
+class RecognitionSet:
+    """A set decoded by speech recognition; names hold {split}."""
+
+    id: str
+    row: str
+    name: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """Speech recognition: sets, language models (marker by id), recognizers (folder
+    by what they were trained on), and the language model of the averages."""
+
+    data_sets: tuple[RecognitionSet, ...]
+    language_models: Mapping[str, str]
+    models: Mapping[str, str]
+    average: str
+
+
+@dataclass(frozen=True)
+class TrialSet:
+    """One cell of the plan: a data set's trials of one split and gender."""
+
+    data_set: DataSet
+    split: str
+    gender: str
+
+    @property
+    def enrollment_name(self) -> str:
+        return _fill(self.data_set.enrollment, self.split, self.gender)
+
+    @property
+    def trials_name(self) -> str:
+        return _fill(self.data_set.trials, self.split, self.gender)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The trial set's names in a keys folder, the usual one first."""
+        others = (_fill(n, self.split, self.gender) for n in self.data_set.other_key_names)
+        return (self.trials_name, *others)
+
+
+@dataclass(frozen=True)
+class Config:
+    """An evaluation plan. Fields are those of the YAML file, documented there."""
+
+    name: str
+    title: str
+    variant: Variant
+    anon_suffix: str
+    splits: tuple[str, ...]
+    genders: Mapping[str, str]
+    results_folders: tuple[ResultsFolder, ...]
+    data_sets: tuple[DataSet, ...]
+    table_rows: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+    attack_models: tuple[AttackModel, ...]
+    recognition: Recognition
+    average_attack_model: str
+
+    def trial_sets(self) -> Iterator[TrialSet]:
+        """All trial sets: by split, data set, gender."""
+        for split, data_set, gender in itertools.product(self.splits, self.data_sets, self.genders):
+            yield TrialSet(data_set, split, gender)
+
+    def data_set(self, name: str) -> DataSet:
+        """The data set of an id."""
+        return next(d for d in self.data_sets if d.id == name)
+
+    def attack_model(self, enrollment: str, trial: str, asv_model: str) -> str | None:
+        """Id of the attack model that a comparison under a model belongs to, if any."""
+        for attack in self.attack_models:
+            if (attack.enrollment, attack.trial, attack.asv_model) == (
+                enrollment,
+                trial,
+                asv_model,
+            ):
+                return attack.id
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain YAML/JSON values; `config_from_dict` reads it back."""
+        plain: dict[str, Any] = to_plain(self)
+        return plain
+
+
+def bundled() -> list[str]:
+    """Names of the plans that travel with the package."""
+    folder = importlib.resources.files("privacy_eval.conf")
+    return sorted(
+        entry.name.removesuffix(".yaml")
+        for entry in folder.iterdir()
+        if entry.name.endswith(".yaml")
+    )
+
+
+def load_config(name: str, *, base: Path = Path()) -> Config:
+    """A plan by the name of a bundled one or by the path of a YAML file.
+
+    Parameters
+    ----------
+    base : Path
+        Folder that a relative path starts from.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Unknown name, unreadable file, invalid YAML, a missing, unknown or wrong entry.
+    """
+    values, where = _load(name, base, ())
+    return config_from_dict(values, where)
+
+
+def config_from_dict(values: object, where: str) -> Config:
+    """A plan from plain values, validated; `where` is for the message of the error."""
+    config = from_plain(Config, values, where)
+    _validate(config, where)
+    return config
+
+
+def _load(name: str, base: Path, extended_by: tuple[str, ...]) -> tuple[object, str]:
+    """A plan's plain values, on top of those of the plan it `extends`, and its place."""
+    if name in bundled():
+        where = f"{name}.yaml"
+        source = importlib.resources.files("privacy_eval.conf") / where
+        text = source.read_text(encoding="utf-8")
+    else:
+        path = base / name
+        if not path.is_file():
+            raise PrivacyEvalError(
+                f"{path}: no such configuration; bundled ones: {', '.join(bundled())}"
+            )
+        where, text, base = str(path), read_text(path), path.parent
+    values = _parse(text, where)
+    if not isinstance(values, dict) or "extends" not in values:
+        return values, where
+    parent = values.pop("extends")
+    if not isinstance(parent, str) or where in extended_by:
+        raise PrivacyEvalError(f"{where}: extends: expected the name of another plan")
+    inherited, _ = _load(parent, base, (*extended_by, where))
+    return {**inherited, **values} if isinstance(inherited, dict) else values, where
+
+
+def _parse(text: str, where: str) -> object:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or error
+        raise PrivacyEvalError(f"{where}{line}: invalid YAML ({problem})") from error
+    except RecursionError as error:
+        raise PrivacyEvalError(f"{where}: invalid YAML (nested too deeply)") from error
+
+
+def _validate(config: Config, where: str) -> None:
+    def need(condition: bool, message: str) -> None:
+        if not condition:
+            raise PrivacyEvalError(f"{where}: {message}")
+
+    for what in ("splits", "genders", "results_folders", "data_sets", "comparisons"):
+        need(bool(getattr(config, what)), f"{what} must not be empty")
+    need(config.anon_suffix != "", "anon_suffix must not be empty")
+    need(set(config.genders) <= set(GENDERS), f"genders must be among {GENDERS}")
+    ids = [d.id for d in config.data_sets]
+    for what, names in (
+        ("data set", ids),
+        ("attack model", [a.id for a in config.attack_models]),
+        ("results folder suffix", [r.suffix for r in config.results_folders]),
+        ("trial set", [t.trials_name for t in config.trial_sets()]),
+    ):
+        need(len(set(names)) == len(names), f"a {what} stands twice: {sorted(names)}")
+    need(
+        sorted(config.table_rows) == sorted(ids),
+        f"table_rows must name every data set once ({', '.join(ids)})",
+    )
+    speech = [
+        *itertools.chain.from_iterable((c.enrollment, c.trial) for c in config.comparisons),
+        *itertools.chain.from_iterable(
+            (a.enrollment, a.trial, a.asv_model) for a in config.attack_models
+        ),
+        *(r.asv_model for r in config.results_folders),
+        *config.recognition.models,
+    ]
+    for word in speech:
+        need(word in SPEECH, f"expected {' or '.join(SPEECH)}, found {word!r}")
+    need(
+        config.recognition.average in config.recognition.language_models,
+        "recognition: average must be one of the language models",
+    )
+    need(
+        config.average_attack_model in [a.id for a in config.attack_models],
+        "average_attack_model must be one of the attack models",
+    )
+    templates = [t for d in config.data_sets for t in (d.row, d.enrollment, d.trials)]
+    templates += [n for d in config.data_sets for n in d.other_key_names]
+    templates += [n for d in config.recognition.data_sets for n in (d.row, d.name)]
+    for template in templates:
+        plain = template.replace("{split}", "").replace("{gender}", "")
+        need(
+            not set("{}/\\") & set(plain) and ".." not in plain,
+            f"{template!r} may hold {{split}} and {{gender}}, no other braces and no slash",
+        )
+
+
+def _fill(template: str, split: str, gender: str) -> str:
+    return template.replace("{split}", split).replace("{gender}", gender)

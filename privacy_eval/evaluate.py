@@ -1,0 +1,449 @@
+"""From conditions to records: metrics of every score file, computed once.
+
+Each condition has a record (JSON) and its curves (.npz) below `<out>/records/`. One
+whose inputs and options have the digests noted in its record is left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import __version__
+from .config import Config
+from .errors import PrivacyEvalError
+from .io.data_dir import read_utt2spk
+from .io.files import atomic_path, digest, file_names, read_bytes, write_text
+from .io.scores import PairedTrials, pair, read_scores, read_trials
+from .io.wer import read_wer_folder
+from .metrics import (
+    VARIANTS,
+    Interval,
+    TrialScores,
+    bengio_mariethoz_interval,
+    ece_profile,
+    linkability,
+    score_metrics,
+    speaker_bootstrap,
+    zebra_tag,
+)
+from .results import (
+    RecognitionRecord,
+    Results,
+    VerificationRecord,
+    load_json,
+    recognition_records,
+    to_csv,
+    to_json,
+    to_results_txt,
+)
+from .schema import from_plain, to_plain
+from .tree import Condition, System
+
+#: Told of every condition: how many are through, of how many, and which it was.
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What changes the numbers of a record.
+
+    Attributes
+    ----------
+    bootstrap : int
+        Replicates of the bootstrap over speakers; 0 for none.
+    seed : int
+    allow_missing : bool
+        Leave out trials without scores and scores without trials, and count them.
+    utt2spk : Path or None
+        Speakers of the trial utterances, instead of `utt2spk` beside the trial key.
+    """
+
+    bootstrap: int = 0
+    seed: int = 0
+    allow_missing: bool = False
+    utt2spk: Path | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A condition that could not be evaluated, and why."""
+
+    system: str
+    condition: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an evaluation did: names of conditions computed and found up to date."""
+
+    computed: tuple[str, ...]
+    up_to_date: tuple[str, ...]
+    failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True)
+class _Task:
+    condition: Condition
+    record: Path
+    tree: Path
+    options: Options
+
+
+def evaluate(
+    systems: Iterable[System],
+    out: Path,
+    *,
+    tree: Path,
+    options: Options = Options(),
+    nj: int = 1,
+    job: tuple[int, int] = (1, 1),
+    progress: Progress | None = None,
+) -> Outcome:
+    """Compute and write the records of all conditions that are not up to date.
+
+    A condition that fails does not keep the others from being evaluated.
+
+    Parameters
+    ----------
+    out : Path
+        Where `records/` is written.
+    tree : Path
+        The folder that the paths noted in records are relative to.
+    nj : int
+        Processes at once.
+    job : (int, int)
+        Which of how many equal shares of the conditions to do, from 1.
+    """
+    number, shares = job
+    tasks = _tasks(systems, out, tree, options)[number - 1 :: shares]
+    computed: list[str] = []
+    up_to_date: list[str] = []
+    failures: list[Failure] = []
+
+    def note(task: _Task, outcome: str | Failure) -> None:
+        name = f"{task.condition.system} {task.condition.name}"
+        if isinstance(outcome, Failure):
+            failures.append(outcome)
+        else:
+            (computed if outcome == "computed" else up_to_date).append(name)
+        if progress is not None:
+            progress(len(computed) + len(up_to_date) + len(failures), len(tasks), name)
+
+    if nj <= 1 or len(tasks) <= 1:
+        for task in tasks:
+            note(task, _do(task))
+    else:
+        with ProcessPoolExecutor(min(nj, len(tasks))) as pool:
+            try:
+                futures = {pool.submit(_do, task): task for task in tasks}
+                for future in as_completed(futures):
+                    note(futures[future], future.result())
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+    order = {(t.condition.system, t.condition.name): i for i, t in enumerate(tasks)}
+    failures.sort(key=lambda f: order[f.system, f.condition])
+    return Outcome(tuple(sorted(computed)), tuple(sorted(up_to_date)), tuple(failures))
+
+
+def evaluate_trials(
+    trials: PairedTrials, options: Options, utt2spk: Path | None
+) -> tuple[
+    dict[str, dict[str, float]], dict[str, str], dict[str, dict[str, Interval]], TrialScores
+]:
+    """All metrics of paired trials in both variants.
+
+    Returns
+    -------
+    metrics, tags, intervals : dict
+        By variant; intervals are empty unless `options.bootstrap`.
+    scores : TrialScores
+        What they were computed from.
+    """
+    scores = TrialScores.from_labels(trials.score, trials.is_target)
+    metrics: dict[str, dict[str, float]] = {}
+    tags: dict[str, str] = {}
+    for variant in VARIANTS:
+        metrics[variant] = score_metrics(scores, variant=variant)
+        tags[variant] = zebra_tag(metrics[variant], variant)
+    intervals: dict[str, dict[str, Interval]] = {}
+    if options.bootstrap:
+        if utt2spk is None or not utt2spk.is_file():
+            raise PrivacyEvalError(
+                f"{utt2spk or 'utt2spk'}: no such file; a bootstrap over speakers needs the "
+                "speakers of the trial utterances: put utt2spk beside the trials or name it "
+                "with --utt2spk"
+            )
+        enrolled, speaking = _trial_speakers(trials, utt2spk)
+        found = speaker_bootstrap(
+            trials.score,
+            trials.is_target,
+            enrolled,
+            speaking,
+            statistic=_both_variants,
+            replicates=options.bootstrap,
+            seed=options.seed,
+        )
+        for name, interval in found.items():
+            of_variant, metric = name.split(" ", 1)
+            intervals.setdefault(of_variant, {})[metric] = interval
+    return metrics, tags, intervals, scores
+
+
+def collect(
+    systems: Iterable[System],
+    out: Path,
+    config: Config,
+    *,
+    tree: Path,
+    partial: bool = False,
+) -> Results:
+    """All records of some systems, with the word error rates beside them.
+
+    Parameters
+    ----------
+    partial : bool
+        Take what there is; conditions without a record of the present score file and
+        trial key are named in `Results.not_evaluated`.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Unless `partial`: conditions without such a record.
+    """
+    systems = list(systems)
+    records: list[VerificationRecord] = []
+    missing: list[str] = []
+    for task in _tasks(systems, out, tree, Options()):
+        record = _stored_record(task)
+        if record is None or not _same_inputs(task, record):
+            missing.append(f"{task.condition.system} {task.condition.name}")
+        else:
+            records.append(record)
+    if missing and not partial:
+        shown = "\n".join(f"  {name}" for name in missing[:5]) + ("\n  ..." * (len(missing) > 5))
+        raise PrivacyEvalError(
+            f"{out}: {len(missing)} conditions have no record of their present scores and trials; "
+            f"evaluate them first (or collect the others with --allow-missing):\n{shown}"
+        )
+    recognition: list[RecognitionRecord] = []
+    for system in systems:
+        for folder in system.recognition:
+            lines, sources = read_wer_folder(folder.path)
+            inputs = {_relative(path, tree): digest(read_bytes(path)) for path in sources}
+            recognition += recognition_records(
+                lines,
+                config,
+                system.name,
+                folder.results_folder,
+                folder.name,
+                (folder.data_set, folder.split, folder.speech),
+                {"version": __version__, "inputs": inputs},
+            )
+    return Results(config, tuple(records), tuple(recognition), not_evaluated=tuple(missing))
+
+
+def write_outputs(results: Results, out: Path) -> list[Path]:
+    """results.json, results.csv, and results.txt in the challenge's format.
+
+    Several systems have a results.txt each in `results/` and share one, with a line
+    `# SYSTEM` before each part; the plan's other results folders add their suffix.
+    """
+    files = {out / "results.json": to_json(results), out / "results.csv": to_csv(results)}
+    systems = results.systems
+    names = file_names(systems)
+    parts: dict[str, list[str]] = {f.suffix: [] for f in results.config.results_folders[:1]}
+    for system in systems:
+        for suffix in results.results_folders(system):
+            text = to_results_txt(results, system, suffix)
+            if len(systems) > 1:
+                files[out / "results" / f"{names[system]}{suffix}.txt"] = text
+                text = f"# {system}\n{text}"
+            parts.setdefault(suffix, []).append(text)
+    for suffix, texts in parts.items():
+        files[out / f"results{suffix}.txt"] = "".join(texts)
+    for path, text in files.items():
+        write_text(path, text)
+    return list(files)
+
+
+def _tasks(systems: Iterable[System], out: Path, tree: Path, options: Options) -> list[_Task]:
+    systems = list(systems)
+    names = file_names(system.name for system in systems)
+    return [
+        _Task(
+            condition,
+            out
+            / "records"
+            / f"{names[system.name]}{condition.results_folder}"
+            / f"{condition.name}.json",
+            tree,
+            options,
+        )
+        for system in systems
+        for condition in system.conditions
+    ]
+
+
+def _do(task: _Task) -> str | Failure:
+    """Bring one condition up to date."""
+    try:
+        record = _stored_record(task)
+        if record is not None and record.provenance == _provenance(task):
+            return "up to date"
+        _write_record(task)
+    except PrivacyEvalError as error:
+        return Failure(task.condition.system, task.condition.name, str(error))
+    return "computed"
+
+
+def _stored_record(task: _Task) -> VerificationRecord | None:
+    """The condition's record on disk, if it is whole."""
+    if not task.record.is_file() or not task.record.with_suffix(".npz").is_file():
+        return None
+    try:
+        record = from_plain(VerificationRecord, load_json(task.record), str(task.record))
+    except PrivacyEvalError:
+        return None  # of another version or damaged: made anew
+    identity = _identity(task.condition)
+    same = all(getattr(record, name) == value for name, value in identity.items())
+    return record if same else None
+
+
+def _same_inputs(task: _Task, record: VerificationRecord) -> bool:
+    """Whether a record is of the present score file and trial key."""
+    try:
+        present = _provenance(task)
+    except PrivacyEvalError:
+        return False
+    noted = record.provenance.get("inputs", {})
+    return record.provenance.get("version") == __version__ and all(
+        noted.get(name) == value for name, value in present["inputs"].items()
+    )
+
+
+def _identity(condition: Condition) -> dict[str, Any]:
+    names = asdict(condition)
+    for path in ("scores", "trials", "keys_tried"):
+        del names[path]
+    return {"condition": names.pop("name"), **names}
+
+
+def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
+    """Score file, trial key, and utt2spk where a bootstrap needs it."""
+    condition = task.condition
+    if condition.scores is None:
+        folder = task.record.stem
+        raise PrivacyEvalError(f"{condition.system}: the folder {folder} holds no file `scores`")
+    if condition.trials is None:
+        tried = ", ".join(_relative(path, task.tree) for path in condition.keys_tried)
+        raise PrivacyEvalError(
+            f"{condition.scores}: no trial key for {condition.trial_set}; looked for {tried}"
+        )
+    if not task.options.bootstrap:
+        return condition.scores, condition.trials, None
+    return (
+        condition.scores,
+        condition.trials,
+        task.options.utt2spk or condition.trials.parent / "utt2spk",
+    )
+
+
+def _provenance(task: _Task) -> dict[str, Any]:
+    scores, trials, utt2spk = _inputs(task)
+    inputs = {"scores": scores, "trials": trials}
+    if utt2spk is not None and utt2spk.is_file():
+        inputs["utt2spk"] = utt2spk
+    options = task.options
+    return {
+        "version": __version__,
+        "inputs": {
+            name: {"path": _relative(path, task.tree), "sha256": digest(read_bytes(path))}
+            for name, path in inputs.items()
+        },
+        "options": {
+            "bootstrap": options.bootstrap,
+            "seed": options.seed if options.bootstrap else 0,
+            "allow_missing": options.allow_missing,
+        },
+    }
+
+
+def _write_record(task: _Task) -> None:
+    provenance = _provenance(task)
+    score_path, trials_path, utt2spk = _inputs(task)
+    paired = pair(
+        read_scores(score_path),
+        read_trials(trials_path),
+        allow_missing=task.options.allow_missing,
+    )
+    metrics, tags, intervals, scores = evaluate_trials(paired, task.options, utt2spk)
+    record = VerificationRecord(
+        **_identity(task.condition),
+        metrics=metrics,
+        zebra_tag=tags,
+        n_target=scores.n_target,
+        n_nontarget=scores.n_nontarget,
+        eer_interval=bengio_mariethoz_interval(
+            metrics["exact"]["eer"], scores.n_target, scores.n_nontarget
+        ),
+        speaker_intervals={
+            variant: {metric: (i.low, i.high) for metric, i in by_metric.items()}
+            for variant, by_metric in intervals.items()
+        },
+        trials_without_score=paired.missing,
+        scores_without_trial=paired.extra,
+        provenance=provenance,
+    )
+    profile, link = ece_profile(scores), linkability(scores)
+    # The record comes last: where it stands, its curves do.
+    with atomic_path(task.record.with_suffix(".npz")) as temporary, open(temporary, "wb") as file:
+        np.savez(
+            file,
+            prior_log_odds=profile.prior_log_odds,
+            ece_zero_evidence=profile.zero_evidence,
+            ece_minimum=profile.minimum,
+            ece_actual=profile.actual,
+            linkability_edges=link.edges,
+            linkability_target_density=link.target_density,
+            linkability_nontarget_density=link.nontarget_density,
+            linkability_local=link.local,
+        )
+    plain = json.dumps(to_plain(record), indent=1, ensure_ascii=False, allow_nan=False)
+    write_text(task.record, plain + "\n")
+
+
+def _both_variants(scores: TrialScores) -> dict[str, float]:
+    return {
+        f"{variant} {name}": value
+        for variant in VARIANTS
+        for name, value in score_metrics(scores, variant=variant).items()
+    }
+
+
+def _trial_speakers(
+    trials: PairedTrials, utt2spk: Path
+) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+    speaker_of = read_utt2spk(utt2spk)
+    utterances = trials.utterance.tolist()
+    unknown = sorted({u for u in utterances if u not in speaker_of})
+    if unknown:
+        raise PrivacyEvalError(
+            f"{utt2spk}: {len(unknown)} trial utterances have no speaker: "
+            f"{', '.join(unknown[:5])}{', ...' if len(unknown) > 5 else ''}"
+        )
+    return np.array(trials.speaker.tolist()), np.array([speaker_of[u] for u in utterances])
+
+
+def _relative(path: Path, tree: Path) -> str:
+    return Path(os.path.relpath(path, tree)).as_posix()

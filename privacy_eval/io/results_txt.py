@@ -1,0 +1,209 @@
+"""The challenge's `results.txt`, in and out.
+
+Per condition the folder's name, then its metrics indented by two spaces; then
+word error rates, pitch correlations and DeID/G_VD (see `format_results_txt`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import PrivacyEvalError
+from .wer import WerLine, format_wer_line, parse_wer_line
+
+_NUMBER = r"(-?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|inf))"
+_PITCH = re.compile(rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}")
+_SET_NAME = re.compile(r"[^\s:]+")
+
+# Pattern of a line, the names of its numbers, and what makes stored units of them.
+_VERIFICATION_LINES = (
+    (re.compile(rf"EER: {_NUMBER}%"), ("eer",), 100),
+    (re.compile(rf"Cllr \(min/act\): {_NUMBER}/{_NUMBER}"), ("cllr_min", "cllr"), 1),
+    (re.compile(rf"ROCCH-EER: {_NUMBER}%"), ("rocch_eer",), 100),
+    (re.compile(rf"linkability: {_NUMBER}"), ("linkability",), 1),
+    (re.compile(rf"Population: {_NUMBER} bit"), ("zebra_population",), 1),
+    (re.compile(rf"Individual: {_NUMBER} \(([0A-Z])\)"), ("zebra_individual",), 1),
+)
+_SIMILARITY_LINES = (
+    (re.compile(rf"De-Identification : {_NUMBER}"), ("deid",), 1),
+    (re.compile(rf"Gain of voice distinctiveness : {_NUMBER}"), ("gvd",), 1),
+)
+
+
+@dataclass(frozen=True)
+class VerificationBlock:
+    """One `ASV-*` folder: metrics in stored units (rates as fractions) and the ZEBRA
+    category where it is given."""
+
+    name: str
+    metrics: Mapping[str, float]
+    tag: str | None
+
+
+@dataclass(frozen=True)
+class RecognitionBlock:
+    """One `ASR-*` folder: its word error rates."""
+
+    name: str
+    lines: tuple[WerLine, ...]
+
+
+@dataclass(frozen=True)
+class TrialSetBlock:
+    """One trial set: `pitch_correlation_mean` and `pitch_correlation_std`, or `deid`
+    (fraction) and `gvd` (dB)."""
+
+    name: str
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class ResultsTxt:
+    """Content of a results.txt in file order."""
+
+    verification: list[VerificationBlock] = field(default_factory=list)
+    recognition: list[RecognitionBlock] = field(default_factory=list)
+    pitch: list[TrialSetBlock] = field(default_factory=list)
+    similarity: list[TrialSetBlock] = field(default_factory=list)
+
+
+def parse_results_txt(text: str, path: str) -> ResultsTxt:
+    """Read a results.txt.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With `path` and line: a line of no known form, out of place, or repeated; a
+        name without values.
+    """
+    results = ResultsTxt()
+    names: set[str] = set()
+    for where, head, body in _blocks(text, path):
+        pitch = _PITCH.fullmatch(head)
+        name = f"pitch correlation of {pitch[1]}" if pitch else head
+        if name in names:
+            raise PrivacyEvalError(f"{where}: {name} stands twice")
+        names.add(name)
+        if pitch is not None:
+            if body:
+                raise PrivacyEvalError(f"{body[0][0]}: unexpected after a pitch correlation")
+            mean, std = float(pitch[2]), float(pitch[3])
+            values = {"pitch_correlation_mean": mean, "pitch_correlation_std": std}
+            results.pitch.append(TrialSetBlock(pitch[1], values))
+        elif _SET_NAME.fullmatch(head) is None:
+            raise PrivacyEvalError(f"{where}: not a line of a results.txt: {head[:100]!r}")
+        elif not body:
+            raise PrivacyEvalError(f"{where}: {head} is followed by no value")
+        elif head.startswith("ASV-"):
+            values, tag = _values(body, _VERIFICATION_LINES)
+            results.verification.append(VerificationBlock(head, values, tag))
+        elif head.startswith("ASR-"):
+            lines = tuple(parse_wer_line(line, line_where) for line_where, line in body)
+            results.recognition.append(RecognitionBlock(head, lines))
+        else:
+            values, _ = _values(body, _SIMILARITY_LINES)
+            results.similarity.append(TrialSetBlock(head, values))
+    if not names:
+        raise PrivacyEvalError(f"{path}: empty file, expected a results.txt")
+    return results
+
+
+def format_results_txt(results: ResultsTxt) -> str:
+    """The text that `parse_results_txt` reads, digit for digit the challenge's."""
+    lines: list[str] = []
+    for block in results.verification:
+        lines.append(block.name)
+        lines += [f"  {line}" for line in format_metrics(block.metrics, block.tag)]
+    for recognition in results.recognition:
+        lines.append(recognition.name)
+        lines += [f"  {format_wer_line(line)}" for line in recognition.lines]
+    for pitch in results.pitch:
+        mean = pitch.values["pitch_correlation_mean"]
+        std = pitch.values["pitch_correlation_std"]
+        lines.append(f"{pitch.name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}")
+    for similarity in results.similarity:
+        lines.append(similarity.name)
+        if "deid" in similarity.values:
+            lines.append(f"  De-Identification : {similarity.values['deid']!r}")
+        if "gvd" in similarity.values:
+            lines.append(f"  Gain of voice distinctiveness : {similarity.values['gvd']!r}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def format_metrics(metrics: Mapping[str, float], tag: str | None) -> list[str]:
+    """The challenge's lines of one condition, for the metrics that are there."""
+    lines = []
+    if "eer" in metrics:
+        lines.append(f"EER: {eer_percent(metrics['eer'])}%")
+    if "cllr_min" in metrics and "cllr" in metrics:
+        lines.append(f"Cllr (min/act): {metrics['cllr_min']:.3f}/{metrics['cllr']:.3f}")
+    if "rocch_eer" in metrics:
+        lines.append(f"ROCCH-EER: {100 * metrics['rocch_eer']:.3f}%")
+    if "linkability" in metrics:
+        lines.append(f"linkability: {metrics['linkability']:f}")
+    if "zebra_population" in metrics:
+        lines.append(f"Population: {zebra_number(metrics['zebra_population'])} bit")
+    if "zebra_individual" in metrics:
+        lines.append(f"Individual: {zebra_number(metrics['zebra_individual'])} ({tag})")
+    return lines
+
+
+def eer_percent(eer: float) -> str:
+    """An EER in percent as Kaldi's compute-eer prints it: a float32, four digits."""
+    return f"{100.0 * float(np.float32(eer)):.4g}"
+
+
+def zebra_number(value: float) -> str:
+    """A number as the ZEBRA toolkit prints it: `0.375`, `3e-05`, `0`."""
+    if value == 0:
+        return "0"
+    return f"{value:.3f}" if abs(value) >= 5e-4 else f"{value:.0e}"
+
+
+Located = tuple[str, str]
+
+
+def _blocks(text: str, path: str) -> Iterable[tuple[str, str, list[Located]]]:
+    """Unindented lines with the indented ones below them, each with `path:line`."""
+    block: tuple[str, str, list[Located]] | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        where = f"{path}:{number}"
+        if not line.strip():
+            continue
+        if not line[0].isspace():
+            if block is not None:
+                yield block
+            block = (where, line.rstrip(), [])
+        elif block is None:
+            raise PrivacyEvalError(f"{where}: a value before any condition: {line.strip()!r}")
+        else:
+            block[2].append((where, line.strip()))
+    if block is not None:
+        yield block
+
+
+def _values(
+    body: list[Located], forms: tuple[tuple[re.Pattern[str], tuple[str, ...], int], ...]
+) -> tuple[dict[str, float], str | None]:
+    """The numbers of a block's lines by name, and the ZEBRA category if there is one."""
+    values: dict[str, float] = {}
+    tag: str | None = None
+    for where, line in body:
+        for pattern, names, scale in forms:
+            match = pattern.fullmatch(line)
+            if match is None:
+                continue
+            if names[0] in values:
+                raise PrivacyEvalError(f"{where}: {names[0]} stands twice")
+            numbers = match.groups()[: len(names)]
+            values |= {n: float(x) / scale for n, x in zip(names, numbers, strict=True)}
+            if len(match.groups()) > len(names):
+                tag = match.groups()[-1]
+            break
+        else:
+            raise PrivacyEvalError(f"{where}: not a line of a results.txt: {line[:100]!r}")
+    return values, tag

@@ -1,0 +1,113 @@
+"""Kaldi's word error rate lines:
+`%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] .../decode_X_tgsmall/wer_12_0.5`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import PrivacyEvalError
+from .files import read_text
+
+_LINE = re.compile(
+    r"%WER (?P<wer>\d+\.\d\d) \[ (?P<errors>\d+) / (?P<words>\d+), (?P<ins>\d+) ins, "
+    r"(?P<dels>\d+) del, (?P<subs>\d+) sub \](?: (?P<path>\S+))?"
+)
+_DECODE = re.compile(r"(?P<folder>.+)/wer_(?P<weight>[1-9]\d*)(?:_(?P<penalty>\d\.\d+))?")
+
+
+@dataclass(frozen=True)
+class WerLine:
+    """One result of speech recognition.
+
+    Attributes
+    ----------
+    wer : float
+        Fraction, to the four decimals that Kaldi prints.
+    errors, words, insertions, deletions, substitutions : int
+    decode : str
+        Folder of the decoding; where the file's name is not of Kaldi's form
+        `wer_WEIGHT_PENALTY`, the whole path.
+    lm_weight : int or None
+    word_insertion_penalty : float or None
+    """
+
+    wer: float
+    errors: int
+    words: int
+    insertions: int
+    deletions: int
+    substitutions: int
+    decode: str
+    lm_weight: int | None
+    word_insertion_penalty: float | None
+
+
+def parse_wer_line(text: str, where: str) -> WerLine:
+    """Read one line; `where` (file:line) is for the message of the error."""
+    match = _LINE.fullmatch(text.strip())
+    if match is None:
+        raise PrivacyEvalError(
+            f"{where}: expected '%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] path', "
+            f"found {text.strip()[:100]!r}"
+        )
+    path = match["path"] or ""
+    decode, weight, penalty = path, None, None
+    name = _DECODE.fullmatch(path)
+    if name is not None and (name["penalty"] is None or repr(float(name["penalty"])) in path):
+        decode, weight = name["folder"], int(name["weight"])
+        penalty = None if name["penalty"] is None else float(name["penalty"])
+    return WerLine(
+        wer=float(match["wer"]) / 100,
+        errors=int(match["errors"]),
+        words=int(match["words"]),
+        insertions=int(match["ins"]),
+        deletions=int(match["dels"]),
+        substitutions=int(match["subs"]),
+        decode=decode,
+        lm_weight=weight,
+        word_insertion_penalty=penalty,
+    )
+
+
+def format_wer_line(line: WerLine) -> str:
+    """The line that `parse_wer_line` reads."""
+    path = line.decode
+    if line.lm_weight is not None:
+        path += f"/wer_{line.lm_weight}"
+        if line.word_insertion_penalty is not None:
+            path += f"_{line.word_insertion_penalty!r}"
+    counts = (
+        f"{line.errors} / {line.words}, {line.insertions} ins, {line.deletions} del, "
+        f"{line.substitutions} sub"
+    )
+    return f"%WER {100 * line.wer:.2f} [ {counts} ] {path}".rstrip()
+
+
+def read_wer_folder(folder: Path) -> tuple[list[WerLine], list[Path]]:
+    """All `%WER` lines of an `ASR-*` folder of the results, and the files they stand in.
+
+    The challenge writes them to `WER`; where that is missing every file of the
+    folder is searched.
+    """
+    named = folder / "WER"
+    files = (
+        [named]
+        if named.is_file()
+        else sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
+    )
+    lines: list[WerLine] = []
+    sources: list[Path] = []
+    for path in files:
+        found = [
+            parse_wer_line(text, f"{path}:{number}")
+            for number, text in enumerate(read_text(path).splitlines(), start=1)
+            if text.lstrip().startswith("%WER")
+        ]
+        if found:
+            lines += found
+            sources.append(path)
+    if not lines:
+        raise PrivacyEvalError(f"{folder}: no '%WER' line in any of its files")
+    return lines, sources

@@ -1,0 +1,443 @@
+"""The challenge's result tables of one system: rows and columns, from records only.
+
+Verification tables have the rows of the challenge's own converter: by data set and
+gender, the three comparisons o-o, o-a, a-a (enrollment, trial; o: original, a:
+anonymized), and a block of columns per split. Cells without a record stay blank; a
+data set without any record has no rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..averages import averages
+from ..config import ORIGINAL, SPEECH, Config
+from ..io.files import file_names, write_text
+from ..io.results_txt import zebra_number
+from ..metrics import VARIANTS
+from ..results import Results, TrialSetRecord, VerificationRecord
+from .render import FORMATS, Column, Style, Table, latex_document
+
+#: How a split's block of columns is headed.
+_SPLIT_TITLES = {"dev": "Dev. set", "test": "Test set"}
+
+_LETTER = {speech: speech[0] for speech in SPEECH}
+
+_CLLR_MIN = r"$C_\mathrm{llr}^{\min}$"
+_CLLR = r"$C_\mathrm{llr}$"
+
+
+@dataclass(frozen=True)
+class _Quantity:
+    """A column of values in a verification table.
+
+    Attributes
+    ----------
+    column : Column
+    key : str
+        Metric, or "tag" for the ZEBRA category.
+    factor : float
+        From the stored unit to the printed one.
+    decimals : int
+    """
+
+    column: Column
+    key: str
+    factor: float = 1.0
+    decimals: int = 3
+
+    def text(self, record: VerificationRecord, config: Config) -> str:
+        if self.key == "tag":
+            return record.tag(config.variant) or ""
+        value = record.values(config.variant).get(self.key)
+        return "" if value is None else self.format(value)
+
+    def format(self, value: float) -> str:
+        if self.key.startswith("zebra"):
+            return zebra_number(value)
+        return f"{self.factor * value:.{self.decimals}f}"
+
+
+_EER = _Quantity(Column("EER, %"), "eer", 100)
+_QUANTITIES = {
+    "eer": _EER,
+    "cllr_min": _Quantity(Column("min Cllr", _CLLR_MIN), "cllr_min"),
+    "cllr": _Quantity(Column("Cllr", _CLLR), "cllr"),
+    "rocch_eer": _Quantity(Column("ROCCH-EER, %"), "rocch_eer", 100),
+    "linkability": _Quantity(
+        Column("Linkability", r"$D_{\leftrightarrow}^{\mathrm{sys}}$"), "linkability"
+    ),
+    "zebra_population": _Quantity(
+        Column("Population, bit", r"$D_\mathrm{ECE}$, bit"), "zebra_population"
+    ),
+    "zebra_individual": _Quantity(
+        Column("Individual, log10 LR", r"$\log_{10}(l)$"), "zebra_individual"
+    ),
+    "tag": _Quantity(Column("Tag"), "tag"),
+    "min_dcf_0.01": _Quantity(
+        Column("min DCF 0.01", r"min DCF$_{0.01}$"), "min_dcf_0.01", decimals=4
+    ),
+    "min_dcf_0.001": _Quantity(
+        Column("min DCF 0.001", r"min DCF$_{0.001}$"), "min_dcf_0.001", decimals=4
+    ),
+}
+
+#: Verification tables by name: what the caption says and the columns of values.
+_VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "asv": ("Speaker verification", ("eer", "cllr_min", "cllr")),
+    "rocch_eer": ("EER of the ROC convex hull", ("rocch_eer",)),
+    "linkability": ("Linkability", ("linkability",)),
+    "zebra": (
+        "ZEBRA: expected and worst-case disclosure",
+        ("zebra_population", "zebra_individual", "tag"),
+    ),
+    "min_dcf": ("Minimum detection cost", ("min_dcf_0.01", "min_dcf_0.001")),
+}
+
+
+def system_tables(results: Results, system: str, results_folder: str) -> list[Table]:
+    """All tables of one results folder of a system for which there is any value; with
+    the first folder come the averages, which take all folders together."""
+    tables = _all_tables(results.of(system, results_folder), f"{system}{results_folder}")
+    if results_folder == results.results_folders(system)[0]:
+        tables.append(averages_table(results.of(system), system))
+    return [table for table in tables if table.rows]
+
+
+def blank_tables(config: Config) -> list[Table]:
+    """The forms that a plan's tables have, without a value."""
+    forms = {"asv", *_VERIFICATION, "asr"}
+    return [t for t in _all_tables(Results(config), "no results") if t.name in forms]
+
+
+def _all_tables(part: Results, title: str) -> list[Table]:
+    splits = part.config.splits
+    caption, keys = _VERIFICATION["asv"]
+    return [
+        *(
+            verification_table(part, f"asv_{split}", title, caption, keys, splits=(split,))
+            for split in splits
+        ),
+        *(
+            verification_table(part, name, title, caption, keys, splits=splits)
+            for name, (caption, keys) in _VERIFICATION.items()
+        ),
+        recognition_table(part, title),
+        trial_set_table(part, title),
+        *(interval_table(part, title, split) for split in splits),
+        variants_table(part, title),
+    ]
+
+
+def verification_table(
+    results: Results,
+    name: str,
+    title: str,
+    caption: str,
+    keys: Sequence[str],
+    *,
+    splits: Sequence[str],
+) -> Table:
+    """Values of verification metrics: a row per data set, gender and comparison."""
+    config = results.config
+    quantities = [_QUANTITIES[key] for key in keys]
+    found = {
+        (r.split, r.data_set, r.gender, r.enrollment, r.trial): [
+            q.text(r, config) for q in quantities
+        ]
+        for r in results.verification
+    }
+    found = {place: cells for place, cells in found.items() if any(cells)}
+    data_sets, splits = _present(
+        config.table_rows, splits, {(p[1], p[0]) for p in found}, not results.systems
+    )
+    condition = (Column("Enroll", rule=True), Column("Trial"), Column("Gen"))
+
+    def row(data_set: str, gender: str, enrollment: str, trial: str) -> _Row:
+        return _Row(
+            {
+                split: (
+                    config.data_set(data_set).row.replace("{split}", split),
+                    *found.get(
+                        (split, data_set, gender, enrollment, trial), [""] * len(quantities)
+                    ),
+                )
+                for split in splits
+            },
+            (_LETTER[enrollment], _LETTER[trial], gender),
+        )
+
+    groups = [
+        [row(data_set, gender, c.enrollment, c.trial) for c in config.comparisons]
+        for data_set in data_sets
+        for gender in config.genders
+    ]
+    shown = ", ".join(_SPLIT_TITLES.get(s, s) for s in splits) if len(splits) == 1 else ""
+    note = "o: original, a: anonymized speech"
+    caption = f"{caption}{', ' + shown if shown else ''}: {title} ({note})."
+    return _by_splits(name, caption, groups, splits, [q.column for q in quantities], condition)
+
+
+def recognition_table(results: Results, title: str) -> Table:
+    """Word error rates: a row per data set and speech, a column per language model."""
+    config = results.config
+    models = list(config.recognition.language_models)
+    found: dict[tuple[str | None, ...], dict[str, list[str]]] = {}
+    for r in results.recognition:
+        place = (r.asr_model, r.split, r.data_set, r.speech)
+        if r.language_model is not None:
+            cells = found.setdefault(place, {})
+            cells.setdefault(r.language_model, []).append(f"{100 * r.wer:.2f}")
+    recognizers = sorted({p[0] for p in found}, key=lambda m: (m != ORIGINAL, m or "")) or [None]
+    data_sets, splits = _present(
+        [d.id for d in config.recognition.data_sets],
+        config.splits,
+        {(str(p[2]), str(p[1])) for p in found},
+        not results.systems,
+    )
+    names = {d.id: d.row for d in config.recognition.data_sets}
+
+    def row(recognizer: str | None, data_set: str, speech: str) -> _Row:
+        cells = {
+            split: (
+                names[data_set].replace("{split}", split),
+                *(
+                    " / ".join(found.get((recognizer, split, data_set, speech), {}).get(model, []))
+                    for model in models
+                ),
+            )
+            for split in splits
+        }
+        return _Row(cells, (_LETTER[speech], *([recognizer or "?"] if several else [])))
+
+    several = len(recognizers) > 1
+    groups = [
+        [row(recognizer, data_set, speech) for speech in SPEECH]
+        for recognizer in recognizers
+        for data_set in data_sets
+    ]
+    columns = [Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models]
+    condition = (Column("Data", rule=True), *([Column("Recognizer")] if several else []))
+    letters = ", ".join(f"{m[0]}: {m}" for m in models)
+    caption = (
+        f"Speech recognition: {title} (o: original, a: anonymized speech; LM: language model, "
+        f"{letters})."
+    )
+    return _by_splits("asr", caption, groups, splits, columns, condition)
+
+
+def trial_set_table(results: Results, title: str) -> Table:
+    """Pitch correlation, DeID and G_VD of the trial sets that have any of them."""
+    config = results.config
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    formats: Mapping[str, Callable[[float], str]] = {
+        "pitch_correlation_mean": lambda v: f"{v:.3f}",
+        "pitch_correlation_std": lambda v: f"{v:.3f}",
+        "deid": lambda v: f"{100 * v:.1f}",
+        "gvd": lambda v: f"{v:.2f}",
+    }
+    columns = {
+        "pitch_correlation_mean": Column("Pitch corr.", "Pitch"),
+        "pitch_correlation_std": Column("Pitch std.", "Std."),
+        "deid": Column("DeID, %"),
+        "gvd": Column("G_VD, dB", r"$G_\mathrm{VD}$, dB"),
+    }
+    r: TrialSetRecord
+    for r in (*results.pitch, *results.similarity):
+        cells = found.setdefault((r.split, r.data_set, r.gender), {})
+        cells |= {key: formats[key](value) for key, value in r.values.items()}
+    kept = [key for key in columns if any(key in cells for cells in found.values())]
+    data_sets, splits = _present(
+        config.table_rows, config.splits, {(p[1], p[0]) for p in found}, False
+    )
+    groups = [
+        [
+            _Row(
+                {
+                    split: (
+                        config.data_set(data_set).row.replace("{split}", split),
+                        *(found.get((split, data_set, gender), {}).get(k, "") for k in kept),
+                    )
+                    for split in splits
+                },
+                (gender,),
+            )
+            for gender in config.genders
+        ]
+        for data_set in data_sets
+    ]
+    return _by_splits(
+        "voice",
+        f"Pitch correlation (mean, standard deviation) and voice similarity: {title}.",
+        groups,
+        splits,
+        [columns[key] for key in kept],
+        (Column("Gen", rule=True),),
+    )
+
+
+def interval_table(results: Results, title: str, split: str) -> Table:
+    """Values with their 95 % intervals from the bootstrap over speakers, where there
+    are any."""
+    config = results.config
+    keys = ("eer", "cllr_min", "linkability", "zebra_population")
+    groups: list[list[tuple[str, ...]]] = []
+    number = itertools.count(1)
+    for data_set, gender in itertools.product(config.table_rows, config.genders):
+        group = []
+        for r in results.verification:
+            intervals = r.speaker_intervals.get(config.variant, {})
+            if (r.data_set, r.split, r.gender) != (data_set, split, gender) or not intervals:
+                continue
+            cells = []
+            for key in keys:
+                q, value = _QUANTITIES[key], r.values(config.variant)[key]
+                low, high = (q.format(bound) for bound in intervals[key])
+                cells.append(f"{q.format(value)} [{low}, {high}]")
+            row = config.data_set(data_set).row.replace("{split}", split)
+            place = (_LETTER[r.enrollment], _LETTER[r.trial], gender)
+            group.append((str(next(number)), row, *cells, *place))
+        groups.append(group)
+    columns = (
+        Column("#"),
+        Column(_SPLIT_TITLES.get(split, split), align="l"),
+        *(_QUANTITIES[key].column for key in keys),
+        Column("Enroll", rule=True),
+        Column("Trial"),
+        Column("Gen"),
+    )
+    caption = (
+        f"95 % intervals from resampling speakers, {_SPLIT_TITLES.get(split, split)}: {title} "
+        "(o: original, a: anonymized speech)."
+    )
+    return Table(f"intervals_{split}", caption, columns, _without_empty(groups))
+
+
+def averages_table(results: Results, title: str) -> Table:
+    """The challenge's weighted averages, a column per split."""
+    splits = results.config.splits
+    found: dict[str, dict[str, str]] = {}
+    for average in averages(results):
+        if average.value is not None:
+            found.setdefault(average.quantity, {})[average.split] = f"{average.value:.3f}"
+    rows = tuple((q, *(cells.get(split, "") for split in splits)) for q, cells in found.items())
+    columns = (
+        Column("Average", align="l"),
+        *(Column(_SPLIT_TITLES.get(split, split), align="r") for split in splits),
+    )
+    return Table("averages", f"Averages over data sets: {title}.", columns, _without_empty([rows]))
+
+
+def variants_table(results: Results, title: str) -> Table:
+    """Cells of the other tables that the two variants of a metric print differently."""
+    rows = []
+    for r in results.verification:
+        if not all(variant in r.metrics for variant in VARIANTS):
+            continue
+        for key, q in _QUANTITIES.items():
+            challenge, exact = (
+                (r.zebra_tag[variant] if key == "tag" else q.format(r.metrics[variant][key]))
+                for variant in VARIANTS
+            )
+            if challenge != exact:
+                rows.append((r.condition, q.column.title, challenge, exact))
+    grouped = [list(g) for _, g in itertools.groupby(rows, key=lambda row: row[0])]
+    columns = (
+        Column("Condition", align="l"),
+        Column("Metric", align="l"),
+        *(Column(variant, align="r") for variant in VARIANTS),
+    )
+    caption = f"Values that the released scripts print differently from their definition: {title}."
+    return Table("variants", caption, columns, _without_empty(grouped))
+
+
+def write_tables(
+    results: Results, out: Path, *, style: Style = "challenge", only: str | None = None
+) -> list[Path]:
+    """Write every table of every system in every format (or in one), and with LaTeX
+    `tables.tex`, a document that includes them all."""
+    places = [(s, f) for s in results.systems for f in results.results_folders(s)]
+    names = file_names(f"{system}{folder}" for system, folder in places)
+    formats = {kind: f for kind, f in FORMATS.items() if only in (None, kind)}
+    files: dict[Path, str] = {}
+    included: list[list[str]] = []
+    for system, folder in places:
+        base = names[f"{system}{folder}"]
+        included.append([])
+        shown: list[Table] = []
+        for table in system_tables(results, system, folder):
+            table = replace(table, name=f"{base}_{table.name}")
+            for form in formats.values():
+                files[out / f"{table.name}{form.extension}"] = form.write(table, style)
+            if not any((t.columns, t.groups) == (table.columns, table.groups) for t in shown):
+                included[-1].append(f"{table.name}.tex")
+            shown.append(table)
+    if "latex" in formats:
+        files[out / "tables.tex"] = latex_document(results.config.title, included)
+    for path, text in files.items():
+        write_text(path, text)
+    return list(files)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row before its blocks stand side by side: set name and values by split, and
+    what is the same for all splits."""
+
+    by_split: Mapping[str, tuple[str, ...]]
+    condition: tuple[str, ...]
+
+
+def _by_splits(
+    name: str,
+    caption: str,
+    groups: Iterable[Iterable[_Row]],
+    splits: Sequence[str],
+    values: Sequence[Column],
+    condition: Sequence[Column],
+) -> Table:
+    """The first split's block, the condition's columns, then the other splits' blocks."""
+    number = itertools.count(1)
+    columns: list[Column] = [Column("#")]
+    for index, split in enumerate(splits):
+        heading = Column(_SPLIT_TITLES.get(split, split), align="l", rule=index > 0)
+        columns += [heading, *values]
+        if index == 0:
+            columns += condition
+    rows = tuple(
+        tuple(
+            (
+                str(next(number)),
+                *row.by_split[splits[0]],
+                *row.condition,
+                *(cell for split in splits[1:] for cell in row.by_split[split]),
+            )
+            for row in group
+        )
+        for group in groups
+    )
+    return Table(name, caption, tuple(columns), _without_empty(rows))
+
+
+def _present(
+    data_sets: Sequence[str],
+    splits: Sequence[str],
+    found: set[tuple[str, str]],
+    blank_form: bool,
+) -> tuple[list[str], list[str]]:
+    """Data sets and splits that have any value; all of them for a blank form."""
+    if blank_form:
+        return list(data_sets), list(splits)
+    return (
+        [d for d in data_sets if any((d, s) in found for s in splits)],
+        [s for s in splits if any((d, s) in found for d in data_sets)],
+    )
+
+
+def _without_empty(
+    groups: Iterable[Iterable[tuple[str, ...]]],
+) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    return tuple(rows for group in groups if (rows := tuple(group)))

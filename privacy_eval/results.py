@@ -1,0 +1,594 @@
+"""The one store of results: records, kept as results.json, also written as CSV and as
+the challenge's results.txt, and read from both JSON and results.txt.
+
+results.json is the truth. Rates are fractions, disclosures and costs bits, G_VD dB.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from . import __version__
+from .config import Config, config_from_dict
+from .errors import PrivacyEvalError
+from .io.files import read_text
+from .io.results_txt import (
+    RecognitionBlock,
+    ResultsTxt,
+    TrialSetBlock,
+    VerificationBlock,
+    format_results_txt,
+    parse_results_txt,
+)
+from .io.wer import WerLine
+from .metrics import METRICS, Variant
+from .schema import from_plain, to_plain
+from .tree import condition_meaning, recognition_meaning
+
+FORMAT = "privacy_eval results 1"
+
+#: Units of all stored values.
+UNITS: Mapping[str, str] = {
+    **{info.key: info.unit for info in METRICS.values()},
+    "wer": "fraction",
+    "pitch_correlation_mean": "correlation",
+    "pitch_correlation_std": "correlation",
+    "deid": "fraction",
+    "gvd": "dB",
+}
+
+
+@dataclass(frozen=True)
+class VerificationRecord:
+    """Metrics of one condition.
+
+    Attributes
+    ----------
+    system, results_folder, condition, data_set, split, gender, enrollment, trial,
+    asv_model, attack_model, enrollment_set, trial_set
+        As in `tree.Condition`; `condition` is the folder's name.
+    metrics : mapping
+        By variant (`challenge`, `exact`), then by metric.
+    zebra_tag : mapping
+        Category of the individual disclosure by variant.
+    n_target, n_nontarget : int or None
+        Numbers of trials; None where they are not known (imported results).
+    eer_interval : tuple or None
+        95 % interval of the EER if trials were independent (Bengio & Mariethoz).
+    speaker_intervals : mapping
+        By variant and metric: bounds of the bootstrap over speakers.
+    trials_without_score, scores_without_trial : int
+        How many were left out, on explicit request.
+    provenance : mapping
+        Digests of inputs, options, version.
+    """
+
+    system: str
+    results_folder: str
+    condition: str
+    data_set: str
+    split: str
+    gender: str
+    enrollment: str
+    trial: str
+    asv_model: str
+    attack_model: str | None
+    enrollment_set: str
+    trial_set: str
+    metrics: Mapping[str, Mapping[str, float]]
+    zebra_tag: Mapping[str, str]
+    n_target: int | None = None
+    n_nontarget: int | None = None
+    eer_interval: tuple[float, ...] | None = None
+    speaker_intervals: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    trials_without_score: int = 0
+    scores_without_trial: int = 0
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def values(self, variant: Variant) -> Mapping[str, float]:
+        """Metrics of a variant; of the only one there is where that is another."""
+        if variant in self.metrics or len(self.metrics) != 1:
+            return self.metrics.get(variant, {})
+        return next(iter(self.metrics.values()))
+
+    def tag(self, variant: Variant) -> str | None:
+        """ZEBRA category of a variant, with `values`' way out."""
+        if variant in self.zebra_tag or len(self.zebra_tag) != 1:
+            return self.zebra_tag.get(variant)
+        return next(iter(self.zebra_tag.values()))
+
+
+@dataclass(frozen=True)
+class RecognitionRecord:
+    """One word error rate.
+
+    Attributes
+    ----------
+    name : str
+        The folder, `ASR-<set>`.
+    speech : str
+        `original` or `anonymized`.
+    language_model, asr_model : str or None
+        Ids of the plan; None where the decoding's path names none.
+    wer : float
+        Fraction, to the four decimals that Kaldi prints.
+    errors, words, insertions, deletions, substitutions : int
+    decode : str
+        Folder of the decoding.
+    lm_weight : int or None
+    word_insertion_penalty : float or None
+    """
+
+    system: str
+    results_folder: str
+    name: str
+    data_set: str
+    split: str
+    speech: str
+    language_model: str | None
+    asr_model: str | None
+    wer: float
+    errors: int
+    words: int
+    insertions: int
+    deletions: int
+    substitutions: int
+    decode: str
+    lm_weight: int | None
+    word_insertion_penalty: float | None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrialSetRecord:
+    """What is known of a trial set apart from its scores: `pitch_correlation_mean` and
+    `pitch_correlation_std`, or `deid` (fraction) and `gvd` (dB)."""
+
+    system: str
+    results_folder: str
+    trial_set: str
+    data_set: str
+    split: str
+    gender: str
+    values: Mapping[str, float]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Records of one or more systems under one plan.
+
+    Attributes
+    ----------
+    config : Config
+    verification, recognition, pitch, similarity : tuples of records
+    not_evaluated : tuple of str
+        Conditions that were left out on request, each with the reason.
+    """
+
+    config: Config
+    verification: tuple[VerificationRecord, ...] = ()
+    recognition: tuple[RecognitionRecord, ...] = ()
+    pitch: tuple[TrialSetRecord, ...] = ()
+    similarity: tuple[TrialSetRecord, ...] = ()
+    not_evaluated: tuple[str, ...] = ()
+
+    @property
+    def systems(self) -> list[str]:
+        """Names of the systems, in order of their first record."""
+        return list(dict.fromkeys(r.system for r in self._records()))
+
+    def results_folders(self, system: str) -> list[str]:
+        """Suffixes of the results folders that a system has records of."""
+        return sorted({r.results_folder for r in self._records() if r.system == system})
+
+    def of(self, system: str, results_folder: str | None = None) -> Results:
+        """The records of one system, or of one of its results folders."""
+
+        def kept(record: Any) -> bool:
+            return record.system == system and results_folder in (None, record.results_folder)
+
+        return Results(
+            self.config,
+            tuple(filter(kept, self.verification)),
+            tuple(filter(kept, self.recognition)),
+            tuple(filter(kept, self.pitch)),
+            tuple(filter(kept, self.similarity)),
+        )
+
+    def under(self, config: Config) -> Results:
+        """The same records under another plan.
+
+        Raises
+        ------
+        PrivacyEvalError
+            A record that the plan has no place for.
+        """
+        trial_sets = {(t.data_set.id, t.split, t.gender) for t in config.trial_sets()}
+        decoded = {(d.id, s) for d in config.recognition.data_sets for s in config.splits}
+        suffixes = {f.suffix for f in config.results_folders}
+        for record in self._records():
+            if isinstance(record, RecognitionRecord):
+                known = (record.data_set, record.split) in decoded
+            else:
+                known = (record.data_set, record.split, record.gender) in trial_sets
+            if not known or record.results_folder not in suffixes:
+                raise PrivacyEvalError(
+                    f"the plan {config.name} has no place for a record of {record.system}: "
+                    f"{record.data_set}, {record.split}, results folder {record.results_folder!r}"
+                )
+        return replace(self, config=config)
+
+    def _records(self) -> Iterator[VerificationRecord | RecognitionRecord | TrialSetRecord]:
+        yield from self.verification
+        yield from self.recognition
+        yield from self.pitch
+        yield from self.similarity
+
+
+def to_json(results: Results) -> str:
+    """results.json: the same results give the same bytes."""
+    plain = {
+        "format": FORMAT,
+        "version": __version__,
+        "units": dict(UNITS),
+        **{key: value for key, value in to_plain(results).items() if key != "config"},
+        "config": results.config.to_dict(),
+    }
+    return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_json(path: Path) -> Results:
+    """Read a results.json.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Unreadable, no JSON, another format, a missing, unknown or wrong entry.
+    """
+    plain = load_json(path)
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+        raise PrivacyEvalError(f"{path}: not a results.json (expected the format {FORMAT!r})")
+    config = config_from_dict(plain.get("config"), f"{path}: config")
+    body = {k: v for k, v in plain.items() if k not in ("format", "version", "units", "config")}
+    read = from_plain(_Body, body, str(path))
+    return Results(
+        config,
+        read.verification,
+        read.recognition,
+        read.pitch,
+        read.similarity,
+        read.not_evaluated,
+    )
+
+
+@dataclass(frozen=True)
+class _Body:
+    """Entries of results.json beside its header."""
+
+    verification: tuple[VerificationRecord, ...]
+    recognition: tuple[RecognitionRecord, ...]
+    pitch: tuple[TrialSetRecord, ...]
+    similarity: tuple[TrialSetRecord, ...]
+    not_evaluated: tuple[str, ...]
+
+
+def load_json(path: Path) -> Any:
+    """Plain values of a JSON file; NaN, which is no JSON, is refused."""
+
+    def refuse(constant: str) -> None:
+        raise PrivacyEvalError(f"{path}: {constant} is no JSON number")
+
+    try:
+        return json.loads(read_text(path), parse_constant=refuse)
+    except (json.JSONDecodeError, RecursionError) as error:
+        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise PrivacyEvalError(f"{path}{line}: not JSON ({error})") from error
+
+
+CSV_COLUMNS = (
+    "system",
+    "results_folder",
+    "name",
+    "data_set",
+    "split",
+    "gender",
+    "enrollment",
+    "trial",
+    "model",
+    "attack_model",
+    "n_target",
+    "n_nontarget",
+    "variant",
+    "metric",
+    "unit",
+    "value",
+    "low_95",
+    "high_95",
+)
+
+
+def to_csv(results: Results) -> str:
+    """results.csv: one line per value, with its unit."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in _csv_rows(results):
+        writer.writerow({k: "" if v is None else v for k, v in row.items()})
+    return text.getvalue()
+
+
+def _csv_rows(results: Results) -> Iterator[dict[str, object]]:
+    for v in results.verification:
+        shared = {
+            "system": v.system,
+            "results_folder": v.results_folder,
+            "name": v.condition,
+            "data_set": v.data_set,
+            "split": v.split,
+            "gender": v.gender,
+            "enrollment": v.enrollment,
+            "trial": v.trial,
+            "model": v.asv_model,
+            "attack_model": v.attack_model,
+            "n_target": v.n_target,
+            "n_nontarget": v.n_nontarget,
+        }
+        for variant, metrics in v.metrics.items():
+            intervals = v.speaker_intervals.get(variant, {})
+            for metric, value in metrics.items():
+                low, high = intervals.get(metric, (None, None))
+                yield {
+                    **shared,
+                    "variant": variant,
+                    "metric": metric,
+                    "unit": UNITS[metric],
+                    "value": value,
+                    "low_95": low,
+                    "high_95": high,
+                }
+    for r in results.recognition:
+        yield {
+            "system": r.system,
+            "results_folder": r.results_folder,
+            "name": r.name,
+            "data_set": r.data_set,
+            "split": r.split,
+            "trial": r.speech,
+            "model": r.asr_model,
+            "metric": f"wer_{r.language_model}" if r.language_model else "wer",
+            "unit": UNITS["wer"],
+            "value": r.wer,
+        }
+    for t in (*results.pitch, *results.similarity):
+        for metric, value in t.values.items():
+            yield {
+                "system": t.system,
+                "results_folder": t.results_folder,
+                "name": t.trial_set,
+                "data_set": t.data_set,
+                "split": t.split,
+                "gender": t.gender,
+                "metric": metric,
+                "unit": UNITS[metric],
+                "value": value,
+            }
+
+
+def to_results_txt(results: Results, system: str, results_folder: str) -> str:
+    """The challenge's results.txt of one results folder of a system."""
+    part = results.of(system, results_folder)
+    variant = results.config.variant
+    recognized: dict[str, list[WerLine]] = {}
+    for r in part.recognition:
+        line = WerLine(
+            r.wer,
+            r.errors,
+            r.words,
+            r.insertions,
+            r.deletions,
+            r.substitutions,
+            r.decode,
+            r.lm_weight,
+            r.word_insertion_penalty,
+        )
+        recognized.setdefault(r.name, []).append(line)
+    return format_results_txt(
+        ResultsTxt(
+            [
+                VerificationBlock(v.condition, v.values(variant), v.tag(variant))
+                for v in part.verification
+            ],
+            [RecognitionBlock(name, tuple(lines)) for name, lines in recognized.items()],
+            [TrialSetBlock(t.trial_set, t.values) for t in part.pitch],
+            [TrialSetBlock(t.trial_set, t.values) for t in part.similarity],
+        )
+    )
+
+
+def import_results_txt(
+    text: str,
+    path: str,
+    config: Config,
+    *,
+    system: str,
+    results_folder: str = "",
+    anon_suffix: str | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> Results:
+    """Records of a results.txt that the challenge's scripts wrote.
+
+    Its numbers are the `challenge` variant. Their digits are kept: exporting gives
+    the same text again.
+
+    Parameters
+    ----------
+    results_folder : str
+        Suffix of the plan's results folder that the file is of.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A line of no known form; a condition or set that the plan does not know.
+    """
+    parsed = parse_results_txt(text, path)
+    folder = next((f for f in config.results_folders if f.suffix == results_folder), None)
+    if folder is None:
+        suffixes = ", ".join(repr(f.suffix) for f in config.results_folders)
+        raise PrivacyEvalError(
+            f"{config.name}: no results folder with suffix {results_folder!r} (it has {suffixes})"
+        )
+    suffix = config.anon_suffix if anon_suffix is None else anon_suffix
+    origin = dict(provenance or {})
+    verification = []
+    for block in parsed.verification:
+        meaning = condition_meaning(config, block.name, suffix)
+        if meaning is None:
+            raise _unknown(path, block.name, config)
+        verification.append(
+            VerificationRecord(
+                system=system,
+                results_folder=results_folder,
+                condition=block.name,
+                data_set=meaning.trial_set.data_set.id,
+                split=meaning.trial_set.split,
+                gender=meaning.trial_set.gender,
+                enrollment=meaning.enrollment,
+                trial=meaning.trial,
+                asv_model=folder.asv_model,
+                attack_model=config.attack_model(
+                    meaning.enrollment, meaning.trial, folder.asv_model
+                ),
+                enrollment_set=meaning.enrollment_name,
+                trial_set=meaning.trial_name,
+                metrics={"challenge": block.metrics},
+                zebra_tag={} if block.tag is None else {"challenge": block.tag},
+                provenance=origin,
+            )
+        )
+    recognition: list[RecognitionRecord] = []
+    for decoded in parsed.recognition:
+        place = recognition_meaning(config, decoded.name, suffix)
+        if place is None:
+            raise _unknown(path, decoded.name, config)
+        recognition += recognition_records(
+            decoded.lines, config, system, results_folder, decoded.name, place, origin
+        )
+    trial_sets = {t.trials_name: t for t in config.trial_sets()}
+
+    def of_trial_sets(blocks: Iterable[TrialSetBlock]) -> tuple[TrialSetRecord, ...]:
+        records = []
+        for one in blocks:
+            if one.name not in trial_sets:
+                raise _unknown(path, one.name, config)
+            t = trial_sets[one.name]
+            records.append(
+                TrialSetRecord(
+                    system,
+                    results_folder,
+                    one.name,
+                    t.data_set.id,
+                    t.split,
+                    t.gender,
+                    one.values,
+                    origin,
+                )
+            )
+        return tuple(records)
+
+    return Results(
+        config,
+        tuple(verification),
+        tuple(recognition),
+        of_trial_sets(parsed.pitch),
+        of_trial_sets(parsed.similarity),
+    )
+
+
+def recognition_records(
+    lines: Iterable[WerLine],
+    config: Config,
+    system: str,
+    results_folder: str,
+    name: str,
+    place: tuple[str, str, str],
+    provenance: Mapping[str, Any],
+) -> list[RecognitionRecord]:
+    """Records of the `%WER` lines of one `ASR-*` folder; `place` is its data set, split
+    and speech."""
+    data_set, split, speech = place
+    return [
+        RecognitionRecord(
+            system=system,
+            results_folder=results_folder,
+            name=name,
+            data_set=data_set,
+            split=split,
+            speech=speech,
+            language_model=_language_model(config, line.decode),
+            asr_model=_asr_model(config, line.decode),
+            **to_plain(line),
+            provenance=provenance,
+        )
+        for line in lines
+    ]
+
+
+def merge(parts: Iterable[Results]) -> Results:
+    """Results of several files under one plan.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Different plans; a condition that two files give for one system.
+    """
+    parts = list(parts)
+    config = parts[0].config
+    if any(part.config != config for part in parts):
+        raise PrivacyEvalError("results under different plans cannot be put together")
+    merged = Results(
+        config,
+        tuple(r for part in parts for r in part.verification),
+        tuple(r for part in parts for r in part.recognition),
+        tuple(r for part in parts for r in part.pitch),
+        tuple(r for part in parts for r in part.similarity),
+        tuple(n for part in parts for n in part.not_evaluated),
+    )
+    seen: set[tuple[str, str, str]] = set()
+    for r in merged.verification:
+        key = (r.system, r.results_folder, r.condition)
+        if key in seen:
+            raise PrivacyEvalError(
+                f"system {r.system!r}: {r.condition} stands in two results files"
+            )
+        seen.add(key)
+    return merged
+
+
+def _language_model(config: Config, decode: str) -> str | None:
+    folder = decode.rsplit("/", 1)[-1]
+    for name, marker in config.recognition.language_models.items():
+        if folder.endswith(marker):
+            return name
+    return None
+
+
+def _asr_model(config: Config, decode: str) -> str | None:
+    above = decode.split("/")[-2:-1]
+    for name, folder in config.recognition.models.items():
+        if above == [folder]:
+            return name
+    return None
+
+
+def _unknown(path: str, name: str, config: Config) -> PrivacyEvalError:
+    return PrivacyEvalError(
+        f"{path}: {name} is no condition or set of the plan {config.name} (another plan: --conf; "
+        f"another suffix than {config.anon_suffix}: --anon-suffix)"
+    )

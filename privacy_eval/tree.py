@@ -1,0 +1,447 @@
+"""What an experiment tree holds: systems, their conditions, and the files of each.
+
+Layouts that are walked, all below one results folder or collection:
+
+* a checkout: `exp/results-TAG/ASV-<enrollment set>-<trial set>/scores`;
+* a plan's several folders: `exp/results-X` beside `exp/results-X.orig`;
+* an organizers' collection: `exp/<team>/<system>/results-TAG/ASV-*/scores`.
+
+Trial keys are `data/<trial set>/trials` or `keys-*/<trial set>` in the tree. No
+file is opened here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .config import ANONYMIZED, ORIGINAL, Config, ResultsFolder, TrialSet
+from .errors import PrivacyEvalError
+
+_RESULTS = "results-"
+_DEPTH = 3
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One set of verification scores and what it compares.
+
+    Attributes
+    ----------
+    system : str
+    results_folder : str
+        Suffix of the results folder it stands in, "" for the main one.
+    name : str
+        The condition's folder, `ASV-<enrollment set>-<trial set>`.
+    data_set, split, gender : str
+        Ids of the plan.
+    enrollment, trial, asv_model : str
+        `original` or `anonymized`: the speech enrolled and tried, and what the
+        speaker-verification model was trained on.
+    attack_model : str or None
+        Id of the plan's attack model this is, if it is one.
+    enrollment_set, trial_set : str
+        Names of the data folders.
+    scores : Path or None
+        The score file; None where the folder has none.
+    trials : Path or None
+        The trial key; None where none was found among `keys_tried`.
+    keys_tried : tuple of Path
+    """
+
+    system: str
+    results_folder: str
+    name: str
+    data_set: str
+    split: str
+    gender: str
+    enrollment: str
+    trial: str
+    asv_model: str
+    attack_model: str | None
+    enrollment_set: str
+    trial_set: str
+    scores: Path | None
+    trials: Path | None
+    keys_tried: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class RecognitionFolder:
+    """One `ASR-<set>` folder with word error rates."""
+
+    system: str
+    results_folder: str
+    name: str
+    data_set: str
+    split: str
+    speech: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class System:
+    """All that belongs to one system.
+
+    Attributes
+    ----------
+    name : str
+    folders : tuple of Path
+        Its results folders.
+    anon_suffix : str
+        What marks anonymized sets in its folder names.
+    conditions : tuple of Condition
+    recognition : tuple of RecognitionFolder
+    unknown : tuple of Path
+        `ASV-*` and `ASR-*` folders that the plan has no place for.
+    """
+
+    name: str
+    folders: tuple[Path, ...]
+    anon_suffix: str
+    conditions: tuple[Condition, ...]
+    recognition: tuple[RecognitionFolder, ...]
+    unknown: tuple[Path, ...]
+
+    def missing(self, config: Config) -> list[str]:
+        """Names of the plan's conditions that have no scores, each with its results
+        folder's suffix."""
+        there = {(c.results_folder, c.name) for c in self.conditions if c.scores is not None}
+        wanted = [
+            (folder.suffix, name)
+            for folder in config.results_folders
+            for name in _condition_names(config, [self.anon_suffix])
+        ]
+        return [
+            f"{name} ({suffix})" if suffix else name
+            for suffix, name in wanted
+            if (suffix, name) not in there
+        ]
+
+
+@dataclass(frozen=True)
+class NamedComparison:
+    """A comparison of the plan on one trial set, under a suffix for anonymized sets."""
+
+    trial_set: TrialSet
+    enrollment: str
+    trial: str
+    anon_suffix: str
+
+    @property
+    def enrollment_name(self) -> str:
+        name = self.trial_set.enrollment_name
+        return name + self.anon_suffix if self.enrollment == ANONYMIZED else name
+
+    @property
+    def trial_name(self) -> str:
+        name = self.trial_set.trials_name
+        return name + self.anon_suffix if self.trial == ANONYMIZED else name
+
+
+def find_systems(
+    tree: Path,
+    results: Path,
+    config: Config,
+    *,
+    name: str | None = None,
+    anon_suffix: str | None = None,
+    keys: Path | None = None,
+) -> list[System]:
+    """The systems below a results folder or a collection of them, by name; none where
+    no folder `ASV-*` or `ASR-*` is found.
+
+    Parameters
+    ----------
+    tree : Path
+        The experiment tree, where `data/` and keys folders are.
+    results : Path
+        A folder with `ASV-*` in it, or one above such folders (`results-*`, at most
+        three levels down).
+    name : str, optional
+        Of several systems the one to take; a new name where there is only one (whose
+        name is otherwise its path in the collection, or the folder's tag).
+    anon_suffix : str, optional
+        What marks anonymized sets, instead of the plan's suffix and of the one that
+        follows the first `_` of a folder `results-TAG_SUFFIX`.
+    keys : Path, optional
+        The only folder to take trial keys from.
+
+    Raises
+    ------
+    PrivacyEvalError
+        No such folder, none of several systems of that name.
+    """
+    for folder, what in ((tree, "experiment tree"), (results, "results folder"), (keys, "keys")):
+        if folder is not None and not folder.is_dir():
+            raise PrivacyEvalError(f"{folder}: no such folder ({what})")
+    found = _results_folders(results, config)
+    key_folders = _key_folders(tree, results) if keys is None else [keys]
+    data = tree / "data" if keys is None else None
+    systems: list[System] = []
+    for base_name, parts in _by_system(found, results, config).items():
+        suffixes = _anon_suffixes(parts, config, anon_suffix)
+        systems += _systems_of(base_name, parts, config, suffixes, data, key_folders)
+    if name is not None and len(systems) == 1:
+        only = systems[0]
+        systems = [
+            replace(
+                only,
+                name=name,
+                conditions=tuple(replace(c, system=name) for c in only.conditions),
+                recognition=tuple(replace(r, system=name) for r in only.recognition),
+            )
+        ]
+    elif name is not None and systems:
+        names = ", ".join(sorted(s.name for s in systems))
+        systems = [s for s in systems if s.name == name]
+        if not systems:
+            raise PrivacyEvalError(f"{results}: no system {name!r} there, only {names}")
+    return sorted(systems, key=lambda s: s.name)
+
+
+def condition_meaning(config: Config, folder_name: str, anon_suffix: str) -> NamedComparison | None:
+    """What a folder name `ASV-...` compares under one suffix for anonymized sets."""
+    return _condition_names(config, [anon_suffix]).get(folder_name)
+
+
+def recognition_meaning(
+    config: Config, folder_name: str, anon_suffix: str
+) -> tuple[str, str, str] | None:
+    """Data set, split and speech of a folder name `ASR-...`."""
+    return _recognition_names(config, [anon_suffix]).get(folder_name)
+
+
+def _condition_names(config: Config, suffixes: Iterable[str]) -> dict[str, NamedComparison]:
+    names: dict[str, NamedComparison] = {}
+    for suffix in suffixes:
+        for trial_set in config.trial_sets():
+            for comparison in config.comparisons:
+                one = NamedComparison(trial_set, comparison.enrollment, comparison.trial, suffix)
+                names.setdefault(f"ASV-{one.enrollment_name}-{one.trial_name}", one)
+    return names
+
+
+def _recognition_names(config: Config, suffixes: Iterable[str]) -> dict[str, tuple[str, str, str]]:
+    names: dict[str, tuple[str, str, str]] = {}
+    for suffix in suffixes:
+        for split in config.splits:
+            for data_set in config.recognition.data_sets:
+                name = data_set.name.replace("{split}", split)
+                names.setdefault(f"ASR-{name}", (data_set.id, split, ORIGINAL))
+                names.setdefault(f"ASR-{name}{suffix}", (data_set.id, split, ANONYMIZED))
+    return names
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    except OSError as error:
+        raise PrivacyEvalError(f"{folder}: cannot be read ({error.strerror})") from error
+
+
+def _holds_results(folder: Path) -> bool:
+    return any(p.name.startswith(("ASV-", "ASR-")) for p in _subfolders(folder))
+
+
+def _results_folders(results: Path, config: Config) -> list[Path]:
+    """Every folder that holds conditions, at `results` or below."""
+    if _holds_results(results):
+        beside = [
+            results.with_name(results.name + f.suffix) for f in config.results_folders if f.suffix
+        ]
+        return [results, *(p for p in beside if p.is_dir() and _holds_results(p))]
+    return list(_walk(results, _DEPTH))
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    for child in _subfolders(folder):
+        if child.name.startswith(_RESULTS):
+            if _holds_results(child):
+                yield child
+        elif depth > 1:
+            yield from _walk(child, depth - 1)
+
+
+def _split_suffix(folder: Path, config: Config) -> tuple[str, ResultsFolder]:
+    """A results folder's name without the plan's suffix, and which of the plan's
+    folders it is."""
+    for part in sorted(config.results_folders, key=lambda f: -len(f.suffix)):
+        if part.suffix and folder.name.endswith(part.suffix):
+            return folder.name.removesuffix(part.suffix), part
+    main = next((f for f in config.results_folders if not f.suffix), config.results_folders[0])
+    return folder.name, main
+
+
+Parts = list[tuple[Path, ResultsFolder]]
+
+
+def _by_system(found: list[Path], results: Path, config: Config) -> dict[str, Parts]:
+    """Results folders grouped into systems, by the systems' names."""
+    grouped: dict[tuple[Path, str], Parts] = {}
+    for folder in found:
+        base, part = _split_suffix(folder, config)
+        grouped.setdefault((folder.parent, base), []).append((folder, part))
+    tags_beside: dict[Path, int] = {}
+    for parent, _ in grouped:
+        tags_beside[parent] = tags_beside.get(parent, 0) + 1
+    systems: dict[str, Parts] = {}
+    for (parent, base), parts in grouped.items():
+        tag = base.removeprefix(_RESULTS)
+        inside = results in parent.parents
+        name = parent.relative_to(results).as_posix() if inside else tag
+        if inside and tags_beside[parent] > 1:
+            name = f"{name}/{tag}"
+        systems[name] = parts
+    return systems
+
+
+def _anon_suffixes(parts: Parts, config: Config, given: str | None) -> list[str]:
+    """What may mark anonymized sets in these folders."""
+    if given is not None:
+        return [given]
+    suffixes = [config.anon_suffix]
+    for folder, _ in parts:
+        base, _ = _split_suffix(folder, config)
+        _, underscore, own = base.removeprefix(_RESULTS).partition("_")
+        if own and underscore + own not in suffixes:
+            suffixes.append(underscore + own)
+    return suffixes
+
+
+def _systems_of(
+    name: str,
+    parts: Parts,
+    config: Config,
+    suffixes: list[str],
+    data: Path | None,
+    key_folders: list[Path],
+) -> list[System]:
+    """The one system of some results folders, or one per suffix that occurs in them."""
+    meanings = _condition_names(config, suffixes)
+    decoded = _recognition_names(config, suffixes)
+    children = [(child, part) for folder, part in parts for child in _subfolders(folder)]
+    used = [
+        suffix
+        for suffix in suffixes
+        if any(
+            (meaning := meanings.get(child.name)) is not None
+            and meaning.anon_suffix == suffix
+            and meaning.trial == ANONYMIZED
+            for child, _ in children
+        )
+    ] or suffixes[:1]
+    unknown = tuple(
+        child
+        for child, _ in children
+        if child.name.startswith(("ASV-", "ASR-"))
+        and child.name not in meanings
+        and child.name not in decoded
+    )
+    systems = []
+    for suffix in used:
+        own = name if len(used) == 1 else f"{name}{suffix}"
+        own_meanings = _condition_names(config, [suffix])
+        own_decoded = _recognition_names(config, [suffix])
+        systems.append(
+            System(
+                name=own,
+                folders=tuple(folder for folder, _ in parts),
+                anon_suffix=suffix,
+                conditions=tuple(
+                    _condition(
+                        own, child, part, own_meanings[child.name], config, data, key_folders
+                    )
+                    for child, part in children
+                    if child.name in own_meanings
+                ),
+                recognition=tuple(
+                    RecognitionFolder(
+                        own, part.suffix, child.name, *own_decoded[child.name], path=child
+                    )
+                    for child, part in children
+                    if child.name in own_decoded
+                ),
+                unknown=unknown,
+            )
+        )
+    return systems
+
+
+def _condition(
+    system: str,
+    folder: Path,
+    part: ResultsFolder,
+    meaning: NamedComparison,
+    config: Config,
+    data: Path | None,
+    key_folders: list[Path],
+) -> Condition:
+    tried = _key_paths(meaning, config, data, key_folders)
+    key = _first_file(tried)
+    holders = [f for f in key_folders if key is not None and f in key.parents]
+    if holders and any(
+        path.is_file()
+        and holders[0] not in path.parents
+        and (data is None or data not in path.parents)
+        for path in tried
+    ):
+        folders = ", ".join(str(f) for f in key_folders)
+        raise PrivacyEvalError(
+            f"{meaning.trial_name}: several of {folders} have a trial key; choose one with --keys"
+        )
+    scores = [folder / "scores", folder / "scores.gz"]
+    return Condition(
+        system=system,
+        results_folder=part.suffix,
+        name=folder.name,
+        data_set=meaning.trial_set.data_set.id,
+        split=meaning.trial_set.split,
+        gender=meaning.trial_set.gender,
+        enrollment=meaning.enrollment,
+        trial=meaning.trial,
+        asv_model=part.asv_model,
+        attack_model=config.attack_model(meaning.enrollment, meaning.trial, part.asv_model),
+        enrollment_set=meaning.enrollment_name,
+        trial_set=meaning.trial_name,
+        scores=_first_file(scores),
+        trials=key,
+        keys_tried=tuple(tried),
+    )
+
+
+def _key_paths(
+    meaning: NamedComparison, config: Config, data: Path | None, key_folders: list[Path]
+) -> list[Path]:
+    """Where the trial key may be: the trial set itself, its usual anonymized copy, the
+    original set; in `data/`, then in keys folders under either naming."""
+    suffixes = [""]
+    if meaning.trial == ANONYMIZED:
+        suffixes = list(dict.fromkeys((meaning.anon_suffix, config.anon_suffix, "")))
+    usual, names = meaning.trial_set.trials_name, meaning.trial_set.key_names
+    in_data = [data / f"{usual}{suffix}" / "trials" for suffix in suffixes] if data else []
+    listed = [
+        folder / f"{name}{suffix}"
+        for folder in key_folders
+        for suffix in suffixes
+        for name in names
+    ]
+    in_folders = [path for entry in listed for path in (entry, entry / "trials")]
+    plain = [*in_data, *in_folders]
+    return [path for entry in plain for path in (entry, entry.with_name(entry.name + ".gz"))]
+
+
+def _first_file(paths: list[Path]) -> Path | None:
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _key_folders(tree: Path, results: Path) -> list[Path]:
+    """Folders `keys-*` of the tree and of a collection."""
+    folders = {
+        path.resolve(): path
+        for base in (tree, results)
+        for path in _subfolders(base)
+        if path.name.startswith("keys-")
+    }
+    return sorted(folders.values())

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Shows the toolkit at work on simulated data: makes a small tree in the layout of the VoicePrivacy
+# Challenge, with two anonymization systems, and evaluates it with the recipe vpc2020. Needs
+# nothing but Python: no Kaldi, no speech, no models.
+#
+# Usage: run.sh [options]
+set -euo pipefail
+
+# --- options
+dir=           # where the simulated tree goes (default: the folder work beside this script)
+seed=0         # seed of the simulation
+nj=2           # number of parallel jobs
+stage=0        # first stage of the recipe vpc2020 to run
+stop_stage=11  # last stage of the recipe vpc2020 to run
+# --- end of options
+
+recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+# shellcheck source=scripts/parse_options.sh
+. "$recipe/../../scripts/parse_options.sh"
+if [ $# -gt 0 ]; then
+    printf "run.sh: unexpected argument '%s' (--help lists the options)\n" "$1" >&2
+    exit 2
+fi
+dir=${dir:-$recipe/work}
+
+"$recipe/../../scripts/ensure_env.sh" run
+# shellcheck source=recipes/vpc2020/path.sh
+. "$recipe/../vpc2020/path.sh"
+
+# The command itself leaves a tree alone that is there and complete.
+mkdir -p -- "$(dirname -- "$dir")"
+privacy-eval demo-tree "$dir" --seed "$seed"
+
+"$recipe/../vpc2020/run.sh" --stage "$stage" --stop-stage "$stop_stage" --tree "$dir" \
+    --results exp --out results --conf vpc2020 --nj "$nj"
+
+# Of each system its first table, where the stages got that far.
+for table in "$dir"/results/tables/*_asv_dev.md; do
+    if [ -f "$table" ]; then
+        name=${table##*/}
+        printf '\n%s\n\n' "${name%_asv_dev.md}"
+        cat -- "$table"
+    fi
+done
+printf '\n'
+for file in results.txt results.json results.csv tables; do
+    if [ -e "$dir/results/$file" ]; then printf '%-13s %s\n' "$file" "$dir/results/$file"; fi
+done

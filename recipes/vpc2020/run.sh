@@ -1,0 +1,158 @@
+#!/usr/bin/env bash
+# Evaluates anonymization systems in an experiment tree laid out as in the VoicePrivacy Challenge:
+# a checkout of its baseline after a run, or an organizers' collection of submissions. From the
+# scores of speaker verification and the trial keys come privacy metrics, result files and tables.
+#
+# Usage: run.sh [--tree DIR] [--results DIR] [--stage N] [--stop-stage N] [other options]
+#
+#   stage 0   check the tree: what is there, what is missing
+#         1   data and models: where to get them
+#         2   back end of the semi-informed attacker   (not part of this version yet)
+#         3   evaluation subsets                       (not part of this version yet)
+#         4   anonymization: the participant's own
+#         5   scores of speaker verification
+#         6   privacy metrics of every condition
+#         7   voice similarity, DeID, G_VD             (not part of this version yet)
+#         8   results.json, results.csv, results.txt
+#         9   tables for LaTeX, Markdown, text, csv
+#         10  figures                                  (comes with a later version)
+#         11  subjective evaluation                    (comes with a later version)
+#
+# Paths other than the tree's are relative to the tree. The exit code is 0 when all is done, 1 when
+# something in the data is wrong, 2 when the options are.
+set -euo pipefail
+
+# --- options
+stage=0              # first stage to run
+stop_stage=11        # last stage to run
+tree=.               # experiment tree, which holds data/ and exp/
+results=exp          # folder of the results: one results-* folder, or any folder above several
+out=                 # where results, tables and logs go (default: privacy_eval in the results)
+conf=vpc2020         # challenge configuration: a name (vpc2020, vpc2022) or a YAML file
+nj=2                 # number of parallel jobs
+cmd=                 # job runner, with its options (default: what cmd.sh says)
+system=              # evaluate only this system, or the name for the only one there is
+anon_suffix=         # ending of anonymized data sets (default: found from the folders' names)
+bootstrap=0          # resamplings of speakers for confidence intervals; 0: none
+seed=0               # seed of the resampling
+keys=                # folder with the trial keys, where they are not in data/*/trials
+allow_missing=false  # go on where trials lack scores or folders are missing; the results say so
+# --- end of options
+
+recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+# shellcheck source=scripts/parse_options.sh
+. "$recipe/../../scripts/parse_options.sh"
+
+log() { printf '%s %s\n' "$(date '+%Y-%m-%d %H:%M:%S')" "$*" >&2; }
+usage_error() {
+    printf 'run.sh: %s (--help lists the options)\n' "$1" >&2
+    exit 2
+}
+
+[ $# -eq 0 ] || usage_error "unexpected argument '$1'"
+# A number that is none would make every comparison below fail, and so skip every stage silently.
+for name in stage stop_stage nj bootstrap seed; do
+    [[ ${!name} =~ ^[0-9]{1,9}$ ]] ||
+        usage_error "--${name//_/-} takes a whole number, not '${!name}'"
+done
+nj=$((10#$nj))
+[ "$nj" -ge 1 ] || usage_error "--nj takes at least 1"
+for name in tree results conf; do
+    [ -n "${!name}" ] || usage_error "--$name must not be empty"
+done
+if [ ! -d "$tree" ]; then
+    printf 'run.sh: %s: no such folder; --tree names the experiment tree\n' "$tree" >&2
+    exit 1
+fi
+
+# shellcheck source=recipes/vpc2020/path.sh
+. "$recipe/path.sh"
+if [ -z "$cmd" ]; then
+    # shellcheck source=recipes/vpc2020/cmd.sh
+    . "$recipe/cmd.sh"
+fi
+
+# The only place that knows the default. Relative to the tree, as the commands take it.
+out=${out:-${results%/}/privacy_eval}
+
+# For what this script itself reads and writes, and for the command that is given no tree.
+in_tree() {
+    case $1 in
+        /*) printf '%s' "$1" ;;
+        *) printf '%s' "${tree%/}/$1" ;;
+    esac
+}
+out_path=$(in_tree "$out")
+case $conf in
+    */* | *.yaml | *.yml) conf_path=$(in_tree "$conf") ;;
+    *) conf_path=$conf ;;
+esac
+
+common=(--tree "$tree" --results "$results" --conf "$conf")
+if [ -n "$system" ]; then common+=(--system "$system"); fi
+if [ -n "$anon_suffix" ]; then common+=(--anon-suffix "$anon_suffix"); fi
+if [ -n "$keys" ]; then common+=(--keys "$keys"); fi
+if [ "$allow_missing" = true ]; then common+=(--allow-missing); fi
+
+if [ "$stage" -le 0 ] && [ "$stop_stage" -ge 0 ]; then
+    log "Stage 0: check the tree ($tree -> what is there, what is missing)"
+    "$recipe/local/check.sh" "${common[@]}"
+fi
+
+if [ "$stage" -le 1 ] && [ "$stop_stage" -ge 1 ]; then
+    log "Stage 1: data and models (the challenge's organizers -> data/, exp/models/)"
+    "$recipe/local/data.sh" --tree "$tree"
+fi
+
+if [ "$stage" -le 2 ] && [ "$stop_stage" -ge 2 ]; then
+    log "Stage 2: back end of the semi-informed attacker: not part of this version yet." \
+        "Where that attacker is to be evaluated, put a trained model into exp/models/"
+fi
+
+if [ "$stage" -le 3 ] && [ "$stop_stage" -ge 3 ]; then
+    log "Stage 3: evaluation subsets: not part of this version yet." \
+        "Make data/<set>_enrolls and data/<set>_trials_* with the challenge's own scripts"
+fi
+
+if [ "$stage" -le 4 ] && [ "$stop_stage" -ge 4 ]; then
+    log "Stage 4: anonymization (data/<set> -> data/<set>${anon_suffix:-_anon})"
+    "$recipe/local/anonymize.sh" --tree "$tree" --results "$results" --anon-suffix "$anon_suffix"
+fi
+
+if [ "$stage" -le 5 ] && [ "$stop_stage" -ge 5 ]; then
+    log "Stage 5: scores of speaker verification: those in $results are taken as they are." \
+        "Making new ones is not part of this version yet"
+    "$recipe/local/asv_scores.sh" "${common[@]}"
+fi
+
+if [ "$stage" -le 6 ] && [ "$stop_stage" -ge 6 ]; then
+    log "Stage 6: privacy metrics ($results/.../ASV-*/scores and trial keys -> $out)"
+    "$recipe/local/privacy_metrics.sh" --cmd "$cmd" --nj "$nj" --log-dir "$out_path/log" -- \
+        "${common[@]}" --out "$out" --bootstrap "$bootstrap" --seed "$seed"
+fi
+
+if [ "$stage" -le 7 ] && [ "$stop_stage" -ge 7 ]; then
+    log "Stage 7: voice similarity, DeID, G_VD: not part of this version yet, nothing is" \
+        "computed. Values that a results.txt holds can be read with: privacy-eval import"
+fi
+
+if [ "$stage" -le 8 ] && [ "$stop_stage" -ge 8 ]; then
+    log "Stage 8: collect ($out -> $out/results.json, results.csv, results.txt)"
+    "$recipe/local/collect.sh" "${common[@]}" --out "$out"
+fi
+
+if [ "$stage" -le 9 ] && [ "$stop_stage" -ge 9 ]; then
+    log "Stage 9: tables ($out/results.json -> $out/tables)"
+    "$recipe/local/tables.sh" --results "$out_path/results.json" --conf "$conf_path" \
+        --out "$out_path/tables"
+    "$PRIVACY_EVAL_ROOT/scripts/compile_tables.sh" "$out_path/tables"
+fi
+
+if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 10 ]; then
+    log "Stage 10: figures: comes with a later version"
+fi
+
+if [ "$stage" -le 11 ] && [ "$stop_stage" -ge 11 ]; then
+    log "Stage 11: subjective evaluation: comes with a later version"
+fi
+log "Done"

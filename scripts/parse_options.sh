@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Sets the option variables of the script that sources this file from its command line.
+#
+#     # --- options
+#     stage=0         # first stage to run
+#     keep_log=false  # keep the log (true or false)
+#     # --- end of options
+#     . "$root/scripts/parse_options.sh"
+#
+# --stage 3 or --stage=3 sets stage, --keep-log true sets keep_log. Only names declared between
+# the two markers can be set, so that no command line reaches PATH, IFS and the like. A variable
+# that is true or false by default takes only these two words. Parsing stops at -- or at the first
+# word that is no option; what is left stays in "$@". --help prints the script's leading comment
+# and its options; wrong usage ends the script with code 2. The folder must not be changed before
+# this file is sourced, because it reads the script's own text.
+
+_po_script=${BASH_SOURCE[1]:-$0}
+
+_po_fail() {
+    printf '%s: %s (--help lists the options)\n' "${_po_script##*/}" "$1" >&2
+    exit 2
+}
+
+_po_names=()
+_po_defaults=()
+_po_comments=()
+_po_booleans=" "
+_po_header=""
+_po_at=header
+while IFS= read -r _po_line || [ -n "$_po_line" ]; do
+    case $_po_at:$_po_line in
+        header:'#!'* | header:'# shellcheck '*) ;;
+        header:'# --- options'*) _po_at=options ;;
+        header:'# '*) _po_header+="${_po_line#'# '}"$'\n' ;;
+        header:'#'*) _po_header+="${_po_line#'#'}"$'\n' ;;
+        header:*) _po_at=code ;;
+        code:'# --- options'*) _po_at=options ;;
+        options:'# --- end of options'*) break ;;
+        options:*)
+            if [[ $_po_line =~ ^([A-Za-z_][A-Za-z0-9_]*)=(.*)$ ]]; then
+                _po_name=${BASH_REMATCH[1]}
+                _po_rest=${BASH_REMATCH[2]}
+                _po_value=${_po_rest%%[[:space:]]#*}
+                _po_comment=${_po_rest#"$_po_value"}
+                _po_comment=${_po_comment#*#}
+                _po_comment=${_po_comment#"${_po_comment%%[![:space:]]*}"}
+                _po_value=${_po_value%"${_po_value##*[![:space:]]}"}
+                case $_po_value in
+                    \"*\" | \'*\') _po_value=${_po_value:1:${#_po_value}-2} ;;
+                esac
+                _po_names+=("$_po_name")
+                _po_defaults+=("${_po_value:-\"\"}")
+                _po_comments+=("$_po_comment")
+                # Decided once, here: a text option that was given the word "true" stays text.
+                case ${!_po_name-} in
+                    true | false) _po_booleans+="$_po_name " ;;
+                esac
+            fi
+            ;;
+    esac
+done <"$_po_script"
+
+_po_help() {
+    local i width=0 option
+    printf '%s\nOptions and their defaults:\n' "$_po_header"
+    for ((i = 0; i < ${#_po_names[@]}; i++)); do
+        option="--${_po_names[i]//_/-} ${_po_defaults[i]}"
+        if [ ${#option} -gt "$width" ]; then width=${#option}; fi
+    done
+    for ((i = 0; i < ${#_po_names[@]}; i++)); do
+        option="--${_po_names[i]//_/-} ${_po_defaults[i]}"
+        printf "  %-${width}s   %s\n" "$option" "${_po_comments[i]}"
+    done
+}
+
+# Puts the variable's name into _po_name, or ends the script where there is no such option.
+_po_find() {
+    local wanted=${1#--} i
+    wanted=${wanted//-/_}
+    for ((i = 0; i < ${#_po_names[@]}; i++)); do
+        if [ "${_po_names[i]}" = "$wanted" ]; then
+            _po_name=$wanted
+            return 0
+        fi
+    done
+    _po_fail "unknown option $1"
+}
+
+while [ $# -gt 0 ]; do
+    case $1 in
+        --help | -h)
+            _po_help
+            exit 0
+            ;;
+        --)
+            shift
+            break
+            ;;
+        --*=*)
+            _po_find "${1%%=*}"
+            _po_value=${1#*=}
+            ;;
+        --*)
+            _po_find "$1"
+            # A following option is a forgotten value; --name=--text is the way to such a text.
+            case ${2---} in
+                --*) _po_fail "option $1 needs a value" ;;
+            esac
+            _po_value=$2
+            shift
+            ;;
+        -[A-Za-z]*) _po_fail "unknown option $1" ;;
+        *) break ;;
+    esac
+    case $_po_booleans:$_po_value in
+        *" $_po_name "*:true | *" $_po_name "*:false) ;;
+        *" $_po_name "*:*)
+            _po_fail "option --${_po_name//_/-} takes true or false, not '$_po_value'"
+            ;;
+    esac
+    printf -v "$_po_name" '%s' "$_po_value"
+    shift
+done
+
+unset -f _po_fail _po_help _po_find
+unset -v "${!_po_@}"

@@ -1,0 +1,285 @@
+"""The recipes' own logic: options, stages, what is passed on. A stand-in does the computing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Prints its arguments, one in each <>, and leaves what the next stage needs.
+FAKE_COMMAND = """#!/bin/bash
+printf '<%s>' "$@"
+echo
+case $1 in
+    demo-tree)
+        mkdir -p "$2/exp/results-x/ASV-a-b"
+        touch "$2/exp/results-x/ASV-a-b/scores"
+        ;;
+    tables)
+        mkdir -p "${!#}"
+        printf '%s' "$FAKE_TABLE" >"${!#}/tables.tex"
+        for system in B1 B2; do echo "| $system |" >"${!#}/${system}_asv_dev.md"; done
+        ;;
+esac
+exit "${FAKE_CODE-0}"
+"""
+
+FAKE_PDFLATEX = """#!/bin/bash
+echo run >>"$FAKE_RUNS"
+echo "the log" >tables.log
+grep -q good tables.tex && cp tables.tex tables.pdf
+"""
+
+
+class Recipe:
+    """A copy of the recipes (so that no .venv is beside them), a tree, and the stand-ins."""
+
+    def __init__(self, folder: Path) -> None:
+        self.copy = folder / "the copy"
+        for name in ("scripts", "local", "recipes"):
+            # Without work: a demo that was run here may be large.
+            ignore = shutil.ignore_patterns("work")
+            shutil.copytree(ROOT / name, self.copy / name, symlinks=True, ignore=ignore)
+        self.tree = folder / "a JOB tree"
+        self.scores = self.tree / "exp/results-x/ASV-a-b/scores"
+        self.scores.parent.mkdir(parents=True)
+        self.scores.write_text("")
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        self.program("privacy-eval", FAKE_COMMAND)
+        self.program("pdflatex", FAKE_PDFLATEX)
+        self.runs = folder / "runs"
+
+    def program(self, name: str, text: str) -> None:
+        (self.bin / name).write_text(text)
+        (self.bin / name).chmod(0o755)
+
+    def run(
+        self, *arguments: str, name: str = "vpc2020", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(self.copy / "recipes" / name / "run.sh"), *arguments],
+            cwd=self.tree,
+            env={
+                **os.environ,
+                "PATH": f"{self.bin}:/usr/bin:/bin",
+                "FAKE_TABLE": "good",
+                "FAKE_RUNS": str(self.runs),
+                **environment,
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    return Recipe(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        (
+            "vpc2020",
+            ["stage", "stop-stage", "tree", "results", "out", "conf", "nj", "cmd", "system"]
+            + ["anon-suffix", "bootstrap", "seed", "keys", "allow-missing"],
+        ),
+        ("demo", ["dir", "seed", "nj", "stage", "stop-stage"]),
+    ],
+)
+def test_help_lists_the_options(name: str, options: list[str]) -> None:
+    script = ROOT / "recipes" / name / "run.sh"
+    result = subprocess.run([str(script), "--help"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0
+    listed = [line.split()[0] for line in result.stdout.splitlines() if line.startswith("  --")]
+    assert listed == [f"--{option}" for option in options]
+
+
+@pytest.mark.parametrize("name", ["vpc2020", "demo"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--nonsense", "1"], "unknown option --nonsense"),
+        (["--recipe", "/tmp"], "unknown option --recipe"),
+        (["word"], "unexpected argument 'word'"),
+        (["--stage"], "option --stage needs a value"),
+    ],
+)
+def test_bad_usage_of_a_recipe(name: str, arguments: list[str], message: str) -> None:
+    script = ROOT / "recipes" / name / "run.sh"
+    result = subprocess.run([str(script), *arguments], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--stage", "six"], 2, "--stage takes a whole number, not 'six'"),
+        (["--stop-stage="], 2, "--stop-stage takes a whole number, not ''"),
+        (["--nj", "0"], 2, "--nj takes at least 1"),
+        (["--results="], 2, "--results must not be empty"),
+        (["--tree", "no/such/folder"], 1, "no/such/folder: no such folder"),
+    ],
+)
+def test_bad_values(recipe: Recipe, arguments: list[str], code: int, message: str) -> None:
+    result = recipe.run(*arguments)
+    assert result.returncode == code
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_every_stage_says_what_it_does(recipe: Recipe) -> None:
+    result = recipe.run()
+    assert result.returncode == 0, result.stderr
+    for number in range(12):
+        assert result.stderr.count(f" Stage {number}: ") == 1
+    verbs = [line.split(">")[0][1:] for line in result.stdout.splitlines() if line[0:1] == "<"]
+    assert verbs == ["check", "check", "collect", "tables"]
+
+
+def test_only_the_stages_asked_for_run(recipe: Recipe) -> None:
+    result = recipe.run("--stage", "7", "--stop-stage", "8")
+    assert result.stderr.count(" Stage ") == 2
+    assert result.stdout == (
+        "<collect><--tree><.><--results><exp><--conf><vpc2020><--out><exp/privacy_eval>\n"
+    )
+
+
+def test_metrics_run_in_jobs_whatever_the_tree_is_called(recipe: Recipe) -> None:
+    options = ["--system", "B 1", "--keys", "the keys", "--allow-missing", "true", "--seed", "7"]
+    result = recipe.run(
+        "--stage=6", "--stop-stage=6", "--tree", str(recipe.tree), "--nj=2", *options
+    )
+    assert result.returncode == 0, result.stderr
+    logs = sorted((recipe.tree / "exp/privacy_eval/log").iterdir())
+    assert [log.name for log in logs] == ["privacy_metrics.1.log", "privacy_metrics.2.log"]
+    assert logs[1].read_text().splitlines()[3] == (
+        f"<evaluate><--tree><{recipe.tree}><--results><exp><--conf><vpc2020><--system><B 1>"
+        "<--keys><the keys><--allow-missing><--out><exp/privacy_eval><--bootstrap><0><--seed><7>"
+        "<--job><2/2>"
+    )
+
+
+@pytest.mark.parametrize("stage", [0, 5, 6, 8, 9])
+def test_a_failing_command_ends_the_recipe(recipe: Recipe, stage: int) -> None:
+    result = recipe.run("--stage", str(stage), FAKE_CODE="1")
+    assert result.returncode == 1
+    assert f" Stage {stage}: " in result.stderr
+    assert f" Stage {stage + 1}: " not in result.stderr
+
+
+def test_output_of_its_own_and_a_configuration_file(recipe: Recipe, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    arguments = ["--stage", "9", "--stop-stage", "9", "--out", str(own), "--conf", "my/c.yaml"]
+    assert recipe.run(*arguments).stdout == (
+        f"<tables><--results><{own}/results.json><--conf><./my/c.yaml><--out><{own}/tables>\n"
+    )
+
+
+def test_data_are_asked_for_and_never_fetched(recipe: Recipe) -> None:
+    result = recipe.run("--stage", "1", "--stop-stage", "1")
+    assert result.returncode == 0
+    assert "There are no trial keys" in result.stdout
+    assert "password" in result.stdout
+    (recipe.tree / "data/libri_dev_trials_f").mkdir(parents=True)
+    (recipe.tree / "data/libri_dev_trials_f/trials").write_text("")
+    result = recipe.run("--stage", "1", "--stop-stage", "1")
+    assert "data/libri_dev_trials_f/trials" in result.stdout
+    assert "password" not in result.stdout
+
+
+def test_anonymization_is_the_participants(recipe: Recipe) -> None:
+    arguments = ["--stage", "4", "--stop-stage", "4"]
+    result = recipe.run(*arguments)
+    assert (result.returncode, result.stdout) == (
+        0,
+        "Scores are there (exp/results-x/ASV-a-b/scores, ...).\n",
+    )
+    recipe.scores.unlink()
+    result = recipe.run(*arguments, "--anon-suffix", "_mine")
+    assert result.returncode == 1
+    assert "data/vctk_{dev,test}_trials_{f,m}_common_mine\n" in result.stdout
+    (recipe.tree / "data/x_enrolls_mine").mkdir(parents=True)
+    assert recipe.run(*arguments, "--anon-suffix", "_mine").returncode == 0
+    assert recipe.run(*arguments).returncode == 1
+
+
+def test_the_pdf_is_made_once_and_only_of_good_tables(recipe: Recipe, tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    tables = recipe.tree / "exp/privacy_eval/tables"
+    arguments = ["--stage", "9", "--stop-stage", "9"]
+
+    def run(table: str) -> subprocess.CompletedProcess[str]:
+        return recipe.run(*arguments, FAKE_TABLE=table, TMPDIR=str(temporary))
+
+    assert run("good").returncode == 0
+    assert (tables / "tables.pdf").read_text() == "good"
+    assert recipe.runs.read_text().split() == ["run"] * 2
+    assert run("good").returncode == 0
+    assert recipe.runs.read_text().split() == ["run"] * 2
+    assert run("as good").returncode == 0
+    assert (tables / "tables.pdf").read_text() == "as good"
+
+    result = run("bad")
+    assert result.returncode == 1
+    assert f"The last lines of {tables}/tables.log:\n    the log\n" in result.stderr.replace(
+        str(recipe.tree / "."), str(recipe.tree)
+    )
+    assert not (tables / "tables.pdf").exists()
+    assert run("good").returncode == 0
+    assert sorted(path.name for path in tables.iterdir()) == [
+        ".tables.pdf.stamp",
+        "B1_asv_dev.md",
+        "B2_asv_dev.md",
+        "tables.pdf",
+        "tables.tex",
+    ]
+    assert list(temporary.iterdir()) == []
+
+
+def test_without_pdflatex_the_tables_stay_as_they_are(recipe: Recipe) -> None:
+    (recipe.bin / "pdflatex").unlink()
+    for tool in ["bash", "env", "readlink", "dirname", "date", "tail", "mkdir"]:
+        (recipe.bin / tool).symlink_to(shutil.which(tool) or tool)
+    result = recipe.run("--stage", "9", "--stop-stage", "9", PATH=str(recipe.bin))
+    assert result.returncode == 0, result.stderr
+    assert "pdflatex is not installed" in result.stderr
+    tables = recipe.tree / "exp/privacy_eval/tables"
+    assert (tables / "tables.tex").read_text() == "good"
+    assert not (tables / "tables.pdf").exists()
+
+
+def test_the_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
+    (recipe.copy / "scripts/ensure_env.sh").write_text("#!/bin/bash\n[ $* = run ]\n")
+    result = recipe.run("--dir", "new/demo tree", "--seed", "3", name="demo")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0] == "<demo-tree><new/demo tree><--seed><3>"
+    common = "<--tree><new/demo tree><--results><exp><--conf><vpc2020>"
+    assert f"<collect>{common}<--out><results>" in lines
+    assert lines[-10:] == [
+        "",
+        "B1",
+        "",
+        "| B1 |",
+        "",
+        "B2",
+        "",
+        "| B2 |",
+        "",
+        "tables        new/demo tree/results/tables",
+    ]
+    result = recipe.run("--dir", "other", "--stage", "7", "--stop-stage", "7", name="demo")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == ["<demo-tree><other><--seed><0>", ""]
