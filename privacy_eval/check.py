@@ -1,4 +1,4 @@
-"""What a tree holds and lacks, as text for its owner: nothing is read but names."""
+"""What a tree holds and lacks, as text for its owner."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .config import Config
-from .tree import System
+from .errors import PrivacyEvalError
+from .io.data_dir import read_spk2gender, read_utt2spk
+from .tree import Condition, System
 
 _SHOWN = 6
 
@@ -23,8 +25,10 @@ class Report:
 def check_systems(systems: Iterable[System], config: Config, tree: Path) -> Report:
     """Which conditions of each system have scores and keys, and what is missing for
     which stage."""
+    systems = list(systems)
     lines = [f"plan: {config.title} ({config.name})"]
-    ready = True
+    wrong = _gender_errors([c for system in systems for c in system.conditions])
+    ready = not wrong
     for system in systems:
         scored = [c for c in system.conditions if c.scores is not None]
         keyless = [c for c in scored if c.trials is None]
@@ -54,7 +58,30 @@ def check_systems(systems: Iterable[System], config: Config, tree: Path) -> Repo
     data = tree / "data"
     if not data.is_dir():
         lines.append(f"{data}: not there (stages 2 to 5 need it; keys may come from keys-*)")
+    lines += wrong
     return Report(tuple(lines), ready)
+
+
+def _gender_errors(conditions: Iterable[Condition]) -> list[str]:
+    """What is wrong with the genders of the trial sets' speakers, where both utt2spk and
+    spk2gender stand beside the trial key: results are reported by gender."""
+    folders = {c.trials.parent: c.gender for c in conditions if c.trials is not None}
+    errors = []
+    for folder, gender in sorted(folders.items()):
+        utt2spk, spk2gender = folder / "utt2spk", folder / "spk2gender"
+        if not (utt2spk.is_file() and spk2gender.is_file()):
+            continue
+        try:
+            speakers = sorted(set(read_utt2spk(utt2spk).values()))
+            genders = read_spk2gender(spk2gender)
+        except PrivacyEvalError as error:
+            errors.append(str(error))
+            continue
+        unknown = [s for s in speakers if s not in genders]
+        other = [s for s in speakers if genders.get(s, gender) != gender]
+        errors += _listed(f"{spk2gender}: speakers without a gender", unknown)
+        errors += _listed(f"{spk2gender}: speakers of another gender than {gender}", other)
+    return errors
 
 
 def _listed(title: str, names: list[str]) -> list[str]:

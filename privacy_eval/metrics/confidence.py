@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, stdtrit
 
 from ..errors import PrivacyEvalError
 from .pav import IntArray
@@ -50,7 +51,7 @@ def speaker_bootstrap(
     seed: int,
     level: float = 0.95,
 ) -> dict[str, Interval]:
-    """Percentile intervals under resampling of speakers on both sides of the trials.
+    """Expanded percentile intervals under resampling of speakers on both sides of the trials.
 
     Every replicate draws speakers with replacement. One draw serves both sides, as
     it is the same people who enrol and who speak: a nontarget trial of speakers a
@@ -80,6 +81,7 @@ def speaker_bootstrap(
     References
     ----------
     Bootstrap of pairs by their members: Snijders & Borgatti (1999); Owen (2007).
+    Percentiles for few units: Hesterberg (2015), see `expanded_tail`.
     """
     if replicates < 2:
         raise ValueError(f"replicates must be at least 2, not {replicates}")
@@ -107,9 +109,26 @@ def speaker_bootstrap(
         for name, value in statistic(sample).items():
             values.setdefault(name, []).append(value)
         done += 1
+    tail = expanded_tail((1 - level) / 2, np.unique(enrolled[labels]).size)
     return {
-        name: _interval(np.array(sample_values), level) for name, sample_values in values.items()
+        name: _interval(np.array(sample_values), level, tail)
+        for name, sample_values in values.items()
     }
+
+
+def expanded_tail(tail: float, n: int) -> float:
+    """Share to cut off each end of n units' bootstrap distribution for a nominal one.
+
+    Resampling n units understates the spread of their mean by sqrt((n-1)/n), and a
+    normal tail that of Student's t: Phi(sqrt(n/(n-1)) t_tail(n-1)) makes up for both
+    (the expanded percentile interval, Hesterberg 2015).
+
+    Examples
+    --------
+    >>> round(expanded_tail(0.025, 20), 4)
+    0.0159
+    """
+    return float(ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, tail)))
 
 
 def _speakers(
@@ -139,8 +158,7 @@ def _speakers(
     return first.astype(np.int64), second.astype(np.int64), strata
 
 
-def _interval(values: NDArray[np.float64], level: float) -> Interval:
+def _interval(values: NDArray[np.float64], level: float, tail: float) -> Interval:
     """Percentiles; infinite values are legal and sort to the end."""
-    tail = (1 - level) / 2
     low, high = np.quantile(values, [tail, 1 - tail], method="inverted_cdf")
     return Interval(float(low), float(high), level, values.size)

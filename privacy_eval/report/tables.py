@@ -176,7 +176,14 @@ def verification_table(
         for gender in config.genders
     ]
     shown = ", ".join(_SPLIT_TITLES.get(s, s) for s in splits) if len(splits) == 1 else ""
+    left_out = sum(
+        r.trials_without_score + r.scores_without_trial
+        for r in results.verification
+        if r.split in splits
+    )
     note = "o: original, a: anonymized speech"
+    if left_out:
+        note += f"; {left_out} trials without a score or scores without a trial left out"
     caption = f"{caption}{', ' + shown if shown else ''}: {title} ({note})."
     return _by_splits(name, caption, groups, splits, [q.column for q in quantities], condition)
 

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Speed of the toolkit as ratios to a plain operation on the same data in the same run.
+
+    scripts/bench.py score             metrics, and reading and pairing (the first two goals)
+    scripts/bench.py score --quick     smaller sizes
+
+Each row prints the medians of both times, their ratio, and the goal. Ratios vary with
+the versions of NumPy and SciPy (the speed of argsort above all), so these are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy
+from tabulate import tabulate
+
+from privacy_eval.io.scores import pair, read_scores, read_trials
+from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics
+
+METRICS_GOAL, PAIRING_GOAL = 8.0, 2.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison: what was done, both times in seconds, and the goal of the ratio."""
+
+    work: str
+    limit: str
+    seconds: float
+    limit_seconds: float
+    goal: float
+
+    @property
+    def ratio(self) -> float:
+        return self.seconds / self.limit_seconds
+
+    def cells(self) -> list[str]:
+        met = "yes" if self.ratio <= self.goal else "NO"
+        return [
+            self.work,
+            f"{self.seconds:.3f}",
+            self.limit,
+            f"{self.limit_seconds:.3f}",
+            f"{self.ratio:.2f}",
+            f"{self.goal:g}",
+            met,
+        ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["score"])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
+    arguments = parser.parse_args()
+    scale = 10 if arguments.quick else 1
+    print(
+        f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
+        f"{platform.machine()}"
+    )
+    rows = []
+    for trials in (10**6 // scale, 10**7 // scale):
+        for share in (0.1, 0.5):
+            rows.append(metrics_row(trials, share, arguments.repeats))
+    for shuffled in (False, True):
+        rows.append(pairing_row(10**6 // scale, shuffled, arguments.repeats))
+    head = ["work", "s", "limit", "s", "ratio", "goal", "met"]
+    print(tabulate([row.cells() for row in rows], headers=head, disable_numparse=True))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"peak memory of this process: {peak:.2f} GiB")
+    return 0 if all(row.ratio <= row.goal for row in rows) else 1
+
+
+def metrics_row(trials: int, share: float, repeats: int) -> Row:
+    """All score metrics in both variants against one argsort of the scores."""
+    generator = np.random.default_rng(1)
+    is_target = generator.random(trials) < share
+    scores = generator.standard_normal(trials) + is_target
+
+    def metrics() -> None:
+        shared = TrialScores.from_labels(scores, is_target)
+        for variant in VARIANTS:
+            score_metrics(shared, variant=variant)
+
+    seconds, limit = in_turn(metrics, lambda: np.argsort(scores), repeats)
+    work = f"metrics, both variants, {trials:.0e} trials, {share:.0%} targets"
+    return Row(work, "argsort", seconds, limit, METRICS_GOAL)
+
+
+def pairing_row(lines: int, shuffled: bool, repeats: int) -> Row:
+    """Reading and pairing against splitting both files and comparing their id columns."""
+    generator = np.random.default_rng(2)
+    speakers = generator.integers(1000, 3000, lines).tolist()
+    recordings = generator.integers(0, 10**4, lines).tolist()
+    ids = [
+        f"{speaker} {1000 + i % 3000}-{i:07d}-{recording:04d}"
+        for i, (speaker, recording) in enumerate(zip(speakers, recordings, strict=True))
+    ]
+    labels = np.where(generator.random(lines) < 0.1, "target", "nontarget").tolist()
+    values = generator.normal(0, 30, lines).tolist()
+    order = generator.permutation(lines).tolist() if shuffled else range(lines)
+    with tempfile.TemporaryDirectory() as folder:
+        trials, scores, aligned = (Path(folder) / name for name in ("trials", "scores", "aligned"))
+        trials.write_text("".join(f"{i} {x}\n" for i, x in zip(ids, labels, strict=True)))
+        score_lines = [f"{i} {x:.6f}\n" for i, x in zip(ids, values, strict=True)]
+        aligned.write_text("".join(score_lines))
+        scores.write_text("".join(score_lines[i] for i in order))
+
+        def split_and_compare() -> None:
+            a, b = trials.read_bytes().split(), aligned.read_bytes().split()
+            assert a[0::3] == b[0::3] and a[1::3] == b[1::3]
+
+        seconds, limit = in_turn(
+            lambda: pair(read_scores(scores), read_trials(trials)), split_and_compare, repeats
+        )
+    work = f"reading and pairing, {lines:.0e} lines, {'shuffled' if shuffled else 'same order'}"
+    return Row(work, "bytes.split", seconds, limit, PAIRING_GOAL)
+
+
+def in_turn(
+    ours: Callable[[], object], limit: Callable[[], object], repeats: int
+) -> tuple[float, float]:
+    """Median seconds of both, run one after the other so that both meet the same load;
+    the first run of each is not counted."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for number in range(repeats + 1):
+        for work, seconds in zip((ours, limit), times, strict=True):
+            start = time.perf_counter()
+            work()
+            if number:
+                seconds.append(time.perf_counter() - start)
+    return float(np.median(times[0])), float(np.median(times[1]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

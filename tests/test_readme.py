@@ -1,0 +1,56 @@
+"""Every command of the README is run; its Python is run by pytest's doctest collection."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TEST_COMMAND = "./scripts/test.sh"
+
+
+def commands() -> list[str]:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, flags=re.M | re.S)
+    assert {kind for kind, _ in blocks} == {"bash", "python"}
+    return [line for kind, body in blocks if kind == "bash" for line in body.splitlines()]
+
+
+def run(command: str) -> "subprocess.CompletedProcess[str]":
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_commands_run_in_order() -> None:
+    outputs = {}
+    for command in commands():
+        if command == TEST_COMMAND:  # runs this test: CI calls it, see the next test
+            continue
+        done = run(command)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        outputs[command] = done.stdout
+    printed = {command.split()[1]: text for command, text in outputs.items() if " " in command}
+    assert "ASV-libri_test_enrolls-libri_test_trials_f\n  EER: " in printed["export"]
+    assert printed["metrics"].startswith("# challenge\nEER: ")
+    assert "complete: every condition of the plan has scores" in printed["check"]
+    assert (ROOT / "recipes/demo/work/all_systems/tables/B2_asv.tex").is_file()
+
+
+def test_import_and_export_of_the_readme_give_the_same_text() -> None:
+    export = next(c for c in commands() if " export " in c)
+    source = re.search(r"import (\S+)", "\n".join(commands()))
+    assert source is not None
+    assert run(export).stdout == (ROOT / source[1]).read_text(encoding="utf-8")
+
+
+def test_the_test_command_is_what_ci_runs() -> None:
+    assert TEST_COMMAND in commands()
+    assert TEST_COMMAND in (ROOT / ".ci/run").read_text(encoding="utf-8")
