@@ -415,8 +415,8 @@ def _write_record(task: _Task) -> None:
             ece_minimum=profile.minimum,
             ece_actual=profile.actual,
             linkability_edges=link.edges,
-            linkability_target_density=link.target_density,
-            linkability_nontarget_density=link.nontarget_density,
+            linkability_target_mass=link.target_mass,
+            linkability_nontarget_mass=link.nontarget_mass,
             linkability_local=link.local,
         )
     plain = json.dumps(to_plain(record), indent=1, ensure_ascii=False, allow_nan=False)

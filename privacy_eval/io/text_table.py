@@ -27,7 +27,7 @@ _SPACE, _TAB, _NEWLINE, _RETURN = 32, 9, 10, 13
 _PADDING = MAX_FIELD_BYTES + 16
 #: Words kept for every row: ids of challenges have up to 32 bytes.
 _WORDS_OF_ALL = 4
-_MIX = np.uint64(0x9E3779B97F4A7C15)
+_ODD = 0x9E3779B97F4A7C15
 _WORD_MASK = np.array([(1 << (8 * n)) - 1 for n in range(8)] + [(1 << 64) - 1], dtype=np.uint64)
 
 
@@ -112,18 +112,18 @@ def same_fields(
 
 
 def hash_rows(columns: tuple[Column, ...]) -> WordArray:
-    """A 64-bit hash of every row's fields. Equal rows hash equally; the converse must
-    be checked with `same_fields`."""
+    """A 64-bit hash of every row's fields, whatever else the file holds. Equal rows
+    hash equally; the converse must be checked with `same_fields`."""
     value = np.zeros(len(columns[0]), dtype=np.uint64)
-    for column in columns:
-        _mix(value, column.size.astype(np.uint64))
-        for rows, words in column.words:
+    for place, column in enumerate(columns):
+        value += _scatter(column.size.astype(np.uint64), 1 + 1000 * place)
+        for number, (rows, words) in enumerate(column.words):
+            # Words beyond a field's end are 0 and add nothing.
+            part = _scatter(words, 2 + 1000 * place + number)
             if rows is None:
-                _mix(value, words)
+                value += part
             else:
-                part = value[rows]
-                _mix(part, words)
-                value[rows] = part
+                value[rows] += part
     return value
 
 
@@ -213,6 +213,12 @@ def _check_characters(
         raise PrivacyEvalError(
             f"{path}:{_line_of(content, at)}: control character {int(text[at]):#04x}, expected text"
         )
+    returns = np.flatnonzero(text == _RETURN)
+    inside = returns[text[np.minimum(returns + 1, text.size - 1)] != _NEWLINE]
+    if inside.size:
+        raise PrivacyEvalError(
+            f"{path}:{_line_of(content, int(inside[0]))}: carriage return within the line"
+        )
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -229,8 +235,11 @@ def _describe(fields: tuple[str, ...]) -> str:
     return " ".join(f"<{name}>" for name in fields)
 
 
-def _mix(value: WordArray, part: WordArray) -> None:
-    """Fold `part` into `value` in place; multiplication wraps on purpose."""
-    value ^= part
-    value *= _MIX
-    value ^= value >> np.uint64(29)
+def _scatter(words: WordArray, place: int) -> WordArray:
+    """Words as well-spread integers, differently for every place; 0 stays 0. Products
+    wrap on purpose."""
+    spread = words * np.uint64(pow(_ODD, place, 1 << 64))
+    spread ^= spread >> np.uint64(29)
+    spread *= np.uint64(_ODD)
+    spread ^= spread >> np.uint64(32)
+    return spread

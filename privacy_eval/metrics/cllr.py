@@ -7,6 +7,7 @@ Reference: Bruemmer & du Preez (2006); comparative study of metrics, section 3.2
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,11 +86,14 @@ def softplus(x: FloatArray) -> FloatArray:
 
 def _mean_softplus(values: FloatArray, sign: float) -> float:
     """Mean of log2(1 + exp(sign * values)), in pieces that stay in the cache."""
-    parts = [
-        float(softplus(sign * values[start : start + _CHUNK]).sum())
-        for start in range(0, values.size, _CHUNK)
-    ]
-    return float(np.sum(parts) / values.size / np.log(2))
+    total = 0.0
+    for start in range(0, values.size, _CHUNK):
+        costs = softplus(sign * values[start : start + _CHUNK])
+        with np.errstate(over="ignore"):
+            part = float(costs.sum())
+        # Costs near the largest float: the mean is finite where the sum is not.
+        total += part / values.size if math.isfinite(part) else float((costs / values.size).sum())
+    return total / math.log(2)
 
 
 def _weighted_softplus(llr: FloatArray, weight: IntArray) -> float:

@@ -76,7 +76,7 @@ def speaker_bootstrap(
     ------
     PrivacyEvalError
         A target trial between two speakers or a nontarget trial within one; fewer
-        than two speakers in the trials.
+        than two speakers with target trials.
 
     References
     ----------

@@ -27,7 +27,8 @@ class Linkability:
         D_sys.
     edges : float array, shape (B+1,)
         Bin edges; where all scores are equal, one bin of width 1 around them.
-    target_density, nontarget_density : float arrays, shape (B,)
+    target_mass, nontarget_mass : float arrays, shape (B,)
+        Share of the mated and of the non-mated scores in each bin.
     local : float array, shape (B,)
         D(s) of each bin.
     n_target, n_nontarget : int
@@ -36,8 +37,8 @@ class Linkability:
 
     value: float
     edges: FloatArray
-    target_density: FloatArray
-    nontarget_density: FloatArray
+    target_mass: FloatArray
+    nontarget_mass: FloatArray
     local: FloatArray
     n_target: int
     n_nontarget: int
@@ -73,21 +74,21 @@ def linkability(
     high = float(max(scores.target[-1], scores.nontarget[-1]))
     if low == high:
         bins, low, high = 1, low - 0.5, high + 0.5
-    edges = np.linspace(low, high, max(bins, 1) + 1)
-    width = np.diff(edges)
-    target_mass = _histogram(scores.target, edges) / scores.n_target
-    nontarget_mass = _histogram(scores.nontarget, edges) / scores.n_nontarget
-    mated, nonmated = target_mass / width, nontarget_mass / width
+    # The span of the largest floats is none itself; that of their halves is.
+    scale = 1 if np.isfinite(high - low) else 2
+    edges = scale * np.linspace(low / scale, high / scale, max(bins, 1) + 1)
+    mated = _histogram(scores.target, edges) / scores.n_target
+    nonmated = _histogram(scores.nontarget, edges) / scores.n_nontarget
+    # Bins are of equal width: the ratio of densities is that of the shares.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = omega * np.where(nonmated > 0, mated / nonmated, 1.0)
-        local = np.where(ratio > 1, 2 * ratio / (1 + ratio) - 1, 0.0)
+    local = np.where(ratio > 1, 2 * ratio / (1 + ratio) - 1, 0.0)
     local = np.where((nonmated == 0) & (mated > 0), 1.0, local)
+    linked = local * mated
     if variant == "exact":
-        value = float(local @ target_mass)
-    elif bins < 2:
-        value = 0.0
-    else:
-        value = float(np.trapezoid(local * mated, (edges[1:] + edges[:-1]) / 2))
+        value = float(linked.sum())
+    else:  # the trapezoid rule over bin centres: half of the first and the last bin
+        value = float((linked[1:] + linked[:-1]).sum() / 2)
     return Linkability(
         value, edges, mated, nonmated, local, scores.n_target, scores.n_nontarget, variant
     )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 
 from .cllr import softplus
 from .pav import CHALLENGE_SLOPE, FloatArray, IntArray, PavBlocks, sloped_llr
@@ -36,7 +37,7 @@ NO_EVIDENCE_TAG = "0"
 _CHALLENGE_ZERO = 1e-6
 
 # Z(a) = a/6 - a^2/24 + a^3/360 + a^4/1440 - ...: Taylor series of eq. (6) in log x.
-_Z_SERIES = (0.0, 1 / 6, -1 / 24, 1 / 360, 1 / 1440, -1 / 15120, -1 / 60480, 1 / 604800)
+_Z_SERIES = (0.0, 1 / 6, -1 / 24, 1 / 360, 1 / 1440, -1 / 10080, -1 / 60480, 1 / 302400)
 _Z_SERIES_BELOW = 0.05
 _Z_FLAT_ABOVE = 300.0
 
@@ -234,10 +235,10 @@ def _ece(
     n, n_weight = nontarget_llr[held_n], nontarget_weight[held_n] / nontarget_weight.sum()
     values = []
     for log_odds in grid:  # over the curve's points, never over trials
-        prior = 1 / (1 + math.exp(-log_odds))
+        prior = float(expit(log_odds))
         miss = float(softplus(-(t + log_odds)) @ t_weight)
         false_alarm = float(softplus(n + log_odds) @ n_weight)
-        values.append((prior * miss + (1 - prior) * false_alarm) / math.log(2))
+        values.append((prior * miss + float(expit(-log_odds)) * false_alarm) / math.log(2))
     return np.array(values)
 
 

@@ -1,0 +1,258 @@
+"""Reading whole files and writing them atomically."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.io.files import atomic_path, digest, read_bytes, read_text, write_text
+
+BOM = b"\xef\xbb\xbf"
+
+
+@pytest.fixture
+def umask_077() -> Iterator[None]:
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+# Reading
+
+
+@pytest.mark.parametrize("content", [b"", b"a", b"a\nb", b"\x1f", bytes(range(256))])
+def test_bytes_come_as_they_are(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert read_bytes(path) == content
+
+
+@pytest.mark.parametrize("name", ["scores.gz", "scores", "scores.txt"])
+def test_gzip_is_unpacked_whatever_its_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
+    assert read_bytes(path) == b"one\ntwo\n"
+
+
+def test_text_named_gz_is_read_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "scores.gz"
+    path.write_bytes(b"not packed\n")
+    assert read_bytes(path) == b"not packed\n"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_byte_order_mark_is_dropped_once(tmp_path: Path, pack: type[bytes]) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(pack(BOM + BOM + b"a"))
+    assert read_bytes(path) == BOM + b"a"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_size_limit(tmp_path: Path, pack: type[bytes]) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(pack(b"0" * 1000))
+    assert len(read_bytes(path, max_bytes=1000)) == 1000
+    with pytest.raises(PrivacyEvalError, match="file: larger than 999 bytes"):
+        read_bytes(path, max_bytes=999)
+
+
+def test_size_limit_stops_a_gzip_bomb(tmp_path: Path) -> None:
+    path = tmp_path / "bomb"
+    path.write_bytes(gzip.compress(bytes(50_000_000)))
+    assert path.stat().st_size < 100_000
+    with pytest.raises(PrivacyEvalError, match="bomb: larger than 1000 bytes"):
+        read_bytes(path, max_bytes=1000)
+
+
+@pytest.mark.parametrize("kept", [2, 9, 20, -1, -5])
+def test_truncated_gzip(tmp_path: Path, kept: int) -> None:
+    path = tmp_path / "scores"
+    path.write_bytes(gzip.compress(bytes(range(256)) * 4)[:kept])
+    with pytest.raises(PrivacyEvalError, match="scores: truncated or damaged gzip file"):
+        read_bytes(path)
+
+
+@pytest.mark.parametrize(
+    ("at", "value"),
+    [(2, 0), (15, 0xFF), (-8, 0xFF), (-4, 0xFF)],
+    ids=["method", "data", "crc", "size"],
+)
+def test_damaged_gzip(tmp_path: Path, at: int, value: int) -> None:
+    content = bytearray(gzip.compress(b"spk utt 1.5\n" * 50))
+    content[at] ^= value or 0xFF
+    path = tmp_path / "scores"
+    path.write_bytes(bytes(content))
+    with pytest.raises(PrivacyEvalError, match="scores: truncated or damaged gzip file"):
+        read_bytes(path)
+
+
+def test_garbage_after_gzip(tmp_path: Path) -> None:
+    path = tmp_path / "scores"
+    path.write_bytes(gzip.compress(b"spk utt 1.5\n") + b"spk utt2 3\n")
+    with pytest.raises(PrivacyEvalError, match="scores: truncated or damaged gzip file"):
+        read_bytes(path)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(PrivacyEvalError, match=r"none: cannot be read \(No such file"):
+        read_bytes(tmp_path / "none")
+
+
+def test_folder_given_as_file(tmp_path: Path) -> None:
+    with pytest.raises(PrivacyEvalError, match=r"cannot be read \(Is a directory\)"):
+        read_bytes(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read any file")
+def test_unreadable_file(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.touch(mode=0o000)
+    with pytest.raises(PrivacyEvalError, match=r"secret: cannot be read \(Permission denied\)"):
+        read_bytes(path)
+
+
+def test_text_is_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(BOM + "é 語\r\n".encode())
+    assert read_text(path) == "é 語\r\n"
+    path.write_bytes(b"fine\nfine\nna\xefve\n")
+    with pytest.raises(PrivacyEvalError, match="file:3: not UTF-8 text"):
+        read_text(path)
+
+
+def test_digest_is_sha256() -> None:
+    assert digest(b"abc") == hashlib.sha256(b"abc").hexdigest()
+    assert digest(b"").startswith("e3b0c44298fc1c14")
+
+
+# Writing
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_written_text_is_there_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "file"
+    write_text(path, "é\nb\n")
+    assert path.read_bytes() == b"\xc3\xa9\nb\n"
+    write_text(path, "again")
+    assert path.read_bytes() == b"again"
+    assert names(path.parent) == ["file"]
+
+
+def test_nothing_shows_before_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    with atomic_path(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+        assert temporary.parent == path.parent
+    assert path.read_text() == "new"
+    assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, PrivacyEvalError])
+@pytest.mark.parametrize("existing", [True, False])
+def test_an_error_leaves_what_was_there(
+    tmp_path: Path, existing: bool, error: type[BaseException]
+) -> None:
+    path = tmp_path / "file"
+    if existing:
+        path.write_text("old")
+    with pytest.raises(error, match="half"), atomic_path(path) as temporary:
+        temporary.write_text("new")
+        raise error("half way")
+    assert names(tmp_path) == (["file"] if existing else [])
+    assert not existing or path.read_text() == "old"
+
+
+def test_a_full_disk_is_a_clear_error(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    with (
+        pytest.raises(PrivacyEvalError, match=r"file: cannot be written \(No space left"),
+        atomic_path(path),
+    ):
+        raise OSError(28, "No space left on device")
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["file"]
+
+
+def test_text_that_cannot_be_encoded_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+        write_text(tmp_path / "file", "\ud800")
+    assert names(tmp_path) == []
+
+
+def test_permissions_are_those_of_a_new_file(tmp_path: Path, umask_077: None) -> None:
+    path = tmp_path / "file"
+    write_text(path, "text")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    os.umask(0o022)
+    write_text(path, "text")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
+    """Writers are killed as they are: the temporary file stays, its lock does not."""
+    path = tmp_path / "file"
+    with atomic_path(path) as temporary:
+        left = temporary.with_name(temporary.name.replace(temporary.suffixes[-2], ".killed"))
+    assert names(tmp_path) == ["file"]
+    left.write_text("half")
+    write_text(path, "whole")
+    assert names(tmp_path) == ["file"]
+    assert path.read_text() == "whole"
+
+
+def test_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
+    """The second ends first and sweeps; the first still has its own temporary file."""
+    path = tmp_path / "file"
+    with atomic_path(path) as first:
+        first.write_text("first")
+        with atomic_path(path) as second:
+            assert first != second
+            second.write_text("second")
+        assert path.read_text() == "second"
+        assert first.read_text() == "first"
+    assert path.read_text() == "first"
+    assert names(tmp_path) == ["file"]
+
+
+def test_other_files_are_not_swept(tmp_path: Path) -> None:
+    other = [".file2.abc.tmp", ".file", "file.tmp", "file.abc.tmp"]
+    for name in other:
+        (tmp_path / name).write_text("mine")
+    write_text(tmp_path / "file", "text")
+    assert names(tmp_path) == sorted([*other, "file"])
+
+
+def test_a_folder_in_the_way_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(PrivacyEvalError, match="taken: cannot be written"):
+        write_text(tmp_path / "taken", "text")
+    assert names(tmp_path) == ["taken"]
+
+
+def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(PrivacyEvalError, match="new: cannot be written"):
+        write_text(tmp_path / "file" / "new", "text")
+    assert (tmp_path / "file").read_text() == "old"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to any folder")
+def test_unwritable_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o500)
+    with pytest.raises(PrivacyEvalError, match=r"cannot be written \(Permission denied\)"):
+        write_text(folder / "file", "text")
+    assert names(folder) == []

@@ -1,0 +1,449 @@
+"""Reading score files and trial keys, and pairing them."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import privacy_eval.io.scores as module
+from privacy_eval import PrivacyEvalError
+from privacy_eval.io.files import digest
+from privacy_eval.io.scores import PairedTrials, pair, read_scores, read_trials
+from privacy_eval.io.text_table import Column, WordArray, hash_rows
+
+Key = tuple[str, str]
+
+#: Ids that run together where only their concatenation is compared, prefixes of each other,
+#: around the ends of 8-byte words, longer than the words kept for every row, and not ASCII.
+short = st.text("ab-", min_size=1, max_size=4)
+sized = st.builds(
+    lambda size, end: "a" * (size - 1) + end,
+    st.sampled_from([1, 2, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 39, 40]),
+    st.sampled_from("ab"),
+)
+anything = st.text(
+    st.characters(min_codepoint=33, exclude_categories=["Cs"]), min_size=1, max_size=8
+)
+ids = short | sized | anything
+keys = st.tuples(ids, ids)
+
+
+def collide_everywhere(columns: tuple[Column, ...]) -> WordArray:
+    return np.zeros(len(columns[0]), dtype=np.uint64)
+
+
+def collide_often(columns: tuple[Column, ...]) -> WordArray:
+    """By the first byte only."""
+    return columns[0].data[columns[0].start].astype(np.uint64)
+
+
+@pytest.fixture(
+    params=[hash_rows, collide_often, collide_everywhere], ids=lambda hashing: hashing.__name__
+)
+def hashing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real hash, and two under which ids collide."""
+    monkeypatch.setattr(module, "hash_rows", request.param)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all examples of a property."""
+    return tmp_path_factory.mktemp("pairs")
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def paired(
+    tmp_path: Path, scores: str | bytes, trials: str | bytes, *, allow_missing: bool = False
+) -> PairedTrials:
+    return pair(
+        read_scores(write(tmp_path / "scores", scores)),
+        read_trials(write(tmp_path / "trials", trials)),
+        allow_missing=allow_missing,
+    )
+
+
+def rows_of(result: PairedTrials) -> list[tuple[str, str, float, bool]]:
+    return list(
+        zip(
+            result.speaker.tolist(),
+            result.utterance.tolist(),
+            result.score.tolist(),
+            result.is_target.tolist(),
+            strict=True,
+        )
+    )
+
+
+# Reading
+
+
+SCORES = "s1 u1 1.5\ns1 u2 -2\ns2 u1 3e-2\n"
+TRIALS = "s1 u1 target\ns1 u2 nontarget\ns2 u1 nontarget\n"
+ROWS = [("s1", "u1", 1.5, True), ("s1", "u2", -2.0, False), ("s2", "u1", 0.03, False)]
+
+
+def windows(text: str) -> bytes:
+    return text.replace("\n", "\r\n").encode()
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        str.encode,
+        windows,
+        lambda text: text.replace(" ", "\t").encode(),
+        lambda text: text.replace(" ", " \t ").encode(),
+        lambda text: text.removesuffix("\n").encode(),
+        lambda text: b"\xef\xbb\xbf" + text.encode(),
+        lambda text: ("\n" + text.replace("\n", " \n\n \t\n")).encode(),
+        lambda text: gzip.compress(text.encode()),
+        lambda text: gzip.compress(b"\xef\xbb\xbf" + windows(text)),
+    ],
+    ids=["plain", "CRLF", "tabs", "mixed", "no end", "BOM", "blank lines", "gzip", "gzip CRLF BOM"],
+)
+def test_spellings_of_the_same_files(tmp_path: Path, spell: Callable[[str], bytes]) -> None:
+    assert rows_of(paired(tmp_path, spell(SCORES), spell(TRIALS))) == ROWS
+    # One file plain, the other not.
+    assert rows_of(paired(tmp_path, spell(SCORES), TRIALS)) == ROWS
+    assert rows_of(paired(tmp_path, SCORES, spell(TRIALS))) == ROWS
+
+
+def test_files_know_where_they_come_from(tmp_path: Path) -> None:
+    scores = read_scores(write(tmp_path / "scores", SCORES))
+    trials = read_trials(write(tmp_path / "trials", gzip.compress(TRIALS.encode())))
+    assert (scores.path, scores.digest) == (tmp_path / "scores", digest(SCORES.encode()))
+    # Of the content, so that packing a file changes nothing.
+    assert (trials.path, trials.digest) == (tmp_path / "trials", digest(TRIALS.encode()))
+
+
+NUMBERS = [
+    "0", "-0", "+1", "1.", ".5", "-.5e1", "1E5", "1e+05", "0000000000000000000000000000000007",
+    "0.1", "1e-400", "5e-324", "2.2250738585072011e-308", "1.7976931348623157e308", "-1e300",
+    "9007199254740993", "123456789012345678901234567890", "0." + "1" * 60, "1" * 300,
+    "0.1000000000000000055511151231257827021181583404541015625", "709.782712893384",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_numbers_are_read_as_python_reads_them(tmp_path: Path, together: bool) -> None:
+    groups = [NUMBERS] if together else [[number] for number in NUMBERS]
+    for numbers in groups:
+        text = "".join(f"s u{i} {number}\n" for i, number in enumerate(numbers))
+        got = read_scores(write(tmp_path / "scores", text)).score
+        assert got.tolist() == [float(number) for number in numbers]
+
+
+@settings(max_examples=100)
+@given(
+    values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20),
+    spelling=st.sampled_from(["{!r}", "{:.17e}", "{:.7g}", "{:.3f}", "{:+E}"]),
+)
+def test_any_number_is_read_as_python_reads_it(
+    folder: Path, values: list[float], spelling: str
+) -> None:
+    numbers = [spelling.format(value) for value in values]
+    numbers = [number for number in numbers if math.isfinite(float(number))] or ["0"]
+    text = "".join(f"s u{i} {number}\n" for i, number in enumerate(numbers))
+    got = read_scores(write(folder / "numbers", text)).score
+    assert got.tolist() == [float(number) for number in numbers]
+
+
+NO_NUMBERS = [
+    "nan", "NaN", "-nan", "inf", "-inf", "Infinity", "1e400", "-1e999", "1_000", "1__0", "_1",
+    "0x10", "0x1p3", "1,5", "1e", "e5", "--1", "1-", "1.2.3", "None", "target", "1d5", "1f", "1L",
+    "True", "1j", "\u0661\u0662", "\uff11", "1\u00a02", "\u22121", "1\u200b", "'1'", "1;", "#1",
+    "nan" + "0" * 40, "1" * 40 + "_0", "1" * 40 + "\u0661", "9" * 310,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", NO_NUMBERS)
+def test_what_is_no_finite_decimal_number(tmp_path: Path, number: str) -> None:
+    path = write(tmp_path / "scores", f"s1 u1 1\n\ns1 u2 {number}\ns1 u3 2\n")
+    message = (
+        f"scores:3: expected a finite decimal number as score, "
+        f"found {re.escape(repr(number))} .1 such lines"
+    )
+    with pytest.raises(PrivacyEvalError, match=message):
+        read_scores(path)
+
+
+def test_bad_numbers_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "scores", "s u1 nan\ns u2 1\ns u3 inf\ns u4 x\n")
+    with pytest.raises(PrivacyEvalError, match="scores:1: .* found 'nan' .3 such lines"):
+        read_scores(path)
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["Target", "TARGET", "tgt", "nontgt", "impostor", "1", "targe", "targett", "nontargets",
+     "target\u00a0", "non-target", "t" * 40],
+)  # fmt: skip
+def test_unknown_label(tmp_path: Path, label: str) -> None:
+    path = write(tmp_path / "trials", f"s1 u1 target\ns1 u2 {label}\n")
+    message = f"trials:2: expected the label target or nontarget, found {re.escape(repr(label))}"
+    with pytest.raises(PrivacyEvalError, match=message):
+        read_trials(path)
+
+
+@pytest.mark.parametrize("read", [read_scores, read_trials])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "file: empty file, expected lines of <speaker> <utterance> <"),
+        ("\n\n", "file: empty file"),
+        ("s1 u1\n", "file:1: expected 3 fields .* found 2: 's1 u1'"),
+        ("s1 u1 0 0\n", "file:1: expected 3 fields .* found 4"),
+        ("s1 u1 0\x00\n", "file:1: control character 0x00"),
+        ("s1 u1\x07 0\n", "file:1: control character 0x07"),
+        (b"s1 \xe9 0\n", "file:1: not UTF-8 text"),
+        ("s1 " + "u" * 1025 + " 0\n", "file:1: a field of 1025 bytes"),
+    ],
+)
+def test_malformed_files(
+    tmp_path: Path, read: Callable[[Path], object], content: str | bytes, message: str
+) -> None:
+    with pytest.raises(PrivacyEvalError, match=message):
+        read(write(tmp_path / "file", content))
+
+
+@pytest.mark.parametrize("read", [read_scores, read_trials])
+def test_files_that_cannot_be_read(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    with pytest.raises(PrivacyEvalError, match="none: cannot be read"):
+        read(tmp_path / "none")
+    with pytest.raises(PrivacyEvalError, match=f"{tmp_path.name}: cannot be read"):
+        read(tmp_path)
+    packed = gzip.compress(SCORES.encode() * 100)
+    with pytest.raises(PrivacyEvalError, match="cut: truncated or damaged gzip file"):
+        read(write(tmp_path / "cut", packed[:-10]))
+
+
+def test_ids_of_the_longest_size(tmp_path: Path) -> None:
+    long = "u" * 1024
+    result = paired(tmp_path, f"s {long} 1\ns v 2\n", f"s v nontarget\ns {long} target\n")
+    assert rows_of(result) == [("s", long, 1.0, True), ("s", "v", 2.0, False)]
+
+
+# Duplicates
+
+
+@pytest.mark.usefixtures("hashing")
+@pytest.mark.parametrize(
+    ("read", "what", "values"),
+    [(read_scores, "score", ("1", "2")), (read_trials, "trial", ("target", "nontarget"))],
+)
+def test_duplicates(
+    tmp_path: Path, read: Callable[[Path], object], what: str, values: tuple[str, str]
+) -> None:
+    one, two = values
+    path = write(
+        tmp_path / "file", f"a u1 {one}\nb u1 {one}\n\na u1 {one}\na u2 {one}\na u1 {two}\n"
+    )
+    with pytest.raises(
+        PrivacyEvalError,
+        match=rf"file:4: 2 duplicate {what} lines, each \(speaker, utterance\) may stand once: "
+        "a u1, a u1$",
+    ):
+        read(path)
+
+
+@pytest.mark.usefixtures("hashing")
+def test_only_five_duplicates_are_shown(tmp_path: Path) -> None:
+    text = "".join(f"s u{i} {i}\n" for i in range(7))
+    with pytest.raises(PrivacyEvalError, match="scores:8: 7 duplicate .*: s u0, .*s u4, ...$"):
+        read_scores(write(tmp_path / "scores", text + text))
+
+
+@pytest.mark.usefixtures("hashing")
+def test_ids_that_run_together_are_no_duplicates(tmp_path: Path) -> None:
+    text = "a bc 1\nab c 2\nabc d 3\nab cd 4\na b 5\n"
+    assert read_scores(write(tmp_path / "scores", text)).score.tolist() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("hashing_function", [hash_rows, collide_everywhere])
+@settings(max_examples=100)
+@given(rows=st.lists(keys, min_size=1, max_size=12))
+@example(rows=[("a", "bc"), ("ab", "c")])
+def test_duplicates_are_found_as_by_a_set(
+    folder: Path, hashing_function: Callable[..., WordArray], rows: list[Key]
+) -> None:
+    path = write(folder / "scores", "".join(f"{s} {u} 1\n" for s, u in rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "hash_rows", hashing_function)
+        if len(set(rows)) == len(rows):
+            assert len(read_scores(path).speaker) == len(rows)
+        else:
+            second = next(i for i, key in enumerate(rows, 1) if key in rows[: i - 1])
+            count = len(rows) - len(set(rows))
+            with pytest.raises(
+                PrivacyEvalError, match=f"scores:{second}: {count} duplicate score lines"
+            ):
+                read_scores(path)
+
+
+# Pairing
+
+
+@pytest.mark.usefixtures("hashing")
+def test_pairing_in_any_order(tmp_path: Path) -> None:
+    """The result stands in the order of the score file."""
+    trials = "s2 u1 nontarget\ns1 u2 nontarget\ns1 u1 target\n"
+    assert rows_of(paired(tmp_path, SCORES, trials)) == ROWS
+    result = paired(tmp_path, SCORES, trials)
+    assert (result.missing, result.extra) == (0, 0)
+
+
+@pytest.mark.usefixtures("hashing")
+def test_pairing_by_both_ids(tmp_path: Path) -> None:
+    """Neither the speaker nor the utterance nor both run together tell trials apart."""
+    scores = "a bc 1\nab c 2\na b 3\nab b 4\n"
+    trials = "ab b nontarget\nab c target\na b nontarget\na bc nontarget\n"
+    result = paired(tmp_path, scores, trials)
+    assert result.is_target.tolist() == [False, True, False, False]
+    assert result.score.tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.usefixtures("hashing")
+def test_trials_and_scores_that_do_not_match(tmp_path: Path) -> None:
+    scores = "".join(f"s u{i} {i}\n" for i in range(10))
+    trials = "".join(f"s u{i} {'target' if i % 2 else 'nontarget'}\n" for i in range(3, 12))
+    with pytest.raises(PrivacyEvalError) as caught:
+        paired(tmp_path, scores, "\n" + trials)
+    head, missing, extra, hint = str(caught.value).splitlines()
+    assert head == f"{tmp_path}/scores and {tmp_path}/trials do not hold the same trials:"
+    # u10 and u11, after a blank line and 7 trials that have a score.
+    assert missing == f"  2 trials without a score (first at {tmp_path}/trials:9): s u10, s u11"
+    assert extra == f"  3 scores without a trial (first at {tmp_path}/scores:1): s u0, s u1, s u2"
+    assert "--allow-missing" in hint
+
+
+@pytest.mark.usefixtures("hashing")
+def test_only_five_ids_are_shown(tmp_path: Path) -> None:
+    scores = "s a 1\ns b 2\n" + "".join(f"s u{i} {i}\n" for i in range(6))
+    with pytest.raises(
+        PrivacyEvalError,
+        match=r"6 scores without a trial \(.*scores:3\): s u0, s u1, s u2, s u3, s u4, \.\.\.",
+    ):
+        paired(tmp_path, scores, "s a target\ns b nontarget\n")
+
+
+@pytest.mark.usefixtures("hashing")
+@pytest.mark.parametrize("extra", ["u", "an-utterance-of-more-than-one-word", "x" * 100])
+def test_allowing_the_missing_counts_them(tmp_path: Path, extra: str) -> None:
+    """However long the ids are that stand in one file only."""
+    scores = f"s u1 1\ns {extra} 2\ns u2 3\n"
+    trials = "s u2 nontarget\ns u1 target\ns u3 target\ns u4 nontarget\n"
+    result = paired(tmp_path, scores, trials, allow_missing=True)
+    assert rows_of(result) == [("s", "u1", 1.0, True), ("s", "u2", 3.0, False)]
+    assert (result.missing, result.extra) == (2, 1)
+    with pytest.raises(PrivacyEvalError, match=r"\n  2 trials .* s u3, s u4\n  1 scores without"):
+        paired(tmp_path, scores, trials)
+
+
+def test_allowing_the_missing_changes_nothing_where_none_is(tmp_path: Path) -> None:
+    result = paired(tmp_path, SCORES, TRIALS, allow_missing=True)
+    assert rows_of(result) == ROWS
+    assert (result.missing, result.extra) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("trials", "message"),
+    [
+        ("s1 u1 target\ns1 u2 target\ns2 u1 target\n", "trials: no nontarget trials with a score"),
+        (TRIALS.replace("nontarget", "x").replace("target", "nontarget").replace("x", "nontarget"),
+         "trials: no target trials with a score"),
+    ],
+)  # fmt: skip
+def test_an_empty_class_is_an_error(tmp_path: Path, trials: str, message: str) -> None:
+    for allow_missing in (False, True):
+        with pytest.raises(PrivacyEvalError, match=message):
+            paired(tmp_path, SCORES, trials, allow_missing=allow_missing)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ("s1 u1 1\n", "no nontarget trials with a score"),
+        ("s1 u2 1\n", "no target trials with a score"),
+        ("x y 1\n", "no target trials with a score"),
+    ],
+)
+def test_a_class_that_becomes_empty_is_an_error(tmp_path: Path, scores: str, message: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=message):
+        paired(tmp_path, scores, TRIALS, allow_missing=True)
+
+
+@pytest.mark.parametrize("hashing_function", [hash_rows, collide_often, collide_everywhere])
+@settings(max_examples=120)
+@given(
+    pool=st.lists(keys, min_size=2, max_size=14, unique=True),
+    complete=st.booleans(),
+    data=st.data(),
+)
+@example(pool=[("a", "bc"), ("ab", "c"), ("abc", "d")], complete=True, data=None)
+def test_pairing_agrees_with_a_dictionary(
+    folder: Path,
+    hashing_function: Callable[..., WordArray],
+    pool: list[Key],
+    complete: bool,
+    data: st.DataObject | None,
+) -> None:
+    if data is None:
+        scored, listed, labels = pool, pool[::-1], [True, False, True]
+    else:
+        some = st.permutations(pool)
+        scored, listed = data.draw(some), data.draw(some)
+        if not complete:
+            scored = scored[: data.draw(st.integers(1, len(pool)))]
+            listed = listed[: data.draw(st.integers(1, len(pool)))]
+        labels = data.draw(st.lists(st.booleans(), min_size=len(listed), max_size=len(listed)))
+    key_label = dict(zip(listed, labels, strict=True))
+    expected = [
+        (*key, float(i), key_label[key]) for i, key in enumerate(scored) if key in key_label
+    ]
+    missing = [key for key in listed if key not in scored]
+    extra = [key for key in scored if key not in key_label]
+    score_text = "".join(f"{s} {u} {i}\n" for i, (s, u) in enumerate(scored))
+    trial_text = "".join(
+        f"{s}\t{u}\t{'target' if label else 'nontarget'}\n" for (s, u), label in key_label.items()
+    )
+    both_classes = {row[3] for row in expected} == {True, False}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "hash_rows", hashing_function)
+        if missing or extra:
+            with pytest.raises(PrivacyEvalError, match="do not hold the same trials") as caught:
+                paired(folder, score_text, trial_text)
+            for what, left in (("trials without a", missing), ("scores without a", extra)):
+                counted = re.search(rf"^  (\d+) {what}", str(caught.value), re.MULTILINE)
+                assert int(counted[1] if counted else 0) == len(left)
+        if both_classes:
+            result = paired(folder, score_text, trial_text, allow_missing=True)
+            assert rows_of(result) == expected
+            assert (result.missing, result.extra) == (len(missing), len(extra))
+        else:
+            with pytest.raises(PrivacyEvalError, match="trials with a score"):
+                paired(folder, score_text, trial_text, allow_missing=True)
+
+
+def test_many_trials_in_another_order(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    rows = [(f"{s}", f"{t}-{u:06d}") for s in range(60) for t in range(20) for u in range(5)]
+    score_of = dict(zip(rows, generator.normal(size=len(rows)).tolist(), strict=True))
+    shuffled = [rows[i] for i in generator.permutation(len(rows))]
+    scores = "".join(f"{s} {u} {score_of[s, u]!r}\n" for s, u in shuffled)
+    trials = "".join(
+        f"{s} {u} {'target' if u.startswith(s + '-') else 'nontarget'}\n" for s, u in rows
+    )
+    result = paired(tmp_path, scores, trials)
+    assert rows_of(result) == [(s, u, score_of[s, u], u.startswith(s + "-")) for s, u in shuffled]

@@ -1,0 +1,242 @@
+"""Kaldi's text tables as columns of byte ranges."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.io.text_table import (
+    Column,
+    hash_rows,
+    line_number,
+    read_columns,
+    same_fields,
+    split_columns,
+)
+
+NAME = Path("table")
+THREE = ("speaker", "utterance", "score")
+
+#: Fields around the ends of the 8-byte words, and beyond the words kept for every row.
+SIZES = (1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 40, 64, 65, 1024)
+fields = st.one_of(
+    st.text("ab", min_size=1, max_size=3),
+    st.sampled_from(SIZES[:-3]).map(lambda n: "a" * n),
+    st.sampled_from(SIZES[:-3]).map(lambda n: "a" * (n - 1) + "b"),
+    st.text(st.characters(min_codepoint=33, exclude_categories=["Cs"]), min_size=1, max_size=12),
+)
+
+
+def column(values: list[str]) -> Column:
+    (only,) = split_columns("\n".join(values).encode(), ("id",), NAME)
+    return only
+
+
+# Splitting
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a u1 1\nb u2 2\n",
+        b"a u1 1\nb u2 2",
+        b"a\tu1\t1\nb\tu2\t2\n",
+        b"a \t u1   1\nb\tu2 2\n",
+        b"  a u1 1\t\n\tb u2 2  \n",
+        b"a u1 1\r\nb u2 2\r\n",
+        b"a u1 1\r\nb u2 2\r",
+        b"\n\na u1 1\n\n \t\n\r\nb u2 2\n\n",
+        b"a u1 1\nb u2 2\n\n\n   ",
+    ],
+)
+def test_white_space_does_not_matter(content: bytes) -> None:
+    speaker, utterance, score = split_columns(content, THREE, NAME)
+    assert speaker.tolist() == ["a", "b"]
+    assert utterance.tolist() == ["u1", "u2"]
+    assert score.tolist() == ["1", "2"]
+    assert len(speaker) == 2
+
+
+@settings(max_examples=150)
+@given(
+    rows=st.lists(st.lists(fields, min_size=3, max_size=3), min_size=1, max_size=20),
+    data=st.data(),
+)
+def test_any_ids_come_back(rows: list[list[str]], data: st.DataObject) -> None:
+    gap = st.sampled_from([" ", "\t", "  ", " \t"])
+    around = st.sampled_from(["", "", " ", "\t"])
+    end = st.sampled_from(["\n", "\n", "\r\n", "\n\n", "\n \t\n"])
+    lines = []
+    for row in rows:
+        a, b, c = row
+        line = data.draw(around) + a + data.draw(gap) + b + data.draw(gap) + c + data.draw(around)
+        lines.append(line + data.draw(end))
+    text = "".join(lines)
+    if data.draw(st.booleans()):
+        text = text.rstrip(" \t\r\n")
+    columns = split_columns(text.encode(), THREE, NAME)
+    assert [c.tolist() for c in columns] == [list(c) for c in zip(*rows, strict=True)]
+    # The line that a row stands on, counted the simple way.
+    filled = [i for i, line in enumerate(text.split("\n"), 1) if line.strip(" \t\r")]
+    assert [line_number(columns[2], r) for r in range(len(rows))] == filled
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_any_number_of_fields(number: int) -> None:
+    names = tuple("abcd"[:number])
+    content = "\n".join(" ".join(f"{n}{row}" for n in names) for row in range(3)).encode()
+    columns = split_columns(content, names, NAME)
+    assert [c.tolist() for c in columns] == [[f"{n}{row}" for row in range(3)] for n in names]
+
+
+def test_a_file_is_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbfa u1 1\n"))
+    (speaker, _, _), content = read_columns(path, THREE)
+    assert speaker.tolist() == ["a"]
+    assert content == b"a u1 1\n"
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "table: empty file, expected lines of <speaker> <utterance> <score>"),
+        (b"\n \t\n\r\n", "table: empty file"),
+        (
+            b"a u1 1\na u2\n",
+            r"table:2: expected 3 fields \(<speaker> <utterance> <score>\), found 2",
+        ),
+        (b"a u1 1\n\na u2 1 x\n", "table:3: expected 3 fields .* found 4: 'a u2 1 x'"),
+        (b"a u1\n1 b u2 2\n", "table:1: expected 3 fields .* found 2: 'a u1'"),
+        (b"a u1 1 b\nu2 2\n", "table:1: expected 3 fields .* found 4"),
+        (b"a u1 1\nb u2 2\nc", "table:3: expected 3 fields .* found 1: 'c'"),
+        (b"a u1 1\rb u2 2\r", "table:1: carriage return within the line"),
+        (b"a u1 1\nb u\x002 2\n", "table:2: control character 0x00, expected text"),
+        (b"a u1 1\n\x1bb u2 2\n", "table:2: control character 0x1b"),
+        (b"a u1 1\x0bb u2 2\n", "table:1: control character 0x0b"),
+        (b"a u1 1\x0c\nb u2 2\n", "table:1: control character 0x0c"),
+        (b"a u1 1\nb u2 2\n\x1a", "table:3: control character 0x1a"),
+        (b"a u1 1\n\nb \xff\xfe 2\n", "table:3: not UTF-8 text"),
+        (b"a u1 1\nb \xc3 2\n", "table:2: not UTF-8 text"),
+        # UTF-16 as some editors save it.
+        ("a u1 1\n".encode("utf-16-le"), "table:1: control character 0x00"),
+        (b"a u1 1\nb " + b"u" * 1025 + b" 2\n", r"table:2: a field of 1025 bytes \(at most 1024\)"),
+    ],
+)
+def test_malformed_tables(content: bytes, message: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=message):
+        split_columns(content, THREE, NAME)
+
+
+@given(rows=st.lists(st.integers(0, 6), min_size=1, max_size=8))
+def test_every_wrong_number_of_fields_is_found(rows: list[int]) -> None:
+    """Also where the total is right: fields of one line never make up for another's."""
+    content = "".join(" ".join(["x"] * n) + "\n" for n in rows).encode()
+    wrong = [(i, n) for i, n in enumerate(rows, 1) if n not in (0, 3)]
+    if wrong:
+        with pytest.raises(PrivacyEvalError, match=f"table:{wrong[0][0]}: .*found {wrong[0][1]}"):
+            split_columns(content, THREE, NAME)
+    elif any(rows):
+        assert len(split_columns(content, THREE, NAME)[0]) == sum(n == 3 for n in rows)
+    else:
+        with pytest.raises(PrivacyEvalError, match="empty file"):
+            split_columns(content, THREE, NAME)
+
+
+def test_a_long_line_is_shown_in_part() -> None:
+    with pytest.raises(PrivacyEvalError, match="expected 3 fields") as caught:
+        split_columns(b"x " * 10_000, THREE, NAME)
+    assert len(str(caught.value)) < 250
+
+
+def test_a_carriage_return_ends_no_line_alone() -> None:
+    with pytest.raises(PrivacyEvalError, match="table:2: carriage return within the line"):
+        split_columns(b"a u1 1\na u1 1\rb u2 2\r\n", THREE, NAME)
+
+
+# Columns
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_fields_of_any_size(size: int) -> None:
+    values = ["x", "y" * size, "z"]
+    ids = column(values)
+    assert ids.tolist() == values
+    assert [ids.text(row) for row in range(3)] == values
+    assert ids.size.tolist() == [1, size, 1]
+
+
+@given(values=st.lists(fields, min_size=1, max_size=20), data=st.data())
+def test_rows_can_be_taken(values: list[str], data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.integers(0, len(values) - 1)))
+    taken = column(values).take(np.array(rows, dtype=np.int64))
+    assert taken.tolist() == [values[row] for row in rows]
+    assert len(taken) == len(rows)
+
+
+@given(values=st.lists(fields, min_size=1, max_size=20), text=fields)
+def test_equality_with_a_text(values: list[str], text: str) -> None:
+    if len(text.encode()) <= 32:
+        same = column(values).equals(text.encode())
+        assert same.tolist() == [value == text for value in values]
+
+
+@settings(max_examples=200)
+@given(values=st.lists(fields, min_size=1, max_size=12), data=st.data())
+def test_same_fields_compares_text(values: list[str], data: st.DataObject) -> None:
+    other = list(values)
+    at = data.draw(st.integers(0, len(values) - 1))
+    other[at] = data.draw(fields)
+    assert same_fields(column(values), column(other)) is (values == other)
+    assert same_fields(column(values), column(values))
+
+
+@settings(max_examples=200)
+@given(values=st.lists(fields, min_size=1, max_size=12), data=st.data())
+def test_same_fields_of_chosen_rows(values: list[str], data: st.DataObject) -> None:
+    other = data.draw(st.permutations([*values, "another", "a" * 50]))
+    place = st.integers(0, len(values) - 1)
+    rows = data.draw(st.lists(st.tuples(place, st.integers(0, len(other) - 1))))
+    rows += [(row, other.index(values[row])) for row in data.draw(st.lists(place, max_size=4))]
+    rows_a = np.array([a for a, _ in rows], dtype=np.int64)
+    rows_b = np.array([b for _, b in rows], dtype=np.int64)
+    expected = all(values[a] == other[b] for a, b in rows)
+    assert same_fields(column(values), column(other), rows_a, rows_b) is expected
+
+
+def test_zero_filled_words_do_not_run_together() -> None:
+    """A short field and a longer one share their first words, not their size."""
+    for short, longer in [("a", "ab"), ("a" * 8, "a" * 9), ("a" * 32, "a" * 33)]:
+        assert not same_fields(column([short, "x"]), column([longer, "x"]))
+
+
+@settings(max_examples=200)
+@given(
+    rows=st.lists(st.tuples(fields, fields), min_size=1, max_size=10),
+    more=st.lists(st.tuples(fields, fields), max_size=3),
+)
+def test_equal_rows_hash_equally(rows: list[tuple[str, str]], more: list[tuple[str, str]]) -> None:
+    """Whatever else the table holds: another file has other neighbours."""
+
+    def hashes(table: list[tuple[str, str]]) -> list[int]:
+        content = "\n".join(" ".join(row) for row in table).encode()
+        return hash_rows(split_columns(content, ("a", "b"), NAME)).tolist()
+
+    here, there = hashes(rows), hashes([*more, *rows])[len(more) :]
+    assert here == there
+    for i, row in enumerate(rows):
+        assert all((here[i] == here[j]) == (row == rows[j]) for j in range(i))
+
+
+def test_where_one_field_ends_matters_to_the_hash() -> None:
+    table = split_columns(b"a bc\nab c\nabc d\n", ("a", "b"), NAME)
+    assert len(set(hash_rows(table).tolist())) == 3

@@ -1,0 +1,12 @@
+"""Fixtures of the metric tests."""
+
+from __future__ import annotations
+
+import golden
+import pytest
+
+
+@pytest.fixture(scope="module", params=golden.NAMES)
+def golden_scores(request: pytest.FixtureRequest) -> golden.GoldenScores:
+    """Every golden case in turn."""
+    return golden.load(request.param)

@@ -1,0 +1,363 @@
+"""Bootstrap over speakers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.metrics import (
+    Interval,
+    TrialScores,
+    bengio_mariethoz_interval,
+    kaldi_eer,
+    score_metrics,
+    speaker_bootstrap,
+)
+
+Design = tuple[list[bool], list[str], list[str]]
+
+#: A and B and C enrol and speak; I is enrolled only, J and K only speak.
+TARGET_SPEAKERS = ("A", "B", "C")
+IMPOSTORS_ENROLLED = ("I",)
+IMPOSTORS_SPEAKING = ("J", "K")
+
+
+def all_pairs() -> Design:
+    """Every enrolled speaker against every speaking one, targets twice."""
+    is_target, enrolled, speaking = [], [], []
+    for a in TARGET_SPEAKERS + IMPOSTORS_ENROLLED:
+        for b in TARGET_SPEAKERS + IMPOSTORS_SPEAKING:
+            for _ in range(2 if a == b else 1):
+                is_target.append(a == b)
+                enrolled.append(a)
+                speaking.append(b)
+    return is_target, enrolled, speaking
+
+
+def noisy(design: Design, seed: int = 0) -> NDArray[np.float64]:
+    is_target = np.array(design[0])
+    return np.random.default_rng(seed).normal(0, 1, is_target.size) + is_target
+
+
+def eer(scores: TrialScores) -> dict[str, float]:
+    return {"eer": kaldi_eer(scores).value}
+
+
+def draws_of(design: Design, *, seed: int, replicates: int) -> list[dict[tuple[str, str], int]]:
+    """How often every pair of speakers stands in each replicate, told by its score."""
+    is_target, enrolled, speaking = design
+    pairs = list(zip(enrolled, speaking, strict=True))
+    scores = np.array([sorted(set(pairs)).index(p) for p in pairs], dtype=float)
+    seen: list[dict[tuple[str, str], int]] = []
+
+    def record(sample: TrialScores) -> dict[str, float]:
+        for scores_of_class, label in ((sample.target, True), (sample.nontarget, False)):
+            for value in scores_of_class.tolist():
+                first, second = sorted(set(pairs))[int(value)]
+                assert (first == second) is label
+        both = Counter(sample.target.tolist() + sample.nontarget.tolist())
+        seen.append({p: both[float(i)] for i, p in enumerate(sorted(set(pairs)))})
+        return {"trials": float(sum(both.values()))}
+
+    speaker_bootstrap(
+        scores, is_target, enrolled, speaking, statistic=record, replicates=replicates, seed=seed
+    )
+    return seen
+
+
+def test_trials_count_as_often_as_their_speakers_are_drawn() -> None:
+    replicates = draws_of(all_pairs(), seed=1, replicates=200)
+    assert len(replicates) == 200
+    seen = set()
+    for times in replicates:
+        # Two target trials each, so half their number is how often a speaker was drawn.
+        draws = {a: times[a, a] // 2 for a in TARGET_SPEAKERS}
+        assert all(times[a, a] == 2 * draws[a] for a in TARGET_SPEAKERS)
+        assert sum(draws.values()) == len(TARGET_SPEAKERS)
+        for a in TARGET_SPEAKERS:
+            for b in TARGET_SPEAKERS:
+                if a != b:
+                    assert times[a, b] == draws[a] * draws[b]
+        # The only enrolled impostor is drawn once, of the two others two altogether.
+        assert all(times["I", a] == draws[a] for a in TARGET_SPEAKERS)
+        impostors = {j: times["I", j] for j in IMPOSTORS_SPEAKING}
+        assert sum(impostors.values()) == 2
+        for a in TARGET_SPEAKERS:
+            assert all(times[a, j] == draws[a] * impostors[j] for j in IMPOSTORS_SPEAKING)
+        seen.add((*draws.values(), *impostors.values()))
+    # Of the 10 ways to draw 3 of 3, three leave no nontarget trial among A, B and C, but the
+    # impostors' trials remain: all 10 x 3 may come.
+    assert len(seen) > 20
+
+
+def test_draws_are_uniform() -> None:
+    """3 speakers drawn 3 times: each is left out with probability (2/3)^3 = 8/27."""
+    replicates = draws_of(all_pairs(), seed=2, replicates=2000)
+    for a in TARGET_SPEAKERS:
+        left_out = sum(times[a, a] == 0 for times in replicates) / len(replicates)
+        # Standard deviation sqrt(8/27 * 19/27 / 2000) = 0.0102.
+        assert abs(left_out - 8 / 27) < 0.05
+
+
+def test_draws_depend_on_the_speakers_and_the_seed_alone() -> None:
+    design = all_pairs()
+    is_target, enrolled, speaking = design
+    backwards = (is_target[::-1], enrolled[::-1], speaking[::-1])
+    assert draws_of(design, seed=3, replicates=20) == draws_of(backwards, seed=3, replicates=20)
+    assert draws_of(design, seed=3, replicates=20) != draws_of(design, seed=4, replicates=20)
+
+
+def test_the_seed_decides() -> None:
+    design = all_pairs()
+    scores = noisy(design)
+    first, again, other = (
+        speaker_bootstrap(scores, *design, statistic=score_metrics, replicates=50, seed=seed)
+        for seed in (7, 7, 8)
+    )
+    assert first == again
+    assert first != other
+
+
+def test_order_of_trials_does_not_matter() -> None:
+    design = all_pairs()
+    scores = noisy(design)
+    order = np.random.default_rng(9).permutation(scores.size)
+    permuted = [np.array(column)[order] for column in design]
+    first = speaker_bootstrap(scores, *design, statistic=score_metrics, replicates=50, seed=7)
+    second = speaker_bootstrap(
+        scores[order], *permuted, statistic=score_metrics, replicates=50, seed=7
+    )
+    assert first.keys() == second.keys()
+    for key, interval in first.items():
+        assert second[key].low == pytest.approx(interval.low, rel=1e-12, abs=1e-15), key
+        assert second[key].high == pytest.approx(interval.high, rel=1e-12, abs=1e-15), key
+
+
+def test_interval_holds_the_expanded_percentiles() -> None:
+    """A statistic that counts 1, 2, ... 1000 has its 5th percentile at 50. The expanded one
+    for 20 speakers: t_0.95 of 19 degrees is 1.7291, times sqrt(20/19) is 1.7740, and
+    Phi(-1.7740) = 0.03803; the 38.03th and the 961.97th of 1000, rounded up."""
+    names = [f"s{i:02d}" for i in range(20)]
+    pairs = [(a, b) for a in names for b in names]
+    design = ([a == b for a, b in pairs], [a for a, _ in pairs], [b for _, b in pairs])
+    calls = []
+
+    def count(_: TrialScores) -> dict[str, float]:
+        calls.append(1)
+        return {"call": float(len(calls))}
+
+    result = speaker_bootstrap(
+        noisy(design), *design, statistic=count, replicates=1000, seed=0, level=0.9
+    )
+    assert result["call"] == Interval(low=39.0, high=962.0, level=0.9, replicates=1000)
+
+
+def test_two_speakers_give_all_there_is() -> None:
+    """One degree of freedom expands the percentiles to the extremes, and no further."""
+    calls = []
+
+    def count(_: TrialScores) -> dict[str, float]:
+        calls.append(1)
+        return {"call": float(len(calls))}
+
+    result = speaker_bootstrap(
+        [0.0, 1.0, 2.0, 3.0],
+        [True, True, False, False],
+        ["A", "B", "A", "B"],
+        ["A", "B", "B", "A"],
+        statistic=count,
+        replicates=30,
+        seed=0,
+    )
+    assert (result["call"].low, result["call"].high) == (1, 30)
+
+
+def test_interval_widens_with_its_level() -> None:
+    design = all_pairs()
+    wide, narrow = (
+        speaker_bootstrap(
+            noisy(design), *design, statistic=score_metrics, replicates=200, seed=0, level=level
+        )
+        for level in (0.95, 0.5)
+    )
+    for key in wide:
+        assert wide[key].low <= narrow[key].low <= narrow[key].high <= wide[key].high, key
+    assert wide["cllr"].low < narrow["cllr"].low
+
+
+def test_infinite_values_sort_to_the_end() -> None:
+    """The released Cllr is inf in some replicates: the upper end is, too, and no end is NaN."""
+    design = all_pairs()
+    scores = noisy(design)
+    scores[0] = -1000.0  # a target trial of A, left out in 8 of 27 replicates
+
+    def released(sample: TrialScores) -> dict[str, float]:
+        return score_metrics(sample, variant="challenge")
+
+    result = speaker_bootstrap(scores, *design, statistic=released, replicates=200, seed=0)
+    assert math.isinf(result["cllr"].high)
+    assert math.isfinite(result["cllr"].low)
+    assert not any(math.isnan(i.low) or math.isnan(i.high) for i in result.values())
+
+
+def test_intervals_come_for_every_metric() -> None:
+    design = all_pairs()
+    scores = noisy(design)
+    result = speaker_bootstrap(scores, *design, statistic=score_metrics, replicates=20, seed=0)
+    assert list(result) == list(score_metrics(TrialScores.from_labels(scores, design[0])))
+    assert all(i.low <= i.high and i.replicates == 20 for i in result.values())
+
+
+@pytest.mark.parametrize(
+    ("is_target", "enrolled", "speaking", "message"),
+    [
+        # A target trial between two speakers.
+        (
+            [True, True, False],
+            ["A", "B", "A"],
+            ["A", "C", "B"],
+            "1 trials contradict .* target trial of enrolled speaker B and trial speaker C",
+        ),
+        # A nontarget trial within one.
+        (
+            [True, True, False],
+            ["A", "B", "A"],
+            ["A", "B", "A"],
+            "1 trials contradict .* nontarget trial of enrolled speaker A and trial speaker A",
+        ),
+        # Nobody else to draw.
+        (
+            [True, True, False],
+            ["A", "A", "A"],
+            ["A", "A", "B"],
+            "needs target trials of two speakers",
+        ),
+        ([True, True, True], ["A", "B", "C"], ["A", "B", "C"], "no nontarget trials"),
+        ([False, False, False], ["A", "B", "C"], ["B", "A", "A"], "no target trials"),
+    ],
+)
+def test_designs_that_cannot_be_resampled(
+    is_target: list[bool], enrolled: list[str], speaking: list[str], message: str
+) -> None:
+    with pytest.raises(PrivacyEvalError, match=message):
+        speaker_bootstrap(
+            [0.2, 0.4, 0.1], is_target, enrolled, speaking, statistic=eer, replicates=10, seed=0
+        )
+
+
+def test_scores_must_be_finite() -> None:
+    design = all_pairs()
+    scores = noisy(design)
+    scores[3] = np.nan
+    with pytest.raises(PrivacyEvalError, match="not finite"):
+        speaker_bootstrap(scores, *design, statistic=eer, replicates=10, seed=0)
+
+
+@pytest.mark.parametrize("replicates", [-1, 0, 1])
+def test_replicates_must_be_two_at_least(replicates: int) -> None:
+    design = all_pairs()
+    with pytest.raises(ValueError, match="replicates must be at least 2"):
+        speaker_bootstrap(noisy(design), *design, statistic=eer, replicates=replicates, seed=0)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0, math.nan])
+def test_level_must_be_a_share(level: float) -> None:
+    design = all_pairs()
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        speaker_bootstrap(noisy(design), *design, statistic=eer, replicates=9, seed=0, level=level)
+
+
+def test_replicates_without_nontargets_are_drawn_again() -> None:
+    """Two speakers: half of the draws hold one of them only, hence no nontarget trial."""
+    sizes = []
+
+    def record(sample: TrialScores) -> dict[str, float]:
+        sizes.append((sample.n_target, sample.n_nontarget))
+        return eer(sample)
+
+    speaker_bootstrap(
+        [0.0, 1.0, 2.0, 3.0],
+        [True, True, False, False],
+        ["A", "B", "A", "B"],
+        ["A", "B", "B", "A"],
+        statistic=record,
+        replicates=50,
+        seed=0,
+    )
+    assert sizes == [(2, 2)] * 50
+
+
+# Coverage
+
+SETS, SPEAKERS, UTTERANCES, REPLICATES = 40, 30, 15, 200
+#: Spread of what a speaker adds on the enrolled and on the speaking side, and of the rest.
+SPEAKER_SPREAD, REST_SPREAD, DISTANCE = 0.7, 0.7, 2.0
+
+
+def simulated(generator: np.random.Generator) -> tuple[NDArray[np.float64], Design]:
+    """Every speaker against every utterance; the speakers shift all their trials' scores."""
+    enrolled = np.repeat(np.arange(SPEAKERS), SPEAKERS * UTTERANCES)
+    speaking = np.tile(np.repeat(np.arange(SPEAKERS), UTTERANCES), SPEAKERS)
+    is_target = enrolled == speaking
+    scores = (
+        DISTANCE * is_target
+        + generator.normal(0, SPEAKER_SPREAD, SPEAKERS)[enrolled]
+        + generator.normal(0, SPEAKER_SPREAD, SPEAKERS)[speaking]
+        + generator.normal(0, REST_SPREAD, enrolled.size)
+    )
+    names = np.array([f"s{i:02d}" for i in range(SPEAKERS)])
+    return scores, (is_target.tolist(), names[enrolled].tolist(), names[speaking].tolist())
+
+
+def trial_bootstrap(
+    scores: NDArray[np.float64], is_target: list[bool], generator: np.random.Generator
+) -> tuple[float, float]:
+    """What is not to be done: trials drawn as if they were independent."""
+    labels = np.array(is_target)
+    target, nontarget = np.sort(scores[labels]), np.sort(scores[~labels])
+    values = [
+        kaldi_eer(
+            TrialScores(
+                generator.choice(target, target.size), generator.choice(nontarget, nontarget.size)
+            )
+        ).value
+        for _ in range(REPLICATES)
+    ]
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def test_coverage_of_the_true_eer() -> None:
+    """40 simulated sets whose true EER is known: both classes are normal of one spread s,
+    DISTANCE apart, so the EER is Phi(-DISTANCE / (2 s)).
+
+    A 95 % interval should cover it in 38 of 40; by a right interval's chance, fewer than
+    34 come once in 70 such tests, and the seed is fixed.
+    """
+    spread = math.sqrt(2 * SPEAKER_SPREAD**2 + REST_SPREAD**2)
+    truth = float(norm.cdf(-DISTANCE / (2 * spread)))
+    generator = np.random.default_rng(2020)
+    covered = Counter[str]()
+    for number in range(SETS):
+        scores, design = simulated(generator)
+        by_speaker = speaker_bootstrap(
+            scores, *design, statistic=eer, replicates=REPLICATES, seed=number
+        )["eer"]
+        value = kaldi_eer(TrialScores.from_labels(scores, design[0])).value
+        intervals = {
+            "speakers": (by_speaker.low, by_speaker.high),
+            "trials": trial_bootstrap(scores, design[0], generator),
+            "independent": bengio_mariethoz_interval(
+                value, SPEAKERS * UTTERANCES, SPEAKERS * (SPEAKERS - 1) * UTTERANCES
+            ),
+        }
+        covered.update(name for name, (low, high) in intervals.items() if low <= truth <= high)
+    assert covered["speakers"] >= 34, covered
+    assert covered["trials"] <= covered["speakers"] - 4, covered
+    assert covered["independent"] <= covered["speakers"] - 4, covered

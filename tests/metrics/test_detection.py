@@ -1,0 +1,113 @@
+"""Minimum detection cost."""
+
+from __future__ import annotations
+
+import pytest
+import reference
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from strategies import ScoreLists, any_scores
+
+from privacy_eval.metrics import VARIANTS, TrialScores, Variant, min_dcf
+
+each_variant = pytest.mark.parametrize("variant", VARIANTS)
+labelled = st.lists(st.tuples(st.integers(0, 4).map(float), st.booleans()), min_size=2).filter(
+    lambda trials: len({is_target for _, is_target in trials}) == 2
+)
+priors = st.sampled_from([0.001, 0.01, 0.3, 0.5, 0.9])
+
+
+def from_trials(trials: list[reference.Trial]) -> TrialScores:
+    return TrialScores.from_labels([s for s, _ in trials], [t for _, t in trials])
+
+
+@each_variant
+def test_by_hand(variant: Variant) -> None:
+    # T = 4, N = 5: N N N T N N T T T. p = 0.2, over min(p, 1-p) = 0.2. Thresholds that can
+    # be best: before the first T: miss 0, false alarm 2/5: 0.8 * 0.4 / 0.2 = 1.6; before
+    # the second: miss 1/4, false alarm 0: 0.2 * 0.25 / 0.2 = 0.25; reject all: 1.
+    scores = TrialScores([4.0, 7.0, 8.0, 9.0], [1.0, 2.0, 3.0, 5.0, 6.0])
+    result = min_dcf(scores, p_target=0.2, variant=variant)
+    assert result.value == pytest.approx(0.25, abs=1e-15)
+    assert (result.p_target, result.n_target, result.n_nontarget) == (0.2, 4, 5)
+    assert result.variant == variant
+
+
+@each_variant
+def test_rejecting_all_costs_1(variant: Variant) -> None:
+    # One nontarget on top of all: at p = 0.01 a false alarm costs 0.99 * 1/2 / 0.01.
+    scores = TrialScores([0.0, 1.0], [-1.0, 9.0])
+    assert min_dcf(scores, p_target=0.01, variant=variant).value == pytest.approx(1, abs=1e-12)
+
+
+def test_accepting_all_is_a_choice_in_exact_only() -> None:
+    # T below N, p = 0.9, over 0.1. Accept all: 0.1 * 1 / 0.1 = 1. After T: (0.9 + 0.1) / 0.1
+    # = 10. Reject all: 0.9 / 0.1 = 9, the least that `challenge` sees.
+    scores = TrialScores([0.0], [1.0])
+    assert min_dcf(scores, p_target=0.9).value == pytest.approx(1, abs=1e-12)
+    assert min_dcf(scores, p_target=0.9, variant="challenge").value == pytest.approx(9, abs=1e-12)
+
+
+def test_the_first_trial_alone_may_be_the_best_to_reject() -> None:
+    # T T N with T = 2, N = 1, p = 0.9, over 0.1: after the first T: (0.45 + 0.1) / 0.1 = 5.5;
+    # after both 10, after all 9.
+    scores = TrialScores([0.0, 0.5], [1.0])
+    value = min_dcf(scores, p_target=0.9, variant="challenge").value
+    assert value == pytest.approx(5.5, abs=1e-12)
+
+
+def test_file_order_at_ties_by_hand() -> None:
+    """A threshold lies after every trial, so a tie is split where the file splits it."""
+    # Nontarget first: after it nothing is wrong. Target first: after it all is wrong, after
+    # both all targets are missed: p / min(p, 1-p) = 1 at p = 0.5.
+    nontarget_first = TrialScores.from_labels([1.0, 1.0], [False, True])
+    target_first = TrialScores.from_labels([1.0, 1.0], [True, False])
+    assert min_dcf(nontarget_first, p_target=0.5, variant="challenge").value == 0
+    assert min_dcf(target_first, p_target=0.5, variant="challenge").value == 1
+    for scores in (nontarget_first, target_first):
+        assert min_dcf(scores, p_target=0.5, variant="exact").value == 1
+    # Without labels: nontargets, then targets.
+    assert min_dcf(TrialScores([1.0], [1.0]), p_target=0.5, variant="challenge").value == 0
+
+
+@settings(max_examples=300)
+@given(trials=labelled, p_target=priors)
+@example(trials=[(0.0, True), (0.0, False), (0.0, True)], p_target=0.5)
+@example(trials=[(1.0, True), (0.0, True), (1.0, False), (1.0, True)], p_target=0.9)
+def test_challenge_tries_every_threshold_in_file_order(
+    trials: list[reference.Trial], p_target: float
+) -> None:
+    value = min_dcf(from_trials(trials), p_target=p_target, variant="challenge").value
+    assert value == pytest.approx(reference.min_dcf(trials, p_target, "challenge"), abs=1e-12)
+
+
+@each_variant
+@settings(max_examples=150)
+@given(scores=any_scores(), p_target=priors)
+def test_agrees_with_every_threshold_tried(
+    scores: ScoreLists, p_target: float, variant: Variant
+) -> None:
+    value = min_dcf(TrialScores(*scores), p_target=p_target, variant=variant).value
+    expected = reference.min_dcf(reference.trials_of(*scores), p_target, variant)
+    assert value == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=100)
+@given(trials=labelled, p_target=priors, order=st.randoms(use_true_random=False))
+def test_exact_does_not_depend_on_file_order(
+    trials: list[reference.Trial], p_target: float, order: object
+) -> None:
+    permuted = order.sample(trials, len(trials))  # type: ignore[attr-defined]
+    values = [min_dcf(from_trials(t), p_target=p_target).value for t in (trials, permuted)]
+    assert values[0] == values[1] <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("p_target", [0.0, 1.0, -0.1, 1.5, float("nan")])
+def test_prior_must_be_one(p_target: float) -> None:
+    with pytest.raises(ValueError, match="p_target must lie between 0 and 1"):
+        min_dcf(TrialScores([1.0], [0.0]), p_target=p_target)
+
+
+def test_unknown_variant() -> None:
+    with pytest.raises(ValueError, match="variant must be one of"):
+        min_dcf(TrialScores([1.0], [0.0]), p_target=0.5, variant="x")  # type: ignore[arg-type]

@@ -1,0 +1,131 @@
+"""Linkability D_sys."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import ScoreLists, any_scores
+
+from privacy_eval.metrics import VARIANTS, TrialScores, Variant, linkability
+
+each_variant = pytest.mark.parametrize("variant", VARIANTS)
+
+# 20 targets, so 2 bins, over 0 to 4: [0, 2) and [2, 4]. Mated 5 and 15 of 20, non-mated 8
+# and 2 of 10. LR 0.25/0.8 < 1 and 0.75/0.2 = 3.75: D = 0 and 2*3.75/4.75 - 1 = 11/19.
+TWO_BINS: ScoreLists = (
+    [0.0] * 5 + [2.0] * 10 + [4.0] * 5,
+    [0.0] * 3 + [1.9] * 5 + [3.0] * 2,
+)
+
+
+def test_exact_by_hand() -> None:
+    # 11/19 times the mated probability 3/4 of the bin.
+    result = linkability(TrialScores(*TWO_BINS))
+    assert result.value == pytest.approx(11 / 19 * 0.75, abs=1e-15)
+    assert result.edges.tolist() == [0, 2, 4]
+    assert result.target_mass.tolist() == pytest.approx([0.25, 0.75])
+    assert result.nontarget_mass.tolist() == pytest.approx([0.8, 0.2])
+    assert result.local.tolist() == pytest.approx([0, 11 / 19])
+    assert (result.n_target, result.n_nontarget, result.variant) == (20, 10, "exact")
+
+
+def test_challenge_by_hand() -> None:
+    # Centres 1 and 3, heights D * density 0 and 11/19 * 0.375: 2 * (0 + 33/152) / 2.
+    value = linkability(TrialScores(*TWO_BINS), variant="challenge").value
+    assert value == pytest.approx(11 / 19 * 0.375, abs=1e-15)
+
+
+def test_omega_by_hand() -> None:
+    # omega 1/2: LR 3.75/2 = 1.875 in the second bin, D = 3.75/2.875 - 1 = 7/23.
+    # omega 4: first bin 4 * 0.3125 = 1.25, D = 2.5/2.25 - 1 = 1/9; second 15, D = 7/8.
+    scores = TrialScores(*TWO_BINS)
+    assert linkability(scores, omega=0.5).value == pytest.approx(7 / 23 * 0.75, abs=1e-15)
+    expected = 1 / 9 * 0.25 + 7 / 8 * 0.75
+    assert linkability(scores, omega=4.0).value == pytest.approx(expected, abs=1e-15)
+    # Below 1/3.75 nothing is more likely mated than not.
+    assert linkability(scores, omega=0.2).value == 0
+
+
+@pytest.mark.parametrize("omega", [0.0, -1.0, math.nan])
+def test_omega_must_be_positive(omega: float) -> None:
+    with pytest.raises(ValueError, match="omega must be positive"):
+        linkability(TrialScores([1.0], [0.0]), omega=omega)
+
+
+@pytest.mark.parametrize(
+    ("n_target", "bins"),
+    [(1, 1), (9, 1), (10, 1), (19, 1), (20, 2), (999, 99), (1000, 100), (1500, 100)],
+)
+def test_number_of_bins(n_target: int, bins: int) -> None:
+    scores = TrialScores(np.linspace(0, 1, n_target + 1)[1:], [0.0])
+    assert linkability(scores).local.shape == (bins,)
+
+
+@pytest.mark.parametrize("n_target", [1, 9, 10, 19])
+def test_challenge_gives_0_for_few_targets(n_target: int) -> None:
+    separated = TrialScores([1.0] * n_target, [0.0] * 50)
+    assert linkability(separated, variant="challenge").value == 0
+
+
+@pytest.mark.parametrize(("n_target", "expected"), [(20, 0.5), (60, 0.5), (1000, 0.5)])
+def test_challenge_drops_half_of_the_end_bins(n_target: int, expected: float) -> None:
+    """All targets in the last bin: half of it is lost. `exact` loses nothing."""
+    separated = TrialScores([1.0] * n_target, [0.0] * 50)
+    value = linkability(separated, variant="challenge").value
+    assert value == pytest.approx(expected, abs=1e-12)
+    assert linkability(separated).value == pytest.approx(1, abs=1e-12)
+
+
+@each_variant
+@pytest.mark.parametrize("score", [0.0, 7.0, -1e300, 5e-324])
+@pytest.mark.filterwarnings("error")
+def test_equal_scores_link_nothing(score: float, variant: Variant) -> None:
+    result = linkability(TrialScores([score] * 30, [score] * 50), variant=variant)
+    assert result.value == 0
+    assert result.local.tolist() == [0]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_direction_does_not_matter_in_exact(sign: int) -> None:
+    """Inverted scores link as much, unlike with threshold metrics."""
+    target, nontarget = [sign * 1.0] * 20, [sign * -1.0] * 20
+    assert linkability(TrialScores(target, nontarget)).value == pytest.approx(1, abs=1e-12)
+
+
+def test_empty_bins_link_nothing() -> None:
+    result = linkability(TrialScores([0.0] * 15 + [9.0] * 15, [0.0] * 10))
+    # Bins [0, 3), [3, 6), [6, 9]: LR 1/2, no one, mated only.
+    assert result.local.tolist() == [0, 0, 1]
+    assert result.value == pytest.approx(0.5, abs=1e-15)
+
+
+@each_variant
+@settings(max_examples=150)
+@given(scores=any_scores())
+def test_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
+    value = linkability(TrialScores(*scores), variant=variant).value
+    assert value == pytest.approx(reference.linkability(*scores, variant), rel=0, abs=1e-12)
+
+
+@each_variant
+@pytest.mark.filterwarnings("error")
+@settings(max_examples=100)
+@given(
+    target=st.lists(st.floats(-1e308, 1e308), min_size=20, max_size=40),
+    nontarget=st.lists(st.floats(-1e308, 1e308), min_size=1),
+)
+def test_any_floats_give_a_number(
+    target: list[float], nontarget: list[float], variant: Variant
+) -> None:
+    value = linkability(TrialScores(target, nontarget), variant=variant).value
+    assert 0 <= value <= 1 + 1e-12
+
+
+def test_unknown_variant() -> None:
+    with pytest.raises(ValueError, match="variant must be one of"):
+        linkability(TrialScores([1.0], [0.0]), variant="")  # type: ignore[arg-type]

@@ -1,0 +1,126 @@
+"""The sorted scores that all metrics share."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import ScoreLists, any_scores
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics
+
+
+def test_scores_are_sorted_and_counted() -> None:
+    scores = TrialScores([3, 1, 2], [0.5, -7.0])
+    assert scores.target.tolist() == [1, 2, 3]
+    assert scores.nontarget.tolist() == [-7, 0.5]
+    assert (scores.n_target, scores.n_nontarget) == (3, 2)
+    assert scores.target.dtype == scores.nontarget.dtype == np.float64
+
+
+def test_the_caller_s_arrays_stay_as_they_are() -> None:
+    target, nontarget = np.array([2.0, 1.0]), np.array([1.0, 0.0])
+    both, labels = np.array([2.0, 1.0, 1.0]), np.array([True, False, True])
+    for scores in (TrialScores(target, nontarget), TrialScores.from_labels(both, labels)):
+        for variant in VARIANTS:
+            score_metrics(scores, variant=variant)
+        scores.in_score_order()
+    assert target.tolist() == [2, 1]
+    assert nontarget.tolist() == [1, 0]
+    assert both.tolist() == [2, 1, 1]
+    assert labels.tolist() == [True, False, True]
+
+
+def test_from_labels() -> None:
+    scores = TrialScores.from_labels([5.0, 1.0, 3.0, 2.0], [True, False, True, False])
+    assert scores.target.tolist() == [3, 5]
+    assert scores.nontarget.tolist() == [1, 2]
+
+
+def test_from_labels_needs_a_label_each() -> None:
+    with pytest.raises(ValueError, match=r"\(3,\) scores but \(2,\) labels"):
+        TrialScores.from_labels([1.0, 2.0, 3.0], [True, False])
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"), [([True, True], "no nontarget"), ([False, False], "no target trials")]
+)
+def test_from_labels_needs_both_classes(labels: list[bool], message: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=message):
+        TrialScores.from_labels([1.0, 2.0], labels)
+    with pytest.raises(PrivacyEvalError, match=message):
+        TrialScores.from_sorted_labels(np.array([1.0, 2.0]), np.array(labels))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_from_labels_refuses_what_is_not_finite(bad: float) -> None:
+    with pytest.raises(PrivacyEvalError, match="1 of 2 nontarget scores are not finite"):
+        TrialScores.from_labels([1.0, 0.0, bad], [True, False, False])
+
+
+def test_matrices_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"must be a vector, not of shape \(1, 2\)"):
+        TrialScores([[1.0, 2.0]], [0.0])
+
+
+@settings(max_examples=100)
+@given(scores=any_scores())
+def test_counts_below_each_target(scores: ScoreLists) -> None:
+    trials = TrialScores(*scores)
+    for i, score in enumerate(sorted(scores[0])):
+        assert trials.targets_below[i] == sum(t < score for t in scores[0])
+        assert trials.nontargets_below[i] == sum(n < score for n in scores[1])
+        assert trials.nontargets_up_to[i] == sum(n <= score for n in scores[1])
+    assert trials.has_mixed_ties == bool(set(scores[0]) & set(scores[1]))
+
+
+def test_tied_targets_alone_are_no_mixed_tie() -> None:
+    assert not TrialScores([1.0, 1.0], [0.0, 0.0, 2.0]).has_mixed_ties
+    assert TrialScores([1.0, 1.0], [0.0, 1.0, 2.0]).has_mixed_ties
+    assert TrialScores([-0.0], [0.0]).has_mixed_ties
+
+
+@settings(max_examples=100)
+@given(trials=st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=2))
+def test_file_order_is_kept_at_ties(trials: list[tuple[int, bool]]) -> None:
+    trials = [*trials, (0, True), (3, False)]
+    values, labels = zip(*trials, strict=True)
+    ordered = sorted(range(len(trials)), key=lambda i: values[i])  # stable
+    got_scores, got_labels, position = TrialScores.from_labels(values, labels).in_score_order()
+    assert position.tolist() == ordered
+    assert got_scores.tolist() == [values[i] for i in ordered]
+    assert got_labels.tolist() == [labels[i] for i in ordered]
+    shared = {s for s, t in trials if t} & {s for s, t in trials if not t}
+    mixed = [(values[i], labels[i]) for i in ordered if values[i] in shared]
+    mixed_scores, mixed_labels = TrialScores.from_labels(values, labels).mixed_ties_in_file_order()
+    assert list(zip(mixed_scores.tolist(), mixed_labels.tolist(), strict=True)) == mixed
+
+
+def test_file_order_without_labels_is_nontargets_then_targets() -> None:
+    scores = TrialScores([1.0, 0.0], [1.0, 1.0])
+    _, labels, _ = scores.in_score_order()
+    assert labels.tolist() == [True, False, False, True]
+    _, mixed = TrialScores([1.0, 0.0], [1.0, 1.0]).mixed_ties_in_file_order()
+    assert mixed.tolist() == [False, False, True]
+
+
+def test_no_mixed_ties_in_file_order() -> None:
+    values, labels = TrialScores([1.0], [0.0]).mixed_ties_in_file_order()
+    assert values.size == labels.size == 0
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@settings(max_examples=50)
+@given(scores=any_scores())
+def test_sorted_labels_give_the_same_metrics(scores: ScoreLists, variant: str) -> None:
+    trials = TrialScores(*scores)
+    values, labels, _ = trials.in_score_order()
+    again = TrialScores.from_sorted_labels(values, labels)
+    assert score_metrics(again, variant=variant) == score_metrics(  # type: ignore[arg-type]
+        trials,
+        variant=variant,  # type: ignore[arg-type]
+    )
