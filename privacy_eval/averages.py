@@ -45,11 +45,13 @@ def averages(results: Results) -> list[Average]:
         for r in results.verification
         if "eer" in r.values(variant)
     }
-    wer = {
-        (r.speech, r.asr_model, r.split, r.data_set): 100 * r.wer
-        for r in results.recognition
-        if r.language_model == config.recognition.average
-    }
+    decoded: dict[tuple[str, str | None, str, str], set[float]] = {}
+    for r in results.recognition:
+        if r.language_model == config.recognition.average:
+            place = (r.speech, r.asr_model, r.split, r.data_set)
+            decoded.setdefault(place, set()).add(100 * r.wer)
+    # Several results folders may repeat a line; two different ones leave it open.
+    wer = {place: rates.pop() for place, rates in decoded.items() if len(rates) == 1}
     pitch, gvd = (
         {(r.split, r.data_set, r.gender): r.values[name] for r in records if name in r.values}
         for records, name in (

@@ -9,6 +9,7 @@ from pathlib import Path
 from .config import Config
 from .errors import PrivacyEvalError
 from .io.data_dir import read_spk2gender, read_utt2spk
+from .io.files import read_bytes
 from .tree import Condition, System
 
 _SHOWN = 6
@@ -27,7 +28,8 @@ def check_systems(systems: Iterable[System], config: Config, tree: Path) -> Repo
     which stage."""
     systems = list(systems)
     lines = [f"plan: {config.title} ({config.name})"]
-    wrong = _gender_errors([c for system in systems for c in system.conditions])
+    conditions = [c for system in systems for c in system.conditions]
+    wrong = [*_gender_errors(conditions), *_key_errors(conditions)]
     ready = not wrong
     for system in systems:
         scored = [c for c in system.conditions if c.scores is not None]
@@ -52,14 +54,35 @@ def check_systems(systems: Iterable[System], config: Config, tree: Path) -> Repo
             + ("" if decoded else f" of {wanted}; the tables of word error rates will be left out")
         )
         lines += _listed("  folders the plan has no place for", [p.name for p in system.unknown])
-        ready &= not keyless
+        if system.problem:
+            lines.append(f"  {system.problem}")
+        ready &= not keyless and system.problem is None
     if len(lines) == 1:
         lines.append("no scores yet: nothing to evaluate before stage 5")
     data = tree / "data"
     if not data.is_dir():
         lines.append(f"{data}: not there (stages 2 to 5 need it; keys may come from keys-*)")
     lines += wrong
+    lines.append("looked at names, trial keys and genders; score files are read in stage 6")
     return Report(tuple(lines), ready)
+
+
+def _key_errors(conditions: Iterable[Condition]) -> list[str]:
+    """Keys of one trial set, original and anonymized, that do not list the same trials."""
+    keys: dict[tuple[str, str, str], set[Path]] = {}
+    for c in conditions:
+        if c.trials is not None:
+            keys.setdefault((c.data_set, c.split, c.gender), set()).add(c.trials)
+    errors = []
+    for _, paths in sorted(keys.items()):
+        first, *others = sorted(paths)
+        lines = sorted(read_bytes(first).split(b"\n")) if others else []
+        errors += [
+            f"{path}: other trials or labels than in {first}"
+            for path in others
+            if sorted(read_bytes(path).split(b"\n")) != lines
+        ]
+    return errors
 
 
 def _gender_errors(conditions: Iterable[Condition]) -> list[str]:

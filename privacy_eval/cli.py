@@ -7,6 +7,7 @@ named in the message; 2: wrong usage; 130: interrupted.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -41,6 +42,8 @@ from .tree import System, find_systems
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb; returns the exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of any bytes can be printed
+        sys.stdout.reconfigure(errors="backslashreplace")
     arguments = _parser().parse_args(argv)
     verb: Callable[[argparse.Namespace], int] = arguments.verb
     try:
@@ -53,6 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader of our output is gone (head, a closed pager): nothing left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:  # files are met with errors of ours: this is the output
+        _say(f"privacy-eval: {error.filename or 'standard output'}: {error.strerror or error}")
         return 1
     except KeyboardInterrupt:
         _say("privacy-eval: interrupted; what is finished is kept, run it again to go on")
@@ -174,7 +180,7 @@ def _add_tree(parser: argparse.ArgumentParser) -> None:
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap",
-        type=_natural,
+        type=_replicates,
         default=0,
         metavar="N",
         help="95 %% intervals from N resamplings of speakers (at least 2; usual: 1000)",
@@ -245,12 +251,12 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         job=arguments.job,
         progress=_progress if sys.stderr.isatty() else None,
     )
+    for failure in outcome.failures:
+        _say(f"{failure.system} {failure.condition}: {failure.reason}")
     _say(
         f"privacy-eval: {len(outcome.computed)} conditions computed, "
         f"{len(outcome.up_to_date)} up to date, {len(outcome.failures)} failed"
     )
-    for failure in outcome.failures:
-        _say(f"{failure.system} {failure.condition}: {failure.reason}")
     return 1 if outcome.failures else 0
 
 
@@ -308,7 +314,15 @@ def _import(arguments: argparse.Namespace) -> int:
         )
         for suffix, path in files.items()
     ]
-    write_text(arguments.output, to_json(merge(parts)))
+    results = merge(parts)
+    write_text(arguments.output, to_json(results))
+    wanted = len(config.comparisons) * len(list(config.trial_sets()))
+    _say(
+        f"{arguments.output}: {arguments.system} under the plan {config.name}: "
+        f"{len(results.verification)} conditions ({wanted} in a results folder of the plan), "
+        f"{len(results.recognition)} word error rates, {len(results.pitch)} pitch correlations, "
+        f"{len(results.similarity)} voice similarities"
+    )
     return 0
 
 
@@ -324,7 +338,11 @@ def _export(arguments: argparse.Namespace) -> int:
             "with --system"
         )
     elif arguments.format == "averages":
-        text = summary_text(averages(results.of(system)))
+        found = averages(results.of(system))
+        text = summary_text(found)
+        for average in found:
+            if average.value is None:
+                _say(f"privacy-eval: {average.title}: not known, a part of it is missing")
     elif arguments.results_folder not in results.results_folders(system):
         folders = ", ".join(repr(f) for f in results.results_folders(system))
         raise PrivacyEvalError(
@@ -376,7 +394,10 @@ def _systems(
             "folders results-* that hold them at most three levels below"
         )
     for folder in sorted({folder for system in systems for folder in system.unknown}):
-        _say(f"privacy-eval: warning: {folder}: no condition of the plan {config.name}, left out")
+        _say(
+            f"privacy-eval: warning: {folder}: no condition of the plan {config.name}, left out "
+            "(another plan: --conf; another mark of anonymized sets: --anon-suffix)"
+        )
     return systems, config, tree / (arguments.out or arguments.results / "privacy_eval")
 
 
@@ -402,6 +423,12 @@ def _say(text: str) -> None:
 def _natural(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"expected a whole number from 0, not {text!r}")
+    return int(text)
+
+
+def _replicates(text: str) -> int:
+    if _natural(text) == 1:
+        raise argparse.ArgumentTypeError("expected 0 or at least 2 resamplings, not 1")
     return int(text)
 
 

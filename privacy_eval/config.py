@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib.resources
 import itertools
+import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,9 +206,10 @@ def _load(name: str, base: Path, extended_by: tuple[str, ...]) -> tuple[object, 
     if not isinstance(values, dict) or "extends" not in values:
         return values, where
     parent = values.pop("extends")
-    if not isinstance(parent, str) or where in extended_by:
+    identity = where if name in bundled() else str((base / Path(name).name).resolve())
+    if not isinstance(parent, str) or identity in extended_by:
         raise PrivacyEvalError(f"{where}: extends: expected the name of another plan")
-    inherited, _ = _load(parent, base, (*extended_by, where))
+    inherited, _ = _load(parent, base, (*extended_by, identity))
     return {**inherited, **values} if isinstance(inherited, dict) else values, where
 
 
@@ -220,6 +223,9 @@ def _parse(text: str, where: str) -> object:
         raise PrivacyEvalError(f"{where}{line}: invalid YAML ({problem})") from error
     except RecursionError as error:
         raise PrivacyEvalError(f"{where}: invalid YAML (nested too deeply)") from error
+    except (ValueError, AttributeError, LookupError, TypeError) as error:
+        # What PyYAML's constructors raise for values such as the date 2020-13-45.
+        raise PrivacyEvalError(f"{where}: invalid YAML (a value that cannot be read)") from error
 
 
 def _validate(config: Config, where: str) -> None:
@@ -232,6 +238,25 @@ def _validate(config: Config, where: str) -> None:
     need(config.anon_suffix != "", "anon_suffix must not be empty")
     need(set(config.genders) <= set(GENDERS), f"genders must be among {GENDERS}")
     ids = [d.id for d in config.data_sets]
+    for name in (
+        config.name,
+        *config.splits,
+        *ids,
+        *(d.id for d in config.recognition.data_sets),
+        *(a.id for a in config.attack_models),
+        *config.recognition.language_models,
+        config.anon_suffix,
+        *(r.suffix for r in config.results_folders if r.suffix),
+    ):
+        need(
+            re.fullmatch(r"[\w.+-]+", name, re.ASCII) is not None and ".." not in name,
+            f"{name!r} becomes part of file names: ASCII letters, digits and . _ + - only",
+        )
+    for weight in (
+        *(d.weight for d in config.data_sets),
+        *(d.weight for d in config.recognition.data_sets),
+    ):
+        need(0 <= weight < math.inf, f"weights must be finite and not negative, not {weight}")
     for what, names in (
         ("data set", ids),
         ("attack model", [a.id for a in config.attack_models]),

@@ -6,8 +6,11 @@ whose inputs and options have the digests noted in its record is left as it is.
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -21,10 +24,11 @@ from . import __version__
 from .config import Config
 from .errors import PrivacyEvalError
 from .io.data_dir import read_utt2spk
-from .io.files import atomic_path, digest, file_names, read_bytes, write_text
+from .io.files import atomic_path, digest, file_names, read_bytes, write_set, write_text
 from .io.scores import PairedTrials, pair, read_scores, read_trials
 from .io.wer import read_wer_folder
 from .metrics import (
+    METRICS,
     VARIANTS,
     Interval,
     TrialScores,
@@ -124,6 +128,7 @@ def evaluate(
     job : (int, int)
         Which of how many equal shares of the conditions to do, from 1.
     """
+    systems = list(systems)
     number, shares = job
     tasks = _tasks(systems, out, tree, options)[number - 1 :: shares]
     computed: list[str] = []
@@ -131,7 +136,7 @@ def evaluate(
     failures: list[Failure] = []
 
     def note(task: _Task, outcome: str | Failure) -> None:
-        name = f"{task.condition.system} {task.condition.name}"
+        name = f"{task.condition.system} {_name(task.condition)}"
         if isinstance(outcome, Failure):
             failures.append(outcome)
         else:
@@ -143,7 +148,9 @@ def evaluate(
         for task in tasks:
             note(task, _do(task))
     else:
-        with ProcessPoolExecutor(min(nj, len(tasks))) as pool:
+        with ProcessPoolExecutor(
+            min(nj, len(tasks)), initializer=_end_with_parent, initargs=(os.getpid(),)
+        ) as pool:
             try:
                 futures = {pool.submit(_do, task): task for task in tasks}
                 for future in as_completed(futures):
@@ -151,8 +158,10 @@ def evaluate(
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-    order = {(t.condition.system, t.condition.name): i for i, t in enumerate(tasks)}
+    order = {(t.condition.system, _name(t.condition)): i for i, t in enumerate(tasks)}
     failures.sort(key=lambda f: order[f.system, f.condition])
+    if number == 1:
+        failures += [Failure(s.name, "as a whole", s.problem) for s in systems if s.problem]
     return Outcome(tuple(sorted(computed)), tuple(sorted(up_to_date)), tuple(failures))
 
 
@@ -178,6 +187,10 @@ def evaluate_trials(
         tags[variant] = zebra_tag(metrics[variant], variant)
     intervals: dict[str, dict[str, Interval]] = {}
     if options.bootstrap:
+        if options.bootstrap < 2:
+            raise PrivacyEvalError(
+                f"a bootstrap needs at least 2 resamplings, not {options.bootstrap}"
+            )
         if utt2spk is None or not utt2spk.is_file():
             raise PrivacyEvalError(
                 f"{utt2spk or 'utt2spk'}: no such file; a bootstrap over speakers needs the "
@@ -223,23 +236,35 @@ def collect(
     """
     systems = list(systems)
     records: list[VerificationRecord] = []
-    missing: list[str] = []
+    missing: list[str] = [
+        f"{_relative(path, tree)} (no condition of the plan {config.name})"
+        for path in sorted({path for system in systems for path in system.unknown})
+    ]
+    unknown = len(missing)
     for task in _tasks(systems, out, tree, Options()):
         record = _stored_record(task)
         if record is None or not _same_inputs(task, record):
-            missing.append(f"{task.condition.system} {task.condition.name}")
+            missing.append(f"{task.condition.system} {_name(task.condition)}")
         else:
             records.append(record)
-    if missing and not partial:
-        shown = "\n".join(f"  {name}" for name in missing[:5]) + ("\n  ..." * (len(missing) > 5))
+    missing += [f"{s.name} ({s.problem})" for s in systems if s.problem]
+    absent = missing[unknown:]
+    if absent and not partial:
+        shown = "\n".join(f"  {name}" for name in absent[:5]) + ("\n  ..." * (len(absent) > 5))
         raise PrivacyEvalError(
-            f"{out}: {len(missing)} conditions have no record of their present scores and trials; "
+            f"{out}: {len(absent)} conditions have no record of their present scores and trials; "
             f"evaluate them first (or collect the others with --allow-missing):\n{shown}"
         )
     recognition: list[RecognitionRecord] = []
     for system in systems:
         for folder in system.recognition:
-            lines, sources = read_wer_folder(folder.path)
+            try:
+                lines, sources = read_wer_folder(folder.path)
+            except PrivacyEvalError as error:
+                if not partial:
+                    raise
+                missing.append(f"{system.name} {folder.name} ({error})")
+                continue
             inputs = {_relative(path, tree): digest(read_bytes(path)) for path in sources}
             recognition += recognition_records(
                 lines,
@@ -259,7 +284,7 @@ def write_outputs(results: Results, out: Path) -> list[Path]:
     Several systems have a results.txt each in `results/` and share one, with a line
     `# SYSTEM` before each part; the plan's other results folders add their suffix.
     """
-    files = {out / "results.json": to_json(results), out / "results.csv": to_csv(results)}
+    files = {"results.json": to_json(results), "results.csv": to_csv(results)}
     systems = results.systems
     names = file_names(systems)
     parts: dict[str, list[str]] = {f.suffix: [] for f in results.config.results_folders[:1]}
@@ -267,14 +292,23 @@ def write_outputs(results: Results, out: Path) -> list[Path]:
         for suffix in results.results_folders(system):
             text = to_results_txt(results, system, suffix)
             if len(systems) > 1:
-                files[out / "results" / f"{names[system]}{suffix}.txt"] = text
+                files[f"results/{names[system]}{suffix}.txt"] = text
                 text = f"# {system}\n{text}"
             parts.setdefault(suffix, []).append(text)
     for suffix, texts in parts.items():
-        files[out / f"results{suffix}.txt"] = "".join(texts)
-    for path, text in files.items():
-        write_text(path, text)
-    return list(files)
+        files[f"results{suffix}.txt"] = "".join(texts)
+    return write_set(out, files, listed_in=".results.list")
+
+
+def _end_with_parent(parent: int) -> None:
+    """Let a worker end soon after its parent is gone: a killed parent cannot end it."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _tasks(systems: Iterable[System], out: Path, tree: Path, options: Options) -> list[_Task]:
@@ -295,35 +329,49 @@ def _tasks(systems: Iterable[System], out: Path, tree: Path, options: Options) -
     ]
 
 
+def _name(condition: Condition) -> str:
+    """A condition's folder, told apart from that of the same name in another results
+    folder of the plan."""
+    suffix = condition.results_folder
+    return f"{condition.name} ({suffix})" if suffix else condition.name
+
+
 def _do(task: _Task) -> str | Failure:
     """Bring one condition up to date."""
     try:
         record = _stored_record(task)
-        if record is not None and record.provenance == _provenance(task):
-            return "up to date"
+        if record is not None:
+            left_out = task.options.allow_missing and record.left_out > 0
+            if record.provenance == _provenance(task, left_out=left_out):
+                return "up to date"
         _write_record(task)
     except PrivacyEvalError as error:
-        return Failure(task.condition.system, task.condition.name, str(error))
+        return Failure(task.condition.system, _name(task.condition), str(error))
     return "computed"
 
 
 def _stored_record(task: _Task) -> VerificationRecord | None:
-    """The condition's record on disk, if it is whole."""
+    """The condition's record on disk, if it and its curves are whole."""
     if not task.record.is_file() or not task.record.with_suffix(".npz").is_file():
         return None
     try:
         record = from_plain(VerificationRecord, load_json(task.record), str(task.record))
+        curves = digest(read_bytes(task.record.with_suffix(".npz")))
     except PrivacyEvalError:
         return None  # of another version or damaged: made anew
     identity = _identity(task.condition)
-    same = all(getattr(record, name) == value for name, value in identity.items())
-    return record if same else None
+    whole = (
+        all(getattr(record, name) == value for name, value in identity.items())
+        and record.curves_sha256 == curves
+        and all(record.metrics.get(variant, {}).keys() == METRICS.keys() for variant in VARIANTS)
+    )
+    return record if whole else None
 
 
 def _same_inputs(task: _Task, record: VerificationRecord) -> bool:
     """Whether a record is of the present score file and trial key."""
     try:
-        present = _provenance(task)
+        present = _provenance(task, left_out=False)
     except PrivacyEvalError:
         return False
     noted = record.provenance.get("inputs", {})
@@ -334,7 +382,7 @@ def _same_inputs(task: _Task, record: VerificationRecord) -> bool:
 
 def _identity(condition: Condition) -> dict[str, Any]:
     names = asdict(condition)
-    for path in ("scores", "trials", "keys_tried"):
+    for path in ("scores", "trials", "keys_tried", "utt2spk"):
         del names[path]
     return {"condition": names.pop("name"), **names}
 
@@ -355,11 +403,13 @@ def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
     return (
         condition.scores,
         condition.trials,
-        task.options.utt2spk or condition.trials.parent / "utt2spk",
+        task.options.utt2spk or condition.utt2spk or condition.trials.parent / "utt2spk",
     )
 
 
-def _provenance(task: _Task) -> dict[str, Any]:
+def _provenance(task: _Task, *, left_out: bool) -> dict[str, Any]:
+    """What a record notes of its making; allowing trials to be missing only matters
+    where some were."""
     scores, trials, utt2spk = _inputs(task)
     inputs = {"scores": scores, "trials": trials}
     if utt2spk is not None and utt2spk.is_file():
@@ -374,13 +424,12 @@ def _provenance(task: _Task) -> dict[str, Any]:
         "options": {
             "bootstrap": options.bootstrap,
             "seed": options.seed if options.bootstrap else 0,
-            "allow_missing": options.allow_missing,
+            "allow_missing": left_out,
         },
     }
 
 
 def _write_record(task: _Task) -> None:
-    provenance = _provenance(task)
     score_path, trials_path, utt2spk = _inputs(task)
     paired = pair(
         read_scores(score_path),
@@ -388,13 +437,17 @@ def _write_record(task: _Task) -> None:
         allow_missing=task.options.allow_missing,
     )
     metrics, tags, intervals, scores = evaluate_trials(paired, task.options, utt2spk)
+    # The record comes last: where it stands, its curves do.
+    curves = _curves(scores)
+    with atomic_path(task.record.with_suffix(".npz")) as temporary:
+        temporary.write_bytes(curves)
     record = VerificationRecord(
         **_identity(task.condition),
         metrics=metrics,
         zebra_tag=tags,
         n_target=scores.n_target,
         n_nontarget=scores.n_nontarget,
-        eer_interval=bengio_mariethoz_interval(
+        eer_interval_if_independent=bengio_mariethoz_interval(
             metrics["exact"]["eer"], scores.n_target, scores.n_nontarget
         ),
         speaker_intervals={
@@ -403,24 +456,29 @@ def _write_record(task: _Task) -> None:
         },
         trials_without_score=paired.missing,
         scores_without_trial=paired.extra,
-        provenance=provenance,
+        curves_sha256=digest(curves),
+        provenance=_provenance(task, left_out=bool(paired.missing or paired.extra)),
     )
-    profile, link = ece_profile(scores), linkability(scores)
-    # The record comes last: where it stands, its curves do.
-    with atomic_path(task.record.with_suffix(".npz")) as temporary, open(temporary, "wb") as file:
-        np.savez(
-            file,
-            prior_log_odds=profile.prior_log_odds,
-            ece_zero_evidence=profile.zero_evidence,
-            ece_minimum=profile.minimum,
-            ece_actual=profile.actual,
-            linkability_edges=link.edges,
-            linkability_target_mass=link.target_mass,
-            linkability_nontarget_mass=link.nontarget_mass,
-            linkability_local=link.local,
-        )
     plain = json.dumps(to_plain(record), indent=1, ensure_ascii=False, allow_nan=False)
     write_text(task.record, plain + "\n")
+
+
+def _curves(scores: TrialScores) -> bytes:
+    """What figures are drawn from, as an .npz file."""
+    profile, link = ece_profile(scores), linkability(scores)
+    file = io.BytesIO()
+    np.savez(
+        file,
+        prior_log_odds=profile.prior_log_odds,
+        ece_zero_evidence=profile.zero_evidence,
+        ece_minimum=profile.minimum,
+        ece_actual=profile.actual,
+        linkability_edges=link.edges,
+        linkability_target_mass=link.target_mass,
+        linkability_nontarget_mass=link.nontarget_mass,
+        linkability_local=link.local,
+    )
+    return file.getvalue()
 
 
 def _both_variants(scores: TrialScores) -> dict[str, float]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__
-from .config import Config, config_from_dict
+from .config import SPEECH, Config, config_from_dict
 from .errors import PrivacyEvalError
 from .io.files import read_text
 from .io.results_txt import (
@@ -27,7 +27,7 @@ from .io.results_txt import (
     parse_results_txt,
 )
 from .io.wer import WerLine
-from .metrics import METRICS, Variant
+from .metrics import METRICS, VARIANTS, Variant
 from .schema import from_plain, to_plain
 from .tree import condition_meaning, recognition_meaning
 
@@ -59,12 +59,15 @@ class VerificationRecord:
         Category of the individual disclosure by variant.
     n_target, n_nontarget : int or None
         Numbers of trials; None where they are not known (imported results).
-    eer_interval : tuple or None
-        95 % interval of the EER if trials were independent (Bengio & Mariethoz).
+    eer_interval_if_independent : tuple or None
+        95 % interval of the EER if trials were independent (Bengio & Mariethoz), which
+        they are not.
     speaker_intervals : mapping
-        By variant and metric: bounds of the bootstrap over speakers.
-    trials_without_score, scores_without_trial : int
-        How many were left out, on explicit request.
+        By variant and metric: 95 % bounds from the bootstrap over speakers.
+    trials_without_score, scores_without_trial : int or None
+        How many were left out, on explicit request; None where it is not known.
+    curves_sha256 : str or None
+        Digest of the curves (.npz) stored beside the record.
     provenance : mapping
         Digests of inputs, options, version.
     """
@@ -85,10 +88,11 @@ class VerificationRecord:
     zebra_tag: Mapping[str, str]
     n_target: int | None = None
     n_nontarget: int | None = None
-    eer_interval: tuple[float, ...] | None = None
+    eer_interval_if_independent: tuple[float, ...] | None = None
     speaker_intervals: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
-    trials_without_score: int = 0
-    scores_without_trial: int = 0
+    trials_without_score: int | None = None
+    scores_without_trial: int | None = None
+    curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def values(self, variant: Variant) -> Mapping[str, float]:
@@ -96,6 +100,11 @@ class VerificationRecord:
         if variant in self.metrics or len(self.metrics) != 1:
             return self.metrics.get(variant, {})
         return next(iter(self.metrics.values()))
+
+    @property
+    def left_out(self) -> int:
+        """Trials and scores that were left out on request."""
+        return (self.trials_without_score or 0) + (self.scores_without_trial or 0)
 
     def tag(self, variant: Variant) -> str | None:
         """ZEBRA category of a variant, with `values`' way out."""
@@ -203,33 +212,77 @@ class Results:
         )
 
     def under(self, config: Config) -> Results:
-        """The same records under another plan.
+        """The same records under another plan, checked."""
+        results = replace(self, config=config)
+        results.check()
+        return results
+
+    def check(self) -> None:
+        """Make sure that every record has a place in the plan and every value a meaning.
 
         Raises
         ------
         PrivacyEvalError
-            A record that the plan has no place for.
+            Names the first that has none.
         """
+        config = self.config
         trial_sets = {(t.data_set.id, t.split, t.gender) for t in config.trial_sets()}
         decoded = {(d.id, s) for d in config.recognition.data_sets for s in config.splits}
         suffixes = {f.suffix for f in config.results_folders}
-        for record in self._records():
-            if isinstance(record, RecognitionRecord):
-                known = (record.data_set, record.split) in decoded
+        for r in self._records():
+            place: tuple[str, ...] = (r.data_set, r.split)
+            speech: set[str | None] = set()
+            if isinstance(r, RecognitionRecord):
+                known = place in decoded
+                speech = {r.speech, r.asr_model} - {None}
             else:
-                known = (record.data_set, record.split, record.gender) in trial_sets
-            if not known or record.results_folder not in suffixes:
+                place = (*place, r.gender)
+                known = place in trial_sets
+            if isinstance(r, VerificationRecord):
+                speech = {r.enrollment, r.trial, r.asv_model}
+                _check_values(r)
+            elif isinstance(r, TrialSetRecord):
+                _check_trial_set_values(r)
+            strange = sorted(str(word) for word in speech - set(SPEECH))
+            if not known or strange or r.results_folder not in suffixes:
                 raise PrivacyEvalError(
-                    f"the plan {config.name} has no place for a record of {record.system}: "
-                    f"{record.data_set}, {record.split}, results folder {record.results_folder!r}"
+                    f"the plan {config.name} has no place for a record of {r.system}: "
+                    f"{', '.join([*place, *strange])}, results folder {r.results_folder!r}"
                 )
-        return replace(self, config=config)
 
     def _records(self) -> Iterator[VerificationRecord | RecognitionRecord | TrialSetRecord]:
         yield from self.verification
         yield from self.recognition
         yield from self.pitch
         yield from self.similarity
+
+
+def _check_values(record: VerificationRecord) -> None:
+    where = f"{record.system} {record.condition}"
+    for kind, by_variant in (
+        ("metrics", record.metrics),
+        ("speaker_intervals", record.speaker_intervals),
+    ):
+        for variant, values in by_variant.items():
+            for key in values:
+                if variant not in VARIANTS or key not in METRICS:
+                    raise PrivacyEvalError(f"{where}: {kind}: unknown value {variant} {key}")
+    bounds = [b for by_metric in record.speaker_intervals.values() for b in by_metric.values()]
+    if any(len(b) != 2 for b in (*bounds, record.eer_interval_if_independent or (0.0, 1.0))):
+        raise PrivacyEvalError(f"{where}: an interval has two bounds")
+
+
+_TRIAL_SET_VALUES = ({"pitch_correlation_mean", "pitch_correlation_std"}, {"deid", "gvd"})
+
+
+def _check_trial_set_values(record: TrialSetRecord) -> None:
+    pitch, similarity = _TRIAL_SET_VALUES
+    keys = set(record.values)
+    if not keys or not (keys == pitch or keys <= similarity):
+        raise PrivacyEvalError(
+            f"{record.system} {record.trial_set}: expected {' and '.join(sorted(pitch))}, or "
+            f"{' and '.join(sorted(similarity))}, found {', '.join(sorted(keys)) or 'nothing'}"
+        )
 
 
 def to_json(results: Results) -> str:
@@ -258,7 +311,7 @@ def read_json(path: Path) -> Results:
     config = config_from_dict(plain.get("config"), f"{path}: config")
     body = {k: v for k, v in plain.items() if k not in ("format", "version", "units", "config")}
     read = from_plain(_Body, body, str(path))
-    return Results(
+    results = Results(
         config,
         read.verification,
         read.recognition,
@@ -266,6 +319,11 @@ def read_json(path: Path) -> Results:
         read.similarity,
         read.not_evaluated,
     )
+    try:
+        results.check()
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{path}: {error}") from error
+    return results
 
 
 @dataclass(frozen=True)
@@ -287,7 +345,7 @@ def load_json(path: Path) -> Any:
 
     try:
         return json.loads(read_text(path), parse_constant=refuse)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise PrivacyEvalError(f"{path}{line}: not JSON ({error})") from error
 
@@ -305,6 +363,8 @@ CSV_COLUMNS = (
     "attack_model",
     "n_target",
     "n_nontarget",
+    "trials_without_score",
+    "scores_without_trial",
     "variant",
     "metric",
     "unit",
@@ -339,6 +399,8 @@ def _csv_rows(results: Results) -> Iterator[dict[str, object]]:
             "attack_model": v.attack_model,
             "n_target": v.n_target,
             "n_nontarget": v.n_nontarget,
+            "trials_without_score": v.trials_without_score,
+            "scores_without_trial": v.scores_without_trial,
         }
         for variant, metrics in v.metrics.items():
             intervals = v.speaker_intervals.get(variant, {})
@@ -560,15 +622,29 @@ def merge(parts: Iterable[Results]) -> Results:
         tuple(r for part in parts for r in part.similarity),
         tuple(n for part in parts for n in part.not_evaluated),
     )
-    seen: set[tuple[str, str, str]] = set()
-    for r in merged.verification:
-        key = (r.system, r.results_folder, r.condition)
-        if key in seen:
-            raise PrivacyEvalError(
-                f"system {r.system!r}: {r.condition} stands in two results files"
+    seen: set[tuple[str, str, str, str]] = set()
+    for part in parts:
+        keys = [
+            (kind, r.system, r.results_folder, _name(r))
+            for kind, records in (
+                ("verification", part.verification),
+                ("recognition", part.recognition),
+                ("pitch", part.pitch),
+                ("similarity", part.similarity),
             )
-        seen.add(key)
+            for r in records
+        ]
+        for key in keys:
+            if key in seen:
+                raise PrivacyEvalError(f"system {key[1]!r}: {key[3]} stands in two results files")
+        seen.update(keys)
     return merged
+
+
+def _name(record: VerificationRecord | RecognitionRecord | TrialSetRecord) -> str:
+    if isinstance(record, VerificationRecord):
+        return record.condition
+    return record.name if isinstance(record, RecognitionRecord) else record.trial_set
 
 
 def _language_model(config: Config, decode: str) -> str | None:

@@ -101,4 +101,10 @@ def _build_dataclass(kind: type, value: object, where: str) -> object:
 
 
 def _expected(what: str, value: object, where: str) -> PrivacyEvalError:
-    return PrivacyEvalError(f"{where}: expected {what}, found {str(value)[:100]!r}")
+    if isinstance(value, (list, tuple, dict)):  # its text may be endless
+        found = f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
+    elif isinstance(value, int) and abs(value) >= 1 << 64:
+        found = "a huge number"
+    else:
+        found = repr(str(value)[:100])
+    return PrivacyEvalError(f"{where}: expected {what}, found {found}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import math
+import os
 import shutil
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -158,6 +160,7 @@ def write_demo_tree(folder: Path, config: Config, *, seed: int = 0) -> bool:
         `folder` holds something else.
     """
     marker = {"demo_tree": 1, "version": __version__, "seed": seed, "plan": config.name}
+    folder = Path(os.path.abspath(folder))
     if folder.exists():
         if (folder / _MARKER).is_file() and load_json(folder / _MARKER) == marker:
             return False
@@ -166,10 +169,13 @@ def write_demo_tree(folder: Path, config: Config, *, seed: int = 0) -> bool:
                 f"{folder}: holds something other than the demo tree of seed {seed}; "
                 "remove it or name another folder"
             )
+        if folder.samefile(Path()):
+            raise PrivacyEvalError(f"{folder}: is the current folder; name one to be made in it")
         folder.rmdir()
-    partial = folder.with_name(f".{folder.name}.partial")
-    if partial.exists():
-        shutil.rmtree(partial)
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    for left in folder.parent.glob(f".{glob.escape(folder.name)}.*.partial"):
+        if left == partial or not _is_alive(left.name.split(".")[-2]):
+            shutil.rmtree(left)
     originals: dict[str, str] = {}
     for trial_set in config.trial_sets():
         _write_data(partial / "data", trial_set, config)
@@ -185,7 +191,23 @@ def write_demo_tree(folder: Path, config: Config, *, seed: int = 0) -> bool:
     for system in _DEMO_EER:
         _write_recognition(partial / "exp" / system / "results-simulated", system, config, seed)
     write_text(partial / _MARKER, json.dumps(marker, indent=1) + "\n")
-    partial.rename(folder)
+    try:
+        partial.rename(folder)
+    except OSError as error:
+        shutil.rmtree(partial)
+        if (folder / _MARKER).is_file() and load_json(folder / _MARKER) == marker:
+            return False  # another run was faster
+        raise PrivacyEvalError(f"{folder}: cannot be made ({error.strerror})") from error
+    return True
+
+
+def _is_alive(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (ValueError, OverflowError, ProcessLookupError):
+        return False
+    except PermissionError:
+        pass
     return True
 
 
@@ -256,8 +278,8 @@ def _write_scores(
     for comparison in config.comparisons:
         speech = (comparison.enrollment, comparison.trial)
         original = speech == (ORIGINAL, ORIGINAL)
-        eer = _DEMO_ORIGINAL_EER if original else _DEMO_EER[system][speech]
-        offset, scale = _DEMO_CALIBRATION[speech]
+        eer = _DEMO_ORIGINAL_EER if original else _DEMO_EER[system].get(speech, 0.3)
+        offset, scale = _DEMO_CALIBRATION.get(speech, (0.0, 1.0))
         sets = [
             trial_set.enrollment_name + config.anon_suffix * (speech[0] == ANONYMIZED),
             trial_set.trials_name + config.anon_suffix * (speech[1] == ANONYMIZED),
@@ -301,7 +323,9 @@ def _write_recognition(results: Path, system: str, config: Config, seed: int) ->
                 generator = _generator(seed, system if speech == ANONYMIZED else "", name)
                 lines = [
                     format_wer_line(
-                        _wer_line(factor * _DEMO_LM_WER[model], marker, name, config, generator)
+                        _wer_line(
+                            factor * _DEMO_LM_WER.get(model, 0.05), marker, name, config, generator
+                        )
                     )
                     for model, marker in config.recognition.language_models.items()
                 ]
@@ -316,7 +340,7 @@ def _wer_line(
         int(n) for n in generator.poisson(rate * words * np.array([0.1, 0.15, 0.75]))
     )
     errors = insertions + deletions + substitutions
-    model = config.recognition.models[ORIGINAL]
+    model = config.recognition.models.get(ORIGINAL, "asr")
     return WerLine(
         wer=round(errors / words, 4),
         errors=errors,

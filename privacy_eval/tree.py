@@ -12,6 +12,7 @@ file is opened here.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,6 +49,8 @@ class Condition:
     trials : Path or None
         The trial key; None where none was found among `keys_tried`.
     keys_tried : tuple of Path
+    utt2spk : Path or None
+        Speakers of the trial utterances: beside the trial key, or in `data/`.
     """
 
     system: str
@@ -65,6 +68,7 @@ class Condition:
     scores: Path | None
     trials: Path | None
     keys_tried: tuple[Path, ...]
+    utt2spk: Path | None
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,9 @@ class System:
     recognition : tuple of RecognitionFolder
     unknown : tuple of Path
         `ASV-*` and `ASR-*` folders that the plan has no place for.
+    problem : str or None
+        Why its conditions are probably not what was meant: none of anonymized speech,
+        but unknown ones, so that its anonymized sets must be marked otherwise.
     """
 
     name: str
@@ -103,6 +110,7 @@ class System:
     conditions: tuple[Condition, ...]
     recognition: tuple[RecognitionFolder, ...]
     unknown: tuple[Path, ...]
+    problem: str | None
 
     def missing(self, config: Config) -> list[str]:
         """Names of the plan's conditions that have no scores, each with its results
@@ -176,13 +184,16 @@ def find_systems(
     for folder, what in ((tree, "experiment tree"), (results, "results folder"), (keys, "keys")):
         if folder is not None and not folder.is_dir():
             raise PrivacyEvalError(f"{folder}: no such folder ({what})")
+    if not results.name:  # the current folder: what is beside it has a name
+        results = Path(os.path.abspath(results))
     found = _results_folders(results, config)
     key_folders = _key_folders(tree, results) if keys is None else [keys]
     data = tree / "data" if keys is None else None
     systems: list[System] = []
-    for base_name, parts in _by_system(found, results, config).items():
+    for base_name, parts in _by_system(found, results, config):
         suffixes = _anon_suffixes(parts, config, anon_suffix)
         systems += _systems_of(base_name, parts, config, suffixes, data, key_folders)
+    _check_names(systems)
     if name is not None and len(systems) == 1:
         only = systems[0]
         systems = [
@@ -277,8 +288,39 @@ def _split_suffix(folder: Path, config: Config) -> tuple[str, ResultsFolder]:
 Parts = list[tuple[Path, ResultsFolder]]
 
 
-def _by_system(found: list[Path], results: Path, config: Config) -> dict[str, Parts]:
-    """Results folders grouped into systems, by the systems' names."""
+def _check_names(systems: list[System]) -> None:
+    """No two systems of one name, no name that is not text."""
+    named: dict[str, System] = {}
+    for system in systems:
+        try:
+            system.name.encode()
+        except UnicodeEncodeError as error:
+            folder = ascii(str(system.folders[0]))
+            raise PrivacyEvalError(f"{folder}: the folder's name is not UTF-8") from error
+        if system.name in named:
+            raise PrivacyEvalError(
+                f"{named[system.name].folders[0]} and {system.folders[0]} would both be the "
+                f"system {system.name!r}: rename one of the folders"
+            )
+        named[system.name] = system
+
+
+def _suffix_problem(
+    used: bool, suffix: str, unknown: tuple[Path, ...], config: Config
+) -> str | None:
+    starts = tuple(f"ASV-{t.enrollment_name}" for t in config.trial_sets())
+    strange = [p for p in unknown if p.name.startswith(starts)]
+    if used or not strange:
+        return None
+    return (
+        f"{strange[0]}: this and {len(strange) - 1} other folders beside it are no conditions of "
+        f"the plan {config.name}, and there are none of anonymized speech marked {suffix!r}; name "
+        "another mark with --anon-suffix"
+    )
+
+
+def _by_system(found: list[Path], results: Path, config: Config) -> list[tuple[str, Parts]]:
+    """Results folders grouped into systems, with the systems' names."""
     grouped: dict[tuple[Path, str], Parts] = {}
     for folder in found:
         base, part = _split_suffix(folder, config)
@@ -286,14 +328,14 @@ def _by_system(found: list[Path], results: Path, config: Config) -> dict[str, Pa
     tags_beside: dict[Path, int] = {}
     for parent, _ in grouped:
         tags_beside[parent] = tags_beside.get(parent, 0) + 1
-    systems: dict[str, Parts] = {}
+    systems: list[tuple[str, Parts]] = []
     for (parent, base), parts in grouped.items():
         tag = base.removeprefix(_RESULTS)
         inside = results in parent.parents
         name = parent.relative_to(results).as_posix() if inside else tag
         if inside and tags_beside[parent] > 1:
             name = f"{name}/{tag}"
-        systems[name] = parts
+        systems.append((name, parts))
     return systems
 
 
@@ -331,7 +373,9 @@ def _systems_of(
             and meaning.trial == ANONYMIZED
             for child, _ in children
         )
-    ] or suffixes[:1]
+    ]
+    found = bool(used)
+    used = used or suffixes[:1]
     unknown = tuple(
         child
         for child, _ in children
@@ -364,6 +408,7 @@ def _systems_of(
                     if child.name in own_decoded
                 ),
                 unknown=unknown,
+                problem=_suffix_problem(found, suffix, unknown, config),
             )
         )
     return systems
@@ -392,6 +437,8 @@ def _condition(
             f"{meaning.trial_name}: several of {folders} have a trial key; choose one with --keys"
         )
     scores = [folder / "scores", folder / "scores.gz"]
+    data_folders = [path.parent for path in tried if data is not None and data in path.parents]
+    beside = [folder for folder in (key.parent if key else None, *data_folders) if folder]
     return Condition(
         system=system,
         results_folder=part.suffix,
@@ -408,6 +455,7 @@ def _condition(
         scores=_first_file(scores),
         trials=key,
         keys_tried=tuple(tried),
+        utt2spk=_first_file([folder / "utt2spk" for folder in beside]),
     )
 
 

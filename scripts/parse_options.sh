@@ -9,7 +9,7 @@
 #
 # --stage 3 or --stage=3 sets stage, --keep-log true sets keep_log. Only names declared between
 # the two markers can be set, so that no command line reaches PATH, IFS and the like. A variable
-# that is true or false by default takes only these two words. Parsing stops at -- or at the first
+# that is true or false by default takes only these two words, or none for true. Parsing stops at -- or at the first
 # word that is no option; what is left stays in "$@". --help prints the script's leading comment
 # and its options; wrong usage ends the script with code 2. The folder must not be changed before
 # this file is sourced, because it reads the script's own text.
@@ -102,12 +102,16 @@ while [ $# -gt 0 ]; do
             ;;
         --*)
             _po_find "$1"
-            # A following option is a forgotten value; --name=--text is the way to such a text.
-            case ${2---} in
-                --*) _po_fail "option $1 needs a value" ;;
+            # A switch may stand without its true. Otherwise a following option is a forgotten
+            # value; --name=--text is the way to such a text.
+            case $_po_booleans:${2---} in
+                *" $_po_name "*:--*) _po_value=true ;;
+                *:--*) _po_fail "option $1 needs a value" ;;
+                *)
+                    _po_value=$2
+                    shift
+                    ;;
             esac
-            _po_value=$2
-            shift
             ;;
         -[A-Za-z]*) _po_fail "unknown option $1" ;;
         *) break ;;

@@ -7,19 +7,30 @@ import fcntl
 import glob
 import gzip
 import hashlib
+import io
 import os
 import re
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from ..errors import PrivacyEvalError
 
 #: No file of a challenge comes near it; a gzip bomb does.
 MAX_BYTES = 8 << 30
 
+
+class SupportsRead(Protocol):
+    """What gives its bytes piece by piece."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes; none at the end."""
+
+
+_PIECE_BYTES = 64 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF8_BOM = b"\xef\xbb\xbf"
 
@@ -34,13 +45,10 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     """
     try:
         with open(path, "rb") as file:
-            packed = file.read(2) == _GZIP_MAGIC
-            file.seek(0)
-            if packed:
-                with gzip.GzipFile(fileobj=file) as unpacked:
-                    data = unpacked.read(max_bytes + 1)
-            else:
-                data = file.read(max_bytes + 1)
+            data = _read_up_to(max_bytes, file)
+        if data.startswith(_GZIP_MAGIC):
+            with gzip.open(io.BytesIO(data)) as unpacked:
+                data = _read_up_to(max_bytes, unpacked)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise PrivacyEvalError(f"{path}: truncated or damaged gzip file ({error})") from error
     except OSError as error:
@@ -48,6 +56,16 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     if len(data) > max_bytes:
         raise PrivacyEvalError(f"{path}: larger than {max_bytes} bytes")
     return data.removeprefix(_UTF8_BOM)
+
+
+def _read_up_to(max_bytes: int, file: SupportsRead) -> bytes:
+    """All of a file, or a little more than `max_bytes` of it."""
+    pieces = []
+    left = max_bytes + 1
+    while left > 0 and (piece := file.read(min(left, _PIECE_BYTES))):
+        pieces.append(piece)
+        left -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def read_text(path: Path) -> str:
@@ -69,9 +87,14 @@ def digest(data: bytes) -> str:
 def atomic_path(path: Path) -> Iterator[Path]:
     """A temporary file beside `path` that takes its name when the block ends well.
 
+    A link is replaced, never followed, as it may be a stranger's; devices and the like
+    are refused.
+
     The folder is made where it is missing. On any error nothing is left behind and
     what was at `path` stays; what a killed writer left is swept by the next one.
     """
+    if path.exists() and not path.is_file():
+        raise PrivacyEvalError(f"{path}: is no regular file and is not written over")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = _locked_temporary(path)
@@ -116,6 +139,32 @@ def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 file atomically."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_set(folder: Path, files: Mapping[str, str], *, listed_in: str) -> list[Path]:
+    """Write text files that belong together, and remove those of the set before that
+    are none of this one.
+
+    Parameters
+    ----------
+    files : mapping
+        Contents by name relative to `folder`.
+    listed_in : str
+        Name of the file that keeps the list of the set's names.
+    """
+    listing = folder / listed_in
+    before = read_text(listing).splitlines() if listing.is_file() else []
+    # The list grows first and shrinks last: a killed run leaves no file unlisted.
+    write_text(listing, "".join(f"{name}\n" for name in sorted({*before, *files})))
+    for name, text in files.items():
+        write_text(folder / name, text)
+    for name in before:
+        if name not in files and re.fullmatch(
+            r"(?:[\w+-][\w.+-]*/)?[\w+-][\w.+-]*", name, re.ASCII
+        ):
+            (folder / name).unlink(missing_ok=True)
+    write_text(listing, "".join(f"{name}\n" for name in sorted(files)))
+    return [folder / name for name in files]
 
 
 def _umask() -> int:

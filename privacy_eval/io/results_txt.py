@@ -164,6 +164,13 @@ def zebra_number(value: float) -> str:
     return f"{value:.3f}" if abs(value) >= 5e-4 else f"{value:.0e}"
 
 
+def _number(text: str) -> float:
+    """A printed number. `5e-04` is how one just below 5e-4 is printed, which itself is
+    printed as `0.001`: it is taken for that one."""
+    value = float(text)
+    return float(np.nextafter(value, 0)) if text == "5e-04" else value
+
+
 Located = tuple[str, str]
 
 
@@ -200,7 +207,7 @@ def _values(
             if names[0] in values:
                 raise PrivacyEvalError(f"{where}: {names[0]} stands twice")
             numbers = match.groups()[: len(names)]
-            values |= {n: float(x) / scale for n, x in zip(names, numbers, strict=True)}
+            values |= {n: _number(x) / scale for n, x in zip(names, numbers, strict=True)}
             if len(match.groups()) > len(names):
                 tag = match.groups()[-1]
             break

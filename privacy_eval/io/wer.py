@@ -55,7 +55,9 @@ def parse_wer_line(text: str, where: str) -> WerLine:
     path = match["path"] or ""
     decode, weight, penalty = path, None, None
     name = _DECODE.fullmatch(path)
-    if name is not None and (name["penalty"] is None or repr(float(name["penalty"])) in path):
+    if name is not None and (
+        name["penalty"] is None or repr(float(name["penalty"])) == name["penalty"]
+    ):
         decode, weight = name["folder"], int(name["weight"])
         penalty = None if name["penalty"] is None else float(name["penalty"])
     return WerLine(

@@ -71,7 +71,10 @@ def escape_latex(text: str) -> str:
     >>> escape_latex("50%_team & Co")
     '50\\\\%\\\\_team \\\\& Co'
     """
-    return "".join(_LATEX.get(c) or (c if _typesettable(c) else f"[U+{ord(c):04X}]") for c in text)
+    escaped = "".join(
+        _LATEX.get(c) or (c if _typesettable(c) else f"[U+{ord(c):04X}]") for c in text
+    )
+    return re.sub(r"([-,])(?=\1)", r"\1{}", escaped)  # no ligatures
 
 
 def escape_markdown(text: str) -> str:
@@ -82,7 +85,7 @@ def escape_markdown(text: str) -> str:
     >>> escape_markdown("a|b*c")
     'a\\\\|b\\\\*c'
     """
-    line = " ".join(text.split())
+    line = " ".join(_one_line(text).split())
     return re.sub(r"([\\`*_{}\[\]()#+!|<>&~$^-])", r"\\\1", line) if _MARKUP.search(line) else line
 
 
@@ -142,14 +145,15 @@ def to_markdown(table: Table) -> str:
 
 def to_text(table: Table) -> str:
     """Columns set apart by blanks, groups by blank lines."""
-    head = [c.title for c in table.columns]
-    lines = _tabulate(table, head, table.rows, "simple").splitlines()
+    head = [_one_line(c.title) for c in table.columns]
+    rows = [[_one_line(cell) for cell in row] for row in table.rows]
+    lines = _tabulate(table, head, rows, "simple").split("\n")
     body = lines[2:]
     spaced: list[str] = []
     for group in table.groups:
         spaced += ([""] if spaced else []) + body[: len(group)]
         body = body[len(group) :]
-    return "\n".join([table.caption, "", *lines[:2], *spaced]) + "\n"
+    return "\n".join([_one_line(table.caption), "", *lines[:2], *spaced]) + "\n"
 
 
 def to_csv(table: Table) -> str:
@@ -250,13 +254,18 @@ _LATEX = {
     '"': r"\textquotedbl{}",
     "'": r"\textquotesingle{}",
     "`": r"\textasciigrave{}",
-    "\u2013": "--",
+    "\u2013": r"\textendash{}",
     "\n": " ",
     "\r": " ",
     "\t": " ",
 }
 
 _MARKUP = re.compile(r"[\\`*_{}\[\]#|<>&~$^]|^[-+!]")
+
+
+def _one_line(text: str) -> str:
+    """Text without line ends and control characters."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _typesettable(character: str) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..averages import averages
 from ..config import ORIGINAL, SPEECH, Config
-from ..io.files import file_names, write_text
+from ..io.files import file_names, write_set
 from ..io.results_txt import zebra_number
 from ..metrics import VARIANTS
 from ..results import Results, TrialSetRecord, VerificationRecord
@@ -52,8 +52,10 @@ class _Quantity:
     def text(self, record: VerificationRecord, config: Config) -> str:
         if self.key == "tag":
             return record.tag(config.variant) or ""
-        value = record.values(config.variant).get(self.key)
-        return "" if value is None else self.format(value)
+        return self.of(record.values(config.variant))
+
+    def of(self, metrics: Mapping[str, float]) -> str:
+        return self.format(metrics[self.key]) if self.key in metrics else ""
 
     def format(self, value: float) -> str:
         if self.key.startswith("zebra"):
@@ -151,22 +153,24 @@ def verification_table(
         for r in results.verification
     }
     found = {place: cells for place, cells in found.items() if any(cells)}
+    incomplete = {
+        (r.split, r.data_set, r.gender, r.enrollment, r.trial)
+        for r in results.verification
+        if r.left_out
+    }
     data_sets, splits = _present(
         config.table_rows, splits, {(p[1], p[0]) for p in found}, not results.systems
     )
     condition = (Column("Enroll", rule=True), Column("Trial"), Column("Gen"))
 
+    def block(split: str, place: tuple[str, str, str, str]) -> tuple[str, ...]:
+        name = config.data_set(place[0]).row.replace("{split}", split)
+        mark = "*" if (split, *place) in incomplete else ""
+        return (name + mark, *found.get((split, *place), [""] * len(quantities)))
+
     def row(data_set: str, gender: str, enrollment: str, trial: str) -> _Row:
         return _Row(
-            {
-                split: (
-                    config.data_set(data_set).row.replace("{split}", split),
-                    *found.get(
-                        (split, data_set, gender, enrollment, trial), [""] * len(quantities)
-                    ),
-                )
-                for split in splits
-            },
+            {split: block(split, (data_set, gender, enrollment, trial)) for split in splits},
             (_LETTER[enrollment], _LETTER[trial], gender),
         )
 
@@ -176,14 +180,13 @@ def verification_table(
         for gender in config.genders
     ]
     shown = ", ".join(_SPLIT_TITLES.get(s, s) for s in splits) if len(splits) == 1 else ""
-    left_out = sum(
-        r.trials_without_score + r.scores_without_trial
-        for r in results.verification
-        if r.split in splits
-    )
     note = "o: original, a: anonymized speech"
-    if left_out:
-        note += f"; {left_out} trials without a score or scores without a trial left out"
+    partial = [r for r in results.verification if r.left_out and r.split in splits]
+    if partial:
+        note += (
+            f"; *: {sum(r.trials_without_score or 0 for r in partial)} trials without a score and "
+            f"{sum(r.scores_without_trial or 0 for r in partial)} scores without a trial left out"
+        )
     caption = f"{caption}{', ' + shown if shown else ''}: {title} ({note})."
     return _by_splits(name, caption, groups, splits, [q.column for q in quantities], condition)
 
@@ -290,7 +293,7 @@ def interval_table(results: Results, title: str, split: str) -> Table:
     """Values with their 95 % intervals from the bootstrap over speakers, where there
     are any."""
     config = results.config
-    keys = ("eer", "cllr_min", "linkability", "zebra_population")
+    keys = ("eer", "cllr_min", "cllr", "linkability", "zebra_population")
     groups: list[list[tuple[str, ...]]] = []
     number = itertools.count(1)
     for data_set, gender in itertools.product(config.table_rows, config.genders):
@@ -301,7 +304,10 @@ def interval_table(results: Results, title: str, split: str) -> Table:
                 continue
             cells = []
             for key in keys:
-                q, value = _QUANTITIES[key], r.values(config.variant)[key]
+                q, value = _QUANTITIES[key], r.values(config.variant).get(key)
+                if value is None or key not in intervals:
+                    cells.append("")
+                    continue
                 low, high = (q.format(bound) for bound in intervals[key])
                 cells.append(f"{q.format(value)} [{low}, {high}]")
             row = config.data_set(data_set).row.replace("{split}", split)
@@ -345,12 +351,11 @@ def variants_table(results: Results, title: str) -> Table:
         if not all(variant in r.metrics for variant in VARIANTS):
             continue
         for key, q in _QUANTITIES.items():
-            challenge, exact = (
-                (r.zebra_tag[variant] if key == "tag" else q.format(r.metrics[variant][key]))
-                for variant in VARIANTS
-            )
-            if challenge != exact:
-                rows.append((r.condition, q.column.title, challenge, exact))
+            values = [
+                r.zebra_tag.get(v, "") if key == "tag" else q.of(r.metrics[v]) for v in VARIANTS
+            ]
+            if all(values) and len(set(values)) > 1:
+                rows.append((r.condition, q.column.title, *values))
     grouped = [list(g) for _, g in itertools.groupby(rows, key=lambda row: row[0])]
     columns = (
         Column("Condition", align="l"),
@@ -365,28 +370,29 @@ def write_tables(
     results: Results, out: Path, *, style: Style = "challenge", only: str | None = None
 ) -> list[Path]:
     """Write every table of every system in every format (or in one), and with LaTeX
-    `tables.tex`, a document that includes them all."""
+    `tables.tex`, a document that includes them all. Tables that an earlier call wrote
+    there and that are none of these are removed."""
     places = [(s, f) for s in results.systems for f in results.results_folders(s)]
-    names = file_names(f"{system}{folder}" for system, folder in places)
+    parts = [(f"{s}{f}", system_tables(results, s, f)) for s, f in places]
+    parts = parts or [(results.config.name, blank_tables(results.config))]
+    bases = file_names(base for base, _ in parts)
+    names = file_names(f"{bases[base]}_{table.name}" for base, tables in parts for table in tables)
     formats = {kind: f for kind, f in FORMATS.items() if only in (None, kind)}
-    files: dict[Path, str] = {}
+    files: dict[str, str] = {}
     included: list[list[str]] = []
-    for system, folder in places:
-        base = names[f"{system}{folder}"]
+    for base, tables in parts:
         included.append([])
         shown: list[Table] = []
-        for table in system_tables(results, system, folder):
-            table = replace(table, name=f"{base}_{table.name}")
+        for table in tables:
+            table = replace(table, name=names[f"{bases[base]}_{table.name}"])
             for form in formats.values():
-                files[out / f"{table.name}{form.extension}"] = form.write(table, style)
+                files[f"{table.name}{form.extension}"] = form.write(table, style)
             if not any((t.columns, t.groups) == (table.columns, table.groups) for t in shown):
                 included[-1].append(f"{table.name}.tex")
             shown.append(table)
     if "latex" in formats:
-        files[out / "tables.tex"] = latex_document(results.config.title, included)
-    for path, text in files.items():
-        write_text(path, text)
-    return list(files)
+        files["tables.tex"] = latex_document(results.config.title, included)
+    return write_set(out, files, listed_in=".tables.list")
 
 
 @dataclass(frozen=True)

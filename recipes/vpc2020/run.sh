@@ -35,8 +35,9 @@ system=              # evaluate only this system, or the name for the only one t
 anon_suffix=         # ending of anonymized data sets (default: found from the folders' names)
 bootstrap=0          # resamplings of speakers for confidence intervals; 0: none
 seed=0               # seed of the resampling
+utt2spk=             # speakers of the trial utterances (default: utt2spk beside the keys or in data/)
 keys=                # folder with the trial keys, where they are not in data/*/trials
-allow_missing=false  # go on where trials lack scores or folders are missing; the results say so
+allow_missing=false  # leave out trials without scores and conditions that fail; results say so
 # --- end of options
 
 recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
@@ -55,7 +56,9 @@ for name in stage stop_stage nj bootstrap seed; do
     [[ ${!name} =~ ^[0-9]{1,9}$ ]] ||
         usage_error "--${name//_/-} takes a whole number, not '${!name}'"
 done
-nj=$((10#$nj))
+nj=$((10#$nj)) stage=$((10#$stage)) stop_stage=$((10#$stop_stage))
+[ "$stage" -le 11 ] || usage_error "--stage is at most 11"
+[ "$stop_stage" -ge "$stage" ] || usage_error "--stop-stage $stop_stage comes before --stage $stage"
 [ "$nj" -ge 1 ] || usage_error "--nj takes at least 1"
 for name in tree results conf; do
     [ -n "${!name}" ] || usage_error "--$name must not be empty"
@@ -70,6 +73,10 @@ fi
 if [ -z "$cmd" ]; then
     # shellcheck source=recipes/vpc2020/cmd.sh
     . "$recipe/cmd.sh"
+fi
+
+if ! command -v -- "${cmd%% *}" >/dev/null; then
+    usage_error "--cmd: no command '${cmd%% *}'; see recipes/vpc2020/cmd.sh"
 fi
 
 # The only place that knows the default. Relative to the tree, as the commands take it.
@@ -125,10 +132,30 @@ if [ "$stage" -le 5 ] && [ "$stop_stage" -ge 5 ]; then
     "$recipe/local/asv_scores.sh" "${common[@]}"
 fi
 
+failed=false
 if [ "$stage" -le 6 ] && [ "$stop_stage" -ge 6 ]; then
     log "Stage 6: privacy metrics ($results/.../ASV-*/scores and trial keys -> $out)"
-    "$recipe/local/privacy_metrics.sh" --cmd "$cmd" --nj "$nj" --log-dir "$out_path/log" -- \
-        "${common[@]}" --out "$out" --bootstrap "$bootstrap" --seed "$seed"
+    if [ ! -d "$(in_tree "$results")" ]; then
+        printf 'run.sh: %s: no such folder; --results is relative to --tree\n' \
+            "$(in_tree "$results")" >&2
+        exit 1
+    fi
+    options=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
+    if [ -n "$utt2spk" ]; then options+=(--utt2spk "$utt2spk"); fi
+    if ! "$recipe/local/privacy_metrics.sh" --cmd "$cmd" --nj "$nj" --log-dir "$out_path/log" -- \
+        "${common[@]}" "${options[@]}"; then
+        failed=true
+        if [ "$allow_missing" != true ]; then
+            log "Stage 6 failed for some conditions, named above and in $out_path/log; those that" \
+                "succeeded are kept. To have the results of the others: --stage 6 --allow-missing" \
+                "true"
+            if [ -e "$out_path/results.json" ]; then
+                log "Note: the results and tables in $out_path are those of an earlier run"
+            fi
+            exit 1
+        fi
+        log "Going on without the conditions that failed (--allow-missing)"
+    fi
 fi
 
 if [ "$stage" -le 7 ] && [ "$stop_stage" -ge 7 ]; then
@@ -154,5 +181,9 @@ fi
 
 if [ "$stage" -le 11 ] && [ "$stop_stage" -ge 11 ]; then
     log "Stage 11: subjective evaluation: comes with a later version"
+fi
+if [ "$failed" = true ]; then
+    log "Done, but without the conditions that failed in stage 6: see $out_path/log"
+    exit 1
 fi
 log "Done"

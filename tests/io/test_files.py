@@ -6,13 +6,21 @@ import gzip
 import hashlib
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.files import atomic_path, digest, read_bytes, read_text, write_text
+from privacy_eval.io.files import (
+    atomic_path,
+    digest,
+    read_bytes,
+    read_text,
+    write_set,
+    write_text,
+)
 
 BOM = b"\xef\xbb\xbf"
 
@@ -237,7 +245,7 @@ def test_other_files_are_not_swept(tmp_path: Path) -> None:
 
 def test_a_folder_in_the_way_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
-    with pytest.raises(PrivacyEvalError, match="taken: cannot be written"):
+    with pytest.raises(PrivacyEvalError, match="taken: is no regular file"):
         write_text(tmp_path / "taken", "text")
     assert names(tmp_path) == ["taken"]
 
@@ -256,3 +264,47 @@ def test_unwritable_folder(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match=r"cannot be written \(Permission denied\)"):
         write_text(folder / "file", "text")
     assert names(folder) == []
+
+
+def test_a_set_of_files_replaces_the_one_before(tmp_path: Path) -> None:
+    write_set(tmp_path, {"a.txt": "1", "sub/b.txt": "2"}, listed_in=".list")
+    (tmp_path / "other.txt").write_text("not of the set")
+    write_set(tmp_path, {"a.txt": "3"}, listed_in=".list")
+    assert (tmp_path / "a.txt").read_text() == "3"
+    assert not (tmp_path / "sub/b.txt").exists()
+    assert (tmp_path / "other.txt").exists()
+
+
+def test_a_list_that_leaves_its_folder_removes_nothing(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("stays")
+    folder = tmp_path / "set"
+    folder.mkdir()
+    (folder / ".list").write_text(f"../outside.txt\n{outside}\nsub/../../outside.txt\n")
+    write_set(folder, {"a.txt": "1"}, listed_in=".list")
+    assert outside.read_text() == "stays"
+
+
+def test_a_link_is_replaced_and_its_target_stays(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("precious")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_text(tmp_path / "link", "new")
+    assert (tmp_path / "target").read_text() == "precious"
+    assert (tmp_path / "link").read_text() == "new"
+
+
+def test_a_device_is_not_written_over(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(PrivacyEvalError, match="is no regular file"):
+        write_text(tmp_path / "pipe", "text")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_pipe_can_be_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(
+        target=(tmp_path / "pipe").write_bytes, args=(gzip.compress(b"text"),), daemon=True
+    )
+    writer.start()
+    assert read_bytes(tmp_path / "pipe") == b"text"
+    writer.join()

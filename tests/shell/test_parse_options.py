@@ -149,3 +149,8 @@ def test_help_is_made_from_the_declarations(script: Path, arguments: list[str]) 
 def test_no_helper_names_are_left_behind(script: Path) -> None:
     script.write_text(SCRIPT + "compgen -v _po_ || compgen -A function _po_ || echo none\n")
     assert values(script)[-1] == "none"
+
+
+@pytest.mark.parametrize("arguments", [["--keep-log"], ["--keep-log", "--stage", "0"]])
+def test_a_switch_may_stand_alone(script: Path, arguments: list[str]) -> None:
+    assert values(script, *arguments)[3] == "true"

@@ -91,7 +91,7 @@ def recipe(tmp_path: Path) -> Recipe:
         (
             "vpc2020",
             ["stage", "stop-stage", "tree", "results", "out", "conf", "nj", "cmd", "system"]
-            + ["anon-suffix", "bootstrap", "seed", "keys", "allow-missing"],
+            + ["anon-suffix", "bootstrap", "seed", "utt2spk", "keys", "allow-missing"],
         ),
         ("demo", ["dir", "seed", "nj", "stage", "stop-stage"]),
     ],
@@ -127,6 +127,10 @@ def test_bad_usage_of_a_recipe(name: str, arguments: list[str], message: str) ->
         (["--stage", "six"], 2, "--stage takes a whole number, not 'six'"),
         (["--stop-stage="], 2, "--stop-stage takes a whole number, not ''"),
         (["--nj", "0"], 2, "--nj takes at least 1"),
+        (["--stage", "12"], 2, "--stage is at most 11"),
+        (["--stage", "6", "--stop-stage", "5"], 2, "--stop-stage 5 comes before --stage 6"),
+        (["--cmd", "nosuch.pl --mem 4G"], 2, "--cmd: no command 'nosuch.pl'"),
+        (["--stage", "6", "--results", "no/where"], 1, "no/where: no such folder; --results"),
         (["--results="], 2, "--results must not be empty"),
         (["--tree", "no/such/folder"], 1, "no/such/folder: no such folder"),
     ],

@@ -1,0 +1,127 @@
+"""Kaldi's word error rate lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import ANON, B1, B2, ORIG, lines_to
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.io.wer import WerLine, format_wer_line, parse_wer_line, read_wer_folder
+
+LINE = "%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] exp/asr/decode_x_tgsmall/wer_12_0.5"
+
+
+def test_a_line_of_kaldi() -> None:
+    assert parse_wer_line(LINE, "f:1") == WerLine(
+        wer=pytest.approx(0.0525, abs=1e-15),  # type: ignore[arg-type]
+        errors=2089,
+        words=39783,
+        insertions=172,
+        deletions=250,
+        substitutions=1667,
+        decode="exp/asr/decode_x_tgsmall",
+        lm_weight=12,
+        word_insertion_penalty=0.5,
+    )
+
+
+@pytest.mark.parametrize("path", [B1, B2, ANON, ORIG], ids=lambda p: p.name)
+def test_every_published_line_comes_back(path: Path) -> None:
+    lines = [t.strip() for t in path.read_text().splitlines() if "%WER" in t]
+    assert len(lines) == 16
+    for line in lines:
+        parsed = parse_wer_line(line, "f:1")
+        assert format_wer_line(parsed) == line
+        assert parsed.insertions + parsed.deletions + parsed.substitutions == parsed.errors
+        assert parsed.wer == pytest.approx(parsed.errors / parsed.words, abs=5.1e-5)
+
+
+counts = st.integers(0, 10**9)
+penalties = st.none() | st.sampled_from(["0.0", "0.5", "1.0", "0.25"])
+
+
+@given(
+    st.integers(0, 10**6),
+    st.tuples(counts, counts, counts, counts, counts),
+    st.text("ab/._-0125wer", max_size=20),
+    st.integers(1, 99),
+    penalties,
+)
+def test_any_line_comes_back(
+    wer: int, numbers: tuple[int, ...], decode: str, weight: int, penalty: str | None
+) -> None:
+    errors, words, insertions, deletions, substitutions = numbers
+    path = f"{decode}/wer_{weight}" + (f"_{penalty}" if penalty else "")
+    line = (
+        f"%WER {wer // 100}.{wer % 100:02d} [ {errors} / {words}, {insertions} ins, "
+        f"{deletions} del, {substitutions} sub ] {path}"
+    )
+    parsed = parse_wer_line(line, "f:1")
+    assert format_wer_line(parsed) == line
+    assert parse_wer_line(format_wer_line(parsed), "f:1") == parsed
+
+
+@pytest.mark.parametrize("path", ["", " wer", " a/b/wer_best", " x/wer_012_0.5", " a/wer_12_0.5/b"])
+def test_other_file_names_are_kept_whole(path: str) -> None:
+    line = LINE.partition(" exp")[0] + path
+    parsed = parse_wer_line(line, "f:1")
+    assert (parsed.decode, parsed.lm_weight) == (path.strip(), None)
+    assert format_wer_line(parsed) == line
+
+
+def test_digits_of_a_penalty_are_kept() -> None:
+    line = LINE.replace("wer_12_0.5", "wer_12_0.50")
+    assert format_wer_line(parse_wer_line(line, "f:1")) == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "%WER",
+        "%SER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] x",
+        LINE.replace("5.25", "5.2"),
+        LINE.replace("5.25", "nan"),
+        LINE.replace("5.25", "-5.25"),
+        LINE.replace(" ins", ""),
+        LINE.replace("172", "1e2"),
+        LINE + " twice",
+        LINE.replace("]", ""),
+        LINE.replace("250 del, 1667 sub", "1667 sub, 250 del"),
+    ],
+)
+def test_another_line_is_an_error(line: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=r"^f:7: expected '%WER 5\.25 \[.*found"):
+        parse_wer_line(line, "f:7")
+
+
+def test_the_file_wer_is_read_alone(tmp_path: Path) -> None:
+    named = lines_to(tmp_path / "WER", ["some words", LINE, "", f"  {LINE}"])
+    lines_to(tmp_path / "other", [LINE])
+    lines, sources = read_wer_folder(tmp_path)
+    assert lines == [parse_wer_line(LINE, "f:1")] * 2
+    assert sources == [named]
+
+
+def test_without_it_every_file_is_searched_in_order(tmp_path: Path) -> None:
+    second = lines_to(tmp_path / "b", [LINE.replace("5.25", "2.00")])
+    first = lines_to(tmp_path / "a", [LINE.replace("5.25", "1.00")])
+    lines_to(tmp_path / "c", ["nothing"])
+    lines_to(tmp_path / ".hidden", [LINE])
+    lines_to(tmp_path / "folder" / "d", [LINE])
+    lines, sources = read_wer_folder(tmp_path)
+    assert [line.wer for line in lines] == [0.01, 0.02]
+    assert sources == [first, second]
+
+
+def test_errors_of_a_folder(tmp_path: Path) -> None:
+    lines_to(tmp_path / "a", ["nothing"])
+    with pytest.raises(PrivacyEvalError, match=f"^{tmp_path}: no '%WER' line"):
+        read_wer_folder(tmp_path)
+    lines_to(tmp_path / "b", ["", LINE, "%WER 1 of 2"])
+    with pytest.raises(PrivacyEvalError, match=f"^{tmp_path}/b:3: expected '%WER 5.25"):
+        read_wer_folder(tmp_path)

@@ -1,0 +1,155 @@
+"""The demo recipe for real: from nothing to tables, again, and after a kill."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import mean
+
+import pytest
+from support import ROOT, cli, snapshot
+
+RUN = ROOT / "recipes" / "demo" / "run.sh"
+
+
+def start(folder: Path, *more: str) -> subprocess.Popen[str]:
+    """The demo in a process group of its own, so that a kill takes all of it."""
+    with open(folder.with_name(f"{folder.name}.log"), "a") as log:
+        return subprocess.Popen(
+            [str(RUN), "--dir", str(folder), *more],
+            cwd=folder.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            preexec_fn=os.setsid,
+            text=True,
+        )
+
+
+def finish(folder: Path, *more: str) -> str:
+    """Run to the end; the output."""
+    log = folder.with_name(f"{folder.name}.log")
+    log.unlink(missing_ok=True)
+    code = start(folder, *more).wait(timeout=170)
+    text = log.read_text()
+    assert code == 0, text[-3000:]
+    return text
+
+
+def products(folder: Path) -> dict[str, bytes]:
+    """What the demo makes, but for the logs, which hold times, and the PDF's own stamp."""
+    return {
+        name: content
+        for name, content in snapshot(folder).items()
+        if not name.startswith("results/log/") and not name.endswith(".stamp")
+    }
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A demo that ran undisturbed."""
+    folder = tmp_path_factory.mktemp("demo") / "a folder"
+    text = finish(folder)
+    assert "Stage 9: tables" in text
+    return folder
+
+
+def test_the_demo_ends_with_results_and_tables(demo: Path) -> None:
+    out = demo / "results"
+    plain = json.loads((out / "results.json").read_text())
+    names = {(r["system"], r["condition"]) for r in plain["verification"]}
+    assert len(plain["verification"]) == len(names) == 72
+    assert len({r["trial_set"].removesuffix("_anon") for r in plain["verification"]}) == 12
+    assert len(plain["recognition"]) == 2 * 8 * 2
+    assert plain["not_evaluated"] == []
+    for system in ("B1", "B2"):
+        for table in ("asv_dev", "asv_test", "asv", "rocch_eer", "linkability", "zebra", "asr"):
+            assert (out / "tables" / f"{system}_{table}.tex").stat().st_size > 300
+            assert (out / "tables" / f"{system}_{table}.md").exists()
+    with open(out / "results.csv") as file:
+        assert sum(1 for _ in csv.DictReader(file)) == 72 * 2 * 9 + 32
+    text = (out / "results.txt").read_text()
+    assert text.startswith("# B1\nASV-libri_dev_enrolls-libri_dev_trials_f\n  EER: ")
+    assert text.count("  EER: ") == 72
+    assert text.count("%WER") == 32
+    if shutil.which("pdflatex"):
+        assert (out / "tables" / "tables.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_systems_are_shaped_like_the_baselines(demo: Path) -> None:
+    """B1 near chance for the ignorant attacker, B2 in between; the original well apart."""
+    plain = json.loads((demo / "results" / "results.json").read_text())
+    eers: dict[tuple[str, str], list[float]] = {}
+    originals: dict[str, set[float]] = {}
+    for record in plain["verification"]:
+        eer = record["metrics"]["exact"]["eer"]
+        eers.setdefault((record["system"], record["attack_model"]), []).append(eer)
+        if record["attack_model"] == "original":
+            originals.setdefault(record["condition"], set()).add(eer)
+    found = {place: mean(values) for place, values in eers.items()}
+    assert all(len(values) == 12 for values in eers.values())
+    assert 0.43 < found["B1", "ignorant"] < 0.55
+    assert 0.18 < found["B2", "ignorant"] < 0.34
+    for system in ("B1", "B2"):
+        assert found[system, "original"] < 0.09
+        assert found[system, "original"] < found[system, "lazy-informed"]
+        assert found[system, "lazy-informed"] < found[system, "ignorant"]
+    assert found["B2", "lazy-informed"] < found["B1", "lazy-informed"]
+    assert all(len(values) == 1 for values in originals.values())
+
+
+def test_a_second_run_changes_no_byte(demo: Path) -> None:
+    before = snapshot(demo)
+    times = {p: p.stat().st_mtime_ns for p in (demo / "results/records").rglob("*.json")}
+    finish(demo)
+    after = snapshot(demo)
+    logs = {name for name in {*before, *after} if name.startswith("results/log/")}
+    assert {n: c for n, c in before.items() if n not in logs} == {
+        n: c for n, c in after.items() if n not in logs
+    }
+    assert {p: p.stat().st_mtime_ns for p in times} == times
+
+
+def records(folder: Path) -> int:
+    return len(list(folder.glob("results/records/*/*.json")))
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Iterator[Path]:
+    """A demo that was killed with all its processes when some records were written."""
+    folder = tmp_path / "demo"
+    process = start(folder)
+    try:
+        limit = time.monotonic() + 120
+        while records(folder) < 10 and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.002)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    yield folder
+
+
+def test_a_killed_demo_goes_on_to_the_same_bytes(demo: Path, killed: Path) -> None:
+    assert records(killed) >= 10
+    assert not (killed / "results/tables/tables.tex").exists()
+    finish(killed)
+    assert products(killed) == products(demo)
+    assert not [p for p in killed.rglob("*") if p.name.endswith(".tmp")]
+
+
+def test_another_seed_gives_other_scores(demo: Path, tmp_path: Path) -> None:
+    """Nothing of the tree but its scores and word error rates depends on the seed."""
+    assert cli("demo-tree", tmp_path / "t", "--seed", "5").code == 0
+    one = {n: c for n, c in snapshot(demo).items() if not n.startswith("results/")}
+    two = snapshot(tmp_path / "t")
+    assert set(one) == set(two)
+    different = {name.split("/")[0] for name in one if one[name] != two[name]}
+    assert different == {"exp", "demo_tree.json"}

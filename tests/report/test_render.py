@@ -1,0 +1,271 @@
+"""Tables as LaTeX, Markdown, text and CSV; names that mean something in each."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support import ODD_NAME
+
+from privacy_eval.report.render import (
+    FORMATS,
+    Column,
+    Table,
+    escape_latex,
+    escape_markdown,
+    latex_document,
+    to_csv,
+    to_latex,
+    to_markdown,
+    to_text,
+)
+
+ODD = [
+    ODD_NAME,
+    r"back\slash",
+    "{brace}",
+    "a|b",
+    r"\input{/etc/passwd}",
+    "<script>alert(1)</script>",
+    "$x^2_i$ ~ #1",
+    "quo\"te's `tick`",
+    "Zoë Müller ×",
+    "日本語 ✓",
+    "\\\\",
+    "%",
+]
+
+
+def table(*rows: tuple[str, ...], caption: str = "A caption.", groups: int = 1) -> Table:
+    columns = (Column("#"), Column("Name", align="l"), Column("EER, %", rule=True))
+    size = max(1, len(rows) // groups)
+    parts = tuple(tuple(rows[i : i + size]) for i in range(0, len(rows), size))
+    return Table("name", caption, columns, parts)
+
+
+def latex_rows(text: str) -> list[str]:
+    return [line.removesuffix(r" \\") for line in text.splitlines() if line.endswith(r" \\")]
+
+
+def latex_cells(row: str) -> list[str]:
+    """Cells of a row: an & that is not escaped parts them."""
+    return re.split(r"(?<!\\) & ", row)
+
+
+#: What each escape prints, to read LaTeX back.
+PRINTED = {
+    r"\textbackslash{}": "\\",
+    r"\textasciicircum{}": "^",
+    r"\textasciitilde{}": "~",
+    r"\textless{}": "<",
+    r"\textgreater{}": ">",
+    r"\textbar{}": "|",
+    r"\textquotedbl{}": '"',
+    r"\textquotesingle{}": "'",
+    r"\textasciigrave{}": "`",
+    **{f"\\{c}": c for c in "{}$&#%_"},
+}
+
+
+def printed(latex: str) -> str:
+    """What LaTeX prints of escaped text; anything active that is not an escape fails."""
+    pattern = "|".join(re.escape(k) for k in sorted(PRINTED, key=len, reverse=True))
+    latex = re.sub(r"(?<=[-,])\{\}(?=[-,])", "", latex)  # what keeps ligatures apart
+    rest = re.sub(pattern, "", latex)
+    assert not re.search(r"[\\{}$&#%_^~]", rest), latex
+    return re.sub(pattern, lambda m: PRINTED[m.group()], latex)
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=20))
+@example(r"\input{/etc/passwd}")
+@example("50%_team & Co")
+def test_latex_prints_any_ascii(text: str) -> None:
+    assert printed(escape_latex(text)) == text
+
+
+@given(st.text(max_size=20))
+@example("日本語 ✓ \u202e")
+@example("a\nb\r\n\tc\0\x1b[31m")
+def test_latex_of_any_text_is_harmless_and_one_line(text: str) -> None:
+    escaped = escape_latex(text)
+    shown = printed(escaped)
+    assert all(" " <= c <= "~" or "\u00c0" <= c <= "\u00ff" for c in shown)
+    assert len(escaped.splitlines()) <= 1
+
+
+def test_characters_without_a_glyph_are_named() -> None:
+    assert escape_latex("日é✓") == "[U+65E5]é[U+2713]"
+
+
+@pytest.mark.parametrize("text", ["a--b", "a---b", ",,x"])
+def test_latex_ligatures_are_kept_apart(text: str) -> None:
+    assert not re.search(r"--|,,", escape_latex(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("plain text, 5.2 (a) a-b", "plain text, 5.2 (a) a-b"),
+        ("a|b", r"a\|b"),
+        ("a_b", r"a\_b"),
+        ("<script>", r"\<script\>"),
+        ("a & b", r"a \& b"),
+        ("[x](http://y)", r"\[x\]\(http://y\)"),
+        ("# title", r"\# title"),
+        ("- item", r"\- item"),
+        ("+ item", r"\+ item"),
+        ("![i](j)", r"\!\[i\]\(j\)"),
+        ("`code`", r"\`code\`"),
+        ("back\\slash", r"back\\slash"),
+        ("two\nlines\r\n| x |", r"two lines \| x \|"),
+        ("~~out~~ $x$ ^", r"\~\~out\~\~ \$x\$ \^"),
+    ],
+)
+def test_markdown_is_escaped(text: str, escaped: str) -> None:
+    assert escape_markdown(text) == escaped
+
+
+@given(st.text(max_size=20))
+def test_markdown_of_any_text_is_one_line_without_markup(text: str) -> None:
+    escaped = escape_markdown(text)
+    assert len(escaped.splitlines()) <= 1
+    bare = re.sub(r"\\[\\`*_{}\[\]()#+!|<>&~$^-]", "", escaped)
+    assert not re.search(r"[\\`*_\[\]#|<>&~$^]", bare)
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    assert re.sub(r"\\(.)", r"\1", escaped) == " ".join(shown.split())
+
+
+# --- whole tables
+
+
+@pytest.mark.parametrize("style", ["challenge", "booktabs"])
+@pytest.mark.parametrize("name", ODD)
+def test_every_latex_row_has_all_columns(name: str, style: str) -> None:
+    text = to_latex(table(("1", name, "5.0"), ("2", "x", "")), style)  # type: ignore[arg-type]
+    rows = [latex_cells(row) for row in latex_rows(text)]
+    assert [len(row) for row in rows] == [3, 3, 3]
+    expected = "".join(f"[U+{ord(c):04X}]" if ord(c) > 255 else c for c in name)
+    assert printed(rows[1][1]) == expected
+    assert rows[2] == ["2", "x", ""]
+
+
+@pytest.mark.parametrize("caption", ODD)
+def test_a_caption_is_escaped(caption: str) -> None:
+    text = to_latex(table(("1", "x", "5"), caption=caption))
+    inner = re.search(r"\\caption\{(.*)\}\\label\{tab:name\}", text)
+    assert inner is not None
+    printed(inner.group(1))
+    assert r"\input" not in text
+
+
+def test_challenge_style_has_rules_between_groups() -> None:
+    rows = [(str(n), "x", "1.0") for n in range(1, 7)]
+    lines = to_latex(table(*rows, groups=2)).splitlines()
+    body = lines[lines.index(r"\begin{tabular}{|c|l||c|}") + 1 : lines.index(r"\end{tabular}")]
+    kinds = [line if line.startswith(r"\h") else "row" for line in body]
+    assert kinds == [
+        r"\hline",
+        "row",
+        r"\hline\hline",
+        *["row"] * 3,
+        r"\hline",
+        *["row"] * 3,
+        r"\hline",
+    ]
+    assert latex_rows("\n".join(body))[0] == r"\textbf{\#} & \textbf{Name} & \textbf{EER, \%}"
+
+
+def test_booktabs_style() -> None:
+    text = to_latex(table(("1", "x", "1.0"), ("2", "y", "2.0"), groups=2), "booktabs")
+    rules = [line for line in text.splitlines() if "rule" in line]
+    assert rules == [r"\toprule", r"\midrule", r"\midrule", r"\bottomrule"]
+    assert r"\begin{tabular}{clc}" in text
+    assert "|" not in text and r"\hline" not in text and r"\textbf" not in text
+
+
+@pytest.mark.parametrize(("rows", "kind"), [(48, "tabular"), (49, "longtable")])
+def test_more_rows_than_a_page_holds_make_a_longtable(rows: int, kind: str) -> None:
+    text = to_latex(table(*[(str(n), "x", "1") for n in range(rows)], groups=4))
+    assert (r"\begin{longtable}" in text) == (kind == "longtable")
+    assert (r"\begin{tabular}" in text) == (kind == "tabular")
+    assert (r"\endhead" in text) == (kind == "longtable")
+    assert len(latex_rows(text)) == rows + 1
+    assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
+
+
+@pytest.mark.parametrize(
+    ("cell", "latex"),
+    [
+        ("-1.939", "$-$1.939"),
+        ("inf", r"$\infty$"),
+        ("-inf", r"$-$$\infty$"),
+        ("", ""),
+        ("3e-05", "3e-05"),
+        ("information", "information"),
+    ],
+)
+def test_numbers_in_latex(cell: str, latex: str) -> None:
+    row = latex_cells(latex_rows(to_latex(table(("1", "x", cell))))[1])
+    assert row[2].strip() == latex
+
+
+def test_markdown_table() -> None:
+    text = to_markdown(table(("1", "a|b", "5.0"), ("2", "<b>", ""), caption="50%_x"))
+    caption, blank, head, rule, *rows = text.splitlines()
+    assert (caption, blank) == (r"50%\_x", "")
+    assert set(rule) <= set("|:-")
+    assert [len(re.split(r"(?<!\\)\|", line)) for line in (head, *rows)] == [5, 5, 5]
+    assert r"a\|b" in rows[0] and r"\<b\>" in rows[1]
+
+
+def test_text_table_sets_groups_apart() -> None:
+    rows = [(str(n), f"name {n}", "1.0") for n in range(1, 5)]
+    lines = to_text(table(*rows, groups=2)).splitlines()
+    assert lines[:2] == ["A caption.", ""]
+    assert [line.split()[0] if line else "" for line in lines[4:]] == ["1", "2", "", "3", "4"]
+    for line, row in zip([x for x in lines[4:] if x], rows, strict=True):
+        assert tuple(re.split(r"\s{2,}", line.strip())) == row
+
+
+@pytest.mark.parametrize("between", ["\n", "\r", "\x0b", "\x1c", "\u2028"])
+def test_text_table_loses_no_row_to_a_line_end_in_a_cell(between: str) -> None:
+    text = to_text(table(("1", f"a{between}b", "5.0"), ("2", "x", "6.0"), ("3", "y", "7.0")))
+    assert [value in text for value in ("5.0", "6.0", "7.0")] == [True, True, True]
+    assert len(text.splitlines()) == 4 + 3
+
+
+def test_text_table_passes_no_control_character_on() -> None:
+    assert "\x1b" not in to_text(table(("1", "\x1b[31mred", "5.0")))
+
+
+@pytest.mark.parametrize("name", [*ODD, 'a,"b"\nc'])
+def test_csv_comes_back(name: str) -> None:
+    rows = [("1", name, "5.0"), ("2", "", "")]
+    found = list(csv.reader(io.StringIO(to_csv(table(*rows)), newline="")))
+    assert [tuple(row) for row in found] == [("#", "Name", "EER, %"), *rows]
+
+
+def test_formats() -> None:
+    made = {kind: form.write(table(("1", "x", "2")), "challenge") for kind, form in FORMATS.items()}
+    assert list(made) == ["latex", "markdown", "text", "csv"]
+    assert [form.extension for form in FORMATS.values()] == [".tex", ".md", ".txt", ".csv"]
+    assert all(text.endswith("\n") and "x" in text for text in made.values())
+
+
+def test_a_table_without_rows() -> None:
+    empty = Table("n", "c", (Column("a"), Column("b")), ())
+    assert len(latex_rows(to_latex(empty))) == 1
+    assert to_csv(empty) == "a,b\n"
+    assert to_text(empty).splitlines()[0] == "c"
+    assert to_markdown(empty).startswith("c\n\n")
+
+
+def test_a_document_names_its_files_and_escapes_its_title() -> None:
+    text = latex_document(r"50%_x \input{y}", [["a.tex", "b.tex"], ["c.tex"]])
+    assert re.findall(r"^\\input\{(.*)\}$", text, re.M) == ["a.tex", "b.tex", "c.tex"]
+    assert text.count(r"\clearpage") == 2
+    assert r"50\%\_x \textbackslash{}input\{y\}" in text

@@ -1,0 +1,718 @@
+"""The command line: contracts, exit codes, and every kind of bad input."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from inspect import signature
+from pathlib import Path
+
+import pytest
+import yaml
+from support import (
+    ANON,
+    B1,
+    B2,
+    ODD_NAME,
+    ORIG,
+    REAL_TREE,
+    ROOT,
+    SUMMARY,
+    Run,
+    Tree,
+    cli,
+    command,
+    lines_to,
+    score_lines,
+    snapshot,
+    three_conditions,
+    trial_lines,
+    utterances,
+)
+
+from privacy_eval import __version__
+from privacy_eval.cli import _parser
+from privacy_eval.evaluate import Options, evaluate
+from privacy_eval.metrics import METRICS, TrialScores, score_metrics
+
+KEYS = [
+    *("eer", "cllr", "cllr_min", "rocch_eer", "linkability"),
+    *("zebra_population", "zebra_individual", "zebra_tag", "min_dcf_0.01", "min_dcf_0.001"),
+]
+GOLDEN_SCORES = ROOT / "tests" / "data" / "golden" / "scores"
+CASES = sorted(p.name for p in GOLDEN_SCORES.iterdir() if p.is_dir())
+
+
+class Pair:
+    """A score file and its key, and the command on them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.scores = lines_to(folder / "scores", score_lines("x"))
+        self.trials = lines_to(folder / "trials", trial_lines())
+
+    def run(self, *more: object) -> Run:
+        return cli("metrics", "--scores", self.scores, "--trials", self.trials, *more)
+
+
+@pytest.fixture(name="files")
+def _files(tmp_path: Path) -> Pair:
+    return Pair(tmp_path)
+
+
+# --- metrics
+
+
+def test_metrics_as_json(files: Pair) -> None:
+    run = files.run("--format", "json")
+    assert (run.code, run.err) == (0, "")
+    plain = json.loads(run.out)
+    assert list(plain) == ["n_target", "n_nontarget", "challenge", "exact"]
+    assert (plain["n_target"], plain["n_nontarget"]) == (12, 36)
+    for variant in ("challenge", "exact"):
+        assert set(plain[variant]) == set(KEYS)
+        assert isinstance(plain[variant]["zebra_tag"], str)
+        assert all(isinstance(v, float) for k, v in plain[variant].items() if k != "zebra_tag")
+        assert 0 <= plain[variant]["eer"] <= 1
+    assert plain["challenge"]["eer"] == plain["exact"]["eer"]
+
+
+@pytest.mark.parametrize("variant", ["challenge", "exact"])
+def test_one_variant(files: Pair, variant: str) -> None:
+    plain = json.loads(files.run("--format", "json", "--variant", variant).out)
+    assert list(plain) == ["n_target", "n_nontarget", variant]
+    both = json.loads(files.run("--format", "json", "--variant", "both").out)
+    assert plain[variant] == both[variant]
+    text = files.run("--variant", variant).out
+    assert "#" not in text
+    assert text in files.run().out
+
+
+def test_infinite_values_are_words(files: Pair) -> None:
+    """A nontarget score that overflows exp makes the released Cllr infinite."""
+    lines = files.scores.read_text().splitlines()
+    nontarget = next(i for i, t in enumerate(trial_lines()) if t.endswith(" nontarget"))
+    lines[nontarget] = lines[nontarget].rsplit(" ", 1)[0] + " 1000"
+    lines_to(files.scores, lines)
+    run = files.run("--format", "json")
+    plain = json.loads(run.out, parse_constant=lambda c: pytest.fail(f"{c} is no JSON"))
+    assert plain["challenge"]["cllr"] == "inf"
+    assert math.isfinite(plain["exact"]["cllr"])
+    assert re.search(r"^Cllr \(min/act\): \d\.\d{3}/inf$", files.run().out, re.M)
+
+
+TEXT_LINES = [
+    r"EER: [\d.]+%",
+    r"Cllr \(min/act\): \d\.\d{3}/\d+\.\d{3}",
+    r"ROCCH-EER: \d+\.\d{3}%",
+    r"linkability: \d\.\d{6}",
+    r"Population: \d\.\d{3} bit",
+    r"Individual: \d\.\d{3} \([0A-F]\)",
+    r"minDCF\(p-target=0\.01\): \d\.\d{4}",
+    r"minDCF\(p-target=0\.001\): \d\.\d{4}",
+]
+
+
+def test_metrics_as_text(files: Pair) -> None:
+    lines = files.run().out.splitlines()
+    assert (lines[0], lines[9], len(lines)) == ("# challenge", "# exact", 18)
+    for block in (lines[1:9], lines[10:]):
+        for line, pattern in zip(block, TEXT_LINES, strict=True):
+            assert re.fullmatch(pattern, line)
+
+
+def test_bootstrap(files: Pair) -> None:
+    lines_to(files.folder / "utt2spk", (f"{u} {s}" for u, s in utterances().items()))
+    options = ("--bootstrap", "5", "--seed", "3")
+    first = files.run(*options, "--format", "json")
+    plain = json.loads(first.out)
+    assert list(plain) == ["n_target", "n_nontarget", "challenge", "exact", "intervals"]
+    for variant in ("challenge", "exact"):
+        assert set(plain["intervals"][variant]) == set(METRICS)
+        assert set(plain["intervals"][variant]["eer"]) >= {"low", "high"}
+    assert first == files.run(*options, "--format", "json")
+    text = files.run(*options, "--variant", "exact").out.splitlines()
+    intervals = [line for line in text if line.startswith("95 % interval over speakers, ")]
+    assert len(intervals) == len(METRICS)
+    elsewhere = files.folder / "speakers"
+    (files.folder / "utt2spk").rename(elsewhere)
+    assert files.run(*options, "--utt2spk", elsewhere, "--format", "json") == first
+
+
+def test_gzip_tabs_order_and_line_ends_do_not_matter(files: Pair) -> None:
+    expected = files.run("--format", "json").out
+    lines = files.scores.read_text().splitlines()
+    content = "\r\n".join(line.replace(" ", "\t \t") for line in reversed(lines)).encode()
+    files.scores.write_bytes(gzip.compress(content))
+    assert files.run("--format", "json").out == expected
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_golden_cases_on_the_command_line(case: str) -> None:
+    """Counts, both variants to 1e-9, and the EER as Kaldi prints it."""
+    folder = GOLDEN_SCORES / case
+    expected = json.loads((folder / "expected.json").read_text())
+    paths = ("--scores", folder / "scores.gz", "--trials", folder / "trials.gz")
+    plain = json.loads(cli("metrics", *paths, "--format", "json").out)
+    assert plain["n_target"] == expected["n_target"]
+    assert plain["n_nontarget"] == expected["n_nontarget"]
+    _agrees(plain["challenge"], expected["reference"])
+    _agrees(plain["exact"], expected["exact"])
+    text = cli("metrics", *paths, "--variant", "challenge").out
+    assert text.startswith(f"EER: {expected['kaldi_compute_eer_stdout'].strip()}%\n")
+
+
+def _agrees(found: dict[str, object], expected: dict[str, object]) -> None:
+    compared = 0
+    for key, value in expected.items():
+        if key not in found:
+            assert key == "eer_threshold"
+            continue
+        compared += 1
+        if key == "zebra_tag":
+            assert found[key] == value
+        elif isinstance(value, str):
+            assert f"{float(str(found[key])):.4f}" == value
+        else:
+            number = float(str(value))
+            assert float(str(found[key])) == pytest.approx(number, abs=1e-9, rel=0), key
+    assert compared >= 7
+
+
+# --- exit codes and usage
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["metrics"],
+        ["metrics", "--scores", "x"],
+        ["metrics", "--scores", "x", "--trials", "y", "--variant", "new"],
+        ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "-1"],
+        ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "many"],
+        ["metrics", "--scores", "x", "--trials", "y", "--seed", "1.5"],
+        ["evaluate", "--tree", "."],
+        ["evaluate", "--results", "x", "--nj", "0"],
+        ["evaluate", "--results", "x", "--job", "0/2"],
+        ["evaluate", "--results", "x", "--job", "3/2"],
+        ["evaluate", "--results", "x", "--job", "2"],
+        ["evaluate", "--results", "x", "--job", "a/b"],
+        ["evaluate", "--results", "x", "--job", "1/²"],
+        ["tables", "--format", "html"],
+        ["tables", "--results"],
+        ["import", "x"],
+        ["import", "x", "--system", "y", "-o", "z", "--also", "orig"],
+        ["export"],
+        ["demo-tree"],
+        ["check", "--results", "x", "surplus"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
+    run = cli(*arguments)
+    assert run.code == 2
+    assert run.err.startswith("usage: privacy-eval")
+    assert run.out == ""
+
+
+def test_help_and_version() -> None:
+    assert cli("--version").out == f"privacy-eval {__version__}\n"
+    verbs = ["metrics", "evaluate", "collect", "tables", "import", "export", "check", "demo-tree"]
+    help_text = cli("--help").out
+    for verb in verbs:
+        assert verb in help_text
+        run = cli(verb, "--help")
+        assert run.code == 0
+        assert run.out.startswith(f"usage: privacy-eval {verb}")
+
+
+def options_of(verb: str) -> set[str]:
+    parser = _parser()
+    verbs = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    return {a.dest for a in verbs.choices[verb]._actions} - {"help"}
+
+
+def test_options_are_the_keywords_of_the_functions() -> None:
+    own = {f.name for f in fields(Options)}
+    keywords = set(signature(evaluate).parameters) - {"systems", "options", "progress"}
+    tree = {"tree", "results", "conf", "system", "anon_suffix", "keys"}
+    assert options_of("evaluate") == own | keywords | tree
+    assert own <= options_of("metrics")
+    assert options_of("metrics") - own == {"scores", "trials", "variant", "format"}
+
+
+def test_contracts_are_accepted() -> None:
+    """The calls that others will make, word for word, parse."""
+    for text in (
+        "metrics --scores F --trials F --variant both --format json --bootstrap 9 --seed 1 "
+        "--utt2spk F",
+        "evaluate --tree D --results D --out D --conf F --system N --nj 2 --job 1/2",
+        "collect --tree D --results D --out D",
+        "tables --results a.json b.json --out D",
+        "import RESULTS.txt --system N --conf F -o results.json",
+        "check --tree D --results D",
+        "demo-tree D --seed 3",
+    ):
+        assert callable(_parser().parse_args(text.split()).verb)
+
+
+# --- bad input
+
+
+def without(number: int) -> Callable[[list[str]], list[str]]:
+    return lambda lines: lines[:-number]
+
+
+def line(number: int, text: str) -> Callable[[list[str]], list[str]]:
+    return lambda lines: [*lines[: number - 1], text, *lines[number:]]
+
+
+#: By name: what is done to the lines of the scores, of the key, and the message.
+BAD: dict[str, tuple[Callable[[list[str]], list[str]] | None, Callable | None, str]] = {  # type: ignore[type-arg]
+    "trials without a score": (
+        without(7),
+        None,
+        r"do not hold the same trials:\n  7 trials without a score \(first at \S+trials:42\): "
+        r"s4 s2-u2, s4 s3-u0, s4 s3-u1, s4 s3-u2, s4 s4-u0, \.\.\.\n",
+    ),
+    "scores without a trial": (
+        None,
+        without(6),
+        r"\n  6 scores without a trial \(first at \S+scores:43\): "
+        r"s4 s3-u0, s4 s3-u1, s4 s3-u2, s4 s4-u0, s4 s4-u1, \.\.\.\n",
+    ),
+    "both": (
+        line(3, "s1 new 0.5"),
+        None,
+        r"\n  1 trials without a score \(first at \S+trials:3\): s1 s1-u2\n"
+        r"  1 scores without a trial \(first at \S+scores:3\): s1 new\n  \(--allow-missing",
+    ),
+    "duplicate scores": (
+        lambda lines: [*lines, *lines[:6]],
+        None,
+        r"scores:49: 6 duplicate score lines, .*: s1 s1-u0, s1 s1-u1, s1 s1-u2, s1 s2-u0, "
+        r"s1 s2-u1, \.\.\.$",
+    ),
+    "duplicate trials": (
+        None,
+        lambda lines: [lines[0], *lines],
+        r"trials:2: 1 duplicate trial lines, each \(speaker, utterance\) may stand once: s1 s1-u0",
+    ),
+    "a trial of both labels": (
+        None,
+        lambda lines: [*lines, "s1 s1-u0 nontarget"],
+        r"trials:49: 1 duplicate trial lines",
+    ),
+    "NaN": (line(5, "s1 s2-u1 nan"), None, r"scores:5: expected a finite decimal .* found 'nan'"),
+    "inf": (line(6, "s1 s2-u2 -inf"), None, r"scores:6: expected a finite .* found '-inf'"),
+    "too large": (line(6, "s1 s2-u2 1e999"), None, r"scores:6: expected a finite .*'1e999'"),
+    "no number": (line(7, "s1 s3-u0 1,5"), None, r"scores:7: expected a finite .* found '1,5'"),
+    "unknown label": (
+        None,
+        line(8, "s1 s3-u1 Target"),
+        r"trials:8: expected the label target or nontarget, found 'Target'",
+    ),
+    "no label": (None, line(8, "s1 s3-u1"), r"trials:8: expected 3 fields .*, found 2: 's1 s3-u1'"),
+    "four fields": (line(9, "s1 s3-u2 1 2"), None, r"scores:9: expected 3 fields .*, found 4"),
+    "no targets": (
+        None,
+        lambda lines: [x.replace(" target", " nontarget") for x in lines],
+        r"trials: no target trials with a score",
+    ),
+    "no nontargets": (
+        None,
+        lambda lines: [x.replace("nontarget", "target") for x in lines],
+        r"trials: no nontarget trials with a score",
+    ),
+    "empty scores": (lambda lines: [], None, r"scores: empty file"),
+    "empty key": (None, lambda lines: ["", " "], r"trials: empty file"),
+    "control character": (line(4, "s1 s2-u0\x07 1"), None, r"scores:4: control character"),
+    "a long field": (line(4, "s1 " + "u" * 2000 + " 1"), None, r"scores:4: a field of 2000 bytes"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_of_metrics(files: Pair, case: str) -> None:
+    to_scores, to_trials, message = BAD[case]
+    for path, change in ((files.scores, to_scores), (files.trials, to_trials)):
+        if change is not None:
+            lines_to(path, change(path.read_text().splitlines()))
+    run = files.run()
+    assert run.code == 1
+    assert run.out == ""
+    assert run.err.startswith("privacy-eval: ")
+    assert re.search(message, run.err, flags=re.M), run.err
+    assert "Traceback" not in run.err
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
+    """The same in a tree: named with system and condition; nothing is written for it, the
+    other conditions are done, and nothing can be collected."""
+    tree = three_conditions(tmp_path)
+    name = "ASV-libri_dev_enrolls-libri_dev_trials_f"
+    scores = tree.root / "exp/results-now" / name / "scores"
+    to_scores, to_trials, message = BAD[case]
+    trials = tree.root / "data/libri_dev_trials_f/trials"
+    for path, change in ((scores, to_scores), (trials, to_trials)):
+        if change is not None:
+            lines_to(path, change(path.read_text().splitlines()))
+    common = ("--tree", tree.root, "--results", "exp", "--out", "out")
+    run = cli("evaluate", *common)
+    assert (run.code, run.out) == (1, "")
+    assert "2 conditions computed, 0 up to date, 1 failed" in run.err
+    assert run.err.startswith(f"now {name}: ")
+    assert re.search(message, run.err, flags=re.M), run.err
+    assert not [p for p in snapshot(tree.root / "out") if f"/{name}." in p]
+    collected = cli("collect", *common)
+    assert (collected.code, collected.out) == (1, "")
+    assert f"now {name}" in collected.err
+    assert {p.name for p in (tree.root / "out").iterdir()} == {"records"}
+
+
+def test_allow_missing_says_what_it_leaves_out(files: Pair) -> None:
+    lines_to(files.scores, [*files.scores.read_text().splitlines()[:-3], "s1 new 0.5"])
+    run = files.run("--allow-missing", "--format", "json")
+    assert run.code == 0
+    assert (
+        run.err == "privacy-eval: left out 3 trials without a score and 1 scores without a trial\n"
+    )
+    plain = json.loads(run.out)
+    assert (plain["trials_without_score"], plain["scores_without_trial"]) == (3, 1)
+    assert plain["n_target"] + plain["n_nontarget"] == 45
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08\x00cut", gzip.compress(b"s u 1\n" * 99)[:-9]])
+def test_truncated_archives(files: Pair, content: bytes) -> None:
+    files.scores.write_bytes(content)
+    run = files.run()
+    assert run.code == 1
+    assert f"{files.scores}: truncated or damaged gzip file" in run.err
+
+
+@pytest.mark.parametrize("option", ["--scores", "--trials", "--utt2spk"])
+@pytest.mark.parametrize("what", ["missing", "a folder"])
+def test_files_that_are_not_there(files: Pair, option: str, what: str) -> None:
+    path = files.folder / "other"
+    if what == "a folder":
+        path.mkdir()
+    run = files.run(option, path, "--bootstrap", "2")
+    assert (run.code, run.out) == (1, "")
+    assert run.err.startswith(f"privacy-eval: {path}: ")
+
+
+def test_one_replicate_is_refused(files: Pair) -> None:
+    lines_to(files.folder / "utt2spk", (f"{u} {s}" for u, s in utterances().items()))
+    assert files.run("--bootstrap", "1").code in (1, 2)
+
+
+def test_a_limit_of_memory_as_grids_set_it(files: Pair) -> None:
+    limit = 4 << 30
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"import resource, sys; resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))\n"
+            "from privacy_eval.cli import main\n"
+            f"sys.exit(main(['metrics', '--scores', {str(files.scores)!r}, "
+            f"'--trials', {str(files.trials)!r}]))",
+        ],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+
+
+def test_bad_trees(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    (tmp_path / "empty").mkdir()
+    common = ("evaluate", "--tree", tree.root, "--results")
+    for arguments, message in (
+        (("evaluate", "--tree", tmp_path / "no", "--results", "exp"), "no: no such folder (exp"),
+        ((*common, "nothere"), "nothere: no such folder (results folder)"),
+        ((*common, "empty"), "empty: no results, expected folders ASV-<enrollment set>-<trial"),
+        ((*common, "exp", "--keys", "nokeys"), "nokeys: no such folder (keys)"),
+        ((*common, "exp", "--conf", "nope"), "nope: no such configuration; bundled ones: vpc2020"),
+    ):
+        run = cli(*arguments)
+        assert (run.code, run.out) == (1, "")
+        assert message in run.err
+
+
+def test_yaml_is_loaded_safely(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    mark = tmp_path / "pwned"
+    text = f"extends: vpc2020\ntitle: !!python/object/apply:os.system ['touch {mark}']\n"
+    (tmp_path / "my.yaml").write_text(text)
+    run = cli("evaluate", "--tree", tree.root, "--results", "exp", "--conf", "my.yaml")
+    assert run.code == 1
+    assert f"{tmp_path}/my.yaml:2: invalid YAML" in run.err
+    assert not mark.exists()
+
+
+# --- import, export, tables
+
+
+def test_import_and_export(tmp_path: Path) -> None:
+    out = tmp_path / "m.json"
+    also = f".orig={ORIG}"
+    run = cli("import", ANON, "--system", "M", "--conf", "vpc2022", "--also", also, "-o", out)
+    assert run.err == (
+        f"{out}: M under the plan vpc2022: 72 conditions (36 in a results folder of the plan), "
+        "32 word error rates, 12 pitch correlations, 12 voice similarities\n"
+    )
+    assert (run.code, run.out) == (0, "")
+    assert cli("export", out).out.encode() == ANON.read_bytes()
+    assert cli("export", out, "--results-folder", ".orig").out.encode() == ORIG.read_bytes()
+    assert cli("export", out, "-o", tmp_path / "again.txt") == Run(0, "", "")
+    assert (tmp_path / "again.txt").read_bytes() == ANON.read_bytes()
+    run = cli("export", out, "--format", "averages")
+    averages = run.out.splitlines()
+    assert "Average WER test orig: not known" in run.err
+    assert set(averages) <= set(SUMMARY.read_text().splitlines())
+    assert len(averages) == 10
+    assert len(cli("export", out, "--format", "csv").out.splitlines()) == 1 + 584
+    origin = json.loads(out.read_text())["verification"][0]["provenance"]["imported_from"]
+    assert origin["name"] == ANON.name
+
+
+def test_errors_of_import_write_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    cases = (
+        ((SUMMARY, "--system", "x"), f"{SUMMARY}:1: not a line of a results.txt"),
+        ((tmp_path / "no", "--system", "x"), f"{tmp_path}/no: cannot be read"),
+        ((B1, "--system", "x", "--conf", "no"), "no: no such configuration"),
+        ((B1, "--system", "x", "--also", f".orig={B2}"), "vpc2020: no results folder with suffix"),
+        ((B1, "--system", "x", "--anon-suffix", "_x"), "is no condition or set of the plan"),
+    )
+    for arguments, message in cases:
+        run = cli("import", *arguments, "-o", out)
+        assert (run.code, run.out) == (1, "")
+        assert message in run.err
+        assert not out.exists()
+
+
+def test_choosing_what_to_export(tmp_path: Path) -> None:
+    for system, path in (("B1", B1), ("B2", B2)):
+        cli("import", path, "--system", system, "-o", tmp_path / f"{system}.json")
+    tables = ("tables", "--results", tmp_path / "B1.json", tmp_path / "B2.json")
+    assert cli(*tables, "--out", tmp_path / "t").code == 0
+    assert (tmp_path / "t/B1_asv.csv").exists() and (tmp_path / "t/B2_asv.csv").exists()
+    run = cli("export", tmp_path / "B1.json", "--system", "B3")
+    assert (run.code, run.out) == (1, "")
+    assert "holds the systems B1; choose one of them with --system" in run.err
+    run = cli("export", tmp_path / "B1.json", "--results-folder", ".orig")
+    assert run.code == 1
+    assert "B1 has no results folder '.orig', only '': --results-folder" in run.err
+    again = cli("tables", "--results", tmp_path / "B1.json", tmp_path / "B1.json")
+    assert again.code == 1
+    assert "stands in two results files" in again.err
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"format": 1}', "[1]", '{"format":\nNaN}'])
+@pytest.mark.parametrize("verb", [["export"], ["tables", "--results"]], ids=["export", "tables"])
+def test_broken_results(tmp_path: Path, content: str, verb: list[str]) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(content)
+    run = cli(*verb, path)
+    assert (run.code, run.out) == (1, "")
+    assert run.err.startswith(f"privacy-eval: {path}")
+
+
+@pytest.mark.parametrize("form", ["latex", "markdown", "text", "csv"])
+def test_tables_to_stdout(tmp_path: Path, form: str) -> None:
+    out = tmp_path / "r.json"
+    assert cli("import", B1, "--system", ODD_NAME, "-o", out).code == 0
+    run = cli("tables", "--results", out, "--format", form)
+    assert (run.code, run.err) == (0, "")
+    assert run.out.count("144.112") == 2
+    escaped = {"latex": r"50\%\_team \& Co", "markdown": r"50%\_team \& Co"}.get(form, ODD_NAME)
+    assert (escaped in run.out) == (form != "csv")
+
+
+def test_names_of_folders_are_escaped_from_end_to_end(tmp_path: Path) -> None:
+    """A submission's folder name stands in no output unescaped and in no path."""
+    tree = Tree(tmp_path / "tree")
+    tree.keys("libri_dev_trials_f")
+    names = [ODD_NAME, "\\input{x}", "<script>", "a|b", "$(touch pwned)", "-rf", "日本"]
+    for name in names:
+        tree.libri(f"exp/{name}/results-1")
+    common = ("--tree", tree.root, "--results", "exp", "--out", tmp_path / "out")
+    assert cli("evaluate", *common).code == 0
+    assert cli("collect", *common).code == 0
+    results = tmp_path / "out/results.json"
+    assert cli("tables", "--results", results, "--out", tmp_path / "out/tables").code == 0
+    written = snapshot(tmp_path / "out")
+    assert all(re.fullmatch(r"[A-Za-z0-9._+/-]+", path) for path in written)
+    assert {r["system"] for r in json.loads(results.read_text())["verification"]} == set(names)
+    latex = b"".join(text for path, text in written.items() if path.endswith(".tex"))
+    assert b"\\input{x}" not in latex and rb"50\%\_team \& Co" in latex
+    markdown = b"".join(text for path, text in written.items() if path.endswith(".md"))
+    assert b"<script>" not in markdown.replace(rb"\<", b"")
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_a_folder_name_that_is_not_utf8(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.keys("libri_dev_trials_f")
+    tree.libri(os.fsdecode(b"exp/te\xffam/results-1"))
+    run = command("evaluate", "--tree", ".", "--results", "exp", cwd=tmp_path)
+    assert "Traceback" not in run.err
+
+
+def test_no_traceback_from_the_program_itself(tmp_path: Path) -> None:
+    """As a process: code, nothing on stdout, one message on stderr."""
+    Pair(tmp_path).scores.write_text("s1 s1-u0 x\n")
+    run = command("metrics", "--scores", "scores", "--trials", "trials", cwd=tmp_path)
+    assert run == Run(
+        1,
+        "",
+        "privacy-eval: scores:1: expected a finite decimal number as score, found 'x' "
+        "(1 such lines)\n",
+    )
+
+
+def test_a_reader_that_goes_away_is_no_error_of_ours(tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    cli("import", B1, "--system", "B1", "-o", out)
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "privacy_eval", "tables", "--results", str(out)],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(write)
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr
+
+
+# --- check
+
+
+def test_check_of_a_complete_and_an_empty_tree(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    (tree.root / "exp/results-now/ASV-unknown").mkdir()
+    run = cli("check", "--tree", tree.root, "--results", "exp")
+    assert run.code == 0
+    assert "system now: 3 conditions with scores" in run.out
+    assert (
+        "of the plan, not there (stage 5): 33: ASV-libri_dev_enrolls-libri_dev_trials_m," in run.out
+    )
+    assert "folders the plan has no place for: 1: ASV-unknown" in run.out
+    assert "ASV-unknown: no condition of the plan vpc2020, left out (another plan" in run.err
+    (tmp_path / "empty").mkdir()
+    run = cli("check", "--tree", tree.root, "--results", "empty")
+    assert run.code == 0
+    assert "no scores yet: nothing to evaluate before stage 5" in run.out
+
+
+def test_check_of_a_tree_without_keys(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    shutil.rmtree(tree.root / "data")
+    run = cli("check", "--tree", tree.root, "--results", "exp")
+    assert run.code == 1
+    assert "without a trial key (stage 6 needs it): 3: libri_dev_trials_f" in run.out
+    assert "looked for " in run.out
+    assert cli("check", "--tree", tree.root, "--results", "exp", "--allow-missing").code == 0
+
+
+# --- recipes
+
+
+def recipe(*arguments: object) -> Run:
+    done = subprocess.run(
+        [str(ROOT / "recipes/vpc2020/run.sh"), *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("case", ["NaN", "trials without a score"])
+def test_bad_input_ends_the_recipe(tmp_path: Path, case: str) -> None:
+    tree = three_conditions(tmp_path)
+    scores = tree.root / "exp/results-now/ASV-libri_dev_enrolls-libri_dev_trials_f/scores"
+    change, _, message = BAD[case]
+    assert change is not None
+    lines_to(scores, change(scores.read_text().splitlines()))
+    run = recipe("--stage", 6, "--tree", tree.root, "--results", "exp", "--out", "out", "--nj", 2)
+    assert run.code == 1
+    logs = "".join(p.read_text() for p in (tree.root / "out/log").iterdir())
+    assert re.search(message, run.err + logs)
+    assert "Traceback" not in run.err + logs
+    assert not [p for p in snapshot(tree.root / "out") if p.startswith(("results", "tables"))]
+
+
+def test_the_recipe_goes_on_where_that_is_allowed(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    scores = tree.root / "exp/results-now/ASV-libri_dev_enrolls-libri_dev_trials_f/scores"
+    lines_to(scores, scores.read_text().splitlines()[:-2])
+    options = ("--stage", 6, "--tree", tree.root, "--results", "exp", "--out", "out")
+    run = recipe(*options, "--allow-missing", "true")
+    assert run.code == 0, run.err
+    plain = json.loads((tree.root / "out/results.json").read_text())
+    left_out = {r["condition"]: r["trials_without_score"] for r in plain["verification"]}
+    assert sorted(left_out.values()) == [0, 0, 2]
+
+
+@pytest.mark.skipif(not REAL_TREE.is_dir(), reason="the tree of real speech is not there")
+def test_the_recipe_on_real_speech(tmp_path: Path) -> None:
+    """Scores by Kaldi; expected values by independent tools."""
+    out = tmp_path / "out"
+    options = ("--stage", 6, "--tree", REAL_TREE, "--results", "exp/results-kaldi", "--out", out)
+    run = recipe(*options, "--nj", 2)
+    assert run.code == 0, run.err
+    plain = json.loads((out / "results.json").read_text())
+    expected = json.loads((REAL_TREE / "expected.json").read_text())["conditions"]
+    records = {r["condition"]: r for r in plain["verification"]}
+    assert set(records) == set(expected)
+    assert len(records) == 6
+    text = (out / "results.txt").read_text()
+    for name, wanted in expected.items():
+        record = records[name]
+        assert record["n_target"] == wanted["n_target"]
+        assert record["n_nontarget"] == wanted["n_nontarget"]
+        for variant, key in (("challenge", "reference"), ("exact", "exact")):
+            found = {**record["metrics"][variant], "zebra_tag": record["zebra_tag"][variant]}
+            _agrees(found, wanted[key])
+        assert f"{name}\n  EER: {wanted['kaldi_compute_eer_stdout'].strip()}%\n" in text
+    assert (out / "results.csv").exists()
+    assert list((out / "tables").glob("*_asv_test.tex"))
+    if shutil.which("pdflatex"):
+        assert (out / "tables/tables.pdf").stat().st_size > 10_000
+
+
+def test_plans_of_the_repository_are_those_of_the_package() -> None:
+    for path in (ROOT / "conf").glob("*.yaml"):
+        assert yaml.safe_load(path.read_text())["name"] == path.stem
+        assert (
+            cli("tables", "--conf", path, "--format", "csv").out
+            == cli("tables", "--conf", path.stem, "--format", "csv").out
+        )
+
+
+def test_metrics_of_the_command_are_those_of_the_functions(files: Pair) -> None:
+    label = [t.split()[2] == "target" for t in trial_lines()]
+    score = [float(t.split()[2]) for t in score_lines("x")]
+    trials = TrialScores.from_labels(score, label)
+    plain = json.loads(files.run("--format", "json").out)
+    for variant in ("challenge", "exact"):
+        del plain[variant]["zebra_tag"]
+        assert plain[variant] == score_metrics(trials, variant=variant)  # type: ignore[arg-type]

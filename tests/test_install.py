@@ -1,0 +1,146 @@
+"""A plain `pip install` of a copy of the sources, and the copy deleted."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+#: What pip says where it cannot get what a build needs.
+UNREACHABLE = re.compile(
+    r"No matching distribution found|Could not find a version|Failed to establish|"
+    r"Temporary failure|Max retries|ConnectionError|ProxyError|timed out"
+)
+#: What a build says where the environment's own tools do not do.
+NO_TOOLS = re.compile(r"bdist_wheel|No module named|BackendUnavailable|Cannot import 'setuptools")
+LEFT_OUT = (
+    ".git",
+    ".venv",
+    "build",
+    "work",
+    "__pycache__",
+    ".hypothesis",
+    "*.egg-info",
+    ".*_cache",
+)
+
+
+def copy_of_the_sources(target: Path) -> None:
+    """What is tracked and what is new, but nothing that git ignores."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        shutil.copytree(ROOT, target, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        return
+    for name in filter(None, listed.stdout.split("\0")):
+        source, copy = ROOT / name, target / name
+        if name.startswith("tests/") or not (source.exists() or source.is_symlink()):
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, copy, follow_symlinks=False)
+
+
+def pip(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    options = ["--quiet", "--disable-pip-version-check", "--no-input", "--retries", "0"]
+    return subprocess.run(
+        [sys.executable, "-m", "pip", "install", *options, *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=170,
+    )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package in it; what it was built from is gone."""
+    folder = tmp_path_factory.mktemp("install")
+    sources, target = folder / "sources", folder / "site"
+    copy_of_the_sources(sources)
+    usual = ("--no-deps", "--target", str(target), str(sources))
+    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode:
+        pytest.skip("there is no pip in this environment")
+    done = pip("--no-build-isolation", *usual, cwd=folder)
+    if done.returncode and NO_TOOLS.search(done.stderr):
+        shutil.rmtree(sources / "build", ignore_errors=True)
+        done = pip(*usual, cwd=folder)
+        if done.returncode and UNREACHABLE.search(done.stderr):
+            pytest.skip("neither setuptools and wheel here nor a registry to get them from")
+    assert done.returncode == 0, done.stderr[-2000:]
+    shutil.rmtree(sources)
+    return target
+
+
+def run(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Python from the folder `/`, which finds the installed package before any other."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd="/",
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_the_package_in_use_is_the_installed_one(installed: Path) -> None:
+    done = run(installed, "-c", "import privacy_eval; print(privacy_eval.__file__)")
+    assert Path(done.stdout.strip()).parent == installed / "privacy_eval"
+
+
+def test_tables_work_from_anywhere(installed: Path) -> None:
+    done = run(installed, "-m", "privacy_eval", "tables", "--conf", "vpc2020")
+    assert done.returncode == 0, done.stderr
+    for row in ("libri_dev", "vctk_dev_com", "vctk_dev_dif", "libri_test", "vctk_test_dif"):
+        assert row in done.stdout
+    done = run(installed, "-m", "privacy_eval", "tables", "--conf", "vpc2022", "--format", "csv")
+    assert done.returncode == 0
+    assert done.stdout.startswith('#,Dev. set,"EER, %",min Cllr,Cllr,Enroll,Trial,Gen,Test set')
+
+
+def test_the_command_is_installed(installed: Path) -> None:
+    done = run(installed, str(installed / "bin" / "privacy-eval"), "tables", "--conf", "vpc2020")
+    assert done.returncode == 0, done.stderr
+    assert "libri_dev" in done.stdout
+
+
+def test_all_files_of_the_package_travel(installed: Path) -> None:
+    package = installed / "privacy_eval"
+    assert (package / "py.typed").exists()
+    for plan in (ROOT / "conf").glob("*.yaml"):
+        assert (package / "conf" / plan.name).read_bytes() == plan.read_bytes()
+    modules = {p.relative_to(ROOT) for p in (ROOT / "privacy_eval").rglob("*.py")}
+    assert {Path("privacy_eval") / p.relative_to(package) for p in package.rglob("*.py")} >= modules
+    (metadata,) = installed.glob("privacy_eval-*.dist-info")
+    assert any("LICENSE" in p.name for p in metadata.rglob("*"))
+    text = (metadata / "METADATA").read_text()
+    needed = set(re.findall(r"^Requires-Dist: ([\w-]+)[^;\n]*$", text, re.M))
+    assert {n.lower() for n in needed} == {
+        *("numpy", "scipy", "kaldiio", "matplotlib", "tabulate", "pyyaml")
+    }
+
+
+def test_a_whole_evaluation_with_the_installed_package(installed: Path, tmp_path: Path) -> None:
+    tree = str(tmp_path / "t")
+    for arguments in (
+        ["demo-tree", tree],
+        ["evaluate", "--tree", tree, "--results", "exp", "--out", "out", "--system", "B1"],
+        ["collect", "--tree", tree, "--results", "exp", "--out", "out", "--system", "B1"],
+        ["tables", "--results", f"{tree}/out/results.json", "--out", f"{tree}/tables"],
+    ):
+        done = run(installed, "-m", "privacy_eval", *arguments)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "t/tables/B1_asv.tex").exists()
