@@ -24,7 +24,15 @@ from . import __version__
 from .config import Config
 from .errors import PrivacyEvalError
 from .io.data_dir import read_utt2spk
-from .io.files import atomic_path, digest, file_names, read_bytes, write_set, write_text
+from .io.files import (
+    atomic_path,
+    digest,
+    file_names,
+    read_bytes,
+    sweep,
+    write_set,
+    write_text,
+)
 from .io.scores import PairedTrials, pair, read_scores, read_trials
 from .io.wer import read_wer_folder
 from .metrics import (
@@ -343,6 +351,8 @@ def _do(task: _Task) -> str | Failure:
         if record is not None:
             left_out = task.options.allow_missing and record.left_out > 0
             if record.provenance == _provenance(task, left_out=left_out):
+                for path in (task.record, task.record.with_suffix(".npz")):
+                    sweep(path)
                 return "up to date"
         _write_record(task)
     except PrivacyEvalError as error:

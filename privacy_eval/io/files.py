@@ -103,8 +103,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         os.chmod(temporary, 0o666 & ~_umask())
+        sweep(path)  # first: once the file is there, it may never be written again
         os.replace(temporary, path)
-        _sweep(path)
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:
@@ -123,7 +123,7 @@ def _locked_temporary(path: Path) -> tuple[int, Path]:
         os.close(handle)
 
 
-def _sweep(path: Path) -> None:
+def sweep(path: Path) -> None:
     """Remove temporary files for `path` whose writer is gone."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         with contextlib.suppress(OSError), open(left, "rb") as file:
