@@ -9,7 +9,7 @@ from pathlib import Path
 from .config import Config
 from .errors import PrivacyEvalError
 from .io.data_dir import read_spk2gender, read_utt2spk
-from .io.files import read_bytes
+from .io.scores import read_trials, same_trials
 from .tree import Condition, System
 
 _SHOWN = 6
@@ -68,19 +68,23 @@ def check_systems(systems: Iterable[System], config: Config, tree: Path) -> Repo
 
 
 def _key_errors(conditions: Iterable[Condition]) -> list[str]:
-    """Keys of one trial set, original and anonymized, that do not list the same trials."""
+    """Trial keys that are malformed, and keys of one trial set, original and anonymized,
+    that do not list the same trials."""
     keys: dict[tuple[str, str, str], set[Path]] = {}
     for c in conditions:
         if c.trials is not None:
             keys.setdefault((c.data_set, c.split, c.gender), set()).add(c.trials)
     errors = []
     for _, paths in sorted(keys.items()):
-        first, *others = sorted(paths)
-        lines = sorted(read_bytes(first).split(b"\n")) if others else []
+        try:
+            first, *others = (read_trials(path) for path in sorted(paths))
+        except PrivacyEvalError as error:
+            errors.append(str(error))
+            continue
         errors += [
-            f"{path}: other trials or labels than in {first}"
-            for path in others
-            if sorted(read_bytes(path).split(b"\n")) != lines
+            f"{other.path}: other trials or labels than in {first.path}"
+            for other in others
+            if not same_trials(first, other)
         ]
     return errors
 

@@ -152,6 +152,14 @@ def pair(scores: ScoreFile, trials: TrialFile, *, allow_missing: bool = False) -
     )
 
 
+def same_trials(a: TrialFile, b: TrialFile) -> bool:
+    """Whether two keys hold the same trials with the same labels, in any order."""
+    row_a, row_b = _join((a.speaker, a.utterance), (b.speaker, b.utterance))
+    return row_a.size == a.is_target.size == b.is_target.size and bool(
+        np.array_equal(a.is_target[row_a], b.is_target[row_b])
+    )
+
+
 def _join(a: tuple[Column, Column], b: tuple[Column, Column]) -> tuple[IndexArray, IndexArray]:
     """Rows of `a`, ascending, that occur in `b`, and where. Rows are unique in both."""
     if len(a[0]) == len(b[0]) and all(same_fields(x, y) for x, y in zip(a, b, strict=True)):

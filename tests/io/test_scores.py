@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import privacy_eval.io.scores as module
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.files import digest
-from privacy_eval.io.scores import PairedTrials, pair, read_scores, read_trials
+from privacy_eval.io.scores import PairedTrials, pair, read_scores, read_trials, same_trials
 from privacy_eval.io.text_table import Column, WordArray, hash_rows
 
 Key = tuple[str, str]
@@ -447,3 +447,24 @@ def test_many_trials_in_another_order(tmp_path: Path) -> None:
     )
     result = paired(tmp_path, scores, trials)
     assert rows_of(result) == [(s, u, score_of[s, u], u.startswith(s + "-")) for s, u in shuffled]
+
+
+# Comparing keys
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ("b u2 nontarget\na\tu1  target", True),
+        ("a u1 target\nb u2 target\n", False),
+        ("a u1 target\n", False),
+        ("a u1 target\nb u2 nontarget\nc u3 target\n", False),
+        ("a u1 target\nb u3 nontarget\n", False),
+    ],
+)
+def test_keys_are_compared_trial_by_trial(tmp_path: Path, other: str, same: bool) -> None:
+    (tmp_path / "one").write_text("a u1 target\nb u2 nontarget\n")
+    (tmp_path / "two").write_text(other)
+    one, two = read_trials(tmp_path / "one"), read_trials(tmp_path / "two")
+    assert same_trials(one, two) is same
+    assert same_trials(two, one) is same
