@@ -100,6 +100,13 @@ _VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+#: Tables of intervals: a page is wide enough for three columns of them.
+_INTERVALS: Mapping[str, tuple[str, ...]] = {
+    "intervals": ("eer", "cllr_min", "cllr"),
+    "intervals_privacy": ("rocch_eer", "linkability", "zebra_population"),
+}
+
+
 def system_tables(results: Results, system: str, results_folder: str) -> list[Table]:
     """All tables of one results folder of a system for which there is any value; with
     the first folder come the averages, which take all folders together."""
@@ -129,7 +136,11 @@ def _all_tables(part: Results, title: str) -> list[Table]:
         ),
         recognition_table(part, title),
         trial_set_table(part, title),
-        *(interval_table(part, title, split) for split in splits),
+        *(
+            interval_table(part, f"{name}_{split}", title, keys, split=split)
+            for split in splits
+            for name, keys in _INTERVALS.items()
+        ),
         variants_table(part, title),
     ]
 
@@ -289,11 +300,12 @@ def trial_set_table(results: Results, title: str) -> Table:
     )
 
 
-def interval_table(results: Results, title: str, split: str) -> Table:
+def interval_table(
+    results: Results, name: str, title: str, keys: Sequence[str], *, split: str
+) -> Table:
     """Values with their 95 % intervals from the bootstrap over speakers, where there
     are any."""
     config = results.config
-    keys = ("eer", "cllr_min", "cllr", "linkability", "zebra_population")
     groups: list[list[tuple[str, ...]]] = []
     number = itertools.count(1)
     for data_set, gender in itertools.product(config.table_rows, config.genders):
@@ -326,7 +338,7 @@ def interval_table(results: Results, title: str, split: str) -> Table:
         f"95 % intervals from resampling speakers, {_SPLIT_TITLES.get(split, split)}: {title} "
         "(o: original, a: anonymized speech)."
     )
-    return Table(f"intervals_{split}", caption, columns, _without_empty(groups))
+    return Table(name, caption, columns, _without_empty(groups))
 
 
 def averages_table(results: Results, title: str) -> Table:

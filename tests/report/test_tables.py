@@ -247,6 +247,7 @@ def with_intervals() -> Results:
     bounds: dict[str, Any] = {
         "eer": (0.1, 0.2),
         "cllr_min": (0.3, 0.4),
+        "cllr": (150.0, 188.8888),
         "linkability": (0.5, 0.6),
         "zebra_population": (0.0, float("inf")),
     }
@@ -263,13 +264,14 @@ def test_intervals() -> None:
         "libri_dev",
         "14.910 [10.000, 20.000]",
         "0.466 [0.300, 0.400]",
-        "",  # no interval of Cllr among the given ones
-        "0.661 [0.500, 0.600]",
-        "0.375 [0, inf]",
+        "12.520 [150.000, 188.889]",
         "o",
         "o",
         "f",
     )
+    (row,) = tables["intervals_privacy_dev"].rows
+    # The third quantity has no interval among the given ones.
+    assert row[2:5] == ("", "0.661 [0.500, 0.600]", "0.375 [0, inf]")
 
 
 def test_variants_that_print_differently() -> None:
