@@ -56,7 +56,7 @@ def averages(results: Results) -> list[Average]:
         {(r.split, r.data_set, r.gender): r.values[name] for r in records if name in r.values}
         for records, name in (
             (results.pitch, "pitch_correlation_mean"),
-            (results.similarity, "gvd"),
+            (results.similarity, "gvd_db"),
         )
     )
     cells = [(d.id, g, d.weight) for d in config.data_sets for g in config.genders]

@@ -30,6 +30,7 @@ from .results import (
     Results,
     import_results_txt,
     merge,
+    part_of_system,
     read_json,
     to_csv,
     to_json,
@@ -118,6 +119,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_suffixed_file,
         metavar="SUFFIX=FILE",
         help="the results.txt of another results folder of the plan, e.g. .orig=FILE",
+    )
+    importing.add_argument(
+        "--results-folder",
+        default="",
+        metavar="SUFFIX",
+        help="which of the plan's results folders RESULTS.txt is of, e.g. .orig",
     )
     importing.add_argument("--anon-suffix", metavar="SUFFIX")
     importing.add_argument("-o", "--output", required=True, type=Path, metavar="results.json")
@@ -298,10 +305,10 @@ def _tables(arguments: argparse.Namespace) -> int:
 
 def _import(arguments: argparse.Namespace) -> int:
     config = load_config(arguments.conf)
-    files = {"": arguments.results_txt, **dict(arguments.also)}
+    files = {arguments.results_folder: arguments.results_txt, **dict(arguments.also)}
     parts = [
         import_results_txt(
-            read_text(path),
+            part_of_system(read_text(path), str(path), arguments.system),
             str(path),
             config,
             system=arguments.system,

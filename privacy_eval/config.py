@@ -11,7 +11,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,7 @@ class Config:
     attack_models: tuple[AttackModel, ...]
     recognition: Recognition
     average_attack_model: str
+    split_titles: Mapping[str, str] = field(default_factory=dict)
 
     def trial_sets(self) -> Iterator[TrialSet]:
         """All trial sets: by split, data set, gender."""

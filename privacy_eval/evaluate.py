@@ -365,7 +365,10 @@ def _stored_record(task: _Task) -> VerificationRecord | None:
     if not task.record.is_file() or not task.record.with_suffix(".npz").is_file():
         return None
     try:
-        record = from_plain(VerificationRecord, load_json(task.record), str(task.record))
+        plain = load_json(task.record)
+        if not isinstance(plain, dict) or plain.pop("record_sha256", "") != _record_digest(plain):
+            return None
+        record = from_plain(VerificationRecord, plain, str(task.record))
         curves = digest(read_bytes(task.record.with_suffix(".npz")))
     except PrivacyEvalError:
         return None  # of another version or damaged: made anew
@@ -441,12 +444,13 @@ def _provenance(task: _Task, *, left_out: bool) -> dict[str, Any]:
 
 def _write_record(task: _Task) -> None:
     score_path, trials_path, utt2spk = _inputs(task)
-    paired = pair(
-        read_scores(score_path),
-        read_trials(trials_path),
-        allow_missing=task.options.allow_missing,
-    )
+    score_file, trials = read_scores(score_path), read_trials(trials_path)
+    paired = pair(score_file, trials, allow_missing=task.options.allow_missing)
     metrics, tags, intervals, scores = evaluate_trials(paired, task.options, utt2spk)
+    provenance = _provenance(task, left_out=bool(paired.missing or paired.extra))
+    noted = {name: entry["sha256"] for name, entry in provenance["inputs"].items()}
+    if (noted["scores"], noted["trials"]) != (score_file.digest, trials.digest):
+        raise PrivacyEvalError(f"{score_path}: changed, or its trials did, while it was evaluated")
     # The record comes last: where it stands, its curves do.
     curves = _curves(scores)
     with atomic_path(task.record.with_suffix(".npz")) as temporary:
@@ -467,10 +471,17 @@ def _write_record(task: _Task) -> None:
         trials_without_score=paired.missing,
         scores_without_trial=paired.extra,
         curves_sha256=digest(curves),
-        provenance=_provenance(task, left_out=bool(paired.missing or paired.extra)),
+        provenance=provenance,
     )
-    plain = json.dumps(to_plain(record), indent=1, ensure_ascii=False, allow_nan=False)
-    write_text(task.record, plain + "\n")
+    plain = to_plain(record)
+    plain = {"record_sha256": _record_digest(plain), **plain}
+    text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
+    write_text(task.record, text + "\n")
+
+
+def _record_digest(plain: dict[str, Any]) -> str:
+    """Digest of a record's content: one that was changed by hand is made anew."""
+    return digest(json.dumps(plain, sort_keys=True, allow_nan=False).encode())
 
 
 def _curves(scores: TrialScores) -> bytes:

@@ -40,7 +40,7 @@ UNITS: Mapping[str, str] = {
     "pitch_correlation_mean": "correlation",
     "pitch_correlation_std": "correlation",
     "deid": "fraction",
-    "gvd": "dB",
+    "gvd_db": "dB",
 }
 
 
@@ -157,7 +157,7 @@ class RecognitionRecord:
 @dataclass(frozen=True)
 class TrialSetRecord:
     """What is known of a trial set apart from its scores: `pitch_correlation_mean` and
-    `pitch_correlation_std`, or `deid` (fraction) and `gvd` (dB)."""
+    `pitch_correlation_std`, or `deid` (fraction) and `gvd_db` (dB)."""
 
     system: str
     results_folder: str
@@ -272,7 +272,7 @@ def _check_values(record: VerificationRecord) -> None:
         raise PrivacyEvalError(f"{where}: an interval has two bounds")
 
 
-_TRIAL_SET_VALUES = ({"pitch_correlation_mean", "pitch_correlation_std"}, {"deid", "gvd"})
+_TRIAL_SET_VALUES = ({"pitch_correlation_mean", "pitch_correlation_std"}, {"deid", "gvd_db"})
 
 
 def _check_trial_set_values(record: TrialSetRecord) -> None:
@@ -472,6 +472,29 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
             [TrialSetBlock(t.trial_set, t.values) for t in part.similarity],
         )
     )
+
+
+def part_of_system(text: str, path: str, system: str) -> str:
+    """The part of a results.txt that several systems share (`# SYSTEM` before each);
+    all of one that has no such lines. Other parts become blank lines, so that line
+    numbers stay.
+
+    Raises
+    ------
+    PrivacyEvalError
+        The system is not among them.
+    """
+    owners = [line[2:].strip() for line in text.splitlines() if line.startswith("# ")]
+    if not owners:
+        return text
+    if system not in owners:
+        raise PrivacyEvalError(f"{path}: no system {system!r} in it, only {', '.join(owners)}")
+    owner, kept = "", []
+    for line in text.splitlines():
+        if line.startswith("# "):
+            owner, line = line[2:].strip(), ""
+        kept.append(line if owner == system else "")
+    return "\n".join(kept) + "\n"
 
 
 def import_results_txt(

@@ -71,7 +71,8 @@ def main() -> int:
     rows = []
     for trials in (10**6 // scale, 10**7 // scale):
         for share in (0.1, 0.5):
-            rows.append(metrics_row(trials, share, arguments.repeats))
+            for decimals in (None, 6, 2):
+                rows.append(metrics_row(trials, share, decimals, arguments.repeats))
     for shuffled in (False, True):
         rows.append(pairing_row(10**6 // scale, shuffled, arguments.repeats))
     head = ["work", "s", "limit", "s", "ratio", "goal", "met"]
@@ -81,11 +82,14 @@ def main() -> int:
     return 0 if all(row.ratio <= row.goal for row in rows) else 1
 
 
-def metrics_row(trials: int, share: float, repeats: int) -> Row:
-    """All score metrics in both variants against one argsort of the scores."""
+def metrics_row(trials: int, share: float, decimals: int | None, repeats: int) -> Row:
+    """All score metrics in both variants against one argsort of the scores, which have
+    no ties (decimals None), a few, or hardly anything else."""
     generator = np.random.default_rng(1)
     is_target = generator.random(trials) < share
-    scores = generator.standard_normal(trials) + is_target
+    scores = 10 * (generator.standard_normal(trials) + is_target)
+    if decimals is not None:
+        scores = scores.round(decimals)
 
     def metrics() -> None:
         shared = TrialScores.from_labels(scores, is_target)
@@ -93,7 +97,8 @@ def metrics_row(trials: int, share: float, repeats: int) -> Row:
             score_metrics(shared, variant=variant)
 
     seconds, limit = in_turn(metrics, lambda: np.argsort(scores), repeats)
-    work = f"metrics, both variants, {trials:.0e} trials, {share:.0%} targets"
+    printed = "full precision" if decimals is None else f"{decimals} decimals"
+    work = f"metrics, both variants, {trials:.0e} trials, {share:.0%} targets, {printed}"
     return Row(work, "argsort", seconds, limit, METRICS_GOAL)
 
 

@@ -53,7 +53,7 @@ SHOWN: dict[tuple[str, ...], Callable[[float], str]] = {
     ("values", "pitch_correlation_mean"): lambda v: f"{v:.4f}",
     ("values", "pitch_correlation_std"): lambda v: f"{v:.4f}",
     ("values", "deid"): repr,
-    ("values", "gvd"): repr,
+    ("values", "gvd_db"): repr,
 }
 _TOKENS = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\binf\b)")
 

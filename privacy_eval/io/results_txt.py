@@ -30,7 +30,7 @@ _VERIFICATION_LINES = (
 )
 _SIMILARITY_LINES = (
     (re.compile(rf"De-Identification : {_NUMBER}"), ("deid",), 1),
-    (re.compile(rf"Gain of voice distinctiveness : {_NUMBER}"), ("gvd",), 1),
+    (re.compile(rf"Gain of voice distinctiveness : {_NUMBER}"), ("gvd_db",), 1),
 )
 
 
@@ -55,7 +55,7 @@ class RecognitionBlock:
 @dataclass(frozen=True)
 class TrialSetBlock:
     """One trial set: `pitch_correlation_mean` and `pitch_correlation_std`, or `deid`
-    (fraction) and `gvd` (dB)."""
+    (fraction) and `gvd_db` (dB)."""
 
     name: str
     values: Mapping[str, float]
@@ -129,8 +129,8 @@ def format_results_txt(results: ResultsTxt) -> str:
         lines.append(similarity.name)
         if "deid" in similarity.values:
             lines.append(f"  De-Identification : {similarity.values['deid']!r}")
-        if "gvd" in similarity.values:
-            lines.append(f"  Gain of voice distinctiveness : {similarity.values['gvd']!r}")
+        if "gvd_db" in similarity.values:
+            lines.append(f"  Gain of voice distinctiveness : {similarity.values['gvd_db']!r}")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -197,7 +197,7 @@ def _join_by_dictionary(
 def _parse_numbers(field: Column, path: Path) -> NDArray[np.float64]:
     """Decimal numbers of a column; NumPy reads the text, rows it balks at are named."""
     width = int(field.size.max())
-    values = None
+    values: NDArray[np.float64] | None = None
     if width <= _USUAL_NUMBER_BYTES:
         place = np.arange(width)
         grid = field.data[field.start[:, None] + place]

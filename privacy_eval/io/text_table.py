@@ -70,7 +70,9 @@ class Column:
         """The fields as words of 8 bytes, zero-filled: for each word number the rows
         it stands for (None: all) and its values. What is beyond the first words
         is kept for the rows that are that long only."""
-        view = np.ndarray((self.data.size - 7,), dtype="<u8", buffer=self.data, strides=(1,))
+        view: WordArray = np.ndarray(
+            (self.data.size - 7,), dtype="<u8", buffer=self.data, strides=(1,)
+        )
         longest = int(self.size.max(initial=0))
         words: list[tuple[IndexArray | None, WordArray]] = []
         for offset in range(0, longest, 8):

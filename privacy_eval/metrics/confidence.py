@@ -92,7 +92,7 @@ def speaker_bootstrap(
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, not {level}")
     trials = TrialScores.from_labels(scores, is_target)
-    ascending, labels, order = trials.in_score_order()
+    ascending, labels, order = trials.in_score_order
     enrolled, speaking, strata = _speakers(
         np.asarray(enrolled_speaker)[order], np.asarray(trial_speaker)[order], labels
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .pav import IntArray
-from .trial_scores import BoolArray, TrialScores, Variant, check_variant
+from .trial_scores import TrialScores, Variant, check_variant
 
 
 @dataclass(frozen=True)
@@ -65,26 +65,10 @@ def _thresholds_after_trials(
 ) -> tuple[IntArray, IntArray]:
     """Missed targets and rejected nontargets at the thresholds that can be best when
     one lies after every trial of a stable sort in file order."""
-    below_something = missed + rejected > 0
-    candidates = [(missed[below_something], rejected[below_something])]
-    if scores.nontargets_up_to[0] == 0:  # the lowest trial is a target
-        candidates.append((np.array([1]), np.array([0])))
     if scores.has_mixed_ties:
-        tied, is_target = scores.mixed_ties_in_file_order()
-        group = np.searchsorted(tied, tied, side="left")
-        candidates.append(
-            (
-                np.searchsorted(scores.target, tied, side="left") + _count(is_target, group),
-                np.searchsorted(scores.nontarget, tied, side="left") + _count(~is_target, group),
-            )
-        )
-    return (
-        np.concatenate([m for m, _ in candidates]),
-        np.concatenate([r for _, r in candidates]),
-    )
-
-
-def _count(chosen: BoolArray, start: IntArray) -> IntArray:
-    """How many are chosen from each row's start up to the row itself."""
-    cumulated = np.concatenate([[0], np.cumsum(chosen)])
-    return np.asarray(cumulated[1:] - cumulated[start], dtype=np.int64)
+        return scores.errors_in_score_order
+    below_something = missed + rejected > 0
+    missed, rejected = missed[below_something], rejected[below_something]
+    if scores.nontargets_up_to[0] == 0:  # the lowest trial is a target
+        missed, rejected = np.append(missed, 1), np.append(rejected, 0)
+    return missed, rejected

@@ -6,6 +6,7 @@ or 1 (Kaldi: an attacker who is wrong more often than right).
 
 from __future__ import annotations
 
+import bisect
 import math
 from dataclasses import dataclass
 
@@ -56,10 +57,12 @@ def kaldi_eer(scores: TrialScores) -> Eer:
     with np.errstate(over="ignore"):
         t = scores.target.astype(np.float32)
         n = scores.nontarget.astype(np.float32)
-    i = np.arange(t.size - 1, dtype=np.int64)
-    j = np.maximum(0, n.size - 1 - ((n.size * i) / t.size).astype(np.int64))
-    stops = n[j] < t[:-1]
-    found = int(np.argmax(stops)) if stops.any() else t.size - 1
+
+    def stops(i: int) -> bool:
+        return bool(n[max(0, n.size - 1 - int(n.size * i / t.size))] < t[i])
+
+    # t ascends and n is taken in descending order, so what stops once stops ever after.
+    found = bisect.bisect_left(range(t.size - 1), True, key=stops)
     return Eer(found / t.size, float(t[found]), scores.n_target, scores.n_nontarget, "kaldi")
 
 

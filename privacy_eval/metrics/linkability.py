@@ -76,7 +76,9 @@ def linkability(
         bins, low, high = 1, low - 0.5, high + 0.5
     # The span of the largest floats is none itself; that of their halves is.
     scale = 1 if np.isfinite(high - low) else 2
-    edges = scale * np.linspace(low / scale, high / scale, max(bins, 1) + 1)
+    edges: FloatArray = scale * np.linspace(
+        low / scale, high / scale, max(bins, 1) + 1, dtype=np.float64
+    )
     mated = _histogram(scores.target, edges) / scores.n_target
     nonmated = _histogram(scores.nontarget, edges) / scores.n_nontarget
     # Bins are of equal width: the ratio of densities is that of the shares.

@@ -172,28 +172,30 @@ class TrialScores:
         kept = (t > 0) | (n > 0)
         return Groups(t[kept], n[kept])
 
-    def mixed_ties_in_file_order(self) -> tuple[FloatArray, BoolArray]:
-        """Trials whose score occurs in both classes, sorted by score, at ties in
-        file order: their scores and labels."""
-        if self._scores is None or self._is_target is None:
-            scores: FloatArray = np.concatenate([self.nontarget, self.target])
-            labels = np.arange(scores.size) >= self.n_nontarget
-        else:
-            scores, labels = self._scores, self._is_target
-        mixed = np.unique(self.target[self.nontargets_up_to > self.nontargets_below])
-        at = np.minimum(np.searchsorted(mixed, scores), max(mixed.size - 1, 0))
-        chosen = mixed[at] == scores if mixed.size else np.zeros(scores.size, dtype=np.bool_)
-        scores, labels = scores[chosen], labels[chosen]
-        order = np.argsort(scores, kind="stable")
-        return scores[order], labels[order]
-
-    def in_score_order(self) -> tuple[FloatArray, BoolArray, NDArray[np.intp]]:
+    @cached_property
+    def in_score_order(self) -> tuple[FloatArray, BoolArray, IntArray]:
         """All trials by score, at ties in file order: scores, labels, file positions."""
         if self._scores is None or self._is_target is None:
             self._scores = np.concatenate([self.nontarget, self.target])
             self._is_target = np.arange(self._scores.size) >= self.n_nontarget
-        order = np.argsort(self._scores, kind="stable")
-        return self._scores[order], self._is_target[order], order
+        trials = self._scores.size
+        order = np.argsort(self._scores)
+        ascending = self._scores[order]
+        # A stable sort of floats is slow: sort fast, then the positions within ties.
+        tie = np.cumsum(np.concatenate([[0], ascending[1:] != ascending[:-1]])) * trials
+        position = np.sort(tie + order) - tie
+        return ascending, self._is_target[position], position
+
+    @cached_property
+    def errors_in_score_order(self) -> tuple[IntArray, IntArray]:
+        """Missed targets and rejected nontargets after each trial in score and file
+        order that a target follows, and after the first trial where it is a target."""
+        is_target = self.in_score_order[1]
+        follows = np.append(~is_target[:-1] & is_target[1:], False)
+        follows[0] |= is_target[0]
+        end = np.flatnonzero(follows)
+        missed = np.cumsum(is_target, dtype=np.int64)[end]
+        return missed, end + 1 - missed
 
 
 def _empty(name: str) -> str:

@@ -21,9 +21,6 @@ from ..metrics import VARIANTS
 from ..results import Results, TrialSetRecord, VerificationRecord
 from .render import FORMATS, Column, Style, Table, latex_document
 
-#: How a split's block of columns is headed.
-_SPLIT_TITLES = {"dev": "Dev. set", "test": "Test set"}
-
 _LETTER = {speech: speech[0] for speech in SPEECH}
 
 _CLLR_MIN = r"$C_\mathrm{llr}^{\min}$"
@@ -190,7 +187,7 @@ def verification_table(
         for data_set in data_sets
         for gender in config.genders
     ]
-    shown = ", ".join(_SPLIT_TITLES.get(s, s) for s in splits) if len(splits) == 1 else ""
+    shown = ", ".join(_split_title(config, s) for s in splits) if len(splits) == 1 else ""
     note = "o: original, a: anonymized speech"
     partial = [r for r in results.verification if r.left_out and r.split in splits]
     if partial:
@@ -199,7 +196,8 @@ def verification_table(
             f"{sum(r.scores_without_trial or 0 for r in partial)} scores without a trial left out"
         )
     caption = f"{caption}{', ' + shown if shown else ''}: {title} ({note})."
-    return _by_splits(name, caption, groups, splits, [q.column for q in quantities], condition)
+    titles = {s: _split_title(config, s) for s in splits}
+    return _by_splits(name, caption, groups, titles, [q.column for q in quantities], condition)
 
 
 def recognition_table(results: Results, title: str) -> Table:
@@ -247,7 +245,8 @@ def recognition_table(results: Results, title: str) -> Table:
         f"Speech recognition: {title} (o: original, a: anonymized speech; LM: language model, "
         f"{letters})."
     )
-    return _by_splits("asr", caption, groups, splits, columns, condition)
+    titles = {s: _split_title(config, s) for s in splits}
+    return _by_splits("asr", caption, groups, titles, columns, condition)
 
 
 def trial_set_table(results: Results, title: str) -> Table:
@@ -258,13 +257,13 @@ def trial_set_table(results: Results, title: str) -> Table:
         "pitch_correlation_mean": lambda v: f"{v:.3f}",
         "pitch_correlation_std": lambda v: f"{v:.3f}",
         "deid": lambda v: f"{100 * v:.1f}",
-        "gvd": lambda v: f"{v:.2f}",
+        "gvd_db": lambda v: f"{v:.2f}",
     }
     columns = {
         "pitch_correlation_mean": Column("Pitch corr.", "Pitch"),
         "pitch_correlation_std": Column("Pitch std.", "Std."),
         "deid": Column("DeID, %"),
-        "gvd": Column("G_VD, dB", r"$G_\mathrm{VD}$, dB"),
+        "gvd_db": Column("G_VD, dB", r"$G_\mathrm{VD}$, dB"),
     }
     r: TrialSetRecord
     for r in (*results.pitch, *results.similarity):
@@ -294,7 +293,7 @@ def trial_set_table(results: Results, title: str) -> Table:
         "voice",
         f"Pitch correlation (mean, standard deviation) and voice similarity: {title}.",
         groups,
-        splits,
+        {s: _split_title(config, s) for s in splits},
         [columns[key] for key in kept],
         (Column("Gen", rule=True),),
     )
@@ -328,14 +327,14 @@ def interval_table(
         groups.append(group)
     columns = (
         Column("#"),
-        Column(_SPLIT_TITLES.get(split, split), align="l"),
+        Column(_split_title(config, split), align="l"),
         *(_QUANTITIES[key].column for key in keys),
         Column("Enroll", rule=True),
         Column("Trial"),
         Column("Gen"),
     )
     caption = (
-        f"95 % intervals from resampling speakers, {_SPLIT_TITLES.get(split, split)}: {title} "
+        f"95 % intervals from resampling speakers, {_split_title(config, split)}: {title} "
         "(o: original, a: anonymized speech)."
     )
     return Table(name, caption, columns, _without_empty(groups))
@@ -345,15 +344,20 @@ def averages_table(results: Results, title: str) -> Table:
     """The challenge's weighted averages, a column per split."""
     splits = results.config.splits
     found: dict[str, dict[str, str]] = {}
-    for average in averages(results):
+    computed = averages(results)
+    for average in computed:
         if average.value is not None:
             found.setdefault(average.quantity, {})[average.split] = f"{average.value:.3f}"
     rows = tuple((q, *(cells.get(split, "") for split in splits)) for q, cells in found.items())
     columns = (
         Column("Average", align="l"),
-        *(Column(_SPLIT_TITLES.get(split, split), align="r") for split in splits),
+        *(Column(_split_title(results.config, split), align="r") for split in splits),
     )
-    return Table("averages", f"Averages over data sets: {title}.", columns, _without_empty([rows]))
+    unknown = dict.fromkeys(a.quantity for a in computed if a.quantity not in found)
+    caption = f"Averages over data sets: {title}"
+    if unknown:
+        caption += f" (not known, as parts are missing: {'; '.join(unknown)})"
+    return Table("averages", f"{caption}.", columns, _without_empty([rows]))
 
 
 def variants_table(results: Results, title: str) -> Table:
@@ -420,15 +424,17 @@ def _by_splits(
     name: str,
     caption: str,
     groups: Iterable[Iterable[_Row]],
-    splits: Sequence[str],
+    titles: Mapping[str, str],
     values: Sequence[Column],
     condition: Sequence[Column],
 ) -> Table:
-    """The first split's block, the condition's columns, then the other splits' blocks."""
+    """The first split's block, the condition's columns, then the other splits' blocks;
+    `titles` holds the splits and how their blocks are headed."""
+    splits = list(titles)
     number = itertools.count(1)
     columns: list[Column] = [Column("#")]
     for index, split in enumerate(splits):
-        heading = Column(_SPLIT_TITLES.get(split, split), align="l", rule=index > 0)
+        heading = Column(titles[split], align="l", rule=index > 0)
         columns += [heading, *values]
         if index == 0:
             columns += condition
@@ -445,6 +451,11 @@ def _by_splits(
         for group in groups
     )
     return Table(name, caption, tuple(columns), _without_empty(rows))
+
+
+def _split_title(config: Config, split: str) -> str:
+    """How a split's block of columns is headed."""
+    return config.split_titles.get(split, split)
 
 
 def _present(

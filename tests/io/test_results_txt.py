@@ -102,7 +102,9 @@ results_txts = st.builds(
         st.builds(
             TrialSetBlock,
             words.filter(lambda name: not name.startswith(("ASV-", "ASR-"))),
-            st.fixed_dictionaries({}, optional={"deid": any_float, "gvd": any_float}).filter(bool),
+            st.fixed_dictionaries({}, optional={"deid": any_float, "gvd_db": any_float}).filter(
+                bool
+            ),
         )
     ),
 ).filter(lambda r: bool(r.verification or r.recognition or r.pitch or r.similarity))

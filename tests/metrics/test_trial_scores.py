@@ -28,7 +28,7 @@ def test_the_caller_s_arrays_stay_as_they_are() -> None:
     for scores in (TrialScores(target, nontarget), TrialScores.from_labels(both, labels)):
         for variant in VARIANTS:
             score_metrics(scores, variant=variant)
-        scores.in_score_order()
+        assert scores.in_score_order[0].tolist() == sorted([*scores.target, *scores.nontarget])
     assert target.tolist() == [2, 1]
     assert nontarget.tolist() == [1, 0]
     assert both.tolist() == [2, 1, 1]
@@ -90,27 +90,16 @@ def test_file_order_is_kept_at_ties(trials: list[tuple[int, bool]]) -> None:
     trials = [*trials, (0, True), (3, False)]
     values, labels = zip(*trials, strict=True)
     ordered = sorted(range(len(trials)), key=lambda i: values[i])  # stable
-    got_scores, got_labels, position = TrialScores.from_labels(values, labels).in_score_order()
+    got_scores, got_labels, position = TrialScores.from_labels(values, labels).in_score_order
     assert position.tolist() == ordered
     assert got_scores.tolist() == [values[i] for i in ordered]
     assert got_labels.tolist() == [labels[i] for i in ordered]
-    shared = {s for s, t in trials if t} & {s for s, t in trials if not t}
-    mixed = [(values[i], labels[i]) for i in ordered if values[i] in shared]
-    mixed_scores, mixed_labels = TrialScores.from_labels(values, labels).mixed_ties_in_file_order()
-    assert list(zip(mixed_scores.tolist(), mixed_labels.tolist(), strict=True)) == mixed
 
 
 def test_file_order_without_labels_is_nontargets_then_targets() -> None:
     scores = TrialScores([1.0, 0.0], [1.0, 1.0])
-    _, labels, _ = scores.in_score_order()
+    _, labels, _ = scores.in_score_order
     assert labels.tolist() == [True, False, False, True]
-    _, mixed = TrialScores([1.0, 0.0], [1.0, 1.0]).mixed_ties_in_file_order()
-    assert mixed.tolist() == [False, False, True]
-
-
-def test_no_mixed_ties_in_file_order() -> None:
-    values, labels = TrialScores([1.0], [0.0]).mixed_ties_in_file_order()
-    assert values.size == labels.size == 0
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -118,7 +107,7 @@ def test_no_mixed_ties_in_file_order() -> None:
 @given(scores=any_scores())
 def test_sorted_labels_give_the_same_metrics(scores: ScoreLists, variant: str) -> None:
     trials = TrialScores(*scores)
-    values, labels, _ = trials.in_score_order()
+    values, labels, _ = trials.in_score_order
     again = TrialScores.from_sorted_labels(values, labels)
     assert score_metrics(again, variant=variant) == score_metrics(  # type: ignore[arg-type]
         trials,
