@@ -13,20 +13,16 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 # shellcheck source=scripts/parse_options.sh
 . "$root/scripts/parse_options.sh"
 
-# A pattern without a match stays as it is, and then names no file.
-for trials in "$tree"/data/*/trials "$tree"/data/*/trials.gz; do
-    if [ -f "$trials" ]; then
-        printf 'The tree has trial keys in data/ (%s, ...).\n' "${trials#"$tree"/}"
-        exit 0
-    fi
-done
+if [ -d "$tree/data" ]; then
+    printf '%s/data is there; stage 0 lists the sets it lacks.\n' "$tree"
+    exit 0
+fi
 cat <<'END'
-There are no trial keys (data/<trial set>/trials) in the tree. What the stages need:
+There is no folder data in the tree. What the stages need:
 
-  data/{libri,vctk}_{dev,test}  evaluation data: speech, enrollment lists and trials of
-                                LibriSpeech and VCTK, as packed for the challenge
-  exp/models/asv_eval           x-vector network and back end of the challenge's attacker
-                                (needed to make scores, not to evaluate scores that are there)
+  data/             evaluation data: speech, enrollment lists and trials, as packed for the challenge
+  exp/models/       x-vector network and back end of the challenge's attacker (needed to make
+                    scores, not to evaluate scores that are there)
 
 Both come from the organizers of the VoicePrivacy Challenge: register at
 https://www.voiceprivacychallenge.org and you get the password for the download that the

@@ -59,12 +59,27 @@ def check_systems(systems: Iterable[System], config: Config, tree: Path) -> Repo
         ready &= not keyless and system.problem is None
     if len(lines) == 1:
         lines.append("no scores yet: nothing to evaluate before stage 5")
-    data = tree / "data"
-    if not data.is_dir():
-        lines.append(f"{data}: not there (stages 2 to 5 need it; keys may come from keys-*)")
+    lines += _data_lines(tree / "data", config)
     lines += wrong
     lines.append("looked at names, trial keys and genders; score files are read in stage 6")
     return Report(tuple(lines), ready)
+
+
+def _data_lines(data: Path, config: Config) -> list[str]:
+    """Which data folders of the plan are there, original and anonymized."""
+    if not data.is_dir():
+        return [f"{data}: not there (stages 1 to 5; trial keys may also come from keys-*)"]
+    sets = {t.enrollment_name: "enrolls" for t in config.trial_sets()}
+    sets |= {t.trials_name: "trials" for t in config.trial_sets()}
+    lines = []
+    for title, suffix, stage in (
+        ("original sets", "", "stages 1 and 3"),
+        ("anonymized sets", config.anon_suffix, "stage 4"),
+    ):
+        missing = [name + suffix for name in sets if not (data / (name + suffix)).is_dir()]
+        lines.append(f"data: {len(sets) - len(missing)} of {len(sets)} {title}")
+        lines += _listed(f"  not there ({stage})", missing)
+    return lines
 
 
 def _key_errors(conditions: Iterable[Condition]) -> list[str]:

@@ -19,7 +19,14 @@ from .averages import averages, summary_text
 from .check import check_systems
 from .config import Config, bundled, load_config
 from .errors import PrivacyEvalError
-from .evaluate import Options, collect, evaluate, evaluate_trials, write_outputs
+from .evaluate import (
+    Options,
+    collect,
+    evaluate,
+    evaluate_trials,
+    refuse_links,
+    write_outputs,
+)
 from .io.files import digest, read_bytes, read_text, write_text
 from .io.results_txt import eer_percent, format_metrics
 from .io.scores import pair, read_scores, read_trials
@@ -181,6 +188,9 @@ def _add_tree(parser: argparse.ArgumentParser) -> None:
         "--system", metavar="NAME", help="evaluate this one of several, or name the only one"
     )
     parser.add_argument("--anon-suffix", metavar="SUFFIX", help="what marks anonymized sets")
+    parser.add_argument(
+        "--allow-outside", action="store_true", help="follow links that lead out of the tree"
+    )
     parser.add_argument("--keys", type=Path, metavar="DIR", help="folder of trial keys")
 
 
@@ -387,6 +397,11 @@ def _systems(
         raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
     config = load_config(arguments.conf, base=tree)
     results = tree / arguments.results
+    out = tree / (arguments.out or arguments.results / "privacy_eval")
+    if not needed and not results.exists():
+        _say(f"privacy-eval: {results}: not there yet (results folder)")
+        return [], config, out
+    refuse_links(out, results)
     systems = find_systems(
         tree,
         results,
@@ -394,6 +409,7 @@ def _systems(
         name=arguments.system,
         anon_suffix=arguments.anon_suffix,
         keys=None if arguments.keys is None else tree / arguments.keys,
+        allow_outside=arguments.allow_outside,
     )
     if needed and not systems:
         raise PrivacyEvalError(
@@ -405,7 +421,7 @@ def _systems(
             f"privacy-eval: warning: {folder}: no condition of the plan {config.name}, left out "
             "(another plan: --conf; another mark of anonymized sets: --anon-suffix)"
         )
-    return systems, config, tree / (arguments.out or arguments.results / "privacy_eval")
+    return systems, config, out
 
 
 def _options(arguments: argparse.Namespace, base: Path) -> Options:

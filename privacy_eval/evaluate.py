@@ -34,6 +34,7 @@ from .io.files import (
     write_text,
 )
 from .io.scores import PairedTrials, pair, read_scores, read_trials
+from .io.text_table import unique_fields
 from .io.wer import read_wer_folder
 from .metrics import (
     METRICS,
@@ -267,6 +268,8 @@ def collect(
     for system in systems:
         for folder in system.recognition:
             try:
+                if folder.outside:
+                    raise _leaves_tree(folder.outside[0])
                 lines, sources = read_wer_folder(folder.path)
             except PrivacyEvalError as error:
                 if not partial:
@@ -395,7 +398,7 @@ def _same_inputs(task: _Task, record: VerificationRecord) -> bool:
 
 def _identity(condition: Condition) -> dict[str, Any]:
     names = asdict(condition)
-    for path in ("scores", "trials", "keys_tried", "utt2spk"):
+    for path in ("scores", "trials", "keys_tried", "utt2spk", "outside"):
         del names[path]
     return {"condition": names.pop("name"), **names}
 
@@ -403,6 +406,8 @@ def _identity(condition: Condition) -> dict[str, Any]:
 def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
     """Score file, trial key, and utt2spk where a bootstrap needs it."""
     condition = task.condition
+    if condition.outside:
+        raise _leaves_tree(condition.outside[0])
     if condition.scores is None:
         folder = task.record.stem
         raise PrivacyEvalError(f"{condition.system}: the folder {folder} holds no file `scores`")
@@ -418,6 +423,33 @@ def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
         condition.trials,
         task.options.utt2spk or condition.utt2spk or condition.trials.parent / "utt2spk",
     )
+
+
+def _leaves_tree(path: Path) -> PrivacyEvalError:
+    return PrivacyEvalError(
+        f"{path}: leads out of the tree and the results to {path.resolve()}; --allow-outside "
+        "reads it all the same"
+    )
+
+
+def refuse_links(out: Path, results: Path) -> None:
+    """Make sure that no folder written to was put there as a link by a stranger.
+
+    Raises
+    ------
+    PrivacyEvalError
+        `out` lies in the results and it, or a folder of it, is a link.
+    """
+    if not out.absolute().is_relative_to(results.absolute()):
+        return
+    below = [out / name for name in ("records", "results", "tables", "log")]
+    systems = [p for p in (out / "records").glob("*")] if not (out / "records").is_symlink() else []
+    for folder in (out, *below, *systems):
+        if folder.is_symlink():
+            raise PrivacyEvalError(
+                f"{folder}: is a link within the results and is not written to; name another "
+                "folder with --out"
+            )
 
 
 def _provenance(task: _Task, *, left_out: bool) -> dict[str, Any]:
@@ -514,14 +546,15 @@ def _trial_speakers(
     trials: PairedTrials, utt2spk: Path
 ) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     speaker_of = read_utt2spk(utt2spk)
-    utterances = trials.utterance.tolist()
-    unknown = sorted({u for u in utterances if u not in speaker_of})
+    utterances, spoken = unique_fields(trials.utterance)
+    unknown = sorted(u for u in utterances if u not in speaker_of)
     if unknown:
         raise PrivacyEvalError(
             f"{utt2spk}: {len(unknown)} trial utterances have no speaker: "
             f"{', '.join(unknown[:5])}{', ...' if len(unknown) > 5 else ''}"
         )
-    return np.array(trials.speaker.tolist()), np.array([speaker_of[u] for u in utterances])
+    speakers, enrolled = unique_fields(trials.speaker)
+    return np.array(speakers)[enrolled], np.array([speaker_of[u] for u in utterances])[spoken]
 
 
 def _relative(path: Path, tree: Path) -> str:

@@ -51,6 +51,8 @@ class Condition:
     keys_tried : tuple of Path
     utt2spk : Path or None
         Speakers of the trial utterances: beside the trial key, or in `data/`.
+    outside : tuple of Path
+        Which of these are links that lead out of the tree and the results.
     """
 
     system: str
@@ -69,6 +71,7 @@ class Condition:
     trials: Path | None
     keys_tried: tuple[Path, ...]
     utt2spk: Path | None
+    outside: tuple[Path, ...]
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class RecognitionFolder:
     split: str
     speech: str
     path: Path
+    outside: tuple[Path, ...]
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,7 @@ def find_systems(
     name: str | None = None,
     anon_suffix: str | None = None,
     keys: Path | None = None,
+    allow_outside: bool = False,
 ) -> list[System]:
     """The systems below a results folder or a collection of them, by name; none where
     no folder `ASV-*` or `ASR-*` is found.
@@ -175,6 +180,8 @@ def find_systems(
         follows the first `_` of a folder `results-TAG_SUFFIX`.
     keys : Path, optional
         The only folder to take trial keys from.
+    allow_outside : bool
+        Follow links that lead out of the tree, the results and the keys folder.
 
     Raises
     ------
@@ -189,10 +196,11 @@ def find_systems(
     found = _results_folders(results, config)
     key_folders = _key_folders(tree, results) if keys is None else [keys]
     data = tree / "data" if keys is None else None
+    roots = [] if allow_outside else [p.resolve() for p in (tree, results, keys) if p is not None]
     systems: list[System] = []
     for base_name, parts in _by_system(found, results, config):
         suffixes = _anon_suffixes(parts, config, anon_suffix)
-        systems += _systems_of(base_name, parts, config, suffixes, data, key_folders)
+        systems += _systems_of(base_name, parts, config, suffixes, data, key_folders, roots)
     _check_names(systems)
     if name is not None and len(systems) == 1:
         only = systems[0]
@@ -359,6 +367,7 @@ def _systems_of(
     suffixes: list[str],
     data: Path | None,
     key_folders: list[Path],
+    roots: list[Path],
 ) -> list[System]:
     """The one system of some results folders, or one per suffix that occurs in them."""
     meanings = _condition_names(config, suffixes)
@@ -395,14 +404,19 @@ def _systems_of(
                 anon_suffix=suffix,
                 conditions=tuple(
                     _condition(
-                        own, child, part, own_meanings[child.name], config, data, key_folders
+                        own, child, part, own_meanings[child.name], config, data, key_folders, roots
                     )
                     for child, part in children
                     if child.name in own_meanings
                 ),
                 recognition=tuple(
                     RecognitionFolder(
-                        own, part.suffix, child.name, *own_decoded[child.name], path=child
+                        own,
+                        part.suffix,
+                        child.name,
+                        *own_decoded[child.name],
+                        path=child,
+                        outside=_outside([child, child / "WER"], roots),
                     )
                     for child, part in children
                     if child.name in own_decoded
@@ -422,6 +436,7 @@ def _condition(
     config: Config,
     data: Path | None,
     key_folders: list[Path],
+    roots: list[Path],
 ) -> Condition:
     tried = _key_paths(meaning, config, data, key_folders)
     key = _first_file(tried)
@@ -439,6 +454,7 @@ def _condition(
     scores = [folder / "scores", folder / "scores.gz"]
     data_folders = [path.parent for path in tried if data is not None and data in path.parents]
     beside = [folder for folder in (key.parent if key else None, *data_folders) if folder]
+    utt2spk = _first_file([folder / "utt2spk" for folder in beside])
     return Condition(
         system=system,
         results_folder=part.suffix,
@@ -455,7 +471,8 @@ def _condition(
         scores=_first_file(scores),
         trials=key,
         keys_tried=tuple(tried),
-        utt2spk=_first_file([folder / "utt2spk" for folder in beside]),
+        utt2spk=utt2spk,
+        outside=_outside([_first_file(scores), key, utt2spk], roots),
     )
 
 
@@ -478,6 +495,17 @@ def _key_paths(
     in_folders = [path for entry in listed for path in (entry, entry / "trials")]
     plain = [*in_data, *in_folders]
     return [path for entry in plain for path in (entry, entry.with_name(entry.name + ".gz"))]
+
+
+def _outside(paths: Iterable[Path | None], roots: list[Path]) -> tuple[Path, ...]:
+    """Which paths lead to none of the roots; none do where there are no roots."""
+    return tuple(
+        path
+        for path in paths
+        if path is not None
+        and roots
+        and not any(path.resolve().is_relative_to(root) for root in roots)
+    )
 
 
 def _first_file(paths: list[Path]) -> Path | None:

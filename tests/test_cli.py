@@ -246,7 +246,7 @@ def options_of(verb: str) -> set[str]:
 def test_options_are_the_keywords_of_the_functions() -> None:
     own = {f.name for f in fields(Options)}
     keywords = set(signature(evaluate).parameters) - {"systems", "options", "progress"}
-    tree = {"tree", "results", "conf", "system", "anon_suffix", "keys"}
+    tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
     assert options_of("evaluate") == own | keywords | tree
     assert own <= options_of("metrics")
     assert options_of("metrics") - own == {"scores", "trials", "variant", "format"}
@@ -716,3 +716,34 @@ def test_metrics_of_the_command_are_those_of_the_functions(files: Pair) -> None:
     for variant in ("challenge", "exact"):
         del plain[variant]["zebra_tag"]
         assert plain[variant] == score_metrics(trials, variant=variant)  # type: ignore[arg-type]
+
+
+def test_one_results_folder_of_a_plan_is_imported_alone(tmp_path: Path) -> None:
+    out = tmp_path / "o.json"
+    common = ("--system", "M", "--conf", "vpc2022", "-o", out)
+    assert cli("import", ORIG, *common, "--results-folder", ".orig").code == 0
+    records = json.loads(out.read_text())["verification"]
+    assert {r["asv_model"] for r in records} == {"original"}
+    assert cli("export", out, "--results-folder", ".orig").out.encode() == ORIG.read_bytes()
+    assert "EER dev anon" not in cli("export", out, "--format", "averages").out
+
+
+def test_one_system_of_a_shared_results_txt(tmp_path: Path) -> None:
+    shared = tmp_path / "results.txt"
+    shared.write_text(f"# one\n{B1.read_text()}# two\n{B2.read_text()}")
+    for name, path in (("one", B1), ("two", B2)):
+        assert cli("import", shared, "--system", name, "-o", tmp_path / "r.json").code == 0
+        assert cli("export", tmp_path / "r.json").out == path.read_text()
+    run = cli("import", shared, "--system", "three", "-o", tmp_path / "no.json")
+    assert (run.code, run.out) == (1, "")
+    assert run.err.endswith(f"{shared}: no system 'three' in it, only one, two\n")
+
+
+def test_check_of_a_new_tree_says_what_is_missing(tmp_path: Path) -> None:
+    run = cli("check", "--tree", tmp_path, "--results", "exp")
+    assert run.code == 0
+    assert "no scores yet" in run.out and "data: not there (stages 1 to 5" in run.out
+    (tmp_path / "data/libri_dev_enrolls").mkdir(parents=True)
+    run = cli("check", "--tree", tmp_path, "--results", "exp")
+    assert "data: 1 of 16 original sets\n  not there (stages 1 and 3): 15: " in run.out
+    assert "data: 0 of 16 anonymized sets\n  not there (stage 4): 16: " in run.out

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,15 @@ from support import Tree, lines_to, score_lines, snapshot, three_conditions, utt
 
 from privacy_eval import PrivacyEvalError, __version__
 from privacy_eval.config import load_config
-from privacy_eval.evaluate import Options, Outcome, collect, evaluate, write_outputs
+from privacy_eval.evaluate import (
+    Options,
+    Outcome,
+    collect,
+    evaluate,
+    evaluate_trials,
+    refuse_links,
+    write_outputs,
+)
 from privacy_eval.io.files import digest
 from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.metrics import METRICS, TrialScores, score_metrics
@@ -471,6 +480,7 @@ def test_an_output_that_cannot_be_written(tree: Tree) -> None:
 #: Reads a line, then does all of evaluation; what is imported before does not count.
 DRIVER = """
 import os, signal, sys
+from dataclasses import replace
 from pathlib import Path
 from privacy_eval.cli import main
 from privacy_eval.report import tables
@@ -684,3 +694,80 @@ def test_what_a_killed_writer_left_is_swept_where_nothing_is_to_do(tree: Tree) -
         (path.parent / f".{path.name}.abcdef.tmp").write_text("half")
     assert run(tree).computed == ()
     assert snapshot(tree.root / "out") == before
+
+
+# --- strangers' files
+
+
+def test_links_out_of_the_tree_are_refused(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path / "tree")
+    secret = lines_to(tmp_path / "secret", ["root:x:0:0"])
+    scores = tree.root / "exp/results-now" / O_A / "scores"
+    moved = scores.rename(tmp_path / "moved")
+    scores.symlink_to(secret)
+    (failure,) = run(tree).failures
+    assert "leads out of the tree" in failure.reason and "--allow-outside" in failure.reason
+    assert "root:x" not in failure.reason
+    scores.unlink()
+    scores.symlink_to(moved)
+    assert len(run(tree).failures) == 1
+    systems = find_systems(tree.root, tree.root / "exp", CONFIG, allow_outside=True)
+    assert evaluate(systems, tree.root / "out", tree=tree.root).failures == ()
+
+
+def test_word_error_rates_are_not_read_from_outside(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path / "tree")
+    folder = tree.root / "exp/results-now/ASR-libri_dev_asr"
+    folder.mkdir()
+    (folder / "WER").symlink_to(lines_to(tmp_path / "secret", ["%WER secret"]))
+    run(tree)
+    with pytest.raises(PrivacyEvalError, match="leads out of the tree") as caught:
+        collected(tree)
+    assert "WER secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("link", ["privacy_eval", "privacy_eval/records", "privacy_eval/tables"])
+def test_output_folders_that_are_links_in_a_submission(tmp_path: Path, link: str) -> None:
+    results = tmp_path / "exp" / "results-1"
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (results / link).parent.mkdir(parents=True)
+    (results / link).symlink_to(precious)
+    with pytest.raises(PrivacyEvalError, match="is a link within the results"):
+        refuse_links(results / "privacy_eval", results)
+    refuse_links(tmp_path / "elsewhere", results)
+    (tmp_path / "mine").symlink_to(precious)
+    refuse_links(tmp_path / "mine", results)  # a link of the user's own is the user's affair
+
+
+def test_a_record_changed_by_hand_is_made_anew(tree: Tree) -> None:
+    run(tree)
+    before = snapshot(tree.root / "out")
+    record = record_of(tree, O_A)
+    plain = json.loads(record.read_text())
+    plain["metrics"]["challenge"]["eer"] = 0.5
+    record.write_text(json.dumps(plain))
+    with pytest.raises(PrivacyEvalError, match="1 conditions have no record"):
+        collected(tree)
+    assert run(tree).computed == (f"now {O_A}",)
+    assert snapshot(tree.root / "out") == before
+
+
+def test_scores_that_change_while_they_are_evaluated(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = tree.root / "exp/results-now" / O_A / "scores"
+
+    def change(*arguments: object) -> object:
+        result = evaluate_trials(*arguments)  # type: ignore[arg-type]
+        scores.write_text(scores.read_text() + "\n")
+        return result
+
+    monkeypatch.setattr("privacy_eval.evaluate.evaluate_trials", change)
+    systems = [
+        replace(s, conditions=tuple(c for c in s.conditions if c.name == O_A))
+        for s in find_systems(tree.root, tree.root / "exp", CONFIG)
+    ]
+    (failure,) = evaluate(systems, tree.root / "out", tree=tree.root).failures
+    assert "changed" in failure.reason
+    assert not record_of(tree, O_A).exists()

@@ -113,6 +113,16 @@ def same_fields(
     return sizes_equal and all(np.array_equal(x, y) for x, y in pairs)
 
 
+def unique_fields(column: Column) -> tuple[list[str], IndexArray]:
+    """The distinct texts of a column, and for every row which of them it holds."""
+    _, first, inverse = np.unique(hash_rows((column,)), return_index=True, return_inverse=True)
+    inverse = inverse.astype(np.int64).reshape(-1)
+    if not same_fields(column, column.take(first[inverse])):  # two texts of one hash
+        texts, inverse = np.unique(np.array(column.tolist()), return_inverse=True)
+        return [str(text) for text in texts], inverse.astype(np.int64).reshape(-1)
+    return column.take(first).tolist(), inverse
+
+
 def hash_rows(columns: tuple[Column, ...]) -> WordArray:
     """A 64-bit hash of every row's fields, whatever else the file holds. Equal rows
     hash equally; the converse must be checked with `same_fields`."""

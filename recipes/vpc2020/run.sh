@@ -38,6 +38,7 @@ seed=0               # seed of the resampling
 utt2spk=             # speakers of the trial utterances (default: utt2spk beside the keys or in data/)
 keys=                # folder with the trial keys, where they are not in data/*/trials
 allow_missing=false  # leave out trials without scores and conditions that fail; results say so
+allow_outside=false  # follow links in the results that lead out of the tree
 # --- end of options
 
 recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
@@ -100,6 +101,7 @@ if [ -n "$system" ]; then common+=(--system "$system"); fi
 if [ -n "$anon_suffix" ]; then common+=(--anon-suffix "$anon_suffix"); fi
 if [ -n "$keys" ]; then common+=(--keys "$keys"); fi
 if [ "$allow_missing" = true ]; then common+=(--allow-missing); fi
+if [ "$allow_outside" = true ]; then common+=(--allow-outside); fi
 
 if [ "$stage" -le 0 ] && [ "$stop_stage" -ge 0 ]; then
     log "Stage 0: check the tree ($tree -> what is there, what is missing)"
@@ -122,8 +124,8 @@ if [ "$stage" -le 3 ] && [ "$stop_stage" -ge 3 ]; then
 fi
 
 if [ "$stage" -le 4 ] && [ "$stop_stage" -ge 4 ]; then
-    log "Stage 4: anonymization (data/<set> -> data/<set>${anon_suffix:-_anon})"
-    "$recipe/local/anonymize.sh" --tree "$tree" --results "$results" --anon-suffix "$anon_suffix"
+    log "Stage 4: anonymization (data/<set> -> its anonymized copy)"
+    "$recipe/local/anonymize.sh" --tree "$tree"
 fi
 
 if [ "$stage" -le 5 ] && [ "$stop_stage" -ge 5 ]; then
@@ -146,7 +148,7 @@ if [ "$stage" -le 6 ] && [ "$stop_stage" -ge 6 ]; then
         "${common[@]}" "${options[@]}"; then
         failed=true
         if [ "$allow_missing" != true ]; then
-            log "Stage 6 failed for some conditions, named above and in $out_path/log; those that" \
+            log "Stage 6 failed for some conditions, named in $out_path/log; those that" \
                 "succeeded are kept. To have the results of the others: --stage 6 --allow-missing" \
                 "true"
             if [ -e "$out_path/results.json" ]; then

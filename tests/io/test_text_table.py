@@ -18,6 +18,7 @@ from privacy_eval.io.text_table import (
     read_columns,
     same_fields,
     split_columns,
+    unique_fields,
 )
 
 NAME = Path("table")
@@ -240,3 +241,20 @@ def test_equal_rows_hash_equally(rows: list[tuple[str, str]], more: list[tuple[s
 def test_where_one_field_ends_matters_to_the_hash() -> None:
     table = split_columns(b"a bc\nab c\nabc d\n", ("a", "b"), NAME)
     assert len(set(hash_rows(table).tolist())) == 3
+
+
+@given(texts=st.lists(st.sampled_from(["a", "b", "aaaaaaaaa", "é" * 20, "x" * 40]), min_size=1))
+def test_unique_fields(texts: list[str]) -> None:
+    (column,) = split_columns("\n".join(texts).encode(), ("id",), NAME)
+    names, inverse = unique_fields(column)
+    assert sorted(names) == sorted(set(texts))
+    assert [names[i] for i in inverse] == texts
+
+
+def test_unique_fields_of_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    (column,) = split_columns(b"b\na\nb\nc\n", ("id",), NAME)
+    monkeypatch.setattr(
+        "privacy_eval.io.text_table.hash_rows", lambda columns: np.zeros(4, dtype=np.uint64)
+    )
+    names, inverse = unique_fields(column)
+    assert [names[i] for i in inverse] == ["b", "a", "b", "c"]
