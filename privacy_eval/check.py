@@ -10,7 +10,7 @@ from .config import Config
 from .errors import PrivacyEvalError
 from .io.data_dir import read_spk2gender, read_utt2spk
 from .io.scores import read_trials, same_trials
-from .tree import Condition, System
+from .tree import Condition, System, leaves_tree
 
 _SHOWN = 6
 
@@ -29,7 +29,9 @@ def check_systems(systems: Iterable[System], config: Config, tree: Path) -> Repo
     systems = list(systems)
     lines = [f"plan: {config.title} ({config.name})"]
     conditions = [c for system in systems for c in system.conditions]
-    wrong = [*_gender_errors(conditions), *_key_errors(conditions)]
+    inside = [c for c in conditions if not c.outside]
+    outside = dict.fromkeys(path for c in conditions for path in c.outside)
+    wrong = [*map(leaves_tree, outside), *_gender_errors(inside), *_key_errors(inside)]
     ready = not wrong
     for system in systems:
         scored = [c for c in system.conditions if c.scores is not None]
@@ -69,8 +71,9 @@ def _data_lines(data: Path, config: Config) -> list[str]:
     """Which data folders of the plan are there, original and anonymized."""
     if not data.is_dir():
         return [f"{data}: not there (stages 1 to 5; trial keys may also come from keys-*)"]
-    sets = {t.enrollment_name: "enrolls" for t in config.trial_sets()}
-    sets |= {t.trials_name: "trials" for t in config.trial_sets()}
+    trial_sets = list(config.trial_sets())
+    names = [*(t.enrollment_name for t in trial_sets), *(t.trials_name for t in trial_sets)]
+    sets = list(dict.fromkeys(names))
     lines = []
     for title, suffix, stage in (
         ("original sets", "", "stages 1 and 3"),

@@ -30,7 +30,7 @@ from .evaluate import (
 from .io.files import digest, read_bytes, read_text, write_text
 from .io.results_txt import eer_percent, format_metrics
 from .io.scores import pair, read_scores, read_trials
-from .metrics import METRICS, VARIANTS, Interval
+from .metrics import VARIANTS, Interval
 from .report.render import FORMATS
 from .report.tables import blank_tables, system_tables, write_tables
 from .results import (
@@ -252,7 +252,7 @@ def _metrics(arguments: argparse.Namespace) -> int:
 def _interval_text(key: str, interval: Interval) -> str:
     if key == "eer":
         return f"{eer_percent(interval.low)}% .. {eer_percent(interval.high)}%"
-    if METRICS[key].key == "rocch_eer":
+    if key == "rocch_eer":
         return f"{100 * interval.low:.3f}% .. {100 * interval.high:.3f}%"
     return f"{interval.low:.3f} .. {interval.high:.3f}"
 

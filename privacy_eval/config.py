@@ -47,6 +47,10 @@ class DataSet:
     weight: float
     other_key_names: tuple[str, ...] = ()
 
+    def row_name(self, split: str) -> str:
+        """The data set's name in per-system tables."""
+        return _fill(self.row, split)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -75,6 +79,14 @@ class RecognitionSet:
     row: str
     name: str
     weight: float
+
+    def row_name(self, split: str) -> str:
+        """The set's name in per-system tables."""
+        return _fill(self.row, split)
+
+    def set_name(self, split: str) -> str:
+        """The name of its data folder."""
+        return _fill(self.name, split)
 
 
 @dataclass(frozen=True)
@@ -134,6 +146,10 @@ class Config:
         """All trial sets: by split, data set, gender."""
         for split, data_set, gender in itertools.product(self.splits, self.data_sets, self.genders):
             yield TrialSet(data_set, split, gender)
+
+    def split_title(self, split: str) -> str:
+        """How a split's columns are headed."""
+        return self.split_titles.get(split, split)
 
     def data_set(self, name: str) -> DataSet:
         """The data set of an id."""
@@ -298,5 +314,5 @@ def _validate(config: Config, where: str) -> None:
         )
 
 
-def _fill(template: str, split: str, gender: str) -> str:
+def _fill(template: str, split: str, gender: str = "") -> str:
     return template.replace("{split}", split).replace("{gender}", gender)

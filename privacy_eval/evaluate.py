@@ -59,7 +59,7 @@ from .results import (
     to_results_txt,
 )
 from .schema import from_plain, to_plain
-from .tree import Condition, System
+from .tree import Condition, System, leaves_tree
 
 #: Told of every condition: how many are through, of how many, and which it was.
 Progress = Callable[[int, int, str], None]
@@ -245,19 +245,18 @@ def collect(
     """
     systems = list(systems)
     records: list[VerificationRecord] = []
-    missing: list[str] = [
+    unknown = [
         f"{_relative(path, tree)} (no condition of the plan {config.name})"
         for path in sorted({path for system in systems for path in system.unknown})
     ]
-    unknown = len(missing)
+    absent: list[str] = []
     for task in _tasks(systems, out, tree, Options()):
         record = _stored_record(task)
         if record is None or not _same_inputs(task, record):
-            missing.append(f"{task.condition.system} {_name(task.condition)}")
+            absent.append(f"{task.condition.system} {_name(task.condition)}")
         else:
             records.append(record)
-    missing += [f"{s.name} ({s.problem})" for s in systems if s.problem]
-    absent = missing[unknown:]
+    absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
     if absent and not partial:
         shown = "\n".join(f"  {name}" for name in absent[:5]) + ("\n  ..." * (len(absent) > 5))
         raise PrivacyEvalError(
@@ -265,16 +264,17 @@ def collect(
             f"evaluate them first (or collect the others with --allow-missing):\n{shown}"
         )
     recognition: list[RecognitionRecord] = []
+    unread: list[str] = []
     for system in systems:
         for folder in system.recognition:
             try:
                 if folder.outside:
-                    raise _leaves_tree(folder.outside[0])
+                    raise PrivacyEvalError(leaves_tree(folder.outside[0]))
                 lines, sources = read_wer_folder(folder.path)
             except PrivacyEvalError as error:
                 if not partial:
                     raise
-                missing.append(f"{system.name} {folder.name} ({error})")
+                unread.append(f"{system.name} {folder.name} ({error})")
                 continue
             inputs = {_relative(path, tree): digest(read_bytes(path)) for path in sources}
             recognition += recognition_records(
@@ -286,7 +286,8 @@ def collect(
                 (folder.data_set, folder.split, folder.speech),
                 {"version": __version__, "inputs": inputs},
             )
-    return Results(config, tuple(records), tuple(recognition), not_evaluated=tuple(missing))
+    left_out = (*unknown, *absent, *unread)
+    return Results(config, tuple(records), tuple(recognition), not_evaluated=left_out)
 
 
 def write_outputs(results: Results, out: Path) -> list[Path]:
@@ -407,10 +408,11 @@ def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
     """Score file, trial key, and utt2spk where a bootstrap needs it."""
     condition = task.condition
     if condition.outside:
-        raise _leaves_tree(condition.outside[0])
+        raise PrivacyEvalError(leaves_tree(condition.outside[0]))
     if condition.scores is None:
-        folder = task.record.stem
-        raise PrivacyEvalError(f"{condition.system}: the folder {folder} holds no file `scores`")
+        raise PrivacyEvalError(
+            f"{condition.system}: the folder {condition.name} holds no file `scores`"
+        )
     if condition.trials is None:
         tried = ", ".join(_relative(path, task.tree) for path in condition.keys_tried)
         raise PrivacyEvalError(
@@ -422,13 +424,6 @@ def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
         condition.scores,
         condition.trials,
         task.options.utt2spk or condition.utt2spk or condition.trials.parent / "utt2spk",
-    )
-
-
-def _leaves_tree(path: Path) -> PrivacyEvalError:
-    return PrivacyEvalError(
-        f"{path}: leads out of the tree and the results to {path.resolve()}; --allow-outside "
-        "reads it all the same"
     )
 
 

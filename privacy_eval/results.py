@@ -10,7 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -449,17 +449,7 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
     variant = results.config.variant
     recognized: dict[str, list[WerLine]] = {}
     for r in part.recognition:
-        line = WerLine(
-            r.wer,
-            r.errors,
-            r.words,
-            r.insertions,
-            r.deletions,
-            r.substitutions,
-            r.decode,
-            r.lm_weight,
-            r.word_insertion_penalty,
-        )
+        line = WerLine(**{f.name: getattr(r, f.name) for f in fields(WerLine)})
         recognized.setdefault(r.name, []).append(line)
     return format_results_txt(
         ResultsTxt(

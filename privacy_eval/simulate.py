@@ -220,12 +220,17 @@ def _speaker_names(trial_set: TrialSet) -> list[str]:
     return [f"{first + offset + i:04d}" for i in range(_ENROLLED)]
 
 
+def _utterance(trial_set: TrialSet, speaker: str, number: int) -> str:
+    """Sets of the same and of different sentences have utterances of their own."""
+    sentences = "c" if "common" in trial_set.trials_name else "d"
+    return f"{speaker}-{sentences}{number:03d}"
+
+
 def _write_data(data: Path, trial_set: TrialSet, config: Config) -> None:
     speakers = _speaker_names(trial_set)
-    text = "c" if "common" in trial_set.trials_name else "d"
     for suffix in ("", config.anon_suffix):
         utterances = {
-            f"{s}-{text}{u:03d}": s for s in speakers[:_SPEAKERS] for u in range(_UTTERANCES)
+            _utterance(trial_set, s, u): s for s in speakers[:_SPEAKERS] for u in range(_UTTERANCES)
         }
         folder = data / f"{trial_set.trials_name}{suffix}"
         _write_data_dir(folder, utterances, {s: trial_set.gender for s in speakers[:_SPEAKERS]})
@@ -274,7 +279,6 @@ def _write_scores(
     originals: dict[str, str],
 ) -> None:
     speakers = _speaker_names(trial_set)
-    text = "c" if "common" in trial_set.trials_name else "d"
     for comparison in config.comparisons:
         speech = (comparison.enrollment, comparison.trial)
         original = speech == (ORIGINAL, ORIGINAL)
@@ -296,7 +300,7 @@ def _write_scores(
                 generator=_generator(seed, own, name),
             )
             lines = [
-                f"{speakers[e]} {speakers[s]}-{text}{u:03d} {score:.6f}\n"
+                f"{speakers[e]} {_utterance(trial_set, speakers[s], u)} {score:.6f}\n"
                 for e, s, u, score in zip(
                     trials.enrolled_speaker.tolist(),
                     trials.trial_speaker.tolist(),
@@ -317,7 +321,7 @@ def _write_recognition(results: Path, system: str, config: Config, seed: int) ->
     for split in config.splits:
         for data_set in config.recognition.data_sets:
             for speech in SPEECH:
-                name = data_set.name.replace("{split}", split)
+                name = data_set.set_name(split)
                 name += config.anon_suffix * (speech == ANONYMIZED)
                 factor = _DEMO_WER[system] if speech == ANONYMIZED else 1.0
                 generator = _generator(seed, system if speech == ANONYMIZED else "", name)

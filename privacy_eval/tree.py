@@ -247,7 +247,7 @@ def _recognition_names(config: Config, suffixes: Iterable[str]) -> dict[str, tup
     for suffix in suffixes:
         for split in config.splits:
             for data_set in config.recognition.data_sets:
-                name = data_set.name.replace("{split}", split)
+                name = data_set.set_name(split)
                 names.setdefault(f"ASR-{name}", (data_set.id, split, ORIGINAL))
                 names.setdefault(f"ASR-{name}{suffix}", (data_set.id, split, ANONYMIZED))
     return names
@@ -416,7 +416,7 @@ def _systems_of(
                         child.name,
                         *own_decoded[child.name],
                         path=child,
-                        outside=_outside([child, child / "WER"], roots),
+                        outside=_outside([child, *sorted(child.glob("*"))], roots),
                     )
                     for child, part in children
                     if child.name in own_decoded
@@ -505,6 +505,14 @@ def _outside(paths: Iterable[Path | None], roots: list[Path]) -> tuple[Path, ...
         if path is not None
         and roots
         and not any(path.resolve().is_relative_to(root) for root in roots)
+    )
+
+
+def leaves_tree(path: Path) -> str:
+    """What to say of a path among those `outside`."""
+    return (
+        f"{path}: leads out of the tree and the results to {path.resolve()}; --allow-outside "
+        "reads it all the same"
     )
 
 

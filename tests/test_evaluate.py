@@ -715,11 +715,12 @@ def test_links_out_of_the_tree_are_refused(tmp_path: Path) -> None:
     assert evaluate(systems, tree.root / "out", tree=tree.root).failures == ()
 
 
-def test_word_error_rates_are_not_read_from_outside(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["WER", "best_wer"])
+def test_word_error_rates_are_not_read_from_outside(tmp_path: Path, name: str) -> None:
     tree = three_conditions(tmp_path / "tree")
     folder = tree.root / "exp/results-now/ASR-libri_dev_asr"
     folder.mkdir()
-    (folder / "WER").symlink_to(lines_to(tmp_path / "secret", ["%WER secret"]))
+    (folder / name).symlink_to(lines_to(tmp_path / "secret", ["%WER secret"]))
     run(tree)
     with pytest.raises(PrivacyEvalError, match="leads out of the tree") as caught:
         collected(tree)

@@ -511,3 +511,17 @@ def test_check_reports_a_mark_that_was_not_found(tmp_path: Path) -> None:
     report = check_systems(find(tree), load_config("vpc2020"), tree.root)
     assert not report.ready
     assert any("name another mark with --anon-suffix" in line for line in report.lines)
+
+
+def test_check_reads_nothing_outside_the_tree(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path / "tree")
+    secret = tmp_path / "secret"
+    secret.write_text("root:x:0:0\n")
+    key = tree.root / "data/libri_dev_trials_f/trials"
+    key.unlink()
+    key.symlink_to(secret)
+    report = check_systems(find(tree), load_config("vpc2020"), tree.root)
+    text = "\n".join(report.lines)
+    assert not report.ready
+    assert f"{key}: leads out of the tree" in text and "--allow-outside" in text
+    assert "root:x" not in text

@@ -9,7 +9,7 @@ data set without any record has no rows.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,24 +18,21 @@ from ..config import ORIGINAL, SPEECH, Config
 from ..io.files import file_names, write_set
 from ..io.results_txt import zebra_number
 from ..metrics import VARIANTS
-from ..results import Results, TrialSetRecord, VerificationRecord
+from ..results import Results, VerificationRecord
 from .render import FORMATS, Column, Style, Table, latex_document
 
 _LETTER = {speech: speech[0] for speech in SPEECH}
 
-_CLLR_MIN = r"$C_\mathrm{llr}^{\min}$"
-_CLLR = r"$C_\mathrm{llr}$"
-
 
 @dataclass(frozen=True)
 class _Quantity:
-    """A column of values in a verification table.
+    """A column of values.
 
     Attributes
     ----------
     column : Column
     key : str
-        Metric, or "tag" for the ZEBRA category.
+        Of the stored value, or "tag" for the ZEBRA category.
     factor : float
         From the stored unit to the printed one.
     decimals : int
@@ -60,11 +57,10 @@ class _Quantity:
         return f"{self.factor * value:.{self.decimals}f}"
 
 
-_EER = _Quantity(Column("EER, %"), "eer", 100)
 _QUANTITIES = {
-    "eer": _EER,
-    "cllr_min": _Quantity(Column("min Cllr", _CLLR_MIN), "cllr_min"),
-    "cllr": _Quantity(Column("Cllr", _CLLR), "cllr"),
+    "eer": _Quantity(Column("EER, %"), "eer", 100),
+    "cllr_min": _Quantity(Column("min Cllr", r"$C_\mathrm{llr}^{\min}$"), "cllr_min"),
+    "cllr": _Quantity(Column("Cllr", r"$C_\mathrm{llr}$"), "cllr"),
     "rocch_eer": _Quantity(Column("ROCCH-EER, %"), "rocch_eer", 100),
     "linkability": _Quantity(
         Column("Linkability", r"$D_{\leftrightarrow}^{\mathrm{sys}}$"), "linkability"
@@ -84,6 +80,14 @@ _QUANTITIES = {
     ),
 }
 
+#: What trial sets have beside verification.
+_VOICE_QUANTITIES = (
+    _Quantity(Column("Pitch corr.", "Pitch"), "pitch_correlation_mean"),
+    _Quantity(Column("Pitch std.", "Std."), "pitch_correlation_std"),
+    _Quantity(Column("DeID, %"), "deid", 100, decimals=1),
+    _Quantity(Column("G_VD, dB", r"$G_\mathrm{VD}$, dB"), "gvd_db", decimals=2),
+)
+
 #: Verification tables by name: what the caption says and the columns of values.
 _VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "asv": ("Speaker verification", ("eer", "cllr_min", "cllr")),
@@ -95,7 +99,6 @@ _VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "min_dcf": ("Minimum detection cost", ("min_dcf_0.01", "min_dcf_0.001")),
 }
-
 
 #: Tables of intervals: a page is wide enough for three columns of them.
 _INTERVALS: Mapping[str, tuple[str, ...]] = {
@@ -115,7 +118,7 @@ def system_tables(results: Results, system: str, results_folder: str) -> list[Ta
 
 def blank_tables(config: Config) -> list[Table]:
     """The forms that a plan's tables have, without a value."""
-    forms = {"asv", *_VERIFICATION, "asr"}
+    forms = {*_VERIFICATION, "asr"}
     return [t for t in _all_tables(Results(config), "no results") if t.name in forms]
 
 
@@ -172,7 +175,7 @@ def verification_table(
     condition = (Column("Enroll", rule=True), Column("Trial"), Column("Gen"))
 
     def block(split: str, place: tuple[str, str, str, str]) -> tuple[str, ...]:
-        name = config.data_set(place[0]).row.replace("{split}", split)
+        name = config.data_set(place[0]).row_name(split)
         mark = "*" if (split, *place) in incomplete else ""
         return (name + mark, *found.get((split, *place), [""] * len(quantities)))
 
@@ -187,7 +190,7 @@ def verification_table(
         for data_set in data_sets
         for gender in config.genders
     ]
-    shown = ", ".join(_split_title(config, s) for s in splits) if len(splits) == 1 else ""
+    shown = f", {config.split_title(splits[0])}" if len(splits) == 1 else ""
     note = "o: original, a: anonymized speech"
     partial = [r for r in results.verification if r.left_out and r.split in splits]
     if partial:
@@ -195,15 +198,16 @@ def verification_table(
             f"; *: {sum(r.trials_without_score or 0 for r in partial)} trials without a score and "
             f"{sum(r.scores_without_trial or 0 for r in partial)} scores without a trial left out"
         )
-    caption = f"{caption}{', ' + shown if shown else ''}: {title} ({note})."
-    titles = {s: _split_title(config, s) for s in splits}
-    return _by_splits(name, caption, groups, titles, [q.column for q in quantities], condition)
+    caption = f"{caption}{shown}: {title} ({note})."
+    columns = [q.column for q in quantities]
+    return _by_splits(config, name, caption, groups, splits, columns, condition)
 
 
 def recognition_table(results: Results, title: str) -> Table:
     """Word error rates: a row per data set and speech, a column per language model."""
     config = results.config
     models = list(config.recognition.language_models)
+    sets = {d.id: d for d in config.recognition.data_sets}
     found: dict[tuple[str | None, ...], dict[str, list[str]]] = {}
     for r in results.recognition:
         place = (r.asr_model, r.split, r.data_set, r.speech)
@@ -212,17 +216,16 @@ def recognition_table(results: Results, title: str) -> Table:
             cells.setdefault(r.language_model, []).append(f"{100 * r.wer:.2f}")
     recognizers = sorted({p[0] for p in found}, key=lambda m: (m != ORIGINAL, m or "")) or [None]
     data_sets, splits = _present(
-        [d.id for d in config.recognition.data_sets],
+        list(sets),
         config.splits,
         {(str(p[2]), str(p[1])) for p in found},
         not results.systems,
     )
-    names = {d.id: d.row for d in config.recognition.data_sets}
 
     def row(recognizer: str | None, data_set: str, speech: str) -> _Row:
         cells = {
             split: (
-                names[data_set].replace("{split}", split),
+                sets[data_set].row_name(split),
                 *(
                     " / ".join(found.get((recognizer, split, data_set, speech), {}).get(model, []))
                     for model in models
@@ -245,58 +248,35 @@ def recognition_table(results: Results, title: str) -> Table:
         f"Speech recognition: {title} (o: original, a: anonymized speech; LM: language model, "
         f"{letters})."
     )
-    titles = {s: _split_title(config, s) for s in splits}
-    return _by_splits("asr", caption, groups, titles, columns, condition)
+    return _by_splits(config, "asr", caption, groups, splits, columns, condition)
 
 
 def trial_set_table(results: Results, title: str) -> Table:
     """Pitch correlation, DeID and G_VD of the trial sets that have any of them."""
     config = results.config
-    found: dict[tuple[str, str, str], dict[str, str]] = {}
-    formats: Mapping[str, Callable[[float], str]] = {
-        "pitch_correlation_mean": lambda v: f"{v:.3f}",
-        "pitch_correlation_std": lambda v: f"{v:.3f}",
-        "deid": lambda v: f"{100 * v:.1f}",
-        "gvd_db": lambda v: f"{v:.2f}",
-    }
-    columns = {
-        "pitch_correlation_mean": Column("Pitch corr.", "Pitch"),
-        "pitch_correlation_std": Column("Pitch std.", "Std."),
-        "deid": Column("DeID, %"),
-        "gvd_db": Column("G_VD, dB", r"$G_\mathrm{VD}$, dB"),
-    }
-    r: TrialSetRecord
+    found: dict[tuple[str, str, str], dict[str, float]] = {}
     for r in (*results.pitch, *results.similarity):
-        cells = found.setdefault((r.split, r.data_set, r.gender), {})
-        cells |= {key: formats[key](value) for key, value in r.values.items()}
-    kept = [key for key in columns if any(key in cells for cells in found.values())]
+        found.setdefault((r.split, r.data_set, r.gender), {}).update(r.values)
+    kept = [q for q in _VOICE_QUANTITIES if any(q.key in values for values in found.values())]
     data_sets, splits = _present(
         config.table_rows, config.splits, {(p[1], p[0]) for p in found}, False
     )
+
+    def block(split: str, data_set: str, gender: str) -> tuple[str, ...]:
+        values = found.get((split, data_set, gender), {})
+        return (config.data_set(data_set).row_name(split), *(q.of(values) for q in kept))
+
     groups = [
         [
-            _Row(
-                {
-                    split: (
-                        config.data_set(data_set).row.replace("{split}", split),
-                        *(found.get((split, data_set, gender), {}).get(k, "") for k in kept),
-                    )
-                    for split in splits
-                },
-                (gender,),
-            )
+            _Row({split: block(split, data_set, gender) for split in splits}, (gender,))
             for gender in config.genders
         ]
         for data_set in data_sets
     ]
-    return _by_splits(
-        "voice",
-        f"Pitch correlation (mean, standard deviation) and voice similarity: {title}.",
-        groups,
-        {s: _split_title(config, s) for s in splits},
-        [columns[key] for key in kept],
-        (Column("Gen", rule=True),),
-    )
+    caption = f"Pitch correlation (mean, standard deviation) and voice similarity: {title}."
+    columns = [q.column for q in kept]
+    condition = (Column("Gen", rule=True),)
+    return _by_splits(config, "voice", caption, groups, splits, columns, condition)
 
 
 def interval_table(
@@ -321,20 +301,20 @@ def interval_table(
                     continue
                 low, high = (q.format(bound) for bound in intervals[key])
                 cells.append(f"{q.format(value)} [{low}, {high}]")
-            row = config.data_set(data_set).row.replace("{split}", split)
+            row = config.data_set(data_set).row_name(split)
             place = (_LETTER[r.enrollment], _LETTER[r.trial], gender)
             group.append((str(next(number)), row, *cells, *place))
         groups.append(group)
     columns = (
         Column("#"),
-        Column(_split_title(config, split), align="l"),
+        Column(config.split_title(split), align="l"),
         *(_QUANTITIES[key].column for key in keys),
         Column("Enroll", rule=True),
         Column("Trial"),
         Column("Gen"),
     )
     caption = (
-        f"95 % intervals from resampling speakers, {_split_title(config, split)}: {title} "
+        f"95 % intervals from resampling speakers, {config.split_title(split)}: {title} "
         "(o: original, a: anonymized speech)."
     )
     return Table(name, caption, columns, _without_empty(groups))
@@ -351,7 +331,7 @@ def averages_table(results: Results, title: str) -> Table:
     rows = tuple((q, *(cells.get(split, "") for split in splits)) for q, cells in found.items())
     columns = (
         Column("Average", align="l"),
-        *(Column(_split_title(results.config, split), align="r") for split in splits),
+        *(Column(results.config.split_title(split), align="r") for split in splits),
     )
     unknown = dict.fromkeys(a.quantity for a in computed if a.quantity not in found)
     caption = f"Averages over data sets: {title}"
@@ -421,20 +401,19 @@ class _Row:
 
 
 def _by_splits(
+    config: Config,
     name: str,
     caption: str,
     groups: Iterable[Iterable[_Row]],
-    titles: Mapping[str, str],
+    splits: Sequence[str],
     values: Sequence[Column],
     condition: Sequence[Column],
 ) -> Table:
-    """The first split's block, the condition's columns, then the other splits' blocks;
-    `titles` holds the splits and how their blocks are headed."""
-    splits = list(titles)
+    """The first split's block, the condition's columns, then the other splits' blocks."""
     number = itertools.count(1)
     columns: list[Column] = [Column("#")]
     for index, split in enumerate(splits):
-        heading = Column(titles[split], align="l", rule=index > 0)
+        heading = Column(config.split_title(split), align="l", rule=index > 0)
         columns += [heading, *values]
         if index == 0:
             columns += condition
@@ -451,11 +430,6 @@ def _by_splits(
         for group in groups
     )
     return Table(name, caption, tuple(columns), _without_empty(rows))
-
-
-def _split_title(config: Config, split: str) -> str:
-    """How a split's block of columns is headed."""
-    return config.split_titles.get(split, split)
 
 
 def _present(
