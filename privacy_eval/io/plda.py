@@ -1,0 +1,119 @@
+"""Kaldi's PLDA model files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError
+from .files import atomic_path
+from .vectors import (
+    FloatArray,
+    ObjectFile,
+    binary_array,
+    open_objects,
+    read_binary_array,
+    read_text_array,
+    text_array,
+)
+
+_BEGIN, _END = b"<Plda> ", b"</Plda> "
+
+
+@dataclass(frozen=True)
+class Plda:
+    """A PLDA model: z = transform (x - mean) has unit covariance within speakers and
+    covariance diag(psi) between them.
+
+    Attributes
+    ----------
+    mean : float64 array, shape (D,)
+    transform : float64 array, shape (D, D)
+    psi : float64 array, shape (D,)
+        None is negative.
+    """
+
+    mean: NDArray[np.float64]
+    transform: NDArray[np.float64]
+    psi: NDArray[np.float64]
+
+
+def read_plda(path: Path) -> Plda:
+    """Read a model, binary or text.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With the file and which part of it: another kind of file, truncated, not
+        finite, of dimensions that do not fit together, a negative psi, more behind
+        the end.
+    """
+    with open_objects(path) as file:
+        is_binary = file.peek(2) == b"\0B"
+        if is_binary:
+            file.read(2)
+        read_part = read_binary_array if is_binary else read_text_array
+        _expect(file, _BEGIN, is_binary)
+        mean = _part(file, path, "mean", 1, read_part)
+        transform = _part(file, path, "transform", 2, read_part)
+        psi = _part(file, path, "psi", 1, read_part)
+        file.where = str(path)
+        _expect(file, _END, is_binary)
+        file.end()
+    message = _wrong(mean, transform, psi)
+    if message:
+        raise PrivacyEvalError(f"{path}: {message}")
+    return Plda(mean, transform, psi)
+
+
+def write_plda(path: Path, plda: Plda, *, binary: bool = True) -> None:
+    """Write a model as Kaldi does, byte for byte: doubles, or text of 7 digits."""
+    parts = [np.asarray(part, dtype=np.float64) for part in (plda.mean, plda.transform, plda.psi)]
+    message = _wrong(*parts)
+    if message:
+        raise PrivacyEvalError(f"{path}: not written, {message}")
+    start, form = (b"\0B", binary_array) if binary else (b"", text_array)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(start + _BEGIN + b"".join(map(form, parts)) + _END)
+
+
+def _part(
+    file: ObjectFile,
+    path: Path,
+    name: str,
+    dimensions: int,
+    read: Callable[[ObjectFile, int], FloatArray],
+) -> NDArray[np.float64]:
+    file.where = f"{path}: {name}"
+    return read(file, dimensions).astype(np.float64)
+
+
+def _expect(file: ObjectFile, tag: bytes, is_binary: bool) -> None:
+    """Take a tag. In text any white space may stand around it."""
+    if not is_binary:
+        file.skip_blanks()
+        tag = tag.rstrip()
+    found = file.read(len(tag))
+    if found != tag:
+        raise file.error(f"expected {tag.decode().strip()} of a PLDA model, found {found!r}")
+
+
+def _wrong(
+    mean: NDArray[np.float64], transform: NDArray[np.float64], psi: NDArray[np.float64]
+) -> str:
+    """What does not hold of the parts of a model."""
+    size = mean.size
+    if not size or mean.ndim != 1 or transform.shape != (size, size) or psi.shape != (size,):
+        shapes = (" x ".join(map(str, part.shape)) for part in (mean, transform, psi))
+        return "dimensions that do not fit together: mean {}, transform {}, psi {}".format(*shapes)
+    bad = sum(int(np.count_nonzero(~np.isfinite(part))) for part in (mean, transform, psi))
+    if bad:
+        return f"{bad} values are NaN or infinite"
+    negative = int(np.count_nonzero(psi < 0))
+    if negative:
+        return f"{negative} of {size} values of psi are negative, expected variances"
+    return ""
