@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -101,6 +101,63 @@ class Recognition:
 
 
 @dataclass(frozen=True)
+class AsvModel:
+    """A speaker-verification model and where it lies in a tree.
+
+    Attributes
+    ----------
+    trained_on : str
+        `original` or `anonymized` speech.
+    folder : str
+        Model folder, relative to the tree; may hold {suffix}, what marks anonymized
+        sets. The x-vectors of a set are in `xvect_<set>/xvector.scp` there.
+    training_set : str
+        Data folder that the back end is trained on; may hold {suffix}. The back end
+        (`mean.vec`, `transform.mat`, `plda`) is in its x-vectors' folder or in the model
+        folder itself.
+    """
+
+    trained_on: str
+    folder: str
+    training_set: str
+
+    def model_folder(self, suffix: str) -> str:
+        """The model folder of a system's anonymized sets."""
+        return self.folder.replace("{suffix}", suffix)
+
+    def training_name(self, suffix: str) -> str:
+        """The training set of a system."""
+        return self.training_set.replace("{suffix}", suffix)
+
+
+@dataclass(frozen=True)
+class DataFolder:
+    """A data folder that is made of others: cut out of one by a list of utterances, or
+    the union of several. Names hold {split} and {gender}; a part that holds one of them
+    where the name does not stands for all of its values.
+
+    Attributes
+    ----------
+    name : str
+    cut_from : str or None
+        The folder that the list lies in and whose utterances it chooses among.
+    list : str or None
+        Name of the list there.
+    list_as : {"enrolls", "trials"} or None
+        What the list is, which is also its name in the folder made: utterances, or
+        trials, whose utterances are in the second column.
+    combine : tuple of str
+        The data folders united, themselves of the plan.
+    """
+
+    name: str
+    cut_from: str | None = None
+    list: str | None = None
+    list_as: Literal["enrolls", "trials"] | None = None
+    combine: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class TrialSet:
     """One cell of the plan: a data set's trials of one split and gender."""
 
@@ -141,6 +198,8 @@ class Config:
     recognition: Recognition
     average_attack_model: str
     split_titles: Mapping[str, str] = field(default_factory=dict)
+    data_folders: tuple[DataFolder, ...] = ()
+    asv_models: tuple[AsvModel, ...] = ()
 
     def trial_sets(self) -> Iterator[TrialSet]:
         """All trial sets: by split, data set, gender."""
@@ -154,6 +213,34 @@ class Config:
     def data_set(self, name: str) -> DataSet:
         """The data set of an id."""
         return next(d for d in self.data_sets if d.id == name)
+
+    def asv_model(self, trained_on: str) -> AsvModel | None:
+        """The speaker-verification model trained on original or on anonymized speech."""
+        return next((m for m in self.asv_models if m.trained_on == trained_on), None)
+
+    def folders(self) -> tuple[DataFolder, ...]:
+        """All data folders that are made, every name filled in, each after those it is
+        made of.
+
+        Raises
+        ------
+        PrivacyEvalError
+            A folder of both or neither kind, named twice, made of itself or of unknown
+            parts.
+        """
+        return _in_order([f for template in self.data_folders for f in _expand(template, self)])
+
+    def holders(self, name: str) -> tuple[str, ...]:
+        """The combined data folders that all utterances of a data folder are in, the
+        nearest first."""
+        folders = self.folders()
+        found: list[str] = []
+        nearest = {name}
+        while nearest:
+            above = [f.name for f in folders if nearest & set(f.combine) and f.name not in found]
+            found += above
+            nearest = set(above)
+        return tuple(found)
 
     def attack_model(self, enrollment: str, trial: str, asv_model: str) -> str | None:
         """Id of the attack model that a comparison under a model belongs to, if any."""
@@ -278,6 +365,7 @@ def _validate(config: Config, where: str) -> None:
         ("data set", ids),
         ("attack model", [a.id for a in config.attack_models]),
         ("results folder suffix", [r.suffix for r in config.results_folders]),
+        ("speaker-verification model", [m.trained_on for m in config.asv_models]),
         ("trial set", [t.trials_name for t in config.trial_sets()]),
     ):
         need(len(set(names)) == len(names), f"a {what} stands twice: {sorted(names)}")
@@ -292,6 +380,7 @@ def _validate(config: Config, where: str) -> None:
         ),
         *(r.asv_model for r in config.results_folders),
         *config.recognition.models,
+        *(m.trained_on for m in config.asv_models),
     ]
     for word in speech:
         need(word in SPEECH, f"expected {' or '.join(SPEECH)}, found {word!r}")
@@ -312,6 +401,86 @@ def _validate(config: Config, where: str) -> None:
             not set("{}/\\") & set(plain) and ".." not in plain,
             f"{template!r} may hold {{split}} and {{gender}}, no other braces and no slash",
         )
+    for model in config.asv_models:
+        for path in (model.folder, model.training_set):
+            parts = path.replace("{suffix}", "").split("/")
+            need(
+                not path.startswith("/")
+                and not set("{}\\") & set("".join(parts))
+                and ".." not in parts
+                and (path is model.folder or len(parts) == 1),
+                f"asv_models: {path!r} must be a path below the tree; it may hold {{suffix}}",
+            )
+    try:
+        config.folders()
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{where}: {error}") from error
+
+
+def _expand(folder: DataFolder, config: Config) -> Iterator[DataFolder]:
+    """A data folder for every split and gender that its name holds."""
+    where = f"data_folders: {folder.name}"
+    cut = (folder.cut_from, folder.list, folder.list_as)
+    if (folder.combine and any(cut)) or (not folder.combine and None in cut):
+        raise PrivacyEvalError(
+            f"{where}: expected either cut_from, list and list_as, or combine with a part"
+        )
+    # What the name does not hold is filled in with all its values at once.
+    splits, genders = config.splits, tuple(config.genders)
+    for some_splits, some_genders in itertools.product(
+        [(s,) for s in splits] if "{split}" in folder.name else [splits],
+        [(g,) for g in genders] if "{gender}" in folder.name else [genders],
+    ):
+        cut_from, list_name, names, *parts = (
+            _fillings(template, some_splits, some_genders, where)
+            for template in (folder.cut_from, folder.list, folder.name, *folder.combine)
+        )
+        if len(cut_from) > 1 or len(list_name) > 1:
+            raise PrivacyEvalError(f"{where}: cut_from and list are several for this one name")
+        yield DataFolder(
+            name=names[0],
+            cut_from=next(iter(cut_from), None),
+            list=next(iter(list_name), None),
+            list_as=folder.list_as,
+            combine=tuple(itertools.chain.from_iterable(parts)),
+        )
+
+
+def _fillings(
+    template: str | None, splits: tuple[str, ...], genders: tuple[str, ...], where: str
+) -> list[str]:
+    """The distinct names that a template stands for."""
+    if template is None:
+        return []
+    names = dict.fromkeys(_fill(template, s, g) for s, g in itertools.product(splits, genders))
+    for name in names:
+        if re.fullmatch(r"\w[\w.+-]*", name, re.ASCII) is None or ".." in name:
+            raise PrivacyEvalError(f"{where}: {name!r} is no name of a file or folder")
+    return list(names)
+
+
+def _in_order(folders: list[DataFolder]) -> tuple[DataFolder, ...]:
+    """Data folders, each after those it is made of."""
+    names = [f.name for f in folders]
+    for folder in folders:
+        if names.count(folder.name) > 1:
+            raise PrivacyEvalError(f"data_folders: {folder.name} stands twice")
+        for part in folder.combine:
+            if part not in names:
+                raise PrivacyEvalError(f"data_folders: {folder.name}: unknown part {part}")
+            if folder.combine.count(part) > 1:
+                raise PrivacyEvalError(f"data_folders: {folder.name}: {part} stands twice")
+    ordered: list[DataFolder] = []
+    waiting = folders
+    while waiting:
+        left = {f.name for f in waiting}
+        ready = [f for f in waiting if not left & {f.cut_from, *f.combine}]
+        if not ready:
+            chain = ", ".join(sorted(left))
+            raise PrivacyEvalError(f"data_folders: made of themselves or of each other: {chain}")
+        ordered += ready
+        waiting = [f for f in waiting if f not in ready]
+    return tuple(ordered)
 
 
 def _fill(template: str, split: str, gender: str = "") -> str:

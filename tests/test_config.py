@@ -60,6 +60,43 @@ def test_the_plan_of_2022_is_that_of_2020_with_two_folders() -> None:
     assert [f.suffix for f in load_config("vpc2022").results_folders] == ["", ".orig"]
 
 
+def test_data_folders_stand_after_what_they_are_made_of() -> None:
+    config = load_config("vpc2022")
+    names = [f.name for f in config.folders()]
+    assert len(names) == len(set(names)) == 28
+    for place, folder in enumerate(config.folders()):
+        assert set(folder.combine) <= set(names[:place])
+    by_name = {f.name: f for f in config.folders()}
+    common = by_name["vctk_test_trials_m_common"]
+    assert (common.cut_from, common.list, common.list_as) == (
+        "vctk_test",
+        "trials_m_common_mic2",
+        "trials",
+    )
+    assert by_name["libri_dev_asr"].combine == ("libri_dev_trials_f", "libri_dev_trials_m")
+    wanted = {n for t in config.trial_sets() for n in (t.trials_name, t.enrollment_name)}
+    wanted |= {r.set_name(s) for r in config.recognition.data_sets for s in config.splits}
+    assert wanted <= set(names)
+
+
+def test_holders_of_a_data_folder() -> None:
+    config = load_config("vpc2020")
+    assert config.holders("vctk_dev_trials_f") == (
+        "vctk_dev_trials_f_all",
+        "vctk_dev_trials_all",
+        "vctk_dev_asr",
+    )
+    assert config.holders("libri_test_trials_m") == ("libri_test_trials_all", "libri_test_asr")
+    assert config.holders("vctk_dev_trials_all") == config.holders("vctk_dev_enrolls") == ()
+    assert config.holders("nothing") == ()
+
+
+def test_a_plan_written_before_there_were_data_folders_loads() -> None:
+    plain = load_config("vpc2020").to_dict()
+    del plain["data_folders"]
+    assert config_from_dict(plain, "x").folders() == ()
+
+
 def test_attack_models() -> None:
     config = load_config("vpc2022")
     o, a = "original", "anonymized"
@@ -135,6 +172,63 @@ WRONG: dict[str, tuple[Callable[[Plain], object], str]] = {
     "slash in ASR": (
         lambda d: d["recognition"]["data_sets"][0].update(name="a/{split}"),
         "no slash",
+    ),
+    "data folder of both kinds": (
+        lambda d: d["data_folders"][0].update(combine=["libri_{split}_asr"]),
+        r"data_folders: libri_\{split\}_enrolls: expected either cut_from, list and list_as, or",
+    ),
+    "data folder of neither kind": (
+        lambda d: d["data_folders"].append({"name": "x"}),
+        "data_folders: x: expected either cut_from",
+    ),
+    "data folder without list": (
+        lambda d: d["data_folders"].append({"name": "x", "cut_from": "y", "list_as": "trials"}),
+        "data_folders: x: expected either cut_from",
+    ),
+    "unknown kind of list": (
+        lambda d: d["data_folders"][0].update(list_as="names"),
+        r"list_as: expected (enrolls or trials|one of)",
+    ),
+    "data folder twice": (
+        lambda d: d["data_folders"].append(d["data_folders"][0]),
+        "data_folders: libri_dev_enrolls stands twice",
+    ),
+    "unknown part": (
+        lambda d: d["data_folders"].append({"name": "x", "combine": ["libri_{split}_y"]}),
+        "data_folders: x: unknown part libri_dev_y",
+    ),
+    "part twice": (
+        lambda d: d["data_folders"].append({"name": "x", "combine": ["libri_dev_asr"] * 2}),
+        "data_folders: x: libri_dev_asr stands twice",
+    ),
+    "data folders of each other": (
+        lambda d: d["data_folders"].extend(
+            [
+                {"name": "x", "combine": ["z", "libri_dev_asr"]},
+                {"name": "z", "cut_from": "x", "list": "l", "list_as": "trials"},
+            ]
+        ),
+        "data_folders: made of themselves or of each other: x, z",
+    ),
+    "data folder of itself": (
+        lambda d: d["data_folders"].append({"name": "x", "combine": ["x"]}),
+        "data_folders: made of themselves or of each other: x",
+    ),
+    "cut from several": (
+        lambda d: d["data_folders"][0].update(cut_from="libri_{gender}"),
+        "cut_from and list are several",
+    ),
+    "slash in a data folder": (
+        lambda d: d["data_folders"][0].update(cut_from="../{split}"),
+        "'../dev' is no name of a file or folder",
+    ),
+    "hidden data folder": (
+        lambda d: d["data_folders"][0].update(name=".{split}"),
+        "'.dev' is no name of a file or folder",
+    ),
+    "brace in a data folder": (
+        lambda d: d["data_folders"][0].update(list="{speaker}"),
+        "'{speaker}' is no name of a file or folder",
     ),
     "weight as text": (
         lambda d: d["data_sets"][0].update(weight="1"),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.data_dir import read_spk2gender, read_utt2spk
+from privacy_eval.io.data_dir import (
+    UtteranceList,
+    combine_data_dirs,
+    read_data_dir,
+    read_list,
+    read_spk2gender,
+    read_utt2spk,
+    subset_data_dir,
+    sweep_data_dir,
+    write_data_dir,
+)
 
 words = st.text(
     st.characters(min_codepoint=33, exclude_categories=["Cs", "Z", "C"]), min_size=1, max_size=9
@@ -73,3 +86,173 @@ def test_the_line_of_a_wrong_gender_counts_blank_lines(tmp_path: Path) -> None:
     path.write_text("\n\ns1 x\n")
     with pytest.raises(PrivacyEvalError, match=f"^{path}:3: "):
         read_spk2gender(path)
+
+
+# --- parts and unions, against filters that go through all lines for every line
+
+
+@st.composite
+def folders(draw: st.DrawFn) -> dict[str, list[str]]:
+    """Files of a data folder, lines in any order, of one world: a name means the same in
+    all of them."""
+    utterances = draw(
+        st.lists(
+            st.sampled_from([f"{s}-{n}" for s in "ab0" for n in range(4)]), min_size=1, unique=True
+        )
+    )
+    shuffled = st.permutations(utterances)
+    files = {"utt2spk": [f"{u} {u[0]}" for u in draw(shuffled)]}
+    recordings = {u: u for u in utterances}
+    if draw(st.booleans()):
+        recordings = {u: f"r{u[-1]}" for u in utterances}
+        files["segments"] = [f"{u} {recordings[u]} 0 {u[-1]}.5" for u in draw(shuffled)]
+    else:
+        files["text"] = [f"{u}\tsays {u}" for u in draw(shuffled)]
+    files["wav.scp"] = [
+        f"{r} cat {r} |" for r in dict.fromkeys(recordings[u] for u in draw(shuffled))
+    ]
+    files["vad.scp"] = [
+        f"{u} ark:{u}" for u in draw(st.lists(st.sampled_from(utterances), unique=True))
+    ]
+    files["spk2gender"] = [f"{s} f" for s in dict.fromkeys(u[0] for u in draw(shuffled))]
+    return files
+
+
+def put(folder: Path, files: dict[str, list[str]]) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for name, lines in files.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    return folder
+
+
+def slow_spk2utt(utt2spk: list[str]) -> list[str]:
+    pairs = [line.split() for line in utt2spk]
+    speakers = list(dict.fromkeys(s for _, s in pairs))
+    return [" ".join([s, *(u for u, other in pairs if other == s)]) for s in speakers]
+
+
+def slow_subset(files: dict[str, list[str]], wanted: Iterable[str]) -> dict[str, list[str]]:
+    def having(name: str, keys: set[str]) -> list[str]:
+        return [line for line in files[name] if line.split()[0] in keys]
+
+    utterances = set(wanted)
+    subset = {
+        name: having(name, utterances)
+        for name in ("utt2spk", "segments", "text", "vad.scp")
+        if name in files
+    }
+    speakers = {line.split()[1] for line in subset["utt2spk"]}
+    recordings = (
+        {line.split()[1] for line in subset["segments"]} if "segments" in files else utterances
+    )
+    subset["wav.scp"] = having("wav.scp", recordings)
+    subset["spk2gender"] = having("spk2gender", speakers)
+    subset["spk2utt"] = slow_spk2utt(subset["utt2spk"])
+    return subset
+
+
+def as_lines(files: dict[str, bytes]) -> dict[str, list[str]]:
+    return {name: content.decode().splitlines() for name, content in files.items()}
+
+
+@given(folders(), st.data())
+def test_any_subset(folder: Path, files: dict[str, list[str]], data: st.DataObject) -> None:
+    utterances = [line.split()[0] for line in files["utt2spk"]]
+    wanted = data.draw(st.lists(st.sampled_from(utterances), min_size=1))
+    source = read_data_dir(put(folder / "source", files))
+    lines = {u.encode(): n for n, u in enumerate(wanted, start=1)}
+    new = subset_data_dir(source, UtteranceList(folder / "list", b"", lines))
+    assert as_lines(dict(new.files)) == slow_subset(files, wanted)
+    with_vad = {line.split()[0] for line in files["vad.scp"]}
+    assert len(new.notes) == (0 if set(wanted) <= with_vad else 1)
+
+
+@given(st.lists(folders(), min_size=1, max_size=3))
+def test_any_union(folder: Path, parts: list[dict[str, list[str]]]) -> None:
+    sources = [read_data_dir(put(folder / f"p{n}", files)) for n, files in enumerate(parts)]
+    if len({"segments" in files for files in parts}) == 2:
+        with pytest.raises(PrivacyEvalError, match="there are no segments in"):
+            combine_data_dirs(sources)
+        return
+    new = combine_data_dirs(sources)
+    names = set.intersection(*(set(files) for files in parts))
+    expected = {name: sorted({line for files in parts for line in files[name]}) for name in names}
+    expected["spk2utt"] = slow_spk2utt(expected["utt2spk"])
+    assert as_lines(dict(new.files)) == expected
+
+
+@given(folders(), st.data())
+def test_a_folder_is_the_union_of_its_subsets(
+    folder: Path, files: dict[str, list[str]], data: st.DataObject
+) -> None:
+    utterances = sorted(line.split()[0] for line in files["utt2spk"])
+    cut = data.draw(st.integers(0, len(utterances)))
+    source = read_data_dir(put(folder / "source", files))
+    parts = []
+    for number, some in enumerate((utterances[:cut], utterances[cut:])):
+        if some:
+            wanted = UtteranceList(folder / "list", b"", {u.encode(): 1 for u in some})
+            target = folder / f"part{number}"
+            shutil.rmtree(target, ignore_errors=True)
+            write_data_dir(target, subset_data_dir(source, wanted).files)
+            parts.append(read_data_dir(target))
+    assert combine_data_dirs(parts).files == combine_data_dirs([source]).files
+
+
+def test_lists(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    path.write_bytes(b"u2\n\nu1 and more\r\nu2")
+    found = read_list(path, "enrolls")
+    assert (found.lines, found.content) == ({b"u2": 1, b"u1": 3}, path.read_bytes())
+    path.write_bytes(b"s u2 target\n\ns\tu1 nontarget\nt u2 nontarget\n")
+    assert read_list(path, "trials").lines == {b"u2": 1, b"u1": 3}
+
+
+def test_a_folder_that_cannot_take_its_place_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "set"
+    write_data_dir(target, {"utt2spk": b"old\n"})
+    real = os.rename
+
+    def failing(source: Path, to: Path) -> None:
+        if source.name == "new":
+            raise OSError(28, "No space left on device")
+        real(source, to)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", failing)
+        with pytest.raises(PrivacyEvalError, match=f"^{target}: cannot be written .No space left"):
+            write_data_dir(target, {"utt2spk": b"new\n", "text": b""})
+    assert [p.name for p in tmp_path.iterdir()] == ["set"]
+    assert [p.name for p in target.iterdir()] == ["utt2spk"]
+    assert (target / "utt2spk").read_text() == "old\n"
+    write_data_dir(target, {"text": b"new\n"})
+    assert [p.name for p in target.iterdir()] == ["text"]
+
+
+def test_files_and_links_are_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "other")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "x")
+    (tmp_path / "file").write_text("")
+    for name in ("link", "nowhere", "file"):
+        with pytest.raises(PrivacyEvalError, match="is a link or no folder"):
+            write_data_dir(tmp_path / name, {"utt2spk": b""})
+    assert list((tmp_path / "other").iterdir()) == []
+    with pytest.raises(PrivacyEvalError, match="cannot be written"):
+        write_data_dir(tmp_path / "file/set", {"utt2spk": b""})
+
+
+def test_only_our_leftovers_are_swept(tmp_path: Path) -> None:
+    names = [".set.abcd1234.tmp", ".set.x.abcd1234.tmp", ".set.abc.tmp", "set.abcd1234.tmp"]
+    for name in names:
+        (tmp_path / name).mkdir()
+    (tmp_path / ".set.abcd0000.tmp").write_text("a file")
+    (tmp_path / ".set.abcd0001.tmp").symlink_to(tmp_path / names[-1])
+    sweep_data_dir(tmp_path / "set")
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
+        [*names[1:], ".set.abcd0000.tmp", ".set.abcd0001.tmp"]
+    )
+    sweep_data_dir(tmp_path / "nothing" / "set")
