@@ -10,6 +10,13 @@ from .detection import MinDcf, min_dcf
 from .eer import Eer, bengio_mariethoz_interval, kaldi_eer, rocch_eer
 from .linkability import Linkability, linkability
 from .pav import Groups, PavBlocks, pav
+from .similarity import (
+    SimilarityMatrix,
+    VoiceSimilarity,
+    similarity_matrix,
+    speaker_linkability,
+    voice_similarity,
+)
 from .summary import METRICS, MetricInfo, score_metrics, zebra_tag
 from .trial_scores import VARIANTS, TrialScores, Variant
 from .zebra import (
@@ -36,8 +43,10 @@ __all__ = [
     "MetricInfo",
     "MinDcf",
     "PavBlocks",
+    "SimilarityMatrix",
     "TrialScores",
     "Variant",
+    "VoiceSimilarity",
     "Zebra",
     "bengio_mariethoz_interval",
     "categorical_tag",
@@ -52,7 +61,10 @@ __all__ = [
     "population_disclosure",
     "rocch_eer",
     "score_metrics",
+    "similarity_matrix",
     "speaker_bootstrap",
+    "speaker_linkability",
+    "voice_similarity",
     "zebra",
     "zebra_tag",
 ]

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -116,6 +115,8 @@ def sloped_llr(blocks: PavBlocks, target_position: IntArray) -> tuple[FloatArray
 
 
 def _pool_violators(targets: IntArray, nontargets: IntArray) -> tuple[IntArray, IntArray]:
+    from scipy.optimize import isotonic_regression  # slow to import, and not always needed
+
     size = targets + nontargets
     solution = isotonic_regression(targets / size, weights=size.astype(np.float64))
     starts = np.asarray(solution.blocks[:-1], dtype=np.intp)

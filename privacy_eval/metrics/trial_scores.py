@@ -84,11 +84,20 @@ class TrialScores:
     @classmethod
     def from_sorted_labels(cls, scores: FloatArray, is_target: BoolArray) -> TrialScores:
         """As `from_labels` for ascending finite scores: nothing is sorted again."""
-        self = cls.__new__(cls)
+        self = cls.from_sorted(scores[is_target], scores[~is_target])
         self._scores, self._is_target = scores, is_target
-        self.target, self.nontarget = scores[is_target], scores[~is_target]
-        if not self.target.size or not self.nontarget.size:
-            raise PrivacyEvalError(_empty("target" if not self.target.size else "nontarget"))
+        return self
+
+    @classmethod
+    def from_sorted(cls, target: NDArray[Any], nontarget: NDArray[Any]) -> TrialScores:
+        """Ascending finite scores of both classes, kept as they are: float32 scores by the
+        hundred million are neither copied nor widened."""
+        self = cls.__new__(cls)
+        self._scores = self._is_target = None
+        self.target, self.nontarget = target, nontarget
+        for name, scores in (("target", target), ("nontarget", nontarget)):
+            if not scores.size:
+                raise PrivacyEvalError(_empty(name))
         return self
 
     @property

@@ -1,0 +1,326 @@
+"""Voice similarity matrices, de-identification (DeID) and gain of voice distinctiveness
+(G_VD).
+
+Three sets of scores compare the utterances of a trial set: original with original
+(oo), original with anonymized (oa), anonymized with anonymized (aa). Each is calibrated
+on its own by PAV with Laplace's rule; M(i, j) is the sigmoid of the mean natural-log LLR
+over the pairs of utterances of speakers i and j. A DeID of 1 is full de-identification,
+0 none; a G_VD of 0 dB keeps voices as distinct as they were, a negative one loses
+distinctiveness.
+
+Reference: Noe et al., "Speech pseudonymisation assessment using voice similarity
+matrices" (Interspeech 2020); the papers' numbers of equations are used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from ..errors import PrivacyEvalError
+from .linkability import linkability
+from .pav import FloatArray, IntArray, sloped_llr
+from .trial_scores import TrialScores, Variant, check_variant
+
+ScoreMatrix = NDArray[np.float32]
+
+#: Smaller differences of similarities are rounding of sums.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class SimilarityMatrix:
+    """One voice similarity matrix.
+
+    Attributes
+    ----------
+    values : float array, shape (S, S)
+        M(i, j), 0..1; row and column k belong to speaker k. For oa, speaker i is
+        original, j anonymized.
+    evidence : float array, shape (S,)
+        log10 of the largest likelihood ratio of any pair of the same speaker: how strongly
+        the speaker is linked at worst; negative where all pairs speak against it.
+    n_target, n_nontarget : int
+        Pairs of utterances of the same and of two speakers.
+    variant : str
+    """
+
+    values: FloatArray
+    evidence: FloatArray
+    n_target: int
+    n_nontarget: int
+    variant: Variant
+
+    @property
+    def d_diag(self) -> float:
+        """D_diag, eq. (3): |mean of the diagonal - mean of the rest|, 0..1; exactly 0
+        where no more than rounding is left of it."""
+        diagonal = np.trace(self.values)
+        size = len(self.values)
+        rest = (self.values.sum() - diagonal) / (size * (size - 1))
+        difference = abs(diagonal / size - rest)
+        return float(difference) if difference > _ROUNDING else 0.0
+
+    @property
+    def own(self) -> FloatArray:
+        """The diagonal: every speaker's similarity with itself, shape (S,)."""
+        return np.diagonal(self.values).copy()
+
+    @property
+    def dominance(self) -> FloatArray:
+        """By how much every speaker's own similarity exceeds the mean of the other entries
+        in its row and column, exactly 0 where it does not, shape (S,): its part in
+        D_diag."""
+        size = len(self.values)
+        others = self.values.sum(axis=0) + self.values.sum(axis=1) - 2 * self.own
+        excess = self.own - others / (2 * (size - 1))
+        return np.where(excess > _ROUNDING, excess, 0.0)
+
+
+@dataclass(frozen=True)
+class VoiceSimilarity:
+    """DeID and G_VD with the matrices they come from.
+
+    Attributes
+    ----------
+    deid : float
+        Fraction, eq. (4): at most 1; negative where anonymization makes voices more
+        alike their originals than these are to themselves.
+    gvd_db : float
+        dB, eq. (5); -inf where anonymized voices cannot be told apart at all.
+    oo, oa, aa : SimilarityMatrix
+    """
+
+    deid: float
+    gvd_db: float
+    oo: SimilarityMatrix
+    oa: SimilarityMatrix
+    aa: SimilarityMatrix
+
+    def summary(self) -> dict[str, float]:
+        """The numbers by their names in records."""
+        return {
+            "deid": self.deid,
+            "gvd_db": self.gvd_db,
+            "d_diag_oo": self.oo.d_diag,
+            "d_diag_oa": self.oa.d_diag,
+            "d_diag_aa": self.aa.d_diag,
+        }
+
+    def speaker_deid(self) -> FloatArray:
+        """DeID of every speaker, at most 1, shape (S,): as `deid`, of its dominance in oa
+        and oo. Where the anonymized voice does not stand out it is 1; where it does, but
+        the original one does not, -inf."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = self.oa.dominance / self.oo.dominance
+        return np.asarray(1 - np.where(self.oa.dominance == 0, 0.0, ratio))
+
+
+def voice_similarity(
+    oo: SimilarityMatrix, oa: SimilarityMatrix, aa: SimilarityMatrix
+) -> VoiceSimilarity:
+    """DeID and G_VD of three matrices.
+
+    Raises
+    ------
+    PrivacyEvalError
+        D_diag of oo is 0: original voices that cannot be told apart have no identity to
+        lose.
+    """
+    if oo.d_diag == 0:
+        raise PrivacyEvalError(
+            "the original voices cannot be told apart (D_diag of the original-original matrix "
+            "is 0), so DeID and G_VD are not defined: are these the right vectors and model?"
+        )
+    ratio = aa.d_diag / oo.d_diag
+    gvd_db = 10 * math.log10(ratio) if ratio > 0 else -math.inf
+    return VoiceSimilarity(1 - oa.d_diag / oo.d_diag, gvd_db, oo, oa, aa)
+
+
+def similarity_matrix(
+    scores: ScoreMatrix,
+    speaker: IntArray,
+    *,
+    column_of: IntArray | None = None,
+    variant: Variant = "exact",
+) -> SimilarityMatrix:
+    """Calibrate the scores of all pairs of utterances and average them by speakers.
+
+    Parameters
+    ----------
+    scores : float32 array, shape (U, U)
+        Of every utterance with every other. Without `column_of` both sides are the same
+        utterances and only what is above the diagonal is looked at.
+    speaker : int array, shape (U,)
+        Speaker of each row's utterance, 0..S-1, every one with two utterances or more.
+    column_of : int array, shape (U,), optional
+        For oa: which column is the anonymized version of each row's utterance.
+    variant : str
+        `exact`: every unordered pair once or, with `column_of`, every ordered pair.
+        `challenge`: only pairs whose column is not before their row, also with
+        `column_of`; of two speakers only pairs with the one first whose pairs of its own
+        come first; the matrix is mirrored; ties and slope as in the released scripts.
+
+    Raises
+    ------
+    PrivacyEvalError
+        One speaker only; a speaker, or in `challenge` two speakers, without a pair; a
+        score that is NaN or infinite.
+    """
+    check_variant(variant)
+    pairs = _Pairs(scores, speaker, column_of, all_columns=variant == "exact")
+    trials = pairs.trials()
+    calibration = _Calibration(trials, variant)
+    size = pairs.speakers
+    total, count = np.zeros((size, size)), np.zeros((size, size))
+    strongest = np.full(size, -np.inf)
+    begins = np.full(size, len(scores))
+    for row, values, others in pairs.rows():
+        own = speaker[row]
+        is_target = others == own
+        llr = calibration.nontarget(values)
+        if is_target.any():
+            llr[is_target] = of_targets = calibration.target(values[is_target])
+            strongest[own] = max(strongest[own], float(of_targets.max()))
+            begins[own] = min(begins[own], row)
+        total[own] += np.bincount(others, weights=llr, minlength=size)
+        count[own] += np.bincount(others, minlength=size)
+    if variant == "challenge":
+        # Of speakers A, B with A's pairs of its own first: pairs with A in the row.
+        kept = begins[:, None] <= begins[None, :]
+        total, count = np.where(kept, total, total.T), np.where(kept, count, count.T)
+    elif column_of is None:
+        total, count = (x + x.T - np.diag(np.diagonal(x)) for x in (total, count))
+    if not count.all():
+        first, second = np.argwhere(count == 0)[0].tolist()
+        raise PrivacyEvalError(f"no pair of utterances compares speakers {first} and {second}")
+    return SimilarityMatrix(
+        expit(total / count), strongest / math.log(10), trials.n_target, trials.n_nontarget, variant
+    )
+
+
+def speaker_linkability(
+    scores: ScoreMatrix,
+    speaker: IntArray,
+    *,
+    column_of: IntArray | None = None,
+    variant: Variant = "exact",
+) -> FloatArray:
+    """D_sys of every speaker, shape (S,): its utterances in the rows against those of its
+    own (mated) and of others (non-mated) in the columns.
+
+    Parameters as for `similarity_matrix`; every pair of different utterances counts.
+    """
+    columns = np.arange(len(scores)) if column_of is None else column_of
+    pairs = _Pairs(scores, speaker, columns, all_columns=True)
+    values = np.empty(pairs.speakers)
+    for own in range(pairs.speakers):
+        rows = np.flatnonzero(speaker == own)
+        mated = np.broadcast_to(pairs.column_speaker == own, (rows.size, len(scores))).copy()
+        block = scores[rows]
+        nonmated = block[~mated]
+        mated[np.arange(rows.size), columns[rows]] = False
+        values[own] = linkability(TrialScores(block[mated], nonmated), variant=variant).value
+    return values
+
+
+class _Pairs:
+    """Which pairs of utterances are looked at: rows with the columns they meet."""
+
+    def __init__(
+        self,
+        scores: ScoreMatrix,
+        speaker: IntArray,
+        column_of: IntArray | None,
+        *,
+        all_columns: bool,
+    ) -> None:
+        utterances = speaker.size
+        if scores.shape != (utterances, utterances):
+            raise ValueError(f"scores of shape {scores.shape} for {utterances} utterances")
+        per_speaker = np.bincount(speaker)
+        if per_speaker.size < 2:
+            raise PrivacyEvalError("one speaker only: voice similarity compares speakers")
+        if per_speaker.min() < 2:
+            raise PrivacyEvalError(
+                f"speaker {int(per_speaker.argmin())} has a single utterance: there is no pair "
+                "to compare"
+            )
+        if column_of is not None and not np.array_equal(np.sort(column_of), np.arange(utterances)):
+            raise ValueError(f"column_of must hold each of {utterances} columns once")
+        self._scores, self._speaker, self._column_of = scores, speaker, column_of
+        self._all_columns = all_columns and column_of is not None
+        self.column_speaker = speaker if column_of is None else np.empty_like(speaker)
+        if column_of is not None:
+            self.column_speaker[column_of] = speaker
+        self.speakers = per_speaker.size
+
+    def rows(self) -> Iterator[tuple[int, ScoreMatrix, IntArray]]:
+        """Every row that meets any column: its index, its scores, the columns' speakers."""
+        for row in range(len(self._scores)):
+            start = 0 if self._all_columns else row
+            values, others = self._scores[row, start:], self.column_speaker[start:]
+            own = row if self._column_of is None else int(self._column_of[row])
+            if own == start:
+                values, others = values[1:], others[1:]
+            elif own > start:
+                values = np.delete(values, own - start)
+                others = np.delete(others, own - start)
+            if values.size:
+                yield row, values, others
+
+    def trials(self) -> TrialScores:
+        """The scores of all pairs, sorted, in the precision they came in."""
+        targets = []
+        nontarget = np.empty(self._scores.size, dtype=self._scores.dtype)
+        filled = 0
+        for row, values, others in self.rows():
+            is_target = others == self._speaker[row]
+            targets.append(values[is_target])
+            rest = values[~is_target]
+            nontarget[filled : filled + rest.size] = rest
+            filled += rest.size
+        target, nontarget = np.concatenate(targets), nontarget[:filled]
+        target.sort()
+        nontarget.sort()
+        found = TrialScores.from_sorted(target, nontarget)
+        if not np.isfinite([target[0], target[-1], nontarget[0], nontarget[-1]]).all():
+            raise PrivacyEvalError("scores that are to be compared are not all finite numbers")
+        return found
+
+
+class _Calibration:
+    """Natural-log LLRs of scores by PAV with Laplace's rule."""
+
+    def __init__(self, trials: TrialScores, variant: Variant) -> None:
+        blocks = trials.pav_laplace(variant)
+        of_targets = of_nontargets = blocks.llr
+        if variant == "challenge":
+            position = np.arange(trials.n_target) + trials.nontargets_up_to
+            of_targets, of_nontargets = sloped_llr(blocks, position)
+        self._target = _begins(trials.target, blocks.targets), of_targets
+        self._nontarget = _begins(trials.nontarget, blocks.nontargets), of_nontargets
+
+    def target(self, scores: ScoreMatrix) -> FloatArray:
+        """LLRs of target trials, of any shape."""
+        begins, llr = self._target
+        return llr[np.searchsorted(begins, scores, side="right")]
+
+    def nontarget(self, scores: ScoreMatrix) -> FloatArray:
+        """LLRs of nontarget trials, of any shape."""
+        begins, llr = self._nontarget
+        return llr[np.searchsorted(begins, scores, side="right")]
+
+
+def _begins(ascending: NDArray[np.floating], counts: IntArray) -> NDArray[np.floating]:
+    """The lowest score of every PAV block but the first, in one class; one that holds
+    none of the class begins where the next does."""
+    first = np.cumsum(counts)[:-1]
+    begins = ascending[np.minimum(first, ascending.size - 1)]
+    begins[first == ascending.size] = np.inf
+    return begins

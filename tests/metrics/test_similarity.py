@@ -1,0 +1,643 @@
+"""Voice similarity matrices, DeID and G_VD."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+import reference_similarity as slow
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.metrics import (
+    VARIANTS,
+    SimilarityMatrix,
+    TrialScores,
+    Variant,
+    VoiceSimilarity,
+    linkability,
+    similarity_matrix,
+    speaker_linkability,
+    voice_similarity,
+)
+
+Scores = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+each_variant = pytest.mark.parametrize("variant", VARIANTS)
+
+#: What the slope of `challenge` may shift within a block: trials of a block share its mean.
+WITHIN_BLOCK = 1e-6
+
+
+@dataclass(frozen=True)
+class Case:
+    """Utterances of a trial set and all their scores.
+
+    Attributes
+    ----------
+    speaker : int array, shape (U,)
+        Of every original utterance in its order.
+    column_of : int array, shape (U,)
+        Place of every utterance in the order of the anonymized ones.
+    oo, oa, aa : float32 arrays, shape (U, U)
+    """
+
+    speaker: Ints
+    column_of: Ints
+    oo: Scores
+    oa: Scores
+    aa: Scores
+
+    @property
+    def original(self) -> list[str]:
+        return [f"u{i}" for i in range(self.speaker.size)]
+
+    @property
+    def anonymized(self) -> list[str]:
+        return [f"u{i}" for i in np.argsort(self.column_of)]
+
+    @property
+    def anonymized_speaker(self) -> Ints:
+        return self.speaker[np.argsort(self.column_of)]
+
+    @property
+    def speaker_of(self) -> dict[str, str]:
+        return {u: str(s) for u, s in zip(self.original, self.speaker, strict=True)}
+
+    def arguments(self, kind: str) -> tuple[Scores, Ints, Ints | None]:
+        """What the package takes for one of the three."""
+        if kind == "oa":
+            return self.oa, self.speaker, self.column_of
+        return getattr(self, kind), self.speaker if kind == "oo" else self.anonymized_speaker, None
+
+    def sides(self, kind: str) -> tuple[list[str], list[str]]:
+        """Ids of rows and columns."""
+        ids = {"o": self.original, "a": self.anonymized}
+        return ids[kind[0]], ids[kind[1]]
+
+    def pairs(self, kind: str) -> dict[slow.Pair, float]:
+        """The scores as the slow implementation takes them."""
+        rows, columns = self.sides(kind)
+        scores = getattr(self, kind)
+        return {
+            (a, b): float(scores[i, j]) for i, a in enumerate(rows) for j, b in enumerate(columns)
+        }
+
+
+def matrix_of(case: Case, kind: str, variant: Variant) -> SimilarityMatrix:
+    scores, speaker, column_of = case.arguments(kind)
+    return similarity_matrix(scores, speaker, column_of=column_of, variant=variant)
+
+
+def measured(case: Case, variant: Variant) -> VoiceSimilarity:
+    return voice_similarity(*(matrix_of(case, kind, variant) for kind in ("oo", "oa", "aa")))
+
+
+def draw_scores(generator: np.random.Generator, size: int, spread: str) -> Scores:
+    """All pairs of `size` utterances: many ties, none, or neighbours in float32."""
+    shape = (size, size)
+    if spread == "tied":
+        return generator.integers(-2, 3, shape).astype(np.float32)
+    if spread == "neighbours":  # a float32 apart, at the two widths on either side of 1
+        steps = generator.integers(-4, 5, shape)
+        ulps = np.where(steps > 0, 2.0**-23, 2.0**-24)
+        return (1 + steps * ulps).astype(np.float32)
+    if spread == "extreme":
+        largest = np.finfo(np.float32).max
+        return generator.choice(np.float32([-largest, -1e-45, 0, 1e-45, 1, largest]), shape)
+    return generator.permutation(size * size).reshape(shape).astype(np.float32) / 8 - 3
+
+
+@st.composite
+def cases(draw: st.DrawFn, max_speakers: int = 4) -> Case:
+    """Scps grouped by speaker or not, in one order or in two; voices that differ or not."""
+    counts = draw(st.lists(st.integers(2, 4), min_size=2, max_size=max_speakers))
+    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+    speaker = np.repeat(np.arange(len(counts)), counts)
+    if not draw(st.booleans()):
+        speaker = generator.permutation(speaker)
+    size = speaker.size
+    column_of = np.arange(size) if draw(st.booleans()) else generator.permutation(size)
+    spread = draw(st.sampled_from(["tied", "untied", "neighbours", "extreme"]))
+    voices = draw(st.sampled_from([0.0, 0.0, 2.0, 500.0]))
+    oo, oa, aa = (draw_scores(generator, size, spread) for _ in range(3))
+    if spread in ("tied", "untied"):
+        others = speaker[np.argsort(column_of)]
+        for scores, rows, columns in ((oo, speaker, speaker), (oa, speaker, others)):
+            scores += np.float32(voices) * (rows[:, None] == columns)
+    upper = np.triu(np.ones((size, size), dtype=bool))
+    oo, aa = np.where(upper, oo, oo.T), np.where(upper, aa, aa.T)
+    return Case(speaker, column_of, oo, oa, aa)
+
+
+# --- by hand
+
+
+#: Two speakers with two utterances each. Of the pairs of one speaker (0, 1) and (2, 3), all
+#: score more than any other.
+SEPARATED = np.float32([[9, 5, 1, 2], [5, 9, 0, 1], [1, 0, 9, 6], [2, 1, 6, 9]])
+TWO = np.array([0, 0, 1, 1])
+
+
+@each_variant
+def test_perfect_separation_by_hand(variant: Variant) -> None:
+    """In order: t n | n n n n | t t | t n, dummies outside. PAV pools the first six to 1/6
+    and the last four to 3/4: LLRs log(1/5) - log(2/4) = log 2/5 and log 3 + log 2 = log 6."""
+    found = similarity_matrix(SEPARATED, TWO, variant=variant)
+    assert found.values == pytest.approx(np.array([[6 / 7, 2 / 7], [2 / 7, 6 / 7]]), abs=1e-6)
+    assert found.d_diag == pytest.approx(4 / 7, abs=1e-6)
+    assert found.own.tolist() == pytest.approx([6 / 7, 6 / 7], abs=1e-6)
+    assert found.dominance.tolist() == pytest.approx([4 / 7, 4 / 7], abs=1e-6)
+    assert found.evidence.tolist() == pytest.approx([math.log10(6)] * 2, abs=1e-6)
+    assert (found.n_target, found.n_nontarget, found.variant) == (2, 4, variant)
+
+
+def test_every_ordered_pair_by_hand() -> None:
+    """Original speakers in the rows: T = 4, N = 8. Speaker 0 resembles the anonymized 1
+    (8 points of its 4 pairs), not the other way round.
+
+    In order t n | n n n n (0) | t t t t (1) | n n n n (2) | t n: PAV pools the first six to
+    1/6, then 4 t and 4 n and the last two to 5/10. Minus log 4/8."""
+    oa = np.float32([[7, 1, 2, 2], [1, 7, 2, 2], [0, 0, 7, 1], [0, 0, 1, 7]])
+    found = similarity_matrix(oa, TWO, column_of=np.arange(4))
+    alike, unlike = 2 / 3, 2 / 7  # odds 2 and 2/5
+    assert found.values == pytest.approx(np.array([[alike, alike], [unlike, alike]]))
+    assert found.d_diag == pytest.approx(alike - (alike + unlike) / 2)
+    assert (found.n_target, found.n_nontarget) == (4, 8)
+    # own - (alike + unlike) / 2 for both: each has one row and one column.
+    assert found.dominance == pytest.approx(np.full(2, alike - (alike + unlike) / 2))
+
+
+def test_the_challenge_sees_half_of_the_pairs() -> None:
+    """The same scores: below the diagonal nothing counts, and row 0 is mirrored."""
+    oa = np.float32([[7, 1, 2, 2], [1, 7, 2, 2], [0, 0, 7, 1], [0, 0, 1, 7]])
+    found = similarity_matrix(oa, TWO, column_of=np.arange(4), variant="challenge")
+    assert (found.n_target, found.n_nontarget) == (2, 4)
+    assert found.values[0, 1] == found.values[1, 0]
+    below = oa.copy()
+    below[np.tril_indices(4)] = -5
+    again = similarity_matrix(below, TWO, column_of=np.arange(4), variant="challenge")
+    assert np.array_equal(found.values, again.values)
+
+
+def make(values: list[list[float]]) -> SimilarityMatrix:
+    array = np.array(values)
+    return SimilarityMatrix(array, np.zeros(len(array)), 1, 1, "exact")
+
+
+def test_deid_and_gain_by_hand() -> None:
+    """D_diag 0.8, 0.2 and 0.4."""
+    oo, oa = make([[0.9, 0.1], [0.1, 0.9]]), make([[0.6, 0.5], [0.3, 0.6]])
+    aa = make([[0.2, 0.6], [0.6, 0.2]])  # the other way round counts as well
+    found = voice_similarity(oo, oa, aa)
+    assert found.deid == pytest.approx(1 - 0.2 / 0.8)
+    assert found.gvd_db == pytest.approx(10 * math.log10(0.5))
+    summary = found.summary()
+    assert summary == pytest.approx(
+        {"deid": 0.75, "gvd_db": -3.0103, "d_diag_oo": 0.8, "d_diag_oa": 0.2, "d_diag_aa": 0.4},
+        abs=1e-5,
+    )
+    assert (found.oo, found.oa, found.aa) == (oo, oa, aa)
+
+
+def test_anonymization_may_make_voices_more_distinct() -> None:
+    clear, blurred = make([[0.9, 0.1], [0.1, 0.9]]), make([[0.6, 0.2], [0.2, 0.6]])
+    found = voice_similarity(blurred, clear, clear)
+    assert found.deid == pytest.approx(-1)
+    assert found.gvd_db == pytest.approx(10 * math.log10(2))
+
+
+def test_deid_of_speakers_by_hand() -> None:
+    """Speaker 0 keeps a half of what it stood out by, speaker 1 is lost in oa, speaker 2
+    stands out only there."""
+    oo = make([[0.9, 0.1, 0.5], [0.1, 0.8, 0.6], [0.5, 0.6, 0.5]])
+    oa = make([[0.7, 0.2, 0.6], [0.4, 0.3, 0.3], [0.4, 0.5, 0.9]])
+    found = voice_similarity(oo, oa, oo)
+    # Own minus others in oo: 0.9 - 0.3, 0.8 - 0.35, 0.5 - 0.55; in oa: 0.7 - 0.4,
+    # 0.3 - 0.35, 0.9 - 0.45.
+    assert oo.dominance == pytest.approx(np.array([0.6, 0.45, 0]))
+    assert oa.dominance == pytest.approx(np.array([0.3, 0, 0.45]))
+    assert found.speaker_deid() == pytest.approx(np.array([0.5, 1, -math.inf]))
+    lost = voice_similarity(oo, make([[0.4] * 3] * 3), oo)
+    assert lost.speaker_deid().tolist() == [1, 1, 1]
+    assert not math.isnan(lost.deid)
+
+
+# --- against the slow implementation
+
+
+def slow_matrix(case: Case, kind: str, variant: str) -> slow.Matrix:
+    first, second = case.sides(kind)
+    if variant == "challenge":
+        pairs = slow.challenge_pairs(first, second)
+    elif kind == "oa":
+        pairs = slow.ordered_pairs(first, second)
+    else:
+        pairs = slow.unordered_pairs(first)
+    return slow.matrix_of(
+        pairs, case.pairs(kind), case.speaker_of, first, variant, cross=kind == "oa"
+    )
+
+
+def expected_matrix(case: Case, kind: str, variant: str) -> NDArray[np.float64] | None:
+    """Rows and columns by the number of the speaker, None where a cell is empty."""
+    try:
+        found = slow_matrix(case, kind, variant)
+    except PrivacyEvalError:
+        return None
+    names = [str(s) for s in range(case.speaker.max() + 1)]
+    if sorted(found.speakers) != names:  # the released script drops who has no pair of its own
+        return None
+    return np.array([[found.cells[a, b] for b in names] for a in names])
+
+
+@each_variant
+@pytest.mark.parametrize("kind", ["oo", "oa", "aa"])
+@settings(max_examples=60)
+@given(case=cases())
+def test_matrices_agree_with_reference(case: Case, kind: str, variant: Variant) -> None:
+    want = expected_matrix(case, kind, variant)
+    if want is None:
+        assert variant == "challenge"
+        with pytest.raises(PrivacyEvalError, match=r"no (target trials|pair of utterances)"):
+            matrix_of(case, kind, variant)
+        return
+    found = matrix_of(case, kind, variant)
+    tolerance = 1e-12 if variant == "exact" else WITHIN_BLOCK
+    assert found.values == pytest.approx(want, abs=tolerance)
+
+
+@each_variant
+@settings(max_examples=40)
+@given(case=cases())
+def test_deid_and_gain_agree_with_reference(case: Case, variant: Variant) -> None:
+    tables = [expected_matrix(case, kind, variant) for kind in ("oo", "oa", "aa")]
+    assume(all(table is not None for table in tables))
+    scores = {kind: case.pairs(kind) for kind in ("oo", "oa", "aa")}
+    try:
+        want = slow.similarity(
+            scores, case.speaker_of, case.original, variant, anonymized=case.anonymized
+        )
+    except PrivacyEvalError:
+        want = None
+    if want is None or want.d_diag_oo < 1e-9:
+        return  # rounding decides whether that is 0; below there are cases that are
+    found = measured(case, variant)
+    tolerance = (1e-12 if variant == "exact" else 2 * WITHIN_BLOCK) / want.d_diag_oo
+    assert found.deid == pytest.approx(want.deid, abs=2 * tolerance / want.d_diag_oo)
+    for name in ("d_diag_oo", "d_diag_oa", "d_diag_aa"):
+        assert found.summary()[name] == pytest.approx(getattr(want, name), abs=tolerance)
+    if want.d_diag_aa > 1e-3:
+        assert found.gvd_db == pytest.approx(want.gvd_db, abs=1e4 * tolerance)
+
+
+@each_variant
+@pytest.mark.parametrize("kind", ["oo", "oa"])
+@settings(max_examples=30)
+@given(case=cases())
+def test_evidence_and_counts_agree_with_loops(case: Case, kind: str, variant: Variant) -> None:
+    try:
+        found = matrix_of(case, kind, variant)
+    except PrivacyEvalError:
+        assume(False)
+    sides = case.sides(kind)
+    pairs = {
+        ("oo", "exact"): slow.unordered_pairs(sides[0]),
+        ("oa", "exact"): slow.ordered_pairs(*sides),
+    }.get((kind, variant), slow.challenge_pairs(*sides))
+    calibrated = slow.calibrate(pairs, case.pairs(kind), case.speaker_of, variant)
+    strongest = dict.fromkeys(range(case.speaker.max() + 1), -math.inf)
+    for entry in calibrated:
+        if entry.is_target:
+            speaker = int(case.speaker_of[entry.pair[0]])
+            strongest[speaker] = max(strongest[speaker], entry.llr / math.log(10))
+    tolerance = 1e-12 if variant == "exact" else WITHIN_BLOCK
+    assert found.evidence.tolist() == pytest.approx(list(strongest.values()), abs=tolerance)
+    assert found.n_target == sum(entry.is_target for entry in calibrated)
+    assert found.n_nontarget == len(calibrated) - found.n_target
+
+
+@settings(max_examples=40)
+@given(case=cases(), kind=st.sampled_from(["oo", "oa", "aa"]))
+def test_dominance_agrees_with_loops(case: Case, kind: str) -> None:
+    found = matrix_of(case, kind, "exact")
+    values = found.values.tolist()
+    for own, dominance in enumerate(found.dominance.tolist()):
+        others = [s for s in range(len(values)) if s != own]
+        entries = [values[own][s] for s in others] + [values[s][own] for s in others]
+        excess = values[own][own] - math.fsum(entries) / len(entries)
+        assert dominance == pytest.approx(max(excess, 0.0), abs=2e-12)
+
+
+@each_variant
+@pytest.mark.parametrize("kind", ["oo", "oa"])
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32), each=st.integers(2, 9), tied=st.booleans())
+def test_linkability_agrees_with_loops(
+    seed: int, each: int, tied: bool, kind: str, variant: Variant
+) -> None:
+    """As many pairs as a few bins take, in any order of both sides."""
+    generator = np.random.default_rng(seed)
+    speaker = generator.permutation(np.repeat(np.arange(3), [each, 2, 5]))
+    column_of = generator.permutation(speaker.size)
+    scores = draw_scores(generator, speaker.size, "tied" if tied else "untied")
+    case = Case(speaker, column_of, scores, scores, scores)
+    matrix, _, columns = case.arguments(kind)
+    found = speaker_linkability(matrix, speaker, column_of=columns, variant=variant)
+    for own in range(3):
+        lists: dict[bool, list[float]] = {True: [], False: []}
+        for (a, b), score in case.pairs(kind).items():
+            if int(case.speaker_of[a]) == own and a != b:
+                lists[int(case.speaker_of[b]) == own].append(score)
+        want = reference.linkability(lists[True], lists[False], variant)
+        assert found[own] == pytest.approx(want, abs=1e-12)
+
+
+def test_linkability_of_a_speaker_by_hand() -> None:
+    """Five utterances, so 20 ordered pairs of its own in 2 bins: all above those of others.
+    The pairs of the second speaker, 2, are below its pairs with the first."""
+    speaker = np.array([0] * 5 + [1] * 2)
+    same = speaker[:, None] == speaker
+    scores = np.where(same, np.where(speaker == 0, 4.0, -9.0), 1.0).astype(np.float32)
+    np.fill_diagonal(scores, 100)  # nobody looks there
+    assert speaker_linkability(scores, speaker).tolist() == [1, 0]
+    assert speaker_linkability(scores, speaker, variant="challenge").tolist() == [0.5, 0]
+    mated, nonmated = [4.0] * 20, [1.0] * 10
+    assert linkability(TrialScores(mated, nonmated)).value == 1
+
+
+# --- singular cases
+
+
+def constant(speaker: Ints, column_of: Ints | None = None) -> SimilarityMatrix:
+    scores = np.full((speaker.size, speaker.size), 1.5, dtype=np.float32)
+    return similarity_matrix(scores, speaker, column_of=column_of)
+
+
+@settings(max_examples=80)
+@given(counts=st.lists(st.integers(2, 7), min_size=2, max_size=14), seed=st.integers(0, 2**32))
+def test_equal_scores_tell_nobody_apart(counts: list[int], seed: int) -> None:
+    """Exactly: rounding must not pass for a difference. Where T < N, the dummies below
+    all scores are pooled with them, where T > N those above."""
+    speaker = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    same = constant(speaker)
+    cross = constant(speaker, np.arange(speaker.size))
+    for matrix in (same, cross):
+        assert matrix.d_diag == 0
+        assert not matrix.dominance.any()
+        llr = math.log((matrix.n_target + 1) / (matrix.n_nontarget + 1))
+        llr -= math.log(matrix.n_target / matrix.n_nontarget)
+        assert matrix.values == pytest.approx(np.full(matrix.values.shape, slow.sigmoid(llr)))
+        assert matrix.evidence == pytest.approx(np.full(len(counts), llr / math.log(10)))
+    with pytest.raises(PrivacyEvalError, match="original voices cannot be told apart"):
+        voice_similarity(same, cross, same)
+    labels = np.where(speaker[:, None] == speaker, np.float32(3), np.float32(-3))
+    separated = similarity_matrix(labels, speaker)
+    found = voice_similarity(separated, cross, same)
+    assert found.deid == 1
+    assert found.gvd_db == -math.inf
+    assert found.speaker_deid().tolist() == [1] * len(counts)
+
+
+def test_the_challenge_finds_differences_in_equal_scores() -> None:
+    """Nontargets come before targets at a tie, each its own point: perfect separation."""
+    scores = np.zeros((4, 4), dtype=np.float32)
+    found = similarity_matrix(scores, TWO, variant="challenge")
+    want = similarity_matrix(SEPARATED, TWO, variant="challenge")
+    assert found.values == pytest.approx(want.values, abs=1e-6)
+
+
+@each_variant
+def test_what_is_on_the_diagonal_does_not_matter(variant: Variant) -> None:
+    wild = SEPARATED.copy()
+    np.fill_diagonal(wild, [np.nan, np.inf, -np.inf, 1e38])
+    for column_of in (None, np.arange(4)):
+        found, want = (
+            similarity_matrix(scores, TWO, column_of=column_of, variant=variant)
+            for scores in (wild, SEPARATED)
+        )
+        assert np.array_equal(found.values, want.values)
+
+
+@each_variant
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [(0, 1), (0, 3)])
+def test_scores_must_be_finite(place: tuple[int, int], bad: float, variant: Variant) -> None:
+    scores = SEPARATED.copy()
+    scores[place] = bad
+    for column_of in (None, np.arange(4)):
+        with pytest.raises(PrivacyEvalError, match="not all finite numbers"):
+            similarity_matrix(scores, TWO, column_of=column_of, variant=variant)
+        with pytest.raises(PrivacyEvalError, match="not finite"):
+            speaker_linkability(scores, TWO, column_of=column_of, variant=variant)
+
+
+@each_variant
+def test_speakers_without_pairs_are_errors(variant: Variant) -> None:
+    square = np.zeros((3, 3), dtype=np.float32)
+    for metric in (similarity_matrix, speaker_linkability):
+        with pytest.raises(PrivacyEvalError, match="one speaker only"):
+            metric(square, np.array([0, 0, 0]), variant=variant)
+        with pytest.raises(PrivacyEvalError, match="speaker 1 has a single utterance"):
+            metric(square, np.array([0, 1, 0]), variant=variant)
+        with pytest.raises(PrivacyEvalError, match="one speaker only"):
+            metric(square[:0, :0], np.array([], dtype=np.int64), variant=variant)
+
+
+def test_the_challenge_may_see_no_pair_of_two_speakers() -> None:
+    """Rows a a b b; columns b b a a: no pair of a later row is with speaker a."""
+    scores = draw_scores(np.random.default_rng(0), 4, "untied")
+    column_of = np.array([2, 3, 0, 1])
+    with pytest.raises(PrivacyEvalError, match="no pair of utterances compares speakers 1 and 1"):
+        similarity_matrix(scores, TWO, column_of=column_of, variant="challenge")
+    assert similarity_matrix(scores, TWO, column_of=column_of).n_target == 4
+
+
+@each_variant
+def test_calls_that_make_no_sense(variant: Variant) -> None:
+    for metric in (similarity_matrix, speaker_linkability):
+        with pytest.raises(ValueError, match=r"scores of shape \(4, 4\) for 5 utterances"):
+            metric(SEPARATED, np.array([0, 0, 1, 1, 1]), variant=variant)
+        for column_of in ([0, 1, 2, 2], [0, 1, 2], [1, 2, 3, 4]):
+            with pytest.raises(ValueError, match="column_of must hold each of 4 columns once"):
+                metric(SEPARATED, TWO, column_of=np.array(column_of), variant=variant)
+        with pytest.raises(ValueError, match="variant must be one of"):
+            metric(SEPARATED, TWO, variant="")  # type: ignore[arg-type]
+
+
+# --- properties
+
+
+@each_variant
+@settings(max_examples=60)
+@given(case=cases(max_speakers=6), kind=st.sampled_from(["oo", "oa", "aa"]))
+def test_ranges_and_symmetry(case: Case, kind: str, variant: Variant) -> None:
+    try:
+        found = matrix_of(case, kind, variant)
+    except PrivacyEvalError:
+        assume(False)
+    assert ((found.values > 0) & (found.values < 1)).all()
+    assert 0 <= found.d_diag < 1
+    assert ((found.dominance >= 0) & (found.dominance < 1)).all()
+    if kind != "oa" or variant == "challenge":
+        assert np.array_equal(found.values, found.values.T)
+    scores, speaker, column_of = case.arguments(kind)
+    linked = speaker_linkability(scores, speaker, column_of=column_of, variant=variant)
+    assert ((linked >= 0) & (linked <= 1 + 1e-12)).all()
+
+
+def test_oa_is_not_symmetric() -> None:
+    oa = np.float32([[7, 1, 2, 2], [1, 7, 2, 2], [0, 0, 7, 1], [0, 0, 1, 7]])
+    values = similarity_matrix(oa, TWO, column_of=np.arange(4)).values
+    assert values[0, 1] > values[1, 0]
+    turned = similarity_matrix(oa.T.copy(), TWO, column_of=np.arange(4)).values
+    assert turned == pytest.approx(values.T, abs=1e-12)
+
+
+@each_variant
+@settings(max_examples=40)
+@given(case=cases(max_speakers=6), kind=st.sampled_from(["oo", "oa"]), data=st.data())
+def test_numbers_of_speakers_mean_nothing(
+    case: Case, kind: str, data: st.DataObject, variant: Variant
+) -> None:
+    new = np.array(data.draw(st.permutations(range(case.speaker.max() + 1))))
+    other = replace(case, speaker=new[case.speaker])
+    try:
+        found, again = matrix_of(case, kind, variant), matrix_of(other, kind, variant)
+    except PrivacyEvalError:
+        assume(False)
+    assert np.array_equal(again.values[np.ix_(new, new)], found.values)
+    assert np.array_equal(again.evidence[new], found.evidence)
+    assert again.d_diag == pytest.approx(found.d_diag, abs=1e-12)
+
+
+@settings(max_examples=40)
+@given(case=cases(max_speakers=6), seed=st.integers(0, 2**32))
+def test_the_order_of_utterances_means_nothing_in_exact(case: Case, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    rows, columns = (generator.permutation(case.speaker.size) for _ in range(2))
+    oo = similarity_matrix(case.oo, case.speaker)
+    again = similarity_matrix(case.oo[np.ix_(rows, rows)], case.speaker[rows])
+    assert again.values == pytest.approx(oo.values, abs=1e-12)
+    assert again.evidence.tolist() == oo.evidence.tolist()
+    oa = similarity_matrix(case.oa, case.speaker, column_of=case.column_of)
+    place = np.argsort(columns)  # where each column has gone
+    arguments = case.oa[np.ix_(rows, columns)], case.speaker[rows]
+    again = similarity_matrix(*arguments, column_of=place[case.column_of[rows]])
+    assert again.values == pytest.approx(oa.values, abs=1e-12)
+    assert again.evidence.tolist() == oa.evidence.tolist()
+    linked = speaker_linkability(case.oa, case.speaker, column_of=case.column_of)
+    shuffled = speaker_linkability(*arguments, column_of=place[case.column_of[rows]])
+    assert shuffled.tolist() == linked.tolist()
+
+
+def test_the_order_of_utterances_changes_the_challenge() -> None:
+    generator = np.random.default_rng(3)
+    speaker = np.repeat(np.arange(3), 4)
+    scores = draw_scores(generator, 12, "untied") + 4 * (speaker[:, None] == speaker)
+    scores = np.maximum(scores, scores.T).astype(np.float32)
+    order = generator.permutation(12)
+    first = similarity_matrix(scores, speaker, variant="challenge")
+    second = similarity_matrix(scores[np.ix_(order, order)], speaker[order], variant="challenge")
+    assert abs(first.d_diag - second.d_diag) > 1e-4
+
+
+@each_variant
+@settings(max_examples=40)
+@given(case=cases(), kind=st.sampled_from(["oo", "oa"]), seed=st.integers(0, 2**32))
+def test_monotone_maps_of_scores_change_nothing(
+    case: Case, kind: str, seed: int, variant: Variant
+) -> None:
+    scores, speaker, column_of = case.arguments(kind)
+    distinct, rank = np.unique(scores, return_inverse=True)
+    steps = np.random.default_rng(seed).exponential(size=distinct.size) + 1e-3
+    mapped = np.cumsum(steps).astype(np.float32)[rank].reshape(scores.shape)
+    found = {}
+    for name, values in (("before", scores), ("after", mapped), ("double", scores.astype(float))):
+        try:
+            found[name] = similarity_matrix(values, speaker, column_of=column_of, variant=variant)
+        except PrivacyEvalError:
+            assume(False)
+    for name in ("after", "double"):
+        assert np.array_equal(found[name].values, found["before"].values)
+        assert np.array_equal(found[name].evidence, found["before"].evidence)
+
+
+@each_variant
+@settings(max_examples=30)
+@given(case=cases())
+def test_doing_nothing_gains_nothing(case: Case, variant: Variant) -> None:
+    """Anonymized vectors that are the original ones. `exact` looks at every pair twice in
+    oa, where Laplace's dummies weigh less: voices seem a little more distinct."""
+    same = Case(case.speaker, np.arange(case.speaker.size), case.oo, case.oo, case.oo)
+    try:
+        oo = matrix_of(same, "oo", variant)
+    except PrivacyEvalError:
+        assume(False)
+    assume(oo.d_diag > 0)
+    found = measured(same, variant)
+    assert found.gvd_db == 0
+    if variant == "challenge":
+        assert found.deid == 0
+        assert np.array_equal(found.oa.values, oo.values)
+    else:
+        assert found.oa.values == pytest.approx(found.oa.values.T, abs=1e-12)
+        assert found.oa.n_target == 2 * oo.n_target
+
+
+@each_variant
+def test_the_arrays_given_stay_as_they_are(variant: Variant) -> None:
+    arrays: dict[str, Any] = {"scores": SEPARATED.copy(), "speaker": TWO.copy()}
+    column_of = np.array([1, 0, 3, 2])
+    for array in (*arrays.values(), column_of):
+        array.flags.writeable = False
+    for columns in (None, column_of):
+        similarity_matrix(**arrays, column_of=columns, variant=variant)
+        speaker_linkability(**arrays, column_of=columns, variant=variant)
+
+
+# --- scores that are kept as they are
+
+
+@each_variant
+@settings(max_examples=40)
+@given(case=cases())
+def test_sorted_float32_scores_calibrate_alike(case: Case, variant: Variant) -> None:
+    target, nontarget = np.sort(case.oo[0]), np.sort(case.oo[1:].ravel())
+    kept = TrialScores.from_sorted(target, nontarget)
+    assert kept.target is target
+    assert kept.nontarget is nontarget
+    found, want = kept.pav_laplace(variant), TrialScores(target, nontarget).pav_laplace(variant)
+    for part in ("targets", "nontargets", "llr"):
+        assert np.array_equal(getattr(found, part), getattr(want, part))
+
+
+@pytest.mark.parametrize("empty", ["target", "nontarget"])
+def test_sorted_scores_of_one_class_only(empty: str) -> None:
+    scores = {name: np.zeros(int(name != empty), np.float32) for name in ("target", "nontarget")}
+    with pytest.raises(PrivacyEvalError, match=f"no {empty} trials"):
+        TrialScores.from_sorted(**scores)
+
+
+@each_variant
+def test_every_order_of_two_targets_and_four_nontargets(variant: Variant) -> None:
+    """Blocks that hold one class only, in the middle and at the ends."""
+    same, other = [(0, 1), (2, 3)], [(0, 2), (0, 3), (1, 2), (1, 3)]
+    for places in itertools.combinations(range(6), 2):
+        scores = np.zeros((4, 4), dtype=np.float32)
+        for place, (i, j) in zip(places, same, strict=True):
+            scores[i, j] = place
+        for place, (i, j) in zip(sorted({*range(6)} - {*places}), other, strict=True):
+            scores[i, j] = place
+        case = Case(TWO, np.arange(4), scores, scores, scores)
+        found = matrix_of(case, "oo", variant).values
+        want = expected_matrix(case, "oo", variant)
+        assert found == pytest.approx(want, abs=1e-12 if variant == "exact" else WITHIN_BLOCK)
