@@ -14,13 +14,5 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 # shellcheck source=scripts/parse_options.sh
 . "$root/scripts/parse_options.sh"
 
-if [ -z "$log_dir" ]; then
-    printf 'privacy_metrics.sh: --log-dir is needed\n' >&2
-    exit 2
-fi
-# Runners replace the job's name wherever it stands, so it must not be part of somebody's path.
-job=JOB
-while [[ "$log_dir $*" == *"$job"* ]]; do job+=_N; done
-read -r -a runner <<<"$cmd"
-"${runner[@]}" "$job=1:$nj" "$log_dir/privacy_metrics.$job.log" \
-    privacy-eval evaluate "$@" --job "$job/$nj"
+"$root/scripts/run_shares.sh" --cmd "$cmd" --nj "$nj" --name privacy_metrics --log-dir "$log_dir" \
+    -- evaluate "$@"

@@ -52,13 +52,14 @@ def averages(results: Results) -> list[Average]:
             decoded.setdefault(place, set()).add(100 * r.wer)
     # Several results folders may repeat a line; two different ones leave it open.
     wer = {place: rates.pop() for place, rates in decoded.items() if len(rates) == 1}
-    pitch, gvd = (
-        {(r.split, r.data_set, r.gender): r.values[name] for r in records if name in r.values}
-        for records, name in (
-            (results.pitch, "pitch_correlation_mean"),
-            (results.similarity, "gvd_db"),
-        )
-    )
+    pitch = {
+        (r.split, r.data_set, r.gender): r.values["pitch_correlation_mean"] for r in results.pitch
+    }
+    gvd = {
+        (r.split, r.data_set, r.gender): r.values(variant)["gvd_db"]
+        for r in results.similarity
+        if "gvd_db" in r.values(variant) and r.results_folder == config.results_folders[0].suffix
+    }
     cells = [(d.id, g, d.weight) for d in config.data_sets for g in config.genders]
     sets = [(d.id, d.weight) for d in config.recognition.data_sets]
     speech = (

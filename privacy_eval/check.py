@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from .asv import TreeVectors, back_end_folder
 from .config import Config
 from .errors import PrivacyEvalError
 from .io.data_dir import read_spk2gender, read_utt2spk
 from .io.scores import read_trials, same_trials
-from .tree import Condition, System, leaves_tree
+from .results import SimilarityRecord
+from .tree import Condition, System, leaves_tree, named_comparisons, trial_keys
 
 _SHOWN = 6
 
@@ -61,28 +63,107 @@ def check_systems(systems: Iterable[System], config: Config, tree: Path) -> Repo
         ready &= not keyless and system.problem is None
     if len(lines) == 1:
         lines.append("no scores yet: nothing to evaluate before stage 5")
-    lines += _data_lines(tree / "data", config)
+    suffixes = list(dict.fromkeys(s.anon_suffix for s in systems)) or [config.anon_suffix]
+    lines += _data_lines(tree / "data", config, suffixes)
+    lines += _model_lines(tree, config, suffixes)
     lines += wrong
     lines.append("looked at names, trial keys and genders; score files are read in stage 6")
     return Report(tuple(lines), ready)
 
 
-def _data_lines(data: Path, config: Config) -> list[str]:
+def not_there(
+    systems: Iterable[System],
+    config: Config,
+    tree: Path,
+    results: Path,
+    keys: Path | None,
+    similarity: Iterable[SimilarityRecord],
+) -> list[str]:
+    """Per system, conditions whose trials the tree has but that have no scores, and trial
+    sets whose voice similarity was not measured: what its results do not hold."""
+    measured = {(s.system, s.results_folder, s.trial_set) for s in similarity}
+    lines = []
+    for system in systems:
+        named = named_comparisons(config, system.anon_suffix)
+        scored = {(c.results_folder, c.name) for c in system.conditions if c.scores is not None}
+        for part in config.results_folders:
+            if part.suffix not in system.parts:
+                continue
+            where = f"{system.name}{part.suffix}"
+            unscored = [
+                name
+                for name, meaning in named.items()
+                if (part.suffix, name) not in scored
+                and trial_keys(meaning, config, tree, results, keys)[0] is not None
+            ]
+            unmeasured = [
+                t.trials_name
+                for t in config.trial_sets()
+                if (system.name, part.suffix, t.trials_name) not in measured
+                and (tree / "data" / t.trials_name / "utt2spk").is_file()
+            ]
+            if unscored:
+                lines.append(f"{where}: no scores of {len(unscored)}: {', '.join(unscored)}")
+            if unmeasured:
+                lines.append(
+                    f"{where}: no voice similarity of {len(unmeasured)}: {', '.join(unmeasured)}"
+                )
+    return lines
+
+
+def _data_lines(data: Path, config: Config, suffixes: Iterable[str]) -> list[str]:
     """Which data folders of the plan are there, original and anonymized."""
     if not data.is_dir():
         return [f"{data}: not there (stages 1 to 5; trial keys may also come from keys-*)"]
+    sets = _sets(config)
+    lines = []
+    for suffix in ("", *suffixes):
+        title = f"anonymized sets, {suffix}" if suffix else "original sets"
+        there = {s for s in sets if (data / f"{s}{suffix}").is_dir()}
+        held = {
+            s
+            for s in set(sets) - there
+            if suffix and any((data / f"{h}{suffix}").is_dir() for h in config.holders(s))
+        }
+        lines.append(
+            f"data: {len(there)} of {len(sets)} {title}"
+            + (f"; {len(held)} more will be cut out of larger ones (stage 5)" if held else "")
+        )
+        missing = [s + suffix for s in sets if s not in there | held]
+        lines += _listed(f"  not there ({'stage 4' if suffix else 'stages 1 and 3'})", missing)
+    return lines
+
+
+def _model_lines(tree: Path, config: Config, suffixes: Iterable[str]) -> list[str]:
+    """Which speaker-verification models of the plan are there, and x-vectors of which sets."""
+    sets, lines = _sets(config), []
+    wanted = {folder.asv_model for folder in config.results_folders}
+    seen: set[Path] = set()
+    for suffix in suffixes:
+        for model in (m for m in config.asv_models if m.trained_on in wanted):
+            folder = tree / model.model_folder(suffix)
+            vectors = TreeVectors(tree, config, folder)
+            title = f"model trained on {model.trained_on} speech, {model.model_folder(suffix)}"
+            if folder not in seen:
+                there = back_end_folder(tree, model, suffix) is not None
+                lines.append(f"{title}: back end {'there' if there else 'not there'}")
+            for mark in ("", suffix) if folder not in seen else (suffix,):
+                missing = [s + mark for s in sets if vectors.find(s, mark) is None]
+                lines.append(
+                    f"  x-vectors of {len(sets) - len(missing)} of {len(sets)} "
+                    + (f"anonymized sets, {mark}" if mark else "original sets")
+                )
+                if len(missing) < len(sets):
+                    lines += _listed("    not there (stage 5)", missing)
+            seen.add(folder)
+    return lines
+
+
+def _sets(config: Config) -> list[str]:
+    """Enrollment and trial sets of a plan."""
     trial_sets = list(config.trial_sets())
     names = [*(t.enrollment_name for t in trial_sets), *(t.trials_name for t in trial_sets)]
-    sets = list(dict.fromkeys(names))
-    lines = []
-    for title, suffix, stage in (
-        ("original sets", "", "stages 1 and 3"),
-        ("anonymized sets", config.anon_suffix, "stage 4"),
-    ):
-        missing = [name + suffix for name in sets if not (data / (name + suffix)).is_dir()]
-        lines.append(f"data: {len(sets) - len(missing)} of {len(sets)} {title}")
-        lines += _listed(f"  not there ({stage})", missing)
-    return lines
+    return list(dict.fromkeys(names))
 
 
 def _key_errors(conditions: Iterable[Condition]) -> list[str]:

@@ -6,15 +6,14 @@ whose inputs and options have the digests noted in its record is left as it is.
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,10 @@ from .config import Config
 from .errors import PrivacyEvalError
 from .io.data_dir import read_utt2spk
 from .io.files import (
-    atomic_path,
     digest,
     file_names,
     read_bytes,
-    sweep,
     write_set,
-    write_text,
 )
 from .io.scores import PairedTrials, pair, read_scores, read_trials
 from .io.text_table import unique_fields
@@ -48,18 +44,21 @@ from .metrics import (
     speaker_bootstrap,
     zebra_tag,
 )
+from .records import read_record, sweep_record, write_record
 from .results import (
     RecognitionRecord,
     Results,
     VerificationRecord,
-    load_json,
     recognition_records,
     to_csv,
     to_json,
     to_results_txt,
+    to_speakers_csv,
 )
-from .schema import from_plain, to_plain
 from .tree import Condition, System, leaves_tree
+
+#: Where the scripts of 2020 keep the voice similarity matrices of a trial set.
+FOLDER_2020 = "similarity_matrices_DeID_Gvd"
 
 #: Told of every condition: how many are through, of how many, and which it was.
 Progress = Callable[[int, int, str], None]
@@ -229,6 +228,7 @@ def collect(
     *,
     tree: Path,
     partial: bool = False,
+    stale: Mapping[str, str] = MappingProxyType({}),
 ) -> Results:
     """All records of some systems, with the word error rates beside them.
 
@@ -237,6 +237,8 @@ def collect(
     partial : bool
         Take what there is; conditions without a record of the present score file and
         trial key are named in `Results.not_evaluated`.
+    stale : mapping
+        Conditions whose scores are not those of the present x-vectors, to what is wrong.
 
     Raises
     ------
@@ -252,8 +254,11 @@ def collect(
     absent: list[str] = []
     for task in _tasks(systems, out, tree, Options()):
         record = _stored_record(task)
-        if record is None or not _same_inputs(task, record):
-            absent.append(f"{task.condition.system} {_name(task.condition)}")
+        name = f"{task.condition.system} {_name(task.condition)}"
+        if name in stale:
+            absent.append(f"{name} ({stale[name]})")
+        elif record is None or not _same_inputs(task, record):
+            absent.append(name)
         else:
             records.append(record)
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
@@ -297,6 +302,8 @@ def write_outputs(results: Results, out: Path) -> list[Path]:
     `# SYSTEM` before each part; the plan's other results folders add their suffix.
     """
     files = {"results.json": to_json(results), "results.csv": to_csv(results)}
+    if any(record.speakers for record in results.similarity):
+        files["speakers.csv"] = to_speakers_csv(results)
     systems = results.systems
     names = file_names(systems)
     parts: dict[str, list[str]] = {f.suffix: [] for f in results.config.results_folders[:1]}
@@ -355,8 +362,7 @@ def _do(task: _Task) -> str | Failure:
         if record is not None:
             left_out = task.options.allow_missing and record.left_out > 0
             if record.provenance == _provenance(task, left_out=left_out):
-                for path in (task.record, task.record.with_suffix(".npz")):
-                    sweep(path)
+                sweep_record(task.record)
                 return "up to date"
         _write_record(task)
     except PrivacyEvalError as error:
@@ -366,21 +372,12 @@ def _do(task: _Task) -> str | Failure:
 
 def _stored_record(task: _Task) -> VerificationRecord | None:
     """The condition's record on disk, if it and its curves are whole."""
-    if not task.record.is_file() or not task.record.with_suffix(".npz").is_file():
+    record = read_record(task.record, VerificationRecord)
+    if record is None:
         return None
-    try:
-        plain = load_json(task.record)
-        if not isinstance(plain, dict) or plain.pop("record_sha256", "") != _record_digest(plain):
-            return None
-        record = from_plain(VerificationRecord, plain, str(task.record))
-        curves = digest(read_bytes(task.record.with_suffix(".npz")))
-    except PrivacyEvalError:
-        return None  # of another version or damaged: made anew
     identity = _identity(task.condition)
-    whole = (
-        all(getattr(record, name) == value for name, value in identity.items())
-        and record.curves_sha256 == curves
-        and all(record.metrics.get(variant, {}).keys() == METRICS.keys() for variant in VARIANTS)
+    whole = all(getattr(record, name) == value for name, value in identity.items()) and all(
+        record.metrics.get(variant, {}).keys() == METRICS.keys() for variant in VARIANTS
     )
     return record if whole else None
 
@@ -438,6 +435,7 @@ def refuse_links(out: Path, results: Path) -> None:
     if not out.absolute().is_relative_to(results.absolute()):
         return
     below = [out / name for name in ("records", "results", "tables", "log")]
+    below += out.glob(f"{FOLDER_2020}*")
     systems = [p for p in (out / "records").glob("*")] if not (out / "records").is_symlink() else []
     for folder in (out, *below, *systems):
         if folder.is_symlink():
@@ -478,10 +476,6 @@ def _write_record(task: _Task) -> None:
     noted = {name: entry["sha256"] for name, entry in provenance["inputs"].items()}
     if (noted["scores"], noted["trials"]) != (score_file.digest, trials.digest):
         raise PrivacyEvalError(f"{score_path}: changed, or its trials did, while it was evaluated")
-    # The record comes last: where it stands, its curves do.
-    curves = _curves(scores)
-    with atomic_path(task.record.with_suffix(".npz")) as temporary:
-        temporary.write_bytes(curves)
     record = VerificationRecord(
         **_identity(task.condition),
         metrics=metrics,
@@ -497,26 +491,15 @@ def _write_record(task: _Task) -> None:
         },
         trials_without_score=paired.missing,
         scores_without_trial=paired.extra,
-        curves_sha256=digest(curves),
         provenance=provenance,
     )
-    plain = to_plain(record)
-    plain = {"record_sha256": _record_digest(plain), **plain}
-    text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
-    write_text(task.record, text + "\n")
+    write_record(task.record, record, _curves(scores))
 
 
-def _record_digest(plain: dict[str, Any]) -> str:
-    """Digest of a record's content: one that was changed by hand is made anew."""
-    return digest(json.dumps(plain, sort_keys=True, allow_nan=False).encode())
-
-
-def _curves(scores: TrialScores) -> bytes:
-    """What figures are drawn from, as an .npz file."""
+def _curves(scores: TrialScores) -> dict[str, NDArray[np.float64]]:
+    """What figures are drawn from."""
     profile, link = ece_profile(scores), linkability(scores)
-    file = io.BytesIO()
-    np.savez(
-        file,
+    return dict(
         prior_log_odds=profile.prior_log_odds,
         ece_zero_evidence=profile.zero_evidence,
         ece_minimum=profile.minimum,
@@ -526,7 +509,6 @@ def _curves(scores: TrialScores) -> bytes:
         linkability_nontarget_mass=link.nontarget_mass,
         linkability_local=link.local,
     )
-    return file.getvalue()
 
 
 def _both_variants(scores: TrialScores) -> dict[str, float]:

@@ -31,7 +31,7 @@ from .metrics import METRICS, VARIANTS, Variant
 from .schema import from_plain, to_plain
 from .tree import condition_meaning, recognition_meaning
 
-FORMAT = "privacy_eval results 1"
+FORMAT = "privacy_eval results 2"
 
 #: Units of all stored values.
 UNITS: Mapping[str, str] = {
@@ -41,7 +41,13 @@ UNITS: Mapping[str, str] = {
     "pitch_correlation_std": "correlation",
     "deid": "fraction",
     "gvd_db": "dB",
+    "d_diag_oo": "difference of similarities",
+    "d_diag_oa": "difference of similarities",
+    "d_diag_aa": "difference of similarities",
 }
+
+#: What `SimilarityRecord.metrics` may hold; the first two are the challenge's.
+SIMILARITY_METRICS = ("deid", "gvd_db", "d_diag_oo", "d_diag_oa", "d_diag_aa")
 
 
 @dataclass(frozen=True)
@@ -66,8 +72,8 @@ class VerificationRecord:
         By variant and metric: 95 % bounds from the bootstrap over speakers.
     trials_without_score, scores_without_trial : int or None
         How many were left out, on explicit request; None where it is not known.
-    curves_sha256 : str or None
-        Digest of the curves (.npz) stored beside the record.
+    curves, curves_sha256 : str or None
+        File of the curves (.npz) below `records/`, and its digest.
     provenance : mapping
         Digests of inputs, options, version.
     """
@@ -92,14 +98,13 @@ class VerificationRecord:
     speaker_intervals: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     trials_without_score: int | None = None
     scores_without_trial: int | None = None
+    curves: str | None = None
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def values(self, variant: Variant) -> Mapping[str, float]:
         """Metrics of a variant; of the only one there is where that is another."""
-        if variant in self.metrics or len(self.metrics) != 1:
-            return self.metrics.get(variant, {})
-        return next(iter(self.metrics.values()))
+        return _of_variant(self.metrics, variant)
 
     @property
     def left_out(self) -> int:
@@ -155,9 +160,9 @@ class RecognitionRecord:
 
 
 @dataclass(frozen=True)
-class TrialSetRecord:
-    """What is known of a trial set apart from its scores: `pitch_correlation_mean` and
-    `pitch_correlation_std`, or `deid` (fraction) and `gvd_db` (dB)."""
+class PitchRecord:
+    """Pitch correlation of a trial set: `pitch_correlation_mean` and
+    `pitch_correlation_std`."""
 
     system: str
     results_folder: str
@@ -167,6 +172,88 @@ class TrialSetRecord:
     gender: str
     values: Mapping[str, float]
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SpeakerSimilarity:
+    """One speaker's part in the voice similarity of a trial set, `exact` variant.
+
+    Attributes
+    ----------
+    speaker : str
+    deid : float
+        Its own de-identification (fraction); lower is less protected.
+    similarity_oo, similarity_oa, similarity_aa : float
+        Its entries on the diagonals of the three matrices.
+    linkability : float or None
+        D_sys of its original utterances with its own and with others' anonymized ones;
+        None with fewer than 20 pairs of its own, which D_sys says nothing of.
+    evidence : float
+        log10 of the largest LLR by which one of its original utterances is linked with one
+        of its anonymized ones; negative where none is.
+    """
+
+    speaker: str
+    deid: float
+    similarity_oo: float
+    similarity_oa: float
+    similarity_aa: float
+    linkability: float | None
+    evidence: float
+
+
+@dataclass(frozen=True)
+class SimilarityRecord:
+    """Voice similarity of a trial set.
+
+    Attributes
+    ----------
+    asv_model : str
+        What the speaker-verification model that measured it was trained on.
+    metrics : mapping
+        By variant, then by `SIMILARITY_METRICS`: `deid` (fraction), `gvd_db` (dB) and
+        D_diag of the three matrices.
+    n_speakers, n_utterances : int or None
+        None where they are not known (imported results).
+    utterances_left_out : int or None
+        How many were left out, on explicit request: without a vector, or of a speaker left
+        with one.
+    speakers : tuple of SpeakerSimilarity
+        From the least to the best protected by their DeID.
+    curves, curves_sha256 : str or None
+        File of the matrices (.npz) below `records/`, and its digest.
+    """
+
+    system: str
+    results_folder: str
+    asv_model: str
+    trial_set: str
+    data_set: str
+    split: str
+    gender: str
+    metrics: Mapping[str, Mapping[str, float]]
+    n_speakers: int | None = None
+    n_utterances: int | None = None
+    utterances_left_out: int | None = None
+    speakers: tuple[SpeakerSimilarity, ...] = ()
+    curves: str | None = None
+    curves_sha256: str | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def values(self, variant: Variant) -> Mapping[str, float]:
+        """Metrics of a variant; of the only one there is where that is another."""
+        return _of_variant(self.metrics, variant)
+
+
+def _of_variant(
+    metrics: Mapping[str, Mapping[str, float]], variant: Variant
+) -> Mapping[str, float]:
+    if variant in metrics or len(metrics) != 1:
+        return metrics.get(variant, {})
+    return next(iter(metrics.values()))
+
+
+AnyRecord = VerificationRecord | RecognitionRecord | PitchRecord | SimilarityRecord
 
 
 @dataclass(frozen=True)
@@ -184,8 +271,8 @@ class Results:
     config: Config
     verification: tuple[VerificationRecord, ...] = ()
     recognition: tuple[RecognitionRecord, ...] = ()
-    pitch: tuple[TrialSetRecord, ...] = ()
-    similarity: tuple[TrialSetRecord, ...] = ()
+    pitch: tuple[PitchRecord, ...] = ()
+    similarity: tuple[SimilarityRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
 
     @property
@@ -241,8 +328,11 @@ class Results:
             if isinstance(r, VerificationRecord):
                 speech = {r.enrollment, r.trial, r.asv_model}
                 _check_values(r)
-            elif isinstance(r, TrialSetRecord):
-                _check_trial_set_values(r)
+            elif isinstance(r, PitchRecord):
+                _check_pitch(r)
+            elif isinstance(r, SimilarityRecord):
+                speech = {r.asv_model}
+                _check_similarity(r)
             strange = sorted(str(word) for word in speech - set(SPEECH))
             if not known or strange or r.results_folder not in suffixes:
                 raise PrivacyEvalError(
@@ -250,7 +340,7 @@ class Results:
                     f"{', '.join([*place, *strange])}, results folder {r.results_folder!r}"
                 )
 
-    def _records(self) -> Iterator[VerificationRecord | RecognitionRecord | TrialSetRecord]:
+    def _records(self) -> Iterator[AnyRecord]:
         yield from self.verification
         yield from self.recognition
         yield from self.pitch
@@ -272,17 +362,23 @@ def _check_values(record: VerificationRecord) -> None:
         raise PrivacyEvalError(f"{where}: an interval has two bounds")
 
 
-_TRIAL_SET_VALUES = ({"pitch_correlation_mean", "pitch_correlation_std"}, {"deid", "gvd_db"})
-
-
-def _check_trial_set_values(record: TrialSetRecord) -> None:
-    pitch, similarity = _TRIAL_SET_VALUES
-    keys = set(record.values)
-    if not keys or not (keys == pitch or keys <= similarity):
+def _check_pitch(record: PitchRecord) -> None:
+    expected = {"pitch_correlation_mean", "pitch_correlation_std"}
+    if set(record.values) != expected:
         raise PrivacyEvalError(
-            f"{record.system} {record.trial_set}: expected {' and '.join(sorted(pitch))}, or "
-            f"{' and '.join(sorted(similarity))}, found {', '.join(sorted(keys)) or 'nothing'}"
+            f"{record.system} {record.trial_set}: expected {' and '.join(sorted(expected))}, "
+            f"found {', '.join(sorted(record.values)) or 'nothing'}"
         )
+
+
+def _check_similarity(record: SimilarityRecord) -> None:
+    where = f"{record.system} {record.trial_set}"
+    if not any(record.metrics.values()):
+        raise PrivacyEvalError(f"{where}: expected {' or '.join(SIMILARITY_METRICS)}")
+    for variant, values in record.metrics.items():
+        for key in values:
+            if variant not in VARIANTS or key not in SIMILARITY_METRICS:
+                raise PrivacyEvalError(f"{where}: metrics: unknown value {variant} {key}")
 
 
 def to_json(results: Results) -> str:
@@ -332,8 +428,8 @@ class _Body:
 
     verification: tuple[VerificationRecord, ...]
     recognition: tuple[RecognitionRecord, ...]
-    pitch: tuple[TrialSetRecord, ...]
-    similarity: tuple[TrialSetRecord, ...]
+    pitch: tuple[PitchRecord, ...]
+    similarity: tuple[SimilarityRecord, ...]
     not_evaluated: tuple[str, ...]
 
 
@@ -428,8 +524,16 @@ def _csv_rows(results: Results) -> Iterator[dict[str, object]]:
             "unit": UNITS["wer"],
             "value": r.wer,
         }
-    for t in (*results.pitch, *results.similarity):
-        for metric, value in t.values.items():
+    of_trial_sets: list[tuple[PitchRecord | SimilarityRecord, str | None, Mapping[str, float]]] = [
+        *((p, None, p.values) for p in results.pitch),
+        *(
+            (s, variant, values)
+            for s in results.similarity
+            for variant, values in s.metrics.items()
+        ),
+    ]
+    for t, of_variant, values in of_trial_sets:
+        for metric, value in values.items():
             yield {
                 "system": t.system,
                 "results_folder": t.results_folder,
@@ -437,10 +541,34 @@ def _csv_rows(results: Results) -> Iterator[dict[str, object]]:
                 "data_set": t.data_set,
                 "split": t.split,
                 "gender": t.gender,
+                "variant": of_variant,
                 "metric": metric,
                 "unit": UNITS[metric],
                 "value": value,
             }
+
+
+def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], SpeakerSimilarity]]) -> str:
+    """Speakers with the columns that say of which set they are, a line each."""
+    text = io.StringIO()
+    rows = [{**place, **to_plain(speaker)} for place, speaker in speakers]
+    writer = csv.DictWriter(text, list(rows[0]) if rows else _SPEAKER_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+_SPEAKER_PLACE = ("system", "results_folder", "trial_set", "data_set", "split", "gender")
+_SPEAKER_COLUMNS = (*_SPEAKER_PLACE, *(f.name for f in fields(SpeakerSimilarity)))
+
+
+def to_speakers_csv(results: Results) -> str:
+    """speakers.csv: every speaker of every trial set, the least protected first."""
+    return speakers_csv(
+        ({name: getattr(r, name) for name in _SPEAKER_PLACE}, speaker)
+        for r in results.similarity
+        for speaker in r.speakers
+    )
 
 
 def to_results_txt(results: Results, system: str, results_folder: str) -> str:
@@ -459,7 +587,7 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
             ],
             [RecognitionBlock(name, tuple(lines)) for name, lines in recognized.items()],
             [TrialSetBlock(t.trial_set, t.values) for t in part.pitch],
-            [TrialSetBlock(t.trial_set, t.values) for t in part.similarity],
+            [TrialSetBlock(t.trial_set, t.values(variant)) for t in part.similarity],
         )
     )
 
@@ -557,32 +685,33 @@ def import_results_txt(
         )
     trial_sets = {t.trials_name: t for t in config.trial_sets()}
 
-    def of_trial_sets(blocks: Iterable[TrialSetBlock]) -> tuple[TrialSetRecord, ...]:
-        records = []
-        for one in blocks:
-            if one.name not in trial_sets:
-                raise _unknown(path, one.name, config)
-            t = trial_sets[one.name]
-            records.append(
-                TrialSetRecord(
-                    system,
-                    results_folder,
-                    one.name,
-                    t.data_set.id,
-                    t.split,
-                    t.gender,
-                    one.values,
-                    origin,
-                )
-            )
-        return tuple(records)
+    def place_of(block: TrialSetBlock) -> dict[str, Any]:
+        if block.name not in trial_sets:
+            raise _unknown(path, block.name, config)
+        t = trial_sets[block.name]
+        return {
+            "system": system,
+            "results_folder": results_folder,
+            "trial_set": block.name,
+            "data_set": t.data_set.id,
+            "split": t.split,
+            "gender": t.gender,
+        }
 
     return Results(
         config,
         tuple(verification),
         tuple(recognition),
-        of_trial_sets(parsed.pitch),
-        of_trial_sets(parsed.similarity),
+        tuple(PitchRecord(**place_of(b), values=b.values, provenance=origin) for b in parsed.pitch),
+        tuple(
+            SimilarityRecord(
+                **place_of(b),
+                asv_model=folder.asv_model,
+                metrics={"challenge": b.values},
+                provenance=origin,
+            )
+            for b in parsed.similarity
+        ),
     )
 
 
@@ -654,7 +783,7 @@ def merge(parts: Iterable[Results]) -> Results:
     return merged
 
 
-def _name(record: VerificationRecord | RecognitionRecord | TrialSetRecord) -> str:
+def _name(record: AnyRecord) -> str:
     if isinstance(record, VerificationRecord):
         return record.condition
     return record.name if isinstance(record, RecognitionRecord) else record.trial_set

@@ -116,6 +116,12 @@ class System:
     unknown: tuple[Path, ...]
     problem: str | None
 
+    @property
+    def parts(self) -> set[str]:
+        """Suffixes of the plan's results folders that it has."""
+        conditions = {c.results_folder for c in self.conditions}
+        return conditions | {r.results_folder for r in self.recognition}
+
     def missing(self, config: Config) -> list[str]:
         """Names of the plan's conditions that have no scores, each with its results
         folder's suffix."""
@@ -220,6 +226,49 @@ def find_systems(
     return sorted(systems, key=lambda s: s.name)
 
 
+def named_comparisons(config: Config, anon_suffix: str) -> dict[str, NamedComparison]:
+    """Every condition of the plan by its folder's name, `ASV-...`."""
+    return _condition_names(config, [anon_suffix])
+
+
+def results_folders(
+    system: System | None,
+    results: Path,
+    config: Config,
+    *,
+    name: str | None,
+    anon_suffix: str,
+) -> list[tuple[Path, ResultsFolder]]:
+    """The results folders that a system's scores belong into, there or not yet.
+
+    Parameters
+    ----------
+    system : System or None
+        None: none is there yet; `results` itself is taken where it is called
+        `results-*`, else a folder `results-NAME` in it.
+    name : str or None
+        NAME; by default the suffix without its punctuation.
+    """
+    if system is not None:
+        base, _ = _split_suffix(system.folders[0], config)
+        first = system.folders[0].with_name(base)
+    elif results.name.startswith(_RESULTS):
+        first = results
+    else:
+        first = results / f"{_RESULTS}{name or anon_suffix.strip('._+-') or 'asv'}"
+    return [(first.with_name(first.name + part.suffix), part) for part in config.results_folders]
+
+
+def trial_keys(
+    meaning: NamedComparison, config: Config, tree: Path, results: Path, keys: Path | None
+) -> tuple[Path | None, list[Path]]:
+    """The key of a comparison's trials, and where it was looked for."""
+    bases = [folder for folder in (tree, results) if folder.is_dir()]
+    folders = _key_folders(*bases) if keys is None else [keys]
+    tried = _key_paths(meaning, config, tree / "data" if keys is None else None, folders)
+    return _first_file(tried), tried
+
+
 def condition_meaning(config: Config, folder_name: str, anon_suffix: str) -> NamedComparison | None:
     """What a folder name `ASV-...` compares under one suffix for anonymized sets."""
     return _condition_names(config, [anon_suffix]).get(folder_name)
@@ -251,6 +300,16 @@ def _recognition_names(config: Config, suffixes: Iterable[str]) -> dict[str, tup
                 names.setdefault(f"ASR-{name}", (data_set.id, split, ORIGINAL))
                 names.setdefault(f"ASR-{name}{suffix}", (data_set.id, split, ANONYMIZED))
     return names
+
+
+def _anonymized_names(config: Config, suffix: str) -> set[str]:
+    """Folder names that only a system with this suffix has."""
+    conditions = _condition_names(config, [suffix]).items()
+    decoded = _recognition_names(config, [suffix]).items()
+    return {
+        *(name for name, meaning in conditions if meaning.trial == ANONYMIZED),
+        *(name for name, (_, _, speech) in decoded if speech == ANONYMIZED),
+    }
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -351,13 +410,26 @@ def _anon_suffixes(parts: Parts, config: Config, given: str | None) -> list[str]
     """What may mark anonymized sets in these folders."""
     if given is not None:
         return [given]
-    suffixes = [config.anon_suffix]
-    for folder, _ in parts:
-        base, _ = _split_suffix(folder, config)
-        _, underscore, own = base.removeprefix(_RESULTS).partition("_")
-        if own and underscore + own not in suffixes:
-            suffixes.append(underscore + own)
-    return suffixes
+    own = (suffix for folder, _ in parts for suffix in folder_suffixes(folder, config))
+    return list(dict.fromkeys((config.anon_suffix, *own)))
+
+
+def folder_suffixes(folder: Path, config: Config) -> list[str]:
+    """The suffix for anonymized sets that a folder's name `results-TAG_SUFFIX` gives."""
+    base, _ = _split_suffix(folder, config)
+    _, underscore, own = base.removeprefix(_RESULTS).partition("_")
+    return [underscore + own] if own else []
+
+
+def likely_suffix(suffixes: list[str], config: Config, tree: Path | None) -> str:
+    """Of what may mark anonymized sets, the last that marks data sets of a tree; the first
+    where none does."""
+    names = [n for t in config.trial_sets() for n in (t.trials_name, t.enrollment_name)]
+    names += [holder for name in names for holder in config.holders(name)]
+    for suffix in reversed(suffixes):
+        if tree is not None and any((tree / "data" / f"{n}{suffix}").is_dir() for n in names):
+            return suffix
+    return suffixes[0]
 
 
 def _systems_of(
@@ -373,18 +445,11 @@ def _systems_of(
     meanings = _condition_names(config, suffixes)
     decoded = _recognition_names(config, suffixes)
     children = [(child, part) for folder, part in parts for child in _subfolders(folder)]
-    used = [
-        suffix
-        for suffix in suffixes
-        if any(
-            (meaning := meanings.get(child.name)) is not None
-            and meaning.anon_suffix == suffix
-            and meaning.trial == ANONYMIZED
-            for child, _ in children
-        )
-    ]
+    there = {child.name for child, _ in children}
+    used = [suffix for suffix in suffixes if there & _anonymized_names(config, suffix)]
     found = bool(used)
-    used = used or suffixes[:1]
+    tree = data.parent if data is not None else None
+    used = used or [likely_suffix(suffixes, config, tree)]
     unknown = tuple(
         child
         for child, _ in children
@@ -416,7 +481,7 @@ def _systems_of(
                         child.name,
                         *own_decoded[child.name],
                         path=child,
-                        outside=_outside([child, *sorted(child.glob("*"))], roots),
+                        outside=outside_of([child, *sorted(child.glob("*"))], roots),
                     )
                     for child, part in children
                     if child.name in own_decoded
@@ -472,7 +537,7 @@ def _condition(
         trials=key,
         keys_tried=tuple(tried),
         utt2spk=utt2spk,
-        outside=_outside([_first_file(scores), key, utt2spk], roots),
+        outside=outside_of([_first_file(scores), key, utt2spk], roots),
     )
 
 
@@ -497,7 +562,7 @@ def _key_paths(
     return [path for entry in plain for path in (entry, entry.with_name(entry.name + ".gz"))]
 
 
-def _outside(paths: Iterable[Path | None], roots: list[Path]) -> tuple[Path, ...]:
+def outside_of(paths: Iterable[Path | None], roots: list[Path]) -> tuple[Path, ...]:
     """Which paths lead to none of the roots; none do where there are no roots."""
     return tuple(
         path
@@ -520,11 +585,11 @@ def _first_file(paths: list[Path]) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def _key_folders(tree: Path, results: Path) -> list[Path]:
+def _key_folders(*bases: Path) -> list[Path]:
     """Folders `keys-*` of the tree and of a collection."""
     folders = {
         path.resolve(): path
-        for base in (tree, results)
+        for base in bases
         for path in _subfolders(base)
         if path.name.startswith("keys-")
     }

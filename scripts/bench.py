@@ -2,6 +2,7 @@
 """Speed of the toolkit as ratios to a plain operation on the same data in the same run.
 
     scripts/bench.py score             metrics, and reading and pairing (the first two goals)
+    scripts/bench.py similarity        voice similarity of a trial set (the third goal)
     scripts/bench.py score --quick     smaller sizes
 
 Each row prints the medians of both times, their ratio, and the goal. Ratios vary with
@@ -11,8 +12,10 @@ the versions of NumPy and SciPy (the speed of argsort above all), so these are p
 from __future__ import annotations
 
 import argparse
+import functools
 import platform
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,10 +27,14 @@ import numpy as np
 import scipy
 from tabulate import tabulate
 
+from privacy_eval.asv import load_model, save_model
+from privacy_eval.backend import train_model
 from privacy_eval.io.scores import pair, read_scores, read_trials
-from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics
+from privacy_eval.io.vectors import read_vectors, write_vectors
+from privacy_eval.metrics import VARIANTS, TrialScores, Variant, score_metrics
+from privacy_eval.voice_similarity import measure
 
-METRICS_GOAL, PAIRING_GOAL = 8.0, 2.0
+METRICS_GOAL, PAIRING_GOAL, SIMILARITY_GOAL, SIMILARITY_GIB = 8.0, 2.0, 12.0, 3.0
 
 
 @dataclass(frozen=True)
@@ -59,15 +66,18 @@ class Row:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["score"])
+    parser.add_argument("what", choices=["score", "similarity"])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
+    parser.add_argument("--utterances", type=int, default=5400, help="of similarity's trial set")
     arguments = parser.parse_args()
     scale = 10 if arguments.quick else 1
     print(
         f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
         f"{platform.machine()}"
     )
+    if arguments.what == "similarity":
+        return similarity(arguments.utterances // scale, arguments.repeats)
     rows = []
     for trials in (10**6 // scale, 10**7 // scale):
         for share in (0.1, 0.5):
@@ -75,11 +85,66 @@ def main() -> int:
                 rows.append(metrics_row(trials, share, decimals, arguments.repeats))
     for shuffled in (False, True):
         rows.append(pairing_row(10**6 // scale, shuffled, arguments.repeats))
-    head = ["work", "s", "limit", "s", "ratio", "goal", "met"]
-    print(tabulate([row.cells() for row in rows], headers=head, disable_numparse=True))
+    show(rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"peak memory of this process: {peak:.2f} GiB")
     return 0 if all(row.ratio <= row.goal for row in rows) else 1
+
+
+def show(rows: list[Row]) -> None:
+    head = ["work", "s", "limit", "s", "ratio", "goal", "met"]
+    print(tabulate([row.cells() for row in rows], headers=head, disable_numparse=True))
+
+
+def similarity(utterances: int, repeats: int) -> int:
+    """From x-vectors and a back end in files to DeID and G_VD, one variant and both, against
+    one argsort of as many float32 as there are pairs; then the peak memory of the command."""
+    generator = np.random.default_rng(3)
+    speakers, dimension = 40, 512
+    own = np.arange(utterances) % speakers
+    voices = generator.standard_normal((speakers, dimension))
+    pseudo = 0.5 * voices + generator.standard_normal((speakers, dimension))
+    drawn = [
+        (v[own] + 1.5 * generator.standard_normal((utterances, dimension))).astype(np.float32)
+        for v in (voices, pseudo)
+    ]
+    training = np.repeat(np.arange(800), 10)
+    trained_on = generator.standard_normal((800, dimension))[training]
+    trained_on = trained_on + 1.5 * generator.standard_normal(trained_on.shape)
+    ids = [f"{s:04d}-{i:06d}" for i, s in enumerate(own.tolist())]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model = train_model(trained_on.astype(np.float32), [f"{s:04d}" for s in training])
+        save_model(folder / "model", model)
+        scps = [folder / kind / "xvector.scp" for kind in ("original", "anonymized")]
+        for scp, vectors in zip(scps, drawn, strict=True):
+            write_vectors(scp, ids, vectors, tree=folder)
+        utt2spk = folder / "utt2spk"
+        utt2spk.write_text("".join(f"{i} {i[:4]}\n" for i in ids))
+        pairs = generator.standard_normal(utterances**2).astype(np.float32)
+
+        def work(variants: tuple[Variant, ...]) -> None:
+            first, second = (read_vectors(scp, tree=folder) for scp in scps)
+            stored = load_model(folder / "model").model
+            measure(first, second, utt2spk, model=stored, variants=variants)
+
+        rows = []
+        variants_of: tuple[tuple[Variant, ...], ...] = (("challenge",), ("exact",), VARIANTS)
+        for variants in variants_of:
+            seconds, limit = in_turn(
+                functools.partial(work, variants), lambda: np.argsort(pairs), repeats
+            )
+            text = f"voice similarity, {utterances} utterances, {' and '.join(variants)}"
+            rows.append(Row(text, "argsort", seconds, limit, SIMILARITY_GOAL))
+        show(rows)
+        command = [sys.executable, "-m", "privacy_eval", "similarity", "--tree", name]
+        command += ["--model", str(folder / "model"), "--utt2spk", str(utt2spk)]
+        command += ["--original", str(scps[0]), "--anonymized", str(scps[1])]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    print(f"peak memory of the command, both variants: {peak:.2f} GiB (goal {SIMILARITY_GIB:g})")
+    met = all(row.ratio <= row.goal for row in rows) and (peak <= SIMILARITY_GIB)
+    return 0 if met else 1
 
 
 def metrics_row(trials: int, share: float, decimals: int | None, repeats: int) -> Row:

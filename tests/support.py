@@ -15,8 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from privacy_eval.backend import train_model
 from privacy_eval.cli import main
 from privacy_eval.config import Config, config_from_dict, load_config
+from privacy_eval.io.plda import write_plda
+from privacy_eval.io.vectors import write_matrix, write_vector, write_vectors
 from privacy_eval.results import Results, import_results_txt, merge
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -202,3 +205,160 @@ average_attack_model: odd
 def changed_plan(**entries: object) -> Config:
     """vpc2020 with some entries replaced."""
     return config_from_dict({**load_config("vpc2020").to_dict(), **entries}, "plan")
+
+
+#: vpc2020 cut down to one trial set: three conditions, one voice similarity.
+SMALL_PLAN = """\
+extends: vpc2020
+name: small
+splits: [dev]
+genders: {f: female}
+data_sets:
+  - id: libri
+    title: LibriSpeech
+    row: "libri_{split}"
+    enrollment: "libri_{split}_enrolls"
+    trials: "libri_{split}_trials_{gender}"
+    weight: 1
+table_rows: [libri]
+data_folders:
+  - name: "libri_{split}_trials_{gender}"
+    cut_from: "libri_{split}"
+    list: "trials_{gender}"
+    list_as: trials
+  - {name: "libri_{split}_trials_all", combine: ["libri_{split}_trials_{gender}"]}
+"""
+#: The same with the two results folders of 2022.
+SMALL_PLAN_2022 = (
+    SMALL_PLAN
+    + """\
+results_folders:
+  - {suffix: "", asv_model: anonymized}
+  - {suffix: ".orig", asv_model: original}
+average_attack_model: semi-informed
+"""
+)
+
+ENROLLS, TRIALS = "libri_dev_enrolls", "libri_dev_trials_f"
+MODEL = "exp/models/asv_eval/xvect_01709_1"
+BACK_END = f"{MODEL}/xvect_train_clean_360"
+DIMENSION = 6
+
+
+class SpeechTree(Tree):
+    """A small tree as anonymization and an x-vector extractor leave it: data folders of
+    original and anonymized speech, x-vectors, a back end; no scores."""
+
+    def __init__(self, root: Path, *, plan: str = SMALL_PLAN, suffix: str = "_anon") -> None:
+        super().__init__(root)
+        (root / "small.yaml").write_text(plan)
+        (root / "exp").mkdir()
+        self.suffix = suffix
+        self.anonymized(suffix)
+        self.back_end(BACK_END)
+        self.results = "exp/results-anon"
+
+    @property
+    def config(self) -> Config:
+        return load_config("small.yaml", base=self.root)
+
+    def anonymized(self, suffix: str, model: str = MODEL) -> None:
+        """Data folders and x-vectors of speech anonymized by one more system."""
+        for mark in ("", suffix):
+            self.enrollment(ENROLLS + mark)
+            self.key(f"data/{TRIALS}{mark}/trials")
+            for name in (ENROLLS, TRIALS):
+                self.vectors(name + mark, model=model)
+
+    def enrollment(self, name: str) -> None:
+        spoken = utterances_of(name)
+        speakers = dict.fromkeys(spoken.values())
+        folder = self.root / "data" / name
+        lines_to(folder / "utt2spk", (f"{u} {s}" for u, s in spoken.items()))
+        lines_to(
+            folder / "spk2utt",
+            (f"{s} {' '.join(u for u, o in spoken.items() if o == s)}" for s in speakers),
+        )
+        lines_to(folder / "spk2gender", (f"{s} f" for s in speakers))
+        lines_to(folder / "enrolls", spoken)
+
+    def vectors(
+        self,
+        name: str,
+        *,
+        model: str = MODEL,
+        seed: int = 0,
+        without: Sequence[str] = (),
+        of: str | None = None,
+    ) -> Path:
+        """X-vectors of a set (like those of the set `of`); the scp."""
+        spoken = {u: s for u, s in utterances_of(of or name).items() if u not in without}
+        scp = self.root / model / f"xvect_{name}" / "xvector.scp"
+        matrix = vectors_for(of or name, spoken, seed=seed)
+        write_vectors(scp, list(spoken), matrix, tree=self.root)
+        return scp
+
+    def scp(self, name: str) -> Path:
+        return self.root / MODEL / f"xvect_{name}" / "xvector.scp"
+
+    def back_end(self, folder: str, *, seed: int = 0) -> Path:
+        generator = np.random.default_rng(seed + 1)
+        speakers = np.repeat(np.arange(40), 4)
+        voices = 2 * generator.standard_normal((40, DIMENSION))[speakers]
+        x = (voices + generator.standard_normal(voices.shape)).astype(np.float32)
+        model = train_model(x, [str(s) for s in speakers], lda_dim=DIMENSION - 1)
+        path = self.root / folder
+        assert model.mean is not None and model.transform is not None
+        write_vector(path / "mean.vec", model.mean, binary=False)
+        write_matrix(path / "transform.mat", model.transform)
+        write_plda(path / "plda", model.plda)
+        return path
+
+    def training_set(self, name: str, model: str, *, seed: int = 0) -> Path:
+        """Data folder and x-vectors that a back end is trained on; the scp."""
+        spoken = utterances([f"t{i}" for i in range(20)], 4)
+        lines_to(self.root / "data" / name / "utt2spk", (f"{u} {s}" for u, s in spoken.items()))
+        scp = self.root / model / f"xvect_{name}" / "xvector.scp"
+        write_vectors(scp, list(spoken), vectors_for(name, spoken, seed=seed), tree=self.root)
+        return scp
+
+    def scores(self, enrollment: str, trial: str, results: str | None = None) -> Path:
+        return self.root / (results or self.results) / f"ASV-{enrollment}-{trial}" / "scores"
+
+    @property
+    def all_scores(self) -> dict[str, Path]:
+        """The score files of the plan: o-o, o-a, a-a."""
+        a = self.suffix
+        return {
+            "oo": self.scores(ENROLLS, TRIALS),
+            "oa": self.scores(ENROLLS, TRIALS + a),
+            "aa": self.scores(ENROLLS + a, TRIALS + a),
+        }
+
+    def run(self, verb: str, *more: object, results: object = "exp") -> Run:
+        common = ("--tree", self.root, "--results", results, "--conf", "small.yaml")
+        return cli(verb, *common, *more)
+
+
+def utterances_of(name: str) -> dict[str, str]:
+    """Speaker of every utterance of a set of a `SpeechTree`."""
+    if "enrolls" not in name:
+        return utterances()
+    return {f"{s}-e{number}": s for s in SPEAKERS for number in range(2)}
+
+
+def vectors_for(name: str, spoken: dict[str, str], *, seed: int = 0) -> np.ndarray:
+    """X-vectors of a set: around the voices of its speakers, which are the same in all sets
+    of original speech, and weaker in others."""
+    rows = []
+    original = name in (ENROLLS, TRIALS)
+    for utterance, speaker in spoken.items():
+        voice = np.random.default_rng(zlib.crc32(speaker.encode())).standard_normal(DIMENSION)
+        own = np.random.default_rng([seed, zlib.crc32(f"{name} {utterance}".encode())])
+        rows.append((2.0 if original else 1.2) * voice + own.standard_normal(DIMENSION))
+    return np.array(rows, dtype=np.float32)
+
+
+def times(paths: Iterable[Path]) -> dict[Path, int]:
+    """When files were written last."""
+    return {path: path.stat().st_mtime_ns for path in paths}

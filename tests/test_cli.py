@@ -40,7 +40,7 @@ from support import (
 )
 
 from privacy_eval import __version__
-from privacy_eval.cli import _parser
+from privacy_eval.cli import parser
 from privacy_eval.evaluate import Options, evaluate
 from privacy_eval.metrics import METRICS, TrialScores, score_metrics
 
@@ -216,6 +216,13 @@ def _agrees(found: dict[str, object], expected: dict[str, object]) -> None:
         ["export"],
         ["demo-tree"],
         ["check", "--results", "x", "surplus"],
+        ["subsets"],
+        ["train-backend", "--vectors", "x", "--utt2spk", "y"],
+        ["train-backend", "--vectors", "x", "--utt2spk", "y", "--out", "z", "--lda-dim", "0"],
+        ["score", "--trials", "x"],
+        ["score-tree", "--results", "x", "--job", "3/2"],
+        ["similarity", "--original", "x", "--anonymized", "y"],
+        ["similarity-tree", "--results", "x", "--job", "0/1"],
     ],
     ids=" ".join,
 )
@@ -229,6 +236,8 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
 def test_help_and_version() -> None:
     assert cli("--version").out == f"privacy-eval {__version__}\n"
     verbs = ["metrics", "evaluate", "collect", "tables", "import", "export", "check", "demo-tree"]
+    verbs += ["subsets", "train-backend", "train-tree", "score", "score-tree"]
+    verbs += ["similarity", "similarity-tree"]
     help_text = cli("--help").out
     for verb in verbs:
         assert verb in help_text
@@ -238,8 +247,7 @@ def test_help_and_version() -> None:
 
 
 def options_of(verb: str) -> set[str]:
-    parser = _parser()
-    verbs = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
     return {a.dest for a in verbs.choices[verb]._actions} - {"help"}
 
 
@@ -263,8 +271,14 @@ def test_contracts_are_accepted() -> None:
         "import RESULTS.txt --system N --conf F -o results.json",
         "check --tree D --results D",
         "demo-tree D --seed 3",
+        "score --model D --backend plda --enroll-vectors S --spk2utt F --enrolls F "
+        "--trial-vectors S --trials F --out F --tree D",
+        "score --backend cosine --enroll-vectors S --spk2utt F --trial-vectors S --trials F "
+        "--out F --allow-missing --allow-pipes --allow-outside",
+        "similarity --model D --backend euclidean --original S --anonymized S --utt2spk F "
+        "--variant both --format json --out D",
     ):
-        assert callable(_parser().parse_args(text.split()).verb)
+        assert callable(parser().parse_args(text.split()).verb)
 
 
 # --- bad input
@@ -746,4 +760,4 @@ def test_check_of_a_new_tree_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "data/libri_dev_enrolls").mkdir(parents=True)
     run = cli("check", "--tree", tmp_path, "--results", "exp")
     assert "data: 1 of 16 original sets\n  not there (stages 1 and 3): 15: " in run.out
-    assert "data: 0 of 16 anonymized sets\n  not there (stage 4): 16: " in run.out
+    assert "data: 0 of 16 anonymized sets" in run.out and "(stage 4): 16: libri_dev" in run.out

@@ -603,7 +603,7 @@ def test_a_record_never_stands_without_its_curves(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that ends between the two leaves curves only, which count for nothing."""
-    import privacy_eval.evaluate as module
+    import privacy_eval.records as module
 
     def broken(path: Path, text: str) -> None:
         raise KeyboardInterrupt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -135,12 +136,18 @@ def test_all_files_of_the_package_travel(installed: Path) -> None:
 
 def test_a_whole_evaluation_with_the_installed_package(installed: Path, tmp_path: Path) -> None:
     tree = str(tmp_path / "t")
+    common = ["--tree", tree, "--results", "exp", "--out", "out", "--system", "B1"]
     for arguments in (
         ["demo-tree", tree],
-        ["evaluate", "--tree", tree, "--results", "exp", "--out", "out", "--system", "B1"],
-        ["collect", "--tree", tree, "--results", "exp", "--out", "out", "--system", "B1"],
+        ["subsets", *common, "--anonymized"],
+        ["score-tree", *common],
+        ["evaluate", *common],
+        ["similarity-tree", *common],
+        ["collect", *common],
         ["tables", "--results", f"{tree}/out/results.json", "--out", f"{tree}/tables"],
     ):
         done = run(installed, "-m", "privacy_eval", *arguments)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "t/tables/B1_asv.tex").exists()
+    plain = json.loads((tmp_path / "t/out/results.json").read_text())
+    assert (len(plain["verification"]), len(plain["similarity"])) == (36, 12)

@@ -14,7 +14,18 @@ def commands() -> list[str]:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, flags=re.M | re.S)
     assert {kind for kind, _ in blocks} == {"bash", "python"}
-    return [line for kind, body in blocks if kind == "bash" for line in body.splitlines()]
+    return [line for kind, body in blocks if kind == "bash" for line in in_context(body)]
+
+
+def in_context(block: str) -> list[str]:
+    """The commands of a block, each after what the block does to the shell before it."""
+    found, context = [], ""
+    for line in block.splitlines():
+        if re.match(r"cd |\w+=", line):
+            context += f"{line} && "
+        else:
+            found.append(context + line)
+    return found
 
 
 def run(command: str) -> "subprocess.CompletedProcess[str]":
@@ -37,9 +48,11 @@ def test_commands_run_in_order() -> None:
         done = run(command)
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         outputs[command] = done.stdout
-    printed = {command.split()[1]: text for command, text in outputs.items() if " " in command}
+    verbs = {c: re.search(r"privacy-eval (\S+)", c) for c in outputs}
+    printed = {verb[1]: outputs[command] for command, verb in verbs.items() if verb is not None}
     assert "ASV-libri_test_enrolls-libri_test_trials_f\n  EER: " in printed["export"]
     assert printed["metrics"].startswith("# challenge\nEER: ")
+    assert printed["similarity"].startswith("# challenge\nDe-Identification : ")
     assert "complete: every condition of the plan has scores" in printed["check"]
     assert (ROOT / "recipes/demo/work/all_systems/tables/B2_asv.tex").is_file()
 

@@ -52,8 +52,8 @@ SHOWN: dict[tuple[str, ...], Callable[[float], str]] = {
     ("word_insertion_penalty",): repr,
     ("values", "pitch_correlation_mean"): lambda v: f"{v:.4f}",
     ("values", "pitch_correlation_std"): lambda v: f"{v:.4f}",
-    ("values", "deid"): repr,
-    ("values", "gvd_db"): repr,
+    ("metrics", "challenge", "deid"): repr,
+    ("metrics", "challenge", "gvd_db"): repr,
 }
 _TOKENS = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\binf\b)")
 
@@ -312,7 +312,16 @@ def test_nan_among_the_values_is_refused(tmp_path: Path) -> None:
 #: of them must be an error of ours or hold the value; none may fall over.
 UNPLACED: dict[str, Callable[[Plain], object]] = {
     "unknown metric": metric(foo=0.5),
-    "unknown value of a trial set": lambda d: d["similarity"][0]["values"].update(zzz=1.0),
+    "unknown value of a trial set": lambda d: d["similarity"][0]["metrics"]["challenge"].update(
+        zzz=1.0
+    ),
+    "voice similarity of a variant of its own": lambda d: d["similarity"][0]["metrics"].update(
+        mine={"deid": 0.5}
+    ),
+    "voice similarity of one number": lambda d: d["similarity"][0]["metrics"].update(
+        challenge={"deid": 0.5}
+    ),
+    "voice similarity of none": lambda d: d["similarity"][0].update(metrics={}),
     "pitch without its values": lambda d: d["pitch"][0].update(values={}),
     "an interval of three": altered(
         "verification", speaker_intervals={"challenge": {"eer": [0.1, 0.2, 0.3]}}

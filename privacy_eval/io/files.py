@@ -115,7 +115,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
 def _locked_temporary(path: Path) -> tuple[int, Path]:
     """A new temporary file, locked for as long as its writer lives."""
     while True:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        handle, name = tempfile.mkstemp(
+            dir=os.path.realpath(path.parent), prefix=f".{path.name}.", suffix=".tmp"
+        )
         with contextlib.suppress(OSError):  # a file system without locks is not swept either
             fcntl.flock(handle, fcntl.LOCK_EX)
         if os.path.exists(name):  # not swept between its making and its lock

@@ -127,10 +127,7 @@ def format_results_txt(results: ResultsTxt) -> str:
         lines.append(f"{pitch.name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}")
     for similarity in results.similarity:
         lines.append(similarity.name)
-        if "deid" in similarity.values:
-            lines.append(f"  De-Identification : {similarity.values['deid']!r}")
-        if "gvd_db" in similarity.values:
-            lines.append(f"  Gain of voice distinctiveness : {similarity.values['gvd_db']!r}")
+        lines += [f"  {line}" for line in similarity_lines(similarity.values)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -149,6 +146,16 @@ def format_metrics(metrics: Mapping[str, float], tag: str | None) -> list[str]:
         lines.append(f"Population: {zebra_number(metrics['zebra_population'])} bit")
     if "zebra_individual" in metrics:
         lines.append(f"Individual: {zebra_number(metrics['zebra_individual'])} ({tag})")
+    return lines
+
+
+def similarity_lines(values: Mapping[str, float]) -> list[str]:
+    """The challenge's lines of a trial set's voice similarity, for what is there."""
+    lines = []
+    if "deid" in values:
+        lines.append(f"De-Identification : {values['deid']!r}")
+    if "gvd_db" in values:
+        lines.append(f"Gain of voice distinctiveness : {values['gvd_db']!r}")
     return lines
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .files import digest
+from .files import digest, read_bytes
 from .text_table import Column, IndexArray, hash_rows, line_number, read_columns, same_fields
 
 _SHOWN = 5
@@ -52,6 +52,16 @@ class TrialFile:
     speaker: Column
     utterance: Column
     is_target: NDArray[np.bool_]
+    digest: str
+
+
+@dataclass(frozen=True)
+class TrialList:
+    """`<enrolled speaker> <utterance>` lines, with labels or without: what is to be scored."""
+
+    path: Path
+    speaker: Column
+    utterance: Column
     digest: str
 
 
@@ -115,6 +125,21 @@ def read_trials(path: Path) -> TrialFile:
         )
     _check_unique(path, speaker, utterance, "trial")
     return TrialFile(path, speaker, utterance, is_target, digest(content))
+
+
+def read_trial_list(path: Path) -> TrialList:
+    """Read trials to be scored; their labels, if there are any, are not looked at.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line: a malformed line, a trial listed twice.
+    """
+    first = read_bytes(path).lstrip().split(b"\n", 1)[0]
+    names = ("speaker", "utterance", "target|nontarget")
+    (speaker, utterance, *_), content = read_columns(path, names[: max(2, len(first.split()))])
+    _check_unique(path, speaker, utterance, "trial")
+    return TrialList(path, speaker, utterance, digest(content))
 
 
 def pair(scores: ScoreFile, trials: TrialFile, *, allow_missing: bool = False) -> PairedTrials:

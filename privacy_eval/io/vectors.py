@@ -112,7 +112,7 @@ class Vectors:
         PrivacyEvalError
             How many ids have no vector, and the first five.
         """
-        missing = [name for name in dict.fromkeys(ids) if name not in self._row]
+        missing = sorted(name for name in set(ids) if name not in self._row)
         if missing:
             shown = ", ".join(missing[:_SHOWN]) + (", ..." if len(missing) > _SHOWN else "")
             raise PrivacyEvalError(

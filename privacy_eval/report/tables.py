@@ -48,8 +48,9 @@ class _Quantity:
             return record.tag(config.variant) or ""
         return self.of(record.values(config.variant))
 
-    def of(self, metrics: Mapping[str, float]) -> str:
-        return self.format(metrics[self.key]) if self.key in metrics else ""
+    def of(self, metrics: Mapping[str, float | None]) -> str:
+        value = metrics.get(self.key)
+        return "" if value is None else self.format(value)
 
     def format(self, value: float) -> str:
         if self.key.startswith("zebra"):
@@ -87,6 +88,17 @@ _VOICE_QUANTITIES = (
     _Quantity(Column("DeID, %"), "deid", 100, decimals=1),
     _Quantity(Column("G_VD, dB", r"$G_\mathrm{VD}$, dB"), "gvd_db", decimals=2),
 )
+
+#: What a speaker has.
+_SPEAKER_QUANTITIES = (
+    _Quantity(Column("DeID, %"), "deid", 100, decimals=1),
+    _Quantity(Column("oo", r"$M_{oo}$"), "similarity_oo"),
+    _Quantity(Column("oa", r"$M_{oa}$"), "similarity_oa"),
+    _Quantity(Column("aa", r"$M_{aa}$"), "similarity_aa"),
+    _Quantity(Column("Linkability", r"$D_{\leftrightarrow}^{\mathrm{sys}}$"), "linkability"),
+    _Quantity(Column("Evidence, log10 LR", r"$\log_{10}(l)$"), "evidence"),
+)
+_LEAST_PROTECTED = 3
 
 #: Verification tables by name: what the caption says and the columns of values.
 _VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -136,6 +148,7 @@ def _all_tables(part: Results, title: str) -> list[Table]:
         ),
         recognition_table(part, title),
         trial_set_table(part, title),
+        speakers_table(part, title),
         *(
             interval_table(part, f"{name}_{split}", title, keys, split=split)
             for split in splits
@@ -255,8 +268,15 @@ def trial_set_table(results: Results, title: str) -> Table:
     """Pitch correlation, DeID and G_VD of the trial sets that have any of them."""
     config = results.config
     found: dict[tuple[str, str, str], dict[str, float]] = {}
-    for r in (*results.pitch, *results.similarity):
+    for r in results.pitch:
         found.setdefault((r.split, r.data_set, r.gender), {}).update(r.values)
+    for s in results.similarity:
+        found.setdefault((s.split, s.data_set, s.gender), {}).update(s.values(config.variant))
+    partial = {
+        (s.split, s.data_set, s.gender): s.utterances_left_out
+        for s in results.similarity
+        if s.utterances_left_out
+    }
     kept = [q for q in _VOICE_QUANTITIES if any(q.key in values for values in found.values())]
     data_sets, splits = _present(
         config.table_rows, config.splits, {(p[1], p[0]) for p in found}, False
@@ -264,7 +284,8 @@ def trial_set_table(results: Results, title: str) -> Table:
 
     def block(split: str, data_set: str, gender: str) -> tuple[str, ...]:
         values = found.get((split, data_set, gender), {})
-        return (config.data_set(data_set).row_name(split), *(q.of(values) for q in kept))
+        mark = "*" if (split, data_set, gender) in partial else ""
+        return (config.data_set(data_set).row_name(split) + mark, *(q.of(values) for q in kept))
 
     groups = [
         [
@@ -273,7 +294,12 @@ def trial_set_table(results: Results, title: str) -> Table:
         ]
         for data_set in data_sets
     ]
-    caption = f"Pitch correlation (mean, standard deviation) and voice similarity: {title}."
+    shown = ["Pitch correlation (mean, standard deviation)"] if results.pitch else []
+    shown += ["voice similarity"] if results.similarity else []
+    note = ""
+    if partial:
+        note = f" (*: {sum(partial.values())} utterances left out)"
+    caption = f"{' and '.join(shown).capitalize()}: {title}{note}."
     columns = [q.column for q in kept]
     condition = (Column("Gen", rule=True),)
     return _by_splits(config, "voice", caption, groups, splits, columns, condition)
@@ -320,6 +346,35 @@ def interval_table(
     return Table(name, caption, columns, _without_empty(groups))
 
 
+def speakers_table(results: Results, title: str) -> Table:
+    """The least protected speakers of every trial set: an average hides them."""
+    config = results.config
+    groups = []
+    places = itertools.product(config.splits, config.table_rows, config.genders)
+    found = {(r.split, r.data_set, r.gender): r.speakers for r in results.similarity}
+    for split, data_set, gender in places:
+        row_name = config.data_set(data_set).row_name(split)
+        groups.append(
+            [
+                (row_name, gender, s.speaker, *(q.of(vars(s)) for q in _SPEAKER_QUANTITIES))
+                for s in found.get((split, data_set, gender), ())[:_LEAST_PROTECTED]
+            ]
+        )
+    columns = (
+        Column("Trial set", align="l"),
+        Column("Gen"),
+        Column("Speaker", align="l"),
+        *(q.column for q in _SPEAKER_QUANTITIES),
+    )
+    caption = (
+        f"The {_LEAST_PROTECTED} least protected speakers of each trial set: {title} (voice "
+        "similarity of the speaker to itself among original (oo), original and anonymized (oa), "
+        "anonymized utterances (aa); the strongest evidence that links an original with an "
+        "anonymized utterance)."
+    )
+    return Table("speakers", caption, columns, _without_empty(groups))
+
+
 def averages_table(results: Results, title: str) -> Table:
     """The challenge's weighted averages, a column per split."""
     splits = results.config.splits
@@ -352,6 +407,11 @@ def variants_table(results: Results, title: str) -> Table:
             ]
             if all(values) and len(set(values)) > 1:
                 rows.append((r.condition, q.column.title, *values))
+    for s in results.similarity:
+        for q in _VOICE_QUANTITIES:
+            values = [q.of(s.metrics.get(v, {})) for v in VARIANTS]
+            if all(values) and len(set(values)) > 1:
+                rows.append((s.trial_set, q.column.title, *values))
     grouped = [list(g) for _, g in itertools.groupby(rows, key=lambda row: row[0])]
     columns = (
         Column("Condition", align="l"),

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Evaluates anonymization systems in an experiment tree laid out as in the VoicePrivacy Challenge:
 # a checkout of its baseline after a run, or an organizers' collection of submissions. From the
-# scores of speaker verification and the trial keys come privacy metrics, result files and tables.
+# x-vectors or scores of speaker verification and the trial keys come privacy metrics, result files
+# and tables. After anonymization: run.sh --stage 5
 #
 # Usage: run.sh [--tree DIR] [--results DIR] [--stage N] [--stop-stage N] [other options]
 #
 #   stage 0   check the tree: what is there, what is missing
 #         1   data and models: where to get them
-#         2   back end of the semi-informed attacker   (not part of this version yet)
-#         3   evaluation subsets                       (not part of this version yet)
+#         2   back end of the semi-informed attacker, where its training x-vectors are there
+#         3   evaluation subsets
 #         4   anonymization: the participant's own
-#         5   scores of speaker verification
+#         5   anonymized subsets, x-vectors (by Kaldi, if missing), scores of speaker verification
 #         6   privacy metrics of every condition
-#         7   voice similarity, DeID, G_VD             (not part of this version yet)
+#         7   voice similarity matrices, DeID, G_VD
 #         8   results.json, results.csv, results.txt
 #         9   tables for LaTeX, Markdown, text, csv
 #         10  figures                                  (comes with a later version)
@@ -35,10 +36,11 @@ system=              # evaluate only this system, or the name for the only one t
 anon_suffix=         # ending of anonymized data sets (default: found from the folders' names)
 bootstrap=0          # resamplings of speakers for confidence intervals; 0: none
 seed=0               # seed of the resampling
-utt2spk=             # speakers of the trial utterances (default: utt2spk beside the keys or in data/)
+utt2spk=             # speakers of the trial utterances (default: beside the keys or in data/)
 keys=                # folder with the trial keys, where they are not in data/*/trials
-allow_missing=false  # leave out trials without scores and conditions that fail; results say so
-allow_outside=false  # follow links in the results that lead out of the tree
+allow_missing=false  # leave out what is missing or fails; the results say so
+allow_outside=false  # follow links and paths that lead out of the tree
+allow_pipes=false    # run commands that stand in scp files of x-vectors
 # --- end of options
 
 recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
@@ -100,12 +102,15 @@ common=(--tree "$tree" --results "$results" --conf "$conf")
 if [ -n "$system" ]; then common+=(--system "$system"); fi
 if [ -n "$anon_suffix" ]; then common+=(--anon-suffix "$anon_suffix"); fi
 if [ -n "$keys" ]; then common+=(--keys "$keys"); fi
-if [ "$allow_missing" = true ]; then common+=(--allow-missing); fi
 if [ "$allow_outside" = true ]; then common+=(--allow-outside); fi
+# Not every verb can leave something out, or reads scp files.
+missing=() pipes=()
+if [ "$allow_missing" = true ]; then missing=(--allow-missing); fi
+if [ "$allow_pipes" = true ]; then pipes=(--allow-pipes); fi
 
 if [ "$stage" -le 0 ] && [ "$stop_stage" -ge 0 ]; then
     log "Stage 0: check the tree ($tree -> what is there, what is missing)"
-    "$recipe/local/check.sh" "${common[@]}"
+    "$recipe/local/check.sh" "${common[@]}" ${missing[@]+"${missing[@]}"}
 fi
 
 if [ "$stage" -le 1 ] && [ "$stop_stage" -ge 1 ]; then
@@ -114,13 +119,14 @@ if [ "$stage" -le 1 ] && [ "$stop_stage" -ge 1 ]; then
 fi
 
 if [ "$stage" -le 2 ] && [ "$stop_stage" -ge 2 ]; then
-    log "Stage 2: back end of the semi-informed attacker: not part of this version yet." \
-        "Where that attacker is to be evaluated, put a trained model into exp/models/"
+    log "Stage 2: back end of the semi-informed attacker (x-vectors of anonymized training speech" \
+        "-> mean.vec, transform.mat, plda)"
+    "$recipe/local/train_backend.sh" "${common[@]}" ${pipes[@]+"${pipes[@]}"}
 fi
 
 if [ "$stage" -le 3 ] && [ "$stop_stage" -ge 3 ]; then
-    log "Stage 3: evaluation subsets: not part of this version yet." \
-        "Make data/<set>_enrolls and data/<set>_trials_* with the challenge's own scripts"
+    log "Stage 3: evaluation subsets (data/<set> and its lists -> data/<set>_enrolls, _trials_*)"
+    "$recipe/local/subsets.sh" "${common[@]}"
 fi
 
 if [ "$stage" -le 4 ] && [ "$stop_stage" -ge 4 ]; then
@@ -129,9 +135,10 @@ if [ "$stage" -le 4 ] && [ "$stop_stage" -ge 4 ]; then
 fi
 
 if [ "$stage" -le 5 ] && [ "$stop_stage" -ge 5 ]; then
-    log "Stage 5: scores of speaker verification: those in $results are taken as they are." \
-        "Making new ones is not part of this version yet"
-    "$recipe/local/asv_scores.sh" "${common[@]}"
+    log "Stage 5: scores of speaker verification (x-vectors, back end and trials ->" \
+        "$results/.../ASV-*/scores)"
+    "$recipe/local/asv_scores.sh" --cmd "$cmd" --nj "$nj" --log-dir "$out_path/log" \
+        --allow-missing "$allow_missing" --allow-pipes "$allow_pipes" -- "${common[@]}"
 fi
 
 failed=false
@@ -144,8 +151,11 @@ if [ "$stage" -le 6 ] && [ "$stop_stage" -ge 6 ]; then
     fi
     options=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
     if [ -n "$utt2spk" ]; then options+=(--utt2spk "$utt2spk"); fi
-    if ! "$recipe/local/privacy_metrics.sh" --cmd "$cmd" --nj "$nj" --log-dir "$out_path/log" -- \
-        "${common[@]}" "${options[@]}"; then
+    code=0
+    "$recipe/local/privacy_metrics.sh" --cmd "$cmd" --nj "$nj" --log-dir "$out_path/log" -- \
+        "${common[@]}" ${missing[@]+"${missing[@]}"} "${options[@]}" || code=$?
+    if [ "$code" -gt 128 ]; then exit "$code"; fi  # interrupted
+    if [ "$code" -ne 0 ]; then
         failed=true
         if [ "$allow_missing" != true ]; then
             log "Stage 6 failed for some conditions, named in $out_path/log; those that" \
@@ -161,13 +171,14 @@ if [ "$stage" -le 6 ] && [ "$stop_stage" -ge 6 ]; then
 fi
 
 if [ "$stage" -le 7 ] && [ "$stop_stage" -ge 7 ]; then
-    log "Stage 7: voice similarity, DeID, G_VD: not part of this version yet, nothing is" \
-        "computed. Values that a results.txt holds can be read with: privacy-eval import"
+    log "Stage 7: voice similarity (x-vectors and back end -> matrices, DeID, G_VD in $out)"
+    "$recipe/local/similarity.sh" --cmd "$cmd" --nj "$nj" --log-dir "$out_path/log" -- \
+        "${common[@]}" ${missing[@]+"${missing[@]}"} ${pipes[@]+"${pipes[@]}"} --out "$out"
 fi
 
 if [ "$stage" -le 8 ] && [ "$stop_stage" -ge 8 ]; then
     log "Stage 8: collect ($out -> $out/results.json, results.csv, results.txt)"
-    "$recipe/local/collect.sh" "${common[@]}" --out "$out"
+    "$recipe/local/collect.sh" "${common[@]}" ${missing[@]+"${missing[@]}"} --out "$out"
 fi
 
 if [ "$stage" -le 9 ] && [ "$stop_stage" -ge 9 ]; then

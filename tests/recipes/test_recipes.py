@@ -66,19 +66,26 @@ def test_the_demo_ends_with_results_and_tables(demo: Path) -> None:
     plain = json.loads((out / "results.json").read_text())
     names = {(r["system"], r["condition"]) for r in plain["verification"]}
     assert len(plain["verification"]) == len(names) == 72
-    assert len({r["trial_set"].removesuffix("_anon") for r in plain["verification"]}) == 12
+    assert len({r["trial_set"].split("_B")[0] for r in plain["verification"]}) == 12
+    sets = {(r["system"], r["trial_set"]) for r in plain["similarity"]}
+    assert len(plain["similarity"]) == len(sets) == 24
     assert len(plain["recognition"]) == 2 * 8 * 2
     assert plain["not_evaluated"] == []
     for system in ("B1", "B2"):
-        for table in ("asv_dev", "asv_test", "asv", "rocch_eer", "linkability", "zebra", "asr"):
+        for table in ("asv_dev", "asv_test", "asv", "rocch_eer", "linkability", "zebra") + (
+            ("asr", "voice", "speakers")
+        ):
             assert (out / "tables" / f"{system}_{table}.tex").stat().st_size > 300
             assert (out / "tables" / f"{system}_{table}.md").exists()
     with open(out / "results.csv") as file:
-        assert sum(1 for _ in csv.DictReader(file)) == 72 * 2 * 9 + 32
+        assert sum(1 for _ in csv.DictReader(file)) == 72 * 2 * 9 + 32 + 24 * 2 * 5
+    with open(out / "speakers.csv") as file:
+        assert sum(1 for _ in csv.DictReader(file)) == 24 * 12
     text = (out / "results.txt").read_text()
     assert text.startswith("# B1\nASV-libri_dev_enrolls-libri_dev_trials_f\n  EER: ")
     assert text.count("  EER: ") == 72
     assert text.count("%WER") == 32
+    assert text.count("De-Identification : ") == text.count("voice distinctiveness : ") == 24
     if shutil.which("pdflatex"):
         assert (out / "tables" / "tables.pdf").read_bytes().startswith(b"%PDF")
 
@@ -145,11 +152,27 @@ def test_a_killed_demo_goes_on_to_the_same_bytes(demo: Path, killed: Path) -> No
     assert not [p for p in killed.rglob("*") if p.name.endswith(".tmp")]
 
 
-def test_another_seed_gives_other_scores(demo: Path, tmp_path: Path) -> None:
-    """Nothing of the tree but its scores and word error rates depends on the seed."""
+def test_another_seed_gives_other_vectors(demo: Path, tmp_path: Path) -> None:
+    """Nothing of the tree but its x-vectors, back ends and word error rates depends on the
+    seed."""
     assert cli("demo-tree", tmp_path / "t", "--seed", "5").code == 0
-    one = {n: c for n, c in snapshot(demo).items() if not n.startswith("results/")}
-    two = snapshot(tmp_path / "t")
-    assert set(one) == set(two)
-    different = {name.split("/")[0] for name in one if one[name] != two[name]}
+    one, two = snapshot(demo), snapshot(tmp_path / "t")
+    assert set(two) < set(one)
+    different = {name.split("/")[0] for name in two if one[name] != two[name]}
     assert different == {"exp", "demo_tree.json"}
+
+
+def test_what_the_recipe_added_to_the_tree(demo: Path, tmp_path: Path) -> None:
+    """Scores with a note each, and the data folders cut out of and united from others."""
+    assert cli("demo-tree", tmp_path / "t").code == 0
+    tree = snapshot(tmp_path / "t")
+    added = {n: c for n, c in snapshot(demo).items() if n not in tree}
+    assert {n.split("/")[0] for n in added} == {"data", "exp", "results"}
+    scores = [n.rpartition("/") for n in added if n.startswith("exp/")]
+    assert len(scores) == 2 * 72
+    assert {Path(folder).name.split("-")[0] for folder, _, _ in scores} == {"ASV"}
+    assert {name for _, _, name in scores} == {"scores", ".privacy_eval.json"}
+    folders = {n.split("/")[1] for n in added if n.startswith("data/")}
+    # Of every system the 8 trial sets of VCTK; what holds several sets of one kind of speech.
+    assert len(folders) == 2 * 8 + (4 + 4 + 4) + 2 * (4 + 4)
+    assert not [n for n in added if n.startswith("data/") and not (demo / n).stat().st_size]

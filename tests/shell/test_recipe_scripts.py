@@ -100,6 +100,7 @@ def recipe(tmp_path: Path) -> Recipe:
                 "keys",
                 "allow-missing",
                 "allow-outside",
+                "allow-pipes",
             ],
         ),
         ("demo", ["dir", "seed", "nj", "stage", "stop-stage"]),
@@ -157,15 +158,20 @@ def test_every_stage_says_what_it_does(recipe: Recipe) -> None:
     for number in range(12):
         assert result.stderr.count(f" Stage {number}: ") == 1
     verbs = [line.split(">")[0][1:] for line in result.stdout.splitlines() if line[0:1] == "<"]
-    assert verbs == ["check", "check", "collect", "tables"]
+    assert verbs == [
+        *("check", "train-tree", "subsets", "subsets", "score-tree", "similarity-tree"),
+        *("collect", "tables"),
+    ]
 
 
 def test_only_the_stages_asked_for_run(recipe: Recipe) -> None:
     result = recipe.run("--stage", "7", "--stop-stage", "8")
     assert result.stderr.count(" Stage ") == 2
-    assert result.stdout == (
-        "<collect><--tree><.><--results><exp><--conf><vpc2020><--out><exp/privacy_eval>\n"
-    )
+    common = "<--tree><.><--results><exp><--conf><vpc2020><--out><exp/privacy_eval>\n"
+    after = common.replace("\n", "<--after-jobs>\n")
+    assert result.stdout == f"<similarity-tree>{after}<collect>{common}"
+    logs = sorted((recipe.tree / "exp/privacy_eval/log").iterdir())
+    assert [log.name for log in logs] == ["similarity.1.log", "similarity.2.log"]
 
 
 def test_metrics_run_in_jobs_whatever_the_tree_is_called(recipe: Recipe) -> None:
@@ -292,4 +298,9 @@ def test_the_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None
     ]
     result = recipe.run("--dir", "other", "--stage", "7", "--stop-stage", "7", name="demo")
     assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines() == ["<demo-tree><other><--seed><0>", ""]
+    assert result.stdout.splitlines() == [
+        "<demo-tree><other><--seed><0>",
+        "<similarity-tree><--tree><other><--results><exp><--conf><vpc2020><--out><results>"
+        "<--after-jobs>",
+        "",
+    ]

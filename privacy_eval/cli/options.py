@@ -1,0 +1,133 @@
+"""What the verbs share: options of a tree, number types, progress and messages."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..config import Config, bundled, load_config
+from ..errors import PrivacyEvalError
+from ..evaluate import refuse_links
+from ..scoring import Place
+from ..tree import System, find_systems
+
+#: What argparse's `add_subparsers` gives.
+Verbs = Any
+
+
+def add_tree(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tree", type=Path, default=Path(), metavar="DIR", help="default: .")
+    parser.add_argument(
+        "--results",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="folder of ASV-* folders, or a collection of such; relative to the tree",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="relative to the tree; default: RESULTS/privacy_eval",
+    )
+    parser.add_argument(
+        "--conf",
+        default="vpc2020",
+        metavar="FILE",
+        help=f"{', '.join(bundled())}, or a YAML file relative to the tree",
+    )
+    parser.add_argument(
+        "--system", metavar="NAME", help="evaluate this one of several, or name the only one"
+    )
+    parser.add_argument("--anon-suffix", metavar="SUFFIX", help="what marks anonymized sets")
+    parser.add_argument(
+        "--allow-outside", action="store_true", help="follow links that lead out of the tree"
+    )
+    parser.add_argument("--keys", type=Path, metavar="DIR", help="folder of trial keys")
+
+
+def systems_of(
+    arguments: argparse.Namespace, *, needed: bool = True
+) -> tuple[list[System], Config, Path]:
+    """Systems, plan and output folder that the options of a tree name."""
+    tree: Path = arguments.tree
+    if not tree.is_dir():
+        raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
+    config = load_config(arguments.conf, base=tree)
+    results = tree / arguments.results
+    out = tree / (arguments.out or arguments.results / "privacy_eval")
+    if not needed and not results.exists():
+        say(f"privacy-eval: {results}: not there yet (results folder)")
+        return [], config, out
+    refuse_links(out, results)
+    systems = find_systems(
+        tree,
+        results,
+        config,
+        name=arguments.system,
+        anon_suffix=arguments.anon_suffix,
+        keys=None if arguments.keys is None else tree / arguments.keys,
+        allow_outside=arguments.allow_outside,
+    )
+    if needed and not systems:
+        raise PrivacyEvalError(
+            f"{results}: no results, expected folders ASV-<enrollment set>-<trial set> in it, or "
+            "folders results-* that hold them at most three levels below"
+        )
+    for folder in sorted({folder for system in systems for folder in system.unknown}):
+        say(
+            f"privacy-eval: warning: {folder}: no condition of the plan {config.name}, left out "
+            "(another plan: --conf; another mark of anonymized sets: --anon-suffix)"
+        )
+    return systems, config, out
+
+
+def place_of(arguments: argparse.Namespace) -> Place:
+    """Where the options of a tree say that files are, and what may be read."""
+    tree: Path = arguments.tree
+    return Place(
+        tree,
+        tree / arguments.results,
+        keys=None if arguments.keys is None else tree / arguments.keys,
+        allow_pipes=getattr(arguments, "allow_pipes", False),
+        allow_outside=arguments.allow_outside,
+        allow_missing=getattr(arguments, "allow_missing", False),
+    )
+
+
+def show_progress(done: int, total: int, name: str) -> None:
+    end = "\n" if done == total else ""
+    sys.stderr.write(f"\r\033[K{done}/{total} {name}{end}")
+    sys.stderr.flush()
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def natural(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0, not {text!r}")
+    return int(text)
+
+
+def replicates(text: str) -> int:
+    if natural(text) == 1:
+        raise argparse.ArgumentTypeError("expected 0 or at least 2 resamplings, not 1")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    if natural(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1, not {text!r}")
+    return int(text)
+
+
+def share(text: str) -> tuple[int, int]:
+    number, slash, total = text.partition("/")
+    share = (positive(number), positive(total)) if slash else (0, 0)
+    if not 1 <= share[0] <= share[1]:
+        raise argparse.ArgumentTypeError(f"expected J/N with 1 <= J <= N, not {text!r}")
+    return share

@@ -1,0 +1,94 @@
+"""Back ends that a tree lacks, trained from the x-vectors of its training sets: those of
+attackers whose model knows anonymized speech.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from . import __version__
+from .asv import MODEL_FILES, TreeVectors, back_end_folder, relative, save_model
+from .backend import train_model
+from .config import AsvModel, Config
+from .errors import PrivacyEvalError
+from .io.data_dir import read_utt2spk
+from .io.files import digest, read_bytes, write_text
+from .scoring import NOTE, Models, NotThere, Place, Scored, Target, read_note
+
+
+def train_models(targets: Iterable[Target], place: Place, config: Config) -> Scored:
+    """Train every back end that the targets' results folders need, that is not there, and
+    whose training set has x-vectors. One of ours is trained anew when these change."""
+    outcome = Scored()
+    wanted: dict[str, tuple[AsvModel, str]] = {}
+    for target in targets:
+        for _, part in target.folders:
+            model = config.asv_model(part.asv_model)
+            if model is not None:  # systems may share one
+                name = model.model_folder(target.anon_suffix)
+                wanted.setdefault(name, (model, target.anon_suffix))
+    for name, (model, suffix) in wanted.items():
+        try:
+            _train(name, model, suffix, place, config, outcome)
+        except NotThere as error:
+            outcome.lacking[name] = (error.kind, error.where)
+        except PrivacyEvalError as error:
+            outcome.failed[name] = str(error)
+    return outcome
+
+
+def _train(
+    name: str, model: AsvModel, suffix: str, place: Place, config: Config, outcome: Scored
+) -> None:
+    tree, training_set = place.tree, model.training_name(suffix)
+    there = back_end_folder(tree, model, suffix)
+    note = read_note(there / NOTE) if there is not None else {}
+    if there is not None and note.get("back_end_sha256") != _digests(there):
+        outcome.kept.append(name)
+        return
+    vectors = TreeVectors(
+        tree,
+        config,
+        tree / name,
+        allow_pipes=place.allow_pipes,
+        allow_outside=place.allow_outside,
+    )
+    scp = tree / name / f"xvect_{training_set}" / "xvector.scp"
+    utt2spk = tree / "data" / training_set / "utt2spk"
+    for path in (scp, utt2spk):
+        if not path.is_file():
+            raise NotThere("training set of a back end", relative(path, tree))
+    Models(place, config).check_inside(utt2spk)
+    read, speaker_of = vectors.read(scp), read_utt2spk(utt2spk)
+    unknown = [u for u in read.ids if u not in speaker_of]
+    if unknown:
+        raise PrivacyEvalError(
+            f"{scp}: {len(unknown)} utterances have no speaker in {utt2spk}, first {unknown[0]}"
+        )
+    trained_from = {
+        "version": __version__,
+        "vectors": {"path": relative(scp, tree), "sha256": read.digest},
+        "utt2spk": {"path": relative(utt2spk, tree), "sha256": digest(read_bytes(utt2spk))},
+    }
+    if note.get("trained_from") == trained_from:
+        outcome.up_to_date.append(name)
+        return
+    try:
+        trained = train_model(read.matrix, [speaker_of[u] for u in read.ids])
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{scp}: {error}") from error
+    with tempfile.TemporaryDirectory() as scratch:
+        save_model(Path(scratch), trained)
+        plain = {"back_end_sha256": _digests(Path(scratch)), "trained_from": trained_from}
+    # Killed from here on, there is no back end, or a whole one that the note owns up to.
+    (scp.parent / "plda").unlink(missing_ok=True)
+    write_text(scp.parent / NOTE, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+    save_model(scp.parent, trained)
+    outcome.made.append(name)
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    return {f: digest(read_bytes(folder / f)) for f in MODEL_FILES if (folder / f).is_file()}

@@ -1,0 +1,718 @@
+"""The verbs from x-vectors to scores and voice similarity: contracts, codes, bad input."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import fields
+from inspect import signature
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import (
+    BACK_END,
+    ENROLLS,
+    MODEL,
+    ODD_NAME,
+    REAL_TREE,
+    SMALL_PLAN_2022,
+    TRIALS,
+    Run,
+    SpeechTree,
+    cli,
+    command,
+    lines_to,
+    snapshot,
+    times,
+    utterances,
+    utterances_of,
+)
+
+from privacy_eval.asv import load_enrollment, load_model, score_trials
+from privacy_eval.backend import BACK_ENDS, score_matrix, train_model
+from privacy_eval.cli import parser
+from privacy_eval.io.vectors import read_vectors, write_vectors
+from privacy_eval.metrics import VARIANTS
+from privacy_eval.results import read_json
+from privacy_eval.scoring import NOTE, Place
+from privacy_eval.subsets import make_subsets
+from privacy_eval.voice_similarity import measure
+
+
+@pytest.fixture(name="tree")
+def _tree(tmp_path: Path) -> SpeechTree:
+    return SpeechTree(tmp_path / f"a {ODD_NAME}")
+
+
+class Files:
+    """The single verbs on files of a tree."""
+
+    def __init__(self, tree: SpeechTree) -> None:
+        self.tree = tree
+        self.root = tree.root
+        self.out = tree.root / "out/scores"
+
+    def score(self, *more: object, model: object = BACK_END, trial: str = TRIALS) -> Run:
+        return cli(
+            "score",
+            *("--tree", self.root, "--model", self.root / str(model)),
+            *("--enroll-vectors", self.tree.scp(ENROLLS)),
+            *("--spk2utt", self.root / f"data/{ENROLLS}/spk2utt"),
+            *("--trial-vectors", self.tree.scp(trial)),
+            *("--trials", self.root / f"data/{trial}/trials", "--out", self.out),
+            *more,
+        )
+
+    def similarity(self, *more: object, model: object = BACK_END) -> Run:
+        return cli(
+            "similarity",
+            *("--tree", self.root, "--model", self.root / str(model)),
+            *("--original", self.tree.scp(TRIALS), "--anonymized", self.tree.scp(f"{TRIALS}_anon")),
+            *("--utt2spk", self.root / f"data/{TRIALS}/utt2spk"),
+            *more,
+        )
+
+
+@pytest.fixture(name="files")
+def _files(tree: SpeechTree) -> Files:
+    return Files(tree)
+
+
+# --- options
+
+
+def options_of(verb: str) -> dict[str, argparse.Action]:
+    verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return {a.dest: a for a in verbs.choices[verb]._actions if a.dest != "help"}
+
+
+def keywords(function: Callable[..., object]) -> set[str]:
+    return {n for n, p in signature(function).parameters.items() if p.kind == p.KEYWORD_ONLY}
+
+
+def test_options_are_the_keywords_of_the_functions() -> None:
+    reading = keywords(read_vectors)
+    assert reading == {"tree", "allow_pipes", "allow_outside"}
+    names = {"backend": "back_end"}
+
+    def of(verb: str) -> set[str]:
+        return {names.get(n, n) for n in options_of(verb)} - reading
+
+    enrolled = set(signature(load_enrollment).parameters)
+    vectors = {"enroll_vectors", "trial_vectors", "trials", "out"}
+    assert of("score") == keywords(score_trials) | enrolled | vectors
+    # `part` is for the sets of a tree; there is one variant or both.
+    assert of("similarity") == set(signature(measure).parameters) - {"part", "variants"} | {
+        *("variant", "format", "out")
+    }
+    assert of("train-backend") == keywords(train_model) | {"vectors", "utt2spk", "out"}
+    for verb in ("score", "similarity"):
+        assert options_of(verb)["backend"].choices == BACK_ENDS
+        assert options_of(verb)["tree"].default == Path()
+    assert options_of("similarity")["variant"].choices == [*VARIANTS, "both"]
+    tree = {"tree", "results", "out", "conf", "system", "anon_suffix", "keys", "allow_outside"}
+    place = {f.name for f in fields(Place)}
+    assert place <= tree | {"allow_pipes", "allow_missing"}
+    jobs = {"job", "after_jobs"}
+    own = {"score-tree": jobs | {"missing_vectors"}, "similarity-tree": jobs}
+    for verb, more in own.items():
+        assert set(options_of(verb)) == tree | place | more
+    assert set(options_of("train-tree")) == tree | {"allow_pipes"}
+    assert set(options_of("subsets")) == tree | {"anonymized"}
+    assert {"allow_outside"} == keywords(make_subsets) - {"suffixes"}
+
+
+# --- score
+
+
+def test_scores_of_one_condition(files: Files) -> None:
+    """The same text as of a whole tree; `--tree` is where paths in scp files start."""
+    assert files.score() == Run(0, "", "")
+    text = files.out.read_text()
+    assert files.tree.run("score-tree").code == 0
+    assert files.tree.all_scores["oo"].read_text() == text
+    assert len(text.splitlines()) == 48
+    assert all(re.fullmatch(r"s\d s\d-u\d -?\d[\d.e-]*", line) for line in text.splitlines())
+    done = command(
+        *("score", "--model", BACK_END, "--backend", "plda"),
+        *("--enroll-vectors", f"{MODEL}/xvect_{ENROLLS}/xvector.scp"),
+        *("--spk2utt", f"data/{ENROLLS}/spk2utt", "--enrolls", f"data/{ENROLLS}/enrolls"),
+        *("--trial-vectors", f"{MODEL}/xvect_{TRIALS}/xvector.scp"),
+        *("--trials", f"data/{TRIALS}/trials", "--out", "scores"),
+        cwd=files.root,
+    )
+    assert done == Run(0, "", "")
+    assert (files.root / "scores").read_text() == text
+
+
+def test_trials_without_labels_and_a_list_of_enrollment(files: Files) -> None:
+    assert files.score().code == 0
+    before = files.out.read_text()
+    path = files.root / f"data/{TRIALS}/trials"
+    lines_to(path, (f" {t.rsplit(' ', 1)[0]}\t" for t in path.read_text().splitlines()))
+    assert files.score() == Run(0, "", "")
+    assert files.out.read_text() == before
+    enrolls = lines_to(files.root / "some", ["s1-e0", "s2-e0", "s2-e1", "s3-e1", "s4-e0"])
+    assert files.score("--enrolls", enrolls).code == 0
+    changed = [
+        a.split()[0]
+        for a, b in zip(before.splitlines(), files.out.read_text().splitlines(), strict=True)
+        if a != b
+    ]
+    assert set(changed) == {"s1", "s3", "s4"}
+
+
+@pytest.mark.parametrize("back_end", ["cosine", "euclidean"])
+def test_other_back_ends_need_no_model(files: Files, back_end: str) -> None:
+    more = ("--backend", back_end)
+    assert files.score(*more, model="no/where") == Run(0, "", "")
+    found = [float(line.split()[2]) for line in files.out.read_text().splitlines()]
+    one, two = (read_vectors(files.tree.scp(n), tree=files.root) for n in (ENROLLS, TRIALS))
+    means = np.stack([one.matrix[2 * i : 2 * i + 2].mean(axis=0) for i in range(4)])
+    assert found == pytest.approx(
+        score_matrix(means, 2, two.matrix, back_end=back_end).ravel(),  # type: ignore[arg-type]
+        abs=1e-5,
+    )
+    run = files.similarity(*more, "--format", "json", model="no/where")
+    assert run.code == 0
+    assert json.loads(run.out)["exact"]["deid"] <= 1
+
+
+def test_a_model_of_plda_alone(files: Files) -> None:
+    """Vectors that are projected already."""
+    shutil.copytree(files.root / BACK_END, files.root / "alone")
+    (files.root / "alone/mean.vec").unlink()
+    run = files.score(model="alone")
+    assert run.code == 0
+    assert run.err == f"privacy-eval: {files.root}/alone: no mean.vec, goes on without\n"
+    (files.root / "alone/transform.mat").unlink()
+    run = files.score(model="alone")
+    assert run.code == 1
+    assert "vectors of 6 dimensions, the PLDA model has 5" in run.err
+
+
+def test_scores_with_utterances_left_out(files: Files) -> None:
+    files.tree.vectors(TRIALS, without=["s2-u1"])
+    files.tree.vectors(ENROLLS, without=["s4-e0"])
+    run = files.score("--allow-missing")
+    assert run == Run(
+        0,
+        "",
+        "privacy-eval: left out 4 trials and 1 enrollment utterances without x-vectors\n",
+    )
+    assert len(files.out.read_text().splitlines()) == 44
+
+
+# --- similarity
+
+
+def test_similarity_as_json(files: Files) -> None:
+    run = files.similarity("--format", "json")
+    assert (run.code, run.err) == (0, "")
+    plain = json.loads(run.out)
+    assert list(plain) == ["challenge", "exact", "speakers"]
+    assert list(plain["challenge"]) == ["deid", "gvd_db"]
+    assert list(plain["exact"]) == ["deid", "gvd_db", "d_diag_oo", "d_diag_oa", "d_diag_aa"]
+    assert plain["speakers"] == 4
+    exact = plain["exact"]
+    assert exact["deid"] == pytest.approx(1 - exact["d_diag_oa"] / exact["d_diag_oo"])
+    assert exact["gvd_db"] == pytest.approx(
+        10 * math.log10(exact["d_diag_aa"] / exact["d_diag_oo"])
+    )
+    for variant in VARIANTS:
+        one = json.loads(files.similarity("--variant", variant, "--format", "json").out)
+        assert one == {variant: plain[variant], "speakers": 4}
+    assert json.loads(files.similarity("--variant", "both", "--format", "json").out) == plain
+    allowed = json.loads(files.similarity("--allow-missing", "--format", "json").out)
+    assert allowed == {**plain, "utterances_left_out": 0}
+
+
+def test_similarity_as_text(files: Files) -> None:
+    plain = json.loads(files.similarity("--format", "json").out)
+    text = files.similarity().out.splitlines()
+    numbers = {}
+    for variant, place in (("challenge", 0), ("exact", 3)):
+        assert text[place] == f"# {variant}"
+        numbers[variant] = text[place + 1 : place + 3]
+        assert numbers[variant] == [
+            f"De-Identification : {plain[variant]['deid']!r}",
+            f"Gain of voice distinctiveness : {plain[variant]['gvd_db']!r}",
+        ]
+        one = files.similarity("--variant", variant, "--format", "text").out.splitlines()
+        assert one[:2] == numbers[variant]
+    assert text[6].startswith("# 4 speakers")
+    pattern = r"s\d DeID -?[\d.inf]+( linkability \d\.\d{3})? evidence -?\d+\.\d{3}"
+    assert re.fullmatch(pattern, text[7])
+
+
+def test_similarity_leaves_its_matrices(files: Files) -> None:
+    out = files.root / "new/folder"
+    assert files.similarity("--out", out).code == 0
+    matrices = {f"similarity_matrix_{n}.npy" for n in ("osp_osp", "osp_psp", "psp_psp")}
+    assert {p.name for p in out.iterdir()} == matrices | {
+        *("similarity.npz", "speakers.csv", "DeIDentification", "gain_of_voice_distinctiveness"),
+    }
+    stored = np.load(out / "similarity.npz")
+    assert stored["speakers"].tolist() == ["s1", "s2", "s3", "s4"]
+    kinds = {"oo": "osp_osp", "oa": "osp_psp", "aa": "psp_psp"}
+    assert set(stored) == {"speakers", *(f"{v}_{k}" for v in VARIANTS for k in kinds)}
+    for kind, name in kinds.items():
+        matrix = np.load(out / f"similarity_matrix_{name}.npy")
+        assert np.array_equal(matrix, stored[f"challenge_{kind}"])
+        assert ((matrix > 0) & (matrix < 1)).all()
+    with open(out / "speakers.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert {r["speaker"] for r in rows} == {"s1", "s2", "s3", "s4"}
+    assert [float(r["deid"]) for r in rows] == sorted(float(r["deid"]) for r in rows)
+    plain = json.loads(files.similarity("--format", "json").out)
+    for name, key in (("DeIDentification", "deid"), ("gain_of_voice_distinctiveness", "gvd_db")):
+        assert float((out / name).read_text().split(":")[1]) == plain["challenge"][key]
+    assert files.similarity("--out", out, "--variant", "exact").code == 0
+    text = (out / "DeIDentification").read_text()
+    assert float(text.split(":")[1]) == plain["exact"]["deid"]
+
+
+def test_similarity_with_utterances_left_out(files: Files) -> None:
+    files.tree.vectors(f"{TRIALS}_anon", without=["s1-u0", "s2-u0", "s2-u1"])
+    run = files.similarity("--allow-missing", "--format", "json")
+    assert (run.code, run.err) == (0, "privacy-eval: left out 4 utterances\n")
+    plain = json.loads(run.out)
+    assert (plain["speakers"], plain["utterances_left_out"]) == (3, 4)
+
+
+# --- train-backend
+
+
+def test_training_a_back_end(files: Files) -> None:
+    scp = files.tree.training_set("train", MODEL)
+    utt2spk = files.root / "data/train/utt2spk"
+    common = ("--vectors", scp, "--utt2spk", utt2spk, "--tree", files.root)
+    out = files.root / "new/model"
+    run = cli("train-backend", *common, "--out", out)
+    assert run == Run(0, f"{out}: back end from 80 x-vectors of 20 speakers\n", "")
+    assert {p.name for p in out.iterdir()} == {"plda", "mean.vec", "transform.mat"}
+    assert load_model(out).model.transform.shape == (6, 7)  # type: ignore[union-attr]
+    assert files.score(model="new/model") == Run(0, "", "")
+    before = snapshot(out)
+    assert cli("train-backend", *common, "--out", out).code == 0
+    assert snapshot(out) == before
+    more = ("--lda-dim", 3, "--total-covariance-factor", 0.1)
+    assert cli("train-backend", *common, "--out", out, *more).code == 0
+    assert load_model(out).model.transform.shape == (3, 7)  # type: ignore[union-attr]
+    for options, message in (
+        (("--lda-dim", 7), "LDA to 7 dimensions: expected 1 to 6"),
+        (("--total-covariance-factor", "2"), "factor must be within 0 and 1, not 2.0"),
+    ):
+        before = snapshot(out)
+        run = cli("train-backend", *common, "--out", out, *options)
+        assert (run.code, run.out) == (1, "")
+        assert run.err.startswith(f"privacy-eval: {scp}: ") and message in run.err
+        assert snapshot(out) == before
+    lines_to(utt2spk, utt2spk.read_text().splitlines()[:-5])
+    run = cli("train-backend", *common, "--out", out)
+    assert run.code == 1
+    assert "5 utterances have no speaker in" in run.err
+    assert run.err.endswith("t18-u3, t19-u0, t19-u1 and 2 more\n")
+
+
+# --- bad input of the single verbs
+
+
+def no_plda(files: Files) -> None:
+    (files.root / BACK_END / "plda").unlink()
+
+
+def other_dimension(files: Files) -> None:
+    for name in (TRIALS, f"{TRIALS}_anon", ENROLLS):
+        spoken = utterances_of(name)
+        matrix = np.random.default_rng(1).normal(size=(len(spoken), 4))
+        write_vectors(files.tree.scp(name), list(spoken), matrix, tree=files.root)
+
+
+def mixed_dimensions(files: Files) -> None:
+    spoken = utterances_of(TRIALS)
+    scp = files.tree.scp(TRIALS)
+    write_vectors(scp, list(spoken), np.ones((len(spoken), 4)), tree=files.root)
+
+
+def first_line(target: str) -> Callable[[Files], None]:
+    def change(files: Files) -> None:
+        scp = files.tree.scp(TRIALS)
+        lines = scp.read_text().splitlines()
+        lines_to(scp, [f"{lines[0].split()[0]} {target}", *lines[1:]])
+
+    return change
+
+
+def truncated(files: Files) -> None:
+    archive = files.tree.scp(TRIALS).with_suffix(".ark")
+    archive.write_bytes(archive.read_bytes()[:-9])
+
+
+def not_a_number(files: Files) -> None:
+    archive = files.tree.scp(TRIALS).with_suffix(".ark")
+    archive.write_bytes(archive.read_bytes()[:-4] + np.float32("nan").tobytes())
+
+
+def missing(files: Files) -> None:
+    files.tree.vectors(TRIALS, without=["s3-u2"])
+
+
+#: By name: what is done, and what both verbs say.
+BAD: dict[str, tuple[Callable[[Files], object], str]] = {
+    "no plda": (no_plda, r"xvect_train_clean_360: no file plda, expected plda, mean.vec"),
+    "dimension": (other_dimension, r"xvector.scp.*: vectors of 4 dimensions, the model's mean has"),
+    "two dimensions": (mixed_dimensions, r"xvector.scp: .*vectors of \d dimensions, .* \d"),
+    "a pipe": (first_line("touch pwned |"), r"xvector.scp:1: s1-u0 .*--allow-pipes only"),
+    "outside": (first_line("/etc/passwd:5"), r"xvector.scp:1: s1-u0: /etc/.*--allow-outside only"),
+    "above": (first_line("../x.ark:5"), r"xvector.scp:1: s1-u0: \.\./x.ark .*--allow-outside only"),
+    "not there": (first_line("no.ark:5"), r"xvector.scp:1: s1-u0 \(no.ark:5\): cannot be read"),
+    "truncated": (truncated, r"xvector.scp:12: s4-u2"),
+    "NaN": (not_a_number, r"xvector.scp:12: s4-u2 .*: 1 of 6 values are NaN"),
+    "an utterance is missing": (missing, r"1 (ids|utterances) .*s3-u2"),
+    "no scp": (lambda f: f.tree.scp(TRIALS).unlink(), r"xvector.scp: cannot be read"),
+    "an empty scp": (lambda f: lines_to(f.tree.scp(TRIALS), []), r"xvector.scp: empty file"),
+    "a damaged mean": (
+        lambda f: (f.root / BACK_END / "mean.vec").write_text(" [ 1 2 "),
+        r"xvect_train_clean_360/mean.vec: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("verb", ["score", "similarity"])
+def test_bad_input(files: Files, verb: str, bad: str) -> None:
+    damage, message = BAD[bad]
+    damage(files)
+    before = snapshot(files.root)
+    run = files.score() if verb == "score" else files.similarity("--out", files.root / "out")
+    assert (run.code, run.out) == (1, "")
+    assert run.err.startswith("privacy-eval: ")
+    assert re.search(message, run.err), run.err
+    assert snapshot(files.root) == before
+
+
+@pytest.mark.parametrize(
+    ("spoken", "message"),
+    [
+        ({**utterances(("s1", "s2"), 2), "s3-u0": "s3"}, "1 speakers have a single utterance"),
+        (utterances(("s1",), 3), "one speaker only"),
+    ],
+)
+def test_sets_that_cannot_be_compared(files: Files, spoken: dict[str, str], message: str) -> None:
+    for name in (TRIALS, f"{TRIALS}_anon"):
+        rest = [u for u in utterances_of(name) if u not in spoken]
+        files.tree.vectors(name, without=rest)
+    lines_to(files.root / f"data/{TRIALS}/utt2spk", (f"{u} {s}" for u, s in spoken.items()))
+    run = files.similarity("--out", files.root / "out")
+    assert (run.code, run.out) == (1, "")
+    assert f"{TRIALS}/utt2spk: {message}" in run.err
+    assert not (files.root / "out").exists()
+
+
+def test_voices_that_cannot_be_told_apart(files: Files) -> None:
+    spoken = utterances_of(TRIALS)
+    write_vectors(files.tree.scp(TRIALS), list(spoken), np.ones((len(spoken), 6)), tree=files.root)
+    run = files.similarity("--out", files.root / "out")
+    assert (run.code, run.out) == (1, "")
+    assert "D_diag of the original-original matrix is 0" in run.err
+    assert "xvector.scp" in run.err
+    assert not (files.root / "out").exists()
+
+
+def test_the_back_end_plda_needs_a_model(files: Files) -> None:
+    run = cli(
+        *("similarity", "--original", "x", "--anonymized", "y", "--utt2spk", "z"),
+        *("--backend", "plda"),
+    )
+    assert (run.code, run.out) == (1, "")
+
+
+def test_pipes_run_only_where_they_are_allowed(files: Files) -> None:
+    mark = files.root / "ran"
+    archive = files.tree.scp(TRIALS).with_suffix(".ark").relative_to(files.root)
+    first_line(f"touch ran; tail -c +7 '{archive}' | head -c 34 |")(files)
+    assert files.score().code == 1
+    assert not mark.exists()
+    assert files.score("--allow-pipes") == Run(0, "", "")
+    assert mark.exists()
+
+
+# --- trees
+
+
+def test_a_tree_from_x_vectors_to_results(tree: SpeechTree) -> None:
+    """Every stage's verb, in a tree of an odd name; again, nothing is written."""
+    verbs = [
+        (("subsets",), "1 folders made, 1 there, 0 lack what they are made of"),
+        (("subsets", "--anonymized"), "1 folders made, 1 there, 0 lack what they are made of"),
+        (("train-tree",), "back ends: 0 trained, 0 up to date, 1 of others, 0 not possible, 0 f"),
+        (("score-tree",), "score files: 3 made, 0 up to date, 0 of others, 0 not possible, 0 f"),
+        (("evaluate",), ""),
+        (("similarity-tree",), "voice similarities: 1 computed, 0 up to date, 0 of others, 0 not"),
+        (("collect",), "1 systems, 3 conditions, 1 voice similarities"),
+    ]
+    for arguments, text in verbs:
+        run = tree.run(*arguments)
+        assert run.code == 0, run.err
+        assert text in run.out
+    written = (p for p in (tree.root / "exp").rglob("*") if p.is_file())
+    before = times(p for p in written if p.parent.name != "privacy_eval")
+    for arguments, _ in verbs:
+        assert tree.run(*arguments).code == 0
+    assert times(before) == before
+    results = read_json(tree.root / "exp/privacy_eval/results.json")
+    assert [r.condition for r in results.verification] == [
+        p.parent.name for p in tree.all_scores.values()
+    ]
+    assert results.similarity[0].metrics["exact"]["deid"] <= 1
+    with open(tree.root / "exp/privacy_eval/speakers.csv") as file:
+        assert [r["system"] for r in csv.DictReader(file)] == ["anon"] * 4
+
+
+def test_numbers_of_the_tree_are_those_of_the_single_verb(files: Files) -> None:
+    for verb in ("score-tree", "evaluate", "similarity-tree", "collect"):
+        assert files.tree.run(verb).code == 0
+    plain = json.loads(files.similarity("--format", "json").out)
+    (record,) = read_json(files.root / "exp/privacy_eval/results.json").similarity
+    for variant in VARIANTS:
+        assert plain[variant].items() <= dict(record.metrics[variant]).items()
+
+
+@pytest.mark.parametrize("what", ["x-vectors", "back end", "a speaker's utterances"])
+def test_collecting_a_stale_similarity_is_an_error(tree: SpeechTree, what: str) -> None:
+    for verb in ("score-tree", "evaluate", "similarity-tree", "collect"):
+        assert tree.run(verb).code == 0
+    before = snapshot(tree.root / "exp/privacy_eval")
+    if what == "x-vectors":
+        tree.vectors(f"{TRIALS}_anon", seed=3)
+    elif what == "back end":
+        tree.back_end(BACK_END, seed=3)
+    else:
+        lines_to(
+            tree.root / f"data/{TRIALS}/utt2spk",
+            (f"{u} s{int(s[1]) % 4 + 1}" for u, s in utterances().items()),
+        )
+    if what != "a speaker's utterances":
+        run = tree.run("collect")
+        assert (run.code, run.out) == (1, "")
+        assert "stage 5 would make it anew" in run.err
+        assert snapshot(tree.root / "exp/privacy_eval") == before
+        for verb in ("score-tree", "evaluate"):
+            assert tree.run(verb).code == 0
+        before = snapshot(tree.root / "exp/privacy_eval")
+    run = tree.run("collect")
+    assert (run.code, run.out) == (1, "")
+    assert "compute the voice similarity anew (or leave it out with --allow-missing)" in run.err
+    assert f"anon {TRIALS} (its x-vectors or model are not those of its record)" in run.err
+    assert snapshot(tree.root / "exp/privacy_eval") == before
+    run = tree.run("collect", "--allow-missing")
+    assert run.code == 0
+    assert f"left out: anon {TRIALS} (its x-vectors" in run.err
+    out = tree.root / "exp/privacy_eval"
+    results = read_json(out / "results.json")
+    assert results.similarity == ()
+    assert any("its x-vectors or model are not" in n for n in results.not_evaluated)
+    assert not (out / "speakers.csv").exists()
+    assert tree.run("similarity-tree").code == 0
+    assert tree.run("collect").code == 0
+    assert len(read_json(out / "results.json").similarity) == 1
+    assert (out / "speakers.csv").exists()
+
+
+def test_scores_of_others_are_named(tree: SpeechTree) -> None:
+    lines_to(tree.all_scores["oa"], ["s1 s1-u0 1"])
+    run = tree.run("score-tree")
+    assert (run.code, run.out) == (
+        0,
+        "score files: 2 made, 0 up to date, 1 of others, 0 not possible, 0 failed\n",
+    )
+    assert run.err == (
+        f"privacy-eval: of others, kept as they are: 1:\n  anon ASV-{ENROLLS}-{TRIALS}_anon\n"
+    )
+
+
+def test_systems_of_one_suffix(tree: SpeechTree) -> None:
+    for team in ("one", "two"):
+        lines_to(tree.scores(ENROLLS, f"{TRIALS}_anon", f"exp/{team}/results-x"), ["s u 1"])
+    before = snapshot(tree.root)
+    for verb in ("score-tree", "train-tree", "similarity-tree"):
+        run = tree.run(verb)
+        assert run.code == 0
+        assert "one, two: all mark anonymized sets by '_anon'" in run.err
+        assert "--system NAME chooses one" in run.err
+        assert " 0 made" in run.out or " 0 trained" in run.out or " 0 computed" in run.out
+    assert snapshot(tree.root) == before
+    run = tree.run("score-tree", "--system", "two")
+    assert "2 made, 0 up to date, 1 of others" in run.out
+    run = tree.run("similarity-tree", "--system", "two")
+    assert "1 computed" in run.out
+    assert tree.run("score-tree", "--system", "three").code == 1
+
+
+def test_jobs_share_the_work(tree: SpeechTree) -> None:
+    for number in (1, 2):
+        run = tree.run("score-tree", "--job", f"{number}/2")
+        assert run.code == 0
+        assert re.match(r"score files: [12] made, 0 up to date", run.out)
+    assert "0 made, 3 up to date" in tree.run("score-tree").out
+    assert "0 computed" in tree.run("similarity-tree", "--job", "2/2").out
+    assert "1 computed" in tree.run("similarity-tree", "--job", "1/2").out
+
+
+def test_missing_x_vectors_are_asked_for(tree: SpeechTree) -> None:
+    tree.scp(f"{TRIALS}_anon").unlink()
+    run = tree.run("score-tree")
+    assert run.code == 1
+    assert run.out.startswith("score files: 1 made, 0 up to date, 0 of others, 2 not possible")
+    assert (
+        "privacy-eval: 2 score files not made, no x-vectors: "
+        f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp or "
+    ) in run.err
+    assert "KALDI_ROOT" in run.err
+    assert tree.run("score-tree", "--allow-missing").code == 0
+    assert tree.run("score-tree", "--missing-vectors") == Run(0, "", "")
+    lines_to(tree.root / f"data/{TRIALS}_anon/wav.scp", ["s1-u0 x.wav"])
+    run = tree.run("score-tree", "--missing-vectors")
+    assert run == Run(0, f"{TRIALS}_anon {MODEL}\n", "")
+    run = tree.run("similarity-tree")
+    assert (run.code, run.out.split(",")[3]) == (0, " 1 not possible")
+
+
+def test_a_failure_is_named_and_does_not_hinder_the_others(tree: SpeechTree) -> None:
+    tree.vectors(f"{ENROLLS}_anon", without=["s2-e1"])
+    tree.vectors(TRIALS, without=["s3-u0"])
+    run = tree.run("score-tree")
+    assert run.code == 1
+    assert run.out == "score files: 1 made, 0 up to date, 0 of others, 0 not possible, 2 failed\n"
+    assert f"anon ASV-{ENROLLS}_anon-{TRIALS}_anon: " in run.err
+    assert re.search(r"no vector for 1 ids of the enrollment in .*: s2-e1$", run.err, re.M)
+    run = tree.run("score-tree", "--allow-missing")
+    assert (run.code, run.out.split(",")[0]) == (0, "score files: 2 made")
+    assert "made without some utterances: 2:" in run.err
+    assert tree.run("similarity-tree").code == 1
+    run = tree.run("similarity-tree", "--allow-missing")
+    assert run.code == 0
+    assert f"anon {TRIALS}: 1 utterances left out" in run.err
+
+
+@pytest.mark.parametrize("verb", ["subsets", "train-tree", "score-tree", "similarity-tree"])
+def test_bad_trees(tree: SpeechTree, verb: str) -> None:
+    for arguments, message in (
+        (("--tree", tree.root / "no", "--results", "exp"), "no: no such folder (experiment tree)"),
+        (("--tree", tree.root, "--results", "exp", "--keys", "nokeys"), "nokeys: no such folder"),
+        (("--tree", tree.root, "--results", "exp", "--conf", "x"), "x: no such configuration"),
+    ):
+        if verb == "subsets" and "--keys" in arguments:
+            continue  # it needs none
+        run = cli(verb, *arguments)
+        assert (run.code, run.out) == (1, ""), arguments
+        assert message in run.err
+
+
+def test_training_the_back_ends_of_a_tree(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path / "t", plan=SMALL_PLAN_2022)
+    own = "exp/models/user_asv_eval_anon/xvect_01709_1"
+    tree.anonymized("_anon", model=own)
+    run = tree.run("train-tree")
+    assert run.code == 0
+    assert "1 back ends not trained, no training set of a back end: " in run.err
+    assert f"{own}/xvect_train_clean_360_anon/xvector.scp" in run.err
+    scp = tree.training_set("train_clean_360_anon", own)
+    assert tree.run("train-tree").out.startswith("back ends: 1 trained, 0 up to date, 1 of others")
+    run = tree.run("score-tree")
+    assert run.out.startswith("score files: 6 made")
+    assert tree.run("similarity-tree").code == 0
+    before = times(tree.all_scores.values())
+    tree.training_set("train_clean_360_anon", own, seed=1)
+    assert tree.run("train-tree").out.startswith("back ends: 1 trained")
+    assert tree.run("score-tree").out.startswith("score files: 3 made, 3 up to date")
+    assert all(p.stat().st_mtime_ns > before[p] for p in before)
+    scp.with_suffix(".ark").write_bytes(b"")
+    run = tree.run("train-tree")
+    assert run.code == 1
+    assert "xvector.scp:1: t0-u0" in run.err
+
+
+@pytest.mark.parametrize("suffix", ["_a b", "_50%", "_x;y", "_.."])
+def test_an_odd_suffix_of_a_submission_hinders_nobody(tree: SpeechTree, suffix: str) -> None:
+    """A folder's name is no reason to stop before the scores of all are evaluated."""
+    folder = f"exp/team/results-1{suffix}"
+    lines_to(tree.scores(ENROLLS, TRIALS + suffix, folder), ["s1 s1-u0 1"])
+    tree.anonymized("_other")
+    lines_to(tree.scores(ENROLLS, f"{TRIALS}_other", "exp/two/results-1_other"), ["s1 s1-u0 1"])
+    run = tree.run("subsets", "--anonymized")
+    assert run.code == 0, run.err
+    assert f"no set is marked by {suffix!r}" in run.err
+    assert "1 folders made" in run.out
+    run = tree.run("score-tree")
+    assert "Traceback" not in run.err
+    assert f"two ASV-{ENROLLS}-{TRIALS}_other" in run.err
+    assert len(list((tree.root / "exp/two/results-1_other").glob("ASV-*/scores"))) == 3
+
+
+def test_a_suffix_that_names_no_files_is_refused(tree: SpeechTree) -> None:
+    before = snapshot(tree.root)
+    run = tree.run("subsets", "--anonymized", "--anon-suffix", "_a/../b")
+    assert (run.code, run.out) == (1, "")
+    assert "becomes part of file names" in run.err
+    assert snapshot(tree.root) == before
+
+
+def test_the_notes_are_no_conditions(tree: SpeechTree) -> None:
+    assert tree.run("score-tree").code == 0
+    assert len(list(tree.root.rglob(f"ASV-*/{NOTE}"))) == 3
+    run = tree.run("check")
+    assert run.code == 0
+    assert "system anon: 3 conditions with scores" in run.out
+
+
+# --- real speech
+
+
+@pytest.mark.skipif(not REAL_TREE.is_dir(), reason="the tree of real speech is not there")
+def test_scores_of_real_speech_agree_with_kaldi(tmp_path: Path) -> None:
+    models = REAL_TREE / "exp/models/asv_eval/xvect_01709_1"
+    out = tmp_path / "scores"
+    run = cli(
+        *("score", "--tree", REAL_TREE, "--model", models / "xvect_train_clean_360"),
+        *("--enroll-vectors", models / "xvect_libri_test_enrolls/xvector.scp"),
+        *("--spk2utt", REAL_TREE / "data/libri_test_enrolls/spk2utt"),
+        *("--enrolls", REAL_TREE / "data/libri_test_enrolls/enrolls"),
+        *("--trial-vectors", models / "xvect_libri_test_trials_f_anon/xvector.scp"),
+        *("--trials", REAL_TREE / "data/libri_test_trials_f_anon/trials", "--out", out),
+    )
+    assert run == Run(0, "", "")
+    name = "ASV-libri_test_enrolls-libri_test_trials_f_anon/scores"
+    kaldi = [line.split() for line in (REAL_TREE / "exp/results-kaldi" / name).open()]
+    found = {tuple(line.split()[:2]): line.split()[2] for line in out.open()}
+    assert len(found) == len(kaldi)
+    for speaker, utterance, score in kaldi:
+        assert abs(float(found[speaker, utterance]) - float(score)) < 3e-4
+
+
+@pytest.mark.skipif(not REAL_TREE.is_dir(), reason="the tree of real speech is not there")
+@pytest.mark.parametrize("gender", ["f", "m"])
+def test_similarity_of_real_speech(gender: str) -> None:
+    models = REAL_TREE / "exp/models/asv_eval/xvect_01709_1"
+    name = f"libri_test_trials_{gender}"
+    run = cli(
+        *("similarity", "--tree", REAL_TREE, "--model", models / "xvect_train_clean_360"),
+        *("--original", models / f"xvect_{name}/xvector.scp"),
+        *("--anonymized", models / f"xvect_{name}_anon/xvector.scp"),
+        *("--utt2spk", REAL_TREE / f"data/{name}/utt2spk", "--format", "json"),
+    )
+    assert (run.code, run.err) == (0, "")
+    found = json.loads(run.out)
+    expected = json.loads((REAL_TREE / "expected.json").read_text())["similarity"][f"{name}_anon"]
+    for key in ("deid", "gvd_db"):
+        assert found["challenge"][key] == pytest.approx(expected[key], abs=1e-4)
+    for key, value in found["exact"].items():
+        assert value == pytest.approx(expected["exact"][key], abs=1e-4)
+    assert found["speakers"] == expected["exact"]["speakers"]

@@ -1,0 +1,268 @@
+"""What a participant does: `run.sh --stage 5` after anonymization, to the end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import (
+    MODEL,
+    ODD_NAME,
+    REAL_TREE,
+    ROOT,
+    Run,
+    SpeechTree,
+    cli,
+    lines_to,
+    snapshot,
+    times,
+)
+
+RUN = ROOT / "recipes" / "vpc2020" / "run.sh"
+
+
+def start(tree: Path, *more: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(RUN), "--tree", str(tree), *map(str, more)],
+        env={k: v for k, v in os.environ.items() if k != "KALDI_ROOT"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> Run:
+    out, err = process.communicate(timeout=170)
+    assert "Traceback" not in err
+    return Run(process.returncode, out, err)
+
+
+def recipe(tree: Path, *more: object) -> Run:
+    return finish(start(tree, *more))
+
+
+def after_anonymization(folder: Path) -> Path:
+    """A tree in which the challenge's scripts left what they leave: the system B1 of the
+    demo, marked `_anon`, and no results folder."""
+    assert cli("demo-tree", folder).code == 0
+    shutil.rmtree(folder / "exp/B1")
+    shutil.rmtree(folder / "exp/B2")
+    for path in (*(folder / "data").iterdir(), *(folder / MODEL).iterdir()):
+        if path.name.endswith("_B2"):
+            shutil.rmtree(path)
+        elif path.name.endswith("_B1"):
+            renamed = path.with_name(path.name.removesuffix("_B1") + "_anon")
+            path.rename(renamed)
+            scp = renamed / "xvector.scp"
+            if scp.exists():
+                scp.write_text(scp.read_text().replace(f"{path.name}/", f"{renamed.name}/"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = after_anonymization(tmp_path_factory.mktemp("stage5") / f"a {ODD_NAME}")
+    names = {p.name for p in (folder / "data").iterdir() if p.name.endswith("_anon")}
+    assert names == {
+        f"{name}_{split}_{kind}_anon"
+        for name, last in (("libri", ""), ("vctk", "_all"))
+        for split in ("dev", "test")
+        for kind in ("enrolls", f"trials_f{last}", f"trials_m{last}")
+    }
+    return folder
+
+
+@pytest.fixture(scope="module")
+def evaluated(tree: Path) -> Path:
+    """The tree after a run to the end."""
+    run = recipe(tree, "--stage", 5)
+    assert run.code == 0, run.err
+    assert "score files: 36 in place" in run.out
+    assert "voice similarities: 12 in place" in run.out
+    assert run.err.rstrip().endswith("Done")
+    return tree
+
+
+def test_from_anonymized_speech_to_tables(evaluated: Path) -> None:
+    results = evaluated / "exp/results-anon"
+    assert len(list(results.glob("ASV-*/scores"))) == 36
+    out = evaluated / "exp/privacy_eval"
+    plain = json.loads((out / "results.json").read_text())
+    assert (len(plain["verification"]), len(plain["similarity"])) == (36, 12)
+    assert {r["system"] for r in plain["verification"]} == {"anon"}
+    attacks = [r["attack_model"] for r in plain["verification"]]
+    assert {a: attacks.count(a) for a in attacks} == {
+        "original": 12,
+        "ignorant": 12,
+        "lazy-informed": 12,
+    }
+    assert plain["not_evaluated"] == []
+    assert {p.name for p in (out / "tables").glob("anon_asv*.tex")} >= {
+        "anon_asv_dev.tex",
+        "anon_asv_test.tex",
+        "anon_asv.tex",
+    }
+    for pattern in ("anon_voice.*", "anon_speakers.*"):
+        assert list((out / "tables").glob(pattern))
+    with open(out / "speakers.csv") as file:
+        assert sum(1 for _ in csv.DictReader(file)) == 12 * 12
+    assert len(list((out / "similarity_matrices_DeID_Gvd").iterdir())) == 12
+
+
+def test_voice_similarities_survive_export_and_import(evaluated: Path, tmp_path: Path) -> None:
+    out = evaluated / "exp/privacy_eval"
+    text = (out / "results.txt").read_text()
+    assert text.count("De-Identification : ") == text.count("voice distinctiveness : ") == 12
+    common = ("--system", "anon", "-o", tmp_path / "r.json")
+    assert cli("import", out / "results.txt", *common).code == 0
+    assert cli("export", tmp_path / "r.json").out == text
+    assert cli("export", out / "results.json").out == text
+
+
+def test_the_same_scores_in_a_results_folder_of_ones_own(evaluated: Path) -> None:
+    """Asked for before it is there."""
+    run = recipe(
+        evaluated, *("--stage", 5, "--stop-stage", 5, "--nj", 1), "--results", "exp/results-mine"
+    )
+    assert run.code == 0, run.err
+    assert "score files: 36 made" in run.out
+    one, two = (snapshot(evaluated / "exp" / f"results-{name}") for name in ("anon", "mine"))
+    assert one == two
+
+
+def test_only_what_a_changed_set_concerns_is_made_anew(evaluated: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "t"
+    shutil.copytree(evaluated, tree)
+    shutil.rmtree(tree / "exp/results-mine", ignore_errors=True)
+    folder = tree / MODEL
+    changed = folder / "xvect_vctk_dev_trials_f_all_anon/xvector.ark"
+    other = folder / "xvect_vctk_test_trials_f_all_anon/xvector.ark"
+    changed.write_bytes(changed.read_bytes()[:-96] + other.read_bytes()[-96:])
+    common = ("--tree", tree, "--results", "exp")
+    scores = list((tree / "exp/results-anon").glob("ASV-*/scores"))
+    before = times(scores)
+    assert cli("collect", *common).code == 1
+    run = cli("score-tree", *common)
+    assert run.out.startswith("score files: 4 made, 32 up to date")
+    written = {p.parent.name for p in scores if p.stat().st_mtime_ns != before[p]}
+    assert written == {
+        f"ASV-vctk_dev_enrolls{mark}-vctk_dev_trials_f{common}_anon"
+        for mark in ("", "_anon")
+        for common in ("", "_common")
+    }
+    run = cli("similarity-tree", *common)
+    # The last utterance is of one of the two sets that were cut out.
+    assert run.out.startswith("voice similarities: 2 computed, 10 up to date")
+    assert cli("evaluate", *common).code == 0
+    assert cli("collect", *common).code == 0
+
+
+def test_two_runs_at_once(tmp_path: Path) -> None:
+    """Neither sees half of the other's files, or takes its scores for somebody else's."""
+    tree = SpeechTree(tmp_path / "t")
+    common = ("--tree", tree.root, "--results", "exp", "--conf", "small.yaml")
+    for verb in ("score-tree", "similarity-tree"):
+        command = [sys.executable, "-m", "privacy_eval", verb, *map(str, common)]
+        pipe = subprocess.PIPE
+        both = [subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) for _ in range(2)]
+        for run in map(finish, both):
+            assert run.code == 0, run.err
+            assert run.out.endswith(", 0 of others, 0 not possible, 0 failed\n")
+    assert "0 made, 3 up to date" in tree.run("score-tree").out
+    assert "0 computed, 1 up to date" in tree.run("similarity-tree").out
+    assert not [p for p in tree.root.rglob("*") if p.name.endswith(".tmp")]
+
+
+# --- real speech
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tree of real speech, scored and evaluated by us."""
+    if not REAL_TREE.is_dir():
+        pytest.skip("the tree of real speech is not there")
+    tree = tmp_path_factory.mktemp("real") / "tree"
+    shutil.copytree(REAL_TREE, tree)
+    for folder in (tree, *tree.rglob("*")):
+        folder.chmod(0o755 if folder.is_dir() else 0o644)
+    # The plan's other sets are not in the tree.
+    run = recipe(tree, *("--stage", 5, "--stop-stage", 8), "--results", "exp/results-ours")
+    assert run.code == 0, run.err
+    return tree
+
+
+def expected() -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads((REAL_TREE / "expected.json").read_text())
+    return plain
+
+
+def test_scores_of_real_speech_are_kaldis(real: Path) -> None:
+    kaldi = {p.parent.name: p for p in (REAL_TREE / "exp/results-kaldi").glob("*/scores")}
+    ours = {p.parent.name: p for p in (real / "exp/results-ours").glob("*/scores")}
+    assert set(ours) == set(kaldi)
+    assert len(ours) == 6
+    for name, path in ours.items():
+        lines = [line.split() for line in path.read_text().splitlines()]
+        wanted = {tuple(x.split()[:2]): float(x.split()[2]) for x in kaldi[name].open()}
+        assert len(lines) == len(wanted)
+        worst = max(abs(float(score) - wanted[s, u]) for s, u, score in lines)
+        assert worst < 3e-4, name
+
+
+def test_results_of_real_speech(real: Path) -> None:
+    out = real / "exp/results-ours/privacy_eval"
+    text = (out / "results.txt").read_text()
+    for name, wanted in expected()["conditions"].items():
+        assert f"{name}\n  EER: {wanted['kaldi_compute_eer_stdout'].strip()}%\n" in text
+    plain = json.loads((out / "results.json").read_text())
+    records = {r["trial_set"]: r for r in plain["similarity"]}
+    assert set(records) == {"libri_test_trials_f", "libri_test_trials_m"}
+    for name, record in records.items():
+        wanted = expected()["similarity"][f"{name}_anon"]
+        found = record["metrics"]
+        for key in ("deid", "gvd_db"):
+            assert found["challenge"][key] == pytest.approx(wanted[key], abs=1e-4)
+        for key in ("deid", "gvd_db", "d_diag_oo", "d_diag_oa", "d_diag_aa"):
+            assert found["exact"][key] == pytest.approx(wanted["exact"][key], abs=1e-4)
+        assert record["n_speakers"] == wanted["exact"]["speakers"]
+        lines = re.search(
+            rf"^{name}\n  De-Identification : (\S+)\n  Gain of voice distinctiveness : (\S+)$",
+            text,
+            re.M,
+        )
+        assert lines is not None
+        assert float(lines[1]) == found["challenge"]["deid"]
+        assert float(lines[2]) == found["challenge"]["gvd_db"]
+    table = cli("tables", "--results", out / "results.json", "--format", "text")
+    assert "libri_test" in table.out
+
+
+def test_scores_of_kaldi_are_kept(real: Path) -> None:
+    common = ("--tree", real, "--results", "exp/results-kaldi")
+    before = snapshot(real / "exp/results-kaldi")
+    run = cli("score-tree", *common)
+    assert run.code == 0
+    assert "0 made, 0 up to date, 6 of others, 30 not possible, 0 failed" in run.out
+    assert run.err.startswith("privacy-eval: of others, kept as they are: 6:\n  kaldi ASV-libri_")
+    assert snapshot(real / "exp/results-kaldi") == before
+
+
+def test_a_tree_without_a_back_end_or_speech_says_so(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path / "t")
+    shutil.rmtree(tree.root / "exp/models")
+    options = ("--stage", 5, "--conf", "./small.yaml", "--nj", 1)
+    run = recipe(tree.root, *options)
+    assert run.code == 1
+    assert "3 score files not made, no back end of the model trained on original" in run.err
+    for path in tree.all_scores.values():
+        lines_to(path, ["s1 s1-u0 1"])
+    assert tree.run("score-tree").code == 0  # a tree of scores needs none

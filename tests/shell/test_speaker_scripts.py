@@ -1,0 +1,345 @@
+"""Scripts from speech to scores: shares of parallel jobs, and x-vectors with stand-ins for
+Kaldi's scripts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import (
+    ENROLLS,
+    MODEL,
+    ROOT,
+    TRIALS,
+    Run,
+    SpeechTree,
+    lines_to,
+    snapshot,
+    times,
+    utterances_of,
+    vectors_for,
+)
+
+from privacy_eval.io.vectors import write_vectors
+
+LOCAL = ROOT / "local"
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def script(path: Path, *arguments: object, cwd: Path, **environment: str) -> Run:
+    """A script with our own commands first on the PATH."""
+    search = f"{ROOT / 'scripts'}:{Path(ROOT / '.venv/bin')}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [str(path), *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PATH": search, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+# --- shares
+
+SHARES = ROOT / "scripts/run_shares.sh"
+
+
+def test_shares_cover_everything_whatever_things_are_called(tmp_path: Path) -> None:
+    logs = tmp_path / "a JOB & JOB_N"
+    program(tmp_path / "bin/privacy-eval", "#!/bin/bash\nprintf '<%s>' \"$@\"\n")
+    path = f"{tmp_path / 'bin'}:{ROOT / 'scripts'}:{os.environ['PATH']}"
+    options = ("--name", "JOB x", "--log-dir", logs, "--nj", 3)
+    run = script(SHARES, *options, "--", "verb", "--tree", "my JOB", cwd=tmp_path, PATH=path)
+    assert run == Run(0, "", "")
+    found = {p.name: p.read_text().splitlines()[3] for p in logs.iterdir()}
+    assert found == {f"JOB x.{n}.log": f"<verb><--tree><my JOB><--job><{n}/3>" for n in (1, 2, 3)}
+
+
+def test_a_share_that_fails_is_said(tmp_path: Path) -> None:
+    program(tmp_path / "bin/privacy-eval", '#!/bin/bash\necho broken\n[ "$3" != 2/2 ]\n')
+    path = f"{tmp_path / 'bin'}:{ROOT / 'scripts'}:{os.environ['PATH']}"
+    options = ("--name", "x", "--log-dir", tmp_path / "log", "--nj", 2)
+    run = script(SHARES, *options, "--", "verb", cwd=tmp_path, PATH=path)
+    assert run.code == 1
+    assert "1 of 2 jobs failed" in run.err and "    broken" in run.err
+
+
+@pytest.mark.parametrize("arguments", [["--name", "x"], ["--log-dir", "x"], ["--nope", "x"]])
+def test_bad_usage_of_shares(arguments: list[str], tmp_path: Path) -> None:
+    assert script(SHARES, *arguments, "--", "verb", cwd=tmp_path).code == 2
+
+
+@pytest.mark.parametrize("name", ["asv_scores.sh", "similarity.sh"])
+def test_an_interrupt_of_the_jobs_ends_the_stage(name: str, tmp_path: Path) -> None:
+    """It is no failure of a job, after which the stage would go on by itself."""
+    text = """#!/bin/bash
+echo "$*" >>"$CALLS"
+case "$*" in *--job*) sleep 20 ;; esac
+"""
+    program(tmp_path / "bin/privacy-eval", text)
+    calls = tmp_path / "calls"
+    path = f"{tmp_path / 'bin'}:{ROOT / 'scripts'}:{os.environ['PATH']}"
+    process = subprocess.Popen(
+        [str(LOCAL / name), "--nj", "2", "--log-dir", str(tmp_path / "log"), "--", "--tree", "."],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path, "CALLS": str(calls), "KALDI_ROOT": ""},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    limit = time.monotonic() + 20
+    while time.monotonic() < limit:
+        if calls.exists() and calls.read_text().count("--job") == 2:
+            break
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode in (130, -signal.SIGINT)
+    assert all(
+        "--job" in line or "subsets" in line or line.startswith("--tree . --anonymized")
+        for line in calls.read_text().splitlines()
+    )
+
+
+# --- x-vectors
+
+#: What the stand-ins do: note the call, fail where they are told to.
+COMMON = """#!/bin/bash
+set -eu
+echo "${0##*/}" >>"$CALLS"
+[ -e steps ] && [ -e utils ] && [ -e sid ]  # called from a folder that has Kaldi's links
+[ "$LC_ALL" = C ]
+if [ "${FAILING-}" = "${0##*/}" ]; then echo "broken ${0##*/}" >&2; exit 1; fi
+"""
+OPTIONS = """while [ "${1#--}" != "$1" ]; do declare "${1//-/_}=$2"; shift 2; done
+"""
+STUBS = {
+    "egs/wsj/s5/steps/make_mfcc.sh": COMMON
+    + OPTIONS
+    + """
+grep -q sample-frequency "$__mfcc_config"
+[ "$__write_utt2num_frames" = true ]
+[ "$__nj" -le 4 ]
+[ -x "${__cmd%% *}" ]
+while read -r utterance wav; do
+    [ -f "$wav" ]  # paths that start in the tree
+    echo "$utterance $3/raw.ark:1"
+done <"$1/wav.scp" >"$1/feats.scp"
+""",
+    "egs/wsj/s5/utils/fix_data_dir.sh": COMMON + '[ -f "$1/feats.scp" ]\n',
+    "egs/sre08/v1/sid/compute_vad_decision.sh": COMMON
+    + OPTIONS
+    + 'grep -q vad "$__vad_config"\ncp "$1/feats.scp" "$1/vad.scp"\n',
+    "egs/sre08/v1/sid/nnet3/xvector/extract_xvectors.sh": COMMON
+    + OPTIONS
+    + """
+[ -f "$1/final.raw" ] && [ -f "$2/vad.scp" ]
+mkdir -p "$3/log"
+# With the full paths of where it was told to write, as Kaldi does.
+speech=$ARCHIVES/$(cat "$2/name")
+cp "$speech.ark" "$3/xvector.ark"
+sed "s|[^ ]*\\.ark:|$3/xvector.ark:|" "$speech.scp" >"$3/xvector.scp"
+if [ "${FAILING-}" = late ]; then exit 1; fi
+""",
+    "egs/wsj/s5/utils/parallel/run.pl": "#!/bin/bash\nexit 1\n",
+    "tools/config/common_path.sh": "true\n",
+}
+
+
+class Kaldi:
+    """A tree whose speech has no x-vectors yet, and stand-ins for Kaldi's scripts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tree = SpeechTree(folder / "tree")
+        self.root = self.tree.root
+        self.kaldi = folder / "kaldi"
+        for name, text in STUBS.items():
+            program(self.kaldi / name, text)
+        self.calls = folder / "calls"
+        self.calls.write_text("")
+        self.archives = folder / "archives"
+        lines_to(self.root / "conf/mfcc.conf", ["--sample-frequency=16000"])
+        lines_to(self.root / "conf/vad.conf", ["--vad-energy-threshold=5.5"])
+        lines_to(self.root / MODEL / "final.raw", ["a network"])
+        lines_to(self.root / "path.sh", ["exit 1  # the tree's own, for another Kaldi"])
+        self.wav = lines_to(self.root / "wavs/speech.wav", ["RIFF"])
+        self.expected = snapshot(self.root)
+        for mark in ("", "_anon"):
+            for name in (ENROLLS + mark, TRIALS + mark):
+                self.speech(name, vectors_for(name, utterances_of(name)))
+                shutil.rmtree(self.tree.scp(name).parent)
+                data = self.root / "data" / name
+                lines_to(data / "wav.scp", (f"{u} wavs/speech.wav" for u in utterances_of(name)))
+                (data / "name").write_text(name)
+                lines_to(data / "spk2utt", ["s1 u", "s2 u", "s3 u", "s4 u"])
+                if "enrolls" in name:
+                    self.tree.enrollment(name)
+
+    def speech(self, name: str, vectors: np.ndarray, of: str | None = None) -> None:
+        """What the extractor makes of some speech."""
+        ids = list(utterances_of(of or name))
+        write_vectors(self.archives / f"{name}.scp", ids, vectors, tree=self.root)
+
+    def environment(self, failing: str = "") -> dict[str, str]:
+        return {
+            "KALDI_ROOT": str(self.kaldi),
+            "CALLS": str(self.calls),
+            "FAILING": failing,
+            "ARCHIVES": str(self.archives),
+        }
+
+    def extract(self, name: str, *more: object, failing: str = "") -> Run:
+        options = ("--set", name, "--model", MODEL, "--tree", self.root.name, *more)
+        environment = self.environment(failing)
+        return script(LOCAL / "xvectors.sh", *options, cwd=self.root.parent, **environment)
+
+    def recipe(self, *more: object, failing: str = "", **environment: str) -> Run:
+        return script(
+            ROOT / "recipes/vpc2020/run.sh",
+            *("--stage", 5, "--stop-stage", 5, "--tree", self.root, "--conf", "./small.yaml"),
+            *("--nj", 1),
+            *more,
+            cwd=self.root.parent,
+            **{**self.environment(failing), **environment},
+        )
+
+    def called(self) -> list[str]:
+        return self.calls.read_text().split()
+
+
+@pytest.fixture(name="kaldi")
+def _kaldi(tmp_path: Path) -> Kaldi:
+    return Kaldi(tmp_path)
+
+
+ONE_SET = [
+    *("make_mfcc.sh", "fix_data_dir.sh", "compute_vad_decision.sh", "fix_data_dir.sh"),
+    "extract_xvectors.sh",
+]
+
+
+def test_x_vectors_of_one_set(kaldi: Kaldi) -> None:
+    data = snapshot(kaldi.root / "data")
+    run = kaldi.extract(TRIALS, "--nj", 9)
+    assert run.code == 0, run.err
+    assert f"x-vectors of {TRIALS} -> " in run.err
+    assert kaldi.called() == ONE_SET
+    assert snapshot(kaldi.root / "data") == data
+    scp = kaldi.tree.scp(TRIALS)
+    assert all(f" {MODEL}/xvect_{TRIALS}/xvector.ark:" in x for x in scp.read_text().splitlines())
+    assert kaldi.expected[f"{MODEL}/xvect_{TRIALS}/xvector.scp"] == scp.read_bytes()
+    assert [p.name for p in (kaldi.root / MODEL).glob(".*")] == []
+
+
+@pytest.mark.parametrize(
+    "failing", ["make_mfcc.sh", "fix_data_dir.sh", "extract_xvectors.sh", "late"]
+)
+@pytest.mark.parametrize("before", [False, True])
+def test_a_failing_script_leaves_nothing_half_written(
+    kaldi: Kaldi, failing: str, before: bool
+) -> None:
+    if before:
+        assert kaldi.extract(TRIALS).code == 0
+    files = snapshot(kaldi.root)
+    temporary = kaldi.root.parent / "tmp"
+    temporary.mkdir()
+    os_environ = {**kaldi.environment(failing), "TMPDIR": str(temporary)}
+    options = ("--set", TRIALS, "--model", MODEL, "--tree", kaldi.root)
+    run = script(LOCAL / "xvectors.sh", *options, cwd=kaldi.root, **os_environ)
+    assert run.code == 1
+    if failing != "late":
+        assert f"broken {failing}" in run.err
+    assert snapshot(kaldi.root) == files
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_is_needed_to_extract_is_named(kaldi: Kaldi) -> None:
+    for path, message in (
+        (kaldi.root / MODEL / "final.raw", f"{MODEL}/final.raw: no such file, needed to extract"),
+        (kaldi.root / "conf/vad.conf", "conf/vad.conf: no such file, needed to extract"),
+        (kaldi.kaldi / "egs/sre08", "sid: no such folder; is KALDI_ROOT a Kaldi installation?"),
+    ):
+        path.rename(path.with_name("away"))
+        run = kaldi.extract(TRIALS)
+        path.with_name("away").rename(path)
+        assert run.code == 1
+        assert message in run.err
+    assert kaldi.called() == []
+    run = script(LOCAL / "xvectors.sh", "--set", TRIALS, cwd=kaldi.root)
+    assert run.code == 2
+    options = ("--set", TRIALS, "--model", MODEL)
+    run = script(LOCAL / "xvectors.sh", *options, cwd=kaldi.root, KALDI_ROOT="")
+    assert run.code != 0
+    assert "KALDI_ROOT must name a Kaldi installation" in run.err
+
+
+def test_blanks_in_a_path_are_refused(kaldi: Kaldi) -> None:
+    blank = kaldi.root.with_name("a tree")
+    kaldi.root.rename(blank)
+    options = ("--set", TRIALS, "--model", MODEL, "--tree", blank)
+    run = script(LOCAL / "xvectors.sh", *options, cwd=blank, **kaldi.environment())
+    assert run.code == 1
+    assert "Kaldi's scripts need paths without blanks" in run.err
+
+
+def test_stage_5_extracts_what_is_missing_and_scores(kaldi: Kaldi) -> None:
+    run = kaldi.recipe("--nj", 2)
+    assert run.code == 0, run.err
+    assert kaldi.called() == ONE_SET * 4
+    assert "score files: 3 in place" in run.out
+    assert all(p.is_file() for p in kaldi.tree.all_scores.values())
+    now = snapshot(kaldi.root)
+    vectors = {n: c for n, c in kaldi.expected.items() if n.startswith(f"{MODEL}/xvect_")}
+    assert {n: now[n] for n in vectors} == vectors
+    before = times([kaldi.tree.all_scores["oo"]])
+    # Vectors that are taken away are made again, of other speech other scores.
+    shutil.rmtree(kaldi.tree.scp(f"{TRIALS}_anon").parent)
+    other = vectors_for("other", utterances_of(TRIALS))
+    kaldi.speech("other", other, of=TRIALS)
+    (kaldi.root / f"data/{TRIALS}_anon/name").write_text("other")
+    run = kaldi.recipe()
+    assert run.code == 0, run.err
+    assert kaldi.called() == ONE_SET * 5
+    assert "score files: 2 made, 1 up to date" in run.out
+    assert times(before) == before
+
+
+def test_stage_5_ends_where_extraction_fails(kaldi: Kaldi) -> None:
+    run = kaldi.recipe(failing="compute_vad_decision.sh")
+    assert run.code == 1
+    assert "broken compute_vad_decision.sh" in run.err
+    assert not list(kaldi.root.rglob("scores"))
+    assert not list((kaldi.root / MODEL).glob("*xvect_libri*"))
+
+
+def test_stage_5_without_kaldi_says_what_to_provide(kaldi: Kaldi) -> None:
+    run = kaldi.recipe(KALDI_ROOT="")
+    assert run.code == 1
+    assert kaldi.called() == []
+    assert f"no x-vectors: {MODEL}/xvect_{ENROLLS}/xvector.scp" in run.err
+    assert "where KALDI_ROOT is set; or put an xvector.scp where it says" in run.err
+    assert "Traceback" not in run.err
+
+
+def test_scores_of_others_need_no_x_vectors(kaldi: Kaldi) -> None:
+    for path in kaldi.tree.all_scores.values():
+        lines_to(path, ["s1 s1-u0 1"])
+    run = kaldi.recipe()
+    assert run.code == 0, run.err
+    assert kaldi.called() == []
+    assert "0 made, 0 up to date, 3 of others" in run.out
