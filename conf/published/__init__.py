@@ -1,0 +1,1 @@
+"""Published results; this file lets the folder be installed as privacy_eval.conf.published."""
