@@ -41,9 +41,10 @@ from .metrics import (
     ece_profile,
     linkability,
     score_metrics,
-    speaker_bootstrap,
     zebra_tag,
 )
+from .metrics.confidence import Resamples, resample_speakers
+from .metrics.curves import dcf_profile, densities, det_curve
 from .records import read_record, sweep_record, write_record
 from .results import (
     RecognitionRecord,
@@ -56,6 +57,9 @@ from .results import (
     to_speakers_csv,
 )
 from .tree import Condition, System, leaves_tree
+
+#: Which arrays are stored beside a record: one with others is made anew.
+_CURVES = 2
 
 #: Where the scripts of 2020 keep the voice similarity matrices of a trial set.
 FOLDER_2020 = "similarity_matrices_DeID_Gvd"
@@ -193,32 +197,42 @@ def evaluate_trials(
     for variant in VARIANTS:
         metrics[variant] = score_metrics(scores, variant=variant)
         tags[variant] = zebra_tag(metrics[variant], variant)
-    intervals: dict[str, dict[str, Interval]] = {}
-    if options.bootstrap:
-        if options.bootstrap < 2:
-            raise PrivacyEvalError(
-                f"a bootstrap needs at least 2 resamplings, not {options.bootstrap}"
-            )
-        if utt2spk is None or not utt2spk.is_file():
-            raise PrivacyEvalError(
-                f"{utt2spk or 'utt2spk'}: no such file; a bootstrap over speakers needs the "
-                "speakers of the trial utterances: put utt2spk beside the trials or name it "
-                "with --utt2spk"
-            )
-        enrolled, speaking = _trial_speakers(trials, utt2spk)
-        found = speaker_bootstrap(
-            trials.score,
-            trials.is_target,
-            enrolled,
-            speaking,
-            statistic=_both_variants,
-            replicates=options.bootstrap,
-            seed=options.seed,
+    return metrics, tags, _intervals(_resamples(trials, options, utt2spk)), scores
+
+
+def _resamples(trials: PairedTrials, options: Options, utt2spk: Path | None) -> Resamples | None:
+    """Metrics of both variants under resampling of speakers, if `options.bootstrap`."""
+    if not options.bootstrap:
+        return None
+    if options.bootstrap < 2:
+        raise PrivacyEvalError(f"a bootstrap needs at least 2 resamplings, not {options.bootstrap}")
+    if utt2spk is None or not utt2spk.is_file():
+        raise PrivacyEvalError(
+            f"{utt2spk or 'utt2spk'}: no such file; a bootstrap over speakers needs the "
+            "speakers of the trial utterances: put utt2spk beside the trials or name it "
+            "with --utt2spk"
         )
-        for name, interval in found.items():
-            of_variant, metric = name.split(" ", 1)
-            intervals.setdefault(of_variant, {})[metric] = interval
-    return metrics, tags, intervals, scores
+    enrolled, speaking = _trial_speakers(trials, utt2spk)
+    return resample_speakers(
+        trials.score,
+        trials.is_target,
+        enrolled,
+        speaking,
+        statistic=_both_variants,
+        replicates=options.bootstrap,
+        seed=options.seed,
+    )
+
+
+def _intervals(resamples: Resamples | None) -> dict[str, dict[str, Interval]]:
+    """By variant, then by metric."""
+    intervals: dict[str, dict[str, Interval]] = {}
+    if resamples is None:
+        return intervals
+    for name in resamples.values:
+        variant, metric = name.split(" ", 1)
+        intervals.setdefault(variant, {})[metric] = resamples.interval(name)
+    return intervals
 
 
 def collect(
@@ -434,7 +448,7 @@ def refuse_links(out: Path, results: Path) -> None:
     """
     if not out.absolute().is_relative_to(results.absolute()):
         return
-    below = [out / name for name in ("records", "results", "tables", "log")]
+    below = [out / name for name in ("records", "results", "tables", "figures", "log")]
     below += out.glob(f"{FOLDER_2020}*")
     systems = [p for p in (out / "records").glob("*")] if not (out / "records").is_symlink() else []
     for folder in (out, *below, *systems):
@@ -455,6 +469,7 @@ def _provenance(task: _Task, *, left_out: bool) -> dict[str, Any]:
     options = task.options
     return {
         "version": __version__,
+        "curves": _CURVES,
         "inputs": {
             name: {"path": _relative(path, task.tree), "sha256": digest(read_bytes(path))}
             for name, path in inputs.items()
@@ -471,7 +486,8 @@ def _write_record(task: _Task) -> None:
     score_path, trials_path, utt2spk = _inputs(task)
     score_file, trials = read_scores(score_path), read_trials(trials_path)
     paired = pair(score_file, trials, allow_missing=task.options.allow_missing)
-    metrics, tags, intervals, scores = evaluate_trials(paired, task.options, utt2spk)
+    metrics, tags, _, scores = evaluate_trials(paired, Options(), utt2spk)
+    resamples = _resamples(paired, task.options, utt2spk)
     provenance = _provenance(task, left_out=bool(paired.missing or paired.extra))
     noted = {name: entry["sha256"] for name, entry in provenance["inputs"].items()}
     if (noted["scores"], noted["trials"]) != (score_file.digest, trials.digest):
@@ -487,27 +503,50 @@ def _write_record(task: _Task) -> None:
         ),
         speaker_intervals={
             variant: {metric: (i.low, i.high) for metric, i in by_metric.items()}
-            for variant, by_metric in intervals.items()
+            for variant, by_metric in _intervals(resamples).items()
         },
         trials_without_score=paired.missing,
         scores_without_trial=paired.extra,
         provenance=provenance,
     )
-    write_record(task.record, record, _curves(scores))
+    write_record(task.record, record, {**_curves(scores), **_replicates(resamples)})
+
+
+def _replicates(resamples: Resamples | None) -> dict[str, NDArray[Any]]:
+    """What systems are compared by; `report.ranking` reads it."""
+    if resamples is None:
+        return {}
+    return {
+        **{
+            f"bootstrap_{name.replace(' ', '_', 1)}": values.astype(np.float32)
+            for name, values in resamples.values.items()
+        },
+        "bootstrap_design": np.array(resamples.design),
+        "bootstrap_seed": np.array(resamples.seed),
+        "bootstrap_speakers": np.array(resamples.n_speakers),
+    }
 
 
 def _curves(scores: TrialScores) -> dict[str, NDArray[np.float64]]:
-    """What figures are drawn from."""
+    """What figures are drawn from: some 30 kB, however many trials there are."""
     profile, link = ece_profile(scores), linkability(scores)
+    det, cost, density = det_curve(scores), dcf_profile(scores), densities(scores)
     return dict(
         prior_log_odds=profile.prior_log_odds,
         ece_zero_evidence=profile.zero_evidence,
         ece_minimum=profile.minimum,
         ece_actual=profile.actual,
+        dcf_minimum=cost.minimum,
+        dcf_actual=cost.actual,
+        det_miss=det.miss,
+        det_false_alarm=det.false_alarm,
         linkability_edges=link.edges,
         linkability_target_mass=link.target_mass,
         linkability_nontarget_mass=link.nontarget_mass,
         linkability_local=link.local,
+        density_scores=density.scores,
+        density_target=density.target,
+        density_nontarget=density.nontarget,
     )
 
 

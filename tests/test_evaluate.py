@@ -100,6 +100,7 @@ def test_a_record_holds_metrics_counts_and_digests(tree: Tree) -> None:
             },
         },
         "options": {"bootstrap": 0, "seed": 0, "allow_missing": False},
+        "curves": 2,
     }
     low, high = record["eer_interval_if_independent"]
     assert low <= record["metrics"]["exact"]["eer"] <= high

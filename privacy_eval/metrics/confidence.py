@@ -6,12 +6,15 @@ so trials are far from independent. The bootstrap here draws speakers, not trial
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from ..errors import PrivacyEvalError
 from .pav import IntArray
@@ -40,6 +43,34 @@ class Interval:
     replicates: int
 
 
+@dataclass(frozen=True, eq=False)
+class Resamples:
+    """Metrics of resampled trials, one value per replicate.
+
+    Two sets of trials of the same design, resampled with the same seed, hold the same
+    speakers in the same replicate: their values are paired.
+
+    Attributes
+    ----------
+    values : mapping
+        By metric: float64, shape (replicates,), in the order of the draws.
+    n_speakers : int
+        Speakers with target trials.
+    design : str
+        Digest of which speakers are compared and in how many trials.
+    seed : int
+    """
+
+    values: Mapping[str, NDArray[np.float64]]
+    n_speakers: int
+    design: str
+    seed: int
+
+    def interval(self, name: str, level: float = 0.95) -> Interval:
+        """Expanded percentile interval of a metric."""
+        return expanded_interval(self.values[name], self.n_speakers, level)
+
+
 def speaker_bootstrap(
     scores: ArrayLike,
     is_target: ArrayLike,
@@ -52,6 +83,43 @@ def speaker_bootstrap(
     level: float = 0.95,
 ) -> dict[str, Interval]:
     """Expanded percentile intervals under resampling of speakers on both sides of the trials.
+
+    Parameters
+    ----------
+    scores, is_target, enrolled_speaker, trial_speaker, statistic, replicates, seed
+        As in `resample_speakers`.
+    level : float
+        Nominal coverage.
+
+    References
+    ----------
+    Percentiles for few units: Hesterberg (2015), see `expanded_tail`.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, not {level}")
+    resamples = resample_speakers(
+        scores,
+        is_target,
+        enrolled_speaker,
+        trial_speaker,
+        statistic=statistic,
+        replicates=replicates,
+        seed=seed,
+    )
+    return {name: resamples.interval(name, level) for name in resamples.values}
+
+
+def resample_speakers(
+    scores: ArrayLike,
+    is_target: ArrayLike,
+    enrolled_speaker: ArrayLike,
+    trial_speaker: ArrayLike,
+    *,
+    statistic: Statistic,
+    replicates: int,
+    seed: int,
+) -> Resamples:
+    """Metrics under resampling of speakers on both sides of the trials.
 
     Every replicate draws speakers with replacement. One draw serves both sides, as
     it is the same people who enrol and who speak: a nontarget trial of speakers a
@@ -74,7 +142,8 @@ def speaker_bootstrap(
     replicates : int
         Number of resamplings, at least 2; 1000 is usual.
     seed : int
-        The same seed draws the same speakers for every condition that has the same.
+        The same seed draws the same speakers for every condition that has the same, and
+        independent ones where they are others: averages over conditions rely on both.
 
     Raises
     ------
@@ -85,18 +154,16 @@ def speaker_bootstrap(
     References
     ----------
     Bootstrap of pairs by their members: Snijders & Borgatti (1999); Owen (2007).
-    Percentiles for few units: Hesterberg (2015), see `expanded_tail`.
     """
     if replicates < 2:
         raise ValueError(f"replicates must be at least 2, not {replicates}")
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, not {level}")
     trials = TrialScores.from_labels(scores, is_target)
     ascending, labels, order = trials.in_score_order
-    enrolled, speaking, strata = _speakers(
+    names, enrolled, speaking, strata = _speakers(
         np.asarray(enrolled_speaker)[order], np.asarray(trial_speaker)[order], labels
     )
-    generator = np.random.default_rng(seed)
+    people = _digest([names[members].tolist() for members in strata])
+    generator = np.random.default_rng([seed, int(people, 16)])
     values: dict[str, list[float]] = {}
     done = 0
     while done < replicates:
@@ -113,11 +180,38 @@ def speaker_bootstrap(
         for name, value in statistic(sample).items():
             values.setdefault(name, []).append(value)
         done += 1
-    tail = expanded_tail((1 - level) / 2, np.unique(enrolled[labels]).size)
-    return {
-        name: _interval(np.array(sample_values), level, tail)
-        for name, sample_values in values.items()
-    }
+    return Resamples(
+        values={name: np.array(of_samples) for name, of_samples in values.items()},
+        n_speakers=int(np.unique(enrolled[labels]).size),
+        design=_design(names, enrolled, speaking),
+        seed=seed,
+    )
+
+
+def expanded_interval(values: ArrayLike, n: int, level: float = 0.95) -> Interval:
+    """Expanded percentiles of the replicates of n units; infinite values are legal and
+    sort to the end."""
+    replicates = np.asarray(values)
+    tail = expanded_tail((1 - level) / 2, n)
+    low, high = np.quantile(replicates, [tail, 1 - tail], method="inverted_cdf")
+    return Interval(float(low), float(high), level, replicates.size)
+
+
+def difference_p_value(differences: ArrayLike, n: int) -> float:
+    """Two-sided p-value of "no difference" from replicates of a difference of n units.
+
+    It is the smallest 1 - level at which the expanded interval leaves 0 out, and never
+    less than what the number of replicates can tell.
+
+    Examples
+    --------
+    >>> round(difference_p_value([1.0] * 970 + [-1.0] * 30, n=1000), 3)
+    0.06
+    """
+    replicates = np.asarray(differences)
+    beyond = min(int(np.sum(replicates <= 0)), int(np.sum(replicates >= 0)))
+    share = min(max(beyond, 1) / replicates.size, 0.5)
+    return float(2 * stdtr(n - 1, np.sqrt((n - 1) / n) * ndtri(share)))
 
 
 def expanded_tail(tail: float, n: int) -> float:
@@ -137,8 +231,8 @@ def expanded_tail(tail: float, n: int) -> float:
 
 def _speakers(
     enrolled: NDArray[np.str_], speaking: NDArray[np.str_], is_target: NDArray[np.bool_]
-) -> tuple[IntArray, IntArray, list[IntArray]]:
-    """Speakers as numbers, and which numbers are drawn together."""
+) -> tuple[NDArray[np.str_], IntArray, IntArray, list[IntArray]]:
+    """Names of the speakers, both sides as numbers of names, and which are drawn together."""
     names, number = np.unique(np.concatenate([enrolled, speaking]), return_inverse=True)
     first, second = number[: enrolled.size], number[enrolled.size :]
     wrong = np.flatnonzero((first == second) != is_target)
@@ -159,10 +253,14 @@ def _speakers(
     if np.unique(first[is_target]).size < 2:
         raise PrivacyEvalError("a bootstrap over speakers needs target trials of two speakers")
     strata = [np.flatnonzero(role == r).astype(np.int64) for r in np.unique(role)]
-    return first.astype(np.int64), second.astype(np.int64), strata
+    return names, first.astype(np.int64), second.astype(np.int64), strata
 
 
-def _interval(values: NDArray[np.float64], level: float, tail: float) -> Interval:
-    """Percentiles; infinite values are legal and sort to the end."""
-    low, high = np.quantile(values, [tail, 1 - tail], method="inverted_cdf")
-    return Interval(float(low), float(high), level, values.size)
+def _design(names: NDArray[np.str_], enrolled: IntArray, speaking: IntArray) -> str:
+    pairs, trials = np.unique(enrolled * names.size + speaking, return_counts=True)
+    first, second = names[pairs // names.size], names[pairs % names.size]
+    return _digest([first.tolist(), second.tolist(), trials.tolist()])
+
+
+def _digest(plain: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()

@@ -19,6 +19,12 @@ from privacy_eval.metrics import (
     score_metrics,
     speaker_bootstrap,
 )
+from privacy_eval.metrics.confidence import (
+    Resamples,
+    difference_p_value,
+    expanded_interval,
+    resample_speakers,
+)
 
 Design = tuple[list[bool], list[str], list[str]]
 
@@ -291,6 +297,91 @@ def test_replicates_without_nontargets_are_drawn_again() -> None:
         seed=0,
     )
     assert sizes == [(2, 2)] * 50
+
+
+# Replicates, which systems are compared by
+
+
+def resampled(design: Design, *, seed: int = 7, scores: int = 0) -> Resamples:
+    return resample_speakers(
+        noisy(design, scores), *design, statistic=score_metrics, replicates=40, seed=seed
+    )
+
+
+def test_intervals_are_those_of_the_replicates() -> None:
+    design = all_pairs()
+    found = resampled(design)
+    intervals = speaker_bootstrap(
+        noisy(design), *design, statistic=score_metrics, replicates=40, seed=7
+    )
+    assert intervals == {name: found.interval(name) for name in found.values}
+    assert all(v.shape == (40,) and v.dtype == np.float64 for v in found.values.values())
+    assert (found.n_speakers, found.seed) == (3, 7)
+
+
+def test_the_design_is_who_is_compared_how_often_and_nothing_else() -> None:
+    is_target, enrolled, speaking = design = all_pairs()
+    same = resampled(design).design
+    order = np.random.default_rng(1).permutation(len(is_target))
+    permuted = tuple(np.array(column)[order].tolist() for column in design)
+    assert resampled(permuted, seed=8, scores=3).design == same
+    others = {
+        resampled((is_target[:-1], enrolled[:-1], speaking[:-1])).design,
+        resampled(
+            (
+                is_target,
+                ["D" if s == "A" else s for s in enrolled],
+                ["D" if s == "A" else s for s in speaking],
+            )
+        ).design,
+        resampled((is_target + [True], [*enrolled, "A"], [*speaking, "A"])).design,
+    }
+    assert len(others | {same}) == 4
+
+
+def test_two_systems_of_a_design_hold_the_same_speakers_in_a_replicate() -> None:
+    """Scores shifted by a constant: every replicate of the EER is the same."""
+    design = all_pairs()
+    first, second = (
+        resample_speakers(
+            noisy(design) + shift, *design, statistic=eer, replicates=50, seed=3
+        ).values["eer"]
+        for shift in (0.0, 5.0)
+    )
+    assert np.array_equal(first, second) and np.unique(first).size > 3
+
+
+def test_other_people_are_drawn_independently() -> None:
+    """Of the same numbers of speakers under other names, the draws do not go together."""
+    is_target, enrolled, speaking = all_pairs()
+    renamed = (is_target, [f"x{s}" for s in enrolled], [f"x{s}" for s in speaking])
+    drawn = []
+    for design, prefix in ((all_pairs(), ""), (renamed, "x")):
+        replicates = draws_of(design, seed=5, replicates=1000)
+        drawn.append([times[f"{prefix}A", f"{prefix}A"] for times in replicates])
+    # Of independent ones the standard deviation of the correlation is 1 / sqrt(1000) = 0.03.
+    assert abs(np.corrcoef(drawn)[0, 1]) < 0.13
+
+
+@pytest.mark.parametrize("n", [2, 5, 20, 1000])
+def test_the_p_value_agrees_with_the_interval(n: int) -> None:
+    """Below 1 - level if and only if the interval leaves 0 out, while the replicates are
+    enough to tell."""
+    for beyond in (*range(1, 60), 250, 500):
+        differences = np.linspace(0.1, 1.0, 1000)
+        differences[:beyond] *= -1
+        p_value = difference_p_value(differences, n)
+        assert p_value == difference_p_value(-differences, n)
+        for level in (0.8, 0.9, 0.95, 0.99):
+            interval = expanded_interval(differences, n, level)
+            outside = interval.low > 0 or interval.high < 0
+            assert (p_value < 1 - level) == outside, (beyond, level)
+
+
+def test_p_values_of_no_difference_and_of_a_certain_one() -> None:
+    assert difference_p_value(np.zeros(100), 20) == 1
+    # t of 19 degrees at which 1 of 1000 is cut off: sqrt(19/20) * 3.0902 = 3.0119; 0.0072.
+    assert difference_p_value(np.ones(1000), 20) == pytest.approx(0.0072, abs=5e-5)
 
 
 # Coverage

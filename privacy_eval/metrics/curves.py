@@ -1,0 +1,240 @@
+"""Curves that figures are drawn from: DET, detection cost over the prior, densities.
+
+Their size does not depend on the number of trials, nor does the time they take once
+scores are sorted, but for PAV. Rates and priors are fractions; the prior is that of
+target trials, its log odds natural logarithms.
+
+References: Martin et al., "The DET curve" (1997); Bruemmer & du Preez (2006) for the
+Bayes error rate of LLRs (APE plots) and its normalised form; Silverman, "Density
+estimation" (1986), eq. (3.31).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, ndtri
+
+from .eer import hull
+from .pav import FloatArray, IntArray
+from .trial_scores import TrialScores
+
+#: Prior log odds of all stored curves.
+PRIOR_LOG_ODDS: FloatArray = np.linspace(-10, 10, 201)
+
+_DET_BINS = 249
+_DENSITY_POINTS = 256
+_DENSITY_BINS = 2048
+
+
+@dataclass(frozen=True)
+class Det:
+    """Detection error trade-off.
+
+    Attributes
+    ----------
+    miss, false_alarm : float arrays, shape (P,)
+        Rates at thresholds between distinct scores, from accepting all (0, 1) to rejecting
+        all (1, 0): `miss` ascends, `false_alarm` descends.
+    n_target, n_nontarget : int
+    """
+
+    miss: FloatArray
+    false_alarm: FloatArray
+    n_target: int
+    n_nontarget: int
+
+
+@dataclass(frozen=True)
+class DcfProfile:
+    """Bayes error rate, which is the detection cost with costs of 1, over the prior.
+
+    Attributes
+    ----------
+    prior_log_odds : float array, shape (P,)
+    zero_evidence : float array, shape (P,)
+        min(pi, 1 - pi): that of the best decision without scores.
+    minimum : float array, shape (P,)
+        At the best threshold for each prior, which is that of PAV-calibrated scores.
+    actual : float array, shape (P,)
+        Of the scores taken as LLRs: accepted where they are not below -log odds.
+    """
+
+    prior_log_odds: FloatArray
+    zero_evidence: FloatArray
+    minimum: FloatArray
+    actual: FloatArray
+
+
+@dataclass(frozen=True)
+class Densities:
+    """Kernel estimates of both classes' densities.
+
+    Attributes
+    ----------
+    scores : float array, shape (P,)
+    target, nontarget : float arrays, shape (P,)
+        Per unit of score.
+    """
+
+    scores: FloatArray
+    target: FloatArray
+    nontarget: FloatArray
+
+
+def det_curve(scores: TrialScores) -> Det:
+    """The DET curve in at most 500 operating points.
+
+    Ties are pooled. Up to 500 corners of the curve are all kept. Of more, the curve is
+    cut into 249 pieces of equal u = probit(miss) - probit(false alarm), which never
+    falls, and the corners next to the cuts are kept: what is left out lies between two
+    of them in both rates, and so within one piece's length (0.03 to 0.08 probits).
+    Rates of 0 and 1 count as half a trial's in u.
+
+    Examples
+    --------
+    >>> det = det_curve(TrialScores([1.0, 3.0], [0.0, 2.0]))
+    >>> det.miss, det.false_alarm
+    (array([0. , 0. , 0.5, 0.5, 1. ]), array([1. , 0.5, 0.5, 0. , 0. ]))
+    """
+    # A corner before and one after every target, and both ends. Those of tied targets
+    # coincide.
+    corners = 2 * scores.n_target + 2
+    if corners > 2 * _DET_BINS + 2:
+        first, last = _spread(scores, np.array([0, corners - 1]))
+        cuts = np.linspace(first, last, _DET_BINS + 1)[1:-1]
+        below, above = np.zeros(cuts.size, np.int64), np.full(cuts.size, corners - 1)
+        while np.any(above - below > 1):  # bisection for all cuts at once
+            middle = (below + above) // 2
+            reached = _spread(scores, middle) >= cuts
+            above = np.where(reached, middle, above)
+            below = np.where(reached, below, middle)
+        kept = np.unique(np.concatenate([[0], below, above, [corners - 1]]))
+    else:
+        kept = np.arange(corners)
+    missed, rejected = _errors(scores, kept)
+    new = np.append(True, (np.diff(missed) != 0) | (np.diff(rejected) != 0))
+    return Det(
+        missed[new] / scores.n_target,
+        1 - rejected[new] / scores.n_nontarget,
+        scores.n_target,
+        scores.n_nontarget,
+    )
+
+
+def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> DcfProfile:
+    """Bayes error rates over the prior log odds (default: 201 points from -10 to 10).
+
+    Examples
+    --------
+    >>> profile = dcf_profile(TrialScores([2.0], [-2.0]), prior_log_odds=[-3.0, 0.0])
+    >>> profile.minimum, profile.actual.round(3)
+    (array([0., 0.]), array([0.047, 0.   ]))
+    """
+    grid = _grid(prior_log_odds)
+    prior, rest = expit(grid), expit(-grid)
+    blocks = scores.pav("exact")
+    miss, false_alarm = hull(blocks)
+    corner = np.searchsorted(blocks.llr, -grid, side="left")
+    missed = np.searchsorted(scores.target, -grid, side="left")
+    rejected = np.searchsorted(scores.nontarget, -grid, side="left")
+    return DcfProfile(
+        grid,
+        np.minimum(prior, rest),
+        prior * miss[corner] + rest * false_alarm[corner],
+        prior * missed / scores.n_target + rest * (1 - rejected / scores.n_nontarget),
+    )
+
+
+def expected_cost_reduction(scores: TrialScores) -> float:
+    """What scores take off the detection cost, over all priors: D_ECE's counterpart.
+
+    The integral over pi of min(pi, 1 - pi) less the minimum Bayes error rate, from 0
+    (full privacy) to 1/4. A target of LLR l is missed where pi < s(-l), s the logistic
+    function, which costs s(-l)^2 / 2 over all priors, a nontarget s(l)^2 / 2.
+
+    Examples
+    --------
+    >>> expected_cost_reduction(TrialScores([1.0], [0.0]))
+    0.25
+    """
+    blocks = scores.pav("exact")
+    missed = expit(-blocks.llr) ** 2 @ blocks.targets / scores.n_target
+    accepted = expit(blocks.llr) ** 2 @ blocks.nontargets / scores.n_nontarget
+    return 0.25 - float(missed + accepted) / 2
+
+
+def densities(scores: TrialScores) -> Densities:
+    """Gaussian kernel densities at 256 points from the lowest to the highest score.
+
+    Bandwidth 0.9 min(std, IQR/1.34) n^(-1/5), Silverman's eq. (3.31), or 0.9 std n^(-1/5)
+    where the quartiles coincide, and never less than the distance of two points.
+    Kernels are centred in 2048 equal bins. Where all scores are equal, the range is
+    that of `linkability`, 1 around them.
+    """
+    low = float(min(scores.target[0], scores.nontarget[0]))
+    high = float(max(scores.target[-1], scores.nontarget[-1]))
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    # The span of the largest floats is none itself; that of their halves is.
+    scale = 1 if np.isfinite(high - low) else 2
+    edges = scale * np.linspace(low / scale, high / scale, _DENSITY_BINS + 1)
+    points = scale * np.linspace(low / scale, high / scale, _DENSITY_POINTS)
+    span = (high / scale - low / scale, scale)
+    return Densities(
+        points, _density(scores.target, edges, span), _density(scores.nontarget, edges, span)
+    )
+
+
+def _density(ascending: FloatArray, edges: FloatArray, span: tuple[float, int]) -> FloatArray:
+    cumulated = np.searchsorted(ascending, edges, side="left")
+    cumulated[-1] = ascending.size
+    counts = np.diff(cumulated)
+    # All in units of the span, so that no score is too large or too small.
+    held = np.flatnonzero(counts)
+    centre, weight = (held + 0.5) / counts.size, counts[held] / ascending.size
+    std = float(np.sqrt(weight @ (centre - weight @ centre) ** 2))
+    lower, upper = centre[np.searchsorted(np.cumsum(weight), [0.25, 0.75])]
+    spread = min(std, (upper - lower) / 1.34) if upper > lower else std
+    width = max(0.9 * spread * ascending.size**-0.2, 1 / (_DENSITY_POINTS - 1))
+    at = np.linspace(0, 1, _DENSITY_POINTS)
+    kernels = np.exp(-0.5 * ((at[:, None] - centre) / width) ** 2)
+    density = kernels @ weight / (width * np.sqrt(2 * np.pi))
+    with np.errstate(over="ignore"):
+        per_score = density / span[0] / span[1]
+    return np.asarray(np.minimum(per_score, np.finfo(np.float64).max), dtype=np.float64)
+
+
+def _grid(prior_log_odds: ArrayLike | None) -> FloatArray:
+    return np.asarray(
+        PRIOR_LOG_ODDS if prior_log_odds is None else prior_log_odds, dtype=np.float64
+    )
+
+
+def _errors(scores: TrialScores, corner: IntArray) -> tuple[IntArray, IntArray]:
+    """Missed targets and rejected nontargets at corners of the curve: 0 accepts all, the
+    odd ones lie before a target and the even ones after it (within tied targets: before
+    them), the last rejects all."""
+    last = 2 * scores.n_target + 1
+    trial = np.clip((corner - 1) // 2, 0, scores.n_target - 1)
+    value = scores.target[trial]
+    tied = scores.target[np.minimum(trial + 1, scores.n_target - 1)] == value
+    before = (corner % 2 == 1) | (tied & (trial < scores.n_target - 1))
+    counts = []
+    for ascending in (scores.target, scores.nontarget):
+        left = np.searchsorted(ascending, value, side="left")
+        right = np.searchsorted(ascending, value, side="right")
+        count = np.where(before, left, right)
+        counts.append(np.where(corner == 0, 0, np.where(corner == last, ascending.size, count)))
+    return counts[0], counts[1]
+
+
+def _spread(scores: TrialScores, corner: IntArray) -> FloatArray:
+    """probit(miss) - probit(false alarm) with rates kept half a trial from 0 and 1."""
+    missed, rejected = _errors(scores, corner)
+    n_target, n_nontarget = scores.n_target, scores.n_nontarget
+    miss = np.clip(missed, 0.5, n_target - 0.5) / n_target
+    correct = np.clip(rejected, 0.5, n_nontarget - 0.5) / n_nontarget
+    return np.asarray(ndtri(miss) + ndtri(correct), dtype=np.float64)
