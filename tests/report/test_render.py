@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -14,11 +15,13 @@ from support import ODD_NAME
 from privacy_eval.report.render import (
     FORMATS,
     Column,
+    Heading,
     Table,
     escape_latex,
     escape_markdown,
     latex_document,
     to_csv,
+    to_html,
     to_latex,
     to_markdown,
     to_text,
@@ -269,3 +272,157 @@ def test_a_document_names_its_files_and_escapes_its_title() -> None:
     assert re.findall(r"^\\input\{(.*)\}$", text, re.M) == ["a.tex", "b.tex", "c.tex"]
     assert text.count(r"\clearpage") == 2
     assert r"50\%\_x \textbackslash{}input\{y\}" in text
+
+
+# --- marks, headings, notes, and tables larger than a page
+
+
+def marked() -> Table:
+    """Two groups with headings, a best cell, a highlighted and a coloured column."""
+    columns = (
+        Column("Data", align="l", sparse=True),
+        Column("Gender"),
+        Column("a_b", highlight=True),
+        Column("c", colour="red"),
+    )
+    rows = (("x", "f", "-1.5", "2.0"), ("x", "m", "3.0", ""), ("Mean", "", "0.8", "0.7"))
+    return Table(
+        "name",
+        "A caption.",
+        columns,
+        (rows, rows[:2]),
+        headings=(Heading("EER, %"), Heading("min Cllr", r"$C$")),
+        bold=frozenset({(0, 2), (1, 2), (3, 3)}),
+        bold_means="the best of a row",
+        highlight_means="ours & co",
+        colour_means="red: B2",
+        notes=("One note",),
+        fit="shrunk",
+        repeated=2,
+    )
+
+
+def test_marks_in_latex() -> None:
+    lines = to_latex(marked()).splitlines()
+    rows = [line for line in lines if line.endswith(r" \\") and "multicolumn" not in line]
+    assert rows == [
+        r"\textbf{Data} & \textbf{Gender} & \textbf{a\_b} & \textcolor{red}{\textbf{c}} \\",
+        r"x & f & \textbf{$-$1.5} & 2.0 \\",
+        r" & m & \textbf{3.0} &  \\",
+        r"Mean &  & 0.8 & 0.7 \\",
+        r"x & f & $-$1.5 & \textbf{2.0} \\",
+        r" & m & 3.0 &  \\",
+    ]
+    headings = [line for line in lines if line.startswith(r"\multicolumn{4}{|l|}")]
+    assert [re.findall(r"\\textbf\{(.*)\}\}", h) for h in headings] == [[r"EER, \%"], ["$C$"]]
+    assert r"\begin{tabular}{|l|c|>{\columncolor[gray]{0.9}}c|c|}" in lines
+    below = r"Bold: the best of a row. Shaded: ours \& co. One note. red: B2."
+    assert any(below in line for line in lines)
+
+
+def test_marks_in_markdown() -> None:
+    parts = to_markdown(marked()).split("\n\n")
+    assert (parts[0], parts[1], parts[3]) == ("A caption.", "**EER, %**", "**min Cllr**")
+    first = [[c.strip() for c in line.split("|")[1:-1]] for line in parts[2].splitlines()]
+    assert first[0] == ["Data", "Gender", "a\\_b \u2020", "c"]
+    assert first[2:] == [
+        ["x", "f", r"**\-1.5**", "2.0"],
+        ["", "m", "**3.0**", ""],
+        ["Mean", "", "0.8", "0.7"],
+    ]
+    assert parts[5:] == ["bold: the best of a row.", "\u2020: ours \\& co.", "One note.\n"]
+
+
+def test_marks_in_text() -> None:
+    lines = to_text(marked()).splitlines()
+    assert [line.split() for line in lines[4:]] == [
+        ["EER,", "%"],
+        ["x", "f", "-1.5*", "2.0"],
+        ["m", "3.0*"],
+        ["Mean", "0.8", "0.7"],
+        [],
+        ["min", "Cllr"],
+        ["x", "f", "-1.5", "2.0*"],
+        ["m", "3.0"],
+        [],
+        ["*:", "the", "best", "of", "a", "row."],
+        ["\u2020:", "ours", "&", "co."],
+        ["One", "note."],
+    ]
+
+
+def test_csv_has_every_cell_and_no_marks() -> None:
+    assert list(csv.reader(io.StringIO(to_csv(marked())))) == [
+        ["Block", "Data", "Gender", "a_b", "c"],
+        ["EER, %", "x", "f", "-1.5", "2.0"],
+        ["EER, %", "x", "m", "3.0", ""],
+        ["EER, %", "Mean", "", "0.8", "0.7"],
+        ["min Cllr", "x", "f", "-1.5", "2.0"],
+        ["min Cllr", "x", "m", "3.0", ""],
+    ]
+
+
+def test_html() -> None:
+    text = to_html(marked())
+    assert '<tr><th colspan="4">min Cllr</th></tr>' in text
+    assert '<tr><td>x</td><td>f</td><td class="own"><b>-1.5</b></td><td>2.0</td></tr>' in text
+    assert "<p>shaded: ours &amp; co.</p>" in text
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_html_is_escaped(name: str) -> None:
+    text = to_html(replace(table(("1", name, "5")), caption=name, notes=(name,)))
+    bare = re.sub(r"</?(?:table|caption|thead|tbody|tr|th|td|p)(?: id=\"tab-name\")?>", "", text)
+    assert "<" not in bare and ">" not in bare
+    assert not re.search(r"&(?!amp;|lt;|gt;|quot;|#x27;)", bare)
+
+
+def test_wide_and_long_tables_are_set_in_parts_that_hold_every_cell() -> None:
+    columns = (Column("Data"), *(Column(f"s{i}") for i in range(60)))
+    groups = tuple(
+        tuple((f"d{g}.{r}", *(f"{g}.{r}.{i}" for i in range(60))) for r in range(30))
+        for g in range(3)
+    )
+    bold = frozenset({(0, 1), (45, 33), (89, 60)})
+    big = Table("n", "c", columns, groups, bold=bold, fit="landscape", repeated=1)
+    big = replace(big, headings=tuple(Heading(f"h{g}") for g in range(3)))
+    text = to_latex(big)
+    parts = text.split(r"\begin{table}")[1:]
+    assert len(parts) == 3 * 3
+    cells = [c for part in parts for row in latex_rows(part) for c in latex_cells(row)]
+    values = [c for c in cells if re.fullmatch(r"(\\textbf\{)?\d+\.\d+\.\d+\}?", c)]
+    best = [f"\\textbf{{{value}}}" for value in ("0.0.0", "1.15.32", "2.29.59")]
+    assert sorted(c for c in values if "textbf" in c) == best
+    plain = [c.removeprefix(r"\textbf{").removesuffix("}") for c in values]
+    assert sorted(plain) == sorted(c for group in groups for row in group for c in row[1:])
+    assert text.count("(continued)") == 8 and text.count(r"\label{tab:n}") == 1
+    assert text.startswith(r"\begin{landscape}") and text.endswith("\\end{landscape}\n")
+
+
+def test_a_group_longer_than_a_page_goes_on_under_its_heading() -> None:
+    rows = tuple((str(i), "x") for i in range(150))
+    long = Table("n", "c", (Column("#"), Column("S")), (rows,), (Heading("h"),), fit="shrunk")
+    parts = to_latex(long).split(r"\begin{table}")[1:]
+    assert [part.count(r"\multicolumn") for part in parts] == [1, 1, 1]
+    assert sum(part.count(" & x ") for part in parts) == 150
+
+
+@pytest.mark.parametrize("first", ["[x]", "*x"])
+def test_no_row_begins_with_what_ends_the_row_before_it(first: str) -> None:
+    columns = (Column("a"), Column("b"))
+    text = to_latex(Table("n", "c", columns, ((("1", "2"), (first, "2")),)))
+    assert latex_rows(text)[1:] == ["1 & 2", f"{{}}{first} & 2"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "latex"),
+    [
+        ("[-1.2, 3.4]", "[$-$1.2, 3.4]"),
+        ("1.0 [-2.0, inf]", r"1.0 [$-$2.0, $\infty$]"),
+        ("2020-1", "2020-1"),
+        ("[-x, 3]", "[-x, 3]"),
+    ],
+)
+def test_intervals_in_latex(cell: str, latex: str) -> None:
+    row = latex_cells(latex_rows(to_latex(table(("1", "x", cell))))[1])
+    assert row[2].strip() == latex

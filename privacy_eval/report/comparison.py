@@ -1,0 +1,390 @@
+"""Tables of many systems side by side, in the form of Tables 2-15 of the supplement of the
+VoicePrivacy 2020 Challenge: blocks of a metric under an attack model, a row per data set
+and gender, a column per system, original speech first.
+
+They are made of `Cells`, so evaluated and published systems stand in one table. What a
+system has no value for stays blank; blocks, tables and columns without any are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..config import ORIGINAL, AttackModel, Config
+from ..io.files import file_names
+from ..metrics import METRICS
+from ..metrics.zebra import categorical_tag
+from .cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cell, Cells, average, text_of
+from .render import Column, Heading, Table, escape_latex
+
+#: The colours of systems' names by the baseline they were developed from.
+FAMILY_COLOURS: Mapping[str, str] = {"B1": "blue", "B2": "red"}
+
+#: What the categories of worst-case disclosure mean (footnote 4 of the supplement).
+POSTERIOR_ODDS: Mapping[str, str] = {
+    "0": "50 : 50 (flat posterior)",
+    "A": "more disclosure than 50 : 50",
+    "B": "one wrong in 10 to 100",
+    "C": "one wrong in 100 to 10 000",
+    "D": "one wrong in 10 000 to 100 000",
+    "E": "one wrong in 100 000 to 1 000 000",
+    "F": "one wrong in at least 1 000 000",
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The tables of some metrics, one per split.
+
+    Attributes
+    ----------
+    name : str
+        Of their files, before the split.
+    metrics : tuple of str
+        In order; each has a block for every attack model.
+    asv_model : str or None
+        The attack models are the plan's with a speaker-verification model trained on this;
+        None for metrics that have no attack model.
+    supplement : mapping
+        Numbers of the tables in the supplement, by split.
+    """
+
+    name: str
+    metrics: tuple[str, ...]
+    asv_model: str | None
+    supplement: Mapping[str, int]
+
+
+_ANONYMIZED = "anonymized"
+_ASV = ("eer", "cllr", "cllr_min")
+_ZEBRA = ("zebra_population", "zebra_individual")
+
+#: All tables, in the supplement's order.
+LAYOUTS: tuple[Layout, ...] = (
+    Layout("asv", _ASV, ORIGINAL, {"dev": 2, "test": 3}),
+    Layout("zebra", _ZEBRA, ORIGINAL, {"dev": 4, "test": 5}),
+    Layout("linkability", ("linkability",), ORIGINAL, {"dev": 6, "test": 7}),
+    Layout("voice", ("gvd_db", "deid"), None, {"dev": 8, "test": 9}),
+    Layout("asv_retrained", _ASV, _ANONYMIZED, {"dev": 10, "test": 11}),
+    Layout("zebra_retrained", _ZEBRA, _ANONYMIZED, {"dev": 12, "test": 13}),
+    Layout("linkability_retrained", ("linkability",), _ANONYMIZED, {"dev": 14, "test": 15}),
+)
+
+#: Titles of blocks, and how captions call the metric.
+_HEADINGS: Mapping[str, Heading] = {
+    "eer": Heading("EER, %"),
+    "cllr": Heading("Cllr, bit", r"$C_\mathrm{llr}$, bit"),
+    "cllr_min": Heading("min Cllr, bit", r"$C_\mathrm{llr}^{\min}$, bit"),
+    "zebra_population": Heading("ZEBRA: expected privacy disclosure (population), bit"),
+    "zebra_individual": Heading(
+        "ZEBRA: worst-case privacy disclosure (individual), log10 LR",
+        r"ZEBRA: worst-case privacy disclosure (individual), $\log_{10}$ LR",
+    ),
+    "linkability": Heading("Linkability"),
+    "gvd_db": Heading(
+        "Gain of voice distinctiveness (G_VD), dB",
+        r"Gain of voice distinctiveness ($G_\mathrm{VD}$), dB",
+    ),
+    "deid": Heading("De-identification (DeID), %"),
+}
+_NAMES: Mapping[str, str] = {
+    "eer": "EER",
+    "cllr": "Cllr",
+    "cllr_min": "min Cllr",
+    "rocch_eer": "ROCCH-EER",
+    "zebra_population": "expected privacy disclosure",
+    "zebra_individual": "worst-case privacy disclosure",
+    "linkability": "linkability",
+    "gvd_db": "gain of voice distinctiveness (G_VD)",
+    "deid": "de-identification (DeID)",
+}
+#: What captions say of a direction; of Cllr they leave it open, as calibration counts there.
+_DIRECTIONS: Mapping[tuple[str, ...], str] = {
+    _ASV: " Larger EER and min Cllr correspond to better privacy.",
+    _ZEBRA: " Smaller disclosure corresponds to better privacy.",
+    ("linkability",): " Smaller linkability corresponds to better privacy.",
+    ("gvd_db", "deid"): (
+        " Higher DeID corresponds to better privacy, higher G_VD to voice distinctiveness that "
+        "is better preserved."
+    ),
+}
+
+_COLOURS = "Names by the baseline that systems were developed from: " + ", ".join(
+    f"{colour} {family}" for family, colour in FAMILY_COLOURS.items()
+)
+_AVERAGE = "Weighted average"
+#: More systems than this make a page wide.
+_MOST_UPRIGHT = 10
+#: Longer names than this are turned in LaTeX.
+_MOST_LEVEL = 9
+
+
+def comparison_tables(
+    cells: Cells,
+    config: Config,
+    *,
+    averages: bool = True,
+    tags: bool = True,
+    coloured: bool = False,
+) -> list[Table]:
+    """The supplement's tables of any systems, in its order.
+
+    Parameters
+    ----------
+    averages : bool
+        End every block with the averages over data sets and genders, as the plan weighs
+        them, of the systems that have all values.
+    tags : bool
+        Put the ZEBRA category after every worst-case disclosure that decides it.
+    coloured : bool
+        Colour the names of systems in LaTeX by the baseline they were developed from.
+    """
+    pairs = [(layout, split) for layout in LAYOUTS for split in config.splits]
+    names = file_names(f"comparison_{layout.name}_{split}" for layout, split in pairs)
+    tables = []
+    for layout, split in pairs:
+        form = _Form(cells, config, split, averages, tags, coloured)
+        table = form.table(layout, names[f"comparison_{layout.name}_{split}"])
+        if table is not None:
+            tables.append(table)
+    return tables
+
+
+def higher_is_better(metric: str) -> bool:
+    """Whether tables mark the largest value: the more private one, of G_VD the one that
+    preserves distinctiveness better."""
+    return metric not in METRICS or METRICS[metric].more_private == "higher"
+
+
+def metric_name(metric: str) -> str:
+    """What captions call a metric."""
+    return _NAMES.get(metric, metric)
+
+
+def metric_title(metric: str) -> Heading:
+    """What heads a block or column of a metric, with its unit."""
+    return _HEADINGS.get(metric, Heading(metric))
+
+
+def tag_of(cell: Cell) -> str | None:
+    """The ZEBRA category of a worst-case disclosure; of a published one, whose tag is not
+    printed, only if all numbers that print like it share a category."""
+    if cell.tag is not None:
+        return cell.tag
+    half = 0.5 * 10.0 ** -len(cell.text.partition(".")[2])
+    bounds = (cell.value - half, cell.value + half)
+    low, high = (categorical_tag(max(bound, 0.0), variant="exact") for bound in bounds)
+    return low if low == high else None
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Rows of cells; what is printed, and which cells are best."""
+
+    heading: Heading
+    rows: tuple[tuple[str, ...], ...]
+    best: frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class _Form:
+    """Tables of one split."""
+
+    cells: Cells
+    config: Config
+    split: str
+    averages: bool
+    tags: bool
+    coloured: bool
+
+    def table(self, layout: Layout, name: str) -> Table | None:
+        attacks: list[AttackModel | None] = [None]
+        if layout.asv_model is not None:
+            attacks = [
+                a
+                for a in self.config.attack_models
+                if a.asv_model == layout.asv_model and a.id != ORIGINAL_ATTACK
+            ]
+        pairs = [(m, a) for m in layout.metrics for a in attacks]
+        pairs = [(m, a) for m, a in pairs if any(self._found(m, a, self.cells.systems))]
+        if not pairs:
+            return None
+        shown = [a for a in attacks if any(a is other for _, other in pairs)]
+        order = self.cells.columns(shown[0].id if shown[0] else None)
+        systems = [s for s in order if any(any(self._found(m, a, [s])) for m, a in pairs)]
+        if any(any(self._found(m, a, [ORIGINAL_COLUMN])) for m, a in pairs):
+            systems.insert(0, ORIGINAL_COLUMN)
+        blocks = [self._block(m, a, systems) for m, a in pairs]
+        bold, start = set(), 0
+        for block in blocks:
+            bold |= {(start + row, 2 + column) for row, column in block.best}
+            start += len(block.rows)
+        own = self.cells.own & set(systems)
+        if own.issuperset(set(systems) - {ORIGINAL_COLUMN}):
+            own = frozenset()  # nothing to set them off from
+        upright = len(systems) <= _MOST_UPRIGHT
+        return Table(
+            name,
+            self._caption(layout.metrics, [m for m, _ in pairs], shown),
+            (
+                Column("Data", align="l", sparse=True),
+                Column("Gender", align="l"),
+                *(self._column(s, i, s in own, turned=not upright) for i, s in enumerate(systems)),
+            ),
+            tuple(block.rows for block in blocks),
+            headings=tuple(block.heading for block in blocks),
+            bold=frozenset(bold),
+            bold_means="the best of the anonymized systems of a row, by its printed value",
+            highlight_means="own systems; the others are published",
+            colour_means=_COLOURS,
+            notes=tuple(self._notes(pairs, blocks, systems)),
+            fit="shrunk" if upright else "landscape",
+            repeated=3 if systems[0] == ORIGINAL_COLUMN else 2,
+        )
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        for data_set in self.config.data_sets:
+            for gender in self.config.genders:
+                yield data_set.id, gender
+
+    def _found(
+        self, metric: str, attack: AttackModel | None, systems: Iterable[str]
+    ) -> Iterator[Cell]:
+        model = attack.id if attack else None
+        for system in systems:
+            for data_set, gender in self._rows():
+                cell = self.cells.get(metric, model, self.split, data_set, gender, system)
+                if cell is not None:
+                    yield cell
+
+    def _block(self, metric: str, attack: AttackModel | None, systems: Sequence[str]) -> _Block:
+        model = attack.id if attack else None
+        best: set[tuple[int, int]] = set()
+        rows: list[tuple[str, ...]] = []
+
+        def add(title: str, gender: str, found: Sequence[Cell | None]) -> None:
+            best.update((len(rows), column) for column in _best(metric, systems, found))
+            rows.append((title, gender, *(self._text(metric, cell) for cell in found)))
+
+        for data_set in self.config.data_sets:
+            for gender, word in self.config.genders.items():
+                found = [
+                    self.cells.get(metric, model, self.split, data_set.id, gender, s)
+                    for s in systems
+                ]
+                add(_row_title(data_set.title), word, found)
+        if self.averages:
+            means = [
+                average(self.cells, self.config, metric, model, self.split, s) for s in systems
+            ]
+            if any(mean is not None for mean in means):
+                add(
+                    _AVERAGE,
+                    "",
+                    [None if m is None else Cell(m, text_of(metric, m), "") for m in means],
+                )
+        return _Block(self._heading(metric, attack), tuple(rows), frozenset(best))
+
+    def _text(self, metric: str, cell: Cell | None) -> str:
+        if cell is None:
+            return ""
+        tag = tag_of(cell) if self.tags and metric == "zebra_individual" else None
+        return f"{cell.text} {tag}" if tag else cell.text
+
+    def _heading(self, metric: str, attack: AttackModel | None) -> Heading:
+        title = metric_title(metric)
+        if attack is None:
+            return title
+        speech = f"{attack.enrollment[0]}{attack.trial[0]}"
+        rest = f" \u2013 {attack.title} ({speech})"
+        latex = title.latex or escape_latex(title.title)
+        return Heading(title.title + rest, latex + escape_latex(rest))
+
+    def _column(self, system: str, index: int, own: bool, *, turned: bool) -> Column:
+        latex = None
+        if turned and len(system) > _MOST_LEVEL:
+            latex = rf"\rotatebox{{90}}{{\scriptsize {escape_latex(system)}\ }}"
+        return Column(
+            system,
+            latex,
+            rule=index == 0,
+            highlight=own,
+            colour=self._colour(system),
+        )
+
+    def _colour(self, system: str) -> str | None:
+        family = self.cells.family.get(system, "")
+        return FAMILY_COLOURS.get(family) if self.coloured else None
+
+    def _caption(
+        self,
+        all_metrics: tuple[str, ...],
+        metrics: Iterable[str],
+        attacks: Sequence[AttackModel | None],
+    ) -> str:
+        shown = _enumerated([metric_name(m) for m in dict.fromkeys(metrics)])
+        titles = [a.title[:1].lower() + a.title[1:] for a in attacks if a]
+        models = ""
+        if titles:
+            plural = "s" if len(titles) > 1 else ""
+            models = f" under the {_enumerated(titles)} attack model{plural}"
+        split = self.config.split_title(self.split)
+        direction = _DIRECTIONS.get(all_metrics, "")
+        return f"Objective results: {shown}{models} ({split}).{direction}"
+
+    def _notes(
+        self,
+        pairs: Sequence[tuple[str, AttackModel | None]],
+        blocks: Sequence[_Block],
+        systems: Sequence[str],
+    ) -> Iterator[str]:
+        metrics = {m for m, _ in pairs}
+        attacks = [a for _, a in pairs if a]
+        if attacks:
+            yield "Speech in enrollment and trial: o original, a anonymized"
+        if "zebra_individual" in metrics:
+            odds = "; ".join(f"{tag}: {text}" for tag, text in POSTERIOR_ODDS.items())
+            yield f"Worst-case disclosure, posterior odds ratio at a flat prior: {odds}"
+        if any(row[0] == _AVERAGE for block in blocks for row in block.rows):
+            weights = ", ".join(
+                f"{_row_title(d.title)} {d.weight:g}" for d in self.config.data_sets
+            )
+            yield f"{_AVERAGE}: {weights} for each gender, blank where a value is missing"
+        absent = sorted(self.cells.own - set(systems))
+        if absent:
+            yield f"Without a value here: {', '.join(absent)}"
+        left_out = Counter(
+            system
+            for metric, attack in dict.fromkeys(pairs)
+            for system in systems
+            for cell in self._found(metric, attack, [system])
+            if cell.left_out
+        )
+        for system, number in left_out.items():
+            yield f"{system}: trials were left out of {number} of its values"
+        yield from self.cells.notes
+
+
+def _best(metric: str, systems: Sequence[str], found: Sequence[Cell | None]) -> list[int]:
+    """Columns of the best value as printed; none where only one system has a value."""
+    numbers = {
+        i: float(cell.text)
+        for i, (system, cell) in enumerate(zip(systems, found, strict=True))
+        if cell is not None and system != ORIGINAL_COLUMN
+    }
+    if len(numbers) < 2:
+        return []
+    best = (max if higher_is_better(metric) else min)(numbers.values())
+    return [i for i, number in numbers.items() if number == best]
+
+
+def _row_title(title: str) -> str:
+    """A data set as the supplement's tables call it: without parentheses."""
+    return re.sub(r"[()]", "", title)
+
+
+def _enumerated(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

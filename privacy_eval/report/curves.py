@@ -1,0 +1,64 @@
+"""The curves and matrices stored beside records: what figures are drawn from."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError
+from ..io.files import digest, read_bytes
+from ..results import Results, SimilarityRecord, VerificationRecord
+
+#: What figures are written as; only curves as TeX.
+FIGURE_FORMATS = ("png", "pdf", "tex")
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Curves:
+    """Curves of the records of some results.json files.
+
+    Parameters
+    ----------
+    sources : iterable of (Results, Path)
+        Results as they were read, and the file; `records/` is beside it.
+    """
+
+    def __init__(self, sources: Iterable[tuple[Results, Path]]) -> None:
+        self._folder: dict[tuple[str, str], Path] = {}
+        for results, path in sources:
+            for system in results.systems:
+                for suffix in results.results_folders(system):
+                    self._folder[system, suffix] = path.parent / "records"
+
+    def of(self, record: VerificationRecord | SimilarityRecord) -> Arrays | None:
+        """The arrays of a record by name; None where it has none (imported results) or
+        they are not beside the results.
+
+        Raises
+        ------
+        PrivacyEvalError
+            They are not those that the record was written with.
+        """
+        folder = self._folder.get((record.system, record.results_folder))
+        if folder is None or record.curves is None:
+            return None
+        path = folder / record.curves
+        if ".." in Path(record.curves).parts or not path.is_file():
+            return None
+        content = read_bytes(path)
+        if digest(content) != record.curves_sha256:
+            raise PrivacyEvalError(
+                f"{path}: not the curves of the record in results.json; run stages 6 to 8 again"
+            )
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files}
+        except (ValueError, OSError, zipfile.BadZipFile) as error:
+            raise PrivacyEvalError(f"{path}: damaged ({error})") from error

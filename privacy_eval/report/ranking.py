@@ -1,0 +1,384 @@
+"""Systems in order of one metric under one attack model, and where the order can be told
+from chance: intervals and paired tests from the resamples of speakers stored in evaluation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..config import Config
+from ..io.files import file_names
+from ..metrics.confidence import difference_p_value, expanded_interval
+from ..results import Results, VerificationRecord
+from .cells import PERCENT, Cells, average, cells_of_results, column_of, text_of
+from .comparison import higher_is_better, metric_name, metric_title
+from .curves import Curves
+from .render import Column, Table
+
+LEVEL = 0.95
+#: Metrics that find more evidence in a resample, whose trials repeat (see `metrics.confidence`).
+_SEE_MORE = frozenset(
+    {"cllr_min", "rocch_eer", "linkability", "zebra_population", "zebra_individual"}
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A system against the next one of the order.
+
+    Attributes
+    ----------
+    value : float
+        Its average less the other's, in the unit of records.
+    interval : (float, float)
+        95 % bounds, from the differences of the two systems replicate by replicate.
+    p_value : float
+        Two-sided, of no difference.
+    p_value_is_bound : bool
+        So few replicates contradict that their number only bounds it.
+    better : bool
+        The interval lies on the more private side of 0.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    p_value: float
+    p_value_is_bound: bool
+    better: bool
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One system in the order.
+
+    Attributes
+    ----------
+    system : str
+    value : float
+        Its average, in the unit of records.
+    interval : (float, float) or None
+        95 % bounds; None without replicates.
+    next : Difference or None
+        None for the last, and where the two cannot be paired.
+    why_not : str
+        Why they cannot.
+    """
+
+    system: str
+    value: float
+    interval: tuple[float, float] | None = None
+    next: Difference | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All systems, the most private one first.
+
+    Attributes
+    ----------
+    metric : str
+    attack_model : str or None
+    split : str
+    ranked : tuple of Ranked
+    unranked : mapping
+        Systems that lack a value, and which.
+    replicates : tuple of int
+        Numbers of resamplings in use; empty where there are none.
+    """
+
+    metric: str
+    attack_model: str | None
+    split: str
+    ranked: tuple[Ranked, ...]
+    unranked: Mapping[str, str]
+    replicates: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Replicates:
+    """A system's average in every replicate.
+
+    Attributes
+    ----------
+    values : array, shape (replicates,)
+    n_speakers : int
+        Of the condition that has the fewest: the interval is rather too wide.
+    drawn : tuple
+        What decides which speakers each replicate holds.
+    """
+
+    values: NDArray[np.float64]
+    n_speakers: int
+    drawn: tuple[tuple[str, str, str, int], ...]
+
+
+def rank(
+    results: Results,
+    curves: Curves,
+    *,
+    metric: str,
+    attack_model: str | None,
+    split: str,
+    cells: Cells | None = None,
+) -> Ranking:
+    """Systems by their average over data sets and genders, as the plan weighs them.
+
+    The average of every replicate is made of the replicates of the conditions: those of
+    the same speakers hold the same draws, others independent ones. Two systems are paired
+    only if every condition has the same design, seed and number of replicates in both.
+
+    Parameters
+    ----------
+    results : Results
+        Evaluated systems.
+    curves : Curves
+        Where the replicates are.
+    metric, attack_model, split : str
+        `attack_model` is None for metrics that have none, which have no replicates either.
+    cells : Cells or None
+        All systems, where published ones are to be among them; default: those of `results`.
+    """
+    config = results.config
+    cells = cells_of_results(results) if cells is None else cells
+    means = {s: average(cells, config, metric, attack_model, split, s) for s in cells.systems}
+    sign = 1 if higher_is_better(metric) else -1
+    # A stable sort: equal systems keep the order of the columns.
+    order = sorted(
+        ((s, m) for s, m in means.items() if m is not None), key=lambda pair: -sign * pair[1]
+    )
+    own = {column_of(s): s for s in results.systems}
+    records: dict[str, dict[tuple[str, str], VerificationRecord]] = {}
+    for r in results.verification:
+        if (r.attack_model, r.split) == (attack_model, split):
+            records.setdefault(column_of(r.system), {})[r.data_set, r.gender] = r
+    replicates = {
+        s: _replicates(records.get(s, {}), curves, config, metric) for s, _ in order if s in own
+    }
+    ranked = []
+    for index, (system, mean) in enumerate(order):
+        found = replicates.get(system)
+        interval, difference, why_not = None, None, ""
+        if found is not None:
+            bounds = expanded_interval(found.values, found.n_speakers, LEVEL)
+            interval = (bounds.low, bounds.high)
+        if index + 1 < len(order):
+            other, other_mean = order[index + 1]
+            second = replicates.get(other)
+            if found is not None and second is not None:
+                if found.drawn == second.drawn:
+                    difference = _difference(mean, other_mean, found, second, sign)
+                else:
+                    why_not = "not paired: other trials, speakers, seed or number of replicates"
+            elif found is not None or second is not None:
+                why_not = "not paired: no replicates of one of the two"
+        ranked.append(Ranked(system, mean, interval, difference, why_not))
+    numbers = {r.values.size for r in replicates.values() if r is not None}
+    unranked = {
+        s: _lacking(cells, config, metric, attack_model, split, s)
+        for s, m in means.items()
+        if m is None
+    }
+    return Ranking(metric, attack_model, split, tuple(ranked), unranked, tuple(sorted(numbers)))
+
+
+def ranking_table(
+    results: Results,
+    curves: Curves,
+    *,
+    metric: str = "eer",
+    attack_model: str | None = None,
+    split: str,
+    cells: Cells | None = None,
+) -> Table | None:
+    """The ranking as a table; None where no system has any of its values.
+
+    Parameters
+    ----------
+    attack_model : str or None
+        Default: the one the plan averages; metrics without attack models take none.
+    results, curves, metric, split, cells
+        As in `rank`.
+    """
+    config = results.config
+    if attack_model is None and metric not in ("deid", "gvd_db"):
+        attack_model = config.average_attack_model
+    ranking = rank(
+        results, curves, metric=metric, attack_model=attack_model, split=split, cells=cells
+    )
+    if not ranking.ranked and all(_NOTHING == reason for reason in ranking.unranked.values()):
+        return None
+    own = {column_of(s) for s in results.systems}
+    mixed = bool(own) and not own.issuperset(
+        (*ranking.unranked, *(r.system for r in ranking.ranked))
+    )
+    tested = bool(ranking.replicates)
+    title = metric_title(metric)
+    columns = [Column("#"), Column("System", align="l")]
+    columns += [Column("Source")] if mixed else []
+    columns.append(Column(title.title.removeprefix("ZEBRA: "), _without_prefix(title.latex)))
+    if tested:
+        columns += [
+            Column("95 % interval"),
+            Column("To the next", rule=True),
+            Column("95 % interval"),
+            Column("p"),
+        ]
+    columns.append(Column("Statement", align="l"))
+
+    def row(number: str, system: str, *cells: str) -> tuple[str, ...]:
+        source = (("own" if system in own else "published"),) if mixed else ()
+        return (number, system, *source, *cells)
+
+    ranked = []
+    for number, r in enumerate(ranking.ranked, start=1):
+        shown = [text_of(metric, r.value)]
+        if tested:
+            shown += [_bounds(metric, r.interval), *_shown_difference(metric, r.next)]
+        ranked.append(row(str(number), r.system, *shown, _statement(r)))
+    blanks = [""] * (5 if tested else 1)
+    unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
+    name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
+    return Table(
+        file_names([name])[name],
+        _caption(ranking, config),
+        tuple(columns),
+        tuple(tuple(group) for group in (ranked, unranked) if group),
+        notes=(_BIAS,) if tested and metric in _SEE_MORE else (),
+        fit="shrunk",
+    )
+
+
+_BIAS = (
+    "Resampled trials repeat, in which this metric sees more evidence: intervals of values lie too "
+    "far on the less private side, which cancels in most of a difference"
+)
+_NOTHING = "no values"
+
+
+def _replicates(
+    records: Mapping[tuple[str, str], VerificationRecord],
+    curves: Curves,
+    config: Config,
+    metric: str,
+) -> _Replicates | None:
+    """Of one system; None where a condition has none. One condition is read at a time."""
+    name = f"bootstrap_{config.variant}_{metric}"
+    total: NDArray[np.float64] | None = None
+    weights, speakers = 0.0, []
+    drawn = []
+    for data_set in config.data_sets:
+        for gender in config.genders:
+            record = records.get((data_set.id, gender))
+            arrays = curves.of(record) if record is not None else None
+            if arrays is None or not {name, *_DESIGN} <= arrays.keys():
+                return None
+            values = arrays[name].astype(np.float64)
+            if total is not None and values.size != total.size:
+                return None
+            design, seed = str(arrays["bootstrap_design"]), int(arrays["bootstrap_seed"])
+            drawn.append((data_set.id, gender, design, seed))
+            speakers.append(int(arrays["bootstrap_speakers"]))
+            part = data_set.weight * values if data_set.weight else np.zeros(values.size)
+            total = part if total is None else total + part
+            weights += data_set.weight
+    if total is None or not weights or total.size < 2 or min(speakers) < 2:
+        return None
+    # The number of replicates goes with what was drawn: the first n of more are the same.
+    return _Replicates(total / weights, min(speakers), (*drawn, ("", "", "", total.size)))
+
+
+_DESIGN = ("bootstrap_design", "bootstrap_seed", "bootstrap_speakers")
+
+
+def _difference(
+    mean: float, other_mean: float, first: _Replicates, second: _Replicates, sign: int
+) -> Difference:
+    with np.errstate(invalid="ignore"):
+        differences = first.values - second.values
+    # Both infinite: nothing tells the two apart in that replicate.
+    differences = np.nan_to_num(differences, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    bounds = expanded_interval(differences, first.n_speakers, LEVEL)
+    p_value = difference_p_value(differences, first.n_speakers)
+    least = difference_p_value(np.ones(differences.size), first.n_speakers)
+    low = min(sign * bounds.low, sign * bounds.high)
+    value = 0.0 if mean == other_mean else mean - other_mean
+    # The p-value says more than the interval only where the replicates are too few for 95 %.
+    better = low > 0 and p_value < 1 - LEVEL
+    return Difference(value, (bounds.low, bounds.high), p_value, p_value <= least, better)
+
+
+def _lacking(
+    cells: Cells,
+    config: Config,
+    metric: str,
+    attack_model: str | None,
+    split: str,
+    system: str,
+) -> str:
+    places = [(d.id, g) for d in config.data_sets for g in config.genders]
+    absent = [
+        f"{data_set} {gender}"
+        for data_set, gender in places
+        if cells.get(metric, attack_model, split, data_set, gender, system) is None
+    ]
+    if len(absent) == len(places):
+        return _NOTHING
+    shown = ", ".join(absent[:3]) + (", ..." if len(absent) > 3 else "")
+    return f"no value of {len(absent)} of {len(places)}: {shown}"
+
+
+def _statement(ranked: Ranked) -> str:
+    if ranked.next is None:
+        return ranked.why_not
+    return "better than the next" if ranked.next.better else "not told from the next"
+
+
+def _shown_difference(metric: str, difference: Difference | None) -> list[str]:
+    if difference is None:
+        return ["", "", ""]
+    p = difference.p_value
+    # Rounded up: a bound must stay one.
+    text = f"< {math.ceil(1000 * p) / 1000:.3f}" if difference.p_value_is_bound else f"{p:.3f}"
+    return [text_of(metric, difference.value), _bounds(metric, difference.interval), text]
+
+
+def _bounds(metric: str, interval: Sequence[float] | None) -> str:
+    if interval is None:
+        return ""
+    return f"[{text_of(metric, interval[0])}, {text_of(metric, interval[1])}]"
+
+
+def _caption(ranking: Ranking, config: Config) -> str:
+    titles = {a.id: a.title[:1].lower() + a.title[1:] for a in config.attack_models}
+    model = ranking.attack_model
+    under = f" under the {titles.get(model, model)} attack model" if model else ""
+    split = config.split_title(ranking.split)
+    best = "most private" if ranking.metric != "gvd_db" else "most distinct"
+    caption = (
+        f"Ranking by {metric_name(ranking.metric)}{under} ({split}), the {best} first: averages "
+        "over data sets and genders as the plan weighs them."
+    )
+    if ranking.attack_model is None:
+        return f"{caption} Order and values only: no difference is told from chance."
+    if not ranking.replicates:
+        return (
+            f"{caption} Order and values only: without resamples of speakers (option --bootstrap "
+            "of the evaluation) no difference is told from chance."
+        )
+    numbers = " or ".join(map(str, ranking.replicates))
+    units = " in percentage points" if ranking.metric in PERCENT else ""
+    return (
+        f"{caption} Intervals from {numbers} resamplings of speakers. Each system is compared "
+        f"with the next one only (difference{units}, paired over resamplings, two-sided p-value): "
+        "tests of pairs, not corrected for their number."
+    )
+
+
+def _without_prefix(latex: str | None) -> str | None:
+    return latex.removeprefix("ZEBRA: ") if latex else None
