@@ -237,7 +237,7 @@ def test_help_and_version() -> None:
     assert cli("--version").out == f"privacy-eval {__version__}\n"
     verbs = ["metrics", "evaluate", "collect", "tables", "import", "export", "check", "demo-tree"]
     verbs += ["subsets", "train-backend", "train-tree", "score", "score-tree"]
-    verbs += ["similarity", "similarity-tree"]
+    verbs += ["similarity", "similarity-tree", "figures", "report", "zebra"]
     help_text = cli("--help").out
     for verb in verbs:
         assert verb in help_text

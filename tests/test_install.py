@@ -123,6 +123,10 @@ def test_all_files_of_the_package_travel(installed: Path) -> None:
     assert (package / "py.typed").exists()
     for plan in (ROOT / "conf").glob("*.yaml"):
         assert (package / "conf" / plan.name).read_bytes() == plan.read_bytes()
+    data = [path for path in (ROOT / "conf" / "published").iterdir() if path.is_file()]
+    assert {path.suffix for path in data} == {".csv", ".md", ".py", ".yaml"}
+    for path in data:
+        assert (package / "conf" / "published" / path.name).read_bytes() == path.read_bytes()
     modules = {p.relative_to(ROOT) for p in (ROOT / "privacy_eval").rglob("*.py")}
     assert {Path("privacy_eval") / p.relative_to(package) for p in package.rglob("*.py")} >= modules
     (metadata,) = installed.glob("privacy_eval-*.dist-info")
@@ -132,6 +136,16 @@ def test_all_files_of_the_package_travel(installed: Path) -> None:
     assert {n.lower() for n in needed} == {
         *("numpy", "scipy", "kaldiio", "matplotlib", "tabulate", "pyyaml")
     }
+
+
+def test_published_results_are_found(installed: Path) -> None:
+    script = (
+        "from privacy_eval.published import load_p_values, load_published, load_systems\n"
+        "print(*(len(load_published(n)) for n in ('vpc2020', 'voice_similarity')),"
+        " len(load_p_values('vpc2020')), len(load_systems('vpc2020').systems))"
+    )
+    done = run(installed, "-c", script)
+    assert (done.returncode, done.stdout) == (0, "4152 24 360 18\n"), done.stderr
 
 
 def test_a_whole_evaluation_with_the_installed_package(installed: Path, tmp_path: Path) -> None:

@@ -55,6 +55,11 @@ def test_commands_run_in_order() -> None:
     assert printed["similarity"].startswith("# challenge\nDe-Identification : ")
     assert "complete: every condition of the plan has scores" in printed["check"]
     assert (ROOT / "recipes/demo/work/all_systems/tables/B2_asv.tex").is_file()
+    for folder, most in (("results", 200), ("results_B1", 120), ("all_systems", 130)):
+        out = ROOT / "recipes/demo/work" / folder
+        drawn = {kind: len(list((out / "figures").glob(f"*.{kind}"))) for kind in ("png", "pdf")}
+        assert 40 < drawn["png"] == drawn["pdf"] <= most
+        assert (out / "report.html").stat().st_size > 1_000_000
 
 
 def test_import_and_export_of_the_readme_give_the_same_text() -> None:

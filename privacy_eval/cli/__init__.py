@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from .. import __version__
 from ..errors import PrivacyEvalError
-from . import evaluation, speaker
+from . import evaluation, report, speaker, zebra
 from .options import say
 
 
@@ -52,4 +52,6 @@ def parser() -> argparse.ArgumentParser:
     verbs = top.add_subparsers(metavar="VERB", required=True)
     evaluation.add_verbs(verbs)
     speaker.add_verbs(verbs)
+    report.add_verbs(verbs)
+    zebra.add_verbs(verbs)
     return top

@@ -25,10 +25,7 @@ from ..io.files import digest, read_bytes, read_text, write_text
 from ..io.results_txt import eer_percent, format_metrics
 from ..io.scores import pair, read_scores, read_trials
 from ..metrics import VARIANTS, Interval
-from ..report.render import FORMATS
-from ..report.tables import blank_tables, system_tables, write_tables
 from ..results import (
-    Results,
     import_results_txt,
     merge,
     part_of_system,
@@ -82,16 +79,6 @@ def add_verbs(verbs: Verbs) -> None:
     collection.add_argument(
         "--allow-missing", action="store_true", help="leave out what is not evaluated, and say so"
     )
-
-    tables = verbs.add_parser("tables", help="LaTeX, Markdown, text and CSV tables")
-    tables.set_defaults(verb=_tables)
-    tables.add_argument(
-        "--results", nargs="+", type=Path, metavar="results.json", help="default: blank forms"
-    )
-    tables.add_argument("--out", type=Path, metavar="DIR", help="default: to stdout")
-    tables.add_argument("--conf", metavar="FILE", help="default: the plan of the results")
-    tables.add_argument("--format", choices=list(FORMATS), help="default: all; on stdout text")
-    tables.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
 
     importing = verbs.add_parser("import", help="results.json from the challenge's results.txt")
     importing.set_defaults(verb=_import)
@@ -262,29 +249,6 @@ def _collect(arguments: argparse.Namespace) -> int:
         f"{out}: results.json, results.csv, results.txt of {len(results.systems)} systems, "
         f"{len(results.verification)} conditions, {len(results.similarity)} voice similarities"
     )
-    return 0
-
-
-def _tables(arguments: argparse.Namespace) -> int:
-    config = load_config(arguments.conf) if arguments.conf else None
-    if arguments.results is None:
-        results = Results(config or load_config("vpc2020"))
-    else:
-        results = merge([read_json(path) for path in arguments.results])
-        if config is not None:
-            results = results.under(config)
-    if arguments.out is not None:
-        files = write_tables(results, arguments.out, style=arguments.style, only=arguments.format)
-        print(f"{arguments.out}: {len(files)} files")
-        return 0
-    render = FORMATS[arguments.format or "text"]
-    tables = [
-        table
-        for system in results.systems
-        for folder in results.results_folders(system)
-        for table in system_tables(results, system, folder)
-    ] or blank_tables(results.config)
-    print("\n".join(render.write(table, arguments.style) for table in tables), end="")
     return 0
 
 

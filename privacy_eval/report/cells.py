@@ -185,6 +185,8 @@ def cells_of_published(name: str) -> Cells:
     PrivacyEvalError
         No published results of that name.
     """
+    # Whose systems are known; DeID and G_VD of a paper alone make no columns.
+    family = {s.id: s.family for s in load_systems(name).systems}
     values: dict[Place, Cell] = {}
     columns: dict[str, None] = {}
     orders: dict[str | None, dict[str, None]] = {}
@@ -203,7 +205,6 @@ def cells_of_published(name: str) -> Cells:
         )
         # Table 18 repeats some of Table 3 with other digits: the tables it repeats count.
         values.setdefault(place, Cell(p.number, p.value))
-    family = {s.id: s.family for s in load_systems(name).systems}
     # A system without a value under an attack model comes last there.
     ordered = {a: tuple(first | columns) for a, first in orders.items()}
     return Cells(values, tuple(columns), family=family, orders=ordered)

@@ -31,11 +31,12 @@ class Curves:
     """
 
     def __init__(self, sources: Iterable[tuple[Results, Path]]) -> None:
-        self._folder: dict[tuple[str, str], Path] = {}
+        self._folders: dict[tuple[str, str], list[Path]] = {}
         for results, path in sources:
             for system in results.systems:
                 for suffix in results.results_folders(system):
-                    self._folder[system, suffix] = path.parent / "records"
+                    folders = self._folders.setdefault((system, suffix), [])
+                    folders.append(path.parent / "records")
 
     def of(self, record: VerificationRecord | SimilarityRecord) -> Arrays | None:
         """The arrays of a record by name; None where it has none (imported results) or
@@ -46,14 +47,18 @@ class Curves:
         PrivacyEvalError
             They are not those that the record was written with.
         """
-        folder = self._folder.get((record.system, record.results_folder))
-        if folder is None or record.curves is None:
+        if record.curves is None or ".." in Path(record.curves).parts:
             return None
-        path = folder / record.curves
-        if ".." in Path(record.curves).parts or not path.is_file():
+        # A system may be spread over several files, each with its own records.
+        folders = self._folders.get((record.system, record.results_folder), [])
+        paths = [f / record.curves for f in folders if (f / record.curves).is_file()]
+        if not paths:
             return None
-        content = read_bytes(path)
-        if digest(content) != record.curves_sha256:
+        for path in paths:
+            content = read_bytes(path)
+            if digest(content) == record.curves_sha256:
+                break
+        else:
             raise PrivacyEvalError(
                 f"{path}: not the curves of the record in results.json; run stages 6 to 8 again"
             )

@@ -423,19 +423,37 @@ def variants_table(results: Results, title: str) -> Table:
 
 
 def write_tables(
-    results: Results, out: Path, *, style: Style = "challenge", only: str | None = None
+    results: Results,
+    out: Path,
+    *,
+    style: Style = "challenge",
+    only: str | None = None,
+    across: Iterable[Table] = (),
 ) -> list[Path]:
     """Write every table of every system in every format (or in one), and with LaTeX
     `tables.tex`, a document that includes them all. Tables that an earlier call wrote
-    there and that are none of these are removed."""
+    there and that are none of these are removed.
+
+    Parameters
+    ----------
+    across : iterable of Table
+        Tables of all systems side by side, which come first.
+    """
     places = [(s, f) for s in results.systems for f in results.results_folders(s)]
     parts = [(f"{s}{f}", system_tables(results, s, f)) for s, f in places]
     parts = parts or [(results.config.name, blank_tables(results.config))]
     bases = file_names(base for base, _ in parts)
-    names = file_names(f"{bases[base]}_{table.name}" for base, tables in parts for table in tables)
+    own = [f"{bases[base]}_{table.name}" for base, tables in parts for table in tables]
+    across = list(across)
+    names = file_names([*own, *(table.name for table in across)])
     formats = {kind: f for kind, f in FORMATS.items() if only in (None, kind)}
     files: dict[str, str] = {}
     included: list[list[str]] = []
+    for table in across:
+        table = replace(table, name=names[table.name])
+        for form in formats.values():
+            files[f"{table.name}{form.extension}"] = form.write(table, style)
+        included.append([f"{table.name}.tex"])
     for base, tables in parts:
         included.append([])
         shown: list[Table] = []

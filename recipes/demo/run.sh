@@ -32,7 +32,8 @@ mkdir -p -- "$(dirname -- "$dir")"
 privacy-eval demo-tree "$dir" --seed "$seed"
 
 "$recipe/../vpc2020/run.sh" --stage "$stage" --stop-stage "$stop_stage" --tree "$dir" \
-    --results exp --out results --conf vpc2020 --nj "$nj"
+    --results exp --out results --conf vpc2020 --nj "$nj" \
+    --conventional true
 
 # Of each system its first table, where the stages got that far.
 for table in "$dir"/results/tables/*_asv_dev.md; do
@@ -43,6 +44,6 @@ for table in "$dir"/results/tables/*_asv_dev.md; do
     fi
 done
 printf '\n'
-for file in results.txt results.json results.csv tables; do
+for file in results.txt results.json results.csv tables figures report.html; do
     if [ -e "$dir/results/$file" ]; then printf '%-13s %s\n' "$file" "$dir/results/$file"; fi
 done

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Evaluates anonymization systems in an experiment tree laid out as in the VoicePrivacy Challenge:
 # a checkout of its baseline after a run, or an organizers' collection of submissions. From the
-# x-vectors or scores of speaker verification and the trial keys come privacy metrics, result files
-# and tables. After anonymization: run.sh --stage 5
+# x-vectors or scores of speaker verification and the trial keys come privacy metrics, result files,
+# tables, figures and a report. After anonymization: run.sh --stage 5
 #
 # Usage: run.sh [--tree DIR] [--results DIR] [--stage N] [--stop-stage N] [other options]
 #
@@ -16,7 +16,7 @@
 #         7   voice similarity matrices, DeID, G_VD
 #         8   results.json, results.csv, results.txt
 #         9   tables for LaTeX, Markdown, text, csv
-#         10  figures                                  (comes with a later version)
+#         10  figures (png, pdf, tex of curves) and one report to read, report.html
 #         11  subjective evaluation                    (comes with a later version)
 #
 # Paths other than the tree's are relative to the tree. The exit code is 0 when all is done, 1 when
@@ -34,6 +34,8 @@ nj=2                 # number of parallel jobs
 cmd=                 # job runner, with its options (default: what cmd.sh says)
 system=              # evaluate only this system, or the name for the only one there is
 anon_suffix=         # ending of anonymized data sets (default: found from the folders' names)
+conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
+published=           # published results to show beside these: vpc2020
 bootstrap=0          # resamplings of speakers for confidence intervals; 0: none
 seed=0               # seed of the resampling
 utt2spk=             # speakers of the trial utterances (default: beside the keys or in data/)
@@ -141,6 +143,12 @@ if [ "$stage" -le 5 ] && [ "$stop_stage" -ge 5 ]; then
         --allow-missing "$allow_missing" --allow-pipes "$allow_pipes" -- "${common[@]}"
 fi
 
+# What tables, figures and report are made of.
+shown=(--results "$out_path/results.json" --conf "$conf_path")
+plots=()
+if [ "$conventional" = true ]; then plots=(--conventional); fi
+if [ -n "$published" ]; then shown+=(--published "$published"); fi
+
 failed=false
 if [ "$stage" -le 6 ] && [ "$stop_stage" -ge 6 ]; then
     log "Stage 6: privacy metrics ($results/.../ASV-*/scores and trial keys -> $out)"
@@ -183,13 +191,16 @@ fi
 
 if [ "$stage" -le 9 ] && [ "$stop_stage" -ge 9 ]; then
     log "Stage 9: tables ($out/results.json -> $out/tables)"
-    "$recipe/local/tables.sh" --results "$out_path/results.json" --conf "$conf_path" \
-        --out "$out_path/tables"
+    "$recipe/local/tables.sh" "${shown[@]}" --out "$out_path/tables"
     "$PRIVACY_EVAL_ROOT/scripts/compile_tables.sh" "$out_path/tables"
 fi
 
 if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 10 ]; then
-    log "Stage 10: figures: comes with a later version"
+    log "Stage 10: figures and report ($out/results.json -> $out/figures, $out/report.html)"
+    "$recipe/local/figures.sh" --cmd "$cmd" --nj "$nj" --log-dir "$out_path/log" -- \
+        "${shown[@]}" ${plots[@]+"${plots[@]}"} --out "$out_path/figures"
+    "$recipe/local/report.sh" "${shown[@]}" --figures "$out_path/figures" \
+        -o "$out_path/report.html"
 fi
 
 if [ "$stage" -le 11 ] && [ "$stop_stage" -ge 11 ]; then

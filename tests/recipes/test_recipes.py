@@ -20,10 +20,11 @@ RUN = ROOT / "recipes" / "demo" / "run.sh"
 
 
 def start(folder: Path, *more: str) -> subprocess.Popen[str]:
-    """The demo in a process group of its own, so that a kill takes all of it."""
+    """The demo in a process group of its own, so that a kill takes all of it; without its
+    figures, which take most of the time: the README's test draws them."""
     with open(folder.with_name(f"{folder.name}.log"), "a") as log:
         return subprocess.Popen(
-            [str(RUN), "--dir", str(folder), *more],
+            [str(RUN), "--dir", str(folder), "--stop-stage", "9", *more],
             cwd=folder.parent,
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -94,6 +94,8 @@ def recipe(tmp_path: Path) -> Recipe:
             ["stage", "stop-stage", "tree", "results", "out", "conf", "nj", "cmd", "system"]
             + [
                 "anon-suffix",
+                "conventional",
+                "published",
                 "bootstrap",
                 "seed",
                 "utt2spk",
@@ -160,8 +162,10 @@ def test_every_stage_says_what_it_does(recipe: Recipe) -> None:
     verbs = [line.split(">")[0][1:] for line in result.stdout.splitlines() if line[0:1] == "<"]
     assert verbs == [
         *("check", "train-tree", "subsets", "subsets", "score-tree", "similarity-tree"),
-        *("collect", "tables"),
+        *("collect", "tables", "report"),
     ]
+    drawn = recipe.tree / "exp/privacy_eval/log/figures.2.log"
+    assert "<figures><--results><./exp/privacy_eval/results.json>" in drawn.read_text()
 
 
 def test_only_the_stages_asked_for_run(recipe: Recipe) -> None:

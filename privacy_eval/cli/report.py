@@ -1,0 +1,294 @@
+"""Verbs from results to what is read: tables, figures, report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ..config import Config, load_config
+from ..errors import PrivacyEvalError
+from ..io.files import digest, read_bytes
+from ..metrics import METRICS
+from ..report.cells import ORIGINAL_ATTACK, Cells, cells_of_published, cells_of_results, merged
+from ..report.comparison import comparison_tables
+from ..report.curves import FIGURE_FORMATS, Curves
+from ..report.html import Picture, Section, provenance_tables, summary, write_report
+from ..report.ranking import ranking_table
+from ..report.render import FORMATS, Table
+from ..report.tables import blank_tables, system_tables, write_tables
+from ..results import Results, merge, read_json
+from .options import Verbs, say, share
+
+#: Metrics of a ranking that have no attack model.
+_WITHOUT_ATTACK = ("deid", "gvd_db")
+
+
+def add_verbs(verbs: Verbs) -> None:
+    """The verbs from results to what is read."""
+    tables = verbs.add_parser("tables", help="LaTeX, Markdown, text and CSV tables")
+    tables.set_defaults(verb=_tables)
+    tables.add_argument(
+        "--results", nargs="+", type=Path, metavar="results.json", help="default: blank forms"
+    )
+    tables.add_argument("--out", type=Path, metavar="DIR", help="default: to stdout")
+    _add_shared(tables)
+    tables.add_argument("--format", choices=list(FORMATS), help="default: all; on stdout text")
+    tables.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
+    tables.add_argument(
+        "--rank-by",
+        choices=[*METRICS, *_WITHOUT_ATTACK],
+        default="eer",
+        help="metric of the ranking (default: eer)",
+    )
+    tables.add_argument(
+        "--attack-model", metavar="ID", help="of the ranking; default: the one the plan averages"
+    )
+
+    figures = verbs.add_parser("figures", help="figures as PNG, PDF and, of curves, pgfplots")
+    figures.set_defaults(verb=_figures)
+    figures.add_argument("--results", nargs="+", required=True, type=Path, metavar="results.json")
+    figures.add_argument("--out", required=True, type=Path, metavar="DIR")
+    _add_shared(figures)
+    figures.add_argument(
+        "--format",
+        action="append",
+        choices=FIGURE_FORMATS,
+        help="default: all; may be given several times",
+    )
+    figures.add_argument(
+        "--conventional",
+        action="store_true",
+        help="also ECE, APE, NBER and NECE plots, one figure per condition of a system",
+    )
+    figures.add_argument(
+        "--job", type=share, default=(1, 1), metavar="J/N", help="draw the J-th of N equal shares"
+    )
+
+    report = verbs.add_parser("report", help="one HTML file with tables, figures and provenance")
+    report.set_defaults(verb=_report)
+    report.add_argument("--results", nargs="+", required=True, type=Path, metavar="results.json")
+    report.add_argument("--figures", type=Path, metavar="DIR", help="as the verb figures wrote it")
+    report.add_argument("-o", "--output", required=True, type=Path, metavar="report.html")
+    _add_shared(report)
+
+
+def _add_shared(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--conf", metavar="FILE", help="default: the plan of the results")
+    parser.add_argument(
+        "--published", metavar="NAME", help="published results beside them, e.g. vpc2020"
+    )
+
+
+def _tables(arguments: argparse.Namespace) -> int:
+    if arguments.results is None:
+        results, curves = Results(load_config(arguments.conf or "vpc2020")), Curves([])
+    else:
+        results, sources = _read(arguments)
+        curves = Curves(sources)
+    across = _across(arguments, results, curves, arguments.rank_by, arguments.attack_model)
+    if arguments.out is not None:
+        files = write_tables(
+            results, arguments.out, style=arguments.style, only=arguments.format, across=across
+        )
+        print(f"{arguments.out}: {len(files)} files")
+        return 0
+    render = FORMATS[arguments.format or "text"]
+    tables = across + [
+        table
+        for system in results.systems
+        for folder in results.results_folders(system)
+        for table in system_tables(results, system, folder)
+    ] or blank_tables(results.config)
+    print("\n".join(render.write(table, arguments.style) for table in tables), end="")
+    return 0
+
+
+def _figures(arguments: argparse.Namespace) -> int:
+    from ..report.figures import write_figures  # matplotlib, which other verbs do without
+
+    results, sources = _read(arguments)
+    cells = _cells(arguments, results)
+    formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
+    written, there = write_figures(
+        results,
+        cells,
+        Curves(sources),
+        arguments.out,
+        made_from=f"{_made_from(arguments, results)}:{arguments.published or ''}",
+        conventional=arguments.conventional,
+        formats=formats,
+        job=arguments.job,
+        progress=_progress if sys.stderr.isatty() else None,
+    )
+    print(f"{arguments.out}: {written} figures drawn, {there} there")
+    return 0
+
+
+def _made_from(arguments: argparse.Namespace, results: Results) -> str:
+    """Digest of the results that figures are drawn from."""
+    sources = [
+        (digest(read_bytes(path)), (path.parent / "records").is_dir()) for path in arguments.results
+    ]
+    return digest(json.dumps([results.config.to_dict(), sources]).encode())
+
+
+def _progress(done: int, total: int, name: str) -> None:
+    sys.stderr.write(f"\r\033[K{done} {name}")
+    sys.stderr.flush()
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    results, sources = _read(arguments)
+    cells = _cells(arguments, results)
+    write_report(
+        arguments.output,
+        f"{results.config.title}: evaluation of voice anonymization",
+        _sections(arguments, results, cells, Curves(sources)),
+    )
+    print(arguments.output)
+    return 0
+
+
+def _sections(
+    arguments: argparse.Namespace, results: Results, cells: Cells, curves: Curves
+) -> list[Section]:
+    """The report, part by part."""
+    places = [(s, f) for s in results.systems for f in results.results_folders(s)]
+    own = {
+        place: [replace(t, name=f"{number}-{t.name}") for t in system_tables(results, *place)]
+        for number, place in enumerate(places)
+    }
+    named = {
+        kind: [t for tables in own.values() for t in tables if t.name.endswith(f"-{kind}")]
+        for kind in ("variants", "speakers")
+    }
+    sections = [Section("Summary", (*summary(results), *cells.notes))]
+    across = _across(arguments, results, curves, "eer", None)
+    if across:
+        sections.append(Section("Systems side by side", tables=tuple(across)))
+    if arguments.figures is not None:
+        from ..report.figures import made_from, read_captions
+
+        captions = read_captions(arguments.figures)
+        if made_from(arguments.figures).split(":")[0] != _made_from(arguments, results):
+            raise PrivacyEvalError(
+                f"{arguments.figures}: figures of other results, or made before these changed; "
+                "draw them anew with privacy-eval figures"
+            )
+        for title, prefixes, folded in _FIGURE_SECTIONS:
+            pictures = [
+                Picture(arguments.figures / f"{name}.png", caption)
+                for name, caption in captions.items()
+                if name.startswith(prefixes)
+            ]
+            if pictures:
+                sections.append(Section(title, pictures=tuple(pictures), folded=folded))
+    if named["variants"]:
+        sections.append(
+            Section(
+                "Where the two variants differ",
+                (
+                    "Values that the released scripts (challenge) print differently from their "
+                    "definition (exact).",
+                ),
+                tuple(named["variants"]),
+                folded=True,
+            )
+        )
+    if named["speakers"]:
+        sections.append(
+            Section(
+                "The least protected speakers",
+                ("An average hides the speaker who is not protected.",),
+                tuple(named["speakers"]),
+            )
+        )
+    apart = [table for tables in named.values() for table in tables]
+    for (system, folder), tables in own.items():
+        rest = tuple(t for t in tables if t not in apart)
+        sections.append(Section(f"System {system}{folder}", tables=rest, folded=True))
+    sections.append(
+        Section(
+            "How each number was made",
+            (
+                "Files with the first digits of their SHA-256; results.json has them whole. Of "
+                "gzip files it is that of the unpacked content. Paths are relative to the tree.",
+            ),
+            tuple(provenance_tables(results)),
+            folded=True,
+        )
+    )
+    return sections
+
+
+#: Figures by what their names begin with.
+_FIGURE_SECTIONS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
+    ("Privacy of the systems", ("bars",), False),
+    ("ZEBRA profiles", ("ece",), True),
+    ("Conventional plots", ("conventional",), True),
+    ("Linkability", ("linkability",), True),
+    ("Voice similarity", ("matrices",), True),
+    ("Detection error trade-off", ("det",), True),
+    ("Metric against metric", ("scatter",), True),
+)
+
+
+def _read(arguments: argparse.Namespace) -> tuple[Results, list[tuple[Results, Path]]]:
+    """All results together, and each with its file."""
+    sources = [(read_json(path), path) for path in arguments.results]
+    results = merge([results for results, _ in sources])
+    if arguments.conf:
+        results = results.under(load_config(arguments.conf))
+    return results, sources
+
+
+def _cells(arguments: argparse.Namespace, results: Results) -> Cells:
+    """Values of the results, and of published systems where they are asked for."""
+    own = cells_of_results(results)
+    if not arguments.published:
+        return own
+    return merged([own, cells_of_published(arguments.published)])
+
+
+def _across(
+    arguments: argparse.Namespace,
+    results: Results,
+    curves: Curves,
+    metric: str,
+    attack_model: str | None,
+) -> list[Table]:
+    """Tables with a column per system, and the rankings."""
+    _check_attack_model(results.config, metric, attack_model)
+    if not arguments.published and len(results.systems) < 2:
+        return []
+    cells = _cells(arguments, results)
+    tables = comparison_tables(cells, results.config, coloured=bool(arguments.published))
+    for note in cells.notes:
+        say(f"privacy-eval: {note}")
+    rankings: Sequence[Table | None] = [
+        ranking_table(
+            results, curves, metric=metric, attack_model=attack_model, split=split, cells=cells
+        )
+        for split in results.config.splits
+    ]
+    found = [t for t in rankings if t is not None]
+    if not found:
+        under = f" under the attack model {attack_model}" if attack_model else ""
+        say(f"privacy-eval: no ranking by {metric}{under}: no system has values of it")
+    return [*tables, *found]
+
+
+def _check_attack_model(config: Config, metric: str, attack_model: str | None) -> None:
+    """Whether there can be a ranking under the attack model asked for."""
+    known = [a.id for a in config.attack_models if a.id != ORIGINAL_ATTACK]
+    if attack_model is not None and metric in _WITHOUT_ATTACK:
+        raise PrivacyEvalError(f"--attack-model {attack_model}: {metric} is not under an attack")
+    if attack_model is not None and attack_model not in known:
+        raise PrivacyEvalError(
+            f"--attack-model {attack_model}: no attack model of the plan {config.name}; known: "
+            f"{', '.join(known)}"
+        )

@@ -1,0 +1,736 @@
+"""The verbs from results to what is read, end to end: tables, figures, report."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import csv
+import functools
+import itertools
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import (
+    ANON,
+    B1,
+    B2,
+    BACK_END,
+    ODD_NAME,
+    ORIG,
+    Run,
+    SpeechTree,
+    cli,
+    imported,
+    snapshot,
+    times,
+)
+
+from privacy_eval.cli import parser
+from privacy_eval.io.files import digest
+from privacy_eval.metrics import METRICS
+from privacy_eval.published import load_published
+from privacy_eval.report import figures
+from privacy_eval.report.figures import FORMATS, all_figures, bars, det, style, write_figures
+from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.tables import write_tables
+from privacy_eval.results import Results, merge, read_json, to_json
+
+# --- options
+
+
+def options_of(verb: str) -> dict[str, argparse.Action]:
+    verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return {a.dest: a for a in verbs.choices[verb]._actions if a.dest != "help"}
+
+
+def defaults_of(function: Callable[..., object]) -> dict[str, object]:
+    """The keywords of a function with their defaults."""
+    found = signature(function).parameters.values()
+    return {p.name: p.default for p in found if p.kind == p.KEYWORD_ONLY}
+
+
+def test_options_are_the_keywords_of_the_functions() -> None:
+    shared = {"results", "conf", "published"}
+    drawing, writing, ranking = map(defaults_of, (write_figures, write_tables, ranking_table))
+    options = options_of("figures")
+    assert drawing.keys() >= defaults_of(all_figures).keys()
+    names = {"formats": "format"}
+    assert set(options) == shared | {"out"} | {
+        names.get(n, n) for n in drawing.keys() - {"made_from", "progress"}
+    }
+    assert options["format"].choices == drawing["formats"] == FORMATS
+    for name in ("job", "conventional"):
+        assert options[name].default == drawing[name]
+    options = options_of("tables")
+    names = {"only": "format", "metric": "rank_by"}
+    chosen = {names.get(n, n) for n in (writing.keys() - {"across"}) | ranking.keys()}
+    assert set(options) == shared | {"out"} | chosen - {"split", "cells"}
+    assert options["rank_by"].choices == [*METRICS, "deid", "gvd_db"]
+    for option, default in (
+        ("rank_by", ranking["metric"]),
+        ("attack_model", ranking["attack_model"]),
+        ("style", writing["style"]),
+        ("format", writing["only"]),
+    ):
+        assert options[option].default == default
+    assert set(options_of("report")) == shared | {"figures", "output"}
+
+
+# --- tables
+
+
+def store(path: Path, results: Results) -> Path:
+    path.write_text(to_json(results), encoding="utf-8")
+    return path
+
+
+def incomplete() -> Results:
+    """An own system that lacks conditions, an attack model of a split, and single values."""
+    whole = imported(ANON, ORIG, config="vpc2022", system=ODD_NAME)
+    kept = []
+    for r in whole.verification:
+        place = (r.attack_model, r.split, r.data_set, r.gender)
+        if place in {
+            ("ignorant", "dev", "libri", "f"),
+            ("original", "test", "libri", "m"),
+        } or place[:2] == ("semi-informed", "test"):
+            continue
+        if place == ("lazy-informed", "dev", "libri", "m"):
+            values = {k: v for k, v in r.metrics["challenge"].items() if k != "cllr"}
+            r = replace(r, metrics={"challenge": values})
+        kept.append(r)
+    return replace(whole, verification=tuple(kept), similarity=whole.similarity[3:])
+
+
+@pytest.fixture(name="beside", scope="module")
+def _beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables of the incomplete system beside the published ones."""
+    folder = tmp_path_factory.mktemp("beside")
+    path = store(folder / "mine.json", incomplete())
+    run = cli("tables", "--results", path, "--published", "vpc2020", "--out", folder / "D")
+    assert run.code == 0, run.err
+    assert re.search(r"Original speech: .* values are of another source", run.err)
+    return folder / "D"
+
+
+def comparisons(folder: Path, extension: str) -> list[Path]:
+    found = sorted(folder.glob(f"comparison_*{extension}"))
+    assert len(found) == 14
+    return found
+
+
+#: How headings of blocks begin.
+TITLES = {
+    "EER, %": "eer",
+    "Cllr, bit": "cllr",
+    "min Cllr, bit": "cllr_min",
+    "ZEBRA: expected privacy disclosure (population), bit": "zebra_population",
+    "ZEBRA: worst-case privacy disclosure (individual), log10 LR": "zebra_individual",
+    "Linkability": "linkability",
+    "Gain of voice distinctiveness (G_VD), dB": "gvd_db",
+    "De-identification (DeID), %": "deid",
+}
+Key = tuple[str, "str | None", str, str, str, str]
+
+
+def own_values(results: Results) -> dict[Key, float]:
+    """What records hold, as a table of comparison shows it."""
+    values: dict[Key, float] = {}
+    records: list[tuple[Any, str | None]] = [
+        *((r, r.attack_model) for r in results.verification if r.attack_model),
+        *((r, None) for r in results.similarity),
+    ]
+    for r, attack in records:
+        column = "Orig" if attack == "original" else r.system
+        for metric, value in r.metrics["challenge"].items():
+            if metric in TITLES.values():
+                factor = 100 if metric in ("eer", "deid") else 1
+                values[metric, attack, r.split, r.data_set, r.gender, column] = factor * value
+    return values
+
+
+@functools.cache
+def published_values() -> dict[Key, str]:
+    """Values of Tables 2 to 15, as printed."""
+    return {
+        (
+            p.metric,
+            "original" if p.system == "Orig" else p.attack_model,
+            *(p.split, p.data_set, p.gender, p.system),
+        ): p.value
+        for p in load_published("vpc2020")
+        if p.table < 18
+    }
+
+
+def test_blanks_and_numbers_are_those_of_records_and_published_tables(beside: Path) -> None:
+    results = incomplete()
+    config = results.config
+    own, printed = own_values(results), published_values()
+    titles = {re.sub("[()]", "", d.title): d for d in config.data_sets}
+    genders = {word: letter for letter, word in config.genders.items()}
+    attacks = {a.title: a.id for a in config.attack_models}
+    places = [(d, g) for d in config.data_sets for g in config.genders]
+    seen, blank, averages = set(), 0, 0
+    for path in comparisons(beside, ".csv"):
+        split = path.stem.rpartition("_")[2]
+        with open(path, newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file)
+        assert header[:3] == ["Block", "Data", "Gender"]
+        for heading, data_set, word, *cells in rows:
+            title, _, model = heading.partition(" \u2013 ")
+            metric, attack = TITLES[title], attacks[model.rpartition(" ")[0]] if model else None
+            for system, text in zip(header[3:], cells, strict=True):
+                of = "original" if system == "Orig" and attack else attack
+
+                def key(data_set: str, gender: str, at: Any = (metric, of, split, system)) -> Key:
+                    return (*at[:3], data_set, gender, at[3])
+
+                if data_set == "Weighted average":
+                    found = [(d.weight, key(d.id, g)) for d, g in places]
+                    whole = all(k in own or k in printed for _, k in found)
+                    assert (text != "") == whole, (path.name, heading, system)
+                    if whole:
+                        total = sum(w * float(own.get(k, printed.get(k, ""))) for w, k in found)
+                        assert agrees(text, total / sum(w for w, _ in found))
+                        averages += 1
+                    continue
+                place = key(titles[data_set].id, genders[word])
+                seen.add(place)
+                number = text.split(" ")[0]
+                if place in own:
+                    assert agrees(number, own[place]), place
+                elif place in printed:
+                    assert number == printed[place], place
+                else:
+                    assert text == "", place
+                    blank += system == ODD_NAME
+                assert re.fullmatch(r"-?\d+\.\d+( [0A-F])?|", text)
+    assert seen >= {*own, *printed}
+    # Six metrics of a condition, one Cllr, DeID and G_VD of three trial sets; the system has
+    # no column where all is missing.
+    assert blank == 6 + 1 + 2 * 3
+    assert averages > 500
+
+
+def agrees(text: str, number: float) -> bool:
+    """Whether a number is printed as it should be, to the last digit."""
+    return abs(float(text) - number) <= 0.5001 * 10.0 ** -len(text.partition(".")[2])
+
+
+def test_the_own_system_is_marked(beside: Path) -> None:
+    marked = {".md": r"50%\_team \& Co †", ".txt": f"{ODD_NAME} †"}
+    for extension, title in marked.items():
+        for path in comparisons(beside, extension):
+            text = path.read_text(encoding="utf-8")
+            lines = [line for line in text.splitlines() if "Gender" in line]
+            without = path.stem.endswith("retrained_test")
+            assert lines and all((title in line) != without for line in lines)
+            assert text.count("†: own systems; the others are published.") == (not without)
+            assert f"Without a value here: {title[:-2]}." in text or not without
+    for path in comparisons(beside, ".tex"):
+        text = path.read_text()
+        assert text.count(r"\columncolor") == (not path.stem.endswith("retrained_test"))
+    for ranking in beside.glob("ranking_*.csv"):
+        with open(ranking, newline="", encoding="utf-8") as file:
+            sources = {row["System"]: row["Source"] for row in csv.DictReader(file)}
+        assert [s for s, source in sources.items() if source == "own"] == [ODD_NAME]
+        assert set(sources.values()) == {"own", "published"}
+
+
+TABULAR = re.compile(r"\\begin\{(tabular|longtable)\}\{(.*)\}\n(.*?)\\end\{\1\}", re.S)
+
+
+def test_every_row_in_latex_has_every_column(beside: Path) -> None:
+    for path in beside.glob("*.tex"):
+        text = path.read_text()
+        assert ODD_NAME not in text and "%_" not in text
+        tabulars = TABULAR.findall(text)
+        assert tabulars or path.name == "tables.tex"
+        for _, columns, body in tabulars:
+            plain = columns.replace(r">{\columncolor[gray]{0.9}}", "")
+            count = len(re.findall("[lcr]", plain))
+            lines = [line for line in body.splitlines() if line.endswith(r"\\")]
+            rows = [x for x in lines if not x.startswith((r"\multicolumn", r"\caption"))]
+            assert len(rows) > 1
+            assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {count - 1}, path
+            spans = re.findall(r"\\multicolumn\{(\d+)\}", body)
+            assert set(spans) <= {str(count)}
+    own = [p for p in comparisons(beside, ".tex") if not p.stem.endswith("retrained_test")]
+    assert all(r"50\%\_team \& Co" in path.read_text() for path in own)
+
+
+def test_the_document_has_every_table_once(beside: Path, tmp_path: Path) -> None:
+    # A system with one split: its table of that split and of all are the same.
+    one = imported(B2, system="dev only")
+    one = replace(one, verification=tuple(r for r in one.verification if r.split == "dev"))
+    path = store(tmp_path / "one.json", replace(one, recognition=()))
+    assert cli("tables", "--results", path, "--out", tmp_path / "one").code == 0
+    left_out = {}
+    for folder in (beside, tmp_path / "one"):
+        included = re.findall(r"\\input\{(.*)\}", (folder / "tables.tex").read_text())
+        assert len(included) == len(set(included))
+        there = {p.name for p in folder.glob("*.tex")} - {"tables.tex"}
+        assert set(included) <= there
+        for name in there - set(included):
+            same = (folder / name).with_suffix(".csv").read_bytes()
+            others = [(folder / n).with_suffix(".csv").read_bytes() for n in included]
+            assert same in others, name
+        left_out[folder] = there - set(included)
+    assert left_out == {beside: set(), tmp_path / "one": {"dev_only_asv.tex"}}
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_the_document_compiles(beside: Path, tmp_path: Path) -> None:
+    for path in beside.glob("*.tex"):
+        shutil.copy(path, tmp_path)
+    done = subprocess.run(
+        ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    log = (tmp_path / "tables.log").read_text(errors="replace")
+    assert done.returncode == 0, log[-3000:]
+    for wrong in ("Overfull", "multiply defined", "Missing char", "too large"):
+        assert wrong not in log, wrong
+
+
+@pytest.fixture(name="baselines", scope="module")
+def _baselines(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("baselines")
+    return (
+        store(folder / "B1.json", imported(B1, system="B1")),
+        store(folder / "B2.json", imported(B2, system="B2")),
+    )
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_tables_across_systems_need_several(baselines: tuple[Path, Path], tmp_path: Path) -> None:
+    def names(*paths: Path) -> list[str]:
+        out = tmp_path / "D"  # the same folder: tables of before go
+        assert cli("tables", "--results", *paths, "--out", out, "--format", "csv").code == 0
+        return sorted(p.stem for p in out.glob("*.csv"))
+
+    several = names(*baselines)
+    assert [n for n in several if n.startswith(("comparison", "ranking"))] == [
+        "comparison_asv_dev",
+        "comparison_asv_test",
+        "ranking_eer_lazy-informed_dev",
+        "ranking_eer_lazy-informed_test",
+    ]
+    header = (tmp_path / "D/comparison_asv_dev.csv").read_text().splitlines()[0]
+    assert header == "Block,Data,Gender,Orig,B1,B2"
+    alone = names(baselines[0])
+    assert alone and all(n.startswith("B1_") for n in alone)
+    run = cli("tables", "--results", baselines[0])
+    assert run.err == "" and "Ranking" not in run.out and "Objective results" not in run.out
+
+
+def test_the_ranking_asked_for(baselines: tuple[Path, Path], tmp_path: Path) -> None:
+    common = ("tables", "--results", *baselines, "--format", "csv", "--out", tmp_path)
+    published = ("--published", "vpc2020")
+    individual = ("--rank-by", "zebra_individual", "--attack-model", "semi-informed")
+    for options, name, column in (
+        ((), "eer_lazy-informed", "EER, %"),
+        (("--rank-by", "cllr_min"), "cllr_min_lazy-informed", "min Cllr, bit"),
+        (("--attack-model", "ignorant"), "eer_ignorant", "EER, %"),
+        (("--rank-by", "deid", *published), "deid_voice", "De-identification (DeID), %"),
+        (
+            (*individual, *published),
+            "zebra_individual_semi-informed",
+            "worst-case privacy disclosure (individual), log10 LR",
+        ),
+    ):
+        assert cli(*common, *options).code == 0
+        assert {p.stem for p in tmp_path.glob("ranking_*.csv")} == {
+            f"ranking_{name}_dev",
+            f"ranking_{name}_test",
+        }
+        rows = rows_of(tmp_path / f"ranking_{name}_dev.csv")
+        values = [float(row[column]) for row in rows if row["#"]]
+        assert values == sorted(values, reverse=not name.startswith("zebra"))
+        assert len(values) > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--attack-model", "x"), "x: no attack model of the plan vpc2020; known: ignorant, lazy-"),
+        (("--attack-model", "original"), "original: no attack model of the plan vpc2020; known:"),
+        (("--rank-by", "deid", "--attack-model", "ignorant"), "deid is not under an attack"),
+    ],
+)
+def test_rankings_that_cannot_be(
+    baselines: tuple[Path, Path], options: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    for results in (baselines, baselines[:1]):
+        run = cli("tables", "--results", *results, "--out", tmp_path / "D", *options)
+        assert (run.code, run.out) == (1, "")
+        assert run.err.startswith("privacy-eval: --attack-model ") and message in run.err
+        assert not (tmp_path / "D").exists()
+
+
+def test_a_ranking_without_values_is_said_not_to_be(baselines: tuple[Path, Path]) -> None:
+    for options, text in (
+        (("--attack-model", "semi-informed"), "by eer under the attack model semi-informed"),
+        (("--rank-by", "min_dcf_0.01"), "by min_dcf_0.01"),
+    ):
+        run = cli("tables", "--results", *baselines, *options)
+        assert run.code == 0 and "Ranking" not in run.out and "Objective results" in run.out
+        assert f"privacy-eval: no ranking {text}: no system has values of it\n" in run.err
+    assert cli("tables", "--rank-by", "wer").code == 2
+
+
+def test_a_published_system_of_the_same_name_stays(
+    baselines: tuple[Path, Path], tmp_path: Path
+) -> None:
+    records = read_json(baselines[0])
+    first = next(r for r in records.verification if r.attack_model == "ignorant")
+    changed = replace(first, metrics={"challenge": {**first.metrics["challenge"], "eer": 0.125}})
+    others = tuple(changed if r == first else r for r in records.verification)
+    path = store(tmp_path / "B1.json", replace(records, verification=others))
+    run = cli("tables", "--results", path, "--published", "vpc2020", "--out", tmp_path / "D")
+    assert run.code == 0
+    row = rows_of(tmp_path / "D/comparison_asv_dev.csv")[0]
+    assert (row["B1"], row["B1 (published)"], row["B2"]) == ("12.50", "50.14", "35.23")
+    systems = [r["System"] for r in rows_of(tmp_path / "D/ranking_eer_lazy-informed_dev.csv")]
+    assert {"B1", "B1 (published)"} <= set(systems) and len(systems) == 18 + 1
+
+
+# --- figures
+
+
+@pytest.fixture(name="measured", scope="module")
+def _measured(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
+    """One trial set of a system, with curves, matrices and speakers; not to be changed."""
+    tree = SpeechTree(tmp_path_factory.mktemp("measured") / f"a {ODD_NAME}")
+    named = ("--system", ODD_NAME)
+    for arguments in (
+        ("score-tree",),
+        ("evaluate", "--bootstrap", 20, *named),
+        ("similarity-tree", *named),
+        ("collect", *named),
+    ):
+        run = tree.run(*arguments)
+        assert run.code == 0, run.err
+    return tree
+
+
+def results_of(tree: SpeechTree) -> Path:
+    return tree.root / "exp/privacy_eval/results.json"
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two figures of bars and one of curves, in place of all."""
+
+    def drawings(
+        results: Results, cells: Any, curves: Any, *, conventional: bool = False
+    ) -> Iterator[style.Drawing]:
+        yield from itertools.islice(bars.figures(cells, results.config), 2)
+        yield from itertools.islice(det.figures(results, curves), 1)
+
+    monkeypatch.setattr(figures, "all_figures", drawings)
+
+
+BARS = ("bars_eer_dev", "bars_cllr_min_dev")
+CURVE = "det_ignorant_libri_dev_f"
+
+
+def pictures(folder: Path, *, extensions: Iterable[str] = ("png", "pdf", "tex")) -> set[str]:
+    return {p.name for p in folder.iterdir() if p.suffix[1:] in extensions}
+
+
+def drawn(folder: Path, written: int, there: int) -> Run:
+    return Run(0, f"{folder}: {written} figures drawn, {there} there\n", "")
+
+
+@pytest.mark.usefixtures("few")
+def test_figures_are_drawn_once(measured: SpeechTree, tmp_path: Path) -> None:
+    out = tmp_path / "new/D"
+    command = ("figures", "--results", results_of(measured), "--out", out)
+    assert cli(*command) == drawn(out, 3, 0)
+    captions = json.loads((out / "captions.json").read_text())
+    assert len(captions) == 3 and set(captions) >= {CURVE}
+    assert all(captions.values())
+    expected = {f"{name}.{kind}" for name in captions for kind in ("png", "pdf")}
+    assert pictures(out) == {*expected, f"{CURVE}.tex"}
+    before = times(out.iterdir())
+    content = (out / f"{CURVE}.pdf").read_bytes()
+    assert cli(*command) == drawn(out, 0, 3)
+    assert times(out.iterdir()) == before
+    (out / f"{CURVE}.pdf").unlink()
+    assert cli(*command) == drawn(out, 1, 2)
+    assert (out / f"{CURVE}.pdf").read_bytes() == content
+
+
+@pytest.mark.usefixtures("few")
+def test_jobs_share_the_figures(measured: SpeechTree, tmp_path: Path) -> None:
+    out = tmp_path / "D"
+    command = ("figures", "--results", results_of(measured), "--out", out, "--format", "png")
+    assert cli(*command, "--job", "2/2") == drawn(out, 1, 0)
+    assert not (out / "captions.json").exists()
+    assert cli(*command, "--job", "1/2") == drawn(out, 2, 0)
+    captions = json.loads((out / "captions.json").read_text())
+    assert pictures(out) == {f"{name}.png" for name in captions}
+    assert len(captions) == 3
+    assert cli(*command) == drawn(out, 0, 3)
+    assert cli(*command, "--job", "3/2").code == 2
+
+
+@pytest.mark.usefixtures("few")
+def test_only_the_formats_asked_for(measured: SpeechTree, tmp_path: Path) -> None:
+    command = ("figures", "--results", results_of(measured), "--out", tmp_path)
+    assert cli(*command, "--format", "png", "--format", "png") == drawn(tmp_path, 3, 0)
+    assert {p.suffix for p in tmp_path.iterdir() if p.name[0] != "."} == {".png", ".json"}
+    assert len(pictures(tmp_path)) == 3
+    assert cli(*command, "--format", "tex", "--format", "tex").code == 0
+    assert pictures(tmp_path) == {f"{CURVE}.tex"}
+    assert cli(*command, "--format", "svg").code == 2
+
+
+@pytest.mark.usefixtures("few")
+def test_other_published_systems_make_other_figures(measured: SpeechTree, tmp_path: Path) -> None:
+    command = ("figures", "--results", results_of(measured), "--out", tmp_path, "--format", "png")
+    assert cli(*command) == drawn(tmp_path, 3, 0)
+    before = snapshot(tmp_path)
+    assert cli(*command, "--published", "vpc2020") == drawn(tmp_path, 3, 0)
+    after = snapshot(tmp_path)
+    assert before[f"{CURVE}.png"] == after[f"{CURVE}.png"]  # nobody published curves
+    assert before.keys() - after.keys() <= {"bars_mean_eer.png"}
+    assert before != after
+
+
+@pytest.mark.parametrize("verb", ["figures", "tables", "report"])
+def test_results_that_nobody_published(measured: SpeechTree, verb: str, tmp_path: Path) -> None:
+    out = ("-o" if verb == "report" else "--out", tmp_path / "D")
+    run = cli(verb, "--results", results_of(measured), "--published", "vpc1999", *out)
+    assert (run.code, run.out) == (1, "")
+    assert re.match(r"privacy-eval: vpc1999: nothing published .*; known: .*\bvpc2020\b", run.err)
+    assert not (tmp_path / "D").exists()
+
+
+def test_without_curves_nothing_is_written_as_tex(measured: SpeechTree, tmp_path: Path) -> None:
+    """Results without `records/` beside them; of TeX there is nothing, so nothing is written."""
+    shutil.copy(results_of(measured), tmp_path)
+    out = tmp_path / "D"
+    command = ("figures", "--results", tmp_path / "results.json", "--out", out)
+    run = cli(*command, "--conventional", "--format", "tex")
+    assert run.code == 0, run.err
+    assert json.loads((out / "captions.json").read_text()) == {}
+    assert pictures(out) == set()
+
+
+def another(path: Path, results: Path) -> str:
+    """One bit is not what it was."""
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    return "not the curves of the record in results.json; run stages 6 to 8 again"
+
+
+def cut_short(path: Path, results: Path) -> str:
+    """Before its digest was taken."""
+    before, text = digest(path.read_bytes()), results.read_text()
+    path.write_bytes(path.read_bytes()[:-30])
+    assert before in text
+    results.write_text(text.replace(before, digest(path.read_bytes())))
+    return "damaged ("
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("damage", [another, cut_short])
+def test_curves_that_are_not_those_of_the_record(
+    measured: SpeechTree, damage: Callable[[Path, Path], str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(results_of(measured).parent, folder)
+    record = next(
+        r for r in read_json(folder / "results.json").verification if r.attack_model == "ignorant"
+    )
+    assert record.curves is not None
+    path = folder / "records" / record.curves
+    message = damage(path, folder / "results.json")
+    common = ("--results", folder / "results.json")
+    run = cli("figures", *common, "--out", tmp_path / "D")
+    assert (run.code, run.out) == (1, "")
+    assert run.err.startswith(f"privacy-eval: {path}: {message}")
+    assert not (tmp_path / "D/captions.json").exists()
+    # The resamples of a ranking are in the same file.
+    rank = ("--published", "vpc2020", "--attack-model", "ignorant")
+    run = cli("tables", *common, *rank, "--out", tmp_path / "T")
+    assert (run.code, run.out) == (1, "")
+    assert f"privacy-eval: {path}: {message}" in run.err
+    assert not (tmp_path / "T").exists()
+
+
+# --- report
+
+
+class Page(HTMLParser):
+    """Sections, with the tables, images and texts in each."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.titles: list[str] = []
+        self.tables: dict[str, list[str]] = {}
+        self.images: dict[str, list[bytes]] = {}
+        self.texts: dict[str, list[str]] = {}
+        self.tag, self.links, self.ids = "", list[str](), list[str]()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tag, given = tag, {name: value or "" for name, value in attrs}
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given["href"]] if tag == "a" else []
+        if tag == "section":
+            self.titles.append("")
+        if tag == "table":
+            self.tables.setdefault(self.titles[-1], []).append(given["id"])
+        if tag == "img":
+            kind, _, data = given["src"].partition(",")
+            assert kind == "data:image/png;base64"
+            self.images.setdefault(self.titles[-1], []).append(base64.b64decode(data))
+
+    def handle_data(self, data: str) -> None:
+        if self.tag == "h2" and not self.titles[-1]:
+            self.titles[-1] = data
+        elif data.strip() and self.titles:
+            self.texts.setdefault(self.titles[-1], []).append(data.strip())
+
+
+@pytest.fixture(name="drawings", scope="module")
+def _drawings(measured: SpeechTree, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All figures that there are, as PNG."""
+    out = tmp_path_factory.mktemp("drawings") / "D"
+    command = ("figures", "--results", results_of(measured), "--out", out, "--format", "png")
+    run = cli(*command, "--conventional")
+    assert run.code == 0, run.err
+    return out
+
+
+def report(out: Path, results: object, *more: object) -> Page:
+    run = cli("report", "--results", results, "-o", out, *more)
+    assert (run.code, run.out) == (0, f"{out}\n"), run.err
+    page = Page(out.read_text(encoding="utf-8"))
+    assert len(page.ids) == len(set(page.ids))
+    assert {f"#s{i}" for i in range(len(page.titles))} == set(page.links)
+    return page
+
+
+FIGURES = {
+    "Privacy of the systems": "bars",
+    "ZEBRA profiles": "ece",
+    "Conventional plots": "conventional",
+    "Linkability": "linkability",
+    "Voice similarity": "matrices",
+    "Detection error trade-off": "det",
+    "Metric against metric": "scatter",
+}
+VARIANTS, LEAST = "Where the two variants differ", "The least protected speakers"
+OWN, MADE = f"System {ODD_NAME}", "How each number was made"
+
+
+def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    more = ("--figures", drawings, "--published", "vpc2020")
+    page = report(out, results_of(measured), *more)
+    assert page.titles == [
+        *("Summary", "Systems side by side", *FIGURES, VARIANTS, LEAST, OWN, MADE),
+    ]
+    captions = json.loads((drawings / "captions.json").read_text())
+    for title, start in FIGURES.items():
+        names = [n for n in captions if n.startswith(start)]
+        assert page.images[title] == [(drawings / f"{n}.png").read_bytes() for n in names]
+        assert {captions[n] for n in names} <= set(page.texts[title])
+    assert sum(map(len, page.images.values())) == len(captions) > 20
+    side_by_side = page.tables["Systems side by side"]
+    assert "tab-comparison_asv_dev" in side_by_side
+    assert side_by_side[-1] == "tab-ranking_eer_lazy-informed_dev"
+    assert page.tables[VARIANTS] == ["tab-0-variants"]
+    assert page.tables[LEAST] == ["tab-0-speakers"]
+    assert {"tab-0-asv", "tab-0-voice", "tab-0-intervals_dev"} <= set(page.tables[OWN])
+    assert {"tab-0-variants", "tab-0-speakers"}.isdisjoint(page.tables[OWN])
+    similarity = read_json(results_of(measured)).similarity[0]
+    assert similarity.speakers[0].speaker in page.texts[LEAST]
+    first = out.read_bytes()
+    report(out, results_of(measured), *more)
+    assert out.read_bytes() == first
+    text = first.decode()
+    assert ODD_NAME not in text and "50%_team &amp; Co" in text
+    assert str(tmp_path) not in text and str(measured.root) not in text
+
+
+def test_provenance_lists_the_inputs(measured: SpeechTree, tmp_path: Path) -> None:
+    page = report(tmp_path / "report.html", results_of(measured))
+    assert page.tables[MADE] == ["tab-made_conditions", "tab-made_similarity"]
+    text = "\n".join(page.texts[MADE])
+    inputs = [
+        *measured.all_scores.values(),
+        *measured.root.glob("data/libri_dev_trials_f*/trials"),
+        *measured.root.glob("data/libri_dev_trials_f/utt2spk"),
+        *measured.root.glob(f"{BACK_END}/*"),
+    ]
+    assert len(inputs) == 6 + 3
+    for path in inputs:
+        name = path.relative_to(measured.root).as_posix()
+        assert f"{name} {digest(path.read_bytes())[:12]}" in text
+        assert digest(path.read_bytes()) not in text
+    assert "bootstrap: 20" in text
+
+
+def test_a_report_without_figures_and_other_systems(
+    baselines: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """No part is there that would be empty."""
+    page = report(tmp_path / "report.html", baselines[0])
+    assert page.titles == ["Summary", "System B1", MADE]
+    assert page.images == {}
+    run = cli("report", "--results", *baselines, "-o", tmp_path / "two.html")
+    assert run.code == 0
+    assert "Original speech differs between systems" in run.err
+    page = Page((tmp_path / "two.html").read_text())
+    assert page.titles == ["Summary", "Systems side by side", "System B1", "System B2", MADE]
+    assert any("Original speech differs" in text for text in page.texts["Summary"])
+
+
+def test_systems_and_results_folders_of_one_name_are_all_reported(tmp_path: Path) -> None:
+    """The folder `.orig` of `x`, and `x.orig`."""
+    both = imported(ANON, ORIG, config="vpc2022", system="x")
+    other = imported(ANON, config="vpc2022", system="x.orig")
+    page = report(tmp_path / "report.html", store(tmp_path / "r.json", merge([both, other])))
+    assert page.titles.count("System x.orig") == 2
+    assert [i for i in page.ids if i.endswith("-linkability")] == [
+        f"tab-{number}-linkability" for number in range(3)
+    ]
+
+
+def test_folders_that_hold_no_figures(measured: SpeechTree, drawings: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    command = ("report", "--results", results_of(measured), "-o", out, "--figures")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for folder in (empty, tmp_path / "none"):
+        run = cli(*command, folder)
+        assert (run.code, run.out) == (1, "")
+        assert run.err.startswith(f"privacy-eval: {folder / 'captions.json'}: cannot be read")
+    for name in ("captions.json", ".figures.key"):  # as if only PDF had been asked for
+        shutil.copy(drawings / name, empty)
+    run = cli(*command, empty)
+    assert (run.code, run.out) == (1, "")
+    assert re.search(r"empty/bars_\w+\.png: cannot be read", run.err)
+    assert not out.exists()

@@ -1,0 +1,121 @@
+"""DET curves: probit axes, EERs marked, every curve to be seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr, ndtri
+from simulated_curves import ODD, record_of, results_of, scores_of, simulated
+
+from privacy_eval.metrics import TrialScores, kaldi_eer
+from privacy_eval.metrics.curves import det_curve
+from privacy_eval.report.figures import det, style
+
+
+def line(scores: TrialScores, name: str = "B1") -> det.Line:
+    curve = det_curve(scores)
+    return det.Line(name, curve.miss, curve.false_alarm, kaldi_eer(scores).value)
+
+
+def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
+    results, curves = simulated(tmp_path, {"B1": 1.0, ODD: 0.0})
+    drawn = list(det.figures(results, curves))
+    assert [d.name for d in drawn] == [
+        f"det_{a}_libri_test_f" for a in ("ignorant", "lazy-informed", "semi-informed")
+    ]
+    (axes,) = drawn[1].canvas.axes
+    records = {r.system: r for r in results.verification if r.attack_model == "lazy-informed"}
+    eers = {name: r.values("challenge")["eer"] for name, r in records.items()}
+    texts = [t.get_text().replace(r"\$", "$") for t in drawn[1].canvas.legends[0].get_texts()]
+    assert texts[:2] == [f"{n} ({100 * eers[n]:.2f} %)" for n in (ODD, "B1")]
+    assert texts[2].startswith("Orig (")
+    stored = curves.of(records["B1"])
+    assert stored is not None
+    found = axes.lines[2]
+    drawn_rates = {(round(m, 9), round(f, 9)) for m, f in ndtr(found.get_data()[::-1]).T}
+    rates = zip(stored["det_miss"][1:-1], stored["det_false_alarm"][1:-1], strict=True)
+    expected = {(round(m, 9), round(f, 9)) for m, f in rates if 0 < m < 1 and 0 < f < 1}
+    assert expected <= drawn_rates
+    mark = axes.lines[3]
+    assert ndtr(mark.get_xdata()[0]) == pytest.approx(eers["B1"])
+    assert mark.get_xdata()[0] == mark.get_ydata()[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("false-alarm rate (%)", "miss rate (%)")
+
+
+def test_axes_are_on_the_probit_scale_and_alike(tmp_path: Path) -> None:
+    results, curves = simulated(tmp_path, {"B1": 1.0})
+    for drawn in det.figures(results, curves):
+        (axes,) = drawn.canvas.axes
+        assert axes.get_xlim() == axes.get_ylim() and axes.get_box_aspect() == 1
+        for axis in (axes.xaxis, axes.yaxis):
+            ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
+            for at, text in ticks:
+                assert 100 * ndtr(at) == pytest.approx(float(text.get_text()))
+
+
+@pytest.mark.parametrize("apart", [-1.0, 0.0, 1.0, 3.0, 6.0])
+def test_the_eer_lies_within_the_axes_and_on_the_curve(apart: float) -> None:
+    one = line(scores_of(apart, 4000))
+    panel = det.det_panel([one], style.system_styles(["B1"]))
+    low, high = panel.x_limits
+    assert 0.001 <= ndtr(low) + 1e-12 and ndtr(high) <= 0.99 + 1e-12
+    (curve,) = panel.curves
+    visible = (curve.x >= low) & (curve.x <= high) & (curve.y >= low) & (curve.y <= high)
+    assert visible.any()
+    if one.eer > 0.001:
+        assert low < curve.marks[0, 0] < high
+        way = np.linspace(0, curve.x.size - 1, 50 * curve.x.size)
+        place = np.arange(curve.x.size)
+        polyline = [np.interp(way, place, v) - curve.marks[0, 0] for v in (curve.x, curve.y)]
+        assert np.hypot(*polyline).min() < 0.1
+
+
+def test_a_curve_beyond_the_corner_runs_along_the_axes() -> None:
+    separated = line(TrialScores(np.full(20, 1.0), np.zeros(30)), "B1")
+    panel = det.det_panel(
+        [separated, line(scores_of(1.0), "B2")], style.system_styles(["B1", "B2"])
+    )
+    curve = next(c for c in panel.curves if c.name == "B1")
+    low, high = panel.x_limits
+    assert curve.note == "(0.00 %)"
+    assert low == pytest.approx(ndtri(0.001))
+    assert (curve.x.min(), curve.x.max(), curve.y.min(), curve.y.max()) == (low, high, low, high)
+    assert np.all((curve.x == low) | (curve.y == low))
+
+
+@given(
+    points=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=12),
+)
+def test_steps_in_both_rates_are_straight_in_the_rates(points: list[tuple[int, int]]) -> None:
+    miss = np.array([0, *sorted(m for m, _ in points), 20]) / 20
+    false_alarm = np.array([20, *sorted((f for _, f in points), reverse=True), 0]) / 20
+    x, y = det.probit_curve(miss, false_alarm)
+    assert np.all(np.isfinite(x)) and np.all(np.isfinite(y))
+    assert np.all(np.diff(x) <= 1e-9) and np.all(np.diff(y) >= -1e-9)
+    # Along the way, u = miss - false alarm tells the place on the polyline of the rates.
+    u, v = miss - false_alarm, miss + false_alarm
+    kept = np.append(True, np.diff(u) > 0)
+    at = ndtr(y) - ndtr(x)
+    np.testing.assert_allclose(np.interp(at, u[kept], v[kept]), ndtr(y) + ndtr(x), atol=1e-6)
+
+
+def test_tied_scores_of_chance_are_the_diagonal() -> None:
+    one = line(TrialScores([1.0] * 5, [1.0] * 9))
+    x, y = det.probit_curve(one.miss, one.false_alarm)
+    np.testing.assert_allclose(x, -y, atol=1e-6)
+    assert np.abs(np.diff(x)).max() < 1.1 * np.abs(x).max() and x.size > 20
+
+
+def test_records_without_points_are_left_out(tmp_path: Path) -> None:
+    records = [
+        record_of(tmp_path, "B1", "ignorant", scores_of(1.0), without=["det_miss"]),
+        record_of(tmp_path, "B2", "ignorant", scores_of(1.0)),
+    ]
+    results, curves = results_of(tmp_path, records)
+    (drawn,) = det.figures(results, curves)
+    assert [c.name for _, _, p in drawn.plot.panels() for c in p.curves] == ["B2"]
+    assert list(det.figures(results, curves, systems=["B1"])) == []

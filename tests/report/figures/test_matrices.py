@@ -1,0 +1,154 @@
+"""Similarity matrices: the blocks are the stored arrays, under one scale of colours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+from privacy_eval.config import load_config
+from privacy_eval.report.figures import matrices, style
+from privacy_eval.results import Results, SimilarityRecord
+
+CONFIG = load_config("vpc2020")
+ODD = "_50%_team & $x$ Co"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Stands in for `Curves`: arrays made from what the record says."""
+
+    speakers: int = 5
+
+    def of(self, record: SimilarityRecord) -> dict[str, Any] | None:
+        if record.curves == "gone":
+            return None
+        seed = sum(f"{record.system}{record.asv_model}{record.gender}".encode())
+        random = np.random.default_rng(seed)
+        arrays = {
+            f"{variant}_{part}": random.random((self.speakers, self.speakers))
+            for variant in ("challenge", "exact")
+            for part in ("oo", "oa", "aa")
+        }
+        return {"speakers": np.array([f"s{i}" for i in range(self.speakers)]), **arrays}
+
+
+STORED: Any = Stored()
+
+
+def record(system: str, model: str = "original", curves: str | None = "a.npz", **place: str) -> Any:
+    at = {"data_set": "libri", "split": "test", "gender": "f"} | place
+    return SimilarityRecord(system, "", model, "t", metrics={}, curves=curves, **at)
+
+
+def results(*records: SimilarityRecord) -> Results:
+    return Results(CONFIG, (), (), (), records)
+
+
+def panels(drawing: style.Drawing) -> list[Axes]:
+    return [a for a in drawing.canvas.axes if a.images]
+
+
+def test_a_block_holds_the_four_matrices() -> None:
+    arrays = STORED.of(record("B1"))
+    made = matrices.block(arrays, "exact")
+    np.testing.assert_array_equal(made[:5, :5], arrays["exact_oo"])
+    np.testing.assert_array_equal(made[:5, 5:], arrays["exact_oa"])
+    np.testing.assert_array_equal(made[5:, :5], arrays["exact_oa"].T)
+    np.testing.assert_array_equal(made[5:, 5:], arrays["exact_aa"])
+
+
+def test_systems_stand_side_by_side_under_one_scale() -> None:
+    records = [record("B1"), record(ODD)]
+    (drawing,) = matrices.figures(results(*records), STORED)
+    assert drawing.name == "matrices_libri_test_f"
+    assert [a.get_title() for a in panels(drawing)] == ["B1", style.literal(ODD)]
+    for axes, r in zip(panels(drawing), records, strict=True):
+        (image,) = axes.images
+        np.testing.assert_array_equal(
+            image.get_array(), matrices.block(STORED.of(r), CONFIG.variant)
+        )
+        assert image.get_clim() == (0, 1)
+        assert image.get_cmap().name == panels(drawing)[0].images[0].get_cmap().name
+        assert [t.get_text() for t in axes.get_xticklabels()] == ["original", "anonymized"]
+        assert [t.get_text() for t in axes.get_yticklabels()] == ["original", "anonymized"]
+        assert [line.get_xdata()[0] for line in axes.lines][1] == 4.5
+        assert [line.get_ydata()[0] for line in axes.lines][0] == 4.5
+    (bar,) = [a for a in drawing.canvas.axes if not a.images]
+    assert bar.get_ylabel() == "Voice similarity"
+
+
+def test_two_models_stand_under_each_other_the_original_one_first() -> None:
+    records = [
+        record("B1", "anonymized"),
+        record("B1"),
+        record("B2"),
+        record("M1"),
+        record("M1", "anonymized"),
+    ]
+    one, compared = matrices.figures(results(*records), STORED)
+    assert [a.get_title() for a in panels(one)] == ["B1", "B2", "M1"]
+    np.testing.assert_array_equal(
+        panels(one)[0].images[0].get_array(), matrices.block(STORED.of(records[1]), "challenge")
+    )
+    assert compared.name == "matrices_models_libri_test_f"
+    rows = [records[1], records[3], records[0], records[4]]
+    assert len(panels(compared)) == 4
+    for axes, r in zip(panels(compared), rows, strict=True):
+        assert axes.get_title() == r.system
+        np.testing.assert_array_equal(
+            axes.images[0].get_array(), matrices.block(STORED.of(r), "challenge")
+        )
+    labels = [panels(compared)[i].get_ylabel() for i in (0, 2)]
+    assert [label.split()[-2] for label in labels] == ["original", "anonymized"]
+
+
+def test_at_most_six_blocks_to_a_figure() -> None:
+    records = [record(f"S{i}", m) for i in range(8) for m in ("original", "anonymized")]
+    drawings = list(matrices.figures(results(*records), STORED))
+    assert [(d.name.removeprefix("matrices_"), len(panels(d))) for d in drawings] == [
+        ("libri_test_f", 4),
+        ("libri_test_f_2", 4),
+        ("models_libri_test_f", 6),
+        ("models_libri_test_f_2", 6),
+        ("models_libri_test_f_3", 4),
+    ]
+
+
+def test_what_was_not_stored_is_left_out() -> None:
+    kept = [record("B1"), record("B2", curves=None), record("K2", curves="gone")]
+    (drawing,) = matrices.figures(results(*kept, record("B2", curves="gone", gender="m")), STORED)
+    assert [a.get_title() for a in panels(drawing)] == ["B1"]
+
+
+def test_a_figure_per_trial_set() -> None:
+    records = [
+        record("B1", data_set=t.data_set.id, split=t.split, gender=t.gender)
+        for t in CONFIG.trial_sets()
+    ]
+    names = [d.name for d in matrices.figures(results(*records), STORED)]
+    assert len(set(names)) == len(names) == 12
+    assert matrices_of(records, systems=()) == []
+
+
+def matrices_of(records: list[SimilarityRecord], **options: Any) -> list[style.Drawing]:
+    return list(matrices.figures(results(*records), STORED, **options))
+
+
+@pytest.mark.parametrize("speakers", [1, 29])
+def test_any_number_of_speakers(speakers: int) -> None:
+    stored: Any = Stored(speakers)
+    (drawing,) = matrices.figures(results(record("B1")), stored)
+    assert panels(drawing)[0].images[0].get_array().shape == (2 * speakers, 2 * speakers)
+
+
+def test_same_bytes_twice(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (drawing,) = matrices.figures(results(record("B1"), record(ODD)), STORED)
+        style.write(drawing, tmp_path / folder)
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()

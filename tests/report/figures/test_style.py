@@ -1,0 +1,130 @@
+"""The figures' shared style: looks, literal text, and files of the same bytes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from matplotlib.colors import to_rgb
+
+from privacy_eval.config import load_config
+from privacy_eval.report.cells import ORIGINAL_COLUMN, Cells
+from privacy_eval.report.figures import style
+
+ODD = r"_50%_team & $x$ \$ Co"
+
+
+def sample() -> style.Canvas:
+    with style.figure(3.0, 2.0) as canvas:
+        axes = canvas.subplots()
+        axes.plot([1, 2], [1, 100])
+        axes.set_yscale("log")
+        axes.set_title(style.literal(ODD))
+        style.legend(axes, axes.lines, [style.literal(ODD)])
+    return canvas
+
+
+def test_systems_differ_and_keep_their_style() -> None:
+    names = [f"S{i}" for i in range(300)]
+    styles = style.system_styles(names)
+    assert len({styles[n] for n in names}) == 300
+    assert len({(styles[n].colour, styles[n].marker) for n in names[:77]}) == 77
+    assert len({(styles[n].colour, styles[n].line_style) for n in names[:35]}) == 35
+    assert styles["S7"] == style.system_styles(names[:20])["S7"]
+
+
+def test_original_speech_is_black_wherever_it_stands() -> None:
+    styles = style.system_styles([ORIGINAL_COLUMN, "B1"])
+    assert styles[ORIGINAL_COLUMN].colour == "black"
+    assert styles == style.system_styles(["B1"])
+    assert ORIGINAL_COLUMN in style.system_styles([])
+    assert all(s.colour != "black" for n, s in styles.items() if n != ORIGINAL_COLUMN)
+
+
+def test_names_by_family_and_owner() -> None:
+    cells = Cells({}, ("A", "D", "K", "me"), frozenset({"me"}), {"A": "B1", "D": "B2", "K": "x"})
+    looks = [style.name_style(cells, s) for s in cells.systems]
+    red, green, blue = to_rgb(looks[0].colour)
+    assert blue > max(red, green)
+    red, green, blue = to_rgb(looks[1].colour)
+    assert red > max(green, blue)
+    assert [look.slant for look in looks] == ["normal", "italic", "normal", "normal"]
+    assert [look.weight for look in looks] == ["normal", "normal", "normal", "bold"]
+
+
+def test_attack_models_differ_in_grey() -> None:
+    fills = style.attack_styles(load_config("vpc2020"))
+    assert list(fills) == ["original", "ignorant", "lazy-informed", "semi-informed"]
+    grey = {a: sum(to_rgb(f.colour)) / 3 for a, f in fills.items()}
+    assert grey["semi-informed"] < min(v for a, v in grey.items() if a != "semi-informed") - 0.2
+    assert fills["lazy-informed"].hatch and not fills["ignorant"].hatch
+
+
+@pytest.mark.parametrize("name", [ODD, "$", "$$", r"\$a\$", r"$\frac{1}{2}$", "_x", "a{b}^c"])
+def test_names_are_drawn_letter_by_letter(name: str) -> None:
+    with style.figure(2, 1) as canvas:
+        text = canvas.text(0, 0, style.literal(name))
+    line, mathtext = text._preprocess_math(text.get_text())
+    assert (line, mathtext) == (name, False)
+
+
+def test_literal_is_one_short_line_of_known_glyphs() -> None:
+    assert style.literal("a\nb\x00c") == "a b c"
+    assert style.literal("x" * 50, 10) == "xxxxx\u2026xxxx"
+    assert style.literal("\u4e2d") == "[U+4E2D]"
+
+
+def test_legend_keeps_labels_that_start_with_an_underscore() -> None:
+    (made,) = [a.get_legend() for a in sample().axes]
+    assert [t.get_text() for t in made.get_texts()] == [style.literal(ODD)]
+
+
+def test_stems_are_plain_and_distinct() -> None:
+    assert style.stem("eer", "libri") == "eer_libri"
+    made = {style.stem(*p) for p in [("a/b",), ("a b",), ("a", "b"), ("../a_b",), ("\u00e9",)]}
+    assert len(made) == 5
+    assert all(m.isascii() and "/" not in m and not m.startswith(".") for m in made)
+
+
+def test_pages_are_even_and_complete() -> None:
+    assert style.pages([], 3) == []
+    assert [len(p) for p in style.pages(range(7), 3)] == [3, 3, 1]
+    assert [i for p in style.pages(range(100), 6) for i in p] == list(range(100))
+
+
+def test_files_are_the_same_bytes_and_carry_no_stamp(tmp_path: Path) -> None:
+    first = style.save(sample(), tmp_path / "a", "f")
+    second = style.save(sample(), tmp_path / "b", "f")
+    assert [p.name for p in first] == ["f.png", "f.pdf"]
+    for one, other in zip(first, second, strict=True):
+        content = one.read_bytes()
+        assert content == other.read_bytes()
+        assert b"CreationDate" not in content and b"atplotlib" not in content
+    assert b"/FontType 3" not in first[1].read_bytes()
+
+
+def test_writing_frees_the_figure(tmp_path: Path) -> None:
+    drawing = style.Drawing("f", "Of something.", sample())
+    figure = style.write(drawing, tmp_path, ("pdf",))
+    assert figure == style.Figure("f", "Of something.", (tmp_path / "f.pdf",))
+    assert not drawing.canvas.axes
+
+
+def test_the_users_settings_and_display_do_not_matter(tmp_path: Path) -> None:
+    script = (
+        "import sys, pathlib, matplotlib; matplotlib.rcParams['font.size'] = 30\n"
+        "from test_style import sample, style\n"
+        "style.save(sample(), pathlib.Path(sys.argv[1]), 'f')\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+        "assert matplotlib.rcParams['font.size'] == 30\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "a")],
+        check=True,
+        cwd=Path(__file__).parent,
+        env={"PYTHONHASHSEED": "1", "PYTHONPATH": str(Path(style.__file__).parents[3])},
+    )
+    for path in style.save(sample(), tmp_path / "b", "f"):
+        assert path.read_bytes() == (tmp_path / "a" / path.name).read_bytes()

@@ -1,0 +1,149 @@
+"""The report: self-contained, escaped, complete."""
+
+import base64
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from support import ANON, ODD_NAME, imported
+
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.report.html import Picture, Section, provenance_tables, summary, write_report
+from privacy_eval.report.render import Column, Heading, Table
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
+
+
+class Page(HTMLParser):
+    """Elements, links and texts of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append((self.open[-1] if self.open else "", data.strip()))
+
+
+def table(name: str = "t") -> Table:
+    columns = (Column("System", align="l", sparse=True), Column("EER, %", align="r"))
+    groups = (((ODD_NAME, "1.5"), (ODD_NAME, "10.2")), (("<script>alert(1)</script>", "2"),))
+    return Table(name, f"Caption of {ODD_NAME}", columns, groups)
+
+
+def report(tmp_path: Path, *sections: Section, title: str = "Title") -> Page:
+    write_report(tmp_path / "report.html", title, sections)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.open == []
+    return page
+
+
+def test_nothing_is_fetched(tmp_path: Path) -> None:
+    (tmp_path / "f.png").write_bytes(PNG)
+    section = Section("Figures", pictures=(Picture(tmp_path / "f.png", "A & B"),))
+    page = report(tmp_path, section, Section("Tables", tables=(table(),)))
+    sources = [a["src"] or "" for _, a in page.tags if "src" in a]
+    assert sources == ["data:image/png;base64," + base64.b64encode(PNG).decode()]
+    links = [a["href"] or "" for tag, a in page.tags if "href" in a]
+    assert links == ["#s0", "#s1"]
+    assert not [tag for tag, _ in page.tags if tag in ("link", "iframe", "object", "base")]
+    policy = next(a["content"] or "" for t, a in page.tags if t == "meta" and "http-equiv" in a)
+    assert "default-src 'none'" in policy
+    text = (tmp_path / "report.html").read_text()
+    assert not re.search(r"https?://|@import|url\(", text)
+
+
+def test_names_are_escaped(tmp_path: Path) -> None:
+    page = report(tmp_path, Section(ODD_NAME, (ODD_NAME,), (table(),)), title=ODD_NAME)
+    for tag in ("title", "h1", "h2", "p", "td"):
+        assert (tag, ODD_NAME) in page.texts
+    assert ("td", "<script>alert(1)</script>") in page.texts
+    assert [t for t, _ in page.tags if t == "script"] == ["script"]  # ours
+
+
+def test_every_row_says_of_what_it_is(tmp_path: Path) -> None:
+    """Cells that printed tables leave blank below an equal one: rows may be sorted."""
+    page = report(tmp_path, Section("T", tables=(table(),)))
+    cells = [text for tag, text in page.texts if tag == "td"]
+    assert cells == [ODD_NAME, "1.5", ODD_NAME, "10.2", "<script>alert(1)</script>", "2"]
+
+
+def test_sections_are_folded_where_asked(tmp_path: Path) -> None:
+    with_heading = replace(table(), headings=(Heading("One"), Heading("Two")))
+    page = report(
+        tmp_path,
+        Section("Open", tables=(table(),)),
+        Section("Folded", tables=(with_heading,), folded=True),
+    )
+    assert [t for t, _ in page.tags].count("details") == 1
+    assert [text for tag, text in page.texts if tag == "h2"] == ["Open", "Folded"]
+    assert ("th", "Two") in page.texts
+
+
+def test_the_same_bytes_twice(tmp_path: Path) -> None:
+    report(tmp_path, Section("T", tables=(table(),)))
+    first = (tmp_path / "report.html").read_bytes()
+    report(tmp_path, Section("T", tables=(table(),)))
+    assert (tmp_path / "report.html").read_bytes() == first
+
+
+def test_a_missing_picture_leaves_the_report_before(tmp_path: Path) -> None:
+    report(tmp_path, Section("T", tables=(table(),)))
+    before = (tmp_path / "report.html").read_bytes()
+    broken = Section("F", pictures=(Picture(tmp_path / "no.png", ""),))
+    with pytest.raises(PrivacyEvalError, match="no.png: cannot be read"):
+        write_report(tmp_path / "report.html", "Title", [broken])
+    assert (tmp_path / "report.html").read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_how_each_number_was_made() -> None:
+    results = imported(ANON, config="vpc2022")
+    entry = {"path": "data/x/trials", "sha256": "0123456789abcdef"}
+    record = replace(
+        results.verification[0],
+        n_target=7,
+        provenance={
+            "version": "9.8",
+            "inputs": {"trials": entry},
+            "options": {"bootstrap": 5, "allow_missing": False},
+        },
+    )
+    results = replace(results, verification=(record, *results.verification[1:]))
+    conditions, similarity, recognition = provenance_tables(results)
+    assert conditions.rows[0] == (
+        "B1",
+        record.condition,
+        "7",
+        "",
+        "9.8",
+        "data/x/trials 0123456789ab",
+        "bootstrap: 5",
+    )
+    assert len(conditions.rows) == len(results.verification)
+    assert len(similarity.rows) == len(results.similarity) == 12
+    assert len(recognition.rows) == len(results.recognition)
+
+
+def test_what_is_not_in_it_is_said() -> None:
+    results = replace(imported(ANON, config="vpc2022"), not_evaluated=("B1: no scores of 3",))
+    lines = summary(results)
+    assert "1 systems" in lines[0] and "12 voice similarities" in lines[0]
+    assert lines[-1] == "Not evaluated: B1: no scores of 3"
