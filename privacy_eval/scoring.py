@@ -240,7 +240,8 @@ def make_scores(
 
 def stale_scores(targets: Iterable[Target], models: Models) -> dict[str, str]:
     """Conditions whose scores are ours but not of the present x-vectors, back end and
-    trials: their names, as of `make_scores`, to what is wrong."""
+    trials: their names, as of `make_scores`, to what is wrong. Where any of these is not
+    there (any more), the scores are taken as they are."""
     found: dict[str, str] = {}
     for target in targets:
         for folder, part in target.folders:
@@ -250,8 +251,10 @@ def stale_scores(targets: Iterable[Target], models: Models) -> dict[str, str]:
                     continue
                 try:
                     changed = _changed(noted, _inputs(meaning, part, models))
-                except (NotThere, PrivacyEvalError) as error:
-                    found[_name(target, condition, part)] = f"made of what is gone: {error}"
+                except NotThere:
+                    continue  # where they were made, it was: submissions travel without it
+                except PrivacyEvalError as error:
+                    found[_name(target, condition, part)] = f"made of what is damaged now: {error}"
                     continue
                 if changed or present != _digests_of_ours(noted)[0]:
                     what = ", ".join(changed) or "the making was cut short"

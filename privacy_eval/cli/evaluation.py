@@ -245,6 +245,9 @@ def _collect(arguments: argparse.Namespace) -> int:
         for line in results.not_evaluated:
             say(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
     write_outputs(results, out)
+    if not results.verification:
+        say(f"privacy-eval: {out}: nothing is left: results of no condition")
+        return 1
     print(
         f"{out}: results.json, results.csv, results.txt of {len(results.systems)} systems, "
         f"{len(results.verification)} conditions, {len(results.similarity)} voice similarities"

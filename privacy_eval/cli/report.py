@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,7 +88,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         results, curves = Results(load_config(arguments.conf or "vpc2020")), Curves([])
     else:
         results, sources = _read(arguments)
-        curves = Curves(sources)
+        curves = _curves(results, sources)
     across = _across(arguments, results, curves, arguments.rank_by, arguments.attack_model)
     if arguments.out is not None:
         files = write_tables(
@@ -116,7 +116,7 @@ def _figures(arguments: argparse.Namespace) -> int:
     written, there = write_figures(
         results,
         cells,
-        Curves(sources),
+        _curves(results, sources),
         arguments.out,
         made_from=f"{_made_from(arguments, results)}:{arguments.published or ''}",
         conventional=arguments.conventional,
@@ -147,7 +147,7 @@ def _report(arguments: argparse.Namespace) -> int:
     write_report(
         arguments.output,
         f"{results.config.title}: evaluation of voice anonymization",
-        _sections(arguments, results, cells, Curves(sources)),
+        _sections(arguments, results, cells, _curves(results, sources)),
     )
     print(arguments.output)
     return 0
@@ -246,6 +246,18 @@ def _read(arguments: argparse.Namespace) -> tuple[Results, list[tuple[Results, P
     return results, sources
 
 
+def _curves(results: Results, sources: list[tuple[Results, Path]]) -> Curves:
+    """Curves and matrices beside the results; what is missing is said."""
+    curves = Curves(sources)
+    absent = curves.absent(results)
+    if absent:
+        say(
+            f"privacy-eval: curves of {absent} records are not there (folder records/ beside "
+            "results.json): no figures of these, no resamples of speakers"
+        )
+    return curves
+
+
 def _cells(arguments: argparse.Namespace, results: Results) -> Cells:
     """Values of the results, and of published systems where they are asked for."""
     own = cells_of_results(results)
@@ -269,12 +281,16 @@ def _across(
     tables = comparison_tables(cells, results.config, coloured=bool(arguments.published))
     for note in cells.notes:
         say(f"privacy-eval: {note}")
-    rankings: Sequence[Table | None] = [
-        ranking_table(
-            results, curves, metric=metric, attack_model=attack_model, split=split, cells=cells
-        )
-        for split in results.config.splits
-    ]
+    rank = functools.partial(
+        ranking_table, results, curves, metric=metric, attack_model=attack_model
+    )
+    rankings: list[Table | None] = []
+    for split in results.config.splits:
+        rankings.append(rank(split=split, cells=cells))
+        if arguments.published and len(results.systems) > 1:
+            # Published systems between one's own leave no two of these to be compared.
+            own = rank(split=split)
+            rankings.append(own and replace(own, name=f"{own.name}_own"))
     found = [t for t in rankings if t is not None]
     if not found:
         under = f" under the attack model {attack_model}" if attack_model else ""

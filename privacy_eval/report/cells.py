@@ -81,6 +81,8 @@ class Cells:
         What a reader must know, e.g. original speech that systems disagree on.
     orders : mapping
         Columns by attack model, where a source has them in another order there.
+    mixed_originals : frozenset of (metric, split)
+        Where original speech is partly of one source, partly of another: no average.
     """
 
     values: Mapping[Place, Cell]
@@ -89,6 +91,7 @@ class Cells:
     family: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
+    mixed_originals: frozenset[tuple[str, str]] = frozenset()
 
     def columns(self, attack_model: str | None) -> tuple[str, ...]:
         """The systems in the order that the sources have them under an attack model."""
@@ -227,8 +230,12 @@ def merged(parts: Iterable[Cells]) -> Cells:
     if len(set(systems)) < len(systems):
         raise ValueError("a system stands in two sources")
     values: dict[Place, Cell] = {}
-    for part in reversed(parts):
-        values |= part.values
+    owners: dict[tuple[str, str], set[int]] = {}  # of original speech
+    for number, part in enumerate(parts):
+        for place, cell in part.values.items():
+            if place.system == ORIGINAL_COLUMN and place not in values:
+                owners.setdefault((place.metric, place.split), set()).add(number)
+            values.setdefault(place, cell)
     attack_models = {a for part in parts for a in part.orders}
     return Cells(
         values,
@@ -237,6 +244,11 @@ def merged(parts: Iterable[Cells]) -> Cells:
         {system: f for part in parts for system, f in part.family.items()},
         (*(note for part in parts for note in part.notes), *_originals(parts, values)),
         {a: tuple(s for part in parts for s in part.columns(a)) for a in attack_models},
+        frozenset(
+            group
+            for group, numbers in owners.items()
+            if len(numbers) > 1 and not _agree(parts, values, *group)
+        ),
     )
 
 
@@ -249,7 +261,9 @@ def average(
     system: str,
 ) -> float | None:
     """Mean over data sets and genders, data sets weighted as the plan says, in the unit of
-    records; None unless the system has every cell."""
+    records; None unless the system has every cell, original speech all from one source."""
+    if system == ORIGINAL_COLUMN and (metric, split) in cells.mixed_originals:
+        return None
     total = weights = 0.0
     for data_set in config.data_sets:
         for gender in config.genders:
@@ -295,25 +309,47 @@ def _renamed(part: Cells, names: Mapping[str, str]) -> Cells:
 
 def _originals(parts: list[Cells], chosen: Mapping[Place, Cell]) -> list[str]:
     """What a reader must know of original speech that several sources have."""
-    if not parts:
-        return []
-    differ = {
-        place
-        for part in parts[1:]
-        for place, cell in part.values.items()
-        if place.system == ORIGINAL_COLUMN and float(chosen[place].text) != float(cell.text)
-    }
-    originals = {p for p in chosen if p.system == ORIGINAL_COLUMN}
-    first = originals & parts[0].values.keys()
+    originals = [
+        p for p in chosen if p.system == ORIGINAL_COLUMN and p.attack_model == ORIGINAL_ATTACK
+    ]
+    elsewhere = [
+        p for p in originals if parts and p not in parts[0].values and _is_objective(p.metric)
+    ]
+    differ = [
+        p
+        for p in originals
+        if any(p in o.values and _differ(o.values[p], chosen[p]) for o in parts[1:])
+    ]
     notes = []
     if differ:
         notes.append(
             f"Original speech: sources differ in {len(differ)} of {len(originals)} values; those "
             "of the first are shown"
         )
-    if first and first < originals:
+    if elsewhere and len(elsewhere) < len(originals):
+        metrics = dict.fromkeys(f"{p.metric} ({p.split})" for p in elsewhere)
         notes.append(
-            f"Original speech: {len(originals) - len(first)} of {len(originals)} values are of "
-            "another source, as the first has none"
+            f"Original speech: of another source, as the first has none: {', '.join(metrics)}"
         )
     return notes
+
+
+def _agree(parts: list[Cells], chosen: Mapping[Place, Cell], metric: str, split: str) -> bool:
+    """Whether sources of original speech print the same wherever several have a value, and
+    somewhere they have."""
+    same = [
+        not _differ(cell, chosen[place])
+        for part in parts
+        for place, cell in part.values.items()
+        if (place.metric, place.split, place.system) == (metric, split, ORIGINAL_COLUMN)
+        and cell is not chosen[place]
+    ]
+    return bool(same) and all(same)
+
+
+def _is_objective(metric: str) -> bool:
+    return not metric.startswith("subjective_")
+
+
+def _differ(one: Cell, two: Cell) -> bool:
+    return float(one.text) != float(two.text)

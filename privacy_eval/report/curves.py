@@ -38,6 +38,12 @@ class Curves:
                     folders = self._folders.setdefault((system, suffix), [])
                     folders.append(path.parent / "records")
 
+    def absent(self, results: Results) -> int:
+        """How many records were written with curves that are not beside the results."""
+        records: list[VerificationRecord | SimilarityRecord]
+        records = [*results.verification, *results.similarity]
+        return sum(r.curves is not None and not self._paths(r) for r in records)
+
     def of(self, record: VerificationRecord | SimilarityRecord) -> Arrays | None:
         """The arrays of a record by name; None where it has none (imported results) or
         they are not beside the results.
@@ -47,11 +53,7 @@ class Curves:
         PrivacyEvalError
             They are not those that the record was written with.
         """
-        if record.curves is None or ".." in Path(record.curves).parts:
-            return None
-        # A system may be spread over several files, each with its own records.
-        folders = self._folders.get((record.system, record.results_folder), [])
-        paths = [f / record.curves for f in folders if (f / record.curves).is_file()]
+        paths = self._paths(record)
         if not paths:
             return None
         for path in paths:
@@ -67,3 +69,11 @@ class Curves:
                 return {name: arrays[name] for name in arrays.files}
         except (ValueError, OSError, zipfile.BadZipFile) as error:
             raise PrivacyEvalError(f"{path}: damaged ({error})") from error
+
+    def _paths(self, record: VerificationRecord | SimilarityRecord) -> list[Path]:
+        """Where the curves of a record may be: a system may be spread over several files,
+        each with its own `records/`."""
+        if record.curves is None or ".." in Path(record.curves).parts:
+            return []
+        folders = self._folders.get((record.system, record.results_folder), [])
+        return [f / record.curves for f in folders if (f / record.curves).is_file()]

@@ -244,7 +244,8 @@ figure { margin: 1rem 0 1.6rem; }
 figcaption { margin: .2rem 0 .4rem; max-width: 60rem; font-size: 13px; color: #49525c; }
 .table { overflow-x: auto; margin: 1rem 0 1.6rem; }
 .table p { margin: .3rem 0; font-size: 13px; color: #49525c; }
-caption { padding: .2rem 0 .5rem; text-align: left; color: #49525c; }
+caption { padding: .2rem 0 .5rem; text-align: left; color: #49525c;
+  max-width: min(60rem, calc(100vw - 20rem)); }
 img { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { padding: .15rem .55rem; white-space: nowrap; }

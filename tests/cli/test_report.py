@@ -118,7 +118,7 @@ def _beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = store(folder / "mine.json", incomplete())
     run = cli("tables", "--results", path, "--published", "vpc2020", "--out", folder / "D")
     assert run.code == 0, run.err
-    assert re.search(r"Original speech: .* values are of another source", run.err)
+    assert re.search(r"Original speech: of another source, .*linkability", run.err)
     return folder / "D"
 
 

@@ -97,7 +97,8 @@ def test_the_first_source_gives_original_speech_and_that_is_said() -> None:
     assert cell is not None and cell.text == "8.66"
     assert not any("differ" in note for note in cells.notes)
     # Linkability and disclosure are not in this file; the published ones are shown.
-    assert any("values are of another source" in note for note in cells.notes)
+    (note,) = [n for n in cells.notes if "of another source" in n]
+    assert "linkability (dev)" in note and "subjective" not in note
     first = replace(results.verification[0], metrics={"challenge": {"eer": 0.1}})
     assert first.attack_model == "original"
     changed = replace(results, verification=(first, *results.verification[1:]))

@@ -493,7 +493,9 @@ def _draw(
     columns = max(map(len, groups)) if most <= _BESIDE + 1 else 1
     rows = [list(group[i : i + columns]) for group in groups for i in range(0, len(group), columns)]
     # Few bars stay slim: a narrower figure, not wider bars.
-    width = min(style.FULL_WIDTH, max(style.COLUMN_WIDTH, 0.7 + columns * (0.45 * most + 0.3)))
+    title = max(len(p.title) for row in rows for p in row)
+    column = max(0.45 * most + 0.3, 0.066 * title + 0.15)  # titles stand beside each other too
+    width = min(style.FULL_WIDTH, max(style.COLUMN_WIDTH, 0.7 + columns * column))
     slot = (width / columns - 0.6) / most
     names = {s: style.literal(s, _NAME) for row in rows for p in row for s in p.systems}
     longest = max(map(len, names.values()))

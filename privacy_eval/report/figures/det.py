@@ -167,7 +167,7 @@ def _found(records: Iterable[VerificationRecord], curves: Curves, config: Config
 
 
 def _probit(rates: FloatArray) -> FloatArray:
-    return np.clip(ndtri(np.clip(rates, 0, 1)), -_FAR, _FAR)
+    return np.asarray(np.clip(ndtri(np.clip(rates, 0, 1)), -_FAR, _FAR), dtype=np.float64)
 
 
 def _percent(eer: float) -> str:
