@@ -22,7 +22,7 @@ from .pav import FloatArray, IntArray
 from .trial_scores import TrialScores
 
 #: Prior log odds of all stored curves.
-PRIOR_LOG_ODDS: FloatArray = np.linspace(-10, 10, 201)
+PRIOR_LOG_ODDS: FloatArray = np.linspace(-10, 10, 201, dtype=np.float64)
 
 _DET_BINS = 249
 _DENSITY_POINTS = 256
@@ -105,7 +105,8 @@ def det_curve(scores: TrialScores) -> Det:
     if corners > 2 * _DET_BINS + 2:
         first, last = _spread(scores, np.array([0, corners - 1]))
         cuts = np.linspace(first, last, _DET_BINS + 1)[1:-1]
-        below, above = np.zeros(cuts.size, np.int64), np.full(cuts.size, corners - 1)
+        below: IntArray = np.zeros(cuts.size, dtype=np.int64)
+        above: IntArray = np.full(cuts.size, corners - 1, dtype=np.int64)
         while np.any(above - below > 1):  # bisection for all cuts at once
             middle = (below + above) // 2
             reached = _spread(scores, middle) >= cuts
@@ -180,8 +181,9 @@ def densities(scores: TrialScores) -> Densities:
         low, high = low - 0.5, high + 0.5
     # The span of the largest floats is none itself; that of their halves is.
     scale = 1 if np.isfinite(high - low) else 2
-    edges = scale * np.linspace(low / scale, high / scale, _DENSITY_BINS + 1)
-    points = scale * np.linspace(low / scale, high / scale, _DENSITY_POINTS)
+    ends = (low / scale, high / scale)
+    edges: FloatArray = scale * np.linspace(*ends, _DENSITY_BINS + 1, dtype=np.float64)
+    points: FloatArray = scale * np.linspace(*ends, _DENSITY_POINTS, dtype=np.float64)
     span = (high / scale - low / scale, scale)
     return Densities(
         points, _density(scores.target, edges, span), _density(scores.nontarget, edges, span)

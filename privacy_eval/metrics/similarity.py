@@ -177,7 +177,8 @@ def similarity_matrix(
     trials = pairs.trials()
     calibration = _Calibration(trials, variant)
     size = pairs.speakers
-    total, count = np.zeros((size, size)), np.zeros((size, size))
+    total: FloatArray = np.zeros((size, size))
+    count: FloatArray = np.zeros((size, size))
     strongest = np.full(size, -np.inf)
     begins = np.full(size, len(scores))
     for row, values, others in pairs.rows():
@@ -277,7 +278,7 @@ class _Pairs:
     def trials(self) -> TrialScores:
         """The scores of all pairs, sorted, in the precision they came in."""
         targets = []
-        nontarget = np.empty(self._scores.size, dtype=self._scores.dtype)
+        nontarget: ScoreMatrix = np.empty(self._scores.size, dtype=self._scores.dtype)
         filled = 0
         for row, values, others in self.rows():
             is_target = others == self._speaker[row]
@@ -323,4 +324,4 @@ def _begins(ascending: NDArray[np.floating], counts: IntArray) -> NDArray[np.flo
     first = np.cumsum(counts)[:-1]
     begins = ascending[np.minimum(first, ascending.size - 1)]
     begins[first == ascending.size] = np.inf
-    return begins
+    return np.asarray(begins)

@@ -170,7 +170,7 @@ def _draw(
             axes_of_row[0].set_ylabel(name)
         bar = canvas.colorbar(images[0], ax=list(canvas.axes), shrink=0.8, aspect=25, pad=0.02)
         bar.set_label("Voice similarity")
-        bar.outline.set_linewidth(0.4)
+        bar.ax.spines["outline"].set_linewidth(0.4)
         return canvas
 
 
