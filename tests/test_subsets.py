@@ -583,6 +583,9 @@ def counted(*arguments, **options):
         os._exit(9)
     return real(*arguments, **options)
 setattr(os, call, counted)
+own = getattr(pathlib, "_NormalAccessor", None)  # pathlib of Python 3.10 has a reference of its own
+if own is not None and hasattr(own, call):
+    setattr(own, call, staticmethod(counted))
 make_subsets(pathlib.Path("."), load_config("vpc2020"), suffixes=("",))
 """
 
