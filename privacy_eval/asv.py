@@ -4,19 +4,19 @@ trials from both.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import BackEndName, Model, score_matrix, speaker_means
+from .backend import BackEndName, Model, score_matrix, speaker_means, train_model
 from .config import AsvModel, Config
-from .errors import PrivacyEvalError
+from .errors import PrivacyEvalError, some
 from .io.data_dir import read_list, read_spk2utt, read_utt2spk
-from .io.files import digest, read_bytes
+from .io.files import digest, read_bytes, relative
 from .io.plda import read_plda, write_plda
 from .io.scores import TrialList
 from .io.text_table import Column, unique_fields
@@ -24,8 +24,6 @@ from .io.vectors import Vectors, read_matrix, read_vector, read_vectors, write_m
 
 #: Files of a back end; only the first must be there.
 MODEL_FILES = ("plda", "mean.vec", "transform.mat")
-
-_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -43,6 +41,10 @@ class StoredModel:
     folder: Path
     model: Model
     sha256: Mapping[str, str]
+
+    def noted(self, tree: Path) -> dict[str, object]:
+        """What is noted of it beside what was made with it."""
+        return {"path": relative(self.folder, tree), "sha256": dict(self.sha256)}
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,27 @@ def save_model(folder: Path, model: Model) -> None:
     write_plda(folder / "plda", model.plda)
 
 
+def train_on(vectors: Vectors, utt2spk: Path, **options: Any) -> Model:
+    """A back end from x-vectors and their speakers; options as of `train_model`.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A vector without a speaker; as `train_model`.
+    """
+    speaker_of = read_utt2spk(utt2spk)
+    unknown = [u for u in vectors.ids if u not in speaker_of]
+    if unknown:
+        raise PrivacyEvalError(
+            f"{vectors.path}: {len(unknown)} utterances have no speaker in {utt2spk}: "
+            f"{some(unknown)}"
+        )
+    try:
+        return train_model(vectors.matrix, [speaker_of[u] for u in vectors.ids], **options)
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{vectors.path}: {error}") from error
+
+
 def load_enrollment(spk2utt: Path, enrolls: Path | None = None) -> Enrollment:
     """Who is enrolled: a spk2utt (or a utt2spk, by its name), all of it or only the
     utterances that a list names.
@@ -140,7 +163,7 @@ def load_enrollment(spk2utt: Path, enrolls: Path | None = None) -> Enrollment:
     if unknown:
         raise PrivacyEvalError(
             f"{enrolls}:{wanted[unknown[0]]}: {len(unknown)} utterances have no speaker in "
-            f"{spk2utt}: {_some(unknown)}"
+            f"{spk2utt}: {some(unknown)}"
         )
     kept = {s: tuple(u for u in own if u in wanted) for s, own in members.items()}
     return Enrollment(enrolls, {s: own for s, own in kept.items() if own})
@@ -175,7 +198,7 @@ def score_trials(
     if strangers:
         raise PrivacyEvalError(
             f"{trials.path}: {len(strangers)} speakers are not enrolled in {enrollment.path}: "
-            f"{_some(strangers)}"
+            f"{some(strangers)}"
         )
     members = [enrollment.members[s] for s in speakers]
     known, unspoken = (
@@ -279,14 +302,5 @@ def back_end_folder(tree: Path, model: AsvModel, suffix: str) -> Path | None:
     return next((f for f in candidates if (f / "plda").is_file()), None)
 
 
-def relative(path: Path, tree: Path) -> str:
-    """A path as it is noted: relative to the tree."""
-    return Path(os.path.relpath(path, tree)).as_posix()
-
-
 def _lines(enrolls: Path) -> Mapping[bytes, int]:
     return read_list(enrolls, "enrolls").lines
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+_SHOWN = 5
+
 
 class PrivacyEvalError(Exception):
     """Bad input. The message names the file, the line and what was expected.
 
     The command line prints it without a traceback and ends with exit code 1.
     """
+
+
+def some(names: Sequence[str]) -> str:
+    """The first five of what a message is about.
+
+    Examples
+    --------
+    >>> some(["a", "b"]), some("abcdef")
+    ('a, b', 'a, b, c, d, e, ...')
+    """
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from . import __version__
 from .config import Config
-from .errors import PrivacyEvalError
+from .errors import PrivacyEvalError, some
 from .io.data_dir import read_utt2spk
 from .io.files import (
     digest,
     file_names,
     read_bytes,
+    relative,
     write_set,
 )
 from .io.scores import PairedTrials, pair, read_scores, read_trials
@@ -262,7 +263,7 @@ def collect(
     systems = list(systems)
     records: list[VerificationRecord] = []
     unknown = [
-        f"{_relative(path, tree)} (no condition of the plan {config.name})"
+        f"{relative(path, tree)} (no condition of the plan {config.name})"
         for path in sorted({path for system in systems for path in system.unknown})
     ]
     absent: list[str] = []
@@ -295,7 +296,7 @@ def collect(
                     raise
                 unread.append(f"{system.name} {folder.name} ({error})")
                 continue
-            inputs = {_relative(path, tree): digest(read_bytes(path)) for path in sources}
+            inputs = {relative(path, tree): digest(read_bytes(path)) for path in sources}
             recognition += recognition_records(
                 lines,
                 config,
@@ -425,7 +426,7 @@ def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
             f"{condition.system}: the folder {condition.name} holds no file `scores`"
         )
     if condition.trials is None:
-        tried = ", ".join(_relative(path, task.tree) for path in condition.keys_tried)
+        tried = ", ".join(relative(path, task.tree) for path in condition.keys_tried)
         raise PrivacyEvalError(
             f"{condition.scores}: no trial key for {condition.trial_set}; looked for {tried}"
         )
@@ -471,7 +472,7 @@ def _provenance(task: _Task, *, left_out: bool) -> dict[str, Any]:
         "version": __version__,
         "curves": _CURVES,
         "inputs": {
-            name: {"path": _relative(path, task.tree), "sha256": digest(read_bytes(path))}
+            name: {"path": relative(path, task.tree), "sha256": digest(read_bytes(path))}
             for name, path in inputs.items()
         },
         "options": {
@@ -566,12 +567,7 @@ def _trial_speakers(
     unknown = sorted(u for u in utterances if u not in speaker_of)
     if unknown:
         raise PrivacyEvalError(
-            f"{utt2spk}: {len(unknown)} trial utterances have no speaker: "
-            f"{', '.join(unknown[:5])}{', ...' if len(unknown) > 5 else ''}"
+            f"{utt2spk}: {len(unknown)} trial utterances have no speaker: {some(unknown)}"
         )
     speakers, enrolled = unique_fields(trials.speaker)
     return np.array(speakers)[enrolled], np.array([speaker_of[u] for u in utterances])[spoken]
-
-
-def _relative(path: Path, tree: Path) -> str:
-    return Path(os.path.relpath(path, tree)).as_posix()

@@ -16,20 +16,20 @@ from typing import Any
 
 from . import __version__
 from .asv import (
+    MODEL_FILES,
     Enrollment,
     StoredModel,
     TreeVectors,
     back_end_folder,
     load_enrollment,
     load_model,
-    relative,
     score_trials,
 )
 from .backend import Model
 from .config import ANONYMIZED, Config, ResultsFolder
 from .errors import PrivacyEvalError
 from .evaluate import Progress
-from .io.files import digest, read_bytes, sweep, write_text
+from .io.files import digest, read_bytes, relative, sweep, write_text
 from .io.scores import TrialList, read_trial_list
 from .io.vectors import Vectors
 from .results import load_json
@@ -320,7 +320,7 @@ class Models:
                 f"{relative(wanted, tree)}/{training}/plda (with mean.vec, transform.mat)",
             )
         if folder not in self._models:
-            self.check_inside(*(folder / name for name in ("plda", "mean.vec", "transform.mat")))
+            self.check_inside(*(folder / name for name in MODEL_FILES))
             self._models[folder] = load_model(folder)
         if wanted not in self._vectors:
             self._vectors[wanted] = TreeVectors(
@@ -406,7 +406,7 @@ def _inputs(meaning: NamedComparison, part: ResultsFolder, models: Models) -> _I
     made_of = {
         "version": __version__,
         "back_end": "plda",
-        "model": {"path": relative(stored.folder, place.tree), "sha256": dict(stored.sha256)},
+        "model": stored.noted(place.tree),
         **{
             name: {"path": relative(path, place.tree), "sha256": sha256}
             for name, (path, sha256) in noted.items()

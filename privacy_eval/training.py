@@ -10,12 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from . import __version__
-from .asv import MODEL_FILES, TreeVectors, back_end_folder, relative, save_model
-from .backend import train_model
+from .asv import MODEL_FILES, TreeVectors, back_end_folder, save_model, train_on
 from .config import AsvModel, Config
 from .errors import PrivacyEvalError
-from .io.data_dir import read_utt2spk
-from .io.files import digest, read_bytes, write_text
+from .io.files import digest, read_bytes, relative, write_text
 from .scoring import NOTE, Models, NotThere, Place, Scored, Target, read_note
 
 
@@ -62,12 +60,7 @@ def _train(
         if not path.is_file():
             raise NotThere("training set of a back end", relative(path, tree))
     Models(place, config).check_inside(utt2spk)
-    read, speaker_of = vectors.read(scp), read_utt2spk(utt2spk)
-    unknown = [u for u in read.ids if u not in speaker_of]
-    if unknown:
-        raise PrivacyEvalError(
-            f"{scp}: {len(unknown)} utterances have no speaker in {utt2spk}, first {unknown[0]}"
-        )
+    read = vectors.read(scp)
     trained_from = {
         "version": __version__,
         "vectors": {"path": relative(scp, tree), "sha256": read.digest},
@@ -76,10 +69,7 @@ def _train(
     if note.get("trained_from") == trained_from:
         outcome.up_to_date.append(name)
         return
-    try:
-        trained = train_model(read.matrix, [speaker_of[u] for u in read.ids])
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{scp}: {error}") from error
+    trained = train_on(read, utt2spk)
     with tempfile.TemporaryDirectory() as scratch:
         save_model(Path(scratch), trained)
         plain = {"back_end_sha256": _digests(Path(scratch)), "trained_from": trained_from}

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from . import __version__
-from .asv import TreeVectors, relative
+from .asv import TreeVectors
 from .backend import BackEndName, Model, score_matrix
 from .config import Config, ResultsFolder, TrialSet
-from .errors import PrivacyEvalError
+from .errors import PrivacyEvalError, some
 from .evaluate import FOLDER_2020, Progress
 from .io.data_dir import read_utt2spk
-from .io.files import atomic_path, digest, file_names, read_bytes, write_text
+from .io.files import atomic_path, digest, file_names, read_bytes, relative, write_text
 from .io.results_txt import similarity_lines
 from .io.vectors import Vectors
 from .metrics import (
@@ -41,7 +41,6 @@ from .scoring import Models, NotThere, Place, Scored
 from .tree import System
 
 _FILES_2020 = {"oo": "osp_osp", "oa": "osp_psp", "aa": "psp_psp"}
-_SHOWN = 5
 #: With fewer mated pairs D_sys has one bin, and is 0 whatever the scores are.
 _LINKABILITY_PAIRS = 20
 
@@ -140,7 +139,7 @@ def measure(
     if single:
         raise PrivacyEvalError(
             f"{utt2spk}: {len(single)} speakers have a single utterance, so that there is no pair "
-            f"of their own to compare: {_some(single)} (--allow-missing leaves them out)"
+            f"of their own to compare: {some(single)} (--allow-missing leaves them out)"
         )
     if len(per_speaker) < 2:
         raise PrivacyEvalError(
@@ -375,7 +374,6 @@ def _inputs(task: _Task, models: Models) -> _Inputs:
         raise NotThere("trial set", relative(utt2spk, place.tree))
     stored, vectors = models.get(task.part.asv_model, task.system.anon_suffix)
     models.check_inside(utt2spk)
-    note = {"path": relative(stored.folder, place.tree), "sha256": dict(stored.sha256)}
     return _Inputs(
         place,
         utt2spk,
@@ -383,7 +381,7 @@ def _inputs(task: _Task, models: Models) -> _Inputs:
         models.vectors_of(vectors, name, task.system.anon_suffix),
         vectors,
         stored.model,
-        note,
+        stored.noted(place.tree),
     )
 
 
@@ -432,10 +430,6 @@ def _bring_up_to_date(task: _Task, models: Models, outcome: Scored) -> None:
 def _refuse(unknown: Sequence[str], where: Path, what: str, lacking: Path) -> None:
     if unknown:
         raise PrivacyEvalError(
-            f"{where}: {len(unknown)} utterances have no {what} in {lacking}: {_some(unknown)}"
+            f"{where}: {len(unknown)} utterances have no {what} in {lacking}: {some(unknown)}"
             + (" (--allow-missing leaves them out)" if what == "vector" else "")
         )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

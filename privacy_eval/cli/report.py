@@ -17,14 +17,11 @@ from ..report.cells import ORIGINAL_ATTACK, Cells, cells_of_published, cells_of_
 from ..report.comparison import comparison_tables
 from ..report.curves import FIGURE_FORMATS, Curves
 from ..report.html import Picture, Section, provenance_tables, summary, write_report
-from ..report.ranking import ranking_table
+from ..report.ranking import WITHOUT_ATTACK, ranking_table
 from ..report.render import FORMATS, Table
 from ..report.tables import blank_tables, system_tables, write_tables
 from ..results import Results, merge, read_json
 from .options import Verbs, say, share
-
-#: Metrics of a ranking that have no attack model.
-_WITHOUT_ATTACK = ("deid", "gvd_db")
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -40,7 +37,7 @@ def add_verbs(verbs: Verbs) -> None:
     tables.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
     tables.add_argument(
         "--rank-by",
-        choices=[*METRICS, *_WITHOUT_ATTACK],
+        choices=[*METRICS, *WITHOUT_ATTACK],
         default="eer",
         help="metric of the ranking (default: eer)",
     )
@@ -89,7 +86,8 @@ def _tables(arguments: argparse.Namespace) -> int:
     else:
         results, sources = _read(arguments)
         curves = _curves(results, sources)
-    across = _across(arguments, results, curves, arguments.rank_by, arguments.attack_model)
+    cells = _cells(arguments, results)
+    across = _across(arguments, results, cells, curves, arguments.rank_by, arguments.attack_model)
     if arguments.out is not None:
         files = write_tables(
             results, arguments.out, style=arguments.style, only=arguments.format, across=across
@@ -124,6 +122,8 @@ def _figures(arguments: argparse.Namespace) -> int:
         job=arguments.job,
         progress=_progress if sys.stderr.isatty() else None,
     )
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\033[K")  # the line of the progress
     print(f"{arguments.out}: {written} figures drawn, {there} there")
     return 0
 
@@ -167,7 +167,7 @@ def _sections(
         for kind in ("variants", "speakers")
     }
     sections = [Section("Summary", (*summary(results), *cells.notes))]
-    across = _across(arguments, results, curves, "eer", None)
+    across = _across(arguments, results, cells, curves, "eer", None)
     if across:
         sections.append(Section("Systems side by side", tables=tuple(across)))
     if arguments.figures is not None:
@@ -269,6 +269,7 @@ def _cells(arguments: argparse.Namespace, results: Results) -> Cells:
 def _across(
     arguments: argparse.Namespace,
     results: Results,
+    cells: Cells,
     curves: Curves,
     metric: str,
     attack_model: str | None,
@@ -277,7 +278,6 @@ def _across(
     _check_attack_model(results.config, metric, attack_model)
     if not arguments.published and len(results.systems) < 2:
         return []
-    cells = _cells(arguments, results)
     tables = comparison_tables(cells, results.config, coloured=bool(arguments.published))
     for note in cells.notes:
         say(f"privacy-eval: {note}")
@@ -301,7 +301,7 @@ def _across(
 def _check_attack_model(config: Config, metric: str, attack_model: str | None) -> None:
     """Whether there can be a ranking under the attack model asked for."""
     known = [a.id for a in config.attack_models if a.id != ORIGINAL_ATTACK]
-    if attack_model is not None and metric in _WITHOUT_ATTACK:
+    if attack_model is not None and metric in WITHOUT_ATTACK:
         raise PrivacyEvalError(f"--attack-model {attack_model}: {metric} is not under an attack")
     if attack_model is not None and attack_model not in known:
         raise PrivacyEvalError(

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..asv import load_enrollment, load_model, save_model, score_trials
-from ..backend import BACK_ENDS, Model, train_model
+from ..asv import MODEL_FILES, load_enrollment, load_model, save_model, score_trials, train_on
+from ..backend import BACK_ENDS, Model
 from ..config import Config, load_config
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
@@ -172,24 +172,15 @@ def _has_sets(data: Path, suffix: str) -> bool:
 
 def _train(arguments: argparse.Namespace) -> int:
     vectors = _read(arguments, arguments.vectors)
-    speaker_of = read_utt2spk(arguments.utt2spk)
-    unknown = [u for u in vectors.ids if u not in speaker_of]
-    if unknown:
-        raise PrivacyEvalError(
-            f"{arguments.vectors}: {len(unknown)} utterances have no speaker in "
-            f"{arguments.utt2spk}: {_some(unknown)}"
-        )
-    try:
-        model = train_model(
-            vectors.matrix,
-            [speaker_of[u] for u in vectors.ids],
-            lda_dim=arguments.lda_dim,
-            total_covariance_factor=arguments.total_covariance_factor,
-        )
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{arguments.vectors}: {error}") from error
+    model = train_on(
+        vectors,
+        arguments.utt2spk,
+        lda_dim=arguments.lda_dim,
+        total_covariance_factor=arguments.total_covariance_factor,
+    )
     (arguments.out / "plda").unlink(missing_ok=True)  # killed from here on, there is no model
     save_model(arguments.out, model)
+    speaker_of = read_utt2spk(arguments.utt2spk)
     speakers = len({speaker_of[u] for u in vectors.ids})
     print(f"{arguments.out}: back end from {len(vectors.ids)} x-vectors of {speakers} speakers")
     return 0
@@ -329,7 +320,7 @@ def _load_model(arguments: argparse.Namespace) -> Model | None:
     if arguments.model is None:
         raise PrivacyEvalError("the back end plda needs --model, a folder with plda in it")
     stored = load_model(arguments.model)
-    for name in ("mean.vec", "transform.mat"):
+    for name in MODEL_FILES[1:]:
         if name not in stored.sha256:
             say(f"privacy-eval: {arguments.model}: no {name}, goes on without")
     return stored.model

@@ -137,6 +137,11 @@ def _cannot_write(path: Path, error: OSError) -> PrivacyEvalError:
     return PrivacyEvalError(f"{path}: cannot be written ({error.strerror or error})")
 
 
+def relative(path: Path, tree: Path) -> str:
+    """A path as it is noted: relative to the tree."""
+    return Path(os.path.relpath(path, tree)).as_posix()
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 file atomically."""
     with atomic_path(path) as temporary:

@@ -29,7 +29,7 @@ import kaldiio
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, some
 from .files import MAX_BYTES, SupportsRead, atomic_path, read_bytes
 from .text_table import MAX_FIELD_BYTES
 
@@ -114,9 +114,8 @@ class Vectors:
         """
         missing = sorted(name for name in set(ids) if name not in self._row)
         if missing:
-            shown = ", ".join(missing[:_SHOWN]) + (", ..." if len(missing) > _SHOWN else "")
             raise PrivacyEvalError(
-                f"{self.path}: no vector for {len(missing)} ids of {needed_for}: {shown}"
+                f"{self.path}: no vector for {len(missing)} ids of {needed_for}: {some(missing)}"
             )
         return np.array([self._row[name] for name in ids], dtype=np.int64)
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..config import Config
+from ..config import ORIGINAL, Config
 from ..published import load_published, load_systems
 from ..results import Results
+from .titles import TITLES
 
 #: The column of original speech.
 ORIGINAL_COLUMN = "Orig"
@@ -20,7 +21,12 @@ ORIGINAL_ATTACK = "original"
 DECIMALS: Mapping[str, int] = {"eer": 2, "cllr": 1, "gvd_db": 2, "deid": 1}
 _USUAL_DECIMALS = 3
 #: Metrics shown in percent.
-PERCENT = frozenset({"eer", "rocch_eer", "deid", "subjective_eer", "subjective_rocch_eer"})
+PERCENT = frozenset(
+    f"{prefix}{metric}"
+    for metric, titles in TITLES.items()
+    for prefix in ("", "subjective_")
+    if titles.percent
+)
 
 
 @dataclass(frozen=True)
@@ -170,7 +176,7 @@ def cells_of_results(results: Results) -> Cells:
         # there are several.
         for metric, value in s.values(variant).items():
             place = Place(metric, None, s.split, s.data_set, s.gender, column_of(s.system))
-            if place not in values or s.asv_model == "original":
+            if place not in values or s.asv_model == ORIGINAL:
                 values[place] = Cell(value, text_of(metric, value))
     notes = [
         f"Original speech differs between systems (the first one's is shown): {name}"

@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..config import ORIGINAL, AttackModel, Config
+from ..config import ANONYMIZED, ORIGINAL, AttackModel, Config
 from ..io.files import file_names
 from ..metrics import METRICS
 from ..metrics.zebra import categorical_tag
 from .cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cell, Cells, average, text_of
 from .render import Column, Heading, Table, escape_latex
+from .titles import TITLES
 
 #: The colours of systems' names by the baseline they were developed from.
 FAMILY_COLOURS: Mapping[str, str] = {"B1": "blue", "B2": "red"}
@@ -58,7 +59,6 @@ class Layout:
     supplement: Mapping[str, int]
 
 
-_ANONYMIZED = "anonymized"
 _ASV = ("eer", "cllr", "cllr_min")
 _ZEBRA = ("zebra_population", "zebra_individual")
 
@@ -68,39 +68,11 @@ LAYOUTS: tuple[Layout, ...] = (
     Layout("zebra", _ZEBRA, ORIGINAL, {"dev": 4, "test": 5}),
     Layout("linkability", ("linkability",), ORIGINAL, {"dev": 6, "test": 7}),
     Layout("voice", ("gvd_db", "deid"), None, {"dev": 8, "test": 9}),
-    Layout("asv_retrained", _ASV, _ANONYMIZED, {"dev": 10, "test": 11}),
-    Layout("zebra_retrained", _ZEBRA, _ANONYMIZED, {"dev": 12, "test": 13}),
-    Layout("linkability_retrained", ("linkability",), _ANONYMIZED, {"dev": 14, "test": 15}),
+    Layout("asv_retrained", _ASV, ANONYMIZED, {"dev": 10, "test": 11}),
+    Layout("zebra_retrained", _ZEBRA, ANONYMIZED, {"dev": 12, "test": 13}),
+    Layout("linkability_retrained", ("linkability",), ANONYMIZED, {"dev": 14, "test": 15}),
 )
 
-#: Titles of blocks, and how captions call the metric.
-_HEADINGS: Mapping[str, Heading] = {
-    "eer": Heading("EER, %"),
-    "cllr": Heading("Cllr, bit", r"$C_\mathrm{llr}$, bit"),
-    "cllr_min": Heading("min Cllr, bit", r"$C_\mathrm{llr}^{\min}$, bit"),
-    "zebra_population": Heading("ZEBRA: expected privacy disclosure (population), bit"),
-    "zebra_individual": Heading(
-        "ZEBRA: worst-case privacy disclosure (individual), log10 LR",
-        r"ZEBRA: worst-case privacy disclosure (individual), $\log_{10}$ LR",
-    ),
-    "linkability": Heading("Linkability"),
-    "gvd_db": Heading(
-        "Gain of voice distinctiveness (G_VD), dB",
-        r"Gain of voice distinctiveness ($G_\mathrm{VD}$), dB",
-    ),
-    "deid": Heading("De-identification (DeID), %"),
-}
-_NAMES: Mapping[str, str] = {
-    "eer": "EER",
-    "cllr": "Cllr",
-    "cllr_min": "min Cllr",
-    "rocch_eer": "ROCCH-EER",
-    "zebra_population": "expected privacy disclosure",
-    "zebra_individual": "worst-case privacy disclosure",
-    "linkability": "linkability",
-    "gvd_db": "gain of voice distinctiveness (G_VD)",
-    "deid": "de-identification (DeID)",
-}
 #: What captions say of a direction; of Cllr they leave it open, as calibration counts there.
 _DIRECTIONS: Mapping[tuple[str, ...], str] = {
     _ASV: " Larger EER and min Cllr correspond to better privacy.",
@@ -161,12 +133,12 @@ def higher_is_better(metric: str) -> bool:
 
 def metric_name(metric: str) -> str:
     """What captions call a metric."""
-    return _NAMES.get(metric, metric)
+    return TITLES[metric].name if metric in TITLES else metric
 
 
 def metric_title(metric: str) -> Heading:
     """What heads a block or column of a metric, with its unit."""
-    return _HEADINGS.get(metric, Heading(metric))
+    return TITLES[metric].heading if metric in TITLES else Heading(metric)
 
 
 def tag_of(cell: Cell) -> str | None:

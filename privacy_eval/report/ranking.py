@@ -27,6 +27,10 @@ _SEE_MORE = frozenset(
 )
 
 
+#: Metrics that have no attack model, and no resamples.
+WITHOUT_ATTACK = ("deid", "gvd_db")
+
+
 @dataclass(frozen=True)
 class Difference:
     """A system against the next one of the order.
@@ -206,7 +210,7 @@ def ranking_table(
         As in `rank`.
     """
     config = results.config
-    if attack_model is None and metric not in ("deid", "gvd_db"):
+    if attack_model is None and metric not in WITHOUT_ATTACK:
         attack_model = config.average_attack_model
     ranking = rank(
         results, curves, metric=metric, attack_model=attack_model, split=split, cells=cells

@@ -20,6 +20,7 @@ from ..io.results_txt import zebra_number
 from ..metrics import VARIANTS
 from ..results import Results, VerificationRecord
 from .render import FORMATS, Column, Style, Table, latex_document
+from .titles import TITLES
 
 _LETTER = {speech: speech[0] for speech in SPEECH}
 
@@ -58,20 +59,24 @@ class _Quantity:
         return f"{self.factor * value:.{self.decimals}f}"
 
 
+def _titled(key: str, *, decimals: int = 3) -> _Quantity:
+    titles = TITLES[key]
+    return _Quantity(titles.column, key, 100 if titles.percent else 1, decimals)
+
+
 _QUANTITIES = {
-    "eer": _Quantity(Column("EER, %"), "eer", 100),
-    "cllr_min": _Quantity(Column("min Cllr", r"$C_\mathrm{llr}^{\min}$"), "cllr_min"),
-    "cllr": _Quantity(Column("Cllr", r"$C_\mathrm{llr}$"), "cllr"),
-    "rocch_eer": _Quantity(Column("ROCCH-EER, %"), "rocch_eer", 100),
-    "linkability": _Quantity(
-        Column("Linkability", r"$D_{\leftrightarrow}^{\mathrm{sys}}$"), "linkability"
-    ),
-    "zebra_population": _Quantity(
-        Column("Population, bit", r"$D_\mathrm{ECE}$, bit"), "zebra_population"
-    ),
-    "zebra_individual": _Quantity(
-        Column("Individual, log10 LR", r"$\log_{10}(l)$"), "zebra_individual"
-    ),
+    **{
+        key: _titled(key)
+        for key in (
+            "eer",
+            "cllr_min",
+            "cllr",
+            "rocch_eer",
+            "linkability",
+            "zebra_population",
+            "zebra_individual",
+        )
+    },
     "tag": _Quantity(Column("Tag"), "tag"),
     "min_dcf_0.01": _Quantity(
         Column("min DCF 0.01", r"min DCF$_{0.01}$"), "min_dcf_0.01", decimals=4
@@ -85,17 +90,17 @@ _QUANTITIES = {
 _VOICE_QUANTITIES = (
     _Quantity(Column("Pitch corr.", "Pitch"), "pitch_correlation_mean"),
     _Quantity(Column("Pitch std.", "Std."), "pitch_correlation_std"),
-    _Quantity(Column("DeID, %"), "deid", 100, decimals=1),
-    _Quantity(Column("G_VD, dB", r"$G_\mathrm{VD}$, dB"), "gvd_db", decimals=2),
+    _titled("deid", decimals=1),
+    _titled("gvd_db", decimals=2),
 )
 
 #: What a speaker has.
 _SPEAKER_QUANTITIES = (
-    _Quantity(Column("DeID, %"), "deid", 100, decimals=1),
+    _titled("deid", decimals=1),
     _Quantity(Column("oo", r"$M_{oo}$"), "similarity_oo"),
     _Quantity(Column("oa", r"$M_{oa}$"), "similarity_oa"),
     _Quantity(Column("aa", r"$M_{aa}$"), "similarity_aa"),
-    _Quantity(Column("Linkability", r"$D_{\leftrightarrow}^{\mathrm{sys}}$"), "linkability"),
+    _titled("linkability"),
     _Quantity(Column("Evidence, log10 LR", r"$\log_{10}(l)$"), "evidence"),
 )
 _LEAST_PROTECTED = 3

@@ -318,7 +318,7 @@ def test_training_a_back_end(files: Files) -> None:
     run = cli("train-backend", *common, "--out", out)
     assert run.code == 1
     assert "5 utterances have no speaker in" in run.err
-    assert run.err.endswith("t18-u3, t19-u0, t19-u1 and 2 more\n")
+    assert run.err.endswith("t18-u3, t19-u0, t19-u1, t19-u2, t19-u3\n")
 
 
 # --- bad input of the single verbs

@@ -29,6 +29,7 @@ from ...config import Config
 from ...io.files import atomic_path, digest
 from ..cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, PERCENT, Cells
 from ..curves import FIGURE_FORMATS
+from ..titles import TITLES
 
 #: Widths in inches: a column, and a whole page, of a two-column paper.
 COLUMN_WIDTH, FULL_WIDTH = 3.3, 6.9
@@ -51,34 +52,10 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 )
 GREY = "#8C8C8C"
 
-#: Axis labels, with the unit that `shown` gives; mathtext of our own.
-METRIC_LABELS: Mapping[str, str] = MappingProxyType(
-    {
-        "eer": "EER, %",
-        "rocch_eer": "ROCCH-EER, %",
-        "cllr": r"$C_\mathrm{llr}$, bit",
-        "cllr_min": r"$C_\mathrm{llr}^\mathrm{min}$, bit",
-        "linkability": "Linkability",
-        "zebra_population": "Population disclosure, bit",
-        "zebra_individual": r"Individual disclosure, $\log_{10}$ LR",
-        "deid": "DeID, %",
-        "gvd_db": r"$G_\mathrm{VD}$, dB",
-    }
-)
+#: Axis labels, with the unit that `shown` gives.
+METRIC_LABELS = MappingProxyType({metric: titles.axis for metric, titles in TITLES.items()})
 #: The same in captions: plain text.
-METRIC_NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        "eer": "EER",
-        "rocch_eer": "ROCCH-EER",
-        "cllr": "Cllr",
-        "cllr_min": "min Cllr",
-        "linkability": "Linkability",
-        "zebra_population": "Expected privacy disclosure (population)",
-        "zebra_individual": "Worst-case privacy disclosure (individual)",
-        "deid": "De-identification (DeID)",
-        "gvd_db": "Gain of voice distinctiveness (G_VD)",
-    }
-)
+METRIC_NAMES = MappingProxyType({metric: titles.figure for metric, titles in TITLES.items()})
 
 _Item = TypeVar("_Item")
 _DPI = 200
