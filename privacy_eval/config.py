@@ -10,7 +10,7 @@ import importlib.resources
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +25,9 @@ from .schema import from_plain, to_plain
 ORIGINAL, ANONYMIZED = "original", "anonymized"
 SPEECH = (ORIGINAL, ANONYMIZED)
 GENDERS = ("f", "m")
+
+#: How names of plans of metric studies end.
+_STUDY = "_study"
 
 
 @dataclass(frozen=True)
@@ -261,6 +264,15 @@ class Config:
 
 def bundled() -> list[str]:
     """Names of the plans that travel with the package."""
+    return [name for name in _names_in_conf() if not name.endswith(_STUDY)]
+
+
+def bundled_studies() -> list[str]:
+    """Names of the plans of metric studies that travel with the package."""
+    return [name for name in _names_in_conf() if name.endswith(_STUDY)]
+
+
+def _names_in_conf() -> list[str]:
     folder = importlib.resources.files("privacy_eval.conf")
     return sorted(
         entry.name.removesuffix(".yaml")
@@ -282,7 +294,7 @@ def load_config(name: str, *, base: Path = Path()) -> Config:
     PrivacyEvalError
         Unknown name, unreadable file, invalid YAML, a missing, unknown or wrong entry.
     """
-    values, where = _load(name, base, ())
+    values, where = read_values(name, base=base, bundled=bundled())
     return config_from_dict(values, where)
 
 
@@ -293,9 +305,24 @@ def config_from_dict(values: object, where: str) -> Config:
     return config
 
 
-def _load(name: str, base: Path, extended_by: tuple[str, ...]) -> tuple[object, str]:
-    """A plan's plain values, on top of those of the plan it `extends`, and its place."""
-    if name in bundled():
+def read_values(
+    name: str, *, base: Path, bundled: Sequence[str], extended_by: tuple[str, ...] = ()
+) -> tuple[object, str]:
+    """A plan's plain values, on top of those of the plan it `extends`, and its place.
+
+    Parameters
+    ----------
+    base : Path
+        Folder that a relative path starts from.
+    bundled : sequence of str
+        Names that mean a file of the package.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Unknown name, unreadable file, invalid YAML.
+    """
+    if name in bundled:
         where = f"{name}.yaml"
         source = importlib.resources.files("privacy_eval.conf") / where
         text = source.read_text(encoding="utf-8")
@@ -303,17 +330,19 @@ def _load(name: str, base: Path, extended_by: tuple[str, ...]) -> tuple[object, 
         path = base / name
         if not path.is_file():
             raise PrivacyEvalError(
-                f"{path}: no such configuration; bundled ones: {', '.join(bundled())}"
+                f"{path}: no such configuration; bundled ones: {', '.join(bundled)}"
             )
         where, text, base = str(path), read_text(path), path.parent
     values = _parse(text, where)
     if not isinstance(values, dict) or "extends" not in values:
         return values, where
     parent = values.pop("extends")
-    identity = where if name in bundled() else str((base / Path(name).name).resolve())
+    identity = where if name in bundled else str((base / Path(name).name).resolve())
     if not isinstance(parent, str) or identity in extended_by:
         raise PrivacyEvalError(f"{where}: extends: expected the name of another plan")
-    inherited, _ = _load(parent, base, (*extended_by, identity))
+    inherited, _ = read_values(
+        parent, base=base, bundled=bundled, extended_by=(*extended_by, identity)
+    )
     return {**inherited, **values} if isinstance(inherited, dict) else values, where
 
 

@@ -16,13 +16,15 @@ import yaml
 from support import OTHER_PLAN, ROOT, Tree, cli, command
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.config import bundled, config_from_dict, load_config
+from privacy_eval.config import bundled, bundled_studies, config_from_dict, load_config
 
 Plain = dict[str, Any]
 
 
 def test_bundled_plans() -> None:
-    assert bundled() == ["vpc2020", "vpc2022"] == sorted(p.stem for p in ROOT.glob("conf/*.yaml"))
+    files = sorted(p.stem for p in ROOT.glob("conf/*.yaml"))
+    assert files == sorted([*bundled(), *bundled_studies()])
+    assert bundled() == ["vpc2020", "vpc2022"]
 
 
 @pytest.mark.parametrize("name", ["vpc2020", "vpc2022"])

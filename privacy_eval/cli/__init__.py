@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from .. import __version__
 from ..errors import PrivacyEvalError
-from . import evaluation, report, speaker, zebra
+from . import evaluation, report, speaker, study, zebra
 from .options import say
 
 
@@ -54,4 +54,5 @@ def parser() -> argparse.ArgumentParser:
     speaker.add_verbs(verbs)
     report.add_verbs(verbs)
     zebra.add_verbs(verbs)
+    study.add_verbs(verbs)
     return top

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -44,10 +43,10 @@ from .options import (
     natural,
     place_of,
     positive,
+    progress,
     replicates,
     say,
     share,
-    show_progress,
     systems_of,
 )
 
@@ -200,7 +199,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         options=_options(arguments, arguments.tree),
         nj=arguments.nj,
         job=arguments.job,
-        progress=show_progress if sys.stderr.isatty() else None,
+        progress=progress(),
     )
     for failure in outcome.failures:
         say(f"{failure.system} {failure.condition}: {failure.reason}")

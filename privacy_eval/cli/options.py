@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 from ..config import Config, bundled, load_config
 from ..errors import PrivacyEvalError
-from ..evaluate import refuse_links
+from ..evaluate import Progress, refuse_links
 from ..scoring import Place
 from ..tree import System, find_systems
+
+#: Environment variable that asks for lines of progress.
+PROGRESS = "PRIVACY_EVAL_PROGRESS"
 
 #: What argparse's `add_subparsers` gives.
 Verbs = Any
@@ -97,10 +103,33 @@ def place_of(arguments: argparse.Namespace) -> Place:
     )
 
 
+def progress() -> Progress | None:
+    """How a verb shows where it is: on a terminal in a line that changes, in the log of a job
+    (`scripts/run_shares.sh` says that there is one) a line now and then, otherwise not."""
+    if sys.stderr.isatty():
+        return show_progress
+    return _LogLines().show if os.environ.get(PROGRESS) == "lines" else None
+
+
+class _LogLines:
+    def __init__(self) -> None:
+        self._last = -math.inf
+
+    def show(self, done: int, total: int, name: str) -> None:
+        if time.monotonic() >= self._last + 1 or done == total:
+            self._last = time.monotonic()
+            say(_place(done, total, name))
+
+
 def show_progress(done: int, total: int, name: str) -> None:
+    """One line of a terminal; a total of 0 is not known."""
     end = "\n" if done == total else ""
-    sys.stderr.write(f"\r\033[K{done}/{total} {name}{end}")
+    sys.stderr.write(f"\r\033[K{_place(done, total, name)}{end}")
     sys.stderr.flush()
+
+
+def _place(done: int, total: int, name: str) -> str:
+    return f"{done}/{total} {name}" if total else f"{done} {name}"
 
 
 def say(text: str) -> None:

@@ -21,7 +21,7 @@ from ..report.ranking import WITHOUT_ATTACK, ranking_table
 from ..report.render import FORMATS, Table
 from ..report.tables import blank_tables, system_tables, write_tables
 from ..results import Results, merge, read_json
-from .options import Verbs, say, share
+from .options import Verbs, progress, say, share
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -106,21 +106,19 @@ def _tables(arguments: argparse.Namespace) -> int:
 
 
 def _figures(arguments: argparse.Namespace) -> int:
-    from ..report.figures import write_figures  # matplotlib, which other verbs do without
+    from ..report.figures import all_figures, write_figures  # matplotlib: other verbs do without
 
     results, sources = _read(arguments)
     cells = _cells(arguments, results)
     formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
+    curves, conventional = _curves(results, sources), arguments.conventional
     written, there = write_figures(
-        results,
-        cells,
-        _curves(results, sources),
+        all_figures(results, cells, curves, conventional=conventional),
         arguments.out,
-        made_from=f"{_made_from(arguments, results)}:{arguments.published or ''}",
-        conventional=arguments.conventional,
+        made_from=f"{_made_from(arguments, results)}:{arguments.published or ''}:{conventional}",
         formats=formats,
         job=arguments.job,
-        progress=_progress if sys.stderr.isatty() else None,
+        progress=progress(),
     )
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[K")  # the line of the progress
@@ -134,11 +132,6 @@ def _made_from(arguments: argparse.Namespace, results: Results) -> str:
         (digest(read_bytes(path)), (path.parent / "records").is_dir()) for path in arguments.results
     ]
     return digest(json.dumps([results.config.to_dict(), sources]).encode())
-
-
-def _progress(done: int, total: int, name: str) -> None:
-    sys.stderr.write(f"\r\033[K{done} {name}")
-    sys.stderr.flush()
 
 
 def _report(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from ..scoring import BACK_END, VECTORS, Scored, Target, find_targets, make_scor
 from ..subsets import make_subsets
 from ..training import train_models
 from ..voice_similarity import Measured, make_similarities, measure, write_2020
-from .options import Verbs, add_tree, place_of, positive, say, share, show_progress, systems_of
+from .options import Verbs, add_tree, place_of, positive, progress, say, share, systems_of
 
 _SHOWN = 3
 _IN_PLACE = "in place"
@@ -230,7 +229,7 @@ def _score_tree(arguments: argparse.Namespace) -> int:
         place_of(arguments),
         config,
         job=arguments.job,
-        progress=show_progress if sys.stderr.isatty() else None,
+        progress=progress(),
     )
     _report(outcome, "score files", _IN_PLACE if arguments.after_jobs else "made")
     kinds = {kind for kind, _ in outcome.lacking.values()}
@@ -302,7 +301,7 @@ def _similarity_tree(arguments: argparse.Namespace) -> int:
         config,
         out,
         job=arguments.job,
-        progress=show_progress if sys.stderr.isatty() else None,
+        progress=progress(),
     )
     _report(outcome, "voice similarities", _IN_PLACE if arguments.after_jobs else "computed")
     return 1 if outcome.failed else 0

@@ -78,12 +78,7 @@ _QUANTITIES = {
         )
     },
     "tag": _Quantity(Column("Tag"), "tag"),
-    "min_dcf_0.01": _Quantity(
-        Column("min DCF 0.01", r"min DCF$_{0.01}$"), "min_dcf_0.01", decimals=4
-    ),
-    "min_dcf_0.001": _Quantity(
-        Column("min DCF 0.001", r"min DCF$_{0.001}$"), "min_dcf_0.001", decimals=4
-    ),
+    **{key: _titled(key, decimals=4) for key in ("min_dcf_0.01", "min_dcf_0.001")},
 }
 
 #: What trial sets have beside verification.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from ..metrics.summary import P_TARGETS
 from .render import Column, Heading
 
 
@@ -87,6 +88,16 @@ TITLES: Mapping[str, Titles] = MappingProxyType(
             ),
             r"Individual disclosure, $\log_{10}$ LR",
         ),
+        **{
+            f"min_dcf_{p}": Titles(
+                f"min DCF at {p}",
+                f"Minimum detection cost at {p}",
+                Column(f"min DCF {p}", f"min DCF$_{{{p}}}$"),
+                Heading(f"min DCF at {p}"),
+                f"min DCF at {p}",
+            )
+            for p in P_TARGETS
+        },
         "deid": Titles(
             "de-identification (DeID)",
             "De-identification (DeID)",

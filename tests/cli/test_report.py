@@ -62,7 +62,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     shared = {"results", "conf", "published"}
     drawing, writing, ranking = map(defaults_of, (write_figures, write_tables, ranking_table))
     options = options_of("figures")
-    assert drawing.keys() >= defaults_of(all_figures).keys()
+    drawing |= defaults_of(all_figures)
     names = {"formats": "format"}
     assert set(options) == shared | {"out"} | {
         names.get(n, n) for n in drawing.keys() - {"made_from", "progress"}

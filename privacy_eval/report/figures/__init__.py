@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -54,13 +54,10 @@ def all_figures(
 
 
 def write_figures(
-    results: Results,
-    cells: Cells,
-    curves: Curves,
+    drawings: Iterable[style.Drawing],
     out: Path,
     *,
     made_from: str,
-    conventional: bool = False,
     formats: Sequence[str] = FORMATS,
     job: tuple[int, int] = (1, 1),
     progress: Progress | None = None,
@@ -72,8 +69,10 @@ def write_figures(
 
     Parameters
     ----------
+    drawings : iterable of Drawing
+        All figures that belong there; nothing is drawn where all are there.
     made_from : str
-        Digest of all that the figures depend on.
+        Digest of all that the figures depend on, and what else they depend on after a colon.
     job : (int, int)
         Which of how many equal shares of the figures to write, from 1.
 
@@ -82,7 +81,7 @@ def write_figures(
     (int, int)
         How many were written, and how many were there.
     """
-    key = f"{made_from} {' '.join(formats)} {conventional} {__version__} {matplotlib.__version__}\n"
+    key = f"{made_from} {' '.join(formats)} {__version__} {matplotlib.__version__}\n"
     number, shares = job
     _begin(out, key)
     captions = read_captions(out) if (out / CAPTIONS).is_file() else {}
@@ -90,7 +89,7 @@ def write_figures(
         return 0, len(range(number - 1, len(captions), shares))
     captions = {}
     written = there = 0
-    for index, drawing in enumerate(all_figures(results, cells, curves, conventional=conventional)):
+    for index, drawing in enumerate(drawings):
         if formats == ["tex"] and not isinstance(drawing, pgfplots.CurveDrawing):
             drawing.canvas.clear()  # only curves are written as TeX
             continue

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,30 +10,26 @@ from matplotlib.figure import Figure as Canvas
 from support import ANON, imported
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.report import figures
 from privacy_eval.report.cells import cells_of_results
 from privacy_eval.report.curves import Curves
-from privacy_eval.report.figures import read_captions, style, write_figures
+from privacy_eval.report.figures import all_figures, read_captions, style, write_figures
 
 NAMES = ["a", "b", "c"]
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Figures that are drawn, in place of the many of real results."""
-    names = list(NAMES)
-
-    def few(*_: Any, **__: Any) -> Iterator[style.Drawing]:
-        for name in names:
-            yield style.Drawing(name, f"caption of {name}", Canvas((1, 1)))
-
-    monkeypatch.setattr(figures, "all_figures", few)
-    return names
+def drawn() -> list[str]:
+    """Names of the figures there are."""
+    return list(NAMES)
 
 
-def write(out: Path, made_from: str = "x", **options: Any) -> tuple[int, int]:
-    nothing: Any = SimpleNamespace()
-    return write_figures(nothing, nothing, nothing, out, made_from=made_from, **options)
+def few(names: list[str]) -> Iterator[style.Drawing]:
+    for name in names:
+        yield style.Drawing(name, f"caption of {name}", Canvas((1, 1)))
+
+
+def write(drawn: list[str], out: Path, made_from: str = "x", **options: Any) -> tuple[int, int]:
+    return write_figures(few(drawn), out, made_from=made_from, **options)
 
 
 def names(out: Path) -> list[str]:
@@ -45,48 +40,48 @@ FILES = [f"{name}.{kind}" for name in NAMES for kind in ("pdf", "png")]
 
 
 def test_figures_and_captions(drawn: list[str], tmp_path: Path) -> None:
-    assert write(tmp_path) == (3, 0)
+    assert write(drawn, tmp_path) == (3, 0)
     assert names(tmp_path) == FILES
     assert read_captions(tmp_path) == {n: f"caption of {n}" for n in NAMES}
 
 
 def test_nothing_changed_nothing_drawn(drawn: list[str], tmp_path: Path) -> None:
-    write(tmp_path)
+    write(drawn, tmp_path)
     times = {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
-    assert write(tmp_path) == (0, 3)
+    assert write(drawn, tmp_path) == (0, 3)
     assert {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()} == times
 
 
 def test_a_figure_that_is_gone_is_drawn_again(drawn: list[str], tmp_path: Path) -> None:
-    write(tmp_path)
+    write(drawn, tmp_path)
     (tmp_path / "b.png").unlink()
-    assert write(tmp_path) == (1, 2)
+    assert write(drawn, tmp_path) == (1, 2)
     assert names(tmp_path) == FILES
 
 
 def test_other_results_leave_no_figure_of_before(drawn: list[str], tmp_path: Path) -> None:
-    write(tmp_path)
+    write(drawn, tmp_path)
     (tmp_path / "mine.png").write_text("not ours")
     drawn.remove("b")
-    assert write(tmp_path, "y") == (2, 0)
+    assert write(drawn, tmp_path, "y") == (2, 0)
     assert names(tmp_path) == ["a.pdf", "a.png", "c.pdf", "c.png", "mine.png"]
     assert list(read_captions(tmp_path)) == ["a", "c"]
 
 
 def test_jobs_share_the_figures(drawn: list[str], tmp_path: Path) -> None:
-    assert write(tmp_path, job=(2, 2)) == (1, 0)
+    assert write(drawn, tmp_path, job=(2, 2)) == (1, 0)
     assert not (tmp_path / "captions.json").exists()
-    assert write(tmp_path, job=(1, 2)) == (2, 0)
+    assert write(drawn, tmp_path, job=(1, 2)) == (2, 0)
     assert names(tmp_path) == FILES
-    assert write(tmp_path, job=(1, 2)) == (0, 2)
-    assert write(tmp_path, job=(2, 2)) == (0, 1)
+    assert write(drawn, tmp_path, job=(1, 2)) == (0, 2)
+    assert write(drawn, tmp_path, job=(2, 2)) == (0, 1)
 
 
 def test_a_killed_run_goes_on(
     drawn: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a killed run drew of these results stays, what it drew of others does not."""
-    write(tmp_path)
+    write(drawn, tmp_path)
     save = style.save
 
     def killed(canvas: Canvas, folder: Path, name: str, formats: Any) -> Any:
@@ -97,24 +92,24 @@ def test_a_killed_run_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(style, "save", killed)
         with pytest.raises(KeyboardInterrupt):
-            write(tmp_path, "y")
+            write(drawn, tmp_path, "y")
     assert names(tmp_path) == ["a.pdf", "a.png"]
-    assert write(tmp_path, "y") == (2, 1)
+    assert write(drawn, tmp_path, "y") == (2, 1)
     assert names(tmp_path) == FILES
 
 
 def test_two_figures_of_one_name(drawn: list[str], tmp_path: Path) -> None:
     drawn.append("a")
     with pytest.raises(PrivacyEvalError, match="two figures would have this name"):
-        write(tmp_path)
+        write(drawn, tmp_path)
 
 
 def test_a_list_of_strange_names_removes_nothing(drawn: list[str], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    write(out)
+    write(drawn, out)
     (tmp_path / "precious.png").write_text("x")
     (out / ".figures.list").write_text("../precious\na\n")
-    write(out, "y")
+    write(drawn, out, "y")
     assert (tmp_path / "precious.png").exists()
 
 
@@ -127,9 +122,8 @@ def test_damaged_captions(tmp_path: Path) -> None:
 
 def test_imported_results_have_bars_and_no_curves(tmp_path: Path) -> None:
     results = imported(ANON, config="vpc2022")
-    made = write_figures(
-        results, cells_of_results(results), Curves([]), tmp_path, made_from="x", formats=["png"]
-    )
+    drawings = all_figures(results, cells_of_results(results), Curves([]))
+    made = write_figures(drawings, tmp_path, made_from="x", formats=["png"])
     captions = json.loads((tmp_path / "captions.json").read_text())
     assert made == (len(captions), 0)
     kinds = {name.split("_")[0] for name in captions}

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Makes tables, figures and a report of a metric study's simulations.
+# Usage: study_report.sh [options of privacy-eval study-report]
+set -euo pipefail
+
+exec privacy-eval study-report "$@"

@@ -1,0 +1,74 @@
+"""Artificial voice similarity matrices, Figure 1 of the voice similarity paper, through the
+back end, the calibration and the metrics of real ones.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..backend import score_matrix
+from ..metrics import (
+    VARIANTS,
+    Variant,
+    VoiceSimilarity,
+    similarity_matrix,
+    voice_similarity,
+)
+from ..metrics.pav import IntArray
+from ..metrics.similarity import ScoreMatrix
+from ..schema import to_plain
+from ..simulate import Anonymization
+from .attacks import trained, voice_model
+from .plan import MatricesPlan, VectorPlan
+from .tasks import Metrics, Row, Task, plain
+
+
+def matrix_tasks(plan: MatricesPlan, vectors: VectorPlan) -> Iterator[Task]:
+    """One task, as all cases have the same original speech; a row per case."""
+    inputs = [to_plain(plan), to_plain(vectors)]
+    yield Task("matrices", "cases", inputs, functools.partial(_matrices, plan, vectors))
+
+
+def _matrices(
+    plan: MatricesPlan, vectors: VectorPlan, generator: np.random.Generator, metrics: Metrics
+) -> list[Row]:
+    model, back_end = voice_model(vectors), trained(vectors, generator)
+    speaker = np.repeat(np.arange(plan.speakers, dtype=np.int64), plan.utterances)
+    voices = model.voices(plan.speakers, generator)[speaker]
+    original = model.utterances(voices, generator).astype(np.float32)
+    oo = score_matrix(original, 1, original, model=back_end)
+    rows: list[Row] = []
+    for case in plan.cases:
+        kind = Anonymization(case.keep, pseudo=case.pseudo, noise=case.noise * vectors.within)
+        pseudo = kind.pseudo_voices(plan.speakers, model, generator)[speaker]
+        utterances = model.utterances(voices, generator)
+        anonymized = kind.anonymize(utterances, pseudo, generator).astype(np.float32)
+        oa = score_matrix(original, 1, anonymized, model=back_end)
+        aa = score_matrix(anonymized, 1, anonymized, model=back_end)
+        found = {v: _similarity(oo, oa, aa, speaker, v) for v in VARIANTS}
+        rows.append(
+            {
+                "title": case.title,
+                "metrics": {variant: one.summary() for variant, one in found.items()},
+                "matrices": {
+                    f"{variant}_{name}": plain(getattr(one, name).values)
+                    for variant, one in found.items()
+                    for name in ("oo", "oa", "aa")
+                },
+            }
+        )
+    return rows
+
+
+def _similarity(
+    oo: ScoreMatrix, oa: ScoreMatrix, aa: ScoreMatrix, speaker: IntArray, variant: Variant
+) -> VoiceSimilarity:
+    counterpart = np.arange(speaker.size, dtype=np.int64)
+    return voice_similarity(
+        similarity_matrix(oo, speaker, variant=variant),
+        similarity_matrix(oa, speaker, column_of=counterpart, variant=variant),
+        similarity_matrix(aa, speaker, variant=variant),
+    )

@@ -1,0 +1,167 @@
+"""The recipe of the metric study on a small one: killed, resumed, the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support import ROOT, Run, cli, snapshot, times
+
+sys.path.insert(0, str(ROOT / "tests" / "study"))
+from study_support import small_file, small_values  # noqa: E402
+
+RUN = ROOT / "recipes" / "metric_study" / "run.sh"
+METRIC = "def median(scores):\n    return float(scores.target[scores.n_target // 2])\n"
+
+
+def run(folder: Path, *options: object) -> Run:
+    done = subprocess.run(
+        [RUN, *map(str, options)],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def outputs(folder: Path) -> dict[str, bytes]:
+    """Everything but the logs, which say the time, and the PDF's own stamp."""
+    return {
+        name: content
+        for name, content in snapshot(folder).items()
+        if not name.startswith("log/") and not name.endswith(".stamp")
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished")
+    done = run(folder, "--conf", small_file(folder), "--dir", folder / "out")
+    assert done.code == 0, done.err
+    return folder / "out"
+
+
+def test_everything_is_there(finished: Path) -> None:
+    tables = {p.stem for p in (finished / "tables").glob("*.csv")}
+    assert tables == {
+        "discrete",
+        "gaussian",
+        "clusters",
+        "attacks_simulated",
+        "matrices",
+        "estimators_needed",
+        "estimators_ceiling",
+        "estimators",
+    }
+    captions = json.loads((finished / "figures" / "captions.json").read_text())
+    for name in captions:
+        assert (finished / "figures" / f"{name}.png").stat().st_size > 5000
+    for figure in (
+        "gaussian_linkability_cllr_min",
+        "gaussian_pairs",
+        "clusters_points",
+        "clusters_scores",
+        "attacks_cllr_min_eer_simulated",
+        "attacks_cllr_min_linkability_simulated",
+        "matrices",
+        "estimators_independent_1",
+        "estimators_speakers",
+    ):
+        assert figure in captions
+    report = (finished / "report.html").read_text()
+    assert report.count("<img ") == len(captions)
+    assert (finished / "values.csv").read_text().count("\n") > 1000
+
+
+def test_killed_and_resumed(finished: Path, tmp_path: Path) -> None:
+    """Killed with all its jobs after some records, then run again."""
+    conf, out = small_file(tmp_path), tmp_path / "out"
+    process = subprocess.Popen(
+        [RUN, "--conf", conf, "--dir", out],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while not list(out.glob("records/*.json")):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    again = run(tmp_path, "--conf", conf, "--dir", out, "--stop-stage", 0)
+    assert again.code == 0, again.err
+    assert snapshot(out / "records") == snapshot(finished / "records")
+
+
+def test_nothing_is_made_twice(finished: Path) -> None:
+    """In another number of jobs, too."""
+    before, seen = outputs(finished), times(finished.rglob("*.[pj]*"))
+    again = run(finished, "--conf", "../small_study.yaml", "--dir", ".", "--nj", 1)
+    assert again.code == 0 and "0 figures drawn" in again.out
+    assert outputs(finished) == before
+    after = times(finished.rglob("*.[pj]*"))
+    made = {p.name for p in after if after[p] != seen[p]}
+    assert not {n for n in made if n.endswith((".png", ".json", ".pdf"))}
+
+
+def test_a_metric_of_ones_own_is_in_tables_and_pairs(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(METRIC)
+    values = small_values()
+    parts = {name: values[name] for name in ("discrete", "gaussian")}
+    parts["gaussian"]["pairs"] = [["eer", "my_median"]]
+    plan = {**dict.fromkeys(("clusters", "attacks", "matrices", "estimators")), **parts}
+    conf = small_file(tmp_path, **plan)
+    metric = f"my_median={tmp_path}/mine.py:median"
+    done = run(tmp_path, "--conf", conf, "--dir", "out", "--metric", metric)
+    assert done.code == 0, done.err
+    assert "my_median" in (tmp_path / "out/tables/discrete.csv").read_text()
+    assert (tmp_path / "out/figures/gaussian_eer_my_median.png").is_file()
+    assert {p.name for p in (tmp_path / "out/tables").glob("*.csv")} == {
+        "discrete.csv",
+        "gaussian.csv",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (("--stage", "x"), 2, "--stage takes a whole number, not 'x'"),
+        (("--stage", "2"), 2, "--stage is at most 1"),
+        (("--nj", "0"), 2, "--nj takes at least 1"),
+        (("surplus",), 2, "unexpected argument 'surplus'"),
+    ],
+)
+def test_wrong_options(options: tuple[str, ...], code: int, message: str, tmp_path: Path) -> None:
+    done = run(tmp_path, *options)
+    assert (done.code, done.out) == (code, "") and message in done.err
+
+
+@pytest.mark.parametrize("verb", ["study", "study-report"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--conf", "none.yaml"), "none.yaml: no such configuration"),
+        (("--tree", "none"), "none: no such folder (experiment tree)"),
+        (("--metric", "x"), "expected NAME=FILE.py:FUNCTION"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    verb: str, options: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    done = cli(verb, "--out", tmp_path / "out", *options)
+    assert (done.code, done.out) == (1, "") and message in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_report_needs_its_records(tmp_path: Path) -> None:
+    done = cli("study-report", "--out", tmp_path, "--conf", small_file(tmp_path))
+    assert done.code == 1 and "discrete_cases.json: not there" in done.err

@@ -1,0 +1,39 @@
+"""A metric study that is small enough for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from support import ROOT
+
+from privacy_eval.schema import from_plain
+from privacy_eval.study.plan import StudyPlan
+
+BUNDLED = ROOT / "conf" / "metric_study.yaml"
+
+
+def small_values() -> dict[str, Any]:
+    """The bundled study with fewer and smaller simulations."""
+    values: dict[str, Any] = yaml.safe_load(BUNDLED.read_text())
+    values["gaussian"].update(scores=60, deviations=[0.5, 1], pairs=values["gaussian"]["pairs"][:1])
+    values["clusters"]["utterances"] = 12
+    values["vectors"].update(training=20, training_utterances=4, dimension=8, lda_dim=6)
+    values["attacks"].update(speakers=5, enrollment=3, trial=4, pool=9)
+    values["attacks"]["techniques"] = values["attacks"]["techniques"][2:]
+    values["matrices"].update(speakers=4, utterances=5)
+    values["estimators"].update(
+        eers=[0.2], replicates=5, targets=[20, 50], nontargets_per_target=[1, 3], speakers=[4, 6]
+    )
+    return values
+
+
+def small_plan(**changes: Any) -> StudyPlan:
+    return from_plain(StudyPlan, {**small_values(), **changes}, "small study")
+
+
+def small_file(folder: Path, **changes: Any) -> Path:
+    path = folder / "small_study.yaml"
+    path.write_text(yaml.safe_dump({**small_values(), **changes}, sort_keys=False))
+    return path

@@ -1,0 +1,32 @@
+"""Figure 1 of the voice similarity paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from privacy_eval.study.matrices import matrix_tasks
+from privacy_eval.study.plan import load_study
+from privacy_eval.study.tasks import Metrics
+
+
+@pytest.mark.parametrize("variant", ["exact", "challenge"])
+def test_the_three_matrices(variant: str) -> None:
+    plan = load_study("metric_study")
+    assert plan.matrices is not None and plan.vectors is not None
+    (task,) = matrix_tasks(plan.matrices, plan.vectors)
+    nothing, lost, ideal = task.compute(np.random.default_rng(0), Metrics())
+    values = nothing["metrics"][variant]
+    assert abs(values["deid"]) < 0.1 and abs(values["gvd_db"]) < 0.5
+    values = lost["metrics"][variant]
+    assert values["deid"] > 0.95 and values["gvd_db"] < -10
+    values = ideal["metrics"][variant]
+    assert values["deid"] > 0.95 and abs(values["gvd_db"]) < 0.5
+    # The same original speech in all three, with a dominant diagonal; no diagonal in what is lost.
+    first = np.array(nothing["matrices"][f"{variant}_oo"])
+    assert all(np.array_equal(first, r["matrices"][f"{variant}_oo"]) for r in (lost, ideal))
+    assert first.shape == (10, 10)
+    others = first[~np.eye(10, dtype=bool)]
+    assert np.diagonal(first).min() > 0.7 > others.max() and others.mean() < 0.2
+    for row, part in ((lost, "oa"), (lost, "aa"), (ideal, "oa")):
+        assert np.ptp(row["matrices"][f"{variant}_{part}"]) < 0.2

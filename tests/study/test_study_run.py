@@ -1,0 +1,104 @@
+"""Records of a study: resumed, shared, made anew, and the same bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from study_support import small_plan
+from support import snapshot
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.metrics import METRICS, TrialScores
+from privacy_eval.study.plan import OwnMetric
+from privacy_eval.study.run import (
+    RECORDS,
+    digest_of,
+    read_rows,
+    remove_others,
+    run_tasks,
+    study_tasks,
+)
+
+PLAN = small_plan()
+TASKS = study_tasks(PLAN)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("study")
+    assert run_tasks(TASKS, out, seed=0) == (len(TASKS), 0)
+    return out
+
+
+def test_jobs_make_the_same_bytes(done: Path, tmp_path: Path) -> None:
+    shares = [run_tasks(TASKS, tmp_path, seed=0, job=(j, 3)) for j in (2, 3, 1)]
+    assert sum(made for made, _ in shares) == len(TASKS)
+    assert snapshot(tmp_path) == snapshot(done)
+
+
+def test_what_is_there_is_kept_and_what_is_damaged_made_anew(done: Path, tmp_path: Path) -> None:
+    run_tasks(TASKS, tmp_path, seed=0)
+    first, second, third = sorted((tmp_path / RECORDS).iterdir())[:3]
+    first.unlink()
+    second.write_text(second.read_text()[:-20])
+    third.write_text("[]")
+    assert run_tasks(TASKS, tmp_path, seed=0) == (3, len(TASKS) - 3)
+    assert snapshot(tmp_path) == snapshot(done)
+
+
+def test_another_seed_makes_other_numbers(done: Path, tmp_path: Path) -> None:
+    run_tasks(TASKS, tmp_path, seed=1)
+    ours, theirs = snapshot(tmp_path), snapshot(done)
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        rows, others = (json.loads(files[name])["rows"] for files in (ours, theirs))
+        assert (rows == others) == name.endswith("discrete_cases.json"), name
+
+
+def test_records_have_every_metric_in_both_variants(done: Path) -> None:
+    rows = read_rows(TASKS, done, seed=0)
+    assert list(rows) == ["discrete", "gaussian", "clusters", "attacks", "matrices", "estimators"]
+    for experiment, found in rows.items():
+        for row in found:
+            values = row.get("metrics") or row["estimates"]
+            assert set(values) == {"exact", "challenge"}
+            if experiment != "matrices":
+                assert list(values["exact"]) == list(METRICS)
+
+
+def test_without_a_record(tmp_path: Path) -> None:
+    with pytest.raises(PrivacyEvalError, match="discrete_cases.json: not there"):
+        read_rows(TASKS, tmp_path, seed=0)
+
+
+def test_records_of_another_plan_are_removed(done: Path, tmp_path: Path) -> None:
+    run_tasks(TASKS[:3], tmp_path, seed=0)
+    (tmp_path / "mine.txt").write_text("")
+    remove_others(TASKS[:1], tmp_path)
+    assert [p.name for p in (tmp_path / RECORDS).iterdir()] == ["discrete_cases.json"]
+    assert (tmp_path / "mine.txt").exists()
+
+
+def lowest(scores: TrialScores) -> float:
+    return float(scores.target[0])
+
+
+def test_a_metric_of_ones_own(tmp_path: Path) -> None:
+    metric = OwnMetric("lowest", lowest, "1")
+    run_tasks(TASKS[:2], tmp_path, seed=0, own=[metric])
+    row = read_rows(TASKS[:2], tmp_path, seed=0, own=[metric])["discrete"][0]
+    assert row["metrics"]["exact"]["lowest"] == row["metrics"]["challenge"]["lowest"] == 3.0
+    assert run_tasks(TASKS[:2], tmp_path, seed=0, own=[metric]) == (0, 2)
+    changed = OwnMetric("lowest", lowest, "2")
+    assert run_tasks(TASKS[:2], tmp_path, seed=0, own=[changed]) == (2, 0)
+    assert digest_of(TASKS, PLAN, [metric]) != digest_of(TASKS, PLAN, [changed])
+
+
+@pytest.mark.parametrize("value", [None, "x", float("nan"), [1, 2]])
+def test_a_metric_that_gives_no_number(value: object, tmp_path: Path) -> None:
+    metric = OwnMetric("odd", lambda scores: value, "")  # type: ignore[arg-type, return-value]
+    with pytest.raises(PrivacyEvalError, match="metric odd: gave .* expected a number"):
+        run_tasks(TASKS[:1], tmp_path, seed=0, own=[metric])
+    assert not list(tmp_path.rglob("*.json"))
