@@ -1,170 +1,29 @@
-"""Simulated scores with a known EER, simulated x-vectors, and the demo tree."""
+"""The demo tree: its layout, its bytes, and what its systems are like."""
 
 from __future__ import annotations
 
 import json
-import math
 import shutil
 from pathlib import Path
 from statistics import mean
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support import OTHER_PLAN, changed_plan, cli, command, snapshot
 
-from privacy_eval import PrivacyEvalError, simulate
+from privacy_eval import PrivacyEvalError
 from privacy_eval.backend import Model, score_matrix, speaker_means, train_model
 from privacy_eval.config import Config, TrialSet, load_config
 from privacy_eval.io.plda import Plda, read_plda
 from privacy_eval.io.vectors import Vectors, read_matrix, read_vector, read_vectors
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.similarity import SimilarityMatrix, similarity_matrix, voice_similarity
-from privacy_eval.simulate import (
-    Anonymization,
-    ScoreModel,
-    VectorModel,
-    simulate_trials,
-    write_demo_tree,
-)
+from privacy_eval.simulate import VectorModel, demo_tree, write_demo_tree
 from privacy_eval.subsets import make_subsets
 
 CONFIG = load_config("vpc2020")
 ORIGINAL_MODEL = "exp/models/asv_eval/xvect_01709_1"
-
-
-@given(st.floats(0.001, 0.999), st.floats(-100, 100), st.floats(0.1, 50))
-def test_a_model_has_the_eer_it_is_asked_for(eer: float, offset: float, scale: float) -> None:
-    assert ScoreModel.with_eer(eer, offset=offset, scale=scale).eer == pytest.approx(eer, abs=1e-12)
-
-
-def test_deviations_are_those_of_sums_of_independent_effects() -> None:
-    model = ScoreModel(1.0, target_speaker=2.0, enrolled_speaker=3.0, trial_speaker=4.0, pair=5.0)
-    assert model.target_deviation == pytest.approx(math.sqrt(1 + 4), abs=1e-12)
-    assert model.nontarget_deviation == pytest.approx(math.sqrt(1 + 9 + 16 + 25), abs=1e-12)
-
-
-@pytest.mark.parametrize("eer", [0.04, 0.16, 0.33, 0.48])
-def test_the_eer_of_a_large_sample_is_the_models(eer: float) -> None:
-    """Decisions on two trials correlate at most as their scores do. So with S speakers and
-    two utterances of each the variance of the miss rate is at most eer (1 - eer) / S times
-    r + (1 - r) / 2, r being the share of the speaker's effect; that of the false-alarm rate
-    at most times the shares of the enrolled and the trial speaker, and a little for pairs.
-    The EER errs less than both together: four deviations are the margin."""
-    speakers = 800
-    model = ScoreModel.with_eer(eer, offset=-30.0, scale=7.0)
-    trials = simulate_trials(
-        model,
-        enrolled=speakers,
-        speakers=speakers,
-        utterances=2,
-        generator=np.random.default_rng(7),
-    )
-    found = kaldi_eer(TrialScores.from_labels(trials.score, trials.is_target)).value
-    share = model.target_speaker**2 / model.target_deviation**2
-    misses = share + (1 - share) / 2
-    alarms = (model.enrolled_speaker**2 + model.trial_speaker**2) / model.nontarget_deviation**2
-    margin = 4 * math.sqrt(eer * (1 - eer) * (misses + alarms + 2 / speakers) / speakers)
-    assert abs(found - eer) < margin
-    assert margin < 0.07
-
-
-def test_the_sample_has_every_trial_once() -> None:
-    trials = simulate_trials(
-        ScoreModel(1.0), enrolled=5, speakers=3, utterances=2, generator=np.random.default_rng(1)
-    )
-    keys = set(
-        zip(
-            trials.enrolled_speaker.tolist(),
-            trials.trial_speaker.tolist(),
-            trials.utterance.tolist(),
-            strict=True,
-        )
-    )
-    assert len(keys) == trials.score.size == 30
-    assert trials.is_target.sum() == 6
-    assert np.array_equal(trials.is_target, trials.enrolled_speaker == trials.trial_speaker)
-
-
-def test_effects_are_shared_by_the_trials_of_a_speaker() -> None:
-    """Two trials of one speaker correlate as the model's variances say."""
-    model = ScoreModel(0.0, target_speaker=3.0)
-    trials = simulate_trials(
-        model, enrolled=600, speakers=600, utterances=2, generator=np.random.default_rng(3)
-    )
-    targets = trials.score[trials.is_target].reshape(-1, 2)
-    expected = 9 / 10
-    # The deviation of a correlation of n pairs is (1 - r^2) / sqrt(n).
-    margin = 4 * (1 - expected**2) / math.sqrt(len(targets))
-    assert np.corrcoef(targets.T)[0, 1] == pytest.approx(expected, abs=margin)
-
-
-@pytest.mark.parametrize(
-    "numbers", [(1, 1, 1), (3, 4, 1), (3, 0, 1), (3, 3, 0)], ids=lambda n: "-".join(map(str, n))
-)
-def test_impossible_numbers(numbers: tuple[int, int, int]) -> None:
-    enrolled, speakers, utterances = numbers
-    with pytest.raises(ValueError, match="need two enrolled speakers"):
-        simulate_trials(
-            ScoreModel(1.0),
-            enrolled=enrolled,
-            speakers=speakers,
-            utterances=utterances,
-            generator=np.random.default_rng(1),
-        )
-
-
-# --- x-vectors
-
-
-def test_vectors_vary_as_the_model_says() -> None:
-    model = VectorModel(dimension=5, between=3.0, decay=0.5, within=0.7)
-    generator = np.random.default_rng(5)
-    voices = model.voices(4000, generator)
-    noise = model.utterances(voices, generator) - voices
-    # The deviation of a standard deviation is 1 / sqrt(2 n) of it: four are allowed.
-    margin = 4 / math.sqrt(2 * 4000)
-    assert voices.std(axis=0) == pytest.approx([3, 1.5, 0.75, 0.375, 0.1875], rel=margin)
-    assert noise.std(axis=0) == pytest.approx([0.7] * 5, rel=margin)
-    assert np.abs(np.corrcoef(voices.T, noise.T)[:5, 5:]).max() < 4 / math.sqrt(4000)
-
-
-@pytest.mark.parametrize("dimension", [1, 2, 5, 6])
-def test_what_leaks_keeps_its_length_and_turns_by_the_angle(dimension: int) -> None:
-    generator = np.random.default_rng(2)
-    vectors = generator.standard_normal((50, dimension))
-    middle = dimension // 2
-    if dimension % 2:
-        vectors[:, middle] = 0
-    found = Anonymization(keep=0.5, turn_deg=60.0).anonymize(
-        vectors, np.zeros_like(vectors), generator
-    )
-    assert (found * vectors).sum(axis=1) == pytest.approx(0.5 * 0.5 * (vectors**2).sum(axis=1))
-    assert np.linalg.norm(found, axis=1) == pytest.approx(0.5 * np.linalg.norm(vectors, axis=1))
-
-
-def test_a_right_angle_exchanges_first_and_last_dimensions() -> None:
-    found = Anonymization(keep=1.0, turn_deg=90.0).anonymize(
-        np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]), np.zeros((1, 5)), np.random.default_rng(1)
-    )
-    assert found[0] == pytest.approx([-5, -4, 3, 2, 1])
-
-
-def test_anonymization_adds_pseudo_voices_noise_and_a_shift() -> None:
-    kind = Anonymization(keep=0.0, pseudo=0.5, noise=0.2, shift=7.0)
-    model = VectorModel(dimension=3, between=2.0, decay=1.0)
-    generator = np.random.default_rng(8)
-    pseudo = kind.pseudo_voices(4000, model, generator)
-    margin = 4 / math.sqrt(2 * 4000)
-    assert pseudo.std(axis=0) == pytest.approx([1.0] * 3, rel=margin)
-    rest = kind.anonymize(np.full((4000, 3), 100.0), pseudo, generator) - pseudo
-    assert rest.std(axis=0) == pytest.approx([0.2] * 3, rel=margin)
-    assert rest.mean(axis=0) == pytest.approx([7.0] * 3, abs=4 * 0.2 / math.sqrt(4000))
-
-
-# --- the demo tree
 
 
 @pytest.fixture(scope="module")
@@ -310,7 +169,7 @@ def test_signs_and_last_digits_of_a_back_end_are_none_of_its_scores() -> None:
         of_lda[:, None].astype(np.float32) * model.transform,
     )
     scores = []
-    for one in (model, simulate._reproducible(model), simulate._reproducible(turned)):
+    for one in (model, demo_tree._reproducible(model), demo_tree._reproducible(turned)):
         scores.append(score_matrix(vectors.astype(np.float32), 1, vectors, model=one))
     assert scores[1] == pytest.approx(scores[0], abs=1e-3)
     assert np.array_equal(scores[1], scores[2])
@@ -474,7 +333,7 @@ def test_an_error_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def fails(*_: object, **__: object) -> None:
         raise PrivacyEvalError("no space left")
 
-    monkeypatch.setattr(simulate, "write_plda", fails)
+    monkeypatch.setattr(demo_tree, "write_plda", fails)
     with pytest.raises(PrivacyEvalError, match="no space left"):
         write_demo_tree(tmp_path / "t", CONFIG)
     assert not list(tmp_path.iterdir())

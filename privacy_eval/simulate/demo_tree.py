@@ -1,16 +1,9 @@
-"""Simulated scores with a known error rate, simulated x-vectors, and whole demo trees.
-
-`ScoreModel` draws scores whose population EER is known. `VectorModel` draws x-vectors of
-speakers and `Anonymization` changes them, so that a back end is needed before there are
-scores; a demo tree holds such vectors. Vectors are rows of float64 matrices here and
-become float32 in files.
-"""
+"""Whole demo trees: simulated x-vectors in a tree laid out as in the challenge."""
 
 from __future__ import annotations
 
 import glob
 import json
-import math
 import os
 import shutil
 import zlib
@@ -20,215 +13,19 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
-from . import __version__
-from .backend import Model, train_model
-from .config import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Config, ResultsFolder, TrialSet
-from .errors import PrivacyEvalError
-from .io.files import write_text
-from .io.plda import Plda, write_plda
-from .io.vectors import write_matrix, write_vector, write_vectors
-from .io.wer import WerLine, format_wer_line
-from .results import load_json
+from .. import __version__
+from ..backend import Model, train_model
+from ..config import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Config, ResultsFolder, TrialSet
+from ..errors import PrivacyEvalError
+from ..io.files import write_text
+from ..io.plda import Plda, write_plda
+from ..io.vectors import write_matrix, write_vector, write_vectors
+from ..io.wer import WerLine, format_wer_line
+from ..results import load_json
+from .vectors import Anonymization, Matrix, VectorModel
 
 _MARKER = "demo_tree.json"
-
-Matrix = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ScoreModel:
-    """Gaussian scores with speaker effects, so that trials of a speaker are alike.
-
-    A target trial of speaker s: `separation` + `target_speaker` * a_s + noise. A
-    nontarget trial of enrolled speaker e and trial speaker s: `enrolled_speaker` * b_e
-    + `trial_speaker` * c_s + `pair` * p_es + noise. All effects and the noise are
-    standard normal; the score is `offset` + `scale` times this.
-    """
-
-    separation: float
-    target_speaker: float = 0.5
-    enrolled_speaker: float = 0.4
-    trial_speaker: float = 0.4
-    pair: float = 0.3
-    offset: float = 0.0
-    scale: float = 1.0
-
-    @property
-    def target_deviation(self) -> float:
-        """Standard deviation of target scores before scaling."""
-        return math.hypot(1, self.target_speaker)
-
-    @property
-    def nontarget_deviation(self) -> float:
-        """Standard deviation of nontarget scores before scaling."""
-        return math.hypot(1, self.enrolled_speaker, self.trial_speaker, self.pair)
-
-    @property
-    def eer(self) -> float:
-        """The population's EER: that of two normal distributions.
-
-        Examples
-        --------
-        >>> ScoreModel(separation=0.0).eer
-        0.5
-        """
-        spread = self.target_deviation + self.nontarget_deviation
-        return float(ndtr(-self.separation / spread))
-
-    @classmethod
-    def with_eer(cls, eer: float, *, offset: float = 0.0, scale: float = 1.0) -> ScoreModel:
-        """The model of the default effects that has an EER.
-
-        Examples
-        --------
-        >>> round(ScoreModel.with_eer(0.25).eer, 12)
-        0.25
-        """
-        zero = cls(0.0)
-        spread = zero.target_deviation + zero.nontarget_deviation
-        return cls(-float(ndtri(eer)) * spread, offset=offset, scale=scale)
-
-
-@dataclass(frozen=True)
-class SimulatedTrials:
-    """Trials of every enrolled speaker with every utterance.
-
-    Attributes
-    ----------
-    score : float64 array, shape (P,)
-    is_target : bool array, shape (P,)
-    enrolled_speaker, trial_speaker : int arrays, shape (P,)
-    utterance : int array, shape (P,)
-        Number of the utterance among its speaker's.
-    """
-
-    score: NDArray[np.float64]
-    is_target: NDArray[np.bool_]
-    enrolled_speaker: NDArray[np.int64]
-    trial_speaker: NDArray[np.int64]
-    utterance: NDArray[np.int64]
-
-
-def simulate_trials(
-    model: ScoreModel,
-    *,
-    enrolled: int,
-    speakers: int,
-    utterances: int,
-    generator: np.random.Generator,
-) -> SimulatedTrials:
-    """Scores of `enrolled` speakers against `utterances` of each of the first `speakers`
-    of them."""
-    if not 0 < speakers <= enrolled or utterances < 1 or enrolled < 2:
-        raise ValueError("need two enrolled speakers, and trial speakers among them")
-    shape = (enrolled, speakers, utterances)
-    e, s, u = (axis.ravel() for axis in np.indices(shape, dtype=np.int64))
-    is_target = e == s
-    effect = np.where(
-        is_target,
-        model.separation + model.target_speaker * generator.standard_normal(speakers)[s],
-        model.enrolled_speaker * generator.standard_normal(enrolled)[e]
-        + model.trial_speaker * generator.standard_normal(speakers)[s]
-        + model.pair * generator.standard_normal((enrolled, speakers))[e, s],
-    )
-    score = model.offset + model.scale * (effect + generator.standard_normal(e.size))
-    return SimulatedTrials(score, is_target, e, s, u)
-
-
-@dataclass(frozen=True)
-class VectorModel:
-    """Normal x-vectors: a voice per speaker, and what varies between its utterances.
-
-    Dimension i (from 0) of a voice has the standard deviation `between` * `decay`**i:
-    like real voices, these differ more in some directions than in others. Around its
-    speaker's voice an utterance deviates by `within` in every dimension.
-    """
-
-    dimension: int = 24
-    between: float = 2.0
-    decay: float = 0.94
-    within: float = 1.0
-
-    def voices(self, count: int, generator: np.random.Generator) -> Matrix:
-        """Voices of `count` new speakers, shape (count, D)."""
-        deviation = self.between * self.decay ** np.arange(self.dimension)
-        return np.asarray(generator.standard_normal((count, self.dimension)) * deviation)
-
-    def utterances(self, voices: Matrix, generator: np.random.Generator) -> Matrix:
-        """An utterance of each voice: rows that are repeated are further utterances of
-        a speaker."""
-        return voices + self.within * generator.standard_normal(voices.shape)
-
-
-@dataclass(frozen=True)
-class Anonymization:
-    """What an anonymization system does to x-vectors, x becoming
-
-        `keep` * turned(x) + pseudo-voice + noise + `shift`.
-
-    Attributes
-    ----------
-    keep : float
-        Share of the voice that leaks through, the same in all speech of a speaker: what
-        links anonymized speech to other anonymized speech.
-    turn_deg : float
-        By how many degrees what leaks is turned, the first dimension towards the last,
-        the second towards the last but one, and so on (of an odd number the middle one
-        stays). At 90 nothing links anonymized speech to original speech, and voices
-        differ most where original ones differ least: where a model trained on original
-        speech hardly looks.
-    pseudo : float
-        Size of the pseudo-voices, relative to voices: what tells anonymized speakers
-        apart where each keeps a pseudo-voice.
-    noise : float
-        Standard deviation of what is added to every utterance in every dimension.
-    shift : float
-        By how much all anonymized speech is off, in every dimension.
-    """
-
-    keep: float
-    turn_deg: float = 0.0
-    pseudo: float = 0.0
-    noise: float = 0.0
-    shift: float = 0.0
-
-    def pseudo_voices(
-        self, count: int, model: VectorModel, generator: np.random.Generator
-    ) -> Matrix:
-        """`count` new pseudo-voices, shape (count, D)."""
-        return self.pseudo * model.voices(count, generator)
-
-    def anonymize(
-        self, vectors: Matrix, pseudo_voices: Matrix, generator: np.random.Generator
-    ) -> Matrix:
-        """Vectors of anonymized speech.
-
-        Parameters
-        ----------
-        vectors : float array, shape (N, D)
-            X-vectors of original speech.
-        pseudo_voices : float array, shape (N, D)
-            What each is given. A speaker whose enrollment and trial speech are
-            anonymized apart has a pseudo-voice of its own in each.
-
-        Examples
-        --------
-        >>> original = np.array([[3.0, 0.0]])
-        >>> turned = Anonymization(keep=0.5, turn_deg=90.0, shift=10.0)
-        >>> turned.anonymize(original, np.zeros((1, 2)), np.random.default_rng(0)).round(9)
-        array([[10. , 11.5]])
-        """
-        turn = math.radians(self.turn_deg)
-        half = vectors.shape[1] // 2
-        first, last = vectors[:, :half], vectors[:, : -half - 1 : -1]
-        leaked = vectors.copy()
-        leaked[:, :half] = math.cos(turn) * first - math.sin(turn) * last
-        leaked[:, : -half - 1 : -1] = math.sin(turn) * first + math.cos(turn) * last
-        noise = self.noise * generator.standard_normal(vectors.shape)
-        return self.keep * leaked + pseudo_voices + noise + self.shift
-
 
 #: The demo's systems, after the challenge's baselines. B1: what leaks is turned away from
 #: the original voice, pseudo-voices are much alike. B2: much leaks, little is turned.

@@ -1,0 +1,14 @@
+"""Simulated scores with a known error rate, simulated x-vectors, and whole demo trees."""
+
+from .demo_tree import write_demo_tree
+from .scores import ScoreModel, SimulatedTrials, simulate_trials
+from .vectors import Anonymization, VectorModel
+
+__all__ = [
+    "Anonymization",
+    "ScoreModel",
+    "SimulatedTrials",
+    "VectorModel",
+    "simulate_trials",
+    "write_demo_tree",
+]

@@ -1,0 +1,110 @@
+"""Simulated scores with a known error rate: `ScoreModel` has an EER, `simulate_trials` draws."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+
+@dataclass(frozen=True)
+class ScoreModel:
+    """Gaussian scores with speaker effects, so that trials of a speaker are alike.
+
+    A target trial of speaker s: `separation` + `target_speaker` * a_s + noise. A
+    nontarget trial of enrolled speaker e and trial speaker s: `enrolled_speaker` * b_e
+    + `trial_speaker` * c_s + `pair` * p_es + noise. All effects and the noise are
+    standard normal; the score is `offset` + `scale` times this.
+    """
+
+    separation: float
+    target_speaker: float = 0.5
+    enrolled_speaker: float = 0.4
+    trial_speaker: float = 0.4
+    pair: float = 0.3
+    offset: float = 0.0
+    scale: float = 1.0
+
+    @property
+    def target_deviation(self) -> float:
+        """Standard deviation of target scores before scaling."""
+        return math.hypot(1, self.target_speaker)
+
+    @property
+    def nontarget_deviation(self) -> float:
+        """Standard deviation of nontarget scores before scaling."""
+        return math.hypot(1, self.enrolled_speaker, self.trial_speaker, self.pair)
+
+    @property
+    def eer(self) -> float:
+        """The population's EER: that of two normal distributions.
+
+        Examples
+        --------
+        >>> ScoreModel(separation=0.0).eer
+        0.5
+        """
+        spread = self.target_deviation + self.nontarget_deviation
+        return float(ndtr(-self.separation / spread))
+
+    @classmethod
+    def with_eer(cls, eer: float, *, offset: float = 0.0, scale: float = 1.0) -> ScoreModel:
+        """The model of the default effects that has an EER.
+
+        Examples
+        --------
+        >>> round(ScoreModel.with_eer(0.25).eer, 12)
+        0.25
+        """
+        zero = cls(0.0)
+        spread = zero.target_deviation + zero.nontarget_deviation
+        return cls(-float(ndtri(eer)) * spread, offset=offset, scale=scale)
+
+
+@dataclass(frozen=True)
+class SimulatedTrials:
+    """Trials of every enrolled speaker with every utterance.
+
+    Attributes
+    ----------
+    score : float64 array, shape (P,)
+    is_target : bool array, shape (P,)
+    enrolled_speaker, trial_speaker : int arrays, shape (P,)
+    utterance : int array, shape (P,)
+        Number of the utterance among its speaker's.
+    """
+
+    score: NDArray[np.float64]
+    is_target: NDArray[np.bool_]
+    enrolled_speaker: NDArray[np.int64]
+    trial_speaker: NDArray[np.int64]
+    utterance: NDArray[np.int64]
+
+
+def simulate_trials(
+    model: ScoreModel,
+    *,
+    enrolled: int,
+    speakers: int,
+    utterances: int,
+    generator: np.random.Generator,
+) -> SimulatedTrials:
+    """Scores of `enrolled` speakers against `utterances` of each of the first `speakers`
+    of them."""
+    if not 0 < speakers <= enrolled or utterances < 1 or enrolled < 2:
+        raise ValueError("need two enrolled speakers, and trial speakers among them")
+    shape = (enrolled, speakers, utterances)
+    e, s, u = (axis.ravel() for axis in np.indices(shape, dtype=np.int64))
+    is_target = e == s
+    effect = np.where(
+        is_target,
+        model.separation + model.target_speaker * generator.standard_normal(speakers)[s],
+        model.enrolled_speaker * generator.standard_normal(enrolled)[e]
+        + model.trial_speaker * generator.standard_normal(speakers)[s]
+        + model.pair * generator.standard_normal((enrolled, speakers))[e, s],
+    )
+    score = model.offset + model.scale * (effect + generator.standard_normal(e.size))
+    return SimulatedTrials(score, is_target, e, s, u)

@@ -1,0 +1,94 @@
+"""Simulated scores with a known EER."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privacy_eval.metrics import TrialScores, kaldi_eer
+from privacy_eval.simulate import ScoreModel, simulate_trials
+
+
+@given(st.floats(0.001, 0.999), st.floats(-100, 100), st.floats(0.1, 50))
+def test_a_model_has_the_eer_it_is_asked_for(eer: float, offset: float, scale: float) -> None:
+    assert ScoreModel.with_eer(eer, offset=offset, scale=scale).eer == pytest.approx(eer, abs=1e-12)
+
+
+def test_deviations_are_those_of_sums_of_independent_effects() -> None:
+    model = ScoreModel(1.0, target_speaker=2.0, enrolled_speaker=3.0, trial_speaker=4.0, pair=5.0)
+    assert model.target_deviation == pytest.approx(math.sqrt(1 + 4), abs=1e-12)
+    assert model.nontarget_deviation == pytest.approx(math.sqrt(1 + 9 + 16 + 25), abs=1e-12)
+
+
+@pytest.mark.parametrize("eer", [0.04, 0.16, 0.33, 0.48])
+def test_the_eer_of_a_large_sample_is_the_models(eer: float) -> None:
+    """Decisions on two trials correlate at most as their scores do. So with S speakers and
+    two utterances of each the variance of the miss rate is at most eer (1 - eer) / S times
+    r + (1 - r) / 2, r being the share of the speaker's effect; that of the false-alarm rate
+    at most times the shares of the enrolled and the trial speaker, and a little for pairs.
+    The EER errs less than both together: four deviations are the margin."""
+    speakers = 800
+    model = ScoreModel.with_eer(eer, offset=-30.0, scale=7.0)
+    trials = simulate_trials(
+        model,
+        enrolled=speakers,
+        speakers=speakers,
+        utterances=2,
+        generator=np.random.default_rng(7),
+    )
+    found = kaldi_eer(TrialScores.from_labels(trials.score, trials.is_target)).value
+    share = model.target_speaker**2 / model.target_deviation**2
+    misses = share + (1 - share) / 2
+    alarms = (model.enrolled_speaker**2 + model.trial_speaker**2) / model.nontarget_deviation**2
+    margin = 4 * math.sqrt(eer * (1 - eer) * (misses + alarms + 2 / speakers) / speakers)
+    assert abs(found - eer) < margin
+    assert margin < 0.07
+
+
+def test_the_sample_has_every_trial_once() -> None:
+    trials = simulate_trials(
+        ScoreModel(1.0), enrolled=5, speakers=3, utterances=2, generator=np.random.default_rng(1)
+    )
+    keys = set(
+        zip(
+            trials.enrolled_speaker.tolist(),
+            trials.trial_speaker.tolist(),
+            trials.utterance.tolist(),
+            strict=True,
+        )
+    )
+    assert len(keys) == trials.score.size == 30
+    assert trials.is_target.sum() == 6
+    assert np.array_equal(trials.is_target, trials.enrolled_speaker == trials.trial_speaker)
+
+
+def test_effects_are_shared_by_the_trials_of_a_speaker() -> None:
+    """Two trials of one speaker correlate as the model's variances say."""
+    model = ScoreModel(0.0, target_speaker=3.0)
+    trials = simulate_trials(
+        model, enrolled=600, speakers=600, utterances=2, generator=np.random.default_rng(3)
+    )
+    targets = trials.score[trials.is_target].reshape(-1, 2)
+    expected = 9 / 10
+    # The deviation of a correlation of n pairs is (1 - r^2) / sqrt(n).
+    margin = 4 * (1 - expected**2) / math.sqrt(len(targets))
+    assert np.corrcoef(targets.T)[0, 1] == pytest.approx(expected, abs=margin)
+
+
+@pytest.mark.parametrize(
+    "numbers", [(1, 1, 1), (3, 4, 1), (3, 0, 1), (3, 3, 0)], ids=lambda n: "-".join(map(str, n))
+)
+def test_impossible_numbers(numbers: tuple[int, int, int]) -> None:
+    enrolled, speakers, utterances = numbers
+    with pytest.raises(ValueError, match="need two enrolled speakers"):
+        simulate_trials(
+            ScoreModel(1.0),
+            enrolled=enrolled,
+            speakers=speakers,
+            utterances=utterances,
+            generator=np.random.default_rng(1),
+        )
