@@ -270,7 +270,7 @@ def test_contracts_are_accepted() -> None:
         "tables --results a.json b.json --out D",
         "import RESULTS.txt --system N --conf F -o results.json",
         "check --tree D --results D",
-        "demo-tree D --seed 3",
+        "demo-tree D --seed 3 --speakers 30 --utterances 30 --systems 20",
         "score --model D --backend plda --enroll-vectors S --spk2utt F --enrolls F "
         "--trial-vectors S --trials F --out F --tree D",
         "score --backend cosine --enroll-vectors S --spk2utt F --trial-vectors S --trials F "

@@ -35,12 +35,13 @@ from ..results import (
 )
 from ..schema import to_plain
 from ..scoring import Models, find_targets, stale_scores
-from ..simulate import write_demo_tree
+from ..simulate import DEMO_SIZES, write_demo_tree
 from ..voice_similarity import collect_similarities
 from .options import (
     Verbs,
     add_tree,
     natural,
+    one_of,
     place_of,
     positive,
     progress,
@@ -120,11 +121,23 @@ def add_verbs(verbs: Verbs) -> None:
         "--allow-missing", action="store_true", help="exit 0 even where a trial key is missing"
     )
 
-    demo = verbs.add_parser("demo-tree", help="a small simulated challenge tree")
+    demo = verbs.add_parser("demo-tree", help="a simulated challenge tree")
     demo.set_defaults(verb=_demo_tree)
     demo.add_argument("directory", type=Path, metavar="DIR")
     demo.add_argument("--seed", type=natural, default=0)
     demo.add_argument("--conf", default="vpc2020", metavar="FILE")
+    for name, size, text in (
+        ("speakers", 12, "that try in every trial set; a third more are enrolled"),
+        ("utterances", 12, "of each of them"),
+        ("systems", 2, "B1, B2, S3, S4, ..."),
+    ):
+        demo.add_argument(
+            f"--{name}",
+            type=one_of(DEMO_SIZES[name]),
+            default=size,
+            metavar="N",
+            help=f"{text} (default: {size})",
+        )
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -324,7 +337,15 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _demo_tree(arguments: argparse.Namespace) -> int:
-    made = write_demo_tree(arguments.directory, load_config(arguments.conf), seed=arguments.seed)
+    made = write_demo_tree(
+        arguments.directory,
+        load_config(arguments.conf),
+        seed=arguments.seed,
+        speakers=arguments.speakers,
+        utterances=arguments.utterances,
+        systems=arguments.systems,
+        progress=progress(),
+    )
     say(f"{arguments.directory}: {'made' if made else 'there already'}")
     return 0
 

@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,19 @@ def positive(text: str) -> int:
     if natural(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number from 1, not {text!r}")
     return int(text)
+
+
+def one_of(numbers: range) -> Callable[[str], int]:
+    """The type of a whole number of a range."""
+
+    def number(text: str) -> int:
+        if natural(text) not in numbers:
+            raise argparse.ArgumentTypeError(
+                f"expected a whole number from {numbers[0]} to {numbers[-1]}, not {text!r}"
+            )
+        return int(text)
+
+    return number
 
 
 def share(text: str) -> tuple[int, int]:

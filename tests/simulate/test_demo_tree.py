@@ -1,4 +1,4 @@
-"""The demo tree: its layout, its bytes, and what its systems are like."""
+"""The demo tree: its layout, its bytes, its sizes, and what its systems are like."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from privacy_eval.io.plda import Plda, read_plda
 from privacy_eval.io.vectors import Vectors, read_matrix, read_vector, read_vectors
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.similarity import SimilarityMatrix, similarity_matrix, voice_similarity
-from privacy_eval.simulate import VectorModel, demo_tree, write_demo_tree
+from privacy_eval.results import read_json
+from privacy_eval.simulate import DEMO_SIZES, VectorModel, demo_tree, write_demo_tree
 from privacy_eval.subsets import make_subsets
 
 CONFIG = load_config("vpc2020")
@@ -189,6 +190,195 @@ def test_stage_5_cuts_all_anonymized_sets_out_of_the_tree(tree: Path, tmp_path: 
             assert made == table(tree / "data" / name / "utt2spk")
 
 
+# Sizes
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("small") / "tree"
+    assert write_demo_tree(folder, CONFIG, speakers=3, utterances=2, systems=3)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("plan", "speakers", "utterances"),
+    [
+        ("vpc2020", 2, 2),
+        ("vpc2020", 37, 2),
+        ("vpc2020", 38, 2),
+        ("vpc2022", 38, 2),
+        ("vpc2020", 2, 1001),
+        ("vpc2020", 376, 2),
+    ],
+)
+def test_ids_of_any_size_are_unique_and_sorted(
+    plan: str, speakers: int, utterances: int, tmp_path: Path
+) -> None:
+    """37 speakers are the most of which those enrolled, 50, are numbered as ever."""
+    config, tree = load_config(plan), tmp_path / "t"
+    write_demo_tree(tree, config, speakers=speakers, utterances=utterances, systems=1)
+    enrolled = speakers + -(-speakers // 3)
+    owners: dict[str, str] = {}
+    for trial_set in config.trial_sets():
+        utt2spk = columns(tree / "data" / trial_set.trials_name / "utt2spk")
+        assert len(utt2spk) == speakers * utterances
+        assert len({s for _, s in utt2spk}) == speakers
+        # Numbers count in the order of their utterances.
+        numbers = [int(u.rpartition("-")[2]) for u, _ in utt2spk]
+        assert numbers == list(range(utterances)) * speakers
+    for name in {t.enrollment_name for t in config.trial_sets()}:
+        utt2spk = columns(tree / "data" / name / "utt2spk")
+        named = {s for _, s in utt2spk}
+        assert len(named) == 2 * enrolled
+        assert {len(s) for s in named} == {4 if enrolled <= 50 else 5 if enrolled <= 500 else 6}
+        assert not named & set(owners)  # nobody is in two enrollment sets
+        owners.update(dict.fromkeys(named, name))
+    for folder in (tree / "data").iterdir():
+        utt2spk = columns(folder / "utt2spk")
+        ids, speakers_of = (list(column) for column in zip(*utt2spk, strict=True))
+        assert ids == sorted(set(ids))
+        assert speakers_of == sorted(speakers_of)
+        for name in ("spk2utt", "spk2gender"):
+            assert [row[0] for row in columns(folder / name)] == sorted(set(speakers_of))
+
+
+def columns(path: Path) -> list[tuple[str, ...]]:
+    return [tuple(line.split()) for line in path.read_text().splitlines()]
+
+
+def test_what_is_tried_is_every_enrolled_speaker_with_every_utterance(small: Path) -> None:
+    for trial_set in CONFIG.trial_sets():
+        folder = small / "data" / trial_set.trials_name
+        spoken = table(folder / "utt2spk")
+        genders = table(small / "data" / trial_set.enrollment_name / "spk2gender")
+        enrolled = sorted(s for s, gender in genders.items() if gender == trial_set.gender)
+        assert len(enrolled) == 4
+        assert columns(folder / "trials") == [
+            (s, u, "target" if s == spoken[u] else "nontarget") for s in enrolled for u in spoken
+        ]
+
+
+def test_further_systems_change_nothing_of_the_others(small: Path, tmp_path: Path) -> None:
+    whole = snapshot(small)
+    for systems, more in ((1, {"B2", "S3"}), (2, {"S3"})):
+        write_demo_tree(tmp_path / f"{systems}", CONFIG, speakers=3, utterances=2, systems=systems)
+        fewer = snapshot(tmp_path / f"{systems}")
+        assert {n for n in fewer if fewer[n] != whole[n]} == {"demo_tree.json"}
+        added = set(whole) - set(fewer)
+        assert added == {n for n in whole if any(f"_{s}/" in n for s in more)}
+    shapes = {
+        (small / ORIGINAL_MODEL / f"xvect_libri_dev_enrolls_{s}/xvector.ark").read_bytes()
+        for s in ("B1", "B2", "S3")
+    }
+    assert len(shapes) == 3
+
+
+@pytest.mark.parametrize(
+    ("systems", "names"),
+    [
+        (1, ["B1"]),
+        (9, ["B1", "B2", "S3", "S4", "S5", "S6", "S7", "S8", "S9"]),
+        (11, ["B1", "B2", "S03", "S04", "S05", "S06", "S07", "S08", "S09", "S10", "S11"]),
+    ],
+)
+def test_systems_sort_by_name(systems: int, names: list[str], tmp_path: Path) -> None:
+    write_demo_tree(tmp_path / "t", CONFIG, speakers=2, utterances=2, systems=systems)
+    assert sorted(below(tmp_path / "t/exp") - {"models"}) == names
+    # Word error rates are drawn around those of the baselines, each system's its own.
+    rates = {
+        name: (results / f"ASR-libri_test_asr_{name}/WER").read_text().split()[1]
+        for name in names
+        for results in [tmp_path / f"t/exp/{name}/results-demo_{name}"]
+    }
+    assert len(set(rates.values())) == systems
+    assert all(5 < float(rate) < 17 for rate in rates.values())
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_further_systems_lie_between_hardly_and_well_anonymized(seed: int, tmp_path: Path) -> None:
+    """EERs of original against anonymized speech, and of anonymized speech alone."""
+    write_demo_tree(tmp_path / "t", CONFIG, seed=seed, systems=6)
+    for system in ("S3", "S4", "S5", "S6"):
+        several = attacks(tmp_path / "t", CONFIG, system, ORIGINAL_MODEL, "train_clean_360")
+        assert 0.15 < mean(a.eer("oa") for a in several) < 0.55
+        assert 0.08 < mean(a.eer("aa") for a in several) < 0.45
+
+
+def test_the_same_sizes_and_seed_give_the_same_bytes(small: Path, tmp_path: Path) -> None:
+    sizes = {"speakers": 3, "utterances": 2, "systems": 3}
+    write_demo_tree(tmp_path / "same", CONFIG, **sizes)
+    write_demo_tree(tmp_path / "other", CONFIG, seed=1, **sizes)
+    one, two = snapshot(small), snapshot(tmp_path / "other")
+    assert snapshot(tmp_path / "same") == one
+    assert set(two) == set(one)
+    archives = {name for name in one if name.endswith((".ark", "/plda"))}
+    assert len(archives) == 16 + 3 * 12 + 1
+    assert not [name for name in archives if one[name] == two[name]]
+
+
+def test_the_smallest_tree_of_three_systems_is_evaluated(small: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "t"
+    shutil.copytree(small, tree)
+    common = ("--tree", tree, "--results", "exp", "--out", "out")
+    for verb in (
+        ("subsets", *common, "--anonymized"),
+        ("score-tree", *common),
+        ("evaluate", *common),
+        ("similarity-tree", *common),
+        ("collect", *common),
+    ):
+        run = cli(*verb)
+        assert run.code == 0, run.err
+    results = read_json(tree / "out/results.json")
+    assert results.systems == ["B1", "B2", "S3"]
+    assert len(results.verification) == 3 * 36
+    assert len(results.similarity) == 3 * 12
+
+
+@pytest.mark.parametrize(
+    ("option", "other"), [("speakers", 4), ("utterances", 3), ("systems", 2), ("seed", 1)]
+)
+def test_another_size_is_not_written_over(option: str, other: int, small: Path) -> None:
+    sizes = {"seed": 0, "speakers": 3, "utterances": 2, "systems": 3}
+    assert not write_demo_tree(small, CONFIG, **sizes)
+    before = snapshot(small)
+    run = cli("demo-tree", small, *[f"--{o}={v}" for o, v in {**sizes, option: other}.items()])
+    assert (run.code, run.out) == (1, "")
+    assert f"(it is one of {option} {sizes[option]}, not {other}); remove it or name" in run.err
+    assert snapshot(small) == before
+
+
+@pytest.mark.parametrize("name", DEMO_SIZES)
+def test_bad_sizes(name: str, tmp_path: Path) -> None:
+    allowed = DEMO_SIZES[name]
+    for size in (-1, 0, allowed[0] - 1, allowed[-1] + 1):
+        with pytest.raises(ValueError, match=f"expected {name} from {allowed[0]} to .*not {size}"):
+            write_demo_tree(tmp_path / "t", CONFIG, **{name: size})
+    for text in (str(allowed[0] - 1), str(10**30), "-3", "2.5", "²", "many", ""):
+        run = cli("demo-tree", tmp_path / "t", f"--{name}={text}")
+        assert (run.code, run.out) == (2, "")
+        assert f"argument --{name}: expected a whole number from" in run.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_progress_counts_every_data_folder(tmp_path: Path) -> None:
+    for plan in ("vpc2020", "vpc2022"):
+        told: list[tuple[int, int, str]] = []
+        write_demo_tree(
+            tmp_path / plan,
+            load_config(plan),
+            speakers=2,
+            utterances=2,
+            systems=3,
+            progress=lambda *now, told=told: told.append(now),
+        )
+        folders = below(tmp_path / plan / "data")
+        assert [(done, total) for done, total, _ in told] == [
+            (i, len(folders)) for i in range(1, len(folders) + 1)
+        ]
+        assert {name for _, _, name in told} == folders
+
+
 # What the systems are like
 
 
@@ -348,7 +538,7 @@ def test_foreign_folders_are_refused_and_left_alone(content: str, tmp_path: Path
         (folder / "sub").mkdir(parents=True)
     else:
         folder.mkdir()
-        marker = {"demo_tree": 2, "seed": 9} if content == "another seed" else {}
+        marker = {"demo_tree": 3, "seed": 9} if content == "another seed" else {}
         (folder / "demo_tree.json").write_text(json.dumps(marker))
     before = snapshot(tmp_path)
     with pytest.raises(PrivacyEvalError, match=f"^{folder}: holds something other than the demo"):
