@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
-"""Speed of the toolkit as ratios to a plain operation on the same data in the same run.
+"""Speed of the toolkit, on simulated data.
 
     scripts/bench.py score             metrics, and reading and pairing (the first two goals)
     scripts/bench.py similarity        voice similarity of a trial set (the third goal)
+    scripts/bench.py system            stages 5 to 10 of a whole system, and once more
     scripts/bench.py score --quick     smaller sizes
 
-Each row prints the medians of both times, their ratio, and the goal. Ratios vary with
-the versions of NumPy and SciPy (the speed of argsort above all), so these are printed.
+The first two are ratios to a plain operation on the same data in the same run: each row
+prints the medians of both times, their ratio, and the goal. Ratios vary with the versions
+of NumPy and SciPy (the speed of argsort above all), so these are printed. A whole system is
+measured in seconds, stage by stage: first all there is to do, then where nothing changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import os
 import platform
+import re
 import resource
 import subprocess
 import sys
@@ -29,12 +34,22 @@ from tabulate import tabulate
 
 from privacy_eval.asv import load_model, save_model
 from privacy_eval.backend import train_model
+from privacy_eval.config import load_config
 from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.io.vectors import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS, TrialScores, Variant, score_metrics
+from privacy_eval.simulate import (
+    Anonymization,
+    ScoreModel,
+    VectorModel,
+    simulate_trials,
+    write_demo_tree,
+)
 from privacy_eval.voice_similarity import measure
 
 METRICS_GOAL, PAIRING_GOAL, SIMILARITY_GOAL, SIMILARITY_GIB = 8.0, 2.0, 12.0, 3.0
+SYSTEM_GOAL, UNCHANGED_GOAL = 120.0, 3.0
+RECIPE = Path(__file__).resolve().parents[1] / "recipes" / "vpc2020" / "run.sh"
 
 
 @dataclass(frozen=True)
@@ -66,10 +81,15 @@ class Row:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["score", "similarity"])
+    parser.add_argument("what", choices=["score", "similarity", "system"])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
-    parser.add_argument("--utterances", type=int, default=5400, help="of similarity's trial set")
+    parser.add_argument(
+        "--utterances",
+        type=int,
+        help="of similarity's trial set (default: 5400), or of each of a system's speakers (30)",
+    )
+    parser.add_argument("--speakers", type=int, default=30, help="of a system's trial sets")
     arguments = parser.parse_args()
     scale = 10 if arguments.quick else 1
     print(
@@ -77,7 +97,9 @@ def main() -> int:
         f"{platform.machine()}"
     )
     if arguments.what == "similarity":
-        return similarity(arguments.utterances // scale, arguments.repeats)
+        return similarity((arguments.utterances or 5400) // scale, arguments.repeats)
+    if arguments.what == "system":
+        return system(arguments.speakers, arguments.utterances or 30)
     rows = []
     for trials in (10**6 // scale, 10**7 // scale):
         for share in (0.1, 0.5):
@@ -101,17 +123,14 @@ def similarity(utterances: int, repeats: int) -> int:
     one argsort of as many float32 as one set has unordered pairs; then the command's peak
     memory."""
     generator = np.random.default_rng(3)
-    speakers, dimension = 40, 512
-    own = np.arange(utterances) % speakers
-    voices = generator.standard_normal((speakers, dimension))
-    pseudo = 0.5 * voices + generator.standard_normal((speakers, dimension))
-    drawn = [
-        (v[own] + 1.5 * generator.standard_normal((utterances, dimension))).astype(np.float32)
-        for v in (voices, pseudo)
-    ]
+    voices = VectorModel(dimension=512, between=1.0, decay=1.0, within=1.5)
+    kind = Anonymization(keep=0.5, pseudo=1.0, noise=1.3)
+    own = np.arange(utterances) % 40
+    original = voices.utterances(voices.voices(40, generator)[own], generator)
+    pseudo = kind.pseudo_voices(40, voices, generator)[own]
+    drawn = [v.astype(np.float32) for v in (original, kind.anonymize(original, pseudo, generator))]
     training = np.repeat(np.arange(800), 10)
-    trained_on = generator.standard_normal((800, dimension))[training]
-    trained_on = trained_on + 1.5 * generator.standard_normal(trained_on.shape)
+    trained_on = voices.utterances(voices.voices(800, generator)[training], generator)
     ids = [f"{s:04d}-{i:06d}" for i, s in enumerate(own.tolist())]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -148,12 +167,67 @@ def similarity(utterances: int, repeats: int) -> int:
     return 0 if met else 1
 
 
+def system(speakers: int, utterances: int) -> int:
+    """Stages 5 to 10 of one system: 36 conditions, 12 similarity sets, tables, figures."""
+    with tempfile.TemporaryDirectory() as name:
+        tree = Path(name) / "tree"
+        write_demo_tree(
+            tree, load_config("vpc2020"), speakers=speakers, utterances=utterances, systems=1
+        )
+        runs = [recipe(tree), recipe(tree)]
+    rows = [[stage, *(f"{run[stage]:.1f}" for run in runs)] for stage in runs[0]]
+    seconds = [sum(run.values()) for run in runs]
+    rows.append(["all", *(f"{s:.1f}" for s in seconds)])
+    rows.append(["goal", f"{SYSTEM_GOAL:g}", f"{UNCHANGED_GOAL:g}"])
+    met = [seconds[0] <= SYSTEM_GOAL, seconds[1] <= UNCHANGED_GOAL]
+    rows.append(["met", *("yes" if m else "NO" for m in met)])
+    print(f"a system of {speakers} speakers and {utterances} utterances of each per trial set")
+    print(tabulate(rows, headers=["stage", "s", "nothing changed, s"], disable_numparse=True))
+    return 0 if all(met) else 1
+
+
+def recipe(tree: Path) -> dict[str, float]:
+    """Seconds of every stage, as the recipe announces them."""
+    command = [str(RECIPE), "--stage", "5", "--stop-stage", "10", "--nj", "2", "--tree", str(tree)]
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    start, stage = time.perf_counter(), "start"
+    seconds: dict[str, float] = {}
+    said = []
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            said.append(line)
+            announced = re.search(r" (?:Stage (\d+): |Done$)", line)
+            if announced:
+                now = time.perf_counter()
+                seconds[stage] = now - start
+                start, stage = now, announced[1]
+    if process.returncode:
+        sys.exit("".join(said))
+    return seconds
+
+
 def metrics_row(trials: int, share: float, decimals: int | None, repeats: int) -> Row:
     """All score metrics in both variants against one argsort of the scores, which have
     no ties (decimals None), a few, or hardly anything else."""
     generator = np.random.default_rng(1)
-    is_target = generator.random(trials) < share
-    scores = 10 * (generator.standard_normal(trials) + is_target)
+    speakers = round(1 / share)
+    drawn = simulate_trials(
+        ScoreModel(separation=1.0, scale=10.0),
+        enrolled=speakers,
+        speakers=speakers,
+        utterances=trials // speakers**2,
+        generator=generator,
+    )
+    # Whole speakers that follow each other would be read faster than trials in no order.
+    order = generator.permutation(trials)
+    scores, is_target = drawn.score[order], drawn.is_target[order]
     if decimals is not None:
         scores = scores.round(decimals)
 
@@ -171,14 +245,20 @@ def metrics_row(trials: int, share: float, decimals: int | None, repeats: int) -
 def pairing_row(lines: int, shuffled: bool, repeats: int) -> Row:
     """Reading and pairing against splitting both files and comparing their id columns."""
     generator = np.random.default_rng(2)
-    speakers = generator.integers(1000, 3000, lines).tolist()
-    recordings = generator.integers(0, 10**4, lines).tolist()
+    drawn = simulate_trials(
+        ScoreModel(separation=1.0, scale=30.0),
+        enrolled=10,
+        speakers=10,
+        utterances=lines // 100,
+        generator=generator,
+    )
+    columns = (drawn.enrolled_speaker, drawn.trial_speaker, drawn.utterance)
     ids = [
-        f"{speaker} {1000 + i % 3000}-{i:07d}-{recording:04d}"
-        for i, (speaker, recording) in enumerate(zip(speakers, recordings, strict=True))
+        f"{enrolled:04d} {speaker:04d}-{utterance:07d}-{utterance % 9973:04d}"
+        for enrolled, speaker, utterance in zip(*(c.tolist() for c in columns), strict=True)
     ]
-    labels = np.where(generator.random(lines) < 0.1, "target", "nontarget").tolist()
-    values = generator.normal(0, 30, lines).tolist()
+    labels = np.where(drawn.is_target, "target", "nontarget").tolist()
+    values = drawn.score.tolist()
     order = generator.permutation(lines).tolist() if shuffled else range(lines)
     with tempfile.TemporaryDirectory() as folder:
         trials, scores, aligned = (Path(folder) / name for name in ("trials", "scores", "aligned"))
