@@ -29,6 +29,7 @@ Row = Mapping[str, Any]
 Rows = Mapping[str, Sequence[Row]]
 
 _MARKER = 2.2
+_MOST_TICKS = 6
 _ATTACKER_MARKERS = ("o", "s", "^", "D", "v")
 _COLOURS = "viridis"
 _SPEAKER_COLOURS = {"A": "#0058A3", "B": "#D55E00"}
@@ -296,6 +297,8 @@ def estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: s
     eers = sorted({row["eer"] for row in rows})
     columns = 3
     height = math.ceil(len(panels) / columns)
+    sizes = sorted({row["speakers"] or row["n_target"] for row in rows})
+    sizes = sizes[:: math.ceil(len(sizes) / _MOST_TICKS)]
     with style.figure(style.FULL_WIDTH, 1.9 * height + 0.4) as canvas:
         grid = canvas.subplots(height, columns, squeeze=False, sharex=True)
         for axes in grid.ravel()[len(panels) :]:
@@ -315,6 +318,8 @@ def estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: s
                 style.METRIC_LABELS.get(metric, style.literal(metric)), fontsize=style.SMALL_FONT
             )
             axes.set_xscale("log")
+            axes.set_xticks(sizes, [f"{n}" for n in sizes])
+            axes.minorticks_off()
             axes.grid()
         for axes in grid[-1]:
             axes.set_xlabel(size)
