@@ -10,6 +10,7 @@ import pickle
 import re
 import shlex
 import struct
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -970,3 +971,55 @@ def test_20_000_vectors(tmp_path: Path) -> None:
         vectors = read_vectors(tmp_path / name, tree=tmp_path)
         assert vectors.ids == tuple(names)
         assert np.array_equal(vectors.matrix, matrix)
+
+
+# Many at a time
+
+
+@given(
+    dimensions=st.lists(st.sampled_from([2, 2, 2, 2, 3]), min_size=1, max_size=9),
+    gaps=st.lists(st.integers(0, 3), min_size=9, max_size=9),
+    order=st.randoms(use_true_random=False),
+    block=st.sampled_from([1, 40, 1 << 20]),
+    cut=st.sampled_from([0, 0, 0, 1, 9, 20]),
+    packed=st.booleans(),
+)
+def test_many_at_a_time_are_those_one_by_one(
+    dimensions: list[int], gaps: list[int], order: Any, block: int, cut: int, packed: bool
+) -> None:
+    """Whatever lies between vectors, however they are ordered, cut or packed: the same vectors or
+    the same message."""
+    content, lines = b"", []
+    for number, (dimension, gap) in enumerate(zip(dimensions, gaps, strict=False)):
+        content += b"x" * gap
+        lines.append(f"u{number} x.ark:{len(content)}\n")
+        content += fv(*(number + i for i in range(dimension)))
+    order.shuffle(lines)
+    content = content[: len(content) - cut]
+
+    def outcome() -> object:
+        try:
+            read = read_vectors(folder / "x.scp", tree=folder)
+        except PrivacyEvalError as error:
+            return str(error)
+        return read.ids, read.matrix.tolist()
+
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        folder = Path(name)
+        write(folder / "x.ark", gzip.compress(content) if packed else content)
+        write(folder / "x.scp", "".join(lines))
+        patch.setattr(module, "_ALIKE_BYTES", block)
+        found = outcome()
+        patch.setattr(module, "_read_alike", lambda *_: None)
+        assert found == outcome()
+        if not cut and set(dimensions) == {2}:
+            assert isinstance(found, tuple)
+
+
+def test_many_are_read_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_by_one(*_: object) -> None:
+        raise AssertionError("read one by one")
+
+    write_vectors(tmp_path / "x.scp", ["a", "b", "c"], np.eye(3, dtype=np.float32), tree=tmp_path)
+    monkeypatch.setattr(module, "read_array", one_by_one)
+    assert read_vectors(tmp_path / "x.scp", tree=tmp_path).matrix.tolist() == np.eye(3).tolist()
