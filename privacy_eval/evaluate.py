@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from . import __version__
 from .config import Config
+from .cost import Cost, likely_lines, metrics_cost, share
 from .errors import PrivacyEvalError, some
 from .io.data_dir import read_utt2spk
 from .io.files import (
@@ -67,6 +68,9 @@ FOLDER_2020 = "similarity_matrices_DeID_Gvd"
 
 #: Told of every condition: how many are through, of how many, and which it was.
 Progress = Callable[[int, int, str], None]
+
+#: Told before work begins: what each piece of it is likely to cost.
+Announce = Callable[[Sequence[Cost]], None]
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,7 @@ def evaluate(
     options: Options = Options(),
     nj: int = 1,
     job: tuple[int, int] = (1, 1),
+    announce: Announce | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
     """Compute and write the records of all conditions that are not up to date.
@@ -139,11 +144,15 @@ def evaluate(
     nj : int
         Processes at once.
     job : (int, int)
-        Which of how many equal shares of the conditions to do, from 1.
+        Which of how many shares of the conditions to do, from 1; shares take about
+        equally long, by the sizes of score files.
     """
     systems = list(systems)
-    number, shares = job
-    tasks = _tasks(systems, out, tree, options)[number - 1 :: shares]
+    tasks = _tasks(systems, out, tree, options)
+    costs = [condition_cost(task.condition, options) for task in tasks]
+    tasks, costs = share(tasks, costs, job), share(costs, costs, job)
+    if announce is not None:
+        announce(costs)
     computed: list[str] = []
     up_to_date: list[str] = []
     failures: list[Failure] = []
@@ -173,9 +182,14 @@ def evaluate(
                 raise
     order = {(t.condition.system, _name(t.condition)): i for i, t in enumerate(tasks)}
     failures.sort(key=lambda f: order[f.system, f.condition])
-    if number == 1:
+    if job[0] == 1:
         failures += [Failure(s.name, "as a whole", s.problem) for s in systems if s.problem]
     return Outcome(tuple(sorted(computed)), tuple(sorted(up_to_date)), tuple(failures))
+
+
+def condition_cost(condition: Condition, options: Options = Options()) -> Cost:
+    """What a condition is likely to cost, by the size of its score file."""
+    return metrics_cost(likely_lines(condition.scores), options.bootstrap)
 
 
 def evaluate_trials(

@@ -27,6 +27,7 @@ from .asv import (
 )
 from .backend import Model
 from .config import ANONYMIZED, Config, ResultsFolder
+from .cost import likely_lines, scoring_cost, share
 from .errors import PrivacyEvalError
 from .evaluate import Progress
 from .io.files import digest, read_bytes, relative, sweep, write_text
@@ -214,15 +215,22 @@ def make_scores(
     Parameters
     ----------
     job : (int, int)
-        Which of how many equal shares of the conditions to do, from 1.
+        Which of how many shares of the conditions to do, from 1; shares take about
+        equally long, by the sizes of trial keys.
     """
-    number, shares = job
     tasks = [
         (target, folder, part, condition, meaning)
         for target in targets
         for folder, part in target.folders
         for condition, meaning in named_comparisons(config, target.anon_suffix).items()
-    ][number - 1 :: shares]
+    ]
+    costs = [
+        scoring_cost(
+            likely_lines(trial_keys(meaning, config, place.tree, place.results, place.keys)[0])
+        )
+        for *_, meaning in tasks
+    ]
+    tasks = share(tasks, costs, job)
     scored = Scored()
     models = Models(place, config)
     for done, (target, folder, part, condition, meaning) in enumerate(tasks, start=1):

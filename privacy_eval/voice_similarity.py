@@ -20,8 +20,9 @@ from . import __version__
 from .asv import TreeVectors
 from .backend import BackEndName, Model, score_matrix
 from .config import Config, ResultsFolder, TrialSet
+from .cost import Cost, share, similarity_cost
 from .errors import PrivacyEvalError, some
-from .evaluate import FOLDER_2020, Progress
+from .evaluate import FOLDER_2020, Announce, Progress
 from .io.data_dir import read_utt2spk
 from .io.files import atomic_path, digest, file_names, read_bytes, relative, write_text
 from .io.results_txt import similarity_lines
@@ -209,6 +210,7 @@ def make_similarities(
     out: Path,
     *,
     job: tuple[int, int] = (1, 1),
+    announce: Announce | None = None,
     progress: Progress | None = None,
 ) -> Scored:
     """Bring the similarity records of some systems up to date.
@@ -220,16 +222,19 @@ def make_similarities(
     chosen : iterable of str
         Names of those whose x-vectors the tree has.
     job : (int, int)
-        Which of how many equal shares of the trial sets to do, from 1.
+        Which of how many shares of the trial sets to do, from 1; shares take about
+        equally long, by the numbers of utterances.
     """
     systems = list(systems)
     wanted = set(chosen)
-    number, shares = job
     tasks = [t for t in _tasks(systems, config, out) if t.system.name in wanted]
     outcome = Scored()
     models = Models(place, config)
-    share = tasks[number - 1 :: shares]
-    for done, task in enumerate(share, start=1):
+    costs = [trial_set_cost(task.trial_set, models) for task in tasks]
+    tasks, costs = share(tasks, costs, job), share(costs, costs, job)
+    if announce is not None:
+        announce(costs)
+    for done, task in enumerate(tasks, start=1):
         try:
             _bring_up_to_date(task, models, outcome)
         except NotThere as error:
@@ -237,8 +242,19 @@ def make_similarities(
         except PrivacyEvalError as error:
             outcome.failed[task.name] = str(error)
         if progress is not None:
-            progress(done, len(share), task.name)
+            progress(done, len(tasks), task.name)
     return outcome
+
+
+def trial_set_cost(trial_set: TrialSet, models: Models) -> Cost:
+    """What the voice similarity of a trial set is likely to cost, by the lines of its utt2spk;
+    without one that can be read, there is nothing to measure."""
+    utt2spk = _utt2spk(trial_set, models.place.tree)
+    try:
+        models.check_inside(utt2spk)
+        return similarity_cost(read_bytes(utt2spk).count(b"\n"))
+    except PrivacyEvalError:
+        return similarity_cost(0)
 
 
 def collect_similarities(
@@ -367,9 +383,13 @@ def _stored(task: _Task) -> SimilarityRecord | None:
     return record if whole else None
 
 
+def _utt2spk(trial_set: TrialSet, tree: Path) -> Path:
+    return tree / "data" / trial_set.trials_name / "utt2spk"
+
+
 def _inputs(task: _Task, models: Models) -> _Inputs:
     place, name = models.place, task.trial_set.trials_name
-    utt2spk = place.tree / "data" / name / "utt2spk"
+    utt2spk = _utt2spk(task.trial_set, place.tree)
     if not utt2spk.is_file():
         raise NotThere("trial set", relative(utt2spk, place.tree))
     stored, vectors = models.get(task.part.asv_model, task.system.anon_suffix)

@@ -253,7 +253,7 @@ def options_of(verb: str) -> set[str]:
 
 def test_options_are_the_keywords_of_the_functions() -> None:
     own = {f.name for f in fields(Options)}
-    keywords = set(signature(evaluate).parameters) - {"systems", "options", "progress"}
+    keywords = set(signature(evaluate).parameters) - {"systems", "options", "announce", "progress"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
     assert options_of("evaluate") == own | keywords | tree
     assert own <= options_of("metrics")

@@ -39,6 +39,7 @@ from ..simulate import DEMO_SIZES, write_demo_tree
 from ..voice_similarity import collect_similarities
 from .options import (
     Verbs,
+    add_job,
     add_tree,
     natural,
     one_of,
@@ -47,7 +48,7 @@ from .options import (
     progress,
     replicates,
     say,
-    share,
+    say_needed,
     systems_of,
 )
 
@@ -69,9 +70,7 @@ def add_verbs(verbs: Verbs) -> None:
     add_tree(evaluation)
     _add_options(evaluation)
     evaluation.add_argument("--nj", type=positive, default=1, help="processes at once")
-    evaluation.add_argument(
-        "--job", type=share, default=(1, 1), metavar="J/N", help="do the J-th of N equal shares"
-    )
+    add_job(evaluation)
 
     collection = verbs.add_parser("collect", help="results.json, results.csv, results.txt")
     collection.set_defaults(verb=_collect)
@@ -211,7 +210,8 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         tree=arguments.tree,
         options=_options(arguments, arguments.tree),
         nj=arguments.nj,
-        job=arguments.job,
+        job=arguments.job or (1, 1),
+        announce=say_needed if arguments.job else None,
         progress=progress(),
     )
     for failure in outcome.failures:

@@ -7,11 +7,12 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..config import Config, bundled, load_config
+from ..cost import Cost, needed_bytes
 from ..errors import PrivacyEvalError
 from ..evaluate import Progress, refuse_links
 from ..scoring import Place
@@ -133,6 +134,12 @@ def _place(done: int, total: int, name: str) -> str:
     return f"{done}/{total} {name}" if total else f"{done} {name}"
 
 
+def say_needed(costs: Sequence[Cost]) -> None:
+    """Before a job begins, so that it stands in its log if it is killed for want of memory."""
+    gib = needed_bytes(costs) / 2**30
+    say(f"privacy-eval: this job needs about {gib:.1f} GiB of memory")
+
+
 def say(text: str) -> None:
     print(text, file=sys.stderr)
 
@@ -168,7 +175,13 @@ def one_of(numbers: range) -> Callable[[str], int]:
     return number
 
 
-def share(text: str) -> tuple[int, int]:
+def add_job(parser: argparse.ArgumentParser, *, verb: str = "do") -> None:
+    parser.add_argument(
+        "--job", type=_share, metavar="J/N", help=f"{verb} the J-th of N shares (default: all)"
+    )
+
+
+def _share(text: str) -> tuple[int, int]:
     number, slash, total = text.partition("/")
     share = (positive(number), positive(total)) if slash else (0, 0)
     if not 1 <= share[0] <= share[1]:

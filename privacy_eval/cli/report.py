@@ -21,7 +21,7 @@ from ..report.ranking import WITHOUT_ATTACK, ranking_table
 from ..report.render import FORMATS, Table
 from ..report.tables import blank_tables, system_tables, write_tables
 from ..results import Results, merge, read_json
-from .options import Verbs, progress, say, share
+from .options import Verbs, add_job, progress, say
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -61,9 +61,7 @@ def add_verbs(verbs: Verbs) -> None:
         action="store_true",
         help="also ECE, APE, NBER and NECE plots, one figure per condition of a system",
     )
-    figures.add_argument(
-        "--job", type=share, default=(1, 1), metavar="J/N", help="draw the J-th of N equal shares"
-    )
+    add_job(figures, verb="draw")
 
     report = verbs.add_parser("report", help="one HTML file with tables, figures and provenance")
     report.set_defaults(verb=_report)
@@ -117,7 +115,7 @@ def _figures(arguments: argparse.Namespace) -> int:
         arguments.out,
         made_from=f"{_made_from(arguments, results)}:{arguments.published or ''}:{conventional}",
         formats=formats,
-        job=arguments.job,
+        job=arguments.job or (1, 1),
         progress=progress(),
     )
     if sys.stderr.isatty():

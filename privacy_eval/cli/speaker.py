@@ -27,7 +27,17 @@ from ..scoring import BACK_END, VECTORS, Scored, Target, find_targets, make_scor
 from ..subsets import make_subsets
 from ..training import train_models
 from ..voice_similarity import Measured, make_similarities, measure, write_2020
-from .options import Verbs, add_tree, place_of, positive, progress, say, share, systems_of
+from .options import (
+    Verbs,
+    add_job,
+    add_tree,
+    place_of,
+    positive,
+    progress,
+    say,
+    say_needed,
+    systems_of,
+)
 
 _SHOWN = 3
 _IN_PLACE = "in place"
@@ -132,9 +142,7 @@ def _add_missing(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_job(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--job", type=share, default=(1, 1), metavar="J/N", help="do the J-th of N equal shares"
-    )
+    add_job(parser)
     parser.add_argument(
         "--after-jobs", action="store_true", help="jobs did it: do what is left, say how it stands"
     )
@@ -228,7 +236,7 @@ def _score_tree(arguments: argparse.Namespace) -> int:
         targets,
         place_of(arguments),
         config,
-        job=arguments.job,
+        job=arguments.job or (1, 1),
         progress=progress(),
     )
     _report(outcome, "score files", _IN_PLACE if arguments.after_jobs else "made")
@@ -300,7 +308,8 @@ def _similarity_tree(arguments: argparse.Namespace) -> int:
         place_of(arguments),
         config,
         out,
-        job=arguments.job,
+        job=arguments.job or (1, 1),
+        announce=say_needed if arguments.job else None,
         progress=progress(),
     )
     _report(outcome, "voice similarities", _IN_PLACE if arguments.after_jobs else "computed")

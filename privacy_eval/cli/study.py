@@ -15,7 +15,7 @@ from ..report.study import study_tables, values_csv
 from ..study.plan import OwnMetric, StudyPlan, check_pairs, load_study, own_metric
 from ..study.run import digest_of, read_rows, remove_others, run_tasks, study_tasks
 from ..study.tasks import Task
-from .options import Verbs, natural, progress, share
+from .options import Verbs, add_job, natural, progress
 
 _TITLES = {
     "discrete": "Discrete scores",
@@ -32,9 +32,7 @@ def add_verbs(verbs: Verbs) -> None:
     study = verbs.add_parser("study", help="simulations that show what each metric sees")
     study.set_defaults(verb=_study)
     _add_shared(study)
-    study.add_argument(
-        "--job", type=share, default=(1, 1), metavar="J/N", help="do the J-th of N equal shares"
-    )
+    add_job(study)
     read = verbs.add_parser("study-report", help="tables, figures and report of a metric study")
     read.set_defaults(verb=_report)
     _add_shared(read)
@@ -66,14 +64,15 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
 
 def _study(arguments: argparse.Namespace) -> int:
     plan, tasks, own = _of(arguments)
-    if arguments.job[0] == 1:
+    job = arguments.job or (1, 1)
+    if job[0] == 1:
         remove_others(tasks, arguments.out)
     computed, there = run_tasks(
         tasks,
         arguments.out,
         seed=plan.seed,
         own=own,
-        job=arguments.job,
+        job=job,
         progress=progress(),
     )
     print(f"{arguments.out}: {computed} simulations made, {there} there")
