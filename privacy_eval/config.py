@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from .errors import PrivacyEvalError
 from .io.files import read_text
+from .io.yaml_text import parse_yaml
 from .metrics import Variant
 from .schema import from_plain, to_plain
 
@@ -333,7 +332,7 @@ def read_values(
                 f"{path}: no such configuration; bundled ones: {', '.join(bundled)}"
             )
         where, text, base = str(path), read_text(path), path.parent
-    values = _parse(text, where)
+    values = parse_yaml(text, where)
     if not isinstance(values, dict) or "extends" not in values:
         return values, where
     parent = values.pop("extends")
@@ -344,21 +343,6 @@ def read_values(
         parent, base=base, bundled=bundled, extended_by=(*extended_by, identity)
     )
     return {**inherited, **values} if isinstance(inherited, dict) else values, where
-
-
-def _parse(text: str, where: str) -> object:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or error
-        raise PrivacyEvalError(f"{where}{line}: invalid YAML ({problem})") from error
-    except RecursionError as error:
-        raise PrivacyEvalError(f"{where}: invalid YAML (nested too deeply)") from error
-    except (ValueError, AttributeError, LookupError, TypeError) as error:
-        # What PyYAML's constructors raise for values such as the date 2020-13-45.
-        raise PrivacyEvalError(f"{where}: invalid YAML (a value that cannot be read)") from error
 
 
 def _validate(config: Config, where: str) -> None:

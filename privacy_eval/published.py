@@ -22,7 +22,7 @@ from .schema import from_plain
 #: What is printed where a p-value lies far below the bound; such a value has no number.
 FAR_BELOW = re.compile(r"<< [0-9]+\.[0-9]+")
 PERCENT = "percent"
-_PRINTED = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_PRINTED = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _P_VALUES = "_p_values"
 _FOLDER = "privacy_eval.conf.published"
 
@@ -265,7 +265,12 @@ def parse_p_values(text: str, where: str) -> tuple[PublishedPValue, ...]:
 
 def _rows(text: str, columns: list[str], where: str) -> list[tuple[str, dict[str, str]]]:
     """The rows of a CSV text of exactly these columns, each with its place."""
-    header, *lines = csv.reader(text.splitlines()) if text else [[]]
+    try:
+        header, *lines = csv.reader(text.split("\n")) if text else [[]]
+    except csv.Error as error:  # a cell of over 128 KiB
+        raise PrivacyEvalError(f"{where}: not CSV ({error})") from error
+    if lines and not lines[-1]:
+        del lines[-1]
     if header != columns:
         raise PrivacyEvalError(f"{where}:1: expected the columns {','.join(columns)}")
     rows = []

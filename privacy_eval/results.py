@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 from . import __version__
 from .config import SPEECH, Config, config_from_dict
-from .errors import PrivacyEvalError
+from .errors import PrivacyEvalError, some
 from .io.files import read_text
 from .io.results_txt import (
     RecognitionBlock,
@@ -434,13 +435,20 @@ class _Body:
 
 
 def load_json(path: Path) -> Any:
-    """Plain values of a JSON file; NaN, which is no JSON, is refused."""
+    """Plain values of a JSON file; NaN, which is no JSON, is refused, and halves of
+    surrogate pairs, which are no text."""
 
     def refuse(constant: str) -> None:
         raise PrivacyEvalError(f"{path}: {constant} is no JSON number")
 
     try:
-        return json.loads(read_text(path), parse_constant=refuse)
+        text = read_text(path)
+        plain = json.loads(text, parse_constant=refuse)
+        if re.search(r"\\u[dD][89a-fA-F]", text):
+            json.dumps(plain, ensure_ascii=False).encode()
+        return plain
+    except UnicodeEncodeError as error:
+        raise PrivacyEvalError(f"{path}: not text (half of a surrogate pair)") from error
     except (ValueError, RecursionError) as error:
         line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise PrivacyEvalError(f"{path}{line}: not JSON ({error})") from error
@@ -602,13 +610,14 @@ def part_of_system(text: str, path: str, system: str) -> str:
     PrivacyEvalError
         The system is not among them.
     """
-    owners = [line[2:].strip() for line in text.splitlines() if line.startswith("# ")]
+    lines = text.split("\n")
+    owners = [line[2:].strip() for line in lines if line.startswith("# ")]
     if not owners:
         return text
     if system not in owners:
-        raise PrivacyEvalError(f"{path}: no system {system!r} in it, only {', '.join(owners)}")
+        raise PrivacyEvalError(f"{path}: no system {system!r} in it, only {some(owners)}")
     owner, kept = "", []
-    for line in text.splitlines():
+    for line in lines:
         if line.startswith("# "):
             owner, line = line[2:].strip(), ""
         kept.append(line if owner == system else "")

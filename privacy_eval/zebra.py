@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from .errors import PrivacyEvalError
 from .io.files import file_names, read_text
 from .io.results_txt import format_metrics
 from .io.scores import pair, read_scores, read_trials
+from .io.yaml_text import parse_yaml
 from .metrics import CATEGORICAL_TAGS, EceProfile, TrialScores, Variant, Zebra, ece_profile, zebra
 from .metrics.pav import FloatArray
 from .metrics.zebra import NO_EVIDENCE_TAG
@@ -81,7 +81,7 @@ def assess(
     if not isinstance(scores, TrialScores):
         if key is None:
             raise ValueError("a score file needs its trial key")
-        paired = pair(read_scores(Path(scores)), read_trials(Path(key)))
+        paired = pair(read_scores(Path(scores)), read_trials(Path(key)), hint=_NOT_THE_KEY)
         scores = TrialScores.from_labels(paired.score, paired.is_target)
     elif key is not None:
         raise ValueError("scores that are labelled already need no trial key")
@@ -185,18 +185,8 @@ def read_tags(path: Path) -> tuple[tuple[str, float], ...]:
         Names the file: no such mapping, a tag that is no text, stands twice or is `0` (no
         evidence at all), bounds that do not begin at 0 and ascend.
     """
-    text = read_text(path)
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{path}:{mark.line + 1}" if mark is not None else f"{path}"
-        problem = getattr(error, "problem", None) or error
-        raise PrivacyEvalError(f"{where}: invalid YAML ({problem})") from error
-    except (RecursionError, ValueError, AttributeError, LookupError, TypeError) as error:
-        raise PrivacyEvalError(f"{path}: invalid YAML (a value that cannot be read)") from error
-    if not isinstance(values, dict) or not values or not isinstance(node, yaml.MappingNode):
+    values = parse_yaml(read_text(path), str(path))
+    if not isinstance(values, dict) or not values:
         raise PrivacyEvalError(
             f"{path}: expected a tag and the log10 LR it begins at in each line, such as `A: 0`"
         )
@@ -211,8 +201,6 @@ def read_tags(path: Path) -> tuple[tuple[str, float], ...]:
         if isinstance(bound, bool) or not isinstance(bound, (int, float)):
             raise PrivacyEvalError(f"{path}: {key}: expected a number (log10 LR), found {bound!r}")
         tags.append((key, float(bound) if abs(bound) < 1e300 else math.inf))
-    if len(node.value) != len(tags):
-        raise PrivacyEvalError(f"{path}: a tag stands twice")
     bounds = [bound for _, bound in tags]
     ascend = all(a < b for a, b in zip(bounds, bounds[1:], strict=False))
     if bounds[0] != 0 or not ascend or not all(map(math.isfinite, bounds)):
@@ -222,6 +210,8 @@ def read_tags(path: Path) -> tuple[tuple[str, float], ...]:
         )
     return tuple(tags)
 
+
+_NOT_THE_KEY = "the key must be that of the scores, trial by trial"
 
 _NO_DISPLAY = (
     "no display to show the plot on; write it to a file instead: privacy-eval zebra --export png"

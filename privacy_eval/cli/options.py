@@ -141,7 +141,10 @@ def say_needed(costs: Sequence[Cost]) -> None:
 
 
 def say(text: str) -> None:
-    print(text, file=sys.stderr)
+    """Say something on stderr. Names may be strangers': what a terminal would obey, or not
+    show, is escaped."""
+    shown = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+    print("".join(shown), file=sys.stderr)
 
 
 def natural(text: str) -> int:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from .files import read_bytes, read_text
-from .text_table import Column, line_number, read_columns
+from .text_table import MAX_FIELD_BYTES, Column, line_number, read_columns
 
 #: Files with a line per utterance.
 UTTERANCE_FILES = (
@@ -105,9 +105,17 @@ def read_spk2utt(path: Path) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
     for number, line in enumerate(read_text(path).split("\n"), start=1):
-        speaker, *utterances = line.split() or [""]
+        control = re.search(r"[\x00-\x08\x0b-\x1f]", line.removesuffix("\r"))
+        if control:
+            raise PrivacyEvalError(
+                f"{path}:{number}: control character {ord(control[0]):#04x}, expected text"
+            )
+        # Like Kaldi, and unlike Python: other white space of Unicode is part of an id.
+        speaker, *utterances = re.split("[ \t]+", line.strip(" \t\r"))
         if not speaker:
             continue
+        if any(len(name.encode()) > MAX_FIELD_BYTES for name in (speaker, *utterances)):
+            raise PrivacyEvalError(f"{path}:{number}: an id of over {MAX_FIELD_BYTES} bytes")
         if not utterances:
             raise PrivacyEvalError(f"{path}:{number}: speaker {speaker!r} has no utterance")
         twice = speaker if speaker in found else next((u for u in utterances if u in seen), None)
@@ -251,7 +259,7 @@ def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
             files[name] = _union_of_lists(name, sources)
         elif having:
             notes.append(_left_out(name, having, sources))
-    united = " + ".join(s.path.name for s in sources)
+    united = sources[0].path.parent / " + ".join(s.path.name for s in sources)
     return NewDataDir(files, (*notes, *_check(tables, lambda name: f"{united}: {name}")))
 
 

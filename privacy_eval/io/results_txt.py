@@ -6,6 +6,7 @@ word error rates, pitch correlations and DeID/G_VD (see `format_results_txt`).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,8 +16,10 @@ import numpy as np
 from ..errors import PrivacyEvalError
 from .wer import WerLine, format_wer_line, parse_wer_line
 
-_NUMBER = r"(-?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|inf))"
+_NUMBER = r"(-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf))"
 _PITCH = re.compile(rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}")
+#: Other white space of Unicode is no layout but part of a name, which no plan knows.
+_BLANKS = " \t\r"
 _SET_NAME = re.compile(r"[^\s:]+")
 
 # Pattern of a line, the names of its numbers, and what makes stored units of them.
@@ -91,7 +94,7 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
         if pitch is not None:
             if body:
                 raise PrivacyEvalError(f"{body[0][0]}: unexpected after a pitch correlation")
-            mean, std = float(pitch[2]), float(pitch[3])
+            mean, std = _number(pitch[2], where), _number(pitch[3], where)
             values = {"pitch_correlation_mean": mean, "pitch_correlation_std": std}
             results.pitch.append(TrialSetBlock(pitch[1], values))
         elif _SET_NAME.fullmatch(head) is None:
@@ -171,10 +174,12 @@ def zebra_number(value: float) -> str:
     return f"{value:.3f}" if abs(value) >= 5e-4 else f"{value:.0e}"
 
 
-def _number(text: str) -> float:
+def _number(text: str, where: str) -> float:
     """A printed number. `5e-04` is how one just below 5e-4 is printed, which itself is
     printed as `0.001`: it is taken for that one."""
     value = float(text)
+    if math.isinf(value) and not text.endswith("inf"):
+        raise PrivacyEvalError(f"{where}: too large a number: {text[:100]!r}")
     return float(np.nextafter(value, 0)) if text == "5e-04" else value
 
 
@@ -184,18 +189,18 @@ Located = tuple[str, str]
 def _blocks(text: str, path: str) -> Iterable[tuple[str, str, list[Located]]]:
     """Unindented lines with the indented ones below them, each with `path:line`."""
     block: tuple[str, str, list[Located]] | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
-        where = f"{path}:{number}"
-        if not line.strip():
+    for number, line in enumerate(text.split("\n"), start=1):
+        where, stripped = f"{path}:{number}", line.strip(_BLANKS)
+        if not stripped:
             continue
-        if not line[0].isspace():
+        if line[0] not in _BLANKS:
             if block is not None:
                 yield block
-            block = (where, line.rstrip(), [])
+            block = (where, stripped, [])
         elif block is None:
-            raise PrivacyEvalError(f"{where}: a value before any condition: {line.strip()!r}")
+            raise PrivacyEvalError(f"{where}: a value before any condition: {stripped[:100]!r}")
         else:
-            block[2].append((where, line.strip()))
+            block[2].append((where, stripped))
     if block is not None:
         yield block
 
@@ -214,7 +219,7 @@ def _values(
             if names[0] in values:
                 raise PrivacyEvalError(f"{where}: {names[0]} stands twice")
             numbers = match.groups()[: len(names)]
-            values |= {n: _number(x) / scale for n, x in zip(names, numbers, strict=True)}
+            values |= {n: _number(x, where) / scale for n, x in zip(names, numbers, strict=True)}
             if len(match.groups()) > len(names):
                 tag = match.groups()[-1]
             break

@@ -15,6 +15,8 @@ from .files import digest, read_bytes
 from .text_table import Column, IndexArray, hash_rows, line_number, read_columns, same_fields
 
 _SHOWN = 5
+#: What can be done about trials and scores that do not fit, where the option is offered.
+ALLOW_MISSING = "--allow-missing leaves them out and says so in the results"
 _USUAL_NUMBER_BYTES = 32
 
 
@@ -142,13 +144,17 @@ def read_trial_list(path: Path) -> TrialList:
     return TrialList(path, speaker, utterance, digest(content))
 
 
-def pair(scores: ScoreFile, trials: TrialFile, *, allow_missing: bool = False) -> PairedTrials:
+def pair(
+    scores: ScoreFile, trials: TrialFile, *, allow_missing: bool = False, hint: str = ALLOW_MISSING
+) -> PairedTrials:
     """Join scores and trials on the pair (enrolled speaker, utterance), in any order.
 
     Parameters
     ----------
     allow_missing : bool
         Leave out trials without a score and scores without a trial, and count them.
+    hint : str
+        What the error says of a way out.
 
     Raises
     ------
@@ -162,7 +168,7 @@ def pair(scores: ScoreFile, trials: TrialFile, *, allow_missing: bool = False) -
     missing = len(trials.speaker) - trial_row.size
     extra = len(scores.speaker) - score_row.size
     if (missing or extra) and not allow_missing:
-        raise PrivacyEvalError(_mismatch(scores, trials, score_row, trial_row))
+        raise PrivacyEvalError(_mismatch(scores, trials, score_row, trial_row, hint))
     is_target = trials.is_target[trial_row]
     for name, empty in (("target", not is_target.any()), ("nontarget", bool(is_target.all()))):
         if empty:
@@ -273,7 +279,11 @@ def _check_unique(path: Path, speaker: Column, utterance: Column, what: str) -> 
 
 
 def _mismatch(
-    scores: ScoreFile, trials: TrialFile, score_row: IndexArray, trial_row: IndexArray
+    scores: ScoreFile,
+    trials: TrialFile,
+    score_row: IndexArray,
+    trial_row: IndexArray,
+    hint: str,
 ) -> str:
     lines = [f"{scores.path} and {trials.path} do not hold the same trials:"]
     for what, table, rows in (
@@ -290,10 +300,15 @@ def _mismatch(
                 f"  {left_rows.size} {what} (first at {table.path}:{line}): "
                 f"{_some(keys, left_rows.size)}"
             )
-    lines.append("  (--allow-missing leaves them out and says so in the results)")
+    lines.append(f"  ({hint})")
     return "\n".join(lines)
 
 
 def _some(keys: Sequence[tuple[str, str]], total: int | None = None) -> str:
-    shown = ", ".join(f"{speaker} {utterance}" for speaker, utterance in keys[:_SHOWN])
+    shown = ", ".join(_spelled(f"{speaker} {utterance}") for speaker, utterance in keys[:_SHOWN])
     return shown + (", ..." if (total or len(keys)) > _SHOWN else "")
+
+
+def _spelled(text: str) -> str:
+    """Ids for a message, also by their codes where some characters may look like others."""
+    return text if text.isascii() else f"{text} ({ascii(text)[1:-1]})"

@@ -10,11 +10,16 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from .files import read_text
 
+_BLANKS = " \t\r"
+_COUNT = "(?:0|[1-9][0-9]{0,14})"
 _LINE = re.compile(
-    r"%WER (?P<wer>\d+\.\d\d) \[ (?P<errors>\d+) / (?P<words>\d+), (?P<ins>\d+) ins, "
-    r"(?P<dels>\d+) del, (?P<subs>\d+) sub \](?: (?P<path>\S+))?"
+    rf"%WER (?P<wer>{_COUNT}\.[0-9]{{2}}) \[ (?P<errors>{_COUNT}) / (?P<words>{_COUNT}), "
+    rf"(?P<ins>{_COUNT}) ins, (?P<dels>{_COUNT}) del, (?P<subs>{_COUNT}) sub \]"
+    r"(?: (?P<path>\S+))?"
 )
-_DECODE = re.compile(r"(?P<folder>.+)/wer_(?P<weight>[1-9]\d*)(?:_(?P<penalty>\d\.\d+))?")
+_DECODE = re.compile(
+    r"(?P<folder>.+)/wer_(?P<weight>[1-9]\d{0,8})(?:_(?P<penalty>\d\.\d+))?", re.ASCII
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class WerLine:
 
 def parse_wer_line(text: str, where: str) -> WerLine:
     """Read one line; `where` (file:line) is for the message of the error."""
-    match = _LINE.fullmatch(text.strip())
+    match = _LINE.fullmatch(text.strip(_BLANKS))
     if match is None:
         raise PrivacyEvalError(
             f"{where}: expected '%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] path', "
@@ -104,8 +109,8 @@ def read_wer_folder(folder: Path) -> tuple[list[WerLine], list[Path]]:
     for path in files:
         found = [
             parse_wer_line(text, f"{path}:{number}")
-            for number, text in enumerate(read_text(path).splitlines(), start=1)
-            if text.lstrip().startswith("%WER")
+            for number, text in enumerate(read_text(path).split("\n"), start=1)
+            if text.lstrip(_BLANKS).startswith("%WER")
         ]
         if found:
             lines += found

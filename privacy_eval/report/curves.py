@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -67,13 +66,16 @@ class Curves:
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
                 return {name: arrays[name] for name in arrays.files}
-        except (ValueError, OSError, zipfile.BadZipFile) as error:
+        except Exception as error:  # zipfile and NumPy raise a dozen kinds of what is damaged
             raise PrivacyEvalError(f"{path}: damaged ({error})") from error
 
     def _paths(self, record: VerificationRecord | SimilarityRecord) -> list[Path]:
         """Where the curves of a record may be: a system may be spread over several files,
         each with its own `records/`."""
-        if record.curves is None or ".." in Path(record.curves).parts:
+        if record.curves is None:
+            return []
+        relative = Path(record.curves)
+        if relative.is_absolute() or ".." in relative.parts:
             return []
         folders = self._folders.get((record.system, record.results_folder), [])
         return [f / record.curves for f in folders if (f / record.curves).is_file()]

@@ -1,0 +1,68 @@
+"""YAML as plain values: lists, mappings, text, numbers, booleans, None."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import yaml
+
+from ..errors import PrivacyEvalError
+
+#: A plan has some 10 kB; PyYAML reads some 100 kB per second.
+MAX_YAML_BYTES = 1 << 18
+
+
+class _Loader(yaml.SafeLoader):
+    """A safe loader that loses nothing silently, and whose values grow no faster than the
+    text: `<<` would copy mappings into mappings, over and over."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        for key, _ in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                raise yaml.constructor.ConstructorError(
+                    None, None, "merge keys (<<) are not understood", key.start_mark
+                )
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        mapping = super().construct_mapping(node, deep)
+        if len(mapping) < len(node.value):
+            seen = set()
+            for key_node, _ in node.value:
+                key = self.construct_object(key_node, deep=True)
+                if key in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{str(key)[:40]!r} stands twice", key_node.start_mark
+                    )
+                seen.add(key)
+        return mapping
+
+
+def parse_yaml(text: str, where: str) -> object:
+    """Plain values of a YAML text.
+
+    Parameters
+    ----------
+    where : str
+        What opens the message of any error: the file.
+
+    Raises
+    ------
+    PrivacyEvalError
+        No YAML (with the line), tags of other programs, a key that stands twice, merge
+        keys, values that cannot be made, more than 256 KiB.
+    """
+    if len(text) > MAX_YAML_BYTES:
+        raise PrivacyEvalError(f"{where}: larger than {MAX_YAML_BYTES} bytes")
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or error
+        raise PrivacyEvalError(f"{where}{line}: invalid YAML ({problem})") from error
+    except RecursionError as error:
+        raise PrivacyEvalError(f"{where}: invalid YAML (nested too deeply)") from error
+    except (ValueError, ArithmeticError, AttributeError, LookupError, TypeError) as error:
+        # What PyYAML's constructors raise for values such as the date 2020-13-45.
+        raise PrivacyEvalError(f"{where}: invalid YAML (a value that cannot be read)") from error

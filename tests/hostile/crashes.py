@@ -1,0 +1,204 @@
+"""Runs that are killed at random moments: what they leave, and what the next run makes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from support import ENROLLS, SMALL_PLAN_2022, TRIALS, SpeechTree, lines_to, snapshot
+
+OUT = "exp/privacy_eval"
+#: What is left out of every comparison: logs, which have times.
+LOGS = f"{OUT}/log/"
+#: Which parallel jobs add lines to in any order: compared as sets of lines.
+UNORDERED = (f"{OUT}/figures/.figures.list",)
+#: Lists of a set's files, longer while the set is being written; compared at the end only.
+GROWING = (f"{OUT}/.results.list", f"{OUT}/tables/.tables.list", *UNORDERED)
+
+_OWN_MODEL = "exp/models/user_asv_eval_anon/xvect_01709_1"
+_MARK = "PRIVACY_EVAL_CRASH_TEST"
+
+#: The command of a run on a tree.
+Command = Callable[[Path], Sequence[str]]
+
+
+def crash_tree(folder: Path) -> Path:
+    """A tree on which every stage from 2 to 10 has something to do: a back end to train, data
+    folders to unite, scores, records, similarities, word error rates, tables and figures."""
+    tree = SpeechTree(folder, plan=SMALL_PLAN_2022)
+    tree.training_set("train_clean_360_anon", _OWN_MODEL)
+    for mark in ("", "_anon"):
+        for name in (ENROLLS, TRIALS):
+            tree.vectors(name + mark, model=_OWN_MODEL)
+        lines_to(
+            folder / f"{tree.results}/ASR-libri_dev_asr{mark}/WER",
+            [
+                "%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] "
+                "exp/models/asr_eval/decode_tgsmall/wer_12_0.5"
+            ],
+        )
+    return folder
+
+
+def products(folder: Path) -> dict[str, bytes]:
+    """All files of a tree, as they are compared."""
+    found = {n: c for n, c in snapshot(folder).items() if not n.startswith(LOGS)}
+    for name in UNORDERED:
+        if name in found:
+            found[name] = b"".join(sorted({*found[name].splitlines(keepends=True)}))
+    return found
+
+
+def half_written(folder: Path, whole: Mapping[str, bytes]) -> list[str]:
+    """Files under their own names that are not those of a whole run: a run writes each once,
+    so that at any moment it is there as it will be or not at all."""
+    return sorted(
+        name
+        for name, content in products(folder).items()
+        if name not in GROWING
+        and whole.get(name) != content
+        and not any(part.startswith(".") and ".tmp" in part for part in name.split("/"))
+        and not Path(name).name.startswith(".tables.pdf.")
+    )
+
+
+def differences(found: Mapping[str, bytes], expected: Mapping[str, bytes]) -> list[str]:
+    """Names of files that are missing, too many, or of other bytes."""
+    return sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))
+
+
+class Runs:
+    """Processes of one command on one tree, all of whose processes can be found.
+
+    Parameters
+    ----------
+    folder : Path
+        Where logs and temporary files go.
+    """
+
+    def __init__(self, folder: Path, command: Command) -> None:
+        self.folder = folder
+        self.command = command
+        self._mark = uuid.uuid4().hex
+        self._log = folder / "run.log"
+
+    def start(self, tree: Path) -> subprocess.Popen[bytes]:
+        temporary = self.folder / "tmp"
+        temporary.mkdir(parents=True, exist_ok=True)
+        kept = {k: v for k, v in os.environ.items() if k != "KALDI_ROOT"}
+        with open(self._log, "wb") as log:
+            return subprocess.Popen(
+                self.command(tree),
+                env={**kept, _MARK: self._mark, "TMPDIR": str(temporary)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def finish(self, tree: Path, *, seconds: float = 300) -> float:
+        """Run to the end; how long it took."""
+        begin = time.monotonic()
+        code = self.start(tree).wait(timeout=seconds)
+        if code != 0:
+            text = self._log.read_text(errors="replace")
+            raise AssertionError(f"a run ended with {code}:\n{text[-3000:]}")
+        return time.monotonic() - begin
+
+    def kill(self, process: subprocess.Popen[bytes], *, everything: bool) -> None:
+        """kill -9: the group of the run (its jobs, in groups of their own, are then ended by
+        their guard while the next run begins), or every process that it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if everything:
+            self.end()
+
+    def end(self) -> None:
+        """Kill whatever our runs have started and wait until it is gone."""
+        while left := list(self._processes()):
+            for number in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
+            time.sleep(0.005)
+
+    def _processes(self) -> Iterator[int]:
+        mark = f"{_MARK}={self._mark}".encode()
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            with contextlib.suppress(OSError):
+                is_zombie = b") Z " in (entry / "stat").read_bytes()
+                if not is_zombie and mark in (entry / "environ").read_bytes().split(b"\0"):
+                    yield int(entry.name)
+
+
+@dataclass
+class Tally:
+    """What happened."""
+
+    kills: int = 0
+    runs_to_the_end: int = 0
+    with_leftovers: int = 0
+
+
+def crash(
+    runs: Runs,
+    tree: Path,
+    *,
+    kills: int,
+    in_a_row: int,
+    moments: random.Random,
+    say: Callable[[str], None] = lambda text: None,
+) -> Tally:
+    """Kill runs at random moments, `in_a_row` on one tree before a run may end; that must
+    give the bytes of a run that nothing disturbed, as must a run on what is complete.
+
+    Raises
+    ------
+    AssertionError
+        Names the files of other bytes.
+    """
+    whole_tree = runs.folder / "whole"
+    shutil.copytree(tree, whole_tree)
+    duration = runs.finish(whole_tree)
+    whole = products(whole_tree)
+    runs.finish(whole_tree)
+    _expect([], differences(products(whole_tree), whole), "a second run changed")
+    inputs = products(tree)
+    _expect([], differences({n: whole.get(n, b"") for n in inputs}, inputs), "a run changed input")
+    tally = Tally()
+    victim = runs.folder / "killed"
+    while tally.kills < kills:
+        shutil.rmtree(victim, ignore_errors=True)
+        shutil.copytree(tree, victim)
+        for _ in range(min(in_a_row, kills - tally.kills)):
+            process = runs.start(victim)
+            try:
+                process.wait(timeout=moments.uniform(0, duration))
+                continue  # it was faster: no kill
+            except subprocess.TimeoutExpired:
+                runs.kill(process, everything=moments.random() < 0.5)
+            tally.kills += 1
+            _expect([], half_written(victim, whole), f"kill {tally.kills} left half of")
+            tally.with_leftovers += any(".tmp" in p.name for p in victim.rglob(".*"))
+        runs.finish(victim)
+        runs.end()
+        tally.runs_to_the_end += 1
+        _expect([], differences(products(victim), whole), f"after kill {tally.kills}, other bytes")
+        say(f"{tally.kills} of {kills} kills, {tally.runs_to_the_end} runs to the end, all equal")
+    return tally
+
+
+def _expect(expected: list[str], found: list[str], message: str) -> None:
+    if found != expected:
+        raise AssertionError(f"{message}: {', '.join(found[:9])} ({len(found)} files)")
