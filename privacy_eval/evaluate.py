@@ -396,6 +396,9 @@ def _do(task: _Task) -> str | Failure:
         _write_record(task)
     except PrivacyEvalError as error:
         return Failure(task.condition.system, _name(task.condition), str(error))
+    except MemoryError:
+        reason = f"{task.condition.scores}: there is not enough memory"
+        return Failure(task.condition.system, _name(task.condition), reason)
     return "computed"
 
 

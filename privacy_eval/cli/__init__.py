@@ -38,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # files are met with errors of ours: this is the output
         say(f"privacy-eval: {error.filename or 'standard output'}: {error.strerror or error}")
         return 1
+    except MemoryError:
+        say("privacy-eval: there is not enough memory")
+        return 1
     except KeyboardInterrupt:
         say("privacy-eval: interrupted; what is finished is kept, run it again to go on")
         return 130

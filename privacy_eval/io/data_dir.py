@@ -164,11 +164,11 @@ def read_list(path: Path, kind: str) -> UtteranceList:
     content = read_bytes(path)
     lines: dict[bytes, int] = {}
     for number, line in enumerate(content.split(b"\n"), start=1):
-        fields = line.split()
+        fields = line.split(None, 3)
         if fields and kind == "trials" and len(fields) != 3:
             raise PrivacyEvalError(
                 f"{path}:{number}: expected 3 fields (<speaker> <utterance> <target|nontarget>), "
-                f"found {len(fields)}: {_shown(line[:80])}"
+                f"found {'more' if len(fields) > 3 else len(fields)}: {_shown(line[:80])}"
             )
         if fields:
             lines.setdefault(fields[LISTS[kind]], number)

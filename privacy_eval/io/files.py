@@ -19,8 +19,15 @@ from typing import Protocol
 
 from ..errors import PrivacyEvalError
 
-#: No file of a challenge comes near it; a gzip bomb does.
+#: No file of a challenge comes near it.
 MAX_BYTES = 8 << 30
+#: Texts that become Python objects, which take many times their size: results.json,
+#: results.txt, spk2utt.
+MAX_TEXT_BYTES = 512 << 20
+#: How many times its size a gzip file may unpack to, beyond what is harmless anyhow. Trials and
+#: scores reach 20, a gzip bomb 1000.
+_MAX_RATIO = 200
+_HARMLESS_BYTES = 64 << 20
 
 
 class SupportsRead(Protocol):
@@ -41,20 +48,24 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     Raises
     ------
     PrivacyEvalError
-        Missing, unreadable, truncated or larger than `max_bytes` when unpacked.
+        Missing, unreadable, truncated, larger than `max_bytes` or a gzip bomb; larger than
+        the memory that there is.
     """
     try:
         with open(path, "rb") as file:
             data = _read_up_to(max_bytes, file)
         if data.startswith(_GZIP_MAGIC):
+            max_bytes = min(max_bytes, most_unpacked(len(data)))
             with gzip.open(io.BytesIO(data)) as unpacked:
                 data = _read_up_to(max_bytes, unpacked)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise PrivacyEvalError(f"{path}: truncated or damaged gzip file ({error})") from error
     except OSError as error:
         raise PrivacyEvalError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except MemoryError as error:
+        raise PrivacyEvalError(f"{path}: larger than the memory that there is") from error
     if len(data) > max_bytes:
-        raise PrivacyEvalError(f"{path}: larger than {max_bytes} bytes")
+        raise PrivacyEvalError(f"{path}: larger than {max_bytes} bytes (unpacked, if it is gzip)")
     return data.removeprefix(_UTF8_BOM)
 
 
@@ -68,9 +79,14 @@ def _read_up_to(max_bytes: int, file: SupportsRead) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
+def most_unpacked(packed: int) -> int:
+    """Bytes that a gzip file of a size may unpack to: a bomb is more than memory holds."""
+    return max(_HARMLESS_BYTES, min(MAX_BYTES, _MAX_RATIO * packed))
+
+
 def read_text(path: Path) -> str:
-    """Content of a UTF-8 file, see `read_bytes`."""
-    data = read_bytes(path)
+    """Content of a UTF-8 file of at most `MAX_TEXT_BYTES`, see `read_bytes`."""
+    data = read_bytes(path, max_bytes=MAX_TEXT_BYTES)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -23,6 +23,9 @@ IndexArray = NDArray[np.int64]
 #: Longer ids are surely not ids (a missing line end, a binary file).
 MAX_FIELD_BYTES = 1024
 
+#: Fields are a few, and white space between them is no content.
+_MAX_LINE_BYTES = 1 << 20
+
 _SPACE, _TAB, _NEWLINE, _RETURN = 32, 9, 10, 13
 _PADDING = MAX_FIELD_BYTES + 16
 #: Words kept for every row: ids of challenges have up to 32 bytes.
@@ -156,7 +159,7 @@ def read_columns(path: Path, fields: tuple[str, ...]) -> tuple[tuple[Column, ...
     ------
     PrivacyEvalError
         With file and line: another number of fields, a control character, bytes
-        that are not UTF-8, a field over 1024 bytes; an empty file.
+        that are not UTF-8, a field over 1024 bytes, a line over 1 MiB; an empty file.
     """
     content = read_bytes(path)
     return split_columns(content, fields, path), content
@@ -164,6 +167,16 @@ def read_columns(path: Path, fields: tuple[str, ...]) -> tuple[tuple[Column, ...
 
 def split_columns(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column, ...]:
     """As `read_columns` for bytes that have been read; `path` is for messages."""
+    try:
+        _check_lines(content, path)
+        return _split(content, fields, path)
+    except MemoryError as error:
+        raise PrivacyEvalError(
+            f"{path}: there is not enough memory for a table of {len(content)} bytes"
+        ) from error
+
+
+def _split(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column, ...]:
     ends_open = not content.endswith(b"\n")
     padded = content + (b"\n" if ends_open else b"") + bytes(_PADDING)
     data = np.frombuffer(padded, dtype=np.uint8)
@@ -214,6 +227,18 @@ def line_number(column: Column, row: int) -> int:
     """Line of the file, from 1, that a row stands on."""
     before = column.data[: int(column.start[row])]
     return int(np.count_nonzero(before == _NEWLINE)) + 1
+
+
+def _check_lines(content: bytes, path: Path) -> None:
+    """Refuse endless lines before anything is made of them."""
+    begin = 0
+    while len(content) - begin > _MAX_LINE_BYTES:
+        end = content.rfind(b"\n", begin, begin + _MAX_LINE_BYTES)
+        if end < 0:
+            raise PrivacyEvalError(
+                f"{path}:{_line_of(content, begin)}: a line of over {_MAX_LINE_BYTES} bytes"
+            )
+        begin = end + 1
 
 
 def _check_characters(

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, some
-from .files import MAX_BYTES, SupportsRead, atomic_path, read_bytes
+from .files import MAX_BYTES, SupportsRead, atomic_path, most_unpacked, read_bytes
 from .text_table import MAX_FIELD_BYTES
 
 #: Of a vector, and of a matrix in either direction.
@@ -238,8 +238,9 @@ class ObjectFile:
         What every error begins with; readers keep it at the object they are in.
     """
 
-    def __init__(self, file: SupportsSeek, where: str) -> None:
+    def __init__(self, file: SupportsSeek, where: str, max_bytes: int | None = None) -> None:
         self.where = where
+        self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
         self._file = file
         self._buffer = b""
         self._at = 0
@@ -299,7 +300,7 @@ class ObjectFile:
         if offset <= self._buffer_start + len(self._buffer):
             self._at = offset - self._buffer_start
             return
-        if offset > MAX_BYTES:
+        if offset > self._max_bytes:
             raise self.error(f"the offset {offset} is past the end of the file")
         with self._readable():
             self._file.seek(offset)
@@ -323,8 +324,8 @@ class ObjectFile:
         self._buffer_start += self._at
         self._buffer = self._buffer[self._at :] + piece
         self._at = 0
-        if self._buffer_start + len(self._buffer) > MAX_BYTES:
-            raise self.error(f"larger than {MAX_BYTES} bytes")
+        if self._buffer_start + len(self._buffer) > self._max_bytes:
+            raise self.error(f"larger than {self._max_bytes} bytes (unpacked, if it is gzip)")
         return bool(piece)
 
     @contextlib.contextmanager
@@ -360,7 +361,8 @@ def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
         raw.seek(0)
         if magic == _GZIP_MAGIC:
             with gzip.GzipFile(fileobj=raw) as unpacked:
-                file = ObjectFile(unpacked, where)
+                size = os.fstat(raw.fileno()).st_size
+                file = ObjectFile(unpacked, where, min(MAX_BYTES, most_unpacked(size)))
                 yield file
                 file.where = where
                 file.drain()
