@@ -306,7 +306,8 @@ class Results:
         return results
 
     def check(self) -> None:
-        """Make sure that every record has a place in the plan and every value a meaning.
+        """Make sure that every record has a place in the plan, of its own, and every value a
+        meaning.
 
         Raises
         ------
@@ -317,6 +318,7 @@ class Results:
         trial_sets = {(t.data_set.id, t.split, t.gender) for t in config.trial_sets()}
         decoded = {(d.id, s) for d in config.recognition.data_sets for s in config.splits}
         suffixes = {f.suffix for f in config.results_folders}
+        taken: set[tuple[object, ...]] = set()
         for r in self._records():
             place: tuple[str, ...] = (r.data_set, r.split)
             speech: set[str | None] = set()
@@ -340,6 +342,12 @@ class Results:
                     f"the plan {config.name} has no place for a record of {r.system}: "
                     f"{', '.join([*place, *strange])}, results folder {r.results_folder!r}"
                 )
+            if isinstance(r, VerificationRecord):
+                place = (*place, r.enrollment, r.trial)
+            full = (type(r), r.system, r.results_folder, place)
+            if full in taken and not isinstance(r, RecognitionRecord):
+                raise PrivacyEvalError(f"{r.system} {_name(r)}: {', '.join(place)} stands twice")
+            taken.add(full)
 
     def _records(self) -> Iterator[AnyRecord]:
         yield from self.verification
