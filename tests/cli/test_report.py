@@ -68,8 +68,8 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         names.get(n, n) for n in drawing.keys() - {"made_from", "progress"}
     }
     assert options["format"].choices == drawing["formats"] == FORMATS
-    for name in ("job", "conventional"):
-        assert options[name].default == drawing[name]
+    assert options["conventional"].default == drawing["conventional"]
+    assert (options["job"].default, drawing["job"]) == (None, (1, 1))
     options = options_of("tables")
     names = {"only": "format", "metric": "rank_by"}
     chosen = {names.get(n, n) for n in (writing.keys() - {"across"}) | ranking.keys()}
