@@ -130,6 +130,7 @@ def evaluate(
     job: tuple[int, int] = (1, 1),
     announce: Announce | None = None,
     progress: Progress | None = None,
+    dry_run: bool = False,
 ) -> Outcome:
     """Compute and write the records of all conditions that are not up to date.
 
@@ -146,6 +147,8 @@ def evaluate(
     job : (int, int)
         Which of how many shares of the conditions to do, from 1; shares take about
         equally long, by the sizes of score files.
+    dry_run : bool
+        Write nothing: find out what would be computed.
     """
     systems = list(systems)
     tasks = _tasks(systems, out, tree, options)
@@ -168,13 +171,13 @@ def evaluate(
 
     if nj <= 1 or len(tasks) <= 1:
         for task in tasks:
-            note(task, _do(task))
+            note(task, _do(task, dry_run))
     else:
         with ProcessPoolExecutor(
             min(nj, len(tasks)), initializer=_end_with_parent, initargs=(os.getpid(),)
         ) as pool:
             try:
-                futures = {pool.submit(_do, task): task for task in tasks}
+                futures = {pool.submit(_do, task, dry_run): task for task in tasks}
                 for future in as_completed(futures):
                     note(futures[future], future.result())
             except BaseException:
@@ -325,7 +328,12 @@ def collect(
 
 
 def write_outputs(results: Results, out: Path) -> list[Path]:
-    """results.json, results.csv, and results.txt in the challenge's format.
+    """Write `output_files`."""
+    return write_set(out, output_files(results), listed_in=".results.list")
+
+
+def output_files(results: Results) -> dict[str, str]:
+    """results.json, results.csv, and results.txt in the challenge's format: contents by name.
 
     Several systems have a results.txt each in `results/` and share one, with a line
     `# SYSTEM` before each part; the plan's other results folders add their suffix.
@@ -345,7 +353,7 @@ def write_outputs(results: Results, out: Path) -> list[Path]:
             parts.setdefault(suffix, []).append(text)
     for suffix, texts in parts.items():
         files[f"results{suffix}.txt"] = "".join(texts)
-    return write_set(out, files, listed_in=".results.list")
+    return files
 
 
 def _end_with_parent(parent: int) -> None:
@@ -384,16 +392,18 @@ def _name(condition: Condition) -> str:
     return f"{condition.name} ({suffix})" if suffix else condition.name
 
 
-def _do(task: _Task) -> str | Failure:
+def _do(task: _Task, dry_run: bool) -> str | Failure:
     """Bring one condition up to date."""
     try:
         record = _stored_record(task)
         if record is not None:
             left_out = task.options.allow_missing and record.left_out > 0
             if record.provenance == _provenance(task, left_out=left_out):
-                sweep_record(task.record)
+                if not dry_run:
+                    sweep_record(task.record)
                 return "up to date"
-        _write_record(task)
+        if not dry_run:
+            _write_record(task)
     except PrivacyEvalError as error:
         return Failure(task.condition.system, _name(task.condition), str(error))
     except MemoryError:

@@ -209,6 +209,8 @@ def make_scores(
     *,
     job: tuple[int, int] = (1, 1),
     progress: Progress | None = None,
+    models: Models | None = None,
+    dry_run: bool = False,
 ) -> Scored:
     """Bring the score files of all targets up to date.
 
@@ -217,6 +219,10 @@ def make_scores(
     job : (int, int)
         Which of how many shares of the conditions to do, from 1; shares take about
         equally long, by the sizes of trial keys.
+    models : Models, optional
+        Those of the place and the plan, where others use them, too.
+    dry_run : bool
+        Write nothing: find out what would be made.
     """
     tasks = [
         (target, folder, part, condition, meaning)
@@ -232,11 +238,11 @@ def make_scores(
     ]
     tasks = share(tasks, costs, job)
     scored = Scored()
-    models = Models(place, config)
+    models = models or Models(place, config)
     for done, (target, folder, part, condition, meaning) in enumerate(tasks, start=1):
         name = _name(target, condition, part)
         try:
-            _make(folder / condition, meaning, part, models, scored, name)
+            _make(folder / condition, meaning, part, models, scored, name, dry_run=dry_run)
         except NotThere as error:
             scored.lacking[name] = (error.kind, error.where)
         except PrivacyEvalError as error:
@@ -430,6 +436,8 @@ def _make(
     models: Models,
     scored: Scored,
     name: str,
+    *,
+    dry_run: bool,
 ) -> None:
     """Bring one condition's score file up to date."""
     place = models.place
@@ -444,11 +452,15 @@ def _make(
     left_out = noted.get("left_out")
     changed = _changed(noted, inputs)
     if made and not changed and (place.allow_missing or not left_out):
-        for path in (scores, note):
-            sweep(path)
+        if not dry_run:
+            for path in (scores, note):
+                sweep(path)
         scored.up_to_date.append(name)
         if left_out:
             scored.left_out.append(f"{name}: {left_out}")
+        return
+    if dry_run:
+        scored.made.append(name)
         return
     result = score_trials(
         inputs.enrolled,

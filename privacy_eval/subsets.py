@@ -102,7 +102,12 @@ class _Recipe:
 
 
 def make_subsets(
-    tree: Path, config: Config, *, suffixes: Sequence[str], allow_outside: bool = False
+    tree: Path,
+    config: Config,
+    *,
+    suffixes: Sequence[str],
+    allow_outside: bool = False,
+    dry_run: bool = False,
 ) -> Made:
     """Make the plan's data folders in `data/` that are missing or no longer up to date.
 
@@ -116,6 +121,8 @@ def make_subsets(
         combined set that others made, by the original set's list.
     allow_outside : bool
         Read files that are links out of the tree.
+    dry_run : bool
+        Write nothing: find out what would be made.
 
     Raises
     ------
@@ -139,7 +146,7 @@ def make_subsets(
                 raise PrivacyEvalError(
                     f"suffix {suffix!r}: {name + suffix} is another data folder of the plan"
                 )
-    run = _Run(tree, config, allow_outside)
+    run = _Run(tree, config, allow_outside, dry_run)
     if os.path.lexists(run.data) and not run.data.is_dir():
         raise PrivacyEvalError(f"{run.data}: is no folder")
     with locked_folder(run.data.resolve()) if run.data.is_dir() else nullcontext():
@@ -156,6 +163,7 @@ class _Run:
     tree: Path
     config: Config
     allow_outside: bool
+    dry_run: bool
     made: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     lacking: dict[str, str] = field(default_factory=dict)
@@ -170,7 +178,7 @@ class _Run:
         """Make one folder if it is missing or no longer up to date."""
         name = folder.name + suffix
         target = self.data / name
-        if self._in_tree(self.data):
+        if self._in_tree(self.data) and not self.dry_run:
             sweep_data_dir(target)
         if os.path.lexists(target) and not target.is_dir():
             raise PrivacyEvalError(f"{target}: is no folder; expected a data folder or nothing")
@@ -206,6 +214,9 @@ class _Run:
             raise PrivacyEvalError(
                 f"{self.data}: leads out of the tree to {self.data.resolve()} and is not written to"
             )
+        if self.dry_run:
+            self.made.append(target.name)
+            return
         new = _contents(recipe)
         files = {file: digest(content) for file, content in new.files.items()}
         marker = _Marker(target.name, origin, files, new.notes)

@@ -212,6 +212,8 @@ def make_similarities(
     job: tuple[int, int] = (1, 1),
     announce: Announce | None = None,
     progress: Progress | None = None,
+    models: Models | None = None,
+    dry_run: bool = False,
 ) -> Scored:
     """Bring the similarity records of some systems up to date.
 
@@ -224,19 +226,23 @@ def make_similarities(
     job : (int, int)
         Which of how many shares of the trial sets to do, from 1; shares take about
         equally long, by the numbers of utterances.
+    models : Models, optional
+        Those of the place and the plan, where others use them, too.
+    dry_run : bool
+        Write nothing: find out what would be made.
     """
     systems = list(systems)
     wanted = set(chosen)
     tasks = [t for t in _tasks(systems, config, out) if t.system.name in wanted]
     outcome = Scored()
-    models = Models(place, config)
+    models = models or Models(place, config)
     costs = [trial_set_cost(task.trial_set, models) for task in tasks]
     tasks, costs = share(tasks, costs, job), share(costs, costs, job)
     if announce is not None:
         announce(costs)
     for done, task in enumerate(tasks, start=1):
         try:
-            _bring_up_to_date(task, models, outcome)
+            _bring_up_to_date(task, models, outcome, dry_run=dry_run)
         except NotThere as error:
             outcome.lacking[task.name] = (error.kind, error.where)
         except PrivacyEvalError as error:
@@ -405,7 +411,7 @@ def _inputs(task: _Task, models: Models) -> _Inputs:
     )
 
 
-def _bring_up_to_date(task: _Task, models: Models, outcome: Scored) -> None:
+def _bring_up_to_date(task: _Task, models: Models, outcome: Scored, *, dry_run: bool) -> None:
     inputs = _inputs(task, models)
     record = _stored(task)
     left_out = 0 if record is None else record.utterances_left_out or 0
@@ -415,10 +421,14 @@ def _bring_up_to_date(task: _Task, models: Models, outcome: Scored) -> None:
         and record.provenance == inputs.noted(allow_missing=left_out > 0)
         and (task.folder_2020 / "gain_of_voice_distinctiveness").is_file()
     ):
-        sweep_record(task.record)
+        if not dry_run:
+            sweep_record(task.record)
         outcome.up_to_date.append(task.name)
         if left_out:
             outcome.left_out.append(f"{task.name}: {left_out} utterances left out")
+        return
+    if dry_run:
+        outcome.made.append(task.name)
         return
     measured = measure(
         inputs.vectors.read(inputs.original_scp),

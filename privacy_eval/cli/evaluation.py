@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import textwrap
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from ..io.results_txt import eer_percent, format_metrics
 from ..io.scores import pair, read_scores, read_trials
 from ..metrics import VARIANTS, Interval
 from ..results import (
+    Results,
     import_results_txt,
     merge,
     part_of_system,
@@ -36,6 +38,7 @@ from ..results import (
 from ..schema import to_plain
 from ..scoring import Models, find_targets, stale_scores
 from ..simulate import DEMO_SIZES, write_demo_tree
+from ..tree import System
 from ..voice_similarity import collect_similarities
 from .options import (
     Verbs,
@@ -63,12 +66,12 @@ def add_verbs(verbs: Verbs) -> None:
     metrics.add_argument("--trials", required=True, type=Path, metavar="F", help="trial key")
     metrics.add_argument("--variant", choices=[*VARIANTS, "both"], default="both")
     metrics.add_argument("--format", choices=["text", "json"], default="text")
-    _add_options(metrics)
+    add_options(metrics)
 
     evaluation = verbs.add_parser("evaluate", help="metrics of every condition of a tree")
     evaluation.set_defaults(verb=_evaluate)
     add_tree(evaluation)
-    _add_options(evaluation)
+    add_options(evaluation)
     evaluation.add_argument("--nj", type=positive, default=1, help="processes at once")
     add_job(evaluation)
 
@@ -139,7 +142,7 @@ def add_verbs(verbs: Verbs) -> None:
         )
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap",
         type=replicates,
@@ -157,7 +160,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _metrics(arguments: argparse.Namespace) -> int:
-    options = _options(arguments, Path())
+    options = options_of(arguments, Path())
     trials = pair(
         read_scores(arguments.scores),
         read_trials(arguments.trials),
@@ -208,7 +211,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         systems,
         out,
         tree=arguments.tree,
-        options=_options(arguments, arguments.tree),
+        options=options_of(arguments, arguments.tree),
         nj=arguments.nj,
         job=arguments.job or (1, 1),
         announce=say_needed if arguments.job else None,
@@ -230,29 +233,7 @@ def _collect(arguments: argparse.Namespace) -> int:
         place, config, name=arguments.system, anon_suffix=arguments.anon_suffix
     )
     models = Models(place, config)
-    results = collect(
-        systems,
-        out,
-        config,
-        tree=arguments.tree,
-        partial=arguments.allow_missing,
-        stale=stale_scores(targets, models),
-    )
-    similarity, stale = collect_similarities(systems, models, out)
-    if stale and not arguments.allow_missing:
-        raise PrivacyEvalError(
-            f"{out}: compute the voice similarity anew (or leave it out with --allow-missing): "
-            + "; ".join(stale)
-        )
-    results = replace(
-        results,
-        similarity=tuple(similarity),
-        not_evaluated=(
-            *results.not_evaluated,
-            *stale,
-            *not_there(systems, config, place.tree, place.results, place.keys, similarity),
-        ),
-    )
+    results = collected(systems, out, models, stale_scores(targets, models))
     if results.not_evaluated:
         for line in results.not_evaluated:
             say(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
@@ -265,6 +246,28 @@ def _collect(arguments: argparse.Namespace) -> int:
         f"{len(results.verification)} conditions, {len(results.similarity)} voice similarities"
     )
     return 0
+
+
+def collected(
+    systems: list[System], out: Path, models: Models, stale: Mapping[str, str]
+) -> Results:
+    """All that `results.json` holds; `stale` as of `collect`."""
+    place, config = models.place, models.config
+    results = collect(
+        systems, out, config, tree=place.tree, partial=place.allow_missing, stale=stale
+    )
+    similarity, changed = collect_similarities(systems, models, out)
+    if changed and not place.allow_missing:
+        raise PrivacyEvalError(
+            f"{out}: compute the voice similarity anew (or leave it out with --allow-missing): "
+            + "; ".join(changed)
+        )
+    absent = not_there(systems, config, place.tree, place.results, place.keys, similarity)
+    return replace(
+        results,
+        similarity=tuple(similarity),
+        not_evaluated=(*results.not_evaluated, *changed, *absent),
+    )
 
 
 def _import(arguments: argparse.Namespace) -> int:
@@ -350,7 +353,7 @@ def _demo_tree(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _options(arguments: argparse.Namespace, base: Path) -> Options:
+def options_of(arguments: argparse.Namespace, base: Path) -> Options:
     return Options(
         bootstrap=arguments.bootstrap,
         seed=arguments.seed,

@@ -190,6 +190,15 @@ def write_set(folder: Path, files: Mapping[str, str], *, listed_in: str) -> list
     return [folder / name for name in files]
 
 
+def is_written(folder: Path, files: Mapping[str, str], *, listed_in: str) -> bool:
+    """Whether `write_set` would change nothing."""
+    listing = "".join(f"{name}\n" for name in sorted(files))
+    return all(
+        (folder / name).is_file() and read_bytes(folder / name) == text.encode()
+        for name, text in {listed_in: listing, **files}.items()
+    )
+
+
 def _umask() -> int:
     current = os.umask(0o022)
     os.umask(current)

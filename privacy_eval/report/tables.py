@@ -430,9 +430,21 @@ def write_tables(
     only: str | None = None,
     across: Iterable[Table] = (),
 ) -> list[Path]:
-    """Write every table of every system in every format (or in one), and with LaTeX
-    `tables.tex`, a document that includes them all. Tables that an earlier call wrote
-    there and that are none of these are removed.
+    """Write `table_files`. Tables that an earlier call wrote there and that are none of these
+    are removed."""
+    files = table_files(results, style=style, only=only, across=across)
+    return write_set(out, files, listed_in=".tables.list")
+
+
+def table_files(
+    results: Results,
+    *,
+    style: Style = "challenge",
+    only: str | None = None,
+    across: Iterable[Table] = (),
+) -> dict[str, str]:
+    """Every table of every system in every format (or in one), and with LaTeX `tables.tex`, a
+    document that includes them all: contents by name.
 
     Parameters
     ----------
@@ -466,7 +478,7 @@ def write_tables(
             shown.append(table)
     if "latex" in formats:
         files["tables.tex"] = latex_document(results.config.title, included)
-    return write_set(out, files, listed_in=".tables.list")
+    return files
 
 
 @dataclass(frozen=True)
