@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from .. import __version__
 from ..errors import PrivacyEvalError
-from . import evaluation, report, speaker, study, zebra
+from . import evaluation, report, speaker, study, subjective, zebra
 from .options import say
 
 
@@ -56,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
     evaluation.add_verbs(verbs)
     speaker.add_verbs(verbs)
     report.add_verbs(verbs)
+    subjective.add_verbs(verbs)
     zebra.add_verbs(verbs)
     study.add_verbs(verbs)
     return top

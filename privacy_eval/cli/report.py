@@ -19,9 +19,15 @@ from ..report.curves import FIGURE_FORMATS, Curves
 from ..report.html import Picture, Section, provenance_tables, summary, write_report
 from ..report.ranking import WITHOUT_ATTACK, ranking_table
 from ..report.render import FORMATS, Table
+from ..report.subjective import objective_and_subjective, subjective_tables
+from ..report.subjective import summary as test_summary
 from ..report.tables import blank_tables, system_tables, write_tables
 from ..results import Results, merge, read_json
 from .options import Verbs, add_job, progress, say
+from ..subjective import read_subjective
+
+#: In a folder that the verb subjective wrote.
+SUBJECTIVE_JSON, SUBJECTIVE_FIGURES = "subjective.json", "figures"
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -67,6 +73,9 @@ def add_verbs(verbs: Verbs) -> None:
     report.set_defaults(verb=_report)
     report.add_argument("--results", nargs="+", required=True, type=Path, metavar="results.json")
     report.add_argument("--figures", type=Path, metavar="DIR", help="as the verb figures wrote it")
+    report.add_argument(
+        "--subjective", type=Path, metavar="DIR", help="as the verb subjective wrote it"
+    )
     report.add_argument("-o", "--output", required=True, type=Path, metavar="report.html")
     _add_shared(report)
 
@@ -82,7 +91,7 @@ def _tables(arguments: argparse.Namespace) -> int:
     if arguments.results is None:
         results, curves = Results(load_config(arguments.conf or "vpc2020")), Curves([])
     else:
-        results, sources = _read(arguments)
+        results, sources = read_sources(arguments)
         curves = _curves(results, sources)
     cells = _cells(arguments, results)
     across = _across(arguments, results, cells, curves, arguments.rank_by, arguments.attack_model)
@@ -106,14 +115,14 @@ def _tables(arguments: argparse.Namespace) -> int:
 def _figures(arguments: argparse.Namespace) -> int:
     from ..report.figures import all_figures, write_figures  # matplotlib: other verbs do without
 
-    results, sources = _read(arguments)
+    results, sources = read_sources(arguments)
     cells = _cells(arguments, results)
     formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
     curves, conventional = _curves(results, sources), arguments.conventional
     written, there = write_figures(
         all_figures(results, cells, curves, conventional=conventional),
         arguments.out,
-        made_from=f"{_made_from(arguments, results)}:{arguments.published or ''}:{conventional}",
+        made_from=f"{made_from_results(arguments, results)}:{arguments.published or ''}:{conventional}",
         formats=formats,
         job=arguments.job or (1, 1),
         progress=progress(),
@@ -124,7 +133,7 @@ def _figures(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _made_from(arguments: argparse.Namespace, results: Results) -> str:
+def made_from_results(arguments: argparse.Namespace, results: Results) -> str:
     """Digest of the results that figures are drawn from."""
     sources = [
         (digest(read_bytes(path)), (path.parent / "records").is_dir()) for path in arguments.results
@@ -133,7 +142,7 @@ def _made_from(arguments: argparse.Namespace, results: Results) -> str:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    results, sources = _read(arguments)
+    results, sources = read_sources(arguments)
     cells = _cells(arguments, results)
     write_report(
         arguments.output,
@@ -161,11 +170,13 @@ def _sections(
     across = _across(arguments, results, cells, curves, "eer", None)
     if across:
         sections.append(Section("Systems side by side", tables=tuple(across)))
+    if arguments.subjective is not None:
+        sections.append(_subjective_section(arguments, results))
     if arguments.figures is not None:
         from ..report.figures import made_from, read_captions
 
         captions = read_captions(arguments.figures)
-        if made_from(arguments.figures).split(":")[0] != _made_from(arguments, results):
+        if made_from(arguments.figures).split(":")[0] != made_from_results(arguments, results):
             raise PrivacyEvalError(
                 f"{arguments.figures}: figures of other results, or made before these changed; "
                 "draw them anew with privacy-eval figures"
@@ -216,6 +227,41 @@ def _sections(
     return sections
 
 
+def _subjective_section(arguments: argparse.Namespace, results: Results) -> Section:
+    """What a listening test said, with the figures beside its results."""
+    from ..report.figures import made_from, read_captions
+
+    folder: Path = arguments.subjective
+    path = folder / SUBJECTIVE_JSON
+    subjective, _ = read_subjective(path)
+    if subjective.config.name != results.config.name:
+        raise PrivacyEvalError(
+            f"{path}: of the plan {subjective.config.name}, the results of {results.config.name}"
+        )
+    figures = folder / SUBJECTIVE_FIGURES
+    now = subjective_made_from(path, made_from_results(arguments, results))
+    if not made_from(figures).startswith(now):
+        raise PrivacyEvalError(
+            f"{figures}: figures of other ratings or results; draw them anew with privacy-eval "
+            "subjective"
+        )
+    cells = objective_and_subjective(subjective, results, arguments.published)
+    tables = subjective_tables(
+        subjective, cells, results.config, subjective.split, published=arguments.published
+    )
+    return Section(
+        "Subjective evaluation",
+        tuple(test_summary(subjective)),
+        tuple(tables),
+        tuple(Picture(figures / f"{n}.png", c) for n, c in read_captions(figures).items()),
+    )
+
+
+def subjective_made_from(path: Path, results: str) -> str:
+    """What figures of a listening test are made from: its subjective.json and results."""
+    return f"{digest(read_bytes(path))}:{results}"
+
+
 #: Figures by what their names begin with.
 _FIGURE_SECTIONS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
     ("Privacy of the systems", ("bars",), False),
@@ -228,7 +274,7 @@ _FIGURE_SECTIONS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
 )
 
 
-def _read(arguments: argparse.Namespace) -> tuple[Results, list[tuple[Results, Path]]]:
+def read_sources(arguments: argparse.Namespace) -> tuple[Results, list[tuple[Results, Path]]]:
     """All results together, and each with its file."""
     sources = [(read_json(path), path) for path in arguments.results]
     results = merge([results for results, _ in sources])

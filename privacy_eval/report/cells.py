@@ -4,7 +4,7 @@ multi-system tables and figures are made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..config import ORIGINAL, Config
@@ -186,8 +186,13 @@ def cells_of_results(results: Results) -> Cells:
     return Cells(values, systems, frozenset(systems), notes=tuple(notes))
 
 
-def cells_of_published(name: str) -> Cells:
+def cells_of_published(name: str, *, tables: Collection[int] | None = None) -> Cells:
     """Published values, digit for digit.
+
+    Parameters
+    ----------
+    tables : collection of int, optional
+        Numbers of the tables to take; all, unless given.
 
     Raises
     ------
@@ -200,6 +205,8 @@ def cells_of_published(name: str) -> Cells:
     columns: dict[str, None] = {}
     orders: dict[str | None, dict[str, None]] = {}
     for p in load_published(name):
+        if tables is not None and p.table not in tables:
+            continue
         if p.system != ORIGINAL_COLUMN:
             columns[p.system] = None
             orders.setdefault(p.attack_model, {})[p.system] = None

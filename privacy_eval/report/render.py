@@ -540,6 +540,9 @@ _NUMBERS = re.compile(
     r"-?(?:\d[\d.]*|inf)|(?:-?(?:\d[\d.]*|inf) )?\[-?(?:\d[\d.]*|inf), -?(?:\d[\d.]*|inf)\]"
 )
 
+#: A p-value without digits.
+_FAR_BELOW = re.compile(r"<< [0-9.]+")
+
 _MARKUP = re.compile(r"[\\`*_{}\[\]#|<>&~$^]|^[-+!]")
 
 
@@ -555,6 +558,8 @@ def _typesettable(character: str) -> bool:
 def _latex_cell(cell: str) -> str:
     if _NUMBERS.fullmatch(cell):
         return re.sub(r"inf", r"$\\infty$", re.sub(r"-", "$-$", cell))
+    if _FAR_BELOW.fullmatch(cell):
+        return cell.replace("<<", r"$\ll$")
     return escape_latex(cell)
 
 

@@ -12,6 +12,7 @@ import math
 import os
 import shutil
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from ..io.files import atomic_path, write_text
 from ..io.plda import Plda, write_plda
 from ..io.vectors import write_matrix, write_vector, write_vectors
 from ..io.wer import WerLine, format_wer_line
+from ..ratings_simulation import simulate_ratings
 from ..results import load_json
 from .vectors import Anonymization, Matrix, VectorModel
 
@@ -39,6 +41,8 @@ DEMO_SIZES: Mapping[str, range] = {
 }
 
 _MARKER = "demo_tree.json"
+# Of a trial set: how many speakers a listening test takes, and utterances of each.
+_FEW = 12
 _VECTORS = VectorModel()
 _LDA_DIM = 16
 _TRAINING_SPEAKERS, _TRAINING_UTTERANCES, _ENROLLMENT_UTTERANCES = 120, 8, 3
@@ -119,7 +123,7 @@ def write_demo_tree(
     """A simulated challenge tree as anonymization leaves it.
 
     It holds data folders, x-vectors of all of them, back ends to score these with, and
-    word error rates; no scores. The tree appears whole or not at all. The same seed and
+    word error rates, and the ratings of a listening test; no scores. The tree appears whole or not at all. The same seed and
     sizes give the same bytes.
 
     Parameters
@@ -154,7 +158,7 @@ def write_demo_tree(
         if size not in allowed:
             raise ValueError(f"expected {name} from {allowed[0]} to {allowed[-1]}, not {size}")
     marker = {
-        "demo_tree": 3,
+        "demo_tree": 4,
         "version": __version__,
         "seed": seed,
         "plan": config.name,
@@ -186,6 +190,7 @@ def write_demo_tree(
             for part in config.results_folders:
                 name = f"results-demo{system.suffix}{part.suffix}"
                 _write_recognition(partial / "exp" / system.name / name, system, part, demo)
+        write_text(partial / "ratings.csv", _ratings(drawn, demo))
         write_text(partial / _MARKER, json.dumps(marker, indent=1) + "\n")
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
@@ -210,6 +215,16 @@ def _differences(found: object, wanted: Mapping[str, object]) -> str:
         if found.get(key) != value
     ]
     return f" (it is one of {'; '.join(different)})"
+
+
+def _ratings(systems: Sequence[_System], demo: _Demo) -> str:
+    """A listening test of all systems on trials of the last split."""
+    keys = {
+        (t.data_set.id, t.gender): "\n".join(_trial_speech(t, demo).few().list_lines())
+        for t in demo.config.trial_sets()
+        if t.split == demo.config.splits[-1]
+    }
+    return simulate_ratings([system.name for system in systems], keys, seed=demo.seed)
 
 
 def _is_alive(process: str) -> bool:
@@ -270,6 +285,23 @@ class _Speech:
     gender_of: Mapping[str, str]
     list: Literal["enrolls", "trials"] | None = None
     enrolled: tuple[str, ...] = ()
+
+    def few(self) -> _Speech:
+        """Of a large set some utterances of some speakers, of each as many."""
+        speakers = set(self.enrolled[:_FEW])
+        seen: Counter[str] = Counter()
+        kept = []
+        for i, speaker in enumerate(self.speakers):
+            seen[speaker] += 1
+            if speaker in speakers and seen[speaker] <= _FEW:
+                kept.append(i)
+        return replace(
+            self,
+            utterances=tuple(self.utterances[i] for i in kept),
+            speakers=tuple(self.speakers[i] for i in kept),
+            vectors=self.vectors[kept],
+            enrolled=self.enrolled[:_FEW],
+        )
 
     def list_lines(self) -> Iterable[str]:
         if self.list == "enrolls":

@@ -44,6 +44,6 @@ for table in "$dir"/results/tables/*_asv_dev.md; do
     fi
 done
 printf '\n'
-for file in results.txt results.json results.csv tables figures report.html; do
+for file in results.txt results.json results.csv tables figures subjective report.html; do
     if [ -e "$dir/results/$file" ]; then printf '%-13s %s\n' "$file" "$dir/results/$file"; fi
 done

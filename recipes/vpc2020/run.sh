@@ -17,7 +17,8 @@
 #         8   results.json, results.csv, results.txt
 #         9   tables for LaTeX, Markdown, text, csv
 #         10  figures (png, pdf, tex of curves) and one report to read, report.html
-#         11  subjective evaluation                    (comes with a later version)
+#         11  subjective evaluation, where ratings of a listening test are there, and its
+#             section of the report
 #
 # Paths other than the tree's are relative to the tree. The exit code is 0 when all is done, 1 when
 # something in the data is wrong, 2 when the options are.
@@ -36,6 +37,7 @@ system=              # evaluate only this system, or the name for the only one t
 anon_suffix=         # ending of anonymized data sets (default: found from the folders' names)
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
 published=           # published results to show beside these: vpc2020
+ratings=             # ratings of a listening test, a file or folder (default: ratings.csv if there)
 bootstrap=0          # resamplings of speakers for confidence intervals; 0: none
 seed=0               # seed of the resampling
 utt2spk=             # speakers of the trial utterances (default: beside the keys or in data/)
@@ -204,7 +206,17 @@ if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 10 ]; then
 fi
 
 if [ "$stage" -le 11 ] && [ "$stop_stage" -ge 11 ]; then
-    log "Stage 11: subjective evaluation: comes with a later version"
+    log "Stage 11: subjective evaluation (ratings of a listening test -> $out/subjective)"
+    rated=$(in_tree "${ratings:-ratings.csv}")
+    if [ -z "$ratings" ] && [ ! -e "$rated" ]; then
+        log "No ratings of a listening test ($rated), so there is nothing to evaluate;" \
+            "privacy-eval subjective --template prints their form"
+    else
+        "$recipe/local/subjective.sh" --ratings "$rated" "${shown[@]}" --out "$out_path/subjective"
+        "$PRIVACY_EVAL_ROOT/scripts/compile_tables.sh" "$out_path/subjective/tables"
+        "$recipe/local/report.sh" "${shown[@]}" --figures "$out_path/figures" \
+            --subjective "$out_path/subjective" -o "$out_path/report.html"
+    fi
 fi
 if [ "$failed" = true ]; then
     log "Done, but without the conditions that failed in stage 6: see $out_path/log"
