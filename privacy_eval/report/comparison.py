@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..config import ANONYMIZED, ORIGINAL, AttackModel, Config
@@ -84,12 +84,13 @@ _DIRECTIONS: Mapping[tuple[str, ...], str] = {
     ),
 }
 
-_COLOURS = "Names by the baseline that systems were developed from: " + ", ".join(
+#: What is said of colours below a table.
+COLOURS_MEAN = "Names by the baseline that systems were developed from: " + ", ".join(
     f"{colour} {family}" for family, colour in FAMILY_COLOURS.items()
 )
 _AVERAGE = "Weighted average"
 #: More systems than this make a page wide.
-_MOST_UPRIGHT = 10
+MOST_UPRIGHT = 10
 #: Longer names than this are turned in LaTeX.
 _MOST_LEVEL = 9
 
@@ -123,6 +124,37 @@ def comparison_tables(
         if table is not None:
             tables.append(table)
     return tables
+
+
+def system_columns(
+    systems: Sequence[str],
+    *,
+    own: Collection[str] = (),
+    family: Mapping[str, str],
+    turned: bool,
+) -> Iterator[Column]:
+    """A column per system, in order.
+
+    Parameters
+    ----------
+    own : collection of str
+        Those to be highlighted.
+    family : mapping
+        Baseline that a system was developed from, which colours its name.
+    turned : bool
+        Turn long names in LaTeX.
+    """
+    for index, system in enumerate(systems):
+        latex = None
+        if turned and len(system) > _MOST_LEVEL:
+            latex = rf"\rotatebox{{90}}{{\scriptsize {escape_latex(system)}\ }}"
+        yield Column(
+            system,
+            latex,
+            rule=index == 0,
+            highlight=system in own,
+            colour=FAMILY_COLOURS.get(family.get(system, "")),
+        )
 
 
 def higher_is_better(metric: str) -> bool:
@@ -197,21 +229,26 @@ class _Form:
         own = self.cells.own & set(systems)
         if own.issuperset(set(systems) - {ORIGINAL_COLUMN}):
             own = frozenset()  # nothing to set them off from
-        upright = len(systems) <= _MOST_UPRIGHT
+        upright = len(systems) <= MOST_UPRIGHT
         return Table(
             name,
             self._caption(layout.metrics, [m for m, _ in pairs], shown),
             (
                 Column("Data", align="l", sparse=True),
                 Column("Gender", align="l"),
-                *(self._column(s, i, s in own, turned=not upright) for i, s in enumerate(systems)),
+                *system_columns(
+                    systems,
+                    own=own,
+                    family=self.cells.family if self.coloured else {},
+                    turned=not upright,
+                ),
             ),
             tuple(block.rows for block in blocks),
             headings=tuple(block.heading for block in blocks),
             bold=frozenset(bold),
             bold_means="the best of the anonymized systems of a row, by its printed value",
             highlight_means="own systems; the others are published",
-            colour_means=_COLOURS,
+            colour_means=COLOURS_MEAN,
             notes=tuple(self._notes(pairs, blocks, systems)),
             fit="shrunk" if upright else "landscape",
             repeated=3 if systems[0] == ORIGINAL_COLUMN else 2,
@@ -274,22 +311,6 @@ class _Form:
         rest = f" \u2013 {attack.title} ({speech})"
         latex = title.latex or escape_latex(title.title)
         return Heading(title.title + rest, latex + escape_latex(rest))
-
-    def _column(self, system: str, index: int, own: bool, *, turned: bool) -> Column:
-        latex = None
-        if turned and len(system) > _MOST_LEVEL:
-            latex = rf"\rotatebox{{90}}{{\scriptsize {escape_latex(system)}\ }}"
-        return Column(
-            system,
-            latex,
-            rule=index == 0,
-            highlight=own,
-            colour=self._colour(system),
-        )
-
-    def _colour(self, system: str) -> str | None:
-        family = self.cells.family.get(system, "")
-        return FAMILY_COLOURS.get(family) if self.coloured else None
 
     def _caption(
         self,

@@ -38,7 +38,7 @@ from .cells import (
     column_of,
     merged,
 )
-from .comparison import FAMILY_COLOURS
+from .comparison import COLOURS_MEAN, MOST_UPRIGHT, system_columns
 from .render import FORMATS, Column, Heading, Style, Table, escape_latex, latex_document
 from .titles import TITLES
 
@@ -69,7 +69,6 @@ TESTS: Mapping[str, tuple[int, tuple[str, ...]]] = {
 }
 
 _FAR_BELOW_P, _FOUR_DECIMALS_P = 1e-4, 0.01
-_MOST_UPRIGHT = 12
 
 
 @dataclass(frozen=True)
@@ -255,25 +254,21 @@ def tests_table(
         groups.append(tuple(rows))
     what = "speaker similarity" if name.endswith(SIMILARITY) else " and ".join(quantities)
     titles = [QUANTITY_TITLES[q].removeprefix("Similarity, ").capitalize() for q in quantities]
-    letters = "abcdefgh"
+    upright = len(systems) <= MOST_UPRIGHT
     return Table(
         name,
         f"Significance tests on subjective {what} ({where}): p-values.",
         (
             Column("", align="l"),
-            *(
-                Column(s, rule=i == 0, colour=FAMILY_COLOURS.get(family.get(s, "")))
-                for i, s in enumerate(systems)
-            ),
+            *system_columns(systems, family=family, turned=not upright),
         ),
         tuple(groups),
-        headings=tuple(Heading(f"({letters[i]}) {t}") for i, t in enumerate(titles)),
+        headings=tuple(Heading(f"({'ab'[i]}) {t}") for i, t in enumerate(titles)),
         bold=frozenset(bold),
         bold_means=f"significant (p < {SIGNIFICANT:g})",
-        colour_means="Names by the baseline that systems were developed from: "
-        + ", ".join(f"{colour} {baseline}" for baseline, colour in FAMILY_COLOURS.items()),
+        colour_means=COLOURS_MEAN,
         notes=notes,
-        fit="shrunk" if len(systems) <= _MOST_UPRIGHT else "landscape",
+        fit="shrunk" if upright else "landscape",
         repeated=1,
     )
 
@@ -317,28 +312,19 @@ def objective_subjective_table(cells: Cells, config: Config, split: str) -> Tabl
         own = frozenset()
     both = any(heading.title.endswith("objective") for heading in headings)
     objective = " Objective metrics are those of the ignorant attack model." if both else ""
-    upright = len(systems) <= _MOST_UPRIGHT
+    upright = len(systems) <= MOST_UPRIGHT
     return Table(
         "objective_subjective",
         f"Objective and subjective metrics ({config.split_title(split)}).{objective}",
         (
             Column("Data", align="l", sparse=True),
             Column("Gender", align="l"),
-            *(
-                Column(
-                    s,
-                    rule=i == 0,
-                    highlight=s in own,
-                    colour=FAMILY_COLOURS.get(cells.family.get(s, "")),
-                )
-                for i, s in enumerate(systems)
-            ),
+            *system_columns(systems, own=own, family=cells.family, turned=not upright),
         ),
         tuple(groups),
         headings=tuple(headings),
         highlight_means="own systems; the others are published",
-        colour_means="Names by the baseline that systems were developed from: "
-        + ", ".join(f"{colour} {baseline}" for baseline, colour in FAMILY_COLOURS.items()),
+        colour_means=COLOURS_MEAN,
         notes=(
             f"Subjective metrics: of normalised ranks of similarity, taken for LLRs ({VARIANT})",
             *cells.notes,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ from .style import Drawing, SystemStyle
 
 #: Systems side by side in a violin plot; more go over several figures.
 MOST_VIOLINS = 12
+#: Systems in four panels of DET curves.
+MOST_CURVES = 12
 
 _WIDTH = 0.42  # of half a violin; systems are 1 apart
 _LEVEL = 5  # systems whose names of usual length stand level below a violin
@@ -53,8 +56,12 @@ _WHAT_TASKS_ARE = (
     "speech, and same-speaker pairs of original speech (target) against the system's "
     "different-speaker pairs."
 )
+_BOTH_KINDS = (
+    "Same-speaker pairs (target) against different-speaker pairs, both of one system: what "
+    "subjective EERs are of."
+)
 # Kaldi's EER, that of tables, lies beside the curve where there are many ties.
-_MARKS = "In brackets, and marked: where the curve has equal rates."
+_MARK = "where the curve has equal rates"
 
 
 def figures(
@@ -115,34 +122,10 @@ def det_figures(
             quantity: _lines(subjective, curves, quantity, data_set)
             for quantity in (*QUANTITIES, SIMILARITY)
         }
-        for quantities, name, what in (
-            (QUANTITIES, "subjective_det", _WHAT_TASKS_ARE),
-            (
-                (SIMILARITY,),
-                "subjective_det_similarity",
-                "Same-speaker pairs (target) against different-speaker pairs, both of one system: "
-                "what subjective EERs are of.",
-            ),
-        ):
-            present = [q for q in quantities if found[q]]
-            if not present:
-                continue
-            names = list(dict.fromkeys(line.name for q in present for line in found[q]))
-            anonymized = [n for n in names if n != ORIGINAL_COLUMN] or names
-            pages = style.pages(anonymized, MOST_SYSTEMS)
-            for number, page in enumerate(pages):
-                shown = {*page, ORIGINAL_COLUMN}
-                panels = []
-                for quantity in present:
-                    lines = [line for line in found[quantity] if line.name in shown]
-                    if lines:
-                        panels.append(det.det_panel(lines, styles, title=_TASKS[quantity]))
-                yield drawing(
-                    style.stem(name, where, *numbered(number, pages)),
-                    f"DET curves of normalised ratings, {title}{part_of(number, pages)}. {what} "
-                    f"{_MARKS}",
-                    _arranged(panels),
-                )
+        yield from _det_pages("subjective_det", where, title, found, QUANTITIES, styles)
+        yield from _det_pages(
+            "subjective_det_similarity", where, title, found, (SIMILARITY,), styles
+        )
 
 
 def scatter_figures(cells: Cells, config: Config, split: str) -> Iterator[Drawing]:
@@ -178,8 +161,9 @@ def _violins(
     level = len(systems) <= _LEVEL or max(map(len, names)) * len(systems) <= _NAME * MOST_VIOLINS
     rows = math.ceil(len(present) / 2)
     columns = min(2, len(present))
-    size = (style.FULL_WIDTH if columns > 1 else style.COLUMN_WIDTH, 2.1 * rows + 0.4)
-    with style.figure(*size) as canvas:
+    height = 2.1 * rows + (0.2 if level else 0.07 * max(map(len, names)))
+    width = style.FULL_WIDTH if columns > 1 else style.COLUMN_WIDTH
+    with style.figure(width, height) as canvas:
         grid = canvas.subplots(rows, columns, squeeze=False, sharey=True)
         for number, axes in enumerate(grid.flat):
             if number >= len(present):
@@ -198,6 +182,8 @@ def _violins(
                     _violin(axes, at, distribution, curves.at, curves.densities[index], look)
             axes.set_title(QUANTITY_TITLES[quantity], loc="left")
             axes.set_xticks(range(len(systems)), names, rotation=0 if level else 90)
+            if number + columns < len(present):
+                axes.tick_params(axis="x", labelbottom=False)  # the names stand below
             axes.set_xlim(-0.6, len(systems) - 0.4)
             axes.set_ylim(-0.03, 1.12)
             axes.set_yticks(np.linspace(0, 1, 6))
@@ -254,12 +240,46 @@ def _lines(
     ]
 
 
-def _arranged(panels: Sequence[Panel]) -> Plot:
-    """Two panels in a row, each with its own legend as EERs differ."""
-    if len(panels) == 1:
-        return Plot((tuple(panels),), panel_height=3.4, width=5.9)
-    rows = [tuple(panels[i : i + 2]) for i in range(0, len(panels), 2)]
-    return Plot(tuple(rows), legend="below", panel_height=2.6)
+def _det_pages(
+    name: str,
+    where: str,
+    title: str,
+    found: Mapping[str, Sequence[det.Line]],
+    quantities: Sequence[str],
+    styles: Mapping[str, SystemStyle],
+) -> Iterator[CurveDrawing]:
+    """A figure of some quantities, or several of some systems each; original speech is on
+    all of them."""
+    names = list(dict.fromkeys(line.name for q in quantities for line in found[q]))
+    pages = style.pages(
+        [n for n in names if n != ORIGINAL_COLUMN] or names,
+        MOST_SYSTEMS if len(quantities) == 1 else MOST_CURVES,
+    )
+    for number, page in enumerate(pages):
+        panels = []
+        for quantity in quantities:
+            lines = [ln for ln in found[quantity] if ln.name in (*page, ORIGINAL_COLUMN)]
+            if lines:
+                panels.append(det.det_panel(lines, styles, title=_TASKS[quantity]))
+        if len(quantities) == 1:
+            plot = Plot((tuple(panels),), panel_height=3.4, width=5.9)
+            what = f"{_BOTH_KINDS} In brackets, and marked: {_MARK}."
+        else:
+            plot = _in_pairs(panels, [*page, ORIGINAL_COLUMN])
+            what = f"{_WHAT_TASKS_ARE} Marked: {_MARK}."
+        yield drawing(
+            style.stem(name, where, *numbered(number, pages)),
+            f"DET curves of normalised ratings, {title}{part_of(number, pages)}. {what}",
+            plot,
+        )
+
+
+def _in_pairs(panels: Sequence[Panel], names: Sequence[str]) -> Plot:
+    """Two panels in a row and one legend of names: rates differ from panel to panel."""
+    plain = [replace(p, curves=tuple(replace(c, note="") for c in p.curves)) for p in panels]
+    rows = tuple(tuple(plain[i : i + 2]) for i in range(0, len(plain), 2))
+    columns = min(6, style.legend_columns(style.FULL_WIDTH, names))
+    return Plot(rows, legend="bottom", panel_height=2.7, legend_columns=columns)
 
 
 # Metric against metric
