@@ -277,7 +277,10 @@ def normalised_ranks(scores: ArrayLike, groups: ArrayLike) -> FloatArray:
     array([0.25, 1.  , 0.25, 0.5 ])
     """
     values = np.asarray(scores, dtype=np.float64)
-    _, group = np.unique(np.asarray(groups), return_inverse=True)
+    names = np.asarray(groups)
+    if names.shape != values.shape:
+        raise ValueError(f"{values.size} scores but {names.size} groups")
+    _, group = np.unique(names, return_inverse=True)
     group = group.reshape(-1)
     order = np.argsort(group, kind="stable")
     ranks = np.empty(values.size)

@@ -1,0 +1,61 @@
+"""Simulated ratings are a listening test as one is: whole numbers, ties, odd evaluators."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from privacy_eval.io.ratings import COLUMNS
+from privacy_eval.ratings_simulation import (
+    EVALUATORS,
+    ONE_VALUE,
+    STOPS_EARLY,
+    simulate_ratings,
+)
+
+KEY = "a a-1 target\na a-2 target\na b-1 nontarget\nb b-1 target\nb a-1 nontarget\n"
+
+
+def rows() -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(simulate_ratings(["B1", "B2"], {("libri", "f"): KEY}))))
+
+
+def test_every_evaluator_rates_every_kind_of_every_system() -> None:
+    found = rows()
+    assert tuple(found[0]) == COLUMNS
+    of_one = [r for r in found if r["evaluator"] == "listener01"]
+    assert {(r["system"], r["same_speaker"]) for r in of_one} == {
+        (system, same) for system in ("Original", "B1", "B2") for same in ("yes", "no")
+    }
+    assert len({r["evaluator"] for r in found}) == EVALUATORS
+    for r in found:
+        assert (r["enrollment"] == r["trial"][0]) is (r["same_speaker"] == "yes")
+        for metric in ("naturalness", "intelligibility", "similarity"):
+            assert r[metric] in map(str, range(1, 11))
+
+
+def test_evaluators_use_the_scale_in_their_own_way() -> None:
+    used = {
+        name: {r["naturalness"] for r in rows() if r["evaluator"] == name}
+        for name in ("listener01", "listener02", "listener03", ONE_VALUE)
+    }
+    assert used.pop(ONE_VALUE) == {"5"}
+    assert len({frozenset(values) for values in used.values()}) == 3
+    assert 0 < sum(r["evaluator"] == STOPS_EARLY for r in rows()) <= 6
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_seed_gives_the_same_text(seed: int) -> None:
+    keys = {("libri", "f"): KEY}
+    assert simulate_ratings(["B1"], keys, seed=seed) == simulate_ratings(["B1"], keys, seed=seed)
+    assert simulate_ratings(["B1"], keys, seed=seed) != simulate_ratings(["B1"], keys, seed=2)
+
+
+def test_better_systems_are_rated_so() -> None:
+    mean = {}
+    for system in ("Original", "B1", "B2"):
+        scores = [int(r["naturalness"]) for r in rows() if r["system"] == system]
+        mean[system] = sum(scores) / len(scores)
+    assert mean["Original"] > mean["B2"] > mean["B1"]
