@@ -68,6 +68,7 @@ TESTS: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "subjective_tests_speech": (17, QUANTITIES[:2]),
 }
 
+_NAMED = 10  # evaluators in a sentence
 _FAR_BELOW_P, _FOUR_DECIMALS_P = 1e-4, 0.01
 
 
@@ -435,7 +436,9 @@ def summary(subjective: Subjective) -> list[str]:
     if subjective.evaluators_left_out:
         lines.append(f"Left out on request: {', '.join(subjective.evaluators_left_out)}.")
     if names:
-        lines.append(f"Evaluators to look at (none was left out): {', '.join(names)}.")
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        shown = ", ".join(names[:_NAMED])
+        lines.append(f"Evaluators to look at (none was left out): {shown}{more}.")
     return lines
 
 

@@ -37,7 +37,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_same_seed_gives_the_same_bytes(tree: Path, tmp_path: Path) -> None:
     assert write_demo_tree(tmp_path / "other place", CONFIG, seed=3)
     assert snapshot(tmp_path / "other place") == snapshot(tree)
-    assert len(snapshot(tree)) == 1 + data_files() + 40 * 2 + 3 + 2 * 8
+    assert len(snapshot(tree)) == 2 + data_files() + 40 * 2 + 3 + 2 * 8
 
 
 def data_files() -> int:
@@ -53,7 +53,7 @@ def test_another_seed_changes_all_vectors_and_no_data(tree: Path, tmp_path: Path
     archives = {name for name in one if name.endswith(".ark")}
     trained = {f"{ORIGINAL_MODEL}/xvect_train_clean_360/{n}" for n in BACK_END}
     assert len(archives) == 40
-    assert changed == {*archives, *trained, "demo_tree.json"}
+    assert changed == {*archives, *trained, "ratings.csv", "demo_tree.json"}
 
 
 def test_it_is_left_alone_where_it_is(tree: Path) -> None:
@@ -86,7 +86,7 @@ def below(folder: Path) -> set[str]:
 
 
 def test_the_tree_is_as_anonymization_leaves_it(tree: Path) -> None:
-    assert below(tree) == {"data", "exp", "demo_tree.json"}
+    assert below(tree) == {"data", "exp", "ratings.csv", "demo_tree.json"}
     assert below(tree / "data") == sets_of("B1", "B2")
     assert below(tree / "exp") == {"B1", "B2", "models"}
     assert below(tree / ORIGINAL_MODEL) == {

@@ -1,0 +1,224 @@
+"""The verb of listening tests, and its section of the report, end to end."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from support import B1, ROOT, Run, cli, imported, snapshot
+
+from privacy_eval.config import load_config
+from privacy_eval.io.ratings import TEMPLATE
+from privacy_eval.ratings_simulation import TURNED, simulate_ratings
+from privacy_eval.results import to_json
+from privacy_eval.subjective import read_subjective
+
+PLAN = load_config("vpc2020")
+KEY = "".join(
+    f"{{0}}{e} {{0}}{s}-{u} {'target' if e == s else 'nontarget'}\n"
+    for e in range(3)
+    for s in range(3)
+    for u in range(5)
+)
+
+
+def ratings(*systems: str) -> str:
+    places = [("libri", "f"), ("vctk_common", "m")]
+    return simulate_ratings(systems, {place: KEY.format("".join(place)) for place in places})
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "ratings.csv").write_text(ratings("B1"))
+    (tmp_path / "results.json").write_text(to_json(imported(B1)))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """A tree with what the verb wrote, which tests leave as it is, and what it said."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    (folder / "ratings.csv").write_text(ratings("B1"))
+    (folder / "results.json").write_text(to_json(imported(B1)))
+    return folder, cli(*run(folder))
+
+
+def run(tree: Path, *more: object) -> tuple[object, ...]:
+    return (
+        "subjective",
+        "--ratings",
+        tree / "ratings.csv",
+        "--results",
+        tree / "results.json",
+        "--format",
+        "png",
+        "--min-ratings",
+        7,
+        "--out",
+        tree / "out",
+        *more,
+    )
+
+
+def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Path, Run]) -> None:
+    tree, first = evaluated
+    assert first.code == 0, first.err
+    assert (
+        f"Evaluators to look at (none was left out): listener05, listener11, {TURNED}" in first.err
+    )
+    made = snapshot(tree / "out")
+    tables = {n for n in made if n.startswith("tables/") and n.endswith(".tex")}
+    assert {Path(n).stem for n in tables} == {
+        "tables",
+        "subjective_summary",
+        "subjective_tests_similarity",
+        "subjective_tests_speech",
+        "objective_subjective",
+        "subjective_pooled",
+        "subjective_variants",
+        "subjective_evaluators",
+    }
+    figures = {Path(n).stem for n in made if n.endswith(".png")}
+    assert {"subjective_violin", "subjective_det_pooled", "subjective_scatter_cllr"} <= figures
+    assert {"subjective.json", "subjective.npz", "subjective.csv", "evaluators.csv"} <= set(made)
+    assert re.search(r"29 files of tables, 11 figures drawn, 0 there", first.out)
+    second = cli(*run(tree))
+    assert "0 figures drawn, 11 there" in second.out
+    assert snapshot(tree / "out") == made
+
+
+def test_options_reach_what_is_written(tree: Path) -> None:
+    done = cli(
+        *run(tree, "--holm", "--leave-out", TURNED, "--reference", "Original"),
+        *("--min-ratings", "50", "--split", "dev"),
+    )
+    assert done.code == 0, done.err
+    result, _ = read_subjective(tree / "out" / "subjective.json")
+    assert (result.holm, result.reference, result.split) == (True, "Original", "dev")
+    assert (result.evaluators_left_out, result.min_ratings) == ((TURNED,), 50)
+    assert all("few ratings" in e.flags for e in result.evaluators)
+    assert f"Left out on request: {TURNED}." in done.err
+
+
+def test_the_report_has_a_section(evaluated: tuple[Path, Run], tmp_path: Path) -> None:
+    tree, _ = evaluated
+    path = tmp_path / "report.html"
+    report = ("report", "--results", tree / "results.json", "-o", path)
+    assert cli(*report).code == 0
+    assert "Subjective evaluation" not in path.read_text()
+    assert cli(*report, "--subjective", tree / "out").code == 0
+    page = path.read_text()
+    assert "<h2>Subjective evaluation</h2>" in page
+    for name in ("subjective_tests_similarity", "objective_subjective", "subjective_evaluators"):
+        assert f'<table id="tab-{name}">' in page
+    assert page.count("<img ") == 11
+    assert "36 evaluators, 2 systems" in page
+
+
+def test_a_report_of_what_has_changed_is_refused(
+    evaluated: tuple[Path, Run], tmp_path: Path
+) -> None:
+    tree = tmp_path / "copy"
+    shutil.copytree(evaluated[0], tree)
+    report = (
+        *("report", "--results", tree / "results.json", "-o", tree / "report.html"),
+        *("--subjective", tree / "out"),
+    )
+    path = tree / "results.json"
+    text = path.read_text()
+    plain = json.loads(text)
+    path.write_text(json.dumps({**plain, "not_evaluated": ["one"]}))
+    done = cli(*report)
+    assert done.code == 1
+    assert "figures of other ratings or results; draw them anew" in done.err
+    path.write_text(text)
+    assert cli(*report).code == 0
+    other = to_json(imported(B1, config="vpc2022"))
+    path.write_text(other)
+    done = cli(*report)
+    assert done.code == 1
+    assert "of the plan vpc2020, the results of vpc2022" in done.err
+    assert not cli(*report[:-1], tree / "nothing").code == 0
+
+
+WRONG = {
+    "off the scale": (lambda t: re.sub(r"(?m),\d+$", ",11", t, count=1), "is not within the scale"),
+    "missing column": (
+        lambda t: t.replace("evaluator,", "", 1),
+        "the column 'evaluator' is missing",
+    ),
+    "unknown system": (lambda t: t.replace(",B1,", ",B7,", 1), "unknown system 'B7', known: Orig"),
+    "rated twice": (lambda t: t + t.splitlines()[1] + "\n", "for the second time, first in"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_file_ends_with_1_and_its_line(tree: Path, change: object, message: str) -> None:
+    path = tree / "ratings.csv"
+    path.write_text(change(path.read_text()))  # type: ignore[operator]
+    done = cli(*run(tree))
+    assert done.code == 1 and not done.out
+    assert re.search(rf"^privacy-eval: {re.escape(str(path))}:\d+: .*({message})", done.err)
+    assert not (tree / "out").exists()
+
+
+def test_other_systems_and_scales_on_request(tree: Path) -> None:
+    path = tree / "ratings.csv"
+    path.write_text(ratings("B1", "anchor"))
+    assert "unknown system 'anchor'" in cli(*run(tree)).err
+    assert cli(*run(tree, "--systems", "anchor")).code == 0
+    result, _ = read_subjective(tree / "out" / "subjective.json")
+    assert result.systems == ("Original", "B1", "anchor")
+    done = cli(*run(tree, "--systems", "anchor", "--scale", "1", "5"))
+    assert done.code == 1 and "is not within the scale from 1 to 5" in done.err
+    alone = (*("subjective", "--ratings", path, "--format", "png"), "--out", tree / "alone")
+    assert cli(*alone).code == 0  # without results any system will do
+
+
+def test_published_tests_alone(tmp_path: Path) -> None:
+    done = cli("subjective", "--published", "vpc2020", "--format", "png", "--out", tmp_path)
+    assert done.code == 0, done.err
+    names = {p.stem for p in (tmp_path / "tables").glob("*.md")}
+    assert names == {
+        "subjective_tests_similarity",
+        "subjective_tests_speech",
+        "objective_subjective",
+    }
+    assert len(list((tmp_path / "figures").glob("*.png"))) == 4
+    assert not (tmp_path / "subjective.json").exists()
+
+
+def test_the_template_is_a_file_of_ratings(tmp_path: Path) -> None:
+    done = cli("subjective", "--template")
+    assert (done.code, done.out) == (0, TEMPLATE)
+    (tmp_path / "ratings.csv").write_text(done.out)
+    read = cli(
+        *("subjective", "--ratings", tmp_path / "ratings.csv", "--format", "png"),
+        *("--out", tmp_path / "out"),
+    )
+    assert read.code == 0, read.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "neither --ratings nor --published"),
+        (("--results", "r.json", "--published", "vpc2020"), "--ratings is missing"),
+        (("--ratings", "nothing.csv"), "nothing.csv: cannot be read"),
+        (("--published", "vpc1999"), "nothing published of this name"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    done = cli("subjective", *arguments, "--out", tmp_path / "out")
+    assert done.code == 1 and message in done.err
+
+
+def test_the_readme_names_every_column() -> None:
+    text = (ROOT / "README.md").read_text()
+    for column in TEMPLATE.splitlines()[0].split(","):
+        assert f"`{column}`" in text, column
