@@ -75,6 +75,11 @@ def add_verbs(verbs: Verbs) -> None:
         "default without results: any",
     )
     verb.add_argument(
+        "--any-system",
+        action="store_true",
+        help="ratings may be of systems that the results lack, too",
+    )
+    verb.add_argument(
         "--scale",
         nargs=2,
         type=float,
@@ -179,7 +184,7 @@ def _evaluate(
 ) -> tuple[Subjective, SubjectiveCurves]:
     systems = [*(results.systems if results else ()), *arguments.systems]
     known: Sequence[str] | None = None
-    if systems:
+    if systems and not arguments.any_system:
         published = load_systems(arguments.published).systems if arguments.published else ()
         known = [*dict.fromkeys([*systems, *(s.id for s in published)])]
     ratings = read_ratings(

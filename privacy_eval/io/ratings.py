@@ -303,7 +303,8 @@ def _check_names(
         if known is not None:
             wrong = ~np.isin(cells, list(known))
             found = str(cells[wrong][0]) if wrong.any() else ""
-            table.refuse(wrong, f"unknown {name} {found!r}, known: {', '.join(known)}")
+            hint = " (others: --systems, --any-system)" if name == "system" else ""
+            table.refuse(wrong, f"unknown {name} {found!r}, known: {', '.join(known)}{hint}")
 
 
 def _ratings(

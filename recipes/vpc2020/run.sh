@@ -212,9 +212,14 @@ if [ "$stage" -le 11 ] && [ "$stop_stage" -ge 11 ]; then
         log "No ratings of a listening test ($rated), so there is nothing to evaluate;" \
             "privacy-eval subjective --template prints their form"
     else
-        "$recipe/local/subjective.sh" --ratings "$rated" "${shown[@]}" --out "$out_path/subjective"
+        others=()
+        if [ -n "$system" ]; then others=(--any-system); fi  # ratings are of the others, too
+        "$recipe/local/subjective.sh" --ratings "$rated" "${shown[@]}" \
+            ${others[@]+"${others[@]}"} --out "$out_path/subjective"
         "$PRIVACY_EVAL_ROOT/scripts/compile_tables.sh" "$out_path/subjective/tables"
-        "$recipe/local/report.sh" "${shown[@]}" --figures "$out_path/figures" \
+        drawn=()
+        if [ -d "$out_path/figures" ]; then drawn=(--figures "$out_path/figures"); fi
+        "$recipe/local/report.sh" "${shown[@]}" ${drawn[@]+"${drawn[@]}"} \
             --subjective "$out_path/subjective" -o "$out_path/report.html"
     fi
 fi

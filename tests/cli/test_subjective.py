@@ -174,6 +174,7 @@ def test_other_systems_and_scales_on_request(tree: Path) -> None:
     assert result.systems == ("Original", "B1", "anchor")
     done = cli(*run(tree, "--systems", "anchor", "--scale", "1", "5"))
     assert done.code == 1 and "is not within the scale from 1 to 5" in done.err
+    assert cli(*run(tree, "--any-system")).code == 0
     alone = (*("subjective", "--ratings", path, "--format", "png"), "--out", tree / "alone")
     assert cli(*alone).code == 0  # without results any system will do
 

@@ -154,13 +154,13 @@ def test_a_killed_demo_goes_on_to_the_same_bytes(demo: Path, killed: Path) -> No
 
 
 def test_another_seed_gives_other_vectors(demo: Path, tmp_path: Path) -> None:
-    """Nothing of the tree but its x-vectors, back ends and word error rates depends on the
-    seed."""
+    """Nothing of the tree but its x-vectors, back ends, word error rates and ratings depends
+    on the seed."""
     assert cli("demo-tree", tmp_path / "t", "--seed", "5").code == 0
     one, two = snapshot(demo), snapshot(tmp_path / "t")
     assert set(two) < set(one)
     different = {name.split("/")[0] for name in two if one[name] != two[name]}
-    assert different == {"exp", "demo_tree.json"}
+    assert different == {"exp", "ratings.csv", "demo_tree.json"}
 
 
 def test_what_the_recipe_added_to_the_tree(demo: Path, tmp_path: Path) -> None:

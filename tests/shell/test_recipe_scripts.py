@@ -26,6 +26,10 @@ case $1 in
         printf '%s' "$FAKE_TABLE" >"${!#}/tables.tex"
         for system in B1 B2; do echo "| $system |" >"${!#}/${system}_asv_dev.md"; done
         ;;
+    subjective)
+        mkdir -p "${!#}/tables"
+        printf '%s' "$FAKE_TABLE" >"${!#}/tables/tables.tex"
+        ;;
 esac
 exit "${FAKE_CODE-0}"
 """
@@ -96,6 +100,7 @@ def recipe(tmp_path: Path) -> Recipe:
                 "anon-suffix",
                 "conventional",
                 "published",
+                "ratings",
                 "bootstrap",
                 "seed",
                 "utt2spk",
@@ -224,6 +229,23 @@ def test_anonymization_is_the_participants(recipe: Recipe) -> None:
     result = recipe.run("--stage", "4", "--stop-stage", "4")
     assert result.returncode == 0
     assert "call your system in local/anonymize.sh" in result.stdout
+
+
+def test_a_listening_test_is_evaluated_where_there_is_one(recipe: Recipe) -> None:
+    stage = ("--stage", "11", "--out", "o")
+    result = recipe.run(*stage)
+    assert (result.returncode, result.stdout) == (0, "")
+    assert "No ratings of a listening test (./ratings.csv)" in result.stderr
+    (recipe.tree / "ratings.csv").touch()
+    shown = "<--results><./o/results.json><--conf><vpc2020>"
+    assert recipe.run(*stage).stdout.splitlines() == [
+        f"<subjective><--ratings><./ratings.csv>{shown}<--out><./o/subjective>",
+        f"<report>{shown}<--subjective><./o/subjective><-o><./o/report.html>",
+    ]
+    (recipe.tree / "o/figures").mkdir()
+    lines = recipe.run(*stage, "--ratings", "rated", "--system", "B1").stdout.splitlines()
+    assert "<--ratings><./rated>" in lines[0] and "<--any-system>" in lines[0]
+    assert "<--figures><./o/figures><--subjective>" in lines[1]
 
 
 def test_names_of_data_sets_stand_in_conf_alone() -> None:
