@@ -18,7 +18,7 @@ from privacy_eval.config import load_config
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.ratings import Ratings, read_ratings
 from privacy_eval.metrics import TrialScores, score_metrics
-from privacy_eval.ratings_simulation import ONE_VALUE, STOPS_EARLY, TURNED, simulate_ratings
+from privacy_eval.simulate.ratings import ONE_VALUE, STOPS_EARLY, TURNED, simulate_ratings
 from privacy_eval.subjective import (
     DETECTION_METRICS,
     QUANTITIES,

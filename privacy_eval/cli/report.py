@@ -23,8 +23,8 @@ from ..report.subjective import objective_and_subjective, subjective_tables
 from ..report.subjective import summary as test_summary
 from ..report.tables import blank_tables, system_tables, write_tables
 from ..results import Results, merge, read_json
-from .options import Verbs, add_job, progress, say
 from ..subjective import read_subjective
+from .options import Verbs, add_job, progress, say
 
 #: In a folder that the verb subjective wrote.
 SUBJECTIVE_JSON, SUBJECTIVE_FIGURES = "subjective.json", "figures"
@@ -122,7 +122,7 @@ def _figures(arguments: argparse.Namespace) -> int:
     written, there = write_figures(
         all_figures(results, cells, curves, conventional=conventional),
         arguments.out,
-        made_from=f"{made_from_results(arguments, results)}:{arguments.published or ''}:{conventional}",
+        made_from=figures_key(arguments, results, conventional=conventional),
         formats=formats,
         job=arguments.job or (1, 1),
         progress=progress(),
@@ -131,6 +131,12 @@ def _figures(arguments: argparse.Namespace) -> int:
         sys.stderr.write("\r\033[K")  # the line of the progress
     print(f"{arguments.out}: {written} figures drawn, {there} there")
     return 0
+
+
+def figures_key(arguments: argparse.Namespace, results: Results, *, conventional: bool) -> str:
+    """All that the figures of results depend on."""
+    made_from = made_from_results(arguments, results)
+    return f"{made_from}:{arguments.published or ''}:{conventional}"
 
 
 def made_from_results(arguments: argparse.Namespace, results: Results) -> str:

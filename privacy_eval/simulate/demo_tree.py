@@ -29,8 +29,8 @@ from ..io.files import atomic_path, write_text
 from ..io.plda import Plda, write_plda
 from ..io.vectors import write_matrix, write_vector, write_vectors
 from ..io.wer import WerLine, format_wer_line
-from ..ratings_simulation import simulate_ratings
 from ..results import load_json
+from .ratings import simulate_ratings
 from .vectors import Anonymization, Matrix, VectorModel
 
 #: What sizes a demo tree can have. A voice similarity needs two speakers and two utterances.
@@ -123,8 +123,8 @@ def write_demo_tree(
     """A simulated challenge tree as anonymization leaves it.
 
     It holds data folders, x-vectors of all of them, back ends to score these with, and
-    word error rates, and the ratings of a listening test; no scores. The tree appears whole or not at all. The same seed and
-    sizes give the same bytes.
+    word error rates, and the ratings of a listening test; no scores. The tree appears whole
+    or not at all. The same seed and sizes give the same bytes.
 
     Parameters
     ----------

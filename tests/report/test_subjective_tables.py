@@ -18,7 +18,6 @@ from privacy_eval.config import load_config
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.ratings import read_ratings
 from privacy_eval.published import load_systems
-from privacy_eval.ratings_simulation import simulate_ratings
 from privacy_eval.report.render import Table, to_csv, to_latex
 from privacy_eval.report.subjective import (
     QUANTITY_TITLES,
@@ -29,6 +28,7 @@ from privacy_eval.report.subjective import (
     summary,
     write_subjective_tables,
 )
+from privacy_eval.simulate.ratings import simulate_ratings
 from privacy_eval.subjective import QUANTITIES, Subjective, evaluate_ratings
 
 PLAN = load_config("vpc2020")

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure as Canvas
 from privacy_eval.config import load_config
 from privacy_eval.io.ratings import read_ratings
 from privacy_eval.published import load_published
-from privacy_eval.ratings_simulation import simulate_ratings
 from privacy_eval.report.figures import pgfplots, style
 from privacy_eval.report.figures import subjective as drawn
 from privacy_eval.report.subjective import objective_and_subjective
+from privacy_eval.simulate.ratings import simulate_ratings
 from privacy_eval.subjective import (
     QUANTITIES,
     Subjective,

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from privacy_eval.io.ratings import COLUMNS
-from privacy_eval.ratings_simulation import (
+from privacy_eval.simulate.ratings import (
     EVALUATORS,
     ONE_VALUE,
     STOPS_EARLY,

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .io.ratings import COLUMNS, ORIGINAL_SYSTEM
+from ..io.ratings import COLUMNS, ORIGINAL_SYSTEM
 
 EVALUATORS = 36
 #: The odd ones: who gives one value, stops early, turns the scale round.

@@ -12,8 +12,8 @@ from support import B1, ROOT, Run, cli, imported, snapshot
 
 from privacy_eval.config import load_config
 from privacy_eval.io.ratings import TEMPLATE
-from privacy_eval.ratings_simulation import TURNED, simulate_ratings
 from privacy_eval.results import to_json
+from privacy_eval.simulate.ratings import TURNED, simulate_ratings
 from privacy_eval.subjective import read_subjective
 
 PLAN = load_config("vpc2020")
