@@ -43,12 +43,5 @@ if [ -n "${KALDI_ROOT:-}" ]; then
         fi
     done <<<"$missing"
 fi
-if [ "$nj" -gt 1 ]; then
-    # What fails in a job is met again below, where it is said and counted. An interrupt is not.
-    code=0
-    "$root/scripts/run_shares.sh" --cmd "$cmd" --nj "$nj" --name asv_scores --log-dir "$log_dir" \
-        -- "${score[@]}" || code=$?
-    if [ "$code" -gt 128 ]; then exit "$code"; fi
-    score+=(--after-jobs)
-fi
-privacy-eval "${score[@]}"
+"$root/scripts/run_shares.sh" --cmd "$cmd" --nj "$nj" --name asv_scores --log-dir "$log_dir" \
+    --finish true -- "${score[@]}"

@@ -14,12 +14,5 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 # shellcheck source=scripts/parse_options.sh
 . "$root/scripts/parse_options.sh"
 
-if [ "$nj" -gt 1 ]; then
-    # What fails in a job is met again below, where it is said and counted. An interrupt is not.
-    code=0
-    "$root/scripts/run_shares.sh" --cmd "$cmd" --nj "$nj" --name similarity --log-dir "$log_dir" \
-        -- similarity-tree "$@" || code=$?
-    if [ "$code" -gt 128 ]; then exit "$code"; fi
-    set -- "$@" --after-jobs
-fi
-privacy-eval similarity-tree "$@"
+"$root/scripts/run_shares.sh" --cmd "$cmd" --nj "$nj" --name similarity --log-dir "$log_dir" \
+    --finish true -- similarity-tree "$@"

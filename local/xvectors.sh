@@ -42,8 +42,17 @@ esac
 # Kaldi splits by speakers: no more jobs than these.
 speakers=$(wc -l <"$tree/data/$set/spk2utt")
 if [ "$nj" -gt "$speakers" ]; then nj=$speakers; fi
-case ${cmd%% *} in
+# Kaldi's scripts give runners text that a shell has to read, which ours never do.
+runner=${cmd%% *}
+case ${runner##*/} in
     run_jobs.sh) cmd=$wsj/utils/parallel/run.pl ;;
+    slurm.sh)
+        options=${cmd#"$runner"}
+        if [[ $options =~ (.*)\ --retries[\ =][0-9]+(.*) ]]; then
+            options=${BASH_REMATCH[1]}${BASH_REMATCH[2]} # which slurm.pl does not have
+        fi
+        cmd=$wsj/utils/parallel/slurm.pl$options
+        ;;
 esac
 
 # Kaldi's scripts expect their links and path.sh in the folder they are called from, and wav.scp

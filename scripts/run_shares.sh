@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs a verb of privacy-eval in parallel jobs, each of which does an equal share (--job J/N).
+# Runs a verb of privacy-eval in parallel jobs, each of which does its share (--job J/N).
 #
-# Usage: run_shares.sh --name NAME --log-dir DIR [--cmd CMD] [--nj N] -- VERB [its options]
+# Usage: run_shares.sh --name NAME --log-dir DIR [--cmd CMD] [--nj N] [--finish true]
+#                      -- VERB [its options]
 set -euo pipefail
 
 # --- options
@@ -9,6 +10,7 @@ cmd=run_jobs.sh  # job runner, with its options
 nj=1             # number of jobs
 name=            # what the logs are called
 log_dir=         # where they go
+finish=false     # then do here what jobs left undone, and say how it stands (--after-jobs)
 # --- end of options
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
@@ -28,4 +30,14 @@ fi
 job=JOB
 while [[ "$log_dir $name $*" == *"$job"* ]]; do job+=_N; done
 read -r -a runner <<<"$cmd"
-"${runner[@]}" "$job=1:$nj" "$log_dir/$name.$job.log" privacy-eval "$@" --job "$job/$nj"
+jobs=("${runner[@]}" "$job=1:$nj" "$log_dir/$name.$job.log" privacy-eval "$@" --job "$job/$nj")
+if [ "$finish" != true ]; then exec "${jobs[@]}"; fi
+
+# What fails in a job is met again below, where it is said and counted. An interrupt is not.
+code=0
+"${jobs[@]}" || code=$?
+if [ "$code" -gt 128 ]; then exit "$code"; fi
+if [ "$code" -ne 0 ]; then
+    printf 'run_shares.sh: what these jobs left undone is now done here\n' >&2
+fi
+exec privacy-eval "$@" --after-jobs

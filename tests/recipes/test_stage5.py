@@ -134,7 +134,7 @@ def test_the_same_scores_in_a_results_folder_of_ones_own(evaluated: Path) -> Non
         evaluated, *("--stage", 5, "--stop-stage", 5, "--nj", 1), "--results", "exp/results-mine"
     )
     assert run.code == 0, run.err
-    assert "score files: 36 made" in run.out
+    assert "score files: 36 in place" in run.out
     one, two = (snapshot(evaluated / "exp" / f"results-{name}") for name in ("anon", "mine"))
     assert one == two
 

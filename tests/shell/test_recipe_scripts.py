@@ -183,6 +183,64 @@ def test_only_the_stages_asked_for_run(recipe: Recipe) -> None:
     assert [log.name for log in logs] == ["similarity.1.log", "similarity.2.log"]
 
 
+# A runner of somebody else's, such as queue.pl: notes what it is called with, and runs the jobs.
+FAKE_RUNNER = """#!/bin/bash
+options=()
+while [ "${1#--}" != "$1" ]; do options+=("$1" "$2"); shift 2; done
+printf '%s ' "${0##*/}" "${options[@]}" >>"$RUNNER_CALLS"
+range=$1 log=$2
+shift 2
+echo "${range#*=} ${log##*/} $2" >>"$RUNNER_CALLS"
+for ((i = 1; i <= ${range#*:}; i++)); do
+    mkdir -p "${log%/*}"
+    "${@//"${range%%=*}"/$i}" >"${log//"${range%%=*}"/$i}" || exit 1
+done
+"""
+
+
+@pytest.mark.parametrize("nj", [1, 3])
+def test_work_per_condition_goes_through_the_runner(recipe: Recipe, nj: int) -> None:
+    """Also a single job: it is not for the machine that one logs in to."""
+    recipe.program("queue.pl", FAKE_RUNNER)
+    calls = recipe.tree / "calls"
+    options = ["--stage", "5", "--stop-stage", "10", "--nj", str(nj), "--cmd", "queue.pl --mem 4G"]
+    result = recipe.run(*options, RUNNER_CALLS=str(calls), KALDI_ROOT="")
+    assert result.returncode == 0, result.stderr
+    assert calls.read_text().splitlines() == [
+        f"queue.pl --mem 4G 1:{nj} {name}.JOB.log {verb}"
+        for name, verb in (
+            ("asv_scores", "score-tree"),
+            ("privacy_metrics", "evaluate"),
+            ("similarity", "similarity-tree"),
+            ("figures", "figures"),
+        )
+    ]
+    for line in result.stdout.splitlines():
+        if line.startswith(("<score-tree>", "<similarity-tree>")):
+            assert line.endswith("<--after-jobs>")
+        assert not line.startswith(("<evaluate>", "<figures>"))
+
+
+@pytest.mark.parametrize("runner", ["run.pl", "queue.pl", "slurm.pl"])
+def test_kaldis_runners_by_the_lines_of_cmd_sh(recipe: Recipe, runner: str) -> None:
+    kaldi = recipe.copy.parent / "kaldi"
+    program = kaldi / "egs/wsj/s5/utils/parallel" / runner
+    program.parent.mkdir(parents=True)
+    program.write_text(FAKE_RUNNER)
+    program.chmod(0o755)
+    cmd = recipe.copy / "recipes/vpc2020/cmd.sh"
+    lines = cmd.read_text().splitlines()
+    chosen = [x.removeprefix("# ") for x in lines if x.startswith("# export") and runner in x]
+    assert len(chosen) == 1
+    cmd.write_text("\n".join([*lines, *chosen, ""]))
+    calls = recipe.tree / "calls"
+    options = ["--stage", "6", "--stop-stage", "6", "--tree", str(recipe.tree)]
+    result = recipe.run(*options, RUNNER_CALLS=str(calls), KALDI_ROOT=str(kaldi))
+    assert result.returncode == 0, result.stderr
+    memory = "" if runner == "run.pl" else "--mem 4G "
+    assert calls.read_text() == f"{runner} {memory}1:2 privacy_metrics.JOB_N.log evaluate\n"
+
+
 def test_metrics_run_in_jobs_whatever_the_tree_is_called(recipe: Recipe) -> None:
     options = ["--system", "B 1", "--keys", "the keys", "--allow-missing", "true", "--seed", "7"]
     result = recipe.run(

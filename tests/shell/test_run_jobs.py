@@ -100,8 +100,9 @@ def test_options_of_cluster_runners_are_accepted(folder: Path) -> None:
         (["--mem"], "option --mem needs a value"),
         (["--mem", "JOB=1:2", "x.JOB.log", "true"], "option --mem needs a value"),
         (["--mem", "--gpu", "x.log", "true"], "option --mem needs a value"),
-        (["--max-jobs-run", "0", "x.log", "true"], "takes a positive number, not '0'"),
-        (["--max-jobs-run=two", "x.log", "true"], "takes a positive number, not 'two'"),
+        (["--max-jobs-run", "0", "x.log", "true"], "--max-jobs-run takes at least 1"),
+        (["--retries", "-1", "x.log", "true"], "--retries takes a whole number, not '-1'"),
+        (["--max-jobs-run=two", "x.log", "true"], "--max-jobs-run takes a whole number, not 'two'"),
     ],
 )
 def test_bad_usage(folder: Path, arguments: list[str], message: str) -> None:
@@ -126,6 +127,47 @@ def test_failures_are_counted_named_and_quoted(folder: Path) -> None:
     ]
     assert "# Ended (code 0)" in (folder / "l/x.3.log").read_text()
     assert "# Ended (code 1)" in (folder / "l/x.4.log").read_text()
+
+
+def test_jobs_that_were_killed_run_again_alone(folder: Path) -> None:
+    # Job 3 fails by itself; 1 and 4 are killed, 4 with the shell that writes its log, once.
+    code = """
+        echo JOB >>ran; touch on.JOB; ls on.* | wc -l
+        case JOB in
+            1) kill -9 $$ ;;
+            3) exit 3 ;;
+            4) [ -e once ] || { touch once; kill -9 $PPID; kill -9 $$; } ;;
+        esac
+        rm on.JOB
+    """
+    result = run(folder, "JOB=1:4", "x.JOB.log", "bash", "-c", code)
+    assert result.returncode == 1
+    lines = result.stderr.splitlines()
+    assert lines[:3] == [
+        "run_jobs.sh: JOB 1 was killed and is run again",
+        "run_jobs.sh: JOB 4 was killed and is run again",
+        "run_jobs.sh: 2 of 4 jobs failed (JOB: 1 3)",
+    ]
+    assert [x for x in lines if x.startswith("Log")] == [
+        f"Log x.{number}.log ends with:" for number in (1, 3)
+    ]
+    ran = (folder / "ran").read_text().split()
+    assert sorted(ran[:4]) == ["1", "2", "3", "4"] and ran[4:] == ["1", "4"]
+    logs = sorted(path.name for path in folder.glob("x.*"))
+    assert logs == sorted([f"x.{n}.log" for n in range(1, 5)] + ["x.1.log.try1", "x.4.log.try1"])
+    assert "# Ended (code 137)" in (folder / "x.1.log.try1").read_text()
+    assert "# Ended" not in (folder / "x.4.log.try1").read_text()
+    assert "# Ended (code 0)" in (folder / "x.4.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("retries", "how", "runs"), [("0", "kill -9 $$", 1), ("2", "kill $$", 3), ("2", "exit 255", 1)]
+)
+def test_how_often_jobs_run_again(folder: Path, retries: str, how: str, runs: int) -> None:
+    code = f"echo >>ran; {how}"
+    assert run(folder, "--retries", retries, "x.log", "bash", "-c", code).returncode == 1
+    assert len((folder / "ran").read_text().splitlines()) == runs
+    assert len(list(folder.glob("x.log.try*"))) == runs - 1
 
 
 def test_the_code_of_a_command_that_is_not_there(folder: Path) -> None:

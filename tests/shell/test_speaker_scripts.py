@@ -79,6 +79,24 @@ def test_a_share_that_fails_is_said(tmp_path: Path) -> None:
     assert "1 of 2 jobs failed" in run.err and "    broken" in run.err
 
 
+def test_what_jobs_left_undone_is_done_and_counted(tmp_path: Path) -> None:
+    text = """#!/bin/bash
+echo "$*" >>"$CALLS"
+[ "$3" != 1/2 ]
+"""
+    program(tmp_path / "bin/privacy-eval", text)
+    calls = tmp_path / "calls"
+    path = f"{tmp_path / 'bin'}:{ROOT / 'scripts'}:{os.environ['PATH']}"
+    options = ("--name", "x", "--log-dir", tmp_path / "log", "--nj", 2, "--finish", "true")
+    run = script(SHARES, *options, "--", "verb", cwd=tmp_path, PATH=path, CALLS=str(calls))
+    assert run.code == 0
+    assert "1 of 2 jobs failed (JOB: 1)" in run.err
+    assert run.err.endswith("run_shares.sh: what these jobs left undone is now done here\n")
+    lines = calls.read_text().splitlines()
+    assert sorted(lines[:2]) == ["verb --job 1/2", "verb --job 2/2"]
+    assert lines[2:] == ["verb --after-jobs"]
+
+
 @pytest.mark.parametrize("arguments", [["--name", "x"], ["--log-dir", "x"], ["--nope", "x"]])
 def test_bad_usage_of_shares(arguments: list[str], tmp_path: Path) -> None:
     assert script(SHARES, *arguments, "--", "verb", cwd=tmp_path).code == 2
@@ -136,6 +154,7 @@ grep -q sample-frequency "$__mfcc_config"
 [ "$__write_utt2num_frames" = true ]
 [ "$__nj" -le 4 ]
 [ -x "${__cmd%% *}" ]
+echo "${__cmd#"$KALDI_ROOT/egs/wsj/s5/utils/parallel/"}" >>"$CALLS.runners"
 while read -r utterance wav; do
     [ -f "$wav" ]  # paths that start in the tree
     echo "$utterance $3/raw.ark:1"
@@ -157,6 +176,7 @@ sed "s|[^ ]*\\.ark:|$3/xvector.ark:|" "$speech.scp" >"$3/xvector.scp"
 if [ "${FAILING-}" = late ]; then exit 1; fi
 """,
     "egs/wsj/s5/utils/parallel/run.pl": "#!/bin/bash\nexit 1\n",
+    "egs/wsj/s5/utils/parallel/slurm.pl": "#!/bin/bash\nexit 1\n",
     "tools/config/common_path.sh": "true\n",
 }
 
@@ -247,6 +267,21 @@ def test_x_vectors_of_one_set(kaldi: Kaldi) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cmd", "used"),
+    [
+        ("run_jobs.sh --max-jobs-run 2", "run.pl"),
+        ("slurm.sh", "slurm.pl"),
+        ("slurm.sh --mem 4G --retries 2 --time 1:00:00", "slurm.pl --mem 4G --time 1:00:00"),
+        (f"{ROOT}/scripts/slurm.sh --retries=0 --mem 4G", "slurm.pl --mem 4G"),
+        ("/bin/true --mem 4G", "/bin/true --mem 4G"),
+    ],
+)
+def test_kaldis_scripts_have_kaldis_runners(kaldi: Kaldi, cmd: str, used: str) -> None:
+    assert kaldi.extract(TRIALS, "--cmd", cmd).code == 0
+    assert Path(f"{kaldi.calls}.runners").read_text() == f"{used}\n"
+
+
+@pytest.mark.parametrize(
     "failing", ["make_mfcc.sh", "fix_data_dir.sh", "extract_xvectors.sh", "late"]
 )
 @pytest.mark.parametrize("before", [False, True])
@@ -315,7 +350,9 @@ def test_stage_5_extracts_what_is_missing_and_scores(kaldi: Kaldi) -> None:
     run = kaldi.recipe()
     assert run.code == 0, run.err
     assert kaldi.called() == ONE_SET * 5
-    assert "score files: 2 made, 1 up to date" in run.out
+    assert "score files: 3 in place" in run.out
+    log = (kaldi.root / "exp/privacy_eval/log/asv_scores.1.log").read_text()
+    assert "score files: 2 made, 1 up to date" in log
     assert times(before) == before
 
 
@@ -342,4 +379,4 @@ def test_scores_of_others_need_no_x_vectors(kaldi: Kaldi) -> None:
     run = kaldi.recipe()
     assert run.code == 0, run.err
     assert kaldi.called() == []
-    assert "0 made, 0 up to date, 3 of others" in run.out
+    assert "score files: 0 in place, 3 of others" in run.out
