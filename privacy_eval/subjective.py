@@ -403,7 +403,7 @@ def evaluate_ratings(
         provenance={
             "version": __version__,
             "scale": list(ratings.scale),
-            "inputs": dict(ratings.sources),
+            "inputs": _by_name(ratings.sources),
         },
     )
     return result, SubjectiveCurves(
@@ -412,6 +412,14 @@ def evaluate_ratings(
         tuple(d.miss for d in det),
         tuple(d.false_alarm for d in det),
     )
+
+
+def _by_name(sources: Mapping[str, str]) -> dict[str, str]:
+    """Digests by the names of files, wherever these lie; by their paths where two files
+    have one name."""
+    names = {path: Path(path).name for path in sources}
+    unique = len(set(names.values())) == len(names)
+    return {names[path] if unique else path: sha256 for path, sha256 in sources.items()}
 
 
 @dataclass(frozen=True)
@@ -471,15 +479,15 @@ def _distributions(test: _Test) -> tuple[tuple[Distribution, ...], tuple[FloatAr
 
 
 def _density(scores: FloatArray, at: FloatArray) -> FloatArray:
-    """Gaussian kernel density by Scott's rule, kernels no narrower than 0.02; 0 farther
-    than half a step from the range of the scores."""
+    """Gaussian kernel density by Scott's rule, kernels no narrower than 0.02; 0 outside the
+    range of the scores, but at the point next to either end."""
     deviation = float(np.std(scores, ddof=1)) if scores.size > 1 else 0.0
     width = max(deviation * scores.size**-0.2, _NARROWEST)
     if deviation > 0:
         density = gaussian_kde(scores, bw_method=width / deviation)(at)
     else:
         density = np.exp(-0.5 * ((at - scores[0]) / width) ** 2) / (width * np.sqrt(2 * np.pi))
-    half = 0.5 / (at.size - 1)
+    half = 0.51 / (at.size - 1)  # so that there is such a point
     outside = (at < scores.min() - half) | (at > scores.max() + half)
     return np.where(outside, 0.0, np.asarray(density, dtype=np.float64))
 

@@ -382,3 +382,25 @@ def test_csv_holds_every_number(evaluated: tuple[Subjective, SubjectiveCurves]) 
     named = list(csv.DictReader(io.StringIO(evaluators_csv(result))))
     assert len(named) == len(result.evaluators)
     assert {r["evaluator"] for r in named if r["flags"]} == {ONE_VALUE, STOPS_EARLY, TURNED}
+
+
+def test_results_do_not_depend_on_where_files_lie(tmp_path: Path) -> None:
+    text = "evaluator,system,trial,naturalness\na,B1,u,3\n"
+    paths = [tmp_path / place / "ratings.csv" for place in ("one", "other")]
+    for path, name in zip(paths, "ab", strict=True):
+        path.parent.mkdir()
+        path.write_text(text.replace("a,B1", f"{name},B1"))
+    alone, _ = evaluate_ratings(read_ratings(paths[:1]), PLAN)
+    assert list(alone.provenance["inputs"]) == ["ratings.csv"]
+    both, _ = evaluate_ratings(read_ratings(paths), PLAN)
+    assert list(both.provenance["inputs"]) == [str(path) for path in paths]
+
+
+@pytest.mark.parametrize("places", [(1, 2), (1, 1, 1, 2, 3, 3)])
+def test_every_density_has_mass_somewhere(tmp_path: Path, places: tuple[int, ...]) -> None:
+    """Also where a score lies half-way between two points of the density."""
+    lines = [f"a,S{i % 2},u{i},{place}" for i, place in enumerate(places)]
+    lines += [f"b,S0,v{i},{1 + i % 9}" for i in range(101)]
+    text = "\n".join(["evaluator,system,trial,naturalness", *lines]) + "\n"
+    _, curves = evaluate_ratings(ratings_of(text, tmp_path), PLAN)
+    assert all(density.max() > 0 for density in curves.densities)

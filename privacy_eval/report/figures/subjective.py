@@ -253,7 +253,7 @@ def _det_pages(
     names = list(dict.fromkeys(line.name for q in quantities for line in found[q]))
     pages = style.pages(
         [n for n in names if n != ORIGINAL_COLUMN] or names,
-        MOST_SYSTEMS if len(quantities) == 1 else MOST_CURVES,
+        MOST_SYSTEMS if quantities == (SIMILARITY,) else MOST_CURVES,
     )
     for number, page in enumerate(pages):
         panels = []
@@ -261,12 +261,13 @@ def _det_pages(
             lines = [ln for ln in found[quantity] if ln.name in (*page, ORIGINAL_COLUMN)]
             if lines:
                 panels.append(det.det_panel(lines, styles, title=_TASKS[quantity]))
-        if len(quantities) == 1:
+        what = _BOTH_KINDS if quantities == (SIMILARITY,) else _WHAT_TASKS_ARE
+        if len(panels) == 1:
             plot = Plot((tuple(panels),), panel_height=3.4, width=5.9)
-            what = f"{_BOTH_KINDS} In brackets, and marked: {_MARK}."
+            what += f" In brackets, and marked: {_MARK}."
         else:
             plot = _in_pairs(panels, [*page, ORIGINAL_COLUMN])
-            what = f"{_WHAT_TASKS_ARE} Marked: {_MARK}."
+            what += f" Marked: {_MARK}."
         yield drawing(
             style.stem(name, where, *numbered(number, pages)),
             f"DET curves of normalised ratings, {title}{part_of(number, pages)}. {what}",
