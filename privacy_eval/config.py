@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.resources
 import itertools
 import math
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -327,7 +328,7 @@ def read_values(
         text = source.read_text(encoding="utf-8")
     else:
         path = base / name
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise PrivacyEvalError(
                 f"{path}: no such configuration; bundled ones: {', '.join(bundled)}"
             )

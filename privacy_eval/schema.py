@@ -7,6 +7,7 @@ of the error says where. Infinite numbers are the strings "inf" and "-inf".
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import types
 from collections.abc import Mapping
@@ -86,7 +87,7 @@ def _finite(value: float, where: str) -> float:
 def _build_dataclass(kind: type, value: object, where: str) -> object:
     if not isinstance(value, dict):
         raise _expected("a mapping", value, where)
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     fields = {f.name: f for f in dataclasses.fields(kind)}
     for name in value:
         if name not in fields:
@@ -98,6 +99,10 @@ def _build_dataclass(kind: type, value: object, where: str) -> object:
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise PrivacyEvalError(f"{where}: entry {name!r} is missing")
     return kind(**built)
+
+
+#: Types of the fields of a dataclass; finding them takes longer than building one.
+_hints = functools.cache(get_type_hints)
 
 
 def _expected(what: str, value: object, where: str) -> PrivacyEvalError:

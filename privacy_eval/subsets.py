@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -313,7 +314,7 @@ def _edited(folder: Path, marker: _Marker) -> list[str]:
         name
         for name, was in marker.files.items()
         if name not in FEATURE_FILES
-        and not ((folder / name).is_file() and digest(read_bytes(folder / name)) == was)
+        and not (os.path.isfile(folder / name) and digest(read_bytes(folder / name)) == was)
     ]
     return changed + [
         name

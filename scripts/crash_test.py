@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "hostile")]
 
-from crashes import Runs, crash, crash_tree  # noqa: E402
+from crashes import Runs, crash, crash_tree, undisturbed  # noqa: E402
 
 
 def main() -> int:
@@ -42,9 +42,13 @@ def main() -> int:
         folder = Path(name)
         runs = Runs(folder, recipe)
         try:
+            tree = crash_tree(folder / "tree")
+            whole, duration = undisturbed(runs, tree)
             tally = crash(
                 runs,
-                crash_tree(folder / "tree"),
+                tree,
+                whole,
+                duration=duration,
                 kills=arguments.kills,
                 in_a_row=arguments.in_a_row,
                 moments=random.Random(arguments.seed),

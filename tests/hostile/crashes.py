@@ -151,31 +151,51 @@ class Tally:
     with_leftovers: int = 0
 
 
+def undisturbed(runs: Runs, tree: Path) -> tuple[dict[str, bytes], float]:
+    """What a run makes that nothing disturbs, and the seconds it takes.
+
+    Raises
+    ------
+    AssertionError
+        It changes what was there, or a second run changes anything.
+    """
+    folder = runs.folder / "whole"
+    shutil.copytree(tree, folder)
+    duration = runs.finish(folder)
+    whole = products(folder)
+    inputs = products(tree)
+    _expect([], differences({n: whole.get(n, b"") for n in inputs}, inputs), "a run changed input")
+    runs.finish(folder)
+    _expect([], differences(products(folder), whole), "a second run changed")
+    return whole, duration
+
+
 def crash(
     runs: Runs,
     tree: Path,
+    whole: Mapping[str, bytes],
     *,
+    duration: float,
     kills: int,
     in_a_row: int,
     moments: random.Random,
     say: Callable[[str], None] = lambda text: None,
 ) -> Tally:
     """Kill runs at random moments, `in_a_row` on one tree before a run may end; that must
-    give the bytes of a run that nothing disturbed, as must a run on what is complete.
+    give the bytes of a run that nothing disturbed.
+
+    Parameters
+    ----------
+    whole : mapping
+        Those bytes.
+    duration : float
+        Seconds within which the kills fall.
 
     Raises
     ------
     AssertionError
         Names the files of other bytes.
     """
-    whole_tree = runs.folder / "whole"
-    shutil.copytree(tree, whole_tree)
-    duration = runs.finish(whole_tree)
-    whole = products(whole_tree)
-    runs.finish(whole_tree)
-    _expect([], differences(products(whole_tree), whole), "a second run changed")
-    inputs = products(tree)
-    _expect([], differences({n: whole.get(n, b"") for n in inputs}, inputs), "a run changed input")
     tally = Tally()
     victim = runs.folder / "killed"
     while tally.kills < kills:

@@ -152,8 +152,12 @@ def _begin(out: Path, key: str) -> None:
 
 
 def _write(drawing: style.Drawing, out: Path, formats: Sequence[str]) -> None:
-    with open(out / _LISTING, "a", encoding="utf-8") as listing:  # before there is a file
-        listing.write(f"{drawing.name}\n")
+    listing = out / _LISTING
+    try:
+        with open(listing, "a", encoding="utf-8") as file:  # before there is a figure
+            file.write(f"{drawing.name}\n")
+    except OSError as error:
+        raise PrivacyEvalError(f"{listing}: cannot be written ({error.strerror})") from error
     if isinstance(drawing, pgfplots.CurveDrawing):
         pgfplots.write(drawing, out, formats)
     else:

@@ -1,0 +1,232 @@
+"""What is left by runs that are killed, have no space or may not write, and what comes of it.
+
+Two hundred kills of the recipe by hand: scripts/crash_test.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from crashes import Runs, crash, crash_tree, differences, half_written, products
+from support import ROOT, Run, cli
+
+#: Every stage from scores to the report, in one process: figures as TeX only, which is fast.
+STAGES = """
+import sys
+from privacy_eval.cli import main
+tree = sys.argv[1]
+common = ["--tree", tree, "--results", "exp", "--conf", "small.yaml"]
+results = f"{tree}/exp/privacy_eval/results.json"
+out = f"{tree}/exp/privacy_eval"
+for verb, *options in (
+    ["train-tree", *common],
+    ["subsets", *common],
+    ["subsets", *common, "--anonymized"],
+    ["score-tree", *common],
+    ["evaluate", *common, "--bootstrap", "8"],
+    ["similarity-tree", *common],
+    ["collect", *common],
+    ["tables", "--results", results, "--out", f"{out}/tables"],
+    ["figures", "--results", results, "--out", f"{out}/figures", "--format", "tex"],
+    ["report", "--results", results, "-o", f"{out}/report.html"],
+):
+    code = main([verb, *options])
+    if code:
+        sys.exit(code)
+"""
+
+
+def stages(tree: Path) -> list[str]:
+    return [sys.executable, "-c", STAGES, str(tree)]
+
+
+def stages_here(tree: Path) -> Run:
+    """The same in this process, up to the stage that fails."""
+    common = ("--tree", tree, "--results", "exp", "--conf", "small.yaml")
+    out = tree / "exp/privacy_eval"
+    results = out / "results.json"
+    run = Run(0, "", "")
+    for verb, *options in (
+        ("train-tree", *common),
+        ("subsets", *common),
+        ("subsets", *common, "--anonymized"),
+        ("score-tree", *common),
+        ("evaluate", *common, "--bootstrap", "8"),
+        ("similarity-tree", *common),
+        ("collect", *common),
+        ("tables", "--results", results, "--out", out / "tables"),
+        ("figures", "--results", results, "--out", out / "figures", "--format", "tex"),
+        ("report", "--results", results, "-o", out / "report.html"),
+    ):
+        run = cli(verb, *options)
+        if run.code:
+            break
+    return run
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return crash_tree(tmp_path_factory.mktemp("crash") / "tree")
+
+
+@pytest.fixture(scope="module")
+def whole(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a run makes that nothing disturbs."""
+    folder = tmp_path_factory.mktemp("whole") / "tree"
+    shutil.copytree(tree, folder)
+    run = stages_here(folder)
+    assert run.code == 0, run.err
+    return products(folder)
+
+
+def test_killed_at_random_moments(tree: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
+    runs = Runs(tmp_path, stages)
+    try:
+        tally = crash(runs, tree, whole, duration=3, kills=3, in_a_row=3, moments=random.Random(7))
+    finally:
+        runs.end()
+    assert tally.kills == 3
+    assert tally.runs_to_the_end >= 1
+
+
+def test_two_runs_at_once(tree: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
+    shutil.copytree(tree, tmp_path / "tree")
+    log = tmp_path / "log"
+    with open(log, "wb") as file:
+        both = [
+            subprocess.Popen(stages(tmp_path / "tree"), stdout=file, stderr=file) for _ in range(2)
+        ]
+        codes = [process.wait(timeout=120) for process in both]
+    assert codes == [0, 0], log.read_text()
+    assert differences(products(tmp_path / "tree"), whole) == []
+
+
+# A disk without space
+
+
+class Disk:
+    """A folder that can be filled: a file system of its own where we may mount one, else one
+    in which files cannot become larger than what is left."""
+
+    def __init__(self, folder: Path, *, mounted: bool) -> None:
+        self.folder = folder
+        self.mounted = mounted
+
+    @contextlib.contextmanager
+    def filled(self, left: int) -> Iterator[None]:
+        """While no more than `left` bytes can be written."""
+        if not self.mounted:
+            soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (left, hard))
+            try:
+                yield
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            return
+        ballast = self.folder / "ballast"
+        free = os.statvfs(self.folder)
+        size = free.f_bavail * free.f_frsize - left
+        with open(ballast, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+        try:
+            yield
+        finally:
+            ballast.unlink()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = (
+        os.geteuid() == 0
+        and not subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)],
+            capture_output=True,
+            check=False,
+        ).returncode
+    )
+    try:
+        yield Disk(folder, mounted=mounted)
+    finally:
+        if mounted:
+            subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("left", [0, 9_000, 40_000, 200_000, 400_000])
+def test_a_full_disk(left: int, disk: Disk, tree: Path, whole: dict[str, bytes]) -> None:
+    """The file is named, nothing is half written; with space again the next run goes on."""
+    folder = disk.folder / "tree"
+    shutil.copytree(tree, folder)
+    with disk.filled(left):
+        run = stages_here(folder)
+        assert half_written(folder, whole) == []
+    if disk.mounted or left < 40_000:
+        assert run.code == 1
+        said = re.search(rf"{folder}/\S+: cannot be written \((.*)\)", run.err)
+        assert said, run.err
+        assert said[1] == ("No space left on device" if disk.mounted else "File too large")
+    assert not [p for p in folder.rglob(".*") if p.name.endswith(".tmp")]
+    again = stages_here(folder)
+    assert again.code == 0, again.err
+    assert differences(products(folder), whole) == []
+
+
+def test_a_read_only_disk(disk: Disk, tree: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
+    """Every stage says which file it cannot write; what is there stays, and with --out
+    elsewhere all is made that does not belong beside the data."""
+    if not disk.mounted:
+        pytest.skip("only root can mount a file system")
+    folder = disk.folder / "tree"
+    shutil.copytree(tree, folder)
+    common = ("--tree", folder, "--results", "exp", "--conf", "small.yaml")
+    for verb in ("train-tree", "subsets", "score-tree"):
+        assert cli(verb, *common).code == 0
+    before = products(folder)
+    subprocess.run(["mount", "-o", "remount,ro", str(disk.folder)], check=True)
+    for verb in ("evaluate", "similarity-tree"):
+        run = cli(verb, *common)
+        assert run.code == 1
+        assert re.search(rf"{folder}/\S+: cannot be written \(Read-only file system\)", run.err)
+    out = tmp_path / "out"
+    for verb, *more in (("evaluate", "--bootstrap", 8), ("similarity-tree",), ("collect",)):
+        run = cli(verb, *common, "--out", out, *more)
+        assert run.code == 0, run.err
+    results = out / "results.json"
+    assert results.read_bytes() == whole["exp/privacy_eval/results.json"]
+    for verb, *more in (
+        ("tables", "--out", folder / "tables"),
+        ("figures", "--out", folder / "figures", "--format", "tex"),
+        ("report", "-o", folder / "report.html"),
+    ):
+        run = cli(verb, "--results", results, *more)
+        assert run.code == 1
+        assert re.search(rf"{folder}/\S+: cannot be written \(Read-only file system\)", run.err)
+    assert products(folder) == before
+
+
+# The same bytes
+
+
+def test_nothing_made_holds_a_date(whole: dict[str, bytes]) -> None:
+    """No year of now but in what says it of something else."""
+    for name, content in whole.items():
+        if name.startswith("exp/privacy_eval/") and not name.endswith((".npz", ".npy")):
+            assert not re.search(rb"/CreationDate|tIME|\b20[2-9]\d-[01]\d-[0-3]\d\b", content), name
+
+
+def test_the_script(tmp_path: Path) -> None:
+    run = [sys.executable, str(ROOT / "scripts/crash_test.py"), "--help"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--kills" in done.stdout
