@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext

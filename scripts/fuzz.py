@@ -35,7 +35,7 @@ def main() -> int:
     failed = []
     with (
         tempfile.TemporaryDirectory(prefix="fuzz.", dir=memory_folder()) as folder,
-        ProcessPoolExecutor(arguments.jobs, max_tasks_per_child=1) as pool,
+        ProcessPoolExecutor(arguments.jobs) as pool,
     ):
         waiting = [
             pool.submit(_one, name, Path(folder) / name, arguments)
