@@ -264,7 +264,7 @@ def test_further_systems_change_nothing_of_the_others(small: Path, tmp_path: Pat
         write_demo_tree(tmp_path / f"{systems}", CONFIG, speakers=3, utterances=2, systems=systems)
         fewer = snapshot(tmp_path / f"{systems}")
         changed = {n for n in fewer if fewer[n] != whole[n]}
-            assert changed == {"demo_tree.json", "ratings.csv"}  # of all systems, both
+        assert changed == {"demo_tree.json", "ratings.csv"}  # of all systems, both
         added = set(whole) - set(fewer)
         assert added == {n for n in whole if any(f"_{s}/" in n for s in more)}
     shapes = {
