@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from .. import __version__
 from ..errors import PrivacyEvalError
-from . import evaluation, report, speaker, study, subjective, zebra
+from . import evaluation, pending, report, speaker, study, subjective, zebra
 from .options import say
 
 
@@ -55,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
     verbs = top.add_subparsers(metavar="VERB", required=True)
     evaluation.add_verbs(verbs)
     speaker.add_verbs(verbs)
+    pending.add_verbs(verbs)
     report.add_verbs(verbs)
     subjective.add_verbs(verbs)
     zebra.add_verbs(verbs)

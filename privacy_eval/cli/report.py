@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from .. import __version__
 from ..config import Config, load_config
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
@@ -16,7 +17,10 @@ from ..metrics import METRICS
 from ..report.cells import ORIGINAL_ATTACK, Cells, cells_of_published, cells_of_results, merged
 from ..report.comparison import comparison_tables
 from ..report.curves import FIGURE_FORMATS, Curves
+from ..report.figure_folder import made_from as drawn_from
+from ..report.figure_folder import read_captions
 from ..report.html import Picture, Section, provenance_tables, summary, write_report
+from ..report.html import made_from as reported_from
 from ..report.ranking import WITHOUT_ATTACK, ranking_table
 from ..report.render import FORMATS, Table
 from ..report.subjective import objective_and_subjective, subjective_tables
@@ -92,9 +96,11 @@ def _tables(arguments: argparse.Namespace) -> int:
         results, curves = Results(load_config(arguments.conf or "vpc2020")), Curves([])
     else:
         results, sources = read_sources(arguments)
-        curves = _curves(results, sources)
-    cells = _cells(arguments, results)
-    across = _across(arguments, results, cells, curves, arguments.rank_by, arguments.attack_model)
+        curves = curves_of(results, sources)
+    cells = cells_of(arguments, results)
+    across = across_tables(
+        arguments, results, cells, curves, arguments.rank_by, arguments.attack_model
+    )
     if arguments.out is not None:
         files = write_tables(
             results, arguments.out, style=arguments.style, only=arguments.format, across=across
@@ -116,9 +122,9 @@ def _figures(arguments: argparse.Namespace) -> int:
     from ..report.figures import all_figures, write_figures  # matplotlib: other verbs do without
 
     results, sources = read_sources(arguments)
-    cells = _cells(arguments, results)
+    cells = cells_of(arguments, results)
     formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
-    curves, conventional = _curves(results, sources), arguments.conventional
+    curves, conventional = curves_of(results, sources), arguments.conventional
     written, there = write_figures(
         all_figures(results, cells, curves, conventional=conventional),
         arguments.out,
@@ -149,14 +155,32 @@ def made_from_results(arguments: argparse.Namespace, results: Results) -> str:
 
 def _report(arguments: argparse.Namespace) -> int:
     results, sources = read_sources(arguments)
-    cells = _cells(arguments, results)
+    key = report_key(arguments, results)
+    if reported_from(arguments.output) == key:
+        print(f"{arguments.output}: up to date")
+        return 0
+    cells = cells_of(arguments, results)
     write_report(
         arguments.output,
         f"{results.config.title}: evaluation of voice anonymization",
-        _sections(arguments, results, cells, _curves(results, sources)),
+        _sections(arguments, results, cells, curves_of(results, sources)),
+        made_from=key,
     )
     print(arguments.output)
     return 0
+
+
+def report_key(arguments: argparse.Namespace, results: Results) -> str:
+    """Digest of all that a report depends on."""
+    folders = [arguments.figures]
+    parts = [__version__, made_from_results(arguments, results), arguments.published or ""]
+    if arguments.subjective is not None:
+        parts.append(digest(read_bytes(arguments.subjective / SUBJECTIVE_JSON)))
+        folders.append(arguments.subjective / SUBJECTIVE_FIGURES)
+    for folder in folders:
+        captions = {} if folder is None else read_captions(folder)
+        parts.append("" if folder is None else f"{drawn_from(folder)} {json.dumps(captions)}")
+    return digest(json.dumps(parts).encode())
 
 
 def _sections(
@@ -173,16 +197,14 @@ def _sections(
         for kind in ("variants", "speakers")
     }
     sections = [Section("Summary", (*summary(results), *cells.notes))]
-    across = _across(arguments, results, cells, curves, "eer", None)
+    across = across_tables(arguments, results, cells, curves, "eer", None)
     if across:
         sections.append(Section("Systems side by side", tables=tuple(across)))
     if arguments.subjective is not None:
         sections.append(_subjective_section(arguments, results))
     if arguments.figures is not None:
-        from ..report.figures import made_from, read_captions
-
         captions = read_captions(arguments.figures)
-        if made_from(arguments.figures).split(":")[0] != made_from_results(arguments, results):
+        if drawn_from(arguments.figures).split(":")[0] != made_from_results(arguments, results):
             raise PrivacyEvalError(
                 f"{arguments.figures}: figures of other results, or made before these changed; "
                 "draw them anew with privacy-eval figures"
@@ -235,8 +257,6 @@ def _sections(
 
 def _subjective_section(arguments: argparse.Namespace, results: Results) -> Section:
     """What a listening test said, with the figures beside its results."""
-    from ..report.figures import made_from, read_captions
-
     folder: Path = arguments.subjective
     path = folder / SUBJECTIVE_JSON
     subjective, _ = read_subjective(path)
@@ -246,7 +266,7 @@ def _subjective_section(arguments: argparse.Namespace, results: Results) -> Sect
         )
     figures = folder / SUBJECTIVE_FIGURES
     now = subjective_made_from(path, made_from_results(arguments, results))
-    if not made_from(figures).startswith(now):
+    if not drawn_from(figures).startswith(now):
         raise PrivacyEvalError(
             f"{figures}: figures of other ratings or results; draw them anew with privacy-eval "
             "subjective"
@@ -289,7 +309,7 @@ def read_sources(arguments: argparse.Namespace) -> tuple[Results, list[tuple[Res
     return results, sources
 
 
-def _curves(results: Results, sources: list[tuple[Results, Path]]) -> Curves:
+def curves_of(results: Results, sources: list[tuple[Results, Path]]) -> Curves:
     """Curves and matrices beside the results; what is missing is said."""
     curves = Curves(sources)
     absent = curves.absent(results)
@@ -301,7 +321,7 @@ def _curves(results: Results, sources: list[tuple[Results, Path]]) -> Curves:
     return curves
 
 
-def _cells(arguments: argparse.Namespace, results: Results) -> Cells:
+def cells_of(arguments: argparse.Namespace, results: Results) -> Cells:
     """Values of the results, and of published systems where they are asked for."""
     own = cells_of_results(results)
     if not arguments.published:
@@ -309,7 +329,7 @@ def _cells(arguments: argparse.Namespace, results: Results) -> Cells:
     return merged([own, cells_of_published(arguments.published)])
 
 
-def _across(
+def across_tables(
     arguments: argparse.Namespace,
     results: Results,
     cells: Cells,

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..config import bundled_studies, load_config
 from ..errors import PrivacyEvalError
 from ..io.files import write_set, write_text
+from ..report.figure_folder import read_captions
 from ..report.html import Picture, Section, write_report
 from ..report.render import FORMATS, latex_document
 from ..report.study import study_tables, values_csv
@@ -80,7 +81,7 @@ def _study(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from ..report.figures import read_captions, write_figures
+    from ..report.figures import write_figures
     from ..report.figures.study import study_figures
 
     plan, tasks, own = _of(arguments)

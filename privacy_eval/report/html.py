@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,8 @@ from ..results import Results
 from .render import Column, Table, to_html
 
 _SHA_SHOWN = 12
+_MADE_FROM = re.compile(rb'<meta name="made-from" content="([0-9a-f]*)">')
+_HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,15 @@ class Section:
     folded: bool = False
 
 
-def write_report(path: Path, title: str, sections: Iterable[Section]) -> None:
+def write_report(
+    path: Path, title: str, sections: Iterable[Section], *, made_from: str = ""
+) -> None:
     """Write the report, a section at a time.
+
+    Parameters
+    ----------
+    made_from : str
+        Digest of all that it depends on; `made_from` finds it again.
 
     Raises
     ------
@@ -66,8 +76,17 @@ def write_report(path: Path, title: str, sections: Iterable[Section]) -> None:
     """
     sections = list(sections)
     with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
-        for piece in _page(title, sections):
+        for piece in _page(title, sections, made_from):
             file.write(piece)
+
+
+def made_from(path: Path) -> str:
+    """What a report was made from, as `write_report` was told; "" where there is none."""
+    if not path.is_file():
+        return ""
+    with open(path, "rb") as file:
+        found = _MADE_FROM.search(file.read(_HEAD_BYTES))
+    return found[1].decode("ascii") if found else ""
 
 
 def provenance_tables(results: Results) -> list[Table]:
@@ -175,8 +194,8 @@ def _made(provenance: Mapping[str, Any]) -> tuple[str, str, str]:
     )
 
 
-def _page(title: str, sections: Sequence[Section]) -> Iterator[str]:
-    yield _HEAD.format(title=_text(title), style=_STYLE)
+def _page(title: str, sections: Sequence[Section], made_from: str) -> Iterator[str]:
+    yield _HEAD.format(title=_text(title), style=_STYLE, made_from=_text(made_from))
     yield "<nav><ul>\n"
     for number, section in enumerate(sections):
         yield f'<li><a href="#s{number}">{_text(section.title)}</a></li>\n'
@@ -216,6 +235,7 @@ _HEAD = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; \
 style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<meta name="made-from" content="{made_from}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>{style}</style>

@@ -138,18 +138,41 @@ if [ "$stage" -le 4 ] && [ "$stop_stage" -ge 4 ]; then
     "$recipe/local/anonymize.sh" --tree "$tree"
 fi
 
+# What tables, figures and report are made of.
+shown=(--results "$out_path/results.json" --conf "$conf_path")
+plots=()
+if [ "$conventional" = true ]; then plots=(--conventional); fi
+if [ -n "$published" ]; then shown+=(--published "$published"); fi
+
+# Ratings of a listening test: those that are named must be there.
+rated=$(in_tree "${ratings:-ratings.csv}")
+if [ "$stop_stage" -lt 11 ] || { [ -z "$ratings" ] && [ ! -e "$rated" ]; }; then rated=""; fi
+
+evaluation=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
+if [ -n "$utt2spk" ]; then evaluation+=(--utt2spk "$utt2spk"); fi
+
+# Run again, this finds out in one go whether anything changed: every stage would find it out by
+# starting several processes.
+if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 8 ] && [ -f "$out_path/results.json" ]; then
+    again=(--stage "$stage" --stop-stage "$stop_stage" ${plots[@]+"${plots[@]}"})
+    if [ -n "$published" ]; then again+=(--published "$published"); fi
+    if [ -n "$rated" ]; then again+=(--subjective "$out_path/subjective"); fi
+    if privacy-eval pending "${common[@]}" ${missing[@]+"${missing[@]}"} \
+        ${pipes[@]+"${pipes[@]}"} "${evaluation[@]}" "${again[@]}" >/dev/null; then
+        log "Stages up to 10: nothing to do, everything is up to date"
+        if [ "$stop_stage" -ge 9 ]; then
+            "$PRIVACY_EVAL_ROOT/scripts/compile_tables.sh" "$out_path/tables"
+        fi
+        stage=11
+    fi
+fi
+
 if [ "$stage" -le 5 ] && [ "$stop_stage" -ge 5 ]; then
     log "Stage 5: scores of speaker verification (x-vectors, back end and trials ->" \
         "$results/.../ASV-*/scores)"
     "$recipe/local/asv_scores.sh" --cmd "$cmd" --nj "$nj" --log-dir "$out_path/log" \
         --allow-missing "$allow_missing" --allow-pipes "$allow_pipes" -- "${common[@]}"
 fi
-
-# What tables, figures and report are made of.
-shown=(--results "$out_path/results.json" --conf "$conf_path")
-plots=()
-if [ "$conventional" = true ]; then plots=(--conventional); fi
-if [ -n "$published" ]; then shown+=(--published "$published"); fi
 
 failed=false
 if [ "$stage" -le 6 ] && [ "$stop_stage" -ge 6 ]; then
@@ -159,11 +182,9 @@ if [ "$stage" -le 6 ] && [ "$stop_stage" -ge 6 ]; then
             "$(in_tree "$results")" >&2
         exit 1
     fi
-    options=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
-    if [ -n "$utt2spk" ]; then options+=(--utt2spk "$utt2spk"); fi
     code=0
     "$recipe/local/privacy_metrics.sh" --cmd "$cmd" --nj "$nj" --log-dir "$out_path/log" -- \
-        "${common[@]}" ${missing[@]+"${missing[@]}"} "${options[@]}" || code=$?
+        "${common[@]}" ${missing[@]+"${missing[@]}"} "${evaluation[@]}" || code=$?
     if [ "$code" -gt 128 ]; then exit "$code"; fi  # interrupted
     if [ "$code" -ne 0 ]; then
         failed=true
@@ -201,15 +222,16 @@ if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 10 ]; then
     log "Stage 10: figures and report ($out/results.json -> $out/figures, $out/report.html)"
     "$recipe/local/figures.sh" --cmd "$cmd" --nj "$nj" --log-dir "$out_path/log" -- \
         "${shown[@]}" ${plots[@]+"${plots[@]}"} --out "$out_path/figures"
-    "$recipe/local/report.sh" "${shown[@]}" --figures "$out_path/figures" \
-        -o "$out_path/report.html"
+    if [ -z "$rated" ]; then  # otherwise it comes with stage 11
+        "$recipe/local/report.sh" "${shown[@]}" --figures "$out_path/figures" \
+            -o "$out_path/report.html"
+    fi
 fi
 
 if [ "$stage" -le 11 ] && [ "$stop_stage" -ge 11 ]; then
     log "Stage 11: subjective evaluation (ratings of a listening test -> $out/subjective)"
-    rated=$(in_tree "${ratings:-ratings.csv}")
-    if [ -z "$ratings" ] && [ ! -e "$rated" ]; then
-        log "No ratings of a listening test ($rated), so there is nothing to evaluate;" \
+    if [ -z "$rated" ]; then
+        log "No ratings of a listening test ($(in_tree ratings.csv)), so there is nothing to evaluate;" \
             "privacy-eval subjective --template prints their form"
     else
         others=()

@@ -58,7 +58,7 @@ from privacy_eval.io.yaml_text import parse_yaml
 from privacy_eval.published import parse_p_values, parse_values
 from privacy_eval.records import read_record
 from privacy_eval.report.curves import Curves
-from privacy_eval.report.figures import read_captions
+from privacy_eval.report.figure_folder import read_captions
 from privacy_eval.report.render import FORMATS
 from privacy_eval.report.tables import system_tables
 from privacy_eval.results import (

@@ -12,7 +12,8 @@ from support import ANON, imported
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.report.cells import cells_of_results
 from privacy_eval.report.curves import Curves
-from privacy_eval.report.figures import all_figures, read_captions, style, write_figures
+from privacy_eval.report.figure_folder import read_captions
+from privacy_eval.report.figures import all_figures, style, write_figures
 
 NAMES = ["a", "b", "c"]
 

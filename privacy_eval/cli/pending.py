@@ -1,0 +1,179 @@
+"""The verb that says whether the recipe has anything to do.
+
+Run again, a recipe would start a dozen processes only to find that nothing changed. This
+finds it out in one, by the content of the files, as the stages themselves do, and reads
+every set of x-vectors once.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from ..config import bundled
+from ..errors import PrivacyEvalError
+from ..evaluate import evaluate, output_files
+from ..io.files import is_written
+from ..report.curves import FIGURE_FORMATS
+from ..report.figure_folder import is_complete
+from ..report.html import made_from as reported_from
+from ..report.tables import table_files
+from ..results import Results
+from ..scoring import Models, Scored, find_targets, make_scores, stale_scores
+from ..subsets import make_subsets
+from ..voice_similarity import make_similarities
+from . import evaluation, report
+from .options import Verbs, add_tree, natural, place_of, systems_of
+
+_FIRST, _LAST = 5, 10
+
+
+def add_verbs(verbs: Verbs) -> None:
+    """The verb that says whether the recipe has anything to do."""
+    pending = verbs.add_parser(
+        "pending", help="whether stages 5 to 10 of the recipe have anything to do: exit code 1"
+    )
+    pending.set_defaults(verb=_pending)
+    add_tree(pending)
+    evaluation.add_options(pending)
+    pending.add_argument(
+        "--allow-pipes", action="store_true", help="run commands that stand in scp files"
+    )
+    pending.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
+    pending.add_argument(
+        "--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage"
+    )
+    pending.add_argument("--published", metavar="NAME", help="published results beside")
+    pending.add_argument("--conventional", action="store_true", help="ECE, APE plots and so on")
+    pending.add_argument(
+        "--subjective", type=Path, metavar="DIR", help="a listening test that the report has"
+    )
+
+
+def _pending(arguments: argparse.Namespace) -> int:
+    stages = _Stages(arguments)
+    try:
+        for number in range(max(arguments.stage, _FIRST), min(arguments.stop_stage, _LAST) + 1):
+            if stages.work[number]():
+                print(f"stage {number} has something to do")
+                return 1
+    except PrivacyEvalError:
+        print("something is missing or wrong")  # the stages say what, when they meet it
+        return 1
+    print("nothing to do")
+    return 0
+
+
+class _Stages:
+    """Whether there is anything to do in each stage, or anything to say."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self._systems, self._config, self._out = systems_of(arguments)
+        self._place = place_of(arguments)
+        self._targets, self._notes = find_targets(
+            self._place, self._config, name=arguments.system, anon_suffix=arguments.anon_suffix
+        )
+        self._models = Models(self._place, self._config)
+        self._stale: Mapping[str, str] | None = None
+        self.work: Mapping[int, Callable[[], bool]] = {
+            5: self._scores,
+            6: self._metrics,
+            7: self._similarity,
+            8: self._outputs,
+            9: self._tables,
+            10: self._figures,
+        }
+
+    def _scores(self) -> bool:
+        if self._notes:
+            return True
+        suffixes = {target.anon_suffix: None for target in self._targets}
+        made = make_subsets(
+            self._place.tree,
+            self._config,
+            suffixes=list(suffixes),
+            allow_outside=self._place.allow_outside,
+            dry_run=True,
+        )
+        scored = make_scores(
+            self._targets, self._place, self._config, models=self._models, dry_run=True
+        )
+        self._stale = {}  # or else there is something to do
+        return bool(made.made) or _something(scored)
+
+    def _metrics(self) -> bool:
+        outcome = evaluate(
+            self._systems,
+            self._out,
+            tree=self._place.tree,
+            options=evaluation.options_of(self._arguments, self._place.tree),
+            dry_run=True,
+        )
+        return bool(outcome.computed or outcome.failures)
+
+    def _similarity(self) -> bool:
+        return _something(
+            make_similarities(
+                self._systems,
+                [target.name for target in self._targets],
+                self._place,
+                self._config,
+                self._out,
+                models=self._models,
+                dry_run=True,
+            )
+        )
+
+    def _outputs(self) -> bool:
+        files = output_files(self._results)
+        return bool(self._results.not_evaluated) or not is_written(
+            self._out, files, listed_in=".results.list"
+        )
+
+    def _tables(self) -> bool:
+        arguments, results = self._shown, self._results
+        curves = report.curves_of(*self._read)
+        cells = report.cells_of(arguments, results)
+        across = report.across_tables(arguments, results, cells, curves, "eer", None)
+        files = table_files(results, across=across)
+        return not is_written(self._out / "tables", files, listed_in=".tables.list")
+
+    def _figures(self) -> bool:
+        arguments, (results, _) = self._shown, self._read
+        made_from = report.figures_key(
+            arguments, results, conventional=self._arguments.conventional
+        )
+        if not is_complete(arguments.figures, made_from, FIGURE_FORMATS):
+            return True
+        return reported_from(arguments.output) != report.report_key(arguments, results)
+
+    @cached_property
+    def _results(self) -> Results:
+        if self._stale is None:
+            self._stale = stale_scores(self._targets, self._models)
+        return evaluation.collected(self._systems, self._out, self._models, self._stale)
+
+    @cached_property
+    def _read(self) -> tuple[Results, list[tuple[Results, Path]]]:
+        return report.read_sources(self._shown)
+
+    @property
+    def _shown(self) -> argparse.Namespace:
+        """What the recipe tells the verbs that make tables, figures and report."""
+        conf = self._arguments.conf
+        return argparse.Namespace(
+            results=[self._out / "results.json"],
+            conf=conf if conf in bundled() else str(self._place.tree / conf),
+            published=self._arguments.published,
+            figures=self._out / "figures",
+            subjective=self._arguments.subjective,
+            output=self._out / "report.html",
+        )
+
+
+def _something(scored: Scored) -> bool:
+    """Whether anything would be made, or said of what cannot be."""
+    return bool(scored.made or scored.failed or scored.lacking or scored.left_out)
