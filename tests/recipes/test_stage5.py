@@ -128,11 +128,10 @@ def test_voice_similarities_survive_export_and_import(evaluated: Path, tmp_path:
     assert cli("export", out / "results.json").out == text
 
 
-def test_the_same_scores_in_a_results_folder_of_ones_own(evaluated: Path) -> None:
+def test_the_same_scores_in_a_results_folder_of_ones_own(evaluated: Path, tmp_path: Path) -> None:
     """Asked for before it is there."""
-    run = recipe(
-        evaluated, *("--stage", 5, "--stop-stage", 5, "--nj", 1), "--results", "exp/results-mine"
-    )
+    options = ("--stage", 5, "--stop-stage", 5, "--nj", 1, "--out", tmp_path)
+    run = recipe(evaluated, *options, "--results", "exp/results-mine")
     assert run.code == 0, run.err
     assert "score files: 36 in place" in run.out
     one, two = (snapshot(evaluated / "exp" / f"results-{name}") for name in ("anon", "mine"))
