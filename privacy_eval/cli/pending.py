@@ -1,4 +1,4 @@
-"""The verb that says whether the recipe has anything to do.
+"""The verb that says where the recipe has to begin.
 
 Run again, a recipe would start a dozen processes only to find that nothing changed. This
 finds it out in one, by the content of the files, as the stages themselves do, and reads
@@ -25,15 +25,15 @@ from ..scoring import Models, Scored, find_targets, make_scores, stale_scores
 from ..subsets import make_subsets
 from ..voice_similarity import make_similarities
 from . import evaluation, report
-from .options import Verbs, add_tree, natural, place_of, systems_of
+from .options import Verbs, add_tree, natural, place_of, say, systems_of
 
 _FIRST, _LAST = 5, 10
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """The verb that says whether the recipe has anything to do."""
+    """The verb that says where the recipe has to begin."""
     pending = verbs.add_parser(
-        "pending", help="whether stages 5 to 10 of the recipe have anything to do: exit code 1"
+        "pending", help="the first stage of the recipe, from 5 on, that has anything to do"
     )
     pending.set_defaults(verb=_pending)
     add_tree(pending)
@@ -53,16 +53,16 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _pending(arguments: argparse.Namespace) -> int:
-    stages = _Stages(arguments)
+    """Print the first stage that has anything to do or to say; the one after the last where
+    none has."""
+    first = max(arguments.stage, _FIRST)
     try:
-        for number in range(max(arguments.stage, _FIRST), min(arguments.stop_stage, _LAST) + 1):
-            if stages.work[number]():
-                print(f"stage {number} has something to do")
-                return 1
-    except PrivacyEvalError:
-        print("something is missing or wrong")  # the stages say what, when they meet it
-        return 1
-    print("nothing to do")
+        stages = _Stages(arguments)
+        while first <= min(arguments.stop_stage, _LAST) and not stages.work[first]():
+            first += 1
+    except PrivacyEvalError as error:
+        say(f"privacy-eval: from stage {first} on: {error}")
+    print(first)
     return 0
 
 

@@ -151,19 +151,20 @@ if [ "$stop_stage" -lt 11 ] || { [ -z "$ratings" ] && [ ! -e "$rated" ]; }; then
 evaluation=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
 if [ -n "$utt2spk" ]; then evaluation+=(--utt2spk "$utt2spk"); fi
 
-# Run again, this finds out in one go whether anything changed: every stage would find it out by
-# starting several processes.
+# Run again, this finds out in one go where to begin: every stage would find out by starting several
+# processes that it has nothing to do.
 if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 8 ] && [ -f "$out_path/results.json" ]; then
     again=(--stage "$stage" --stop-stage "$stop_stage" ${plots[@]+"${plots[@]}"})
     if [ -n "$published" ]; then again+=(--published "$published"); fi
     if [ -n "$rated" ]; then again+=(--subjective "$out_path/subjective"); fi
-    if privacy-eval pending "${common[@]}" ${missing[@]+"${missing[@]}"} \
-        ${pipes[@]+"${pipes[@]}"} "${evaluation[@]}" "${again[@]}" >/dev/null; then
-        log "Stages up to 10: nothing to do, everything is up to date"
-        if [ "$stop_stage" -ge 9 ]; then
+    first=$(privacy-eval pending "${common[@]}" ${missing[@]+"${missing[@]}"} \
+        ${pipes[@]+"${pipes[@]}"} "${evaluation[@]}" "${again[@]}")
+    if [ "$first" -gt "$stage" ] && [ "$first" -gt 5 ]; then
+        log "Stages up to $((first - 1)) have nothing to do: everything is up to date"
+        if [ "$first" -gt 9 ]; then
             "$PRIVACY_EVAL_ROOT/scripts/compile_tables.sh" "$out_path/tables"
         fi
-        stage=11
+        stage=$first
     fi
 fi
 
