@@ -31,11 +31,46 @@ job=JOB
 while [[ "$log_dir $name $*" == *"$job"* ]]; do job+=_N; done
 read -r -a runner <<<"$cmd"
 jobs=("${runner[@]}" "$job=1:$nj" "$log_dir/$name.$job.log" privacy-eval "$@" --job "$job/$nj")
-if [ "$finish" != true ]; then exec "${jobs[@]}"; fi
+
+# Jobs say in their logs how far they are; on a terminal the sum of it is shown.
+export PRIVACY_EVAL_PROGRESS=lines
+watch() {
+    local number
+    while sleep 1; do
+        for ((number = 1; number <= nj; number++)); do
+            # No log yet is no error.
+            tail -n 1 -- "$log_dir/$name.$number.log" 2>/dev/null || true
+        done | awk -v title="$name" '
+            match($1, /^[0-9]+\/[0-9]+$/) { split($1, n, "/"); done += n[1]; all += n[2] }
+            END { if (all) printf "\r\033[K%s: %d of %d", title, done, all }' >&2
+    done
+}
+watcher=""
+if [ -t 2 ]; then
+    for ((number = 1; number <= nj; number++)); do
+        rm -f -- "$log_dir/$name.$number.log" # an earlier run's says nothing of this one
+    done
+    watch &
+    watcher=$!
+fi
+run() {
+    local code=0
+    "${jobs[@]}" || code=$?
+    if [ -n "$watcher" ]; then
+        kill "$watcher" 2>/dev/null || true
+        wait "$watcher" 2>/dev/null || true
+        printf '\r\033[K' >&2
+    fi
+    return "$code"
+}
+if [ "$finish" != true ]; then
+    run
+    exit
+fi
 
 # What fails in a job is met again below, where it is said and counted. An interrupt is not.
 code=0
-"${jobs[@]}" || code=$?
+run || code=$?
 if [ "$code" -gt 128 ]; then exit "$code"; fi
 if [ "$code" -ne 0 ]; then
     printf 'run_shares.sh: what these jobs left undone is now done here\n' >&2
