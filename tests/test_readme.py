@@ -60,6 +60,10 @@ def test_commands_run_in_order() -> None:
         drawn = {kind: len(list((out / "figures").glob(f"*.{kind}"))) for kind in ("png", "pdf")}
         assert 40 < drawn["png"] == drawn["pdf"] <= most
         assert (out / "report.html").stat().st_size > 1_000_000
+        assert "<h2>Subjective evaluation</h2>" in (out / "report.html").read_text()
+        assert (out / "subjective/figures/subjective_violin.png").is_file()
+    listening_test = ROOT / "recipes/demo/work/listening_test/tables"
+    assert (listening_test / "subjective_tests_speech_published.tex").is_file()
 
 
 def test_import_and_export_of_the_readme_give_the_same_text() -> None:

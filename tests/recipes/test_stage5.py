@@ -65,6 +65,9 @@ def after_anonymization(folder: Path) -> Path:
             scp = renamed / "xvector.scp"
             if scp.exists():
                 scp.write_text(scp.read_text().replace(f"{path.name}/", f"{renamed.name}/"))
+    ratings = folder / "ratings.csv"
+    lines = ratings.read_text().splitlines(keepends=True)
+    ratings.write_text("".join(x.replace(",B1,", ",anon,") for x in lines if ",B2," not in x))
     return folder
 
 
@@ -106,6 +109,9 @@ def test_from_anonymized_speech_to_tables(evaluated: Path) -> None:
         "lazy-informed": 12,
     }
     assert plain["not_evaluated"] == []
+    rated = json.loads((out / "subjective/subjective.json").read_text())
+    assert rated["systems"] == ["Original", "anon"]
+    assert "<h2>Subjective evaluation</h2>" in (out / "report.html").read_text()
     assert {p.name for p in (out / "tables").glob("anon_asv*.tex")} >= {
         "anon_asv_dev.tex",
         "anon_asv_test.tex",
