@@ -82,7 +82,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         ("format", writing["only"]),
     ):
         assert options[option].default == default
-    assert set(options_of("report")) == shared | {"figures", "output"}
+    assert set(options_of("report")) == shared | {"figures", "subjective", "output"}
 
 
 # --- tables

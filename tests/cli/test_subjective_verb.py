@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shutil
+from inspect import signature
 from pathlib import Path
 
 import pytest
 from support import B1, ROOT, Run, cli, imported, snapshot
 
+from privacy_eval.cli import parser
 from privacy_eval.config import load_config
-from privacy_eval.io.ratings import TEMPLATE
+from privacy_eval.io.ratings import TEMPLATE, read_ratings
 from privacy_eval.results import to_json
 from privacy_eval.simulate.ratings import TURNED, simulate_ratings
-from privacy_eval.subjective import read_subjective
+from privacy_eval.subjective import evaluate_ratings, read_subjective
 
 PLAN = load_config("vpc2020")
 KEY = "".join(
@@ -223,3 +226,17 @@ def test_the_readme_names_every_column() -> None:
     text = (ROOT / "README.md").read_text()
     for column in TEMPLATE.splitlines()[0].split(","):
         assert f"`{column}`" in text, column
+
+
+def test_options_are_the_keywords_of_the_functions() -> None:
+    verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    options = {a.dest: a for a in verbs.choices["subjective"]._actions}
+    keywords = {
+        name: parameter.default
+        for function in (evaluate_ratings, read_ratings)
+        for name, parameter in signature(function).parameters.items()
+        if parameter.kind == parameter.KEYWORD_ONLY
+    }
+    assert keywords.keys() - {"data_sets", "genders"} <= options.keys()
+    for name in ("scale", "min_ratings", "min_agreement", "holm", "reference", "split"):
+        assert options[name].default == keywords[name]
