@@ -4,7 +4,7 @@ trials from both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,15 @@ from .io.files import digest, read_bytes, relative
 from .io.plda import read_plda, write_plda
 from .io.scores import TrialList
 from .io.text_table import Column, unique_fields
-from .io.vectors import Vectors, read_matrix, read_vector, read_vectors, write_matrix, write_vector
+from .io.vectors import (
+    Vectors,
+    read_matrix,
+    read_vector,
+    read_vectors,
+    vector_places,
+    write_matrix,
+    write_vector,
+)
 
 #: Files of a back end; only the first must be there.
 MODEL_FILES = ("plda", "mean.vec", "transform.mat")
@@ -261,6 +269,7 @@ class TreeVectors:
         self._tree, self._config, self.folder = tree, config, folder
         self._allow_pipes, self._allow_outside = allow_pipes, allow_outside
         self._read: dict[Path, Vectors] = {}
+        self._places: dict[Path, Mapping[str, str]] = {}
 
     def candidates(self, name: str, suffix: str) -> list[Path]:
         """Where the x-vectors of a set may be: its own, then those of sets that hold it."""
@@ -280,19 +289,41 @@ class TreeVectors:
             As `read_vectors`; a file that leads out of the tree.
         """
         if path not in self._read:
-            root = self._tree.resolve()
-            if not self._allow_outside and not path.resolve().is_relative_to(root):
-                raise PrivacyEvalError(
-                    f"{path}: leads out of the tree to {path.resolve()}; --allow-outside reads it "
-                    "all the same"
-                )
-            self._read[path] = read_vectors(
-                path,
-                tree=self._tree,
-                allow_pipes=self._allow_pipes,
-                allow_outside=self._allow_outside,
-            )
+            self._read[path] = self._vectors(path)
         return self._read[path]
+
+    def places(self, path: Path) -> Mapping[str, str]:
+        """Where an scp says that each x-vector is, see `vector_places`; of an archive only
+        the ids. Errors as of `read`."""
+        if path not in self._places:
+            self._check_inside(path)
+            places = vector_places(path)
+            self._places[path] = (
+                dict.fromkeys(self.read(path).ids, "") if places is None else places
+            )
+        return self._places[path]
+
+    def some(self, path: Path, ids: Collection[str]) -> Vectors:
+        """The x-vectors of some ids of an scp, or more than these; errors as of `read`."""
+        return self._read[path] if path in self._read else self._vectors(path, ids)
+
+    def _vectors(self, path: Path, only: Collection[str] | None = None) -> Vectors:
+        self._check_inside(path)
+        return read_vectors(
+            path,
+            tree=self._tree,
+            allow_pipes=self._allow_pipes,
+            allow_outside=self._allow_outside,
+            only=only,
+        )
+
+    def _check_inside(self, path: Path) -> None:
+        root = self._tree.resolve()
+        if not self._allow_outside and not path.resolve().is_relative_to(root):
+            raise PrivacyEvalError(
+                f"{path}: leads out of the tree to {path.resolve()}; --allow-outside reads it all "
+                "the same"
+            )
 
 
 def back_end_folder(tree: Path, model: AsvModel, suffix: str) -> Path | None:

@@ -19,7 +19,7 @@ import stat
 import struct
 import subprocess
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -124,7 +124,12 @@ class Vectors:
 
 
 def read_vectors(
-    path: Path, *, tree: Path = Path(), allow_pipes: bool = False, allow_outside: bool = False
+    path: Path,
+    *,
+    tree: Path = Path(),
+    allow_pipes: bool = False,
+    allow_outside: bool = False,
+    only: Collection[str] | None = None,
 ) -> Vectors:
     """Read the vectors of an scp or of an archive; the content tells which it is.
 
@@ -138,6 +143,8 @@ def read_vectors(
         Run the commands of an scp (`id command |`) in `tree`.
     allow_outside : bool
         Read archives outside `tree` and the folder of the scp.
+    only : collection of str, optional
+        Of an scp read the vectors of these ids alone, which it has to hold.
 
     Raises
     ------
@@ -147,12 +154,30 @@ def read_vectors(
         id that stands twice; a command or a path that is not allowed; no vector at all.
     """
     with open_objects(path) as file:
-        is_archive = _LOOKS_LIKE_ARCHIVE.match(file.peek(2 * MAX_FIELD_BYTES))
-        if is_archive:
+        if _is_archive(file):
             return _read_archive(path, file)
-    lines = _scp_lines(path)
+    lines = [line for line in _scp_lines(path) if only is None or line.id in only]
     vectors = _read_lines(path, lines, tree, allow_pipes, allow_outside)
     return _stack(path, [line.id for line in lines], vectors, [line.number for line in lines])
+
+
+def vector_places(path: Path) -> dict[str, str] | None:
+    """What an scp says of every id: the place of its vector, or a command that ends in `|`.
+    No vector is read and nothing is run. None where the file is an archive itself.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_vectors`, of the lines of an scp.
+    """
+    with open_objects(path) as file:
+        if _is_archive(file):
+            return None
+    return {line.id: line.target for line in _scp_lines(path)}
+
+
+def _is_archive(file: ObjectFile) -> bool:
+    return _LOOKS_LIKE_ARCHIVE.match(file.peek(2 * MAX_FIELD_BYTES)) is not None
 
 
 def read_vector(path: Path) -> NDArray[np.float32]:

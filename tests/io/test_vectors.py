@@ -30,6 +30,7 @@ from privacy_eval.io.vectors import (
     read_matrix,
     read_vector,
     read_vectors,
+    vector_places,
     write_matrix,
     write_vector,
     write_vectors,
@@ -137,6 +138,23 @@ def test_an_scp_of_every_kind_of_target(tmp_path: Path) -> None:
         assert contents(read_vectors(path, tree=tmp_path)) == {
             line.split()[0]: values for line, values in lines.items() if values
         }
+
+
+def test_some_vectors_of_an_scp(tmp_path: Path) -> None:
+    """What is not asked for is neither read nor run."""
+    write(tmp_path / "a.ark", fv(1, 2) + fv(3, 4))
+    lines = ["u1 a.ark:0", f"u2 a.ark:{len(fv(1, 2))}", "u3 nowhere.ark:7", "u4 false |"]
+    scp = write(tmp_path / "x.scp", "\n".join(lines))
+    found = read_vectors(scp, tree=tmp_path, only={"u2", "u1"})
+    assert found.ids == ("u1", "u2")
+    np.testing.assert_array_equal(found.matrix, [[1, 2], [3, 4]])
+    for name, message in (("u3", r"x\.scp:3: u3 .*nowhere"), ("u4", r"x\.scp:4: u4 .*command")):
+        with pytest.raises(PrivacyEvalError, match=message):
+            read_vectors(scp, tree=tmp_path, only=["u1", name])
+    assert vector_places(scp) == dict(line.split(" ", 1) for line in lines)
+    assert vector_places(write(tmp_path / "y.ark", b"u1 " + fv(1, 2))) is None
+    with pytest.raises(PrivacyEvalError, match=r"z\.scp:1: .*found only 'u1'"):
+        vector_places(write(tmp_path / "z.scp", "u1\n"))
 
 
 def test_paths_are_relative_to_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
