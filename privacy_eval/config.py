@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -231,6 +232,10 @@ class Config:
             A folder of both or neither kind, named twice, made of itself or of unknown
             parts.
         """
+        return self._folders
+
+    @cached_property
+    def _folders(self) -> tuple[DataFolder, ...]:
         return _in_order([f for template in self.data_folders for f in _expand(template, self)])
 
     def holders(self, name: str) -> tuple[str, ...]:

@@ -569,7 +569,7 @@ def outside_of(paths: Iterable[Path | None], roots: list[Path]) -> tuple[Path, .
         for path in paths
         if path is not None
         and roots
-        and not any(path.resolve().is_relative_to(root) for root in roots)
+        and not any(Path(os.path.realpath(path)).is_relative_to(root) for root in roots)
     )
 
 
