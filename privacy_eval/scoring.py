@@ -172,11 +172,7 @@ def find_targets(
             raise PrivacyEvalError(
                 f"{place.results}: no system {name!r} there; a new one has a name without /"
             )
-        own = folder_suffixes(place.results, config)
-        suffix = anon_suffix or likely_suffix([config.anon_suffix, *own], config, place.tree)
-        folders = results_folders(None, place.results, config, name=name, anon_suffix=suffix)
-        main = folders[0][0].name.removeprefix("results-")
-        return [Target(name or main, suffix, tuple(folders))], []
+        return [new_target(place, config, name=name, anon_suffix=anon_suffix)], []
     sharing: dict[str, list[str]] = {}
     for system in systems:
         sharing.setdefault(system.anon_suffix, []).append(system.name)
@@ -200,6 +196,17 @@ def find_targets(
         )
         for system in alone
     ], notes
+
+
+def new_target(
+    place: Place, config: Config, *, name: str | None, anon_suffix: str | None
+) -> Target:
+    """A system that has no results folder with conditions yet."""
+    own = folder_suffixes(place.results, config)
+    suffix = anon_suffix or likely_suffix([config.anon_suffix, *own], config, place.tree)
+    folders = results_folders(None, place.results, config, name=name, anon_suffix=suffix)
+    main = folders[0][0].name.removeprefix("results-")
+    return Target(name or main, suffix, tuple(folders))
 
 
 def make_scores(
@@ -296,7 +303,7 @@ def missing_vectors(
             for condition, meaning in named_comparisons(config, target.anon_suffix).items():
                 if _of_others(folder / condition)[0]:
                     continue
-                for name, suffix in _sets(meaning):
+                for name, suffix in sets_of(meaning):
                     data = place.tree / "data" / f"{name}{suffix}"
                     if vectors.find(name, suffix) is None and (data / "wav.scp").is_file():
                         found[data.name, relative(models, place.tree)] = None
@@ -372,7 +379,7 @@ class Models:
         return path
 
 
-def _sets(meaning: NamedComparison) -> tuple[tuple[str, str], tuple[str, str]]:
+def sets_of(meaning: NamedComparison) -> tuple[tuple[str, str], tuple[str, str]]:
     """Enrollment and trial set of a comparison: plain name and suffix of each."""
 
     def suffix(speech: str) -> str:
@@ -399,16 +406,16 @@ class _Inputs:
 def _inputs(meaning: NamedComparison, part: ResultsFolder, models: Models) -> _Inputs:
     """Find and read what a condition is scored from."""
     place = models.place
-    (enroll_name, enroll_suffix), (trial_name, trial_suffix) = _sets(meaning)
+    (enroll_name, enroll_suffix), (trial_name, trial_suffix) = sets_of(meaning)
     key, tried = trial_keys(meaning, models.config, place.tree, place.results, place.keys)
     if key is None:
         raise NotThere("trials", relative(tried[0], place.tree))
-    enrollment_files = _enrollment_files(place.tree / "data", enroll_name, enroll_suffix)
+    found = enrollment_files(place.tree / "data", enroll_name, enroll_suffix)
     stored, vectors = models.get(part.asv_model, meaning.anon_suffix)
     enrolled_scp = models.vectors_of(vectors, enroll_name, enroll_suffix)
     tested_scp = models.vectors_of(vectors, trial_name, trial_suffix)
-    models.check_inside(key, *enrollment_files)
-    enrollment: Enrollment = load_enrollment(*enrollment_files)
+    models.check_inside(key, *found)
+    enrollment: Enrollment = load_enrollment(*found)
     trials = read_trial_list(key)
     enrolled, tested = vectors.read(enrolled_scp), vectors.read(tested_scp)
     noted = {
@@ -506,6 +513,12 @@ def _of_others(folder: Path) -> tuple[bool, str | None, Mapping[str, Any]]:
     return strange or (folder / "scores.gz").exists(), present, noted
 
 
+def is_ours(folder: Path) -> bool:
+    """Whether a condition has scores, and stage 5 made them."""
+    of_others, present, _ = _of_others(folder)
+    return present is not None and not of_others
+
+
 def _digests_of_ours(noted: Mapping[str, Any]) -> list[Any]:
     """Digests of scores that a note owns up to, those last made first."""
     sha256 = noted.get("scores_sha256")
@@ -523,9 +536,15 @@ def _refuse_links(folder: Path, results: Path) -> None:
             raise PrivacyEvalError(f"{path}: is a link and is not written to")
 
 
-def _enrollment_files(data: Path, name: str, suffix: str) -> Sequence[Path]:
+def enrollment_files(data: Path, name: str, suffix: str) -> Sequence[Path]:
     """spk2utt of the enrollment set, and its list of utterances where there is one; an
-    anonymized set without a data folder is enrolled as the original one."""
+    anonymized set without a data folder is enrolled as the original one.
+
+    Raises
+    ------
+    NotThere
+        Neither has one.
+    """
     for folder in dict.fromkeys((data / f"{name}{suffix}", data / name)):
         speakers = [f for f in (folder / "spk2utt", folder / "utt2spk") if f.is_file()]
         if speakers:

@@ -156,6 +156,22 @@ def make_subsets(
     return Made(tuple(run.made), tuple(run.kept), run.lacking, tuple(run.notes))
 
 
+def makeable(tree: Path, config: Config, suffix: str) -> set[str]:
+    """Names of the plan's data folders that are not there and that `make_subsets` could make
+    of what is there, by the names of files."""
+    run = _Run(tree, config, allow_outside=False)
+    found: set[str] = set()
+    for folder in config.folders():
+        name = folder.name + suffix
+        parts = [part + suffix for part in folder.combine]
+        made = all(part in found or _usable(run.data / part) for part in parts)
+        if folder.cut_from is not None:
+            made = isinstance(run._recipe(folder, suffix), _Recipe)
+        if made and not os.path.lexists(run.data / name):
+            found.add(name)
+    return found
+
+
 @dataclass
 class _Run:
     """One run over a tree, and what became of its folders so far."""
