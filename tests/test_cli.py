@@ -614,36 +614,6 @@ def test_a_reader_that_goes_away_is_no_error_of_ours(tmp_path: Path) -> None:
     assert b"Traceback" not in done.stderr
 
 
-# --- check
-
-
-def test_check_of_a_complete_and_an_empty_tree(tmp_path: Path) -> None:
-    tree = three_conditions(tmp_path)
-    (tree.root / "exp/results-now/ASV-unknown").mkdir()
-    run = cli("check", "--tree", tree.root, "--results", "exp")
-    assert run.code == 0
-    assert "system now: 3 conditions with scores" in run.out
-    assert (
-        "of the plan, not there (stage 5): 33: ASV-libri_dev_enrolls-libri_dev_trials_m," in run.out
-    )
-    assert "folders the plan has no place for: 1: ASV-unknown" in run.out
-    assert "ASV-unknown: no condition of the plan vpc2020, left out (another plan" in run.err
-    (tmp_path / "empty").mkdir()
-    run = cli("check", "--tree", tree.root, "--results", "empty")
-    assert run.code == 0
-    assert "no scores yet: nothing to evaluate before stage 5" in run.out
-
-
-def test_check_of_a_tree_without_keys(tmp_path: Path) -> None:
-    tree = three_conditions(tmp_path)
-    shutil.rmtree(tree.root / "data")
-    run = cli("check", "--tree", tree.root, "--results", "exp")
-    assert run.code == 1
-    assert "without a trial key (stage 6 needs it): 3: libri_dev_trials_f" in run.out
-    assert "looked for " in run.out
-    assert cli("check", "--tree", tree.root, "--results", "exp", "--allow-missing").code == 0
-
-
 # --- recipes
 
 
@@ -751,13 +721,3 @@ def test_one_system_of_a_shared_results_txt(tmp_path: Path) -> None:
     run = cli("import", shared, "--system", "three", "-o", tmp_path / "no.json")
     assert (run.code, run.out) == (1, "")
     assert run.err.endswith(f"{shared}: no system 'three' in it, only one, two\n")
-
-
-def test_check_of_a_new_tree_says_what_is_missing(tmp_path: Path) -> None:
-    run = cli("check", "--tree", tmp_path, "--results", "exp")
-    assert run.code == 0
-    assert "no scores yet" in run.out and "data: not there (stages 1 to 5" in run.out
-    (tmp_path / "data/libri_dev_enrolls").mkdir(parents=True)
-    run = cli("check", "--tree", tmp_path, "--results", "exp")
-    assert "data: 1 of 16 original sets\n  not there (stages 1 and 3): 15: " in run.out
-    assert "data: 0 of 16 anonymized sets" in run.out and "(stage 4): 16: libri_dev" in run.out

@@ -452,4 +452,5 @@ def test_a_plan_by_path_is_relative_to_the_tree(tmp_path: Path) -> None:
     run = command(
         "check", "--tree", "tree", "--results", "exp", "--conf", "radio.yaml", cwd=tmp_path
     )
-    assert run.out.startswith("plan: Radio plays (radio)\nsystem 1: 1 conditions with scores")
+    assert "\nplan: Radio plays (radio); tree: tree; results: tree/exp\nsystem " in run.out
+    assert "scores without a trial key: 1 ASV-eval-cast-eval-lines-m-hidden (looked for" in run.out

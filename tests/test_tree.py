@@ -10,7 +10,6 @@ import pytest
 from support import Tree, three_conditions, trial_lines
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.check import check_systems
 from privacy_eval.config import load_config
 from privacy_eval.evaluate import evaluate
 from privacy_eval.tree import Condition, System, find_systems
@@ -478,50 +477,3 @@ def test_the_same_keys_folder_by_two_paths_is_one(tmp_path: Path) -> None:
     (system,) = find(tree, ".")
     found = {c.trials.resolve() for c in system.conditions if c.trials is not None}
     assert found == {key.resolve()}
-
-
-# --- check
-
-
-def test_check_sees_genders_and_keys_that_do_not_fit(tmp_path: Path) -> None:
-    tree = three_conditions(tmp_path)
-    folder = tree.root / "data/libri_dev_trials_f"
-    anonymized = tree.root / "data/libri_dev_trials_f_anon"
-    anonymized.mkdir(exist_ok=True)
-    (folder / "utt2spk").write_text("s1-u0 s1\ns2-u0 s2\ns3-u0 s3\n")
-    (folder / "spk2gender").write_text("s1 f\ns2 m\n")
-    trials = (folder / "trials").read_text()
-    (anonymized / "trials").write_text(trials.replace("nontarget", "target", 1))
-    systems = find(tree)
-    report = check_systems(systems, load_config("vpc2020"), tree.root)
-    text = "\n".join(report.lines)
-    assert not report.ready
-    assert f"{folder}/spk2gender: speakers without a gender: 1: s3" in text
-    assert f"{folder}/spk2gender: speakers of another gender than f: 1: s2" in text
-    assert f"{anonymized}/trials: other trials or labels than in {folder}/trials" in text
-    (folder / "spk2gender").write_text("s1 f\ns2 f\ns3 f\n")
-    (anonymized / "trials").write_text(trials)
-    assert check_systems(systems, load_config("vpc2020"), tree.root).ready
-
-
-def test_check_reports_a_mark_that_was_not_found(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
-    tree.keys("libri_dev_trials_f")
-    tree.libri("exp/results-1", suffix="_mcadams")
-    report = check_systems(find(tree), load_config("vpc2020"), tree.root)
-    assert not report.ready
-    assert any("name another mark with --anon-suffix" in line for line in report.lines)
-
-
-def test_check_reads_nothing_outside_the_tree(tmp_path: Path) -> None:
-    tree = three_conditions(tmp_path / "tree")
-    secret = tmp_path / "secret"
-    secret.write_text("root:x:0:0\n")
-    key = tree.root / "data/libri_dev_trials_f/trials"
-    key.unlink()
-    key.symlink_to(secret)
-    report = check_systems(find(tree), load_config("vpc2020"), tree.root)
-    text = "\n".join(report.lines)
-    assert not report.ready
-    assert f"{key}: leads out of the tree" in text and "--allow-outside" in text
-    assert "root:x" not in text

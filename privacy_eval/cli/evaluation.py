@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..averages import averages, summary_text
-from ..check import check_systems, not_there
+from ..check import check_tree, not_there
 from ..config import load_config
 from ..errors import PrivacyEvalError
 from ..evaluate import (
@@ -116,11 +116,23 @@ def add_verbs(verbs: Verbs) -> None:
     )
     exporting.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
 
-    check = verbs.add_parser("check", help="what a tree holds and lacks")
+    check = verbs.add_parser(
+        "check", help="whether a tree is complete, what in it is odd, what it costs to evaluate"
+    )
     check.set_defaults(verb=_check)
     add_tree(check)
     check.add_argument(
-        "--allow-missing", action="store_true", help="exit 0 even where a trial key is missing"
+        "--allow-missing",
+        action="store_true",
+        help="exit 0 even where something cannot be evaluated; trials without a score are no error",
+    )
+    check.add_argument("--details", action="store_true", help="every item, not one screen")
+    check.add_argument(
+        "--quick", action="store_true", help="leave score files unread (a second per million lines)"
+    )
+    check.add_argument("--nj", type=positive, default=2, help="jobs that the cost is of (2)")
+    check.add_argument(
+        "--bootstrap", type=replicates, default=0, metavar="N", help="resamplings that it is of"
     )
 
     demo = verbs.add_parser("demo-tree", help="a simulated challenge tree")
@@ -334,8 +346,17 @@ def _export(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     systems, config, _ = systems_of(arguments, needed=False)
-    report = check_systems(systems, config, arguments.tree)
-    print("\n".join(report.lines))
+    report = check_tree(
+        systems,
+        Models(place_of(arguments), config),
+        name=arguments.system,
+        anon_suffix=arguments.anon_suffix,
+        read=not arguments.quick,
+        nj=arguments.nj,
+        replicates=arguments.bootstrap,
+        progress=progress(),
+    )
+    print("\n".join(report.details() if arguments.details else report.screen()))
     return 0 if report.ready or arguments.allow_missing else 1
 
 
