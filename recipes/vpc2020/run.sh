@@ -6,7 +6,7 @@
 #
 # Usage: run.sh [--tree DIR] [--results DIR] [--stage N] [--stop-stage N] [other options]
 #
-#   stage 0   check the tree: what is there, what is missing
+#   stage 0   check the tree: what is missing, what in it is odd, what it costs to evaluate
 #         1   data and models: where to get them
 #         2   back end of the semi-informed attacker, where its training x-vectors are there
 #         3   evaluation subsets
@@ -113,8 +113,9 @@ if [ "$allow_missing" = true ]; then missing=(--allow-missing); fi
 if [ "$allow_pipes" = true ]; then pipes=(--allow-pipes); fi
 
 if [ "$stage" -le 0 ] && [ "$stop_stage" -ge 0 ]; then
-    log "Stage 0: check the tree ($tree -> what is there, what is missing)"
-    "$recipe/local/check.sh" "${common[@]}" ${missing[@]+"${missing[@]}"}
+    log "Stage 0: check the tree ($tree -> what is missing, what is odd, what it costs)"
+    "$recipe/local/check.sh" "${common[@]}" ${missing[@]+"${missing[@]}"} --nj "$nj" \
+        --bootstrap "$bootstrap"
 fi
 
 if [ "$stage" -le 1 ] && [ "$stop_stage" -ge 1 ]; then
