@@ -159,7 +159,7 @@ def make_subsets(
 def makeable(tree: Path, config: Config, suffix: str) -> set[str]:
     """Names of the plan's data folders that are not there and that `make_subsets` could make
     of what is there, by the names of files."""
-    run = _Run(tree, config, allow_outside=False)
+    run = _Run(tree, config, allow_outside=False, dry_run=True)
     found: set[str] = set()
     for folder in config.folders():
         name = folder.name + suffix
