@@ -14,8 +14,10 @@ import pytest
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.files import (
+    MAX_BYTES,
     atomic_path,
     digest,
+    most_unpacked,
     read_bytes,
     read_text,
     write_set,
@@ -77,6 +79,23 @@ def test_size_limit_stops_a_gzip_bomb(tmp_path: Path) -> None:
     assert path.stat().st_size < 100_000
     with pytest.raises(PrivacyEvalError, match="bomb: larger than 1000 bytes"):
         read_bytes(path, max_bytes=1000)
+
+
+def test_what_a_gzip_file_may_unpack_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bomb is known by its ratio; what is small may have any, what is large a usual one."""
+    monkeypatch.setattr("privacy_eval.io.files._HARMLESS_BYTES", 100_000)
+    path = tmp_path / "file"
+    bomb = gzip.compress(bytes(100_000))
+    path.write_bytes(bomb)
+    assert len(read_bytes(path)) == 100_000
+    path.write_bytes(gzip.compress(bytes(100_001)))
+    with pytest.raises(PrivacyEvalError, match=r"file: larger than 100000 bytes \(unpacked, if"):
+        read_bytes(path)
+    trials = b"".join(b"speaker utterance-%d nontarget\n" % n for n in range(9999))
+    path.write_bytes(gzip.compress(trials))
+    assert read_bytes(path) == trials
+    assert most_unpacked(1 << 20) == 200 << 20
+    assert most_unpacked(1 << 40) == MAX_BYTES
 
 
 @pytest.mark.parametrize("kept", [2, 9, 20, -1, -5])
