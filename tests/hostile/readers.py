@@ -341,7 +341,6 @@ def spk2utt(content: bytes) -> list[Row] | None:
     return distinct(rows, slice(1)) if len(set(spoken)) == len(spoken) else None
 
 
-Object = tuple[tuple[int, ...], list[float]]
 _DTYPES = {b"F": np.dtype("<f4"), b"D": np.dtype("<f8")}
 
 
@@ -595,7 +594,6 @@ SPK2GENDER = b"s1 f\ns2 f\ns3 m\n"
 ENROLLS = b"s1-u0\ns2-u0\ns3-u1\n"
 _ARRAY = np.linspace(-2, 3, 4)
 _VECTORS = {u.split()[0]: _ARRAY * (n + 1) for n, u in enumerate(UTT2SPK.decode().splitlines())}
-_SINGLE = np.float32
 ARCHIVES = [
     b"".join(b"%s \0B%s" % (u.encode(), binary_array(v.astype(t))) for u, v in _VECTORS.items())
     for t in (np.float32, np.float64)
@@ -707,11 +705,6 @@ def _results() -> Results:
 RESULTS = _results()
 
 
-def _record() -> bytes:
-    plain = to_plain(RESULTS.verification[0])
-    return json.dumps(plain).encode()
-
-
 def _npz() -> bytes:
     file = io.BytesIO()
     np.savez(
@@ -788,7 +781,7 @@ def _read_list(kind: str) -> Callable[[Path], Any]:
     return lambda path: read_list(path, kind)
 
 
-def _refuses_list(place: int, fields: int | None) -> Callable[[bytes], bool]:
+def _refuses_list(fields: int | None) -> Callable[[bytes], bool]:
     def refuses(content: bytes) -> bool:
         text = text_of(content)
         rows = [line.split() for line in (text or b"").split(b"\n") if line.split()]
@@ -946,10 +939,10 @@ READERS: Mapping[str, Reader] = {
         True,
     ),
     "enrolls": Reader(
-        of_bytes([ENROLLS]), _read_list("enrolls"), _check_list(0), _refuses_list(0, None), True
+        of_bytes([ENROLLS]), _read_list("enrolls"), _check_list(0), _refuses_list(None), True
     ),
     "trials_of_a_folder": Reader(
-        of_bytes([TRIALS]), _read_list("trials"), _check_list(1), _refuses_list(1, 3), True
+        of_bytes([TRIALS]), _read_list("trials"), _check_list(1), _refuses_list(3), True
     ),
     "data_dir": Reader(_generate_data_dir, _read_data_dir, _check_data_dir, beside=True),
     "archive": Reader(of_bytes(ARCHIVES[:2]), _read_archive, check_vectors, _refuse(archive)),

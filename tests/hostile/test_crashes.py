@@ -6,6 +6,7 @@ Two hundred kills of the recipe by hand: scripts/crash_test.py.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import re
@@ -20,55 +21,43 @@ import pytest
 from crashes import Runs, crash, crash_tree, differences, half_written, products
 from support import ROOT, Run, cli
 
-#: Every stage from scores to the report, in one process: figures as TeX only, which is fast.
-STAGES = """
-import sys
+
+def stages(tree: Path) -> list[list[str]]:
+    """Every stage from training to the report; figures as TeX only, which is fast."""
+    common = ["--tree", f"{tree}", "--results", "exp", "--conf", "small.yaml"]
+    out = f"{tree}/exp/privacy_eval"
+    results = ["--results", f"{out}/results.json"]
+    return [
+        ["train-tree", *common],
+        ["subsets", *common],
+        ["subsets", *common, "--anonymized"],
+        ["score-tree", *common],
+        ["evaluate", *common, "--bootstrap", "8"],
+        ["similarity-tree", *common],
+        ["collect", *common],
+        ["tables", *results, "--out", f"{out}/tables"],
+        ["figures", *results, "--out", f"{out}/figures", "--format", "tex"],
+        ["report", *results, "-o", f"{out}/report.html"],
+    ]
+
+
+#: Runs commands in one process, up to the one that fails.
+RUN = """
+import json, sys
 from privacy_eval.cli import main
-tree = sys.argv[1]
-common = ["--tree", tree, "--results", "exp", "--conf", "small.yaml"]
-results = f"{tree}/exp/privacy_eval/results.json"
-out = f"{tree}/exp/privacy_eval"
-for verb, *options in (
-    ["train-tree", *common],
-    ["subsets", *common],
-    ["subsets", *common, "--anonymized"],
-    ["score-tree", *common],
-    ["evaluate", *common, "--bootstrap", "8"],
-    ["similarity-tree", *common],
-    ["collect", *common],
-    ["tables", "--results", results, "--out", f"{out}/tables"],
-    ["figures", "--results", results, "--out", f"{out}/figures", "--format", "tex"],
-    ["report", "--results", results, "-o", f"{out}/report.html"],
-):
-    code = main([verb, *options])
-    if code:
-        sys.exit(code)
+sys.exit(next(filter(None, map(main, json.loads(sys.argv[1]))), 0))
 """
 
 
-def stages(tree: Path) -> list[str]:
-    return [sys.executable, "-c", STAGES, str(tree)]
+def process_of(tree: Path) -> list[str]:
+    return [sys.executable, "-c", RUN, json.dumps(stages(tree))]
 
 
 def stages_here(tree: Path) -> Run:
-    """The same in this process, up to the stage that fails."""
-    common = ("--tree", tree, "--results", "exp", "--conf", "small.yaml")
-    out = tree / "exp/privacy_eval"
-    results = out / "results.json"
+    """The same in this process; the last one's end."""
     run = Run(0, "", "")
-    for verb, *options in (
-        ("train-tree", *common),
-        ("subsets", *common),
-        ("subsets", *common, "--anonymized"),
-        ("score-tree", *common),
-        ("evaluate", *common, "--bootstrap", "8"),
-        ("similarity-tree", *common),
-        ("collect", *common),
-        ("tables", "--results", results, "--out", out / "tables"),
-        ("figures", "--results", results, "--out", out / "figures", "--format", "tex"),
-        ("report", "--results", results, "-o", out / "report.html"),
-    ):
-        run = cli(verb, *options)
+    for arguments in stages(tree):
+        run = cli(*arguments)
         if run.code:
             break
     return run
@@ -90,7 +79,7 @@ def whole(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, byt
 
 
 def test_killed_at_random_moments(tree: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
-    runs = Runs(tmp_path, stages)
+    runs = Runs(tmp_path, process_of)
     try:
         tally = crash(runs, tree, whole, duration=3, kills=3, in_a_row=3, moments=random.Random(7))
     finally:
@@ -104,7 +93,8 @@ def test_two_runs_at_once(tree: Path, whole: dict[str, bytes], tmp_path: Path) -
     log = tmp_path / "log"
     with open(log, "wb") as file:
         both = [
-            subprocess.Popen(stages(tmp_path / "tree"), stdout=file, stderr=file) for _ in range(2)
+            subprocess.Popen(process_of(tmp_path / "tree"), stdout=file, stderr=file)
+            for _ in range(2)
         ]
         codes = [process.wait(timeout=120) for process in both]
     assert codes == [0, 0], log.read_text()
