@@ -430,10 +430,10 @@ def _same_inputs(task: _Task, record: VerificationRecord) -> bool:
         present = _provenance(task, left_out=False)
     except PrivacyEvalError:
         return False
-    noted = record.provenance.get("inputs", {})
-    return record.provenance.get("version") == __version__ and all(
-        noted.get(name) == value for name, value in present["inputs"].items()
-    )
+    noted = record.provenance.get("inputs")
+    if not isinstance(noted, dict) or record.provenance.get("version") != __version__:
+        return False
+    return all(noted.get(name) == value for name, value in present["inputs"].items())
 
 
 def _identity(condition: Condition) -> dict[str, Any]:

@@ -531,3 +531,54 @@ def test_a_line_of_a_gigabyte(tree: Path) -> None:
     done = limited(768 << 20, "metrics", "--scores", tree / SCORES, "--trials", tree / KEY)
     assert done.returncode == 1
     assert re.search(r"scores: larger than \d+ bytes \(unpacked", done.stderr)
+
+
+# Notes beside files of ours, which somebody may have made
+
+
+NOTES: list[object] = [
+    None,
+    [],
+    {},
+    {"scores_sha256": 5},
+    {"scores_sha256": None, "made_of": []},
+    {"scores_sha256": [[]], "made_of": {"model": []}},
+    {"scores_sha256": {}, "made_of": {"x": 1}, "left_out": {}},
+    {"name": 1, "files": []},
+    {"name": TRIALS, "made_of": {}, "files": {"x" * 300: "", "/etc/hostname": "", "a\0b": ""}},
+]
+
+
+@pytest.mark.parametrize("note", NOTES, ids=lambda note: json.dumps(note)[:40])
+def test_notes_of_any_form(note: object, tree: Path) -> None:
+    """Scores and folders beside a note that is not ours are somebody's, and are kept."""
+    assert cli("subsets", "--tree", tree, "--results", "exp", "--conf", "small.yaml").code == 0
+    scores = tree / SCORES
+    before = scores.read_bytes()
+    notes = [*tree.rglob(".privacy_eval.json")]
+    assert len(notes) == 4
+    for path in (*notes, tree / f"data/{TRIALS}/.privacy_eval.json"):
+        path.write_text(json.dumps(note))
+    for verb in ("subsets", "train-tree", "score-tree", "similarity-tree", "evaluate", "collect"):
+        run = cli(verb, "--tree", tree, "--results", "exp", "--conf", "small.yaml")
+        assert run.code == 0, run.err
+    assert scores.read_bytes() == before
+
+
+@pytest.mark.parametrize("provenance", [{}, {"inputs": []}, {"inputs": {"scores": 1}}])
+@pytest.mark.parametrize("name", [NAME, f"similarity-{TRIALS}"])
+def test_records_of_another_provenance_count_for_nothing(
+    name: str, provenance: object, tree: Path
+) -> None:
+    """Whoever changes a record can compute its digest."""
+    path = tree / f"exp/privacy_eval/records/anon/{name}.json"
+    plain = {**json.loads(path.read_text()), "provenance": provenance}
+    del plain["record_sha256"]
+    sha256 = digest(json.dumps(plain, sort_keys=True).encode())
+    before = path.read_bytes()
+    path.write_text(json.dumps({"record_sha256": sha256, **plain}))
+    common = ("--tree", tree, "--results", "exp", "--conf", "small.yaml")
+    assert cli("collect", *common).code == 1
+    for verb in ("evaluate", "similarity-tree", "collect"):
+        assert cli(verb, *common).code == 0
+    assert path.read_bytes() == before
