@@ -22,11 +22,12 @@ _PITCH = re.compile(rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}")
 _BLANKS = " \t\r"
 _SET_NAME = re.compile(r"[^\s:]+")
 
+_PERCENT = 100
 # Pattern of a line, the names of its numbers, and what makes stored units of them.
 _VERIFICATION_LINES = (
-    (re.compile(rf"EER: {_NUMBER}%"), ("eer",), 100),
+    (re.compile(rf"EER: {_NUMBER}%"), ("eer",), _PERCENT),
     (re.compile(rf"Cllr \(min/act\): {_NUMBER}/{_NUMBER}"), ("cllr_min", "cllr"), 1),
-    (re.compile(rf"ROCCH-EER: {_NUMBER}%"), ("rocch_eer",), 100),
+    (re.compile(rf"ROCCH-EER: {_NUMBER}%"), ("rocch_eer",), _PERCENT),
     (re.compile(rf"linkability: {_NUMBER}"), ("linkability",), 1),
     (re.compile(rf"Population: {_NUMBER} bit"), ("zebra_population",), 1),
     (re.compile(rf"Individual: {_NUMBER} \(([0A-Z])\)"), ("zebra_individual",), 1),
@@ -220,6 +221,8 @@ def _values(
                 raise PrivacyEvalError(f"{where}: {names[0]} stands twice")
             numbers = match.groups()[: len(names)]
             values |= {n: _number(x, where) / scale for n, x in zip(names, numbers, strict=True)}
+            if scale == _PERCENT and any(1 < abs(values[n]) < math.inf for n in names):
+                raise PrivacyEvalError(f"{where}: more than 100 %: {line[:100]!r}")
             if len(match.groups()) > len(names):
                 tag = match.groups()[-1]
             break

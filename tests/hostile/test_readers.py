@@ -92,6 +92,7 @@ FOUND: dict[str, tuple[str, bytes, bool]] = {
     "a line separator in a WER": ("wer", WER.replace(b"wer_13", "wer_13\u2028x".encode()), False),
     "a lone return in a WER": ("wer", b"\r" + WER, True),
     "an EER without end": ("results_txt", b"ASV-a\n  EER: 1e999%\n", False),
+    "an EER of any size": ("results_txt", b"ASV-a\n  EER: 1e300%\n", False),
     "an EER in Arabic digits": ("results_txt", "ASV-a\n  EER: \u0661%\n".encode(), False),
     "a line separator in results": ("results_txt", "ASV-a\u2028  EER: 1%\n".encode(), False),
     "a form feed in results": ("results_txt", b"ASV-a\x0c  EER: 1%\n", False),
