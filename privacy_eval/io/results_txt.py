@@ -14,12 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import PrivacyEvalError
-from .wer import WerLine, format_wer_line, parse_wer_line
+from .wer import BLANKS, WerLine, format_wer_line, parse_wer_line
 
 _NUMBER = r"(-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf))"
 _PITCH = re.compile(rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}")
-#: Other white space of Unicode is no layout but part of a name, which no plan knows.
-_BLANKS = " \t\r"
 _SET_NAME = re.compile(r"[^\s:]+")
 
 _PERCENT = 100
@@ -191,10 +189,10 @@ def _blocks(text: str, path: str) -> Iterable[tuple[str, str, list[Located]]]:
     """Unindented lines with the indented ones below them, each with `path:line`."""
     block: tuple[str, str, list[Located]] | None = None
     for number, line in enumerate(text.split("\n"), start=1):
-        where, stripped = f"{path}:{number}", line.strip(_BLANKS)
+        where, stripped = f"{path}:{number}", line.strip(BLANKS)
         if not stripped:
             continue
-        if line[0] not in _BLANKS:
+        if line[0] not in BLANKS:
             if block is not None:
                 yield block
             block = (where, stripped, [])

@@ -10,7 +10,8 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from .files import read_text
 
-_BLANKS = " \t\r"
+#: What separates; other white space of Unicode is no layout but part of a name.
+BLANKS = " \t\r"
 _COUNT = "(?:0|[1-9][0-9]{0,14})"
 _LINE = re.compile(
     rf"%WER (?P<wer>{_COUNT}\.[0-9]{{2}}) \[ (?P<errors>{_COUNT}) / (?P<words>{_COUNT}), "
@@ -51,7 +52,7 @@ class WerLine:
 
 def parse_wer_line(text: str, where: str) -> WerLine:
     """Read one line; `where` (file:line) is for the message of the error."""
-    match = _LINE.fullmatch(text.strip(_BLANKS))
+    match = _LINE.fullmatch(text.strip(BLANKS))
     if match is None:
         raise PrivacyEvalError(
             f"{where}: expected '%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] path', "
@@ -110,7 +111,7 @@ def read_wer_folder(folder: Path) -> tuple[list[WerLine], list[Path]]:
         found = [
             parse_wer_line(text, f"{path}:{number}")
             for number, text in enumerate(read_text(path).split("\n"), start=1)
-            if text.lstrip(_BLANKS).startswith("%WER")
+            if text.lstrip(BLANKS).startswith("%WER")
         ]
         if found:
             lines += found
