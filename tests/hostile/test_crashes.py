@@ -163,7 +163,8 @@ def test_a_full_disk(left: int, disk: Disk, tree: Path, whole: dict[str, bytes])
         assert half_written(folder, whole) == []
     if disk.mounted or left < 20_000:
         assert run.code == 1
-        said = re.search(rf"{folder}/\S+: cannot be written \((.*)\)", run.err)
+        place = folder if disk.mounted else ""  # else temporary files are concerned, too
+        said = re.search(rf"{place}/\S+: cannot be written \((.*)\)", run.err)
         assert said, run.err
         assert said[1] == ("No space left on device" if disk.mounted else "File too large")
     assert not [p for p in folder.rglob(".*") if p.name.endswith(".tmp")]
