@@ -46,4 +46,5 @@ else
 fi
 # Last, so that its summary is what the output ends with.
 printf '== pytest\n'
-exec pytest "$@"
+# Files of tests are shared out among the cores.
+exec pytest --numprocesses auto --dist loadfile "$@"

@@ -667,7 +667,11 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
     assert {"tab-0-variants", "tab-0-speakers"}.isdisjoint(page.tables[OWN])
     similarity = read_json(results_of(measured)).similarity[0]
     assert similarity.speakers[0].speaker in page.texts[LEAST]
-    first = out.read_bytes()
+    first, written = out.read_bytes(), out.stat().st_mtime_ns
+    again = ("--results", results_of(measured), *more, "-o", out)
+    assert cli("report", *again).out == f"{out}: up to date\n"
+    assert out.stat().st_mtime_ns == written
+    out.unlink()
     report(out, results_of(measured), *more)
     assert out.read_bytes() == first
     text = first.decode()

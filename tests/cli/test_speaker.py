@@ -97,7 +97,7 @@ def keywords(function: Callable[..., object]) -> set[str]:
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
-    reading = keywords(read_vectors)
+    reading = keywords(read_vectors) - {"only"}  # what is sampled of a set
     assert reading == {"tree", "allow_pipes", "allow_outside"}
     names = {"backend": "back_end"}
 
@@ -670,7 +670,7 @@ def test_the_notes_are_no_conditions(tree: SpeechTree) -> None:
     assert len(list(tree.root.rglob(f"ASV-*/{NOTE}"))) == 3
     run = tree.run("check")
     assert run.code == 0
-    assert "system anon: 3 conditions with scores" in run.out
+    assert run.out.startswith("complete: every condition of the plan has scores")
 
 
 # --- real speech

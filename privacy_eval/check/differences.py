@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .asv import TreeVectors
-from .config import Config
-from .errors import PrivacyEvalError, some
+from ..asv import TreeVectors
+from ..config import Config
+from ..errors import PrivacyEvalError, some
+from ..io.data_dir import read_list, read_utt2spk
+from ..io.files import read_bytes, relative
+from ..io.scores import TrialFile, same_trials
+from ..scoring import Models
 from .findings import Finding
-from .io.data_dir import read_list, read_utt2spk
-from .io.files import read_bytes, relative
-from .io.scores import TrialFile, same_trials
-from .scoring import Models
 
 #: Utterances of a set whose x-vectors are compared: copied sets show in the first, and a few of
 #: a set are read in no time.

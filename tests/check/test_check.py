@@ -27,9 +27,9 @@ from support import (
 )
 
 from privacy_eval import check as check_module
+from privacy_eval.check.findings import HEIGHT, WIDTH, Finding, Report, Section
+from privacy_eval.check.plausible import MAX_ORIGINAL_EER, MAX_TIED, SWAPPED_EER
 from privacy_eval.cost import metrics_cost, needed_bytes
-from privacy_eval.findings import HEIGHT, WIDTH, Finding, Report, Section
-from privacy_eval.plausible import MAX_ORIGINAL_EER, MAX_TIED, SWAPPED_EER
 
 OO, OA = f"ASV-{ENROLLS}-{TRIALS}", f"ASV-{ENROLLS}-{TRIALS}_anon"
 AA = f"ASV-{ENROLLS}_anon-{TRIALS}_anon"
@@ -84,7 +84,7 @@ def test_a_new_tree_then_a_complete_one(tree: SpeechTree) -> None:
     (tree.root / tree.results / "ASR-libri_dev_asr").mkdir()
     screen = tree.run("check").out.splitlines()
     assert screen[0] == (
-        "complete: every condition of the plan has scores and a key (3 of 1 system)"
+        "complete: every condition of the plan has scores and a key (3 of 3, 1 system)"
     )
     assert screen[1].startswith("plan: VoicePrivacy 2020 (small); tree: ")
     assert screen[3].split() == ["anon", "3/3", "1/1", "1", "nothing"]

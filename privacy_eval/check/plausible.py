@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .config import ORIGINAL
+from ..config import ORIGINAL
+from ..errors import PrivacyEvalError
+from ..evaluate import Progress
+from ..io.files import digest
+from ..io.scores import PairedTrials, TrialFile, pair, read_scores, read_trials
+from ..io.text_table import Column, hash_rows, unique_fields
+from ..metrics import Eer, TrialScores, kaldi_eer
+from ..tree import Condition
 from .differences import key_errors
-from .errors import PrivacyEvalError
-from .evaluate import Progress
 from .findings import Finding
-from .io.files import digest
-from .io.scores import PairedTrials, TrialFile, pair, read_scores, read_trials
-from .io.text_table import Column, hash_rows, unique_fields
-from .metrics import Eer, TrialScores, kaldi_eer
-from .tree import Condition
 
 #: EER of original speech by a model of original speech. The challenge's are between 1.1 and
 #: 8.7 % (2020 supplement, tables 2 and 3); a model that errs twice as often does not attack.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .asv import TreeVectors, back_end_folder
-from .config import ORIGINAL, AsvModel, ResultsFolder, TrialSet
-from .io.files import relative
-from .scoring import Models, NotThere, enrollment_files, sets_of
-from .subsets import makeable
-from .tree import NamedComparison, System, trial_keys
+from ..asv import TreeVectors, back_end_folder
+from ..config import ORIGINAL, AsvModel, ResultsFolder, TrialSet
+from ..io.files import relative
+from ..scoring import Models, NotThere, enrollment_files, sets_of
+from ..subsets import makeable
+from ..tree import NamedComparison, System, trial_keys
 
 #: Shown of a stage that nothing else is needed for.
 SCORES = "scores"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from .config import Config
-from .cost import (
+from ..config import Config
+from ..cost import (
     Cost,
     likely_lines,
     metrics_cost,
@@ -23,16 +23,16 @@ from .cost import (
     share,
     similarity_cost,
 )
+from ..errors import PrivacyEvalError, some
+from ..evaluate import Progress
+from ..io.data_dir import read_spk2gender, read_utt2spk
+from ..results import SimilarityRecord
+from ..scoring import Models, is_ours, new_target
+from ..tree import Condition, System, leaves_tree, named_comparisons, trial_keys
 from .differences import Sets
-from .errors import PrivacyEvalError, some
-from .evaluate import Progress
 from .findings import ROWS, Finding, Report, Section, cut, printable
-from .io.data_dir import read_spk2gender, read_utt2spk
 from .lacking import SCORES, Lack, Needs, Subject
 from .plausible import Judged, judge, title
-from .results import SimilarityRecord
-from .scoring import Models, is_ours, new_target
-from .tree import Condition, System, leaves_tree, named_comparisons, trial_keys
 
 #: Width of a system's name in the table.
 _NAME_WIDTH = 30
@@ -215,9 +215,8 @@ def _verdict(
     if errors:
         text = f"cannot be evaluated as it is: {_number(len(errors), 'error')}"
     elif there == whole:
-        text = (
-            f"complete: every condition of the plan has scores and a key ({whole} of {of_systems})"
-        )
+        text = "complete: every condition of the plan has scores and a key "
+        text += f"({there} of {whole}, {of_systems})"
     elif there:
         text = f"can be evaluated, but lacks {whole - there} of {whole} conditions of {of_systems}"
         text += f", stage 5 can make {makeable}" if makeable else ""
