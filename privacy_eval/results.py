@@ -443,7 +443,7 @@ class _Body:
 
 
 def load_json(path: Path) -> Any:
-    """Plain values of a JSON file; NaN, which is no JSON, is refused, and halves of
+    """Plain values of a JSON file; NaN, which is no JSON, is refused, and NUL and halves of
     surrogate pairs, which are no text."""
 
     def refuse(constant: str) -> None:
@@ -452,6 +452,8 @@ def load_json(path: Path) -> Any:
     try:
         text = read_text(path)
         plain = json.loads(text, parse_constant=refuse)
+        if "\\u0000" in text:
+            raise PrivacyEvalError(f"{path}: NUL within a text")
         if re.search(r"\\u[dD][89a-fA-F]", text):
             json.dumps(plain, ensure_ascii=False).encode()
         return plain

@@ -102,6 +102,7 @@ FOUND: dict[str, tuple[str, bytes, bool]] = {
     "merge keys": ("yaml", b"a: {<<: {x: 1}}", False),
     "a key twice": ("yaml", b"a: 1\na: 2\n", False),
     "a key twice by another spelling": ("yaml", b"1: x\n0x1: y\n", False),
+    "NUL in JSON": ("captions", b'{"a": "\\u0000"}', False),
     "half a surrogate pair": ("captions", b'{"a": "\\ud800"}', False),
     "a whole surrogate pair": ("captions", b'{"a": "\\ud83d\\ude00"}', True),
     "no curves at all": ("curves", b"", False),

@@ -385,7 +385,7 @@ def test_curves_that_are_none(data: bytes, tree: Path) -> None:
     assert f"{RECORD}.npz: damaged" in run.err
 
 
-@pytest.mark.parametrize("where", ["/etc/hostname", "../../../etc/hostname", "anon/\0", "x" * 5000])
+@pytest.mark.parametrize("where", ["/etc/hostname", "../../../etc/hostname", "x" * 5000])
 def test_curves_elsewhere_are_not_read(where: str, tree: Path) -> None:
     """Not even to say that they are other ones."""
     results = tree / "exp/privacy_eval/results.json"
