@@ -253,7 +253,8 @@ def options_of(verb: str) -> set[str]:
 
 def test_options_are_the_keywords_of_the_functions() -> None:
     own = {f.name for f in fields(Options)}
-    keywords = set(signature(evaluate).parameters) - {"systems", "options", "announce", "progress"}
+    inner = {"systems", "options", "announce", "progress", "dry_run"}
+    keywords = set(signature(evaluate).parameters) - inner
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
     assert options_of("evaluate") == own | keywords | tree
     assert own <= options_of("metrics")
