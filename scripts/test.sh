@@ -47,4 +47,4 @@ fi
 # Last, so that its summary is what the output ends with.
 printf '== pytest\n'
 # Files of tests are shared out among the cores.
-exec pytest --numprocesses auto --dist loadfile "$@"
+exec pytest --numprocesses auto --dist loadfile --no-loadscope-reorder "$@"
