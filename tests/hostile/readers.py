@@ -770,7 +770,7 @@ def check_scp(content: bytes, found: Any) -> None:
     lines = [line for line in (text_of(content) or b"").split(b"\n") if line.strip()]
     assert len(lines) == len(found.ids)
     for line, name, row in zip(lines, found.ids, found.matrix, strict=True):
-        form = re.fullmatch(rb"\s*(\S+)\s+(\S*?)(?::(\d+))?\s*", line)
+        form = re.fullmatch(rb"\s*(\S+)\s+(.*?)(?::(\d+))?\s*", line)
         assert form is not None and form[1].decode() == name, line
         is_single = os.path.normpath(form[2].decode()).endswith("one.vec")
         expected = _ARRAY.astype(np.float32) if is_single else _OFFSETS[int(form[3])]
