@@ -32,8 +32,7 @@ mkdir -p -- "$(dirname -- "$dir")"
 privacy-eval demo-tree "$dir" --seed "$seed"
 
 "$recipe/../vpc2020/run.sh" --stage "$stage" --stop-stage "$stop_stage" --tree "$dir" \
-    --results exp --out results --conf vpc2020 --nj "$nj" \
-    --conventional true
+    --results exp --out results --conf vpc2020 --nj "$nj"
 
 # Of each system its first table, where the stages got that far.
 for table in "$dir"/results/tables/*_asv_dev.md; do

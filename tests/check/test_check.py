@@ -26,7 +26,7 @@ from support import (
     utterances,
 )
 
-from privacy_eval import check as check_module
+from privacy_eval.check import screen as check_module
 from privacy_eval.check.findings import HEIGHT, WIDTH, Finding, Report, Section
 from privacy_eval.check.plausible import MAX_ORIGINAL_EER, MAX_TIED, SWAPPED_EER
 from privacy_eval.cost import metrics_cost, needed_bytes

@@ -125,7 +125,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         assert set(options_of(verb)) == tree | place | more
     assert set(options_of("train-tree")) == tree | {"allow_pipes"}
     assert set(options_of("subsets")) == tree | {"anonymized"}
-    assert {"allow_outside"} == keywords(make_subsets) - {"suffixes"}
+    assert {"allow_outside"} == keywords(make_subsets) - {"suffixes", "dry_run"}
 
 
 # --- score
