@@ -4,27 +4,33 @@
     scripts/bench.py score             metrics, and reading and pairing (the first two goals)
     scripts/bench.py similarity        voice similarity of a trial set (the third goal)
     scripts/bench.py system            stages 5 to 10 of a whole system, and once more
+    scripts/bench.py growth            time and memory against the number of trials,
+                                       utterances and systems
     scripts/bench.py score --quick     smaller sizes
 
 The first two are ratios to a plain operation on the same data in the same run: each row
 prints the medians of both times, their ratio, and the goal. Ratios vary with the versions
 of NumPy and SciPy (the speed of argsort above all), so these are printed. A whole system is
 measured in seconds, stage by stage: first all there is to do, then where nothing changed.
+Growth is that of whole commands, files to results, with the exponent from one size to the
+next. `recipes/bench/RESULTS.md` holds figures of one machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import math
 import os
 import platform
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,7 +87,7 @@ class Row:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["score", "similarity", "system"])
+    parser.add_argument("what", choices=["score", "similarity", "system", "growth"])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
     parser.add_argument(
@@ -100,6 +106,8 @@ def main() -> int:
         return similarity((arguments.utterances or 5400) // scale, arguments.repeats)
     if arguments.what == "system":
         return system(arguments.speakers, arguments.utterances or 30)
+    if arguments.what == "growth":
+        return growth(scale)
     rows = []
     for trials in (10**6 // scale, 10**7 // scale):
         for share in (0.1, 0.5):
@@ -122,26 +130,11 @@ def similarity(utterances: int, repeats: int) -> int:
     """From x-vectors and a back end in files to DeID and G_VD, one variant and both, against
     one argsort of as many float32 as one set has unordered pairs; then the command's peak
     memory."""
-    generator = np.random.default_rng(3)
-    voices = VectorModel(dimension=512, between=1.0, decay=1.0, within=1.5)
-    kind = Anonymization(keep=0.5, pseudo=1.0, noise=1.3)
-    own = np.arange(utterances) % 40
-    original = voices.utterances(voices.voices(40, generator)[own], generator)
-    pseudo = kind.pseudo_voices(40, voices, generator)[own]
-    drawn = [v.astype(np.float32) for v in (original, kind.anonymize(original, pseudo, generator))]
-    training = np.repeat(np.arange(800), 10)
-    trained_on = voices.utterances(voices.voices(800, generator)[training], generator)
-    ids = [f"{s:04d}-{i:06d}" for i, s in enumerate(own.tolist())]
+    pairs = np.random.default_rng(4).standard_normal(utterances**2 // 2).astype(np.float32)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        model = train_model(trained_on.astype(np.float32), [f"{s:04d}" for s in training])
-        save_model(folder / "model", model)
-        scps = [folder / kind / "xvector.scp" for kind in ("original", "anonymized")]
-        for scp, vectors in zip(scps, drawn, strict=True):
-            write_vectors(scp, ids, vectors, tree=folder)
-        utt2spk = folder / "utt2spk"
-        utt2spk.write_text("".join(f"{i} {i[:4]}\n" for i in ids))
-        pairs = generator.standard_normal(utterances**2 // 2).astype(np.float32)
+        write_speech(folder, utterances)
+        scps, utt2spk = [folder / scp for scp in SCPS], folder / "utt2spk"
 
         def work(variants: tuple[Variant, ...]) -> None:
             first, second = (read_vectors(scp, tree=folder) for scp in scps)
@@ -157,14 +150,107 @@ def similarity(utterances: int, repeats: int) -> int:
             text = f"voice similarity, {utterances} utterances, {' and '.join(variants)}"
             rows.append(Row(text, "argsort", seconds, limit, SIMILARITY_GOAL))
         show(rows)
-        command = [sys.executable, "-m", "privacy_eval", "similarity", "--tree", name]
-        command += ["--model", str(folder / "model"), "--utt2spk", str(utt2spk)]
-        command += ["--original", str(scps[0]), "--anonymized", str(scps[1])]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+        _, peak = measured(similarity_command(folder))
     print(f"peak memory of the command, both variants: {peak:.2f} GiB (goal {SIMILARITY_GIB:g})")
     met = all(row.ratio <= row.goal for row in rows) and (peak <= SIMILARITY_GIB)
     return 0 if met else 1
+
+
+SCPS = ("original/xvector.scp", "anonymized/xvector.scp")
+
+
+def write_speech(folder: Path, utterances: int) -> None:
+    """X-vectors of a trial set of 40 speakers, original and anonymized, and a back end."""
+    generator = np.random.default_rng(3)
+    voices = VectorModel(dimension=512, between=1.0, decay=1.0, within=1.5)
+    kind = Anonymization(keep=0.5, pseudo=1.0, noise=1.3)
+    own = np.arange(utterances) % 40
+    original = voices.utterances(voices.voices(40, generator)[own], generator)
+    pseudo = kind.pseudo_voices(40, voices, generator)[own]
+    drawn = [v.astype(np.float32) for v in (original, kind.anonymize(original, pseudo, generator))]
+    training = np.repeat(np.arange(800), 10)
+    trained_on = voices.utterances(voices.voices(800, generator)[training], generator)
+    model = train_model(trained_on.astype(np.float32), [f"{s:04d}" for s in training])
+    save_model(folder / "model", model)
+    ids = [f"{s:04d}-{i:06d}" for i, s in enumerate(own.tolist())]
+    for scp, vectors in zip(SCPS, drawn, strict=True):
+        write_vectors(folder / scp, ids, vectors, tree=folder)
+    (folder / "utt2spk").write_text("".join(f"{i} {i[:4]}\n" for i in ids))
+
+
+def similarity_command(folder: Path) -> list[str]:
+    """Both variants, from the files of `write_speech`."""
+    scps = [str(folder / scp) for scp in SCPS]
+    return [
+        *(sys.executable, "-m", "privacy_eval", "similarity", "--tree", str(folder)),
+        *("--model", str(folder / "model"), "--utt2spk", str(folder / "utt2spk")),
+        *("--original", scps[0], "--anonymized", scps[1]),
+    ]
+
+
+def measured(command: Sequence[str]) -> tuple[float, float]:
+    """Seconds of a command, and its peak memory in GiB, that of processes it starts included."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"failed: {' '.join(command)}")
+    return time.perf_counter() - start, usage.ru_maxrss / 2**20
+
+
+def growth(scale: int) -> int:
+    """Time and peak memory of whole commands against the size of their input."""
+    with tempfile.TemporaryDirectory() as name:
+        for title, sizes, prepare in (
+            ("trials: metrics", (10**4, 10**5, 10**6, 10**7), prepare_metrics),
+            ("utterances: similarity", (500, 1000, 2000, 5000, 10_000), prepare_similarity),
+            ("systems: stages 5 to 9", (1, 2, 5, 10, 20, 50), prepare_systems),
+        ):
+            rows: list[list[str]] = []
+            before: tuple[int, float] | None = None
+            for size in (s for s in sizes if scale == 1 or s < sizes[-1]):
+                folder = Path(name) / f"{prepare.__name__}_{size}"
+                folder.mkdir()
+                seconds, gib = measured(prepare(folder, size))
+                exponent = ""
+                if before is not None:
+                    exponent = f"{math.log(seconds / before[1]) / math.log(size / before[0]):.2f}"
+                rows.append([f"{size}", f"{seconds:.2f}", f"{gib:.2f}", exponent])
+                before = size, seconds
+                shutil.rmtree(folder)
+            print(f"\n{title}")
+            head = ["size", "s", "peak GiB", "exponent"]
+            print(tabulate(rows, headers=head, disable_numparse=True), flush=True)
+    return 0
+
+
+def prepare_metrics(folder: Path, trials: int) -> list[str]:
+    """Score file and trial key of so many trials."""
+    lines = trial_lines(trials)
+    with open(folder / "trials", "w") as keys, open(folder / "scores", "w") as scores:
+        for ids, label, score in lines:
+            keys.write(f"{ids} {label}\n")
+            scores.write(f"{ids} {score:.6f}\n")
+    files = ("--scores", str(folder / "scores"), "--trials", str(folder / "trials"))
+    return [sys.executable, "-m", "privacy_eval", "metrics", *files]
+
+
+def prepare_similarity(folder: Path, utterances: int) -> list[str]:
+    """X-vectors of a trial set."""
+    write_speech(folder, utterances)
+    return similarity_command(folder)
+
+
+def prepare_systems(folder: Path, systems: int) -> list[str]:
+    """A small tree of so many systems, of 36 conditions each."""
+    tree = folder / "tree"
+    write_demo_tree(tree, load_config("vpc2020"), speakers=4, utterances=4, systems=systems)
+    stages = ("--stage", "5", "--stop-stage", "9", "--nj", "2")
+    return [str(RECIPE), *stages, "--tree", str(tree)]
 
 
 def system(speakers: int, utterances: int) -> int:
@@ -175,7 +261,8 @@ def system(speakers: int, utterances: int) -> int:
             tree, load_config("vpc2020"), speakers=speakers, utterances=utterances, systems=1
         )
         runs = [recipe(tree), recipe(tree)]
-    rows = [[stage, *(f"{run[stage]:.1f}" for run in runs)] for stage in runs[0]]
+    # Where nothing changed, the recipe finds it out before the first stage.
+    rows = [[stage, *(f"{run.get(stage, 0):.1f}" for run in runs)] for stage in runs[0]]
     seconds = [sum(run.values()) for run in runs]
     rows.append(["all", *(f"{s:.1f}" for s in seconds)])
     rows.append(["goal", f"{SYSTEM_GOAL:g}", f"{UNCHANGED_GOAL:g}"])
@@ -244,22 +331,8 @@ def metrics_row(trials: int, share: float, decimals: int | None, repeats: int) -
 
 def pairing_row(lines: int, shuffled: bool, repeats: int) -> Row:
     """Reading and pairing against splitting both files and comparing their id columns."""
-    generator = np.random.default_rng(2)
-    drawn = simulate_trials(
-        ScoreModel(separation=1.0, scale=30.0),
-        enrolled=10,
-        speakers=10,
-        utterances=lines // 100,
-        generator=generator,
-    )
-    columns = (drawn.enrolled_speaker, drawn.trial_speaker, drawn.utterance)
-    ids = [
-        f"{enrolled:04d} {speaker:04d}-{utterance:07d}-{utterance % 9973:04d}"
-        for enrolled, speaker, utterance in zip(*(c.tolist() for c in columns), strict=True)
-    ]
-    labels = np.where(drawn.is_target, "target", "nontarget").tolist()
-    values = drawn.score.tolist()
-    order = generator.permutation(lines).tolist() if shuffled else range(lines)
+    ids, labels, values = zip(*trial_lines(lines), strict=True)
+    order = np.random.default_rng(5).permutation(lines).tolist() if shuffled else range(lines)
     with tempfile.TemporaryDirectory() as folder:
         trials, scores, aligned = (Path(folder) / name for name in ("trials", "scores", "aligned"))
         trials.write_text("".join(f"{i} {x}\n" for i, x in zip(ids, labels, strict=True)))
@@ -276,6 +349,29 @@ def pairing_row(lines: int, shuffled: bool, repeats: int) -> Row:
         )
     work = f"reading and pairing, {lines:.0e} lines, {'shuffled' if shuffled else 'same order'}"
     return Row(work, "bytes.split", seconds, limit, PAIRING_GOAL)
+
+
+def trial_lines(trials: int) -> Iterator[tuple[str, str, float]]:
+    """Ids, label and score of every trial of ten speakers."""
+    drawn = simulate_trials(
+        ScoreModel(separation=1.0, scale=30.0),
+        enrolled=10,
+        speakers=10,
+        utterances=trials // 100,
+        generator=np.random.default_rng(2),
+    )
+    columns = (
+        drawn.enrolled_speaker,
+        drawn.trial_speaker,
+        drawn.utterance,
+        drawn.is_target,
+        drawn.score,
+    )
+    for enrolled, speaker, utterance, is_target, score in zip(
+        *(c.tolist() for c in columns), strict=True
+    ):
+        ids = f"{enrolled:04d} {speaker:04d}-{utterance:07d}-{utterance % 9973:04d}"
+        yield ids, "target" if is_target else "nontarget", score
 
 
 def in_turn(
