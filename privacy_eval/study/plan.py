@@ -204,6 +204,11 @@ def load_study(name: str, *, base: Path = Path()) -> StudyPlan:
         Unknown name, unreadable file, invalid YAML, a missing, unknown or wrong entry.
     """
     values, where = read_values(name, base=base, bundled=bundled_studies())
+    return study_from_dict(values, where)
+
+
+def study_from_dict(values: object, where: str) -> StudyPlan:
+    """A study from plain values, validated; `where` is for the message of the error."""
     plan = from_plain(StudyPlan, values, where)
     _validate(plan, where)
     return plan

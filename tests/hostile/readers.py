@@ -43,6 +43,7 @@ from privacy_eval.io.data_dir import (
 )
 from privacy_eval.io.files import digest, read_text
 from privacy_eval.io.plda import read_plda
+from privacy_eval.io.ratings import Ratings, read_ratings
 from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
 from privacy_eval.io.scores import pair, read_scores, read_trial_list, read_trials
 from privacy_eval.io.vectors import (
@@ -67,6 +68,7 @@ from privacy_eval.results import (
     SpeakerSimilarity,
     VerificationRecord,
     import_results_txt,
+    load_json,
     part_of_system,
     read_json,
     to_csv,
@@ -74,7 +76,8 @@ from privacy_eval.results import (
     to_results_txt,
     to_speakers_csv,
 )
-from privacy_eval.schema import to_plain
+from privacy_eval.schema import from_plain, to_plain
+from privacy_eval.study.plan import StudyPlan, study_from_dict
 from privacy_eval.zebra import read_tags
 
 #: Seconds that an input of a few kB may take: far more than any does, less than a hang.
@@ -906,6 +909,40 @@ def _refuse(second: Callable[[bytes], object | None]) -> Callable[[bytes], bool]
     return lambda content: second(content) is None
 
 
+RATINGS = (
+    b"evaluator,system,data_set,gender,trial,enrollment,same_speaker,naturalness,"
+    b"intelligibility,similarity\n"
+    b"ann,Original,libri,f,u1,s1,yes,9,8,7.5\n"
+    b"ann,B1,libri,f,u2,s1,no,3,,1\n"
+    b'"bob, ""the"" second",B1,libri,m,u3,s2,yes,10,10,10\n'
+)
+STUDY: dict[str, Any] = parse_yaml(  # type: ignore[assignment]
+    read_text(_PUBLISHED.parent / "metric_study.yaml"), "metric_study.yaml"
+)
+
+
+def check_ratings(content: bytes, found: Ratings) -> None:
+    """As many ratings as a plain reading of the CSV has cells of metrics, all on the scale."""
+    text = (unpacked(content) or b"").decode("utf-8-sig")
+    rows = csv.DictReader(io.StringIO(text.lstrip("\r\n"), newline=""))
+    metrics = ("naturalness", "intelligibility", "similarity")
+    cells = [row[m] for row in rows for m in metrics if (row.get(m) or "").strip()]
+    _equal(len(found), len(cells))
+    assert ((found.score >= 1) & (found.score <= 10)).all()
+    _equal(sorted(found.score.tolist()), sorted(map(float, cells)))
+    columns = (found.metric, found.evaluator, found.system, found.trial, found.enrollment)
+    assert len(set(zip(*columns, strict=True))) == len(found)
+
+
+def _read_study(path: Path) -> StudyPlan:
+    return study_from_dict(load_json(path), str(path))
+
+
+def check_study(content: bytes, found: StudyPlan) -> None:
+    """Read back from its own values it is the same."""
+    _equal(from_plain(StudyPlan, found.to_dict(), "again"), found)
+
+
 READERS: Mapping[str, Reader] = {
     "scores": Reader(of_bytes([SCORES]), read_scores, check_scores, _refuse(scores), True),
     "trials": Reader(of_bytes([TRIALS]), read_trials, check_trials, _refuse(trials), True),
@@ -984,6 +1021,13 @@ READERS: Mapping[str, Reader] = {
         _parsed(parse_p_values),
         check_published,
     ),
+    "ratings": Reader(
+        of_bytes([RATINGS], (b"yes", b"no", b'"', b",", b",,", b"11", b"0", b"1e1", b"Original")),
+        lambda path: read_ratings([path]),
+        check_ratings,
+        name="ratings.csv",
+    ),
+    "study": Reader(of_json(STUDY), _read_study, check_study),
 }
 
 
