@@ -188,18 +188,32 @@ def similarity_command(folder: Path) -> list[str]:
     ]
 
 
+# Linux counts to a process's peak memory what the one that started it held by then: a small one
+# starts the command.
+_STARTER = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+_, status, usage = os.wait4(child.pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
+"""
+
+
 def measured(command: Sequence[str]) -> tuple[float, float]:
-    """Seconds of a command, and its peak memory in GiB, that of processes it starts included."""
+    """Seconds of a command, and its peak memory in GiB, or that of a process it starts."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     start = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    done = subprocess.run(
+        [sys.executable, "-c", _STARTER, *command],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment,
     )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    seconds = time.perf_counter() - start
+    code, peak_kib = done.stdout.split()
+    if code != "0":
         sys.exit(f"failed: {' '.join(command)}")
-    return time.perf_counter() - start, usage.ru_maxrss / 2**20
+    return seconds, int(peak_kib) / 2**20
 
 
 def growth(scale: int) -> int:
