@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ class DiscreteCase:
 
     title: str
     labels: str
-    printed: Mapping[str, float]
+    printed: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,11 @@ def _validate_estimators(plan: EstimatorsPlan, need: _Need) -> None:
     need(all(n >= 2 for n in plan.speakers), "estimators: speakers: expected at least 2")
     need(0 <= plan.speaker_share < 1, "estimators: speaker_share: expected 0 to less than 1")
     unknown = [name for name in plan.tolerances if name not in METRICS]
-    need(not unknown, f"estimators: tolerances: no metric {', '.join(unknown)}")
+    need(
+        not unknown,
+        "estimators: tolerances: expected metrics of ours, whose true values are known, not "
+        f"{', '.join(unknown)}",
+    )
     need(all(v > 0 for v in plan.tolerances.values()), "estimators: tolerances: must be positive")
 
 

@@ -113,7 +113,8 @@ def read_rows(
         found = _read(_path(out, task), _made_from(task, seed, own))
         if found is None:
             raise PrivacyEvalError(
-                f"{_path(out, task)}: not there or made from something else; compute it first"
+                f"{_path(out, task)}: not there, or made by another plan, seed, --metric or "
+                "--tree: privacy-eval study makes it, with the same options"
             )
         rows.setdefault(task.experiment, []).extend(found)
     return rows

@@ -53,16 +53,22 @@ class Metrics:
             A metric of somebody's that does not give a number.
         """
         proposed = {}
+        for array in (scores.target, scores.nontarget):
+            array.setflags(write=False)  # all metrics share them
         for metric in self.own:
-            value = metric.function(scores)
+            of = f"metric {metric.name} of {scores.n_target} target, {scores.n_nontarget} nontarget"
+            try:
+                value = metric.function(scores)
+            except Exception as error:  # whatever somebody's function may raise is said
+                raise PrivacyEvalError(
+                    f"{of} trials: raised {type(error).__name__}: {error}"
+                ) from error
             try:
                 proposed[metric.name] = float(value)
             except (TypeError, ValueError) as error:
-                raise PrivacyEvalError(
-                    f"metric {metric.name}: gave {value!r}, expected a number"
-                ) from error
-            if np.isnan(proposed[metric.name]):
-                raise PrivacyEvalError(f"metric {metric.name}: gave NaN, expected a number")
+                raise PrivacyEvalError(f"{of} trials: gave {value!r}, expected a number") from error
+            if not np.isfinite(proposed[metric.name]):
+                raise PrivacyEvalError(f"{of} trials: gave {value!r}, expected a finite number")
         return {v: {**score_metrics(scores, variant=v), **proposed} for v in VARIANTS}
 
 

@@ -96,9 +96,22 @@ def test_a_metric_of_ones_own(tmp_path: Path) -> None:
     assert digest_of(TASKS, PLAN, [metric]) != digest_of(TASKS, PLAN, [changed])
 
 
-@pytest.mark.parametrize("value", [None, "x", float("nan"), [1, 2]])
+@pytest.mark.parametrize("value", [None, "x", float("nan"), float("inf"), [1, 2]])
 def test_a_metric_that_gives_no_number(value: object, tmp_path: Path) -> None:
     metric = OwnMetric("odd", lambda scores: value, "")  # type: ignore[arg-type, return-value]
-    with pytest.raises(PrivacyEvalError, match="metric odd: gave .* expected a number"):
+    with pytest.raises(
+        PrivacyEvalError, match=r"metric odd of 4 target, 4 nontarget trials: gave .* expected a"
+    ):
         run_tasks(TASKS[:1], tmp_path, seed=0, own=[metric])
     assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_metric_that_fails_or_writes_is_named(tmp_path: Path) -> None:
+    def wrong(scores: TrialScores) -> float:
+        scores.target[:] = 0  # they are every metric's
+        return 0.0
+
+    for function, message in ((wrong, "raised ValueError: "), (lambda: 0.0, "raised TypeError: ")):
+        metric = OwnMetric("odd", function, "")  # type: ignore[arg-type]
+        with pytest.raises(PrivacyEvalError, match=f"metric odd of 4 target.*{message}"):
+            run_tasks(TASKS[:1], tmp_path, seed=0, own=[metric])

@@ -321,8 +321,10 @@ def estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: s
             axes.set_xticks(sizes, [f"{n}" for n in sizes])
             axes.minorticks_off()
             axes.grid()
-        for axes in grid[-1]:
-            axes.set_xlabel(size)
+        for column in grid.T:
+            lowest = [axes for axes in column if axes.get_visible()][-1]
+            lowest.tick_params(labelbottom=True)
+            lowest.set_xlabel(size)
         style.legend(
             canvas,
             [
