@@ -6,15 +6,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from study_support import small_file, small_values
 from support import ROOT, Run, cli, snapshot, times
-
-sys.path.insert(0, str(ROOT / "tests" / "study"))
-from study_support import small_file, small_values  # noqa: E402
 
 RUN = ROOT / "recipes" / "metric_study" / "run.sh"
 METRIC = "def median(scores):\n    return float(scores.target[scores.n_target // 2])\n"

@@ -255,7 +255,9 @@ def _cluster_points(row: Row) -> Canvas:
 
 
 def _estimators(plan: EstimatorsPlan, rows: Sequence[Row], variant: str) -> Iterator[Drawing]:
-    metrics = [m for m in rows[0]["estimates"][variant] if m in _ESTIMATED or m not in _known()]
+    metrics = [
+        m for m in rows[0]["estimates"][variant] if m in _ESTIMATED or m not in style.METRIC_NAMES
+    ]
     for per_target in plan.nontargets_per_target:
         found = [
             row
@@ -442,10 +444,6 @@ _SHORT_NAMES = {
     "min_dcf_0.01": "min DCF 0.01",
     "min_dcf_0.001": "min DCF 0.001",
 }
-
-
-def _known() -> Mapping[str, str]:
-    return style.METRIC_NAMES
 
 
 def _arrays(plain: Mapping[str, Any]) -> Arrays:
