@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills runs of the recipe's stages 2 to 10 at random moments and compares what later runs make.
+"""Kills runs of the recipe's stages 2 to 11 at random moments and compares what later runs make.
 
     scripts/crash_test.py --kills 200
 
@@ -34,7 +34,7 @@ def main() -> int:
 
     def recipe(tree: Path) -> list[str]:
         run = ROOT / "recipes" / "vpc2020" / "run.sh"
-        options = "--stage 2 --stop-stage 10 --conf small.yaml --bootstrap 20".split()
+        options = "--stage 2 --conf small.yaml --bootstrap 20".split()
         return [str(run), *options, "--tree", str(tree)]
 
     begin = time.monotonic()

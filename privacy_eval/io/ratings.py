@@ -36,6 +36,8 @@ COLUMNS = ("evaluator", "system", *_PLACE, "trial", *_PAIR, *METRICS)
 
 _SAME = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "": -1}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+# Left out around a cell; other characters that cannot be seen are refused there as inside.
+_BLANKS = " \t\xa0"
 # Longer names are surely none, and would make every cell of their column as long.
 _MOST_CHARACTERS = 256
 _MOST_BYTES = 1 << 30
@@ -232,7 +234,7 @@ def _read(path: Path, metric: str | None) -> _Table:
     try:
         for row in reader:
             if row:
-                rows.append([cell.strip() for cell in row])
+                rows.append([cell.strip(_BLANKS) for cell in row])
                 lines.append(begin)
             begin = reader.line_num + 1
     except csv.Error as error:

@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from support import ENROLLS, SMALL_PLAN_2022, TRIALS, SpeechTree, lines_to, snapshot
+from support import ENROLLS, SMALL_PLAN_2022, TRIALS, SpeechTree, lines_to, snapshot, trial_lines
+
+from privacy_eval.simulate.ratings import simulate_ratings
 
 OUT = "exp/privacy_eval"
 #: What is left out of every comparison: logs, which have times.
@@ -22,7 +24,13 @@ LOGS = f"{OUT}/log/"
 #: Which parallel jobs add lines to in any order: compared as sets of lines.
 UNORDERED = (f"{OUT}/figures/.figures.list",)
 #: Lists of a set's files, longer while the set is being written; compared at the end only.
-GROWING = (f"{OUT}/.results.list", f"{OUT}/tables/.tables.list", *UNORDERED)
+GROWING = (
+    f"{OUT}/.results.list",
+    f"{OUT}/tables/.tables.list",
+    f"{OUT}/subjective/tables/.tables.list",
+    f"{OUT}/subjective/figures/.figures.list",
+    *UNORDERED,
+)
 
 _OWN_MODEL = "exp/models/user_asv_eval_anon/xvect_01709_1"
 _MARK = "PRIVACY_EVAL_CRASH_TEST"
@@ -32,8 +40,9 @@ Command = Callable[[Path], Sequence[str]]
 
 
 def crash_tree(folder: Path) -> Path:
-    """A tree on which every stage from 2 to 10 has something to do: a back end to train, data
-    folders to unite, scores, records, similarities, word error rates, tables and figures."""
+    """A tree on which every stage from 2 to 11 has something to do: a back end to train, data
+    folders to unite, scores, records, similarities, word error rates, tables and figures, a
+    listening test."""
     tree = SpeechTree(folder, plan=SMALL_PLAN_2022)
     tree.training_set("train_clean_360_anon", _OWN_MODEL)
     for mark in ("", "_anon"):
@@ -46,6 +55,8 @@ def crash_tree(folder: Path) -> Path:
                 "exp/models/asr_eval/decode_tgsmall/wer_12_0.5"
             ],
         )
+    keys = {("libri", "f"): "".join(f"{line}\n" for line in trial_lines())}
+    (folder / "ratings.csv").write_text(simulate_ratings(["anon"], keys))
     return folder
 
 

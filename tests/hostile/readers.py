@@ -927,7 +927,7 @@ def check_ratings(content: bytes, found: Ratings) -> None:
     text = (unpacked(content) or b"").decode("utf-8-sig")
     rows = csv.DictReader(io.StringIO(text.lstrip("\r\n"), newline=""))
     metrics = ("naturalness", "intelligibility", "similarity")
-    cells = [row[m] for row in rows for m in metrics if (row.get(m) or "").strip()]
+    cells = [row[m] for row in rows for m in metrics if (row.get(m) or "").strip(" \t\xa0")]
     _equal(len(found), len(cells))
     assert ((found.score >= 1) & (found.score <= 10)).all()
     _equal(sorted(found.score.tolist()), sorted(map(float, cells)))

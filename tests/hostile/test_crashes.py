@@ -27,6 +27,7 @@ def stages(tree: Path) -> list[list[str]]:
     common = ["--tree", f"{tree}", "--results", "exp", "--conf", "small.yaml"]
     out = f"{tree}/exp/privacy_eval"
     results = ["--results", f"{out}/results.json"]
+    ratings = ["--ratings", f"{tree}/ratings.csv"]
     return [
         ["train-tree", *common],
         ["subsets", *common],
@@ -37,6 +38,7 @@ def stages(tree: Path) -> list[list[str]]:
         ["collect", *common],
         ["tables", *results, "--out", f"{out}/tables"],
         ["figures", *results, "--out", f"{out}/figures", "--format", "tex"],
+        ["subjective", *ratings, *results, "--out", f"{out}/subjective", "--format", "tex"],
         ["report", *results, "-o", f"{out}/report.html"],
     ]
 

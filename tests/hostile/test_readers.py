@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from mutations import mutate, mutate_json
 from readers import (
     PLAN,
+    RATINGS,
     READERS,
     WER,
     Failure,
@@ -106,6 +107,16 @@ FOUND: dict[str, tuple[str, bytes, bool]] = {
     "half a surrogate pair": ("captions", b'{"a": "\\ud800"}', False),
     "a whole surrogate pair": ("captions", b'{"a": "\\ud83d\\ude00"}', True),
     "no curves at all": ("curves", b"", False),
+    "a unit separator behind a rating": (
+        "ratings",
+        RATINGS.replace(b"9,8", b"9\x1f,8"),
+        False,
+    ),
+    "a no-break space behind a rating": (
+        "ratings",
+        RATINGS.replace(b"9,8", "9\xa0,8".encode()),
+        True,
+    ),
     "a published number without end": ("published", _published(b"9" * 400), False),
     "a published cell without end": ("published", _published(b"9" * (1 << 18)), False),
 }
