@@ -45,6 +45,7 @@ FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")
 Table = Mapping[bytes, bytes]
 
 _SHOWN = 5
+_MOST_BYTES_SHOWN = 80
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ def read_list(path: Path, kind: str) -> UtteranceList:
         if fields and kind == "trials" and len(fields) != 3:
             raise PrivacyEvalError(
                 f"{path}:{number}: expected 3 fields (<speaker> <utterance> <target|nontarget>), "
-                f"found {'more' if len(fields) > 3 else len(fields)}: {_shown(line[:80])}"
+                f"found {'more' if len(fields) > 3 else len(fields)}: {_shown(line)}"
             )
         if fields:
             lines.setdefault(fields[LISTS[kind]], number)
@@ -351,9 +352,7 @@ def _read_table(path: Path) -> Table:
             continue
         if len(found) < len(fields) or (path.name == "utt2spk" and len(found) > len(fields)):
             described = " ".join(f"<{f}>" for f in fields)
-            raise PrivacyEvalError(
-                f"{path}:{number}: expected {described}, found {_shown(line[:80])}"
-            )
+            raise PrivacyEvalError(f"{path}:{number}: expected {described}, found {_shown(line)}")
         if found[0] in table:
             raise PrivacyEvalError(f"{path}:{number}: {_shown(found[0])} stands twice")
         table[found[0]] = line
@@ -405,7 +404,7 @@ def _union(name: str, sources: Sequence[DataDir]) -> dict[bytes, bytes]:
             if union.setdefault(key, line) != line:
                 raise PrivacyEvalError(
                     f"{source.path / name}: another line for {_shown(key)} than in "
-                    f"{origin[key].path / name}: {_shown(line[:80])}, not {_shown(union[key][:80])}"
+                    f"{origin[key].path / name}: {_shown(line)}, not {_shown(union[key])}"
                 )
             origin.setdefault(key, source)
     return union
@@ -425,7 +424,7 @@ def _union_of_lists(name: str, sources: Sequence[DataDir]) -> bytes:
             first, label = labels.setdefault(fields[:2], (path, fields[2:]))
             if label != fields[2:]:
                 raise PrivacyEvalError(
-                    f"{path}:{number}: another label than in {first}: {_shown(line[:80])}"
+                    f"{path}:{number}: another label than in {first}: {_shown(line)}"
                 )
     return b"".join(b"%s\n" % line for line in lines.values())
 
@@ -448,5 +447,7 @@ def _some(names: Sequence[bytes], what: str) -> str:
     return f"{len(names)} {what}{'s' if len(names) > 1 else ''}: {shown}{more}"
 
 
-def _shown(name: bytes) -> str:
-    return repr(name.decode("utf-8", "backslashreplace"))
+def _shown(text: bytes) -> str:
+    """An id or a line, as far as it fits into a message."""
+    more = "..." if len(text) > _MOST_BYTES_SHOWN else ""
+    return repr(text[:_MOST_BYTES_SHOWN].decode("utf-8", "backslashreplace")) + more

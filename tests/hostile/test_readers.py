@@ -5,6 +5,7 @@ A million of each by hand: scripts/fuzz.py --inputs 1000000.
 
 from __future__ import annotations
 
+import gzip
 import json
 import multiprocessing
 import random
@@ -80,6 +81,7 @@ FOUND: dict[str, tuple[str, bytes, bool]] = {
     "a line separator in spk2utt": ("spk2utt", "s u\u2028t v\n".encode(), True),
     "NUL in spk2utt": ("spk2utt", b"s u\0\n", False),
     "a long id in spk2utt": ("spk2utt", b"s " + b"u" * 1025, False),
+    "a long id in a list": ("data_dir", b"enrolls\n" + gzip.compress(b"u" * 20000 + b"\n"), False),
     "a mark and a line before an archive": ("text_archive", b"\xef\xbb\xbf\na [ 1 ]\n", True),
     "Arabic digits of a WER": ("wer", WER.replace(b"2089", "\u0662".encode()), False),
     "a WER without end": ("wer", WER.replace(b"5.25", b"9" * 400 + b".25"), False),
