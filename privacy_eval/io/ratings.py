@@ -365,10 +365,13 @@ def _check_duplicates(columns: Mapping[str, TextArray], places: _Places) -> None
         row = int(again[0])
         earlier = int(first[inverse[row]])
         pair = " with ".join(filter(None, (columns[k][row] for k in ("trial", "enrollment"))))
+        # A line of several metrics counts once.
+        lines = np.unique(np.column_stack([places.file[again], places.line[again]]), axis=0)
+        others = lines[(lines != [places.file[row], places.line[row]]).any(axis=1), 1]
         raise PrivacyEvalError(
             f"{places.of(row)}: {columns['metric'][row]} of {pair}, system "
             f"{columns['system'][row]}, is rated by {columns['evaluator'][row]} for the second "
-            f"time, first in {places.of(earlier)}{_more(places.line[again[1:]])}"
+            f"time, first in {places.of(earlier)}{_more(others)}"
         )
 
 

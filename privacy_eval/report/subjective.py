@@ -427,7 +427,9 @@ def summary(subjective: Subjective) -> list[str]:
     rated = ", ".join(
         f"{subjective.n_ratings[m]} of {m}" for m in METRICS if subjective.n_ratings.get(m)
     )
-    names = list(dict.fromkeys(e.evaluator for e in subjective.flagged))
+    flags: dict[str, dict[str, None]] = {}
+    for e in subjective.flagged:
+        flags.setdefault(e.evaluator, {}).update(dict.fromkeys(e.flags))
     lines = [
         f"{subjective.n_evaluators} evaluators, {len(subjective.systems)} systems with original "
         f"speech; ratings: {rated}. Ratings were made normalised ranks per evaluator; tables and "
@@ -435,10 +437,13 @@ def summary(subjective: Subjective) -> list[str]:
     ]
     if subjective.evaluators_left_out:
         lines.append(f"Left out on request: {', '.join(subjective.evaluators_left_out)}.")
-    if names:
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        shown = ", ".join(names[:_NAMED])
-        lines.append(f"Evaluators to look at (none was left out): {shown}{more}.")
+    if flags:
+        more = f" and {len(flags) - _NAMED} more" if len(flags) > _NAMED else ""
+        named = [f"{name} ({', '.join(why)})" for name, why in flags.items()]
+        lines.append(
+            f"Evaluators to look at: {', '.join(named[:_NAMED])}{more}. Their ratings count unless "
+            "--leave-out names them; see evaluators.csv."
+        )
     return lines
 
 

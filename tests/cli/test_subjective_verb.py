@@ -70,9 +70,11 @@ def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Pa
     tree, first = evaluated
     assert first.code == 0, first.err
     assert (
-        f"Evaluators to look at (none was left out): listener05, listener11, {TURNED}" in first.err
+        "Evaluators to look at: listener05 (one value), listener11 (few ratings), "
+        f"{TURNED} (disagrees)" in first.err
     )
     made = snapshot(tree / "out")
+    assert "Their ratings count unless --leave-out names them" in first.err
     tables = {n for n in made if n.startswith("tables/") and n.endswith(".tex")}
     assert {Path(n).stem for n in tables} == {
         "tables",

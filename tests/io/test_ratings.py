@@ -171,7 +171,11 @@ WRONG = {
     "rated twice": (
         GOOD + "ann,B1,libri,f,u1,e1,yes,5,6,\n",
         r"ratings.csv:5: naturalness of u1 with e1, system B1, is rated by ann for the second "
-        r"time, first in .*ratings.csv:3",
+        r"time, first in .*ratings.csv:3$",
+    ),
+    "three lines rated twice": (
+        GOOD + "ann,Original,libri,f,u1,e1,yes,9,10,8\n" * 3,
+        r"ratings.csv:5: naturalness .*ratings.csv:2 \(and 2 more: line 6, 7\)$",
     ),
     "two data sets": (
         GOOD + "bob,B1,vctk,f,u1,e1,yes,5,6,\n",
@@ -205,7 +209,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
 
 def test_duplicates_are_found_across_files(tmp_path: Path) -> None:
     one, other = write(tmp_path, GOOD), write(tmp_path, GOOD, "more.csv")
-    with pytest.raises(PrivacyEvalError, match=r"more.csv:2: .*first in .*ratings.csv:2 \(and 6"):
+    with pytest.raises(PrivacyEvalError, match=r"more.csv:2: .*first in .*ratings.csv:2 \(and 2"):
         read_ratings([one, other])
 
 

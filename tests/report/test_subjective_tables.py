@@ -277,7 +277,8 @@ def test_variants_that_print_differently_are_listed(test: Subjective) -> None:
 def test_evaluators_to_look_at_are_named(test: Subjective) -> None:
     table = own_tables(test)["subjective_evaluators"]
     assert {(r[0], r[1]) for r in table.rows} == {(e.evaluator, e.metric) for e in test.flagged}
-    assert "none was left out" in summary(test)[1]
+    assert "listener05 (one value), " in summary(test)[1]
+    assert "unless --leave-out names them" in summary(test)[1]
     assert "subjective_evaluators" not in own_tables(replace(test, evaluators=()))
     left_out = replace(test, evaluators_left_out=("listener17",))
     assert "Left out on request: listener17." in summary(left_out)
