@@ -28,6 +28,7 @@ from .io.files import atomic_path, digest, file_names, read_bytes, relative, wri
 from .io.results_txt import similarity_lines
 from .io.vectors import Vectors
 from .metrics import (
+    LINKABILITY_MIN_TARGETS,
     VARIANTS,
     SimilarityMatrix,
     Variant,
@@ -42,8 +43,6 @@ from .scoring import Models, NotThere, Place, Scored
 from .tree import System
 
 _FILES_2020 = {"oo": "osp_osp", "oa": "osp_psp", "aa": "psp_psp"}
-#: With fewer mated pairs D_sys has one bin, and is 0 whatever the scores are.
-_LINKABILITY_PAIRS = 20
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,7 @@ def measure(
                 )
             if own is not None:
                 linkability = tuple(
-                    value if count * (count - 1) >= _LINKABILITY_PAIRS else None
+                    value if count * (count - 1) >= LINKABILITY_MIN_TARGETS else None
                     for value, count in zip(
                         speaker_linkability(scores, speaker, column_of=own).tolist(),
                         spoken.tolist(),

@@ -8,7 +8,7 @@ from .cllr import Cllr, cllr, min_cllr
 from .confidence import Interval, speaker_bootstrap
 from .detection import MinDcf, min_dcf
 from .eer import Eer, bengio_mariethoz_interval, kaldi_eer, rocch_eer
-from .linkability import Linkability, linkability
+from .linkability import LINKABILITY_MIN_TARGETS, Linkability, linkability
 from .pav import Groups, PavBlocks, pav
 from .similarity import (
     SimilarityMatrix,
@@ -32,6 +32,7 @@ from .zebra import (
 
 __all__ = [
     "CATEGORICAL_TAGS",
+    "LINKABILITY_MIN_TARGETS",
     "METRICS",
     "VARIANTS",
     "Cllr",

@@ -15,6 +15,8 @@ from .trial_scores import TrialScores, Variant, check_variant
 
 _MAX_BINS = 100
 _TARGETS_PER_BIN = 10
+#: With fewer mated scores there is no more than one bin, and D_sys is 0 whatever the scores are.
+LINKABILITY_MIN_TARGETS = 2 * _TARGETS_PER_BIN
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 
+import numpy as np
 import pytest
 
+from privacy_eval.metrics import VARIANTS, TrialScores, linkability
 from privacy_eval.report.render import to_latex
 from privacy_eval.report.study import shown, study_tables, values_csv
 from privacy_eval.schema import from_plain
@@ -122,3 +124,18 @@ def test_values_hold_every_number() -> None:
         "quantity": "value",
         "value": "1.5",
     }
+
+
+@pytest.mark.parametrize(("mated", "noted"), [(19, True), (20, False)])
+def test_too_few_mated_scores_for_linkability_are_noted(mated: int, noted: bool) -> None:
+    separated = TrialScores(np.arange(mated) + 9.0, np.arange(4.0))
+    metrics = {v: {"linkability": linkability(separated, variant=v).value} for v in VARIANTS}
+    assert (metrics["exact"]["linkability"] == 0) is noted
+    case = {
+        "title": "x",
+        "labels": "N" * 4 + "T" * mated,
+        "metrics": metrics,
+        "printed": {"linkability": 1.0},
+    }
+    (table,) = study_tables(PLAN, {"discrete": [case]})
+    assert any("Linkability says nothing" in note for note in table.notes) is noted
