@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .config import ANONYMIZED, ORIGINAL, Config, ResultsFolder, TrialSet
-from .errors import PrivacyEvalError
+from .errors import PrivacyEvalError, some
 
 _RESULTS = "results-"
-_DEPTH = 3
+# How many levels below a collection are looked into; through links fewer, which may lead anywhere.
+_DEPTH, _LINKED_DEPTH = 8, 3
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,8 @@ def find_systems(
     tree : Path
         The experiment tree, where `data/` and keys folders are.
     results : Path
-        A folder with `ASV-*` in it, or one above such folders (`results-*`, at most
-        three levels down).
+        A folder with `ASV-*` in it, or one above such folders, eight levels at most (three
+        through links); names that begin with a dot are not looked into.
     name : str, optional
         Of several systems the one to take; a new name where there is only one (whose
         name is otherwise its path in the collection, or the folder's tag).
@@ -192,7 +193,8 @@ def find_systems(
     Raises
     ------
     PrivacyEvalError
-        No such folder, none of several systems of that name.
+        No such folder, none of several systems of that name; a folder that holds the
+        conditions of one system and, below it, those of others.
     """
     for folder, what in ((tree, "experiment tree"), (results, "results folder"), (keys, "keys")):
         if folder is not None and not folder.is_dir():
@@ -314,32 +316,50 @@ def _anonymized_names(config: Config, suffix: str) -> set[str]:
 
 def _subfolders(folder: Path) -> list[Path]:
     try:
-        return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+        with os.scandir(folder) as entries:
+            found = [folder / e.name for e in entries if e.is_symlink() or e.is_dir()]
+        return sorted(p for p in found if p.is_dir() and not p.name.startswith("."))
     except OSError as error:
         raise PrivacyEvalError(f"{folder}: cannot be read ({error.strerror})") from error
 
 
-def _holds_results(folder: Path) -> bool:
-    return any(p.name.startswith(("ASV-", "ASR-")) for p in _subfolders(folder))
+def _holds_conditions(folders: Iterable[Path]) -> bool:
+    return any(folder.name.startswith(("ASV-", "ASR-")) for folder in folders)
 
 
 def _results_folders(results: Path, config: Config) -> list[Path]:
-    """Every folder that holds conditions, at `results` or below."""
-    if _holds_results(results):
-        beside = [
-            results.with_name(results.name + f.suffix) for f in config.results_folders if f.suffix
-        ]
-        return [results, *(p for p in beside if p.is_dir() and _holds_results(p))]
-    return list(_walk(results, _DEPTH))
+    """Every folder that holds conditions: `results` with those beside it that belong to the
+    same system, or those below it."""
+    own = [p for p in _subfolders(results) if _holds_conditions([p])]
+    if own and results.name.startswith(_RESULTS):
+        below = []
+    else:
+        below = [folder for folder in _walk(results) if folder != results]
+    if own and below:
+        raise PrivacyEvalError(
+            f"{results}: holds {some([p.name for p in own])} as the results of one system do, but "
+            f"also results of others below it: {some([str(p) for p in below])}. Name one of them "
+            f"with --results, or put what is {results.name}'s own into a folder {_RESULTS}TAG"
+        )
+    if not own:
+        return below
+    beside = [
+        results.with_name(results.name + f.suffix) for f in config.results_folders if f.suffix
+    ]
+    return [results, *(p for p in beside if p.is_dir() and _holds_conditions(_subfolders(p)))]
 
 
-def _walk(folder: Path, depth: int) -> Iterator[Path]:
-    for child in _subfolders(folder):
-        if child.name.startswith(_RESULTS):
-            if _holds_results(child):
-                yield child
-        elif depth > 1:
-            yield from _walk(child, depth - 1)
+def _walk(folder: Path, level: int = 0, *, linked: bool = False) -> Iterator[Path]:
+    """A folder and those below it that hold conditions."""
+    below = _subfolders(folder)
+    if _holds_conditions(below):
+        yield folder
+    for child in below:
+        if folder.name.startswith(_RESULTS) and _holds_conditions([child]):
+            continue  # a condition: nobody's results are in it
+        is_linked = linked or child.is_symlink()
+        if level < (_LINKED_DEPTH if is_linked else _DEPTH):
+            yield from _walk(child, level + 1, linked=is_linked)
 
 
 def _split_suffix(folder: Path, config: Config) -> tuple[str, ResultsFolder]:
@@ -400,7 +420,7 @@ def _by_system(found: list[Path], results: Path, config: Config) -> list[tuple[s
         tag = base.removeprefix(_RESULTS)
         inside = results in parent.parents
         name = parent.relative_to(results).as_posix() if inside else tag
-        if inside and tags_beside[parent] > 1:
+        if inside and (tags_beside[parent] > 1 or tag == base):
             name = f"{name}/{tag}"
         systems.append((name, parts))
     return systems

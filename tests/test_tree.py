@@ -238,11 +238,48 @@ def test_naming_the_only_system(tmp_path: Path) -> None:
     assert named == {"mine"} == {system.name}
 
 
-def test_results_deeper_than_three_levels_are_not_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("exp/a/b/results-t", "a/b"),
+        ("exp/a/b/c/d/e/results-t", "a/b/c/d/e"),
+        ("exp/results-team/results-t", "results-team"),
+        ("exp/results-team/b1/results-t", "results-team/b1"),
+        ("exp/team/upload", "team/upload"),
+        ("exp/upload", "upload"),
+    ],
+)
+def test_wherever_results_are_they_are_found(tmp_path: Path, folder: str, name: str) -> None:
     tree = Tree(tmp_path)
-    tree.libri("exp/a/b/results-t")
-    tree.libri("exp/a/b/c/results-t")
+    tree.libri("exp/other/results-o")
+    tree.libri(folder)
+    assert [(s.name, len(s.conditions)) for s in find(tree)] == sorted([("other", 3), (name, 3)])
+
+
+def test_through_links_only_three_levels_are_looked_into(tmp_path: Path) -> None:
+    tree = Tree(tmp_path / "tree")
+    for folder in ("b/results-t", "b/c/results-t"):
+        tree.libri(f"elsewhere/{folder}")
+    (tmp_path / "tree" / "exp").mkdir()
+    os.symlink("../elsewhere", tmp_path / "tree" / "exp" / "a")
     assert [s.name for s in find(tree)] == ["a/b"]
+
+
+@pytest.mark.parametrize("stray", ["ASV-team/b1/results-t", "ASV-libri_dev_enrolls-x", "ASR-x"])
+def test_conditions_of_one_system_hide_no_others(tmp_path: Path, stray: str) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/other/b1/results-o")
+    (tmp_path / "exp" / stray).mkdir(parents=True)
+    message = rf"exp: holds {stray.split('/')[0]} as .* below it: .*exp/other/b1/results-o\. Name"
+    with pytest.raises(PrivacyEvalError, match=message):
+        find(tree)
+
+
+def test_what_is_kept_within_the_results_of_one_system_is_no_other(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-t")
+    tree.libri("exp/results-t/old/results-s")
+    assert [(s.name, len(s.conditions)) for s in find(tree, "exp/results-t")] == [("t", 3)]
 
 
 def test_two_systems_of_one_name_are_not_lost(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def systems_of(
     if needed and not systems:
         raise PrivacyEvalError(
             f"{results}: no results, expected folders ASV-<enrollment set>-<trial set> in it, or "
-            "folders results-* that hold them at most three levels below"
+            "folders results-* below that hold them"
         )
     for folder in sorted({folder for system in systems for folder in system.unknown}):
         say(
