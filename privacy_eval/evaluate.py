@@ -6,6 +6,7 @@ whose inputs and options have the digests noted in its record is left as it is.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
@@ -472,17 +473,15 @@ def refuse_links(out: Path, results: Path) -> None:
     Raises
     ------
     PrivacyEvalError
-        `out` lies in the results and it, or a folder of it, is a link.
+        `out` lies in the results and is a link, or holds one.
     """
     if not out.absolute().is_relative_to(results.absolute()):
         return
-    below = [out / name for name in ("records", "results", "tables", "figures", "log")]
-    below += out.glob(f"{FOLDER_2020}*")
-    systems = [p for p in (out / "records").glob("*")] if not (out / "records").is_symlink() else []
-    for folder in (out, *below, *systems):
-        if folder.is_symlink():
+    held = [Path(at, name) for at, *names in os.walk(out) for name in itertools.chain(*names)]
+    for path in (out, *held):
+        if path.is_symlink():
             raise PrivacyEvalError(
-                f"{folder}: is a link within the results and is not written to; name another "
+                f"{path}: is a link within the results and is not written to; name another "
                 "folder with --out"
             )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -47,8 +48,17 @@ UNITS: Mapping[str, str] = {
     "d_diag_aa": "difference of similarities",
 }
 
-#: What `SimilarityRecord.metrics` may hold; the first two are the challenge's.
-SIMILARITY_METRICS = ("deid", "gvd_db", "d_diag_oo", "d_diag_oa", "d_diag_aa")
+#: What `SimilarityRecord.metrics` may hold, each with its range; the first two are the
+#: challenge's.
+SIMILARITY_METRICS: Mapping[str, tuple[float, float]] = {
+    "deid": (-math.inf, 1),
+    "gvd_db": (-math.inf, math.inf),
+    "d_diag_oo": (0, 1),
+    "d_diag_oa": (0, 1),
+    "d_diag_aa": (0, 1),
+}
+# What the released scripts' shortcuts may be off, and rounded numbers.
+_SLACK = 1e-3
 
 
 @dataclass(frozen=True)
@@ -322,7 +332,10 @@ class Results:
         for r in self._records():
             place: tuple[str, ...] = (r.data_set, r.split)
             speech: set[str | None] = set()
+            if not r.system:
+                raise PrivacyEvalError(f"{_name(r)}: the system has no name")
             if isinstance(r, RecognitionRecord):
+                _check_recognition(r)
                 known = place in decoded
                 speech = {r.speech, r.asr_model} - {None}
             else:
@@ -366,9 +379,34 @@ def _check_values(record: VerificationRecord) -> None:
             for key in values:
                 if variant not in VARIANTS or key not in METRICS:
                     raise PrivacyEvalError(f"{where}: {kind}: unknown value {variant} {key}")
+    for variant, metrics in record.metrics.items():
+        for key, value in metrics.items():
+            _check_range(f"{where}: {variant} {key}", value, 0, METRICS[key].largest)
     bounds = [b for by_metric in record.speaker_intervals.values() for b in by_metric.values()]
-    if any(len(b) != 2 for b in (*bounds, record.eer_interval_if_independent or (0.0, 1.0))):
-        raise PrivacyEvalError(f"{where}: an interval has two bounds")
+    for b in (*bounds, record.eer_interval_if_independent or (0.0, 1.0)):
+        if len(b) != 2 or b[0] > b[1]:
+            raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
+    _check_counts(record, where, 1, "n_target", "n_nontarget")
+    _check_counts(record, where, 0, "trials_without_score", "scores_without_trial")
+
+
+def _check_recognition(record: RecognitionRecord) -> None:
+    where = f"{record.system} {record.name}"
+    _check_range(f"{where}: wer", record.wer, 0)
+    _check_counts(record, where, 0, "errors", "words", "insertions", "deletions", "substitutions")
+
+
+def _check_range(what: str, value: float, low: float, high: float = math.inf) -> None:
+    # Infinite is what the released scripts may make of anything.
+    if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
+        raise PrivacyEvalError(f"{what}: {value:g} is not within {low:g} to {high:g}")
+
+
+def _check_counts(record: AnyRecord, where: str, low: int, *names: str) -> None:
+    for name in names:
+        count = getattr(record, name)
+        if count is not None and count < low:
+            raise PrivacyEvalError(f"{where}: {name}: {count} is less than {low}")
 
 
 def _check_pitch(record: PitchRecord) -> None:
@@ -378,6 +416,9 @@ def _check_pitch(record: PitchRecord) -> None:
             f"{record.system} {record.trial_set}: expected {' and '.join(sorted(expected))}, "
             f"found {', '.join(sorted(record.values)) or 'nothing'}"
         )
+    where = f"{record.system} {record.trial_set}"
+    _check_range(f"{where}: pitch_correlation_mean", record.values["pitch_correlation_mean"], -1, 1)
+    _check_range(f"{where}: pitch_correlation_std", record.values["pitch_correlation_std"], 0, 1)
 
 
 def _check_similarity(record: SimilarityRecord) -> None:
@@ -388,6 +429,9 @@ def _check_similarity(record: SimilarityRecord) -> None:
         for key in values:
             if variant not in VARIANTS or key not in SIMILARITY_METRICS:
                 raise PrivacyEvalError(f"{where}: metrics: unknown value {variant} {key}")
+            low, high = SIMILARITY_METRICS[key]
+            _check_range(f"{where}: {variant} {key}", values[key], low, high)
+    _check_counts(record, where, 0, "n_speakers", "n_utterances", "utterances_left_out")
 
 
 def to_json(results: Results) -> str:
@@ -443,15 +487,23 @@ class _Body:
 
 
 def load_json(path: Path) -> Any:
-    """Plain values of a JSON file; NaN, which is no JSON, is refused, and NUL and halves of
-    surrogate pairs, which are no text."""
+    """Plain values of a JSON file; NaN, which is no JSON, is refused, NUL and halves of
+    surrogate pairs, which are no text, and a name that stands twice in an object, of whose
+    values one would be lost."""
 
     def refuse(constant: str) -> None:
         raise PrivacyEvalError(f"{path}: {constant} is no JSON number")
 
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            again = next(n for i, (n, _) in enumerate(pairs) if n in dict(pairs[:i]))
+            raise PrivacyEvalError(f"{path}: {again[:80]!r} stands twice in one object")
+        return found
+
     try:
         text = read_text(path)
-        plain = json.loads(text, parse_constant=refuse)
+        plain = json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
         if "\\u0000" in text:
             raise PrivacyEvalError(f"{path}: NUL within a text")
         if re.search(r"\\u[dD][89a-fA-F]", text):

@@ -728,7 +728,16 @@ def test_word_error_rates_are_not_read_from_outside(tmp_path: Path, name: str) -
     assert "WER secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("link", ["privacy_eval", "privacy_eval/records", "privacy_eval/tables"])
+@pytest.mark.parametrize(
+    "link",
+    [
+        "privacy_eval",
+        "privacy_eval/records",
+        "privacy_eval/tables",
+        "privacy_eval/subjective",
+        "privacy_eval/subjective/figures",
+    ],
+)
 def test_output_folders_that_are_links_in_a_submission(tmp_path: Path, link: str) -> None:
     results = tmp_path / "exp" / "results-1"
     precious = tmp_path / "precious"

@@ -93,10 +93,12 @@ def at(record: Plain, place: tuple[str, ...]) -> Any:
 
 
 def other(place: tuple[str, ...], value: Any) -> Any:
-    """Another value, by an amount that every output shows."""
+    """Another value within the range, by an amount that every output shows."""
     if place[-1] == "eer":
         return 0.4321 if value < 0.4 else 0.0321  # four digits, whatever was there
-    return value + (1 if isinstance(value, int) else 0.25)
+    if isinstance(value, int):
+        return value + 1
+    return value + (0.25 if value < 0.45 else -0.25)
 
 
 def document(results: Results) -> Plain:
@@ -263,6 +265,19 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "wrong config": (lambda d: d["config"].update(splits=[]), "config: splits must not be empty"),
     "unknown in config": (lambda d: d["config"].update(x=1), "config: unknown entry 'x'"),
     "a number too large": (metric(eer=10**400), "eer: expected a number"),
+    "a negative rate": (metric(eer=-0.01), "B1 ASV-.*: challenge eer: -0.01 is not within 0 to 1"),
+    "a rate above one": (metric(rocch_eer=1e300), r"rocch_eer: 1e\+300 is not within 0 to 1"),
+    "a negative cost": (metric(cllr=-1), "challenge cllr: -1 is not within 0 to inf"),
+    "a disclosure above all": (metric(zebra_population=0.73), "zebra_population: 0.73 is not with"),
+    "no targets": (altered("verification", n_target=0), "n_target: 0 is less than 1"),
+    "fewer than none": (altered("verification", trials_without_score=-3), "-3 is less than 0"),
+    "bounds the wrong way round": (
+        altered("verification", eer_interval_if_independent=[0.2, 0.1]),
+        "an interval has two bounds, the lower one first",
+    ),
+    "words below none": (altered("recognition", words=-1), "words: -1 is less than 0"),
+    "a negative WER": (altered("recognition", wer=-0.5), "wer: -0.5 is not within 0 to inf"),
+    "a system without name": (altered("verification", system=""), "the system has no name"),
 }
 
 
@@ -290,6 +305,7 @@ def test_a_malformed_store_is_refused(
         (b'{"a": "\xff"}', ":1: not UTF-8 text"),
         (b"[" * 100_000, ": not JSON"),
         (b'{"format": 1} x', ":1: not JSON"),
+        (b'{"a": [{"b": 1, "c": 2, "b": 1}]}', ": 'b' stands twice in one object"),
         pytest.param(b'{"format": ' + b"1" * 5000 + b"}", ": not"),
     ],
     ids=lambda value: repr(value[:20]),

@@ -249,10 +249,10 @@ def _collect(arguments: argparse.Namespace) -> int:
     if results.not_evaluated:
         for line in results.not_evaluated:
             say(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
-    write_outputs(results, out)
     if not results.verification:
-        say(f"privacy-eval: {out}: nothing is left: results of no condition")
+        say(f"privacy-eval: {out}: nothing is left: results of no condition; nothing is written")
         return 1
+    write_outputs(results, out)
     print(
         f"{out}: results.json, results.csv, results.txt of {len(results.systems)} systems, "
         f"{len(results.verification)} conditions, {len(results.similarity)} voice similarities"

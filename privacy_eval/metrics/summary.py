@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -26,11 +27,14 @@ class MetricInfo:
         Unit of the stored value.
     more_private : str
         "higher" or "lower".
+    largest : float
+        No value is above it, and none below 0.
     """
 
     key: str
     unit: str
     more_private: str
+    largest: float = math.inf
 
 
 #: Every score metric, in the order of the outputs.
@@ -38,15 +42,15 @@ METRICS: Mapping[str, MetricInfo] = MappingProxyType(
     {
         info.key: info
         for info in (
-            MetricInfo("eer", "fraction", "higher"),
-            MetricInfo("cllr_min", "bit", "higher"),
+            MetricInfo("eer", "fraction", "higher", 1),
+            MetricInfo("cllr_min", "bit", "higher", 1),
             MetricInfo("cllr", "bit", "higher"),
-            MetricInfo("rocch_eer", "fraction", "higher"),
-            MetricInfo("linkability", "fraction", "lower"),
-            MetricInfo("zebra_population", "bit", "lower"),
+            MetricInfo("rocch_eer", "fraction", "higher", 1),
+            MetricInfo("linkability", "fraction", "lower", 1),
+            MetricInfo("zebra_population", "bit", "lower", 0.5 / math.log(2)),
             MetricInfo("zebra_individual", "log10 LR", "lower"),
-            MetricInfo("min_dcf_0.01", "normalised cost", "higher"),
-            MetricInfo("min_dcf_0.001", "normalised cost", "higher"),
+            MetricInfo("min_dcf_0.01", "normalised cost", "higher", 1),
+            MetricInfo("min_dcf_0.001", "normalised cost", "higher", 1),
         )
     }
 )

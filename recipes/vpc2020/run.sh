@@ -152,6 +152,18 @@ if [ "$stop_stage" -lt 11 ] || { [ -z "$ratings" ] && [ ! -e "$rated" ]; }; then
 evaluation=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
 if [ -n "$utt2spk" ]; then evaluation+=(--utt2spk "$utt2spk"); fi
 
+# A submission may hold links where our output goes. Jobs look out for them, too, but by then their
+# logs have been written.
+if [ "$stop_stage" -ge 5 ] &&
+    [[ $(realpath -ms -- "$out_path") == "$(realpath -ms -- "$(in_tree "$results")")"/* ]]; then
+    link=$(find "$out_path" -type l -print -quit 2>/dev/null || true)
+    if [ -n "$link" ]; then
+        printf 'run.sh: %s: is a link within the results and is not written to; name another %s\n' \
+            "$link" "folder with --out" >&2
+        exit 1
+    fi
+fi
+
 # Run again, this finds out in one go where to begin: every stage would find out by starting several
 # processes that it has nothing to do.
 if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 8 ] && [ -f "$out_path/results.json" ]; then

@@ -388,3 +388,22 @@ def test_the_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None
         "<--after-jobs>",
         "",
     ]
+
+
+def test_links_where_output_goes_are_refused_before_a_log_is_written(
+    recipe: Recipe, tmp_path: Path
+) -> None:
+    (tmp_path / "precious").mkdir()
+    out = recipe.tree / "exp/results-x/privacy_eval"
+    out.mkdir()
+    (out / "log").symlink_to(tmp_path / "precious")
+    run = recipe.run("--results", "exp/results-x", "--stage", "6")
+    assert run.returncode == 1
+    assert "privacy_eval/log: is a link within the results" in run.stderr
+    assert "<evaluate>" not in run.stdout
+    assert list((tmp_path / "precious").iterdir()) == []
+    # A folder outside the results is the user's own.
+    (tmp_path / "mine").symlink_to(tmp_path / "precious")
+    mine = ["--out", str(tmp_path / "mine")]
+    run = recipe.run("--results", "exp/results-x", "--stage", "6", "--stop-stage", "6", *mine)
+    assert run.returncode == 0, run.stderr
