@@ -59,7 +59,7 @@ from .results import (
     to_results_txt,
     to_speakers_csv,
 )
-from .tree import Condition, System, leaves_tree
+from .tree import Condition, System, leaves_tree, score_file
 
 #: Which arrays are stored beside a record: one with others is made anew.
 _CURVES = 2
@@ -439,7 +439,7 @@ def _same_inputs(task: _Task, record: VerificationRecord) -> bool:
 
 def _identity(condition: Condition) -> dict[str, Any]:
     names = asdict(condition)
-    for path in ("scores", "trials", "keys_tried", "utt2spk", "outside"):
+    for path in ("folder", "scores", "trials", "keys_tried", "utt2spk", "outside"):
         del names[path]
     return {"condition": names.pop("name"), **names}
 
@@ -449,19 +449,16 @@ def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
     condition = task.condition
     if condition.outside:
         raise PrivacyEvalError(leaves_tree(condition.outside[0]))
-    if condition.scores is None:
-        raise PrivacyEvalError(
-            f"{condition.system}: the folder {condition.name} holds no file `scores`"
-        )
+    scores = score_file(condition)
     if condition.trials is None:
         tried = ", ".join(relative(path, task.tree) for path in condition.keys_tried)
         raise PrivacyEvalError(
-            f"{condition.scores}: no trial key for {condition.trial_set}; looked for {tried}"
+            f"{scores}: no trial key for {condition.trial_set}; looked for {tried}"
         )
     if not task.options.bootstrap:
-        return condition.scores, condition.trials, None
+        return scores, condition.trials, None
     return (
-        condition.scores,
+        scores,
         condition.trials,
         task.options.utt2spk or condition.utt2spk or condition.trials.parent / "utt2spk",
     )

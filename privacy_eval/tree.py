@@ -13,6 +13,7 @@ file is opened here.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,8 @@ from .config import ANONYMIZED, ORIGINAL, Config, ResultsFolder, TrialSet
 from .errors import PrivacyEvalError, some
 
 _RESULTS = "results-"
+# Hidden folders, and what archives made by macOS hold beside their contents.
+_IGNORED = (".", "__MACOSX")
 # How many levels below a collection are looked into; through links fewer, which may lead anywhere.
 _DEPTH, _LINKED_DEPTH = 8, 3
 
@@ -45,6 +48,7 @@ class Condition:
         Id of the plan's attack model this is, if it is one.
     enrollment_set, trial_set : str
         Names of the data folders.
+    folder : Path
     scores : Path or None
         The score file; None where the folder has none.
     trials : Path or None
@@ -68,6 +72,7 @@ class Condition:
     attack_model: str | None
     enrollment_set: str
     trial_set: str
+    folder: Path
     scores: Path | None
     trials: Path | None
     keys_tried: tuple[Path, ...]
@@ -178,7 +183,7 @@ def find_systems(
         The experiment tree, where `data/` and keys folders are.
     results : Path
         A folder with `ASV-*` in it, or one above such folders, eight levels at most (three
-        through links); names that begin with a dot are not looked into.
+        through links); hidden folders are not looked into.
     name : str, optional
         Of several systems the one to take; a new name where there is only one (whose
         name is otherwise its path in the collection, or the folder's tag).
@@ -318,7 +323,7 @@ def _subfolders(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
             found = [folder / e.name for e in entries if e.is_symlink() or e.is_dir()]
-        return sorted(p for p in found if p.is_dir() and not p.name.startswith("."))
+        return sorted(p for p in found if p.is_dir() and not p.name.startswith(_IGNORED))
     except OSError as error:
         raise PrivacyEvalError(f"{folder}: cannot be read ({error.strerror})") from error
 
@@ -395,14 +400,20 @@ def _check_names(systems: list[System]) -> None:
 def _suffix_problem(
     used: bool, suffix: str, unknown: tuple[Path, ...], config: Config
 ) -> str | None:
-    starts = tuple(f"ASV-{t.enrollment_name}" for t in config.trial_sets())
+    sets = list(config.trial_sets())
+    starts = tuple(f"ASV-{t.enrollment_name}" for t in sets)
     strange = [p for p in unknown if p.name.startswith(starts)]
     if used or not strange:
         return None
+    names = "|".join(sorted((re.escape(t.trials_name) for t in sets), key=len, reverse=True))
+    marks = [re.search(rf"-(?:{names})([^-]+)$", p.name) for p in strange]
+    mark = next((found[1] for found in marks if found), "_MARK")
+    folder = strange[0].parent
     return (
-        f"{strange[0]}: this and {len(strange) - 1} other folders beside it are no conditions of "
-        f"the plan {config.name}, and there are none of anonymized speech marked {suffix!r}; name "
-        "another mark with --anon-suffix"
+        f"{folder}: no anonymized speech marked {suffix!r}. Marked {mark!r}? Rename it to "
+        f"{_RESULTS}TAG{mark}, or say --anon-suffix {mark} if that is the mark of all systems; "
+        f"{len(strange)} folders are no conditions of the plan {config.name}: "
+        f"{some([p.name for p in strange])}"
     )
 
 
@@ -553,6 +564,7 @@ def _condition(
         attack_model=config.attack_model(meaning.enrollment, meaning.trial, part.asv_model),
         enrollment_set=meaning.enrollment_name,
         trial_set=meaning.trial_name,
+        folder=folder,
         scores=_first_file(scores),
         trials=key,
         keys_tried=tuple(tried),
@@ -599,6 +611,51 @@ def leaves_tree(path: Path) -> str:
         f"{path}: leads out of the tree and the results to {path.resolve()}; --allow-outside "
         "reads it all the same"
     )
+
+
+def unknown_folders(systems: Iterable[System]) -> dict[Path, list[str]]:
+    """Names of `ASV-*` and `ASR-*` folders that the plan has no place for, by results folder."""
+    found: dict[Path, set[str]] = {}
+    for folder in (folder for system in systems for folder in system.unknown):
+        found.setdefault(folder.parent, set()).add(folder.name)
+    return {parent: sorted(names) for parent, names in sorted(found.items())}
+
+
+def beside_each_other(systems: Iterable[System], results: Path) -> dict[Path, list[str]]:
+    """Several results folders of what looks like one system, an old one beside the new
+    perhaps; each counts as a system."""
+    found: dict[Path, set[str]] = {}
+    for first in (system.folders[0] for system in systems):
+        if first.parent != results and first.name.startswith(_RESULTS):
+            found.setdefault(first.parent, set()).add(first.name)
+    return {parent: sorted(n) for parent, n in sorted(found.items()) if len(n) > 1}
+
+
+def score_file(condition: Condition) -> Path:
+    """The file of a condition's scores.
+
+    Raises
+    ------
+    PrivacyEvalError
+        There is none, or two.
+    """
+    if condition.scores is None:
+        raise PrivacyEvalError(no_scores(condition))
+    packed = condition.folder / "scores.gz"
+    if condition.scores != packed and packed.is_file():
+        raise PrivacyEvalError(
+            f"{condition.scores}: beside it is {packed.name}; remove one of them"
+        )
+    return condition.scores
+
+
+def no_scores(condition: Condition) -> str:
+    """What to say of a condition without a score file."""
+    near = sorted(p.name for p in condition.folder.glob("*") if p.name.lower().startswith("score"))
+    text = f"{condition.system}: the folder {condition.name} holds no file `scores`"
+    if {"scores", "scores.gz"} & set(near):
+        return f"{text}: what is called so is none"
+    return f"{text}; is it {some(near)}?" if near else text
 
 
 def _first_file(paths: list[Path]) -> Path | None:

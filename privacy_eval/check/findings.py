@@ -68,6 +68,9 @@ class Report:
         Lines above all sections, the table of systems with its heading, lines below.
     sections : tuple of Section
         The most important first.
+    whole : int
+        How many of the last rows are of systems that lack nothing, and may be left out where
+        others need the room.
     """
 
     ready: bool
@@ -76,12 +79,16 @@ class Report:
     rows: tuple[str, ...]
     sections: tuple[Section, ...]
     foot: tuple[str, ...]
+    whole: int = 0
 
     def screen(self) -> list[str]:
         """About `HEIGHT` lines of at most `WIDTH` columns, however much was found."""
         heading, *rows = self.rows or ("",)
-        shown = rows[:ROWS]
-        more = [f"  ... {len(rows) - ROWS} more systems, {_DETAILS}"] if len(rows) > ROWS else []
+        shown = rows[: min(ROWS, len(rows) - self.whole)]
+        left = len(rows) - len(shown)
+        more = [f"  ... {left} more systems, {_DETAILS}"] if left else []
+        if left and left == self.whole:
+            more = [f"  ... and {left} more, which lack nothing"]
         above = [*_wrapped(self.verdict), *self.head, *([heading] if rows else []), *shown, *more]
         sections = [s for s in self.sections if s.findings]
         room = HEIGHT - len(above) - len(self.foot)
@@ -128,14 +135,12 @@ def _lines(section: Section, each: int) -> list[str]:
 
 
 def _wrapped(text: str, most: int = _LINES_OF_ONE) -> list[str]:
-    return textwrap.wrap(
-        printable(text),
-        WIDTH,
-        subsequent_indent="      ",
-        max_lines=most,
-        placeholder=" ...",
-        break_on_hyphens=False,
+    lines = textwrap.wrap(
+        printable(text), WIDTH, subsequent_indent="      ", break_on_hyphens=False
     )
+    if len(lines) > most:  # textwrap's own way would drop a last word that is longer than a line
+        lines = [*lines[: most - 1], cut(f"{lines[most - 1]} {lines[most].strip()}", WIDTH)]
+    return lines
 
 
 def _cut(lines: Sequence[str], room: int) -> list[str]:
@@ -146,11 +151,15 @@ def _cut(lines: Sequence[str], room: int) -> list[str]:
 
 
 def _shares(sections: Iterable[Sequence[str]], room: int) -> list[int]:
-    """How many lines each of several sections gets: what it needs, unless that is more than
-    its equal share of what the others leave."""
+    """How many lines each of several sections gets: the first all that it needs, if a few
+    remain for each of the others; these what they need, unless that is more than their equal
+    share of the rest."""
     needs = [len(lines) for lines in sections]
     given = [0] * len(needs)
-    waiting = sorted(range(len(needs)), key=needs.__getitem__)
+    if needs:
+        given[0] = min(needs[0], max(room - _LEAST * (len(needs) - 1), _LEAST))
+        room -= given[0]
+    waiting = sorted(range(1, len(needs)), key=needs.__getitem__)
     for place, i in enumerate(waiting):
         equal = room // (len(waiting) - place)
         given[i] = min(needs[i], max(equal, _LEAST))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,16 @@ from ..evaluate import Progress
 from ..io.data_dir import read_spk2gender, read_utt2spk
 from ..results import SimilarityRecord
 from ..scoring import Models, is_ours, new_target
-from ..tree import Condition, System, leaves_tree, named_comparisons, trial_keys
+from ..tree import (
+    Condition,
+    System,
+    beside_each_other,
+    leaves_tree,
+    named_comparisons,
+    no_scores,
+    trial_keys,
+    unknown_folders,
+)
 from .differences import Sets
 from .findings import ROWS, Finding, Report, Section, cut, printable
 from .lacking import SCORES, Lack, Needs, Subject
@@ -38,11 +48,13 @@ from .plausible import Judged, judge, title
 _NAME_WIDTH = 30
 _GIB = 2**30
 
+UNUSABLE = "cannot be evaluated"
 KEYLESS = "scores without a trial key"
 ANEW = "scores that fit the trials of now"
 VALID = "scores that can be evaluated"
 GENDERS = "speakers without a gender, or of another one than their set"
-UNKNOWN_FOLDERS = "folders that are none of the plan's (--conf, --anon-suffix)"
+UNKNOWN_FOLDERS = "folders that are no conditions of the plan (--conf, --anon-suffix)"
+BESIDE = "results folders beside each other, each of which counts as a system"
 WITHOUT_RECOGNITION = "no ASR-* folders, so that word error rates will be left out"
 MEMORY = "more memory than this machine has (--nj takes fewer jobs)"
 
@@ -119,7 +131,7 @@ def check_tree(
     errors += [Finding(s.problem) for s in systems if s.problem is not None]
     errors += [Finding(text) for text in (*judged.keys_wrong, *sets.wrong)]
     errors = list(dict.fromkeys((*errors, *_gender_errors(inside, models))))
-    warnings = [*judged.findings, *different, *_names(systems, config)]
+    warnings = [*judged.findings, *different, *_names(systems, place.results, config)]
     costs, more = _costs(states, judged, needs, sets, nj, replicates)
     warnings += more
     lacking = _lacking(states)
@@ -131,12 +143,13 @@ def check_tree(
         ),
         rows=tuple(
             tabulate(
-                [state.row for state in sorted(states, key=_order(states))],
+                [state.row for state in sorted(states, key=_order(states, errors))],
                 headers=("system", "scores", "similarity", "ASR", "lacks"),
                 tablefmt="plain",
                 disable_numparse=True,
             ).splitlines()
         ),
+        whole=sum(not any(state.lacks.values()) for state in states) if errors else 0,
         sections=(
             Section("errors:", tuple(errors)),
             Section("not there, and who makes it:", tuple(lacking)),
@@ -166,7 +179,10 @@ def _look(state: _State, needs: Needs, judged: Judged, config: Config) -> list[F
         for name, meaning in named_comparisons(config, subject.anon_suffix).items():
             c = there.get((part.suffix, name))
             lacks: list[Lack] = []
-            if c is None or c.scores is None:
+            if c is not None and c.scores is None and any(c.folder.glob("[sS]core*")):
+                lacks = [Lack(VALID, "their owner")]
+                errors.append(_error(c, no_scores(c)))
+            elif c is None or c.scores is None:
                 lacks = needs.scores(meaning, part, subject)
             elif c.trials is None:
                 lacks = needs.key(meaning)
@@ -178,7 +194,7 @@ def _look(state: _State, needs: Needs, judged: Judged, config: Config) -> list[F
                 )
                 lacks = [Lack(ANEW, "stage 5") if remade else Lack(VALID, "their owner")]
                 if not remade:
-                    errors.append(Finding(judged.wrong[c]))
+                    errors.append(_error(c, judged.wrong[c]))
             elif c.outside:
                 lacks = [Lack(VALID, "their owner")]
             state.lacks[part.suffix, name] = lacks
@@ -186,6 +202,21 @@ def _look(state: _State, needs: Needs, judged: Judged, config: Config) -> list[F
             lacks = needs.similarity(trial_set, part, subject)
             state.similarity[part.suffix, trial_set.trials_name] = lacks
     return errors
+
+
+def _error(c: Condition, message: str) -> Finding:
+    """Why a condition cannot be evaluated: the reason first, which of a long line stays."""
+    reason, where = " ".join(message.split()), c.name + _in(c.results_folder)
+    place = ""
+    scores, key = re.escape(str(c.scores)), re.escape(str(c.trials))
+    for start in (
+        rf"({scores}(?::\d+)?): ",
+        rf"({scores}) and {key} do not hold the same trials: ",
+        rf"(){re.escape(c.system)}: the folder {re.escape(c.name)} ",
+    ):
+        if found := re.match(start, reason):
+            place, reason = found[1], reason[found.end() :]
+    return Finding(f"{c.system}: {UNUSABLE}", f"{reason} ({where})", place)
 
 
 def _ours(folder: Path) -> bool:
@@ -264,11 +295,16 @@ def _kind(lack: Lack) -> str:
     return f"{lack.stage}: {lack.what}{where}{only}"
 
 
-def _names(systems: Sequence[System], config: Config) -> list[Finding]:
-    """What the plan has no place for, and what is left out of tables."""
+def _names(systems: Sequence[System], results: Path, config: Config) -> list[Finding]:
+    """What the plan has no place for, what may be counted twice, and what is left out of
+    tables."""
     found = [
-        Finding(UNKNOWN_FOLDERS, str(folder))
-        for folder in sorted({folder for system in systems for folder in system.unknown})
+        Finding(UNKNOWN_FOLDERS, f"{folder} ({len(names)})", ", ".join(names))
+        for folder, names in unknown_folders(systems).items()
+    ]
+    found += [
+        Finding(BESIDE, f"{folder} ({', '.join(names)})")
+        for folder, names in beside_each_other(systems, results).items()
     ]
     without = [s for s in systems if config.recognition.data_sets and not s.recognition]
     return found + [Finding(WITHOUT_RECOGNITION, s.name) for s in without]
@@ -448,10 +484,12 @@ def _in(suffix: str) -> str:
     return f" ({suffix})" if suffix else ""
 
 
-def _order(states: Sequence[_State]) -> Callable[[_State], tuple[bool, str]]:
-    """By name; where there are more than a screen shows, those that lack something first."""
-    many = len(states) > ROWS
-    return lambda state: (many and not any(state.lacks.values()), state.subject.name)
+def _order(
+    states: Sequence[_State], errors: Sequence[Finding]
+) -> Callable[[_State], tuple[bool, str]]:
+    """By name; where a screen does not show all, those that lack something first."""
+    apart = len(states) > ROWS or bool(errors)
+    return lambda state: (apart and not any(state.lacks.values()), state.subject.name)
 
 
 def _what_was_read(scores: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import textwrap
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -231,9 +232,12 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     )
     for failure in outcome.failures:
         say(f"{failure.system} {failure.condition}: {failure.reason}")
+    failed = Counter(failure.system for failure in outcome.failures)
+    of_systems = ", ".join(f"{system} ({count})" for system, count in failed.items())
     say(
         f"privacy-eval: {len(outcome.computed)} conditions computed, "
         f"{len(outcome.up_to_date)} up to date, {len(outcome.failures)} failed"
+        + (f": {of_systems}" if failed else "")
     )
     return 1 if outcome.failures else 0
 
@@ -345,7 +349,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    systems, config, _ = systems_of(arguments, needed=False)
+    systems, config, _ = systems_of(arguments, needed=False, warn=False)
     report = check_tree(
         systems,
         Models(place_of(arguments), config),

@@ -13,13 +13,16 @@ from typing import Any
 
 from ..config import Config, bundled, load_config
 from ..cost import Cost, needed_bytes
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, some
 from ..evaluate import Progress, refuse_links
 from ..scoring import Place
-from ..tree import System, find_systems
+from ..tree import System, beside_each_other, find_systems, unknown_folders
 
 #: Environment variable that asks for lines of progress.
 PROGRESS = "PRIVACY_EVAL_PROGRESS"
+
+# More would not end, and tell nothing more.
+_MOST_REPLICATES = 1_000_000
 
 #: What argparse's `add_subparsers` gives.
 Verbs = Any
@@ -57,9 +60,10 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
 
 
 def systems_of(
-    arguments: argparse.Namespace, *, needed: bool = True
+    arguments: argparse.Namespace, *, needed: bool = True, warn: bool = True
 ) -> tuple[list[System], Config, Path]:
-    """Systems, plan and output folder that the options of a tree name."""
+    """Systems, plan and output folder that the options of a tree name; with a warning of
+    folders that are odd."""
     tree: Path = arguments.tree
     if not tree.is_dir():
         raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
@@ -84,11 +88,18 @@ def systems_of(
             f"{results}: no results, expected folders ASV-<enrollment set>-<trial set> in it, or "
             "folders results-* below that hold them"
         )
-    for folder in sorted({folder for system in systems for folder in system.unknown}):
-        say(
-            f"privacy-eval: warning: {folder}: no condition of the plan {config.name}, left out "
-            "(another plan: --conf; another mark of anonymized sets: --anon-suffix)"
-        )
+    if warn:
+        for parent, names in unknown_folders(systems).items():
+            say(
+                f"privacy-eval: warning: {parent}: {len(names)} folders are no conditions of the "
+                f"plan {config.name} and left out (another plan: --conf; another mark of "
+                f"anonymized sets: --anon-suffix): {some(names)}"
+            )
+        for parent, names in beside_each_other(systems, results).items():
+            say(
+                f"privacy-eval: warning: {parent}: each of {some(names)} counts as a system; move "
+                "away what is none"
+            )
     return systems, config, out
 
 
@@ -154,8 +165,10 @@ def natural(text: str) -> int:
 
 
 def replicates(text: str) -> int:
-    if natural(text) == 1:
-        raise argparse.ArgumentTypeError("expected 0 or at least 2 resamplings, not 1")
+    if natural(text) == 1 or natural(text) > _MOST_REPLICATES:
+        raise argparse.ArgumentTypeError(
+            f"expected 0 or 2 to {_MOST_REPLICATES} resamplings, not {text}"
+        )
     return int(text)
 
 

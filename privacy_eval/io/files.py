@@ -38,6 +38,8 @@ class SupportsRead(Protocol):
 
 
 _PIECE_BYTES = 64 << 20
+# Of a piece of a file's name; file systems take 255 bytes of the whole.
+_LONGEST_NAME = 120
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF8_BOM = b"\xef\xbb\xbf"
 
@@ -183,7 +185,7 @@ def write_set(folder: Path, files: Mapping[str, str], *, listed_in: str) -> list
         write_text(folder / name, text)
     for name in before:
         if name not in files and re.fullmatch(
-            r"(?:[\w+-][\w.+-]*/)?[\w+-][\w.+-]*", name, re.ASCII
+            r"(?:[\w+-][\w.+-]{0,200}/)?[\w+-][\w.+-]{0,200}", name, re.ASCII
         ):
             (folder / name).unlink(missing_ok=True)
     write_text(listing, "".join(f"{name}\n" for name in sorted(files)))
@@ -208,12 +210,15 @@ def _umask() -> int:
 def file_names(names: Iterable[str]) -> dict[str, str]:
     """A file name of plain ASCII for each name, distinct ones for distinct names.
 
-    What could mean something to a shell, TeX or a file system becomes `_`; where two
-    names would share a file (on any file system) each gets a piece of its digest.
+    What could mean something to a shell, TeX or a file system becomes `_`; where a name is
+    cut as too long, or two would share a file (on any file system), a piece of its digest
+    is added.
     """
     plain = {name: re.sub(r"[^A-Za-z0-9.+-]+", "_", name).strip("._-") or "_" for name in names}
     taken = Counter(file.casefold() for file in plain.values())
     return {
-        name: file if taken[file.casefold()] == 1 else f"{file}-{digest(name.encode())[:8]}"
+        name: file
+        if taken[file.casefold()] == 1 and len(file) <= _LONGEST_NAME
+        else f"{file[:_LONGEST_NAME]}-{digest(name.encode())[:8]}"
         for name, file in plain.items()
     }

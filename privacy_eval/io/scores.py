@@ -286,6 +286,12 @@ def _mismatch(
     hint: str,
 ) -> str:
     lines = [f"{scores.path} and {trials.path} do not hold the same trials:"]
+    if not score_row.size:
+        exchanged = _is_trial((scores.utterance, scores.speaker), trials)
+        why = "not one trial is in both, so they are of different sets"
+        lines.append(
+            f"  {'the first two columns of the scores are exchanged' if exchanged else why}:"
+        )
     for what, table, rows in (
         ("trials without a score", trials, trial_row),
         ("scores without a trial", scores, score_row),
@@ -302,6 +308,16 @@ def _mismatch(
             )
     lines.append(f"  ({hint})")
     return "\n".join(lines)
+
+
+def _is_trial(ids: tuple[Column, Column], trials: TrialFile) -> bool:
+    """Whether the first of some rows of ids is a trial."""
+    hashes = hash_rows((trials.speaker, trials.utterance))
+    first = tuple(column.text(0) for column in ids)
+    return any(
+        (trials.speaker.text(row), trials.utterance.text(row)) == first
+        for row in np.flatnonzero(hashes == hash_rows(ids)[0]).tolist()
+    )
 
 
 def _some(keys: Sequence[tuple[str, str]], total: int | None = None) -> str:

@@ -150,6 +150,10 @@ REFUSED = {
     "scores that are a loop": Case(linked(SCORES, "scores"), rf"folder {NAME} holds no file"),
     "scores that never end": Case(linked(SCORES, "/dev/zero"), rf"folder {NAME} holds no file"),
     "scores that are a pipe": Case(pipe(SCORES), rf"folder {NAME} holds no file `scores`"),
+    "scores twice": Case(
+        lambda tree: (tree / f"{SCORES}.gz").write_bytes(gzip.compress(b"s1 s1-u0 9\n")),
+        r"scores: beside it is scores.gz; remove one of them",
+    ),
     "scores of somebody else": Case(
         linked(SCORES, "/etc/hostname"), r"leads out of the tree .*; --allow-outside"
     ),

@@ -17,6 +17,7 @@ from privacy_eval.io.files import (
     MAX_BYTES,
     atomic_path,
     digest,
+    file_names,
     most_unpacked,
     read_bytes,
     read_text,
@@ -327,3 +328,20 @@ def test_a_pipe_can_be_read(tmp_path: Path) -> None:
     writer.start()
     assert read_bytes(tmp_path / "pipe") == b"text"
     writer.join()
+
+
+def test_long_names_are_cut_and_stay_apart(tmp_path: Path) -> None:
+    names = ["n" * 255, "n" * 256, "n" * 400, "n" * 120, "short"]
+    files = file_names(names)
+    assert len(set(files.values())) == len(names)
+    assert files["short"] == "short" and files["n" * 120] == "n" * 120
+    write_set(tmp_path, {f"{file}_asv.txt": "x" for file in files.values()}, listed_in=".list")
+    assert len(list(tmp_path.glob("*_asv.txt"))) == len(names)
+
+
+def test_a_list_of_impossible_names_hinders_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".list").write_text("n" * 300 + ".txt\nold.txt\n")
+    (tmp_path / "old.txt").write_text("old")
+    write_set(tmp_path, {"new.txt": "x"}, listed_in=".list")
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".list", "new.txt"]
+    assert (tmp_path / ".list").read_text() == "new.txt\n"

@@ -329,6 +329,22 @@ def test_trials_and_scores_that_do_not_match(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("hashing")
+@pytest.mark.parametrize(
+    ("scores", "why"),
+    [
+        ("u1 s 1\nu2 s 2\n", "the first two columns of the scores are exchanged"),
+        ("t u1 1\nt u2 2\n", "not one trial is in both, so they are of different sets"),
+        ("s u1 1\nt u2 2\n", None),
+    ],
+)
+def test_why_no_trial_is_in_both(tmp_path: Path, scores: str, why: str | None) -> None:
+    with pytest.raises(PrivacyEvalError) as caught:
+        paired(tmp_path, scores, "s u1 target\ns u2 nontarget\n")
+    line = str(caught.value).splitlines()[1]
+    assert line == f"  {why}:" if why else line.startswith("  1 trials without a score")
+
+
+@pytest.mark.usefixtures("hashing")
 def test_only_five_ids_are_shown(tmp_path: Path) -> None:
     scores = "s a 1\ns b 2\n" + "".join(f"s u{i} {i}\n" for i in range(6))
     with pytest.raises(
