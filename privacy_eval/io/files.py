@@ -210,15 +210,18 @@ def _umask() -> int:
 def file_names(names: Iterable[str]) -> dict[str, str]:
     """A file name of plain ASCII for each name, distinct ones for distinct names.
 
-    What could mean something to a shell, TeX or a file system becomes `_`; where a name is
-    cut as too long, or two would share a file (on any file system), a piece of its digest
-    is added.
+    What could mean something to a shell, TeX or a file system becomes `_`; where two names
+    would share a file (on any file system) each gets a piece of its digest, as does the
+    middle of one that is too long.
     """
     plain = {name: re.sub(r"[^A-Za-z0-9.+-]+", "_", name).strip("._-") or "_" for name in names}
     taken = Counter(file.casefold() for file in plain.values())
-    return {
-        name: file
-        if taken[file.casefold()] == 1 and len(file) <= _LONGEST_NAME
-        else f"{file[:_LONGEST_NAME]}-{digest(name.encode())[:8]}"
-        for name, file in plain.items()
-    }
+    found = {}
+    for name, file in plain.items():
+        piece = digest(name.encode())[:8]
+        if len(file) > _LONGEST_NAME:
+            file = f"{file[: _LONGEST_NAME // 2]}-{piece}-{file[-_LONGEST_NAME // 3 :]}"
+        elif taken[file.casefold()] > 1:
+            file = f"{file}-{piece}"
+        found[name] = file
+    return found
