@@ -2,7 +2,8 @@
 
 In bit; 0 is perfect recognition (no privacy), 1 carries no information. Actual
 Cllr exceeds 1 where scores are badly calibrated; min Cllr never does in `exact`.
-Reference: Bruemmer & du Preez (2006); comparative study of metrics, section 3.2.
+Reference: Bruemmer & du Preez (2006); VoicePrivacy 2020 supplement, eq. (1); comparative
+study of metrics, section 3.2, whose eq. (2) lacks the factor 1/2.
 """
 
 from __future__ import annotations
