@@ -87,8 +87,9 @@ class Cells:
         What a reader must know, e.g. original speech that systems disagree on.
     orders : mapping
         Columns by attack model, where a source has them in another order there.
-    mixed_originals : frozenset of (metric, split)
-        Where original speech is partly of one source, partly of another: no average.
+    original_sources : mapping
+        Numbers of the sources that print the value of original speech at a place; empty
+        where there is one source only.
     """
 
     values: Mapping[Place, Cell]
@@ -97,7 +98,7 @@ class Cells:
     family: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
-    mixed_originals: frozenset[tuple[str, str]] = frozenset()
+    original_sources: Mapping[Place, frozenset[int]] = field(default_factory=dict)
 
     def columns(self, attack_model: str | None) -> tuple[str, ...]:
         """The systems in the order that the sources have them under an attack model."""
@@ -113,9 +114,11 @@ class Cells:
         system: str,
     ) -> Cell | None:
         """The value of a place; that of Orig whatever the attack model."""
-        if system == ORIGINAL_COLUMN and attack_model is not None:
-            attack_model = ORIGINAL_ATTACK
-        return self.values.get(Place(metric, attack_model, split, data_set, gender, system))
+        return self.at(Place(metric, attack_model, split, data_set, gender, system))
+
+    def at(self, place: Place) -> Cell | None:
+        """The same of a place."""
+        return self.values.get(_as_stored(place))
 
     def has(self, metric: str, attack_model: str | None = None) -> bool:
         """Whether any system has the metric (under an attack model)."""
@@ -243,12 +246,12 @@ def merged(parts: Iterable[Cells]) -> Cells:
     if len(set(systems)) < len(systems):
         raise ValueError("a system stands in two sources")
     values: dict[Place, Cell] = {}
-    owners: dict[tuple[str, str], set[int]] = {}  # of original speech
+    sources: dict[Place, set[int]] = {}  # of original speech
     for number, part in enumerate(parts):
         for place, cell in part.values.items():
-            if place.system == ORIGINAL_COLUMN and place not in values:
-                owners.setdefault((place.metric, place.split), set()).add(number)
-            values.setdefault(place, cell)
+            chosen = values.setdefault(place, cell)
+            if place.system == ORIGINAL_COLUMN and not _differ(cell, chosen):
+                sources.setdefault(place, set()).add(number)
     attack_models = {a for part in parts for a in part.orders}
     return Cells(
         values,
@@ -257,11 +260,7 @@ def merged(parts: Iterable[Cells]) -> Cells:
         {system: f for part in parts for system, f in part.family.items()},
         (*(note for part in parts for note in part.notes), *_originals(parts, values)),
         {a: tuple(s for part in parts for s in part.columns(a)) for a in attack_models},
-        frozenset(
-            group
-            for group, numbers in owners.items()
-            if len(numbers) > 1 and not _agree(parts, values, *group)
-        ),
+        {place: frozenset(numbers) for place, numbers in sources.items()},
     )
 
 
@@ -275,23 +274,43 @@ def average(
 ) -> float | None:
     """Mean over data sets and genders, data sets weighted as the plan says, in the unit of
     records; None unless the system has every cell, original speech all from one source."""
-    if system == ORIGINAL_COLUMN and (metric, split) in cells.mixed_originals:
-        return None
     total = weights = 0.0
+    found = []
     for data_set in config.data_sets:
         for gender in config.genders:
-            cell = cells.get(metric, attack_model, split, data_set.id, gender, system)
+            place = Place(metric, attack_model, split, data_set.id, gender, system)
+            cell = cells.at(place)
             if cell is None:
                 return None
+            found.append(place)
             # A weight of 0 leaves an infinite value out; 0 times it would be NaN.
             total += data_set.weight * cell.value if data_set.weight else 0.0
             weights += data_set.weight
-    return total / weights if weights else None
+    return total / weights if weights and not mixed_originals(cells, found) else None
+
+
+def mixed_originals(cells: Cells, places: Iterable[Place]) -> str:
+    """What a reader must know of places whose values of original speech no single source
+    prints, so that they have no mean; "" where one does."""
+    sources = {}
+    for place in map(_as_stored, places):
+        if place in cells.original_sources:
+            sources[place] = cells.original_sources[place]
+    if not sources or frozenset.intersection(*sources.values()):
+        return ""
+    return _of_another([place for place, numbers in sources.items() if 0 not in numbers])
 
 
 def column_of(system: str) -> str:
     """The column of a system of records: its name, unless that means original speech."""
     return f"{system} (system)" if system == ORIGINAL_COLUMN else system
+
+
+def _as_stored(place: Place) -> Place:
+    """Where the value of a place stands: original speech knows no other attack model."""
+    if place.system == ORIGINAL_COLUMN and place.attack_model is not None:
+        return replace(place, attack_model=ORIGINAL_ATTACK)
+    return place
 
 
 def _told_apart(parts: Iterable[Cells]) -> list[Cells]:
@@ -340,24 +359,13 @@ def _originals(parts: list[Cells], chosen: Mapping[Place, Cell]) -> list[str]:
             "of the first are shown"
         )
     if elsewhere and len(elsewhere) < len(originals):
-        metrics = dict.fromkeys(f"{p.metric} ({p.split})" for p in elsewhere)
-        notes.append(
-            f"Original speech: of another source, as the first has none: {', '.join(metrics)}"
-        )
+        notes.append(_of_another(elsewhere))
     return notes
 
 
-def _agree(parts: list[Cells], chosen: Mapping[Place, Cell], metric: str, split: str) -> bool:
-    """Whether sources of original speech print the same wherever several have a value, and
-    somewhere they have."""
-    same = [
-        not _differ(cell, chosen[place])
-        for part in parts
-        for place, cell in part.values.items()
-        if (place.metric, place.split, place.system) == (metric, split, ORIGINAL_COLUMN)
-        and cell is not chosen[place]
-    ]
-    return bool(same) and all(same)
+def _of_another(elsewhere: Iterable[Place]) -> str:
+    metrics = dict.fromkeys(f"{p.metric} ({p.split})" for p in elsewhere)
+    return f"Original speech: of another source, where the first has none: {', '.join(metrics)}"
 
 
 def _is_objective(metric: str) -> bool:

@@ -106,6 +106,31 @@ def test_the_first_source_gives_original_speech_and_that_is_said() -> None:
     assert any("sources differ in 1 of" in note for note in cells.notes)
 
 
+def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> None:
+    def original(**of: str) -> Cells:
+        """Cllr of original speech of test, by data set and gender."""
+        return Cells(
+            {
+                Place("cllr", "original", "test", *at.split("__"), "Orig"): Cell(float(v), v)
+                for at, v in of.items()
+            },
+            (),
+        )
+
+    libri = {"libri__f": "1.0", "libri__m": "2.0"}
+    vctk = {f"vctk_{kind}__{g}": "3.0" for kind in ("common", "different") for g in "fm"}
+    mean = pytest.approx(2 * 0.25 * 1.5 + 2 * 0.25 * 3.0, abs=1e-12)
+
+    def of(*parts: Cells) -> float | None:
+        return average(merged(parts), PLAN, "cllr", "ignorant", "test", "Orig")
+
+    assert of(original(**libri, **vctk)) == mean
+    assert of(original(**libri), original(**libri, **vctk)) == mean
+    assert of(original(**libri, **vctk), original(**{**libri, "libri__m": "9.0"})) == mean
+    assert of(original(**libri), original(**{**libri, "libri__m": "9.0"}, **vctk)) is None
+    assert of(original(**libri), original(**vctk)) is None
+
+
 def test_a_system_called_like_original_speech_is_kept_apart() -> None:
     cells = cells_of_results(imported(B1, system="Orig"))
     assert cells.systems == ("Orig (system)",)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...config import Config, DataSet
 from ...metrics import bengio_mariethoz_interval
-from ..cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cell, Cells, Place
+from ..cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cell, Cells, Place, mixed_originals
 from . import style
 from .style import BarStyle, Drawing
 
@@ -144,13 +144,14 @@ def similarity_bars(
 def mean_bars(
     cells: Cells, config: Config, metric: str, *, systems: Sequence[str] | None = None
 ) -> Canvas:
-    """Mean of a metric over all splits and data sets, a panel per gender.
+    """Mean of a metric over splits and data sets, a panel per gender.
 
     The mean of a system under an attack model is over every split and data set that any
-    system has a value of there; one that lacks some of them has no bar.
+    system has a value of there; one that lacks some of them has no bar. Nor has original
+    speech that is of several sources.
     """
     chosen = _systems(cells, systems)
-    means = _means(cells, config, metric)
+    means, averaged = _means(cells, config, metric), _averaged(cells, config, metric)
     models = _with_values(cells, config, metric)
     order, female = config.average_attack_model, _present(_FEMALE, config)
     ordered = (
@@ -171,7 +172,11 @@ def mean_bars(
                 for attack in (ORIGINAL_ATTACK, *models)
             },
         )
-        group.append(_panel(f"All data sets, {style.literal(title)}", ordered, series))
+        shown = ((attack, gender) for attack in (ORIGINAL_ATTACK, *models))
+        over = {averaged[key] for key in shown if key in averaged}
+        words = _in_words(config, over.pop()) if len(over) == 1 else "means"
+        words = style.literal(f"{words[:1].upper()}{words[1:]}, {title}", 60)
+        group.append(_panel(words, ordered, series))
     return _draw(cells, metric, [group], None)
 
 
@@ -234,17 +239,20 @@ def figures(
         )
     means = _means(cells, config, "eer")
     with_mean = [s for s in cells.systems if any(key[2] == s for key in means)]
+    originals = [p for p, _ in _under_attacks(cells, config, "eer") if p.system == ORIGINAL_COLUMN]
+    of_several = mixed_originals(cells, originals)
     for number, systems in enumerate(style.pages(with_mean, _MOST_SYSTEMS), start=1):
         canvas = mean_bars(cells, config, "eer", systems=systems)
         sentences = (
-            "Mean EER over all splits and data sets",
+            f"Mean EER over {_averaged_in_words(cells, config, 'eer')}",
             "Ordered by the means of female speakers under the "
             f"{_attack_title(config)} attack model",
-            "A system has a bar where it has values of all data sets",
+            "A system has a bar where it has values of all of these",
+            *(["Original speech of several sources has no mean"] if of_several else ()),
         )
         yield Drawing(
             _numbered("bars_mean_eer", number),
-            _caption(cells, config.splits, "eer", systems, sentences, canvas, None),
+            _caption(cells, config.splits, "eer", systems, sentences, canvas, None, originals),
             canvas,
         )
 
@@ -277,10 +285,11 @@ def _pages_of_split(
     places = [
         p
         for p in cells.values
-        if p.metric == metric and p.split == split and p.attack_model in attacks
+        if p.metric == metric and p.split == split and p.attack_model in (ORIGINAL_ATTACK, *attacks)
     ]
-    present = {p.data_set for p in places}
-    with_values = {p.system for p in places}
+    under = [p for p in places if p.attack_model in attacks]
+    present = {p.data_set for p in under}
+    with_values = {p.system for p in under}
     parts = itertools.product(
         style.pages([d.id for d in config.data_sets if d.id in present], _MOST_DATA_SETS),
         style.pages([s for s in cells.systems if s in with_values], _MOST_SYSTEMS),
@@ -290,7 +299,12 @@ def _pages_of_split(
         canvas = draw(cells, config, split, metric, systems=systems, data_sets=data_sets)
         if canvas.axes:
             number += 1
-            caption = _caption(cells, (split,), metric, systems, sentences, canvas, interval)
+            originals = [
+                p for p in places if p.system == ORIGINAL_COLUMN and p.data_set in data_sets
+            ]
+            caption = _caption(
+                cells, (split,), metric, systems, sentences, canvas, interval, originals
+            )
             yield Drawing(_numbered(name, number), caption, canvas)
 
 
@@ -417,19 +431,58 @@ def _attack_series(
 
 def _means(cells: Cells, config: Config, metric: str) -> dict[tuple[str, str, str], Cell]:
     """Means over splits and data sets by attack model, gender, system."""
-    values: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
-    for place, cell in cells.values.items():
-        if _of_plan(place, config) and place.metric == metric and place.attack_model is not None:
-            key = (place.attack_model, place.gender, place.system)
-            values.setdefault(key, {})[place.split, place.data_set] = cell.value
-    needed: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for (attack, gender, _), found in values.items():
-        needed.setdefault((attack, gender), set()).update(found)
+    needed = _averaged(cells, config, metric)
+    values: dict[tuple[str, str, str], dict[Place, float]] = {}
+    for place, cell in _under_attacks(cells, config, metric):
+        key = (place.attack_model or "", place.gender, place.system)
+        values.setdefault(key, {})[place] = cell.value
     return {
         key: Cell(math.fsum(found.values()) / len(found), "")
         for key, found in values.items()
-        if found.keys() == needed[key[:2]]
+        if len(found) == len(needed[key[:2]]) and not mixed_originals(cells, found)
     }
+
+
+def _averaged(
+    cells: Cells, config: Config, metric: str
+) -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
+    """The splits and data sets that means are over, by attack model and gender."""
+    found: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for place, _ in _under_attacks(cells, config, metric):
+        key = (place.attack_model or "", place.gender)
+        found.setdefault(key, set()).add((place.split, place.data_set))
+    return {key: frozenset(places) for key, places in found.items()}
+
+
+def _averaged_in_words(cells: Cells, config: Config, metric: str) -> str:
+    """The same in a caption; where it is not the same for all, by attack model and gender."""
+    titles = {a.id: a.title.lower() for a in config.attack_models}
+    by_words: dict[str, list[str]] = {}
+    for (attack, gender), places in sorted(_averaged(cells, config, metric).items()):
+        label = f"{titles[attack]} {config.genders[gender]}"
+        by_words.setdefault(_in_words(config, places), []).append(label)
+    if len(by_words) == 1:
+        return next(iter(by_words))
+    return "; ".join(f"{words} ({', '.join(labels)})" for words, labels in by_words.items())
+
+
+def _in_words(config: Config, places: Collection[tuple[str, str]]) -> str:
+    """Splits and data sets, as `LibriSpeech test`."""
+    if len(places) == len(config.splits) * len(config.data_sets):
+        return f"all {'splits and ' if len(config.splits) > 1 else ''}data sets"
+    parts = []
+    for split in config.splits:
+        titles = [d.title for d in config.data_sets if (split, d.id) in places]
+        if titles:
+            every = len(titles) == len(config.data_sets)
+            parts.append(f"{'all data sets,' if every else ', '.join(titles)} {split}")
+    return "; ".join(parts)
+
+
+def _under_attacks(cells: Cells, config: Config, metric: str) -> Iterator[tuple[Place, Cell]]:
+    for place, cell in cells.values.items():
+        if place.metric == metric and place.attack_model is not None and _of_plan(place, config):
+            yield place, cell
 
 
 def _of_plan(place: Place, config: Config) -> bool:
@@ -437,6 +490,7 @@ def _of_plan(place: Place, config: Config) -> bool:
         place.split in config.splits
         and place.gender in config.genders
         and any(place.data_set == d.id for d in config.data_sets)
+        and any(place.attack_model == a.id for a in config.attack_models)
     )
 
 
@@ -454,6 +508,7 @@ def _caption(
     sentences: Sequence[str],
     canvas: Canvas,
     interval: Interval | None,
+    originals: Iterable[Place],
 ) -> str:
     said = list(sentences)
     if any(isinstance(c, ErrorbarContainer) for axes in canvas.axes for c in axes.containers):
@@ -465,6 +520,9 @@ def _caption(
         )
     if metric in _NO_DISCLOSURE:
         said.append("Dashed line: no disclosure")
+    of_several = mixed_originals(cells, originals)
+    if of_several:
+        said.append(of_several)
     if any(cells.family.get(s) in style.FAMILIES for s in systems):
         said.append(style.NAMES_NOTE)
         if cells.own.intersection(systems):

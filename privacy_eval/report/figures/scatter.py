@@ -18,7 +18,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from ...config import Config
-from ..cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
+from ..cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells, Place, mixed_originals
 from . import style
 from .style import Drawing, SystemStyle
 
@@ -151,9 +151,10 @@ def figures(cells: Cells, config: Config) -> Iterator[Drawing]:
             style.pages(systems, _MOST_SYSTEMS),
         )
         for number, (some_panels, some_systems) in enumerate(parts, start=1):
+            originals = mixed_originals(cells, _originals(cells, config, some_panels))
             yield Drawing(
                 name if number == 1 else f"{name}_{number}",
-                f"{what}. {points}",
+                " ".join([f"{what}. {points}", *([f"{originals}."] if originals else ())]),
                 scatter(cells, config, some_panels, systems=some_systems),
             )
 
@@ -179,6 +180,17 @@ def _points(
                 (t.split, style.shown(panel.x[0], x.value), style.shown(panel.y[0], y.value))
             )
     return found
+
+
+def _originals(cells: Cells, config: Config, panels: Sequence[Panel]) -> Iterator[Place]:
+    """What the points of original speech are made of."""
+    for panel, t in itertools.product(panels, config.trial_sets()):
+        both = [
+            Place(metric, attack, t.split, t.data_set.id, t.gender, ORIGINAL_COLUMN)
+            for metric, attack in (panel.x, panel.y)
+        ]
+        if all(cells.at(place) is not None for place in both):
+            yield from both
 
 
 def _any_point(cells: Cells, config: Config, panel: Panel) -> bool:

@@ -138,6 +138,67 @@ def test_a_mean_of_some_data_sets_is_not_drawn_beside_means_of_all() -> None:
     assert canvas.axes and all(ODD not in order(axes) for axes in canvas.axes)
 
 
+def with_original(
+    part: Cells, places: list[tuple[str, str, str]], *, as_published: bool = False
+) -> Cells:
+    """A system's cells with original speech of these splits, data sets and genders: an EER
+    of 1 %, or what is published."""
+    values = dict(part.values)
+    for at in places:
+        place = Place("eer", "original", *at, "Orig")
+        values[place] = PUBLISHED.values[place] if as_published else Cell(0.01, "1.00")
+    return replace(part, values=values)
+
+
+def test_original_speech_of_several_sources_has_no_mean_and_captions_say_so() -> None:
+    own_places = [("test", "libri", g) for g in CONFIG.genders]
+    cells = merged([with_original(own(), own_places), PUBLISHED])
+    words = "Original speech: of another source, where the first has none: eer (test)"
+    captions = {d.name: d.caption for d in bars.figures(cells, CONFIG)}
+    assert f"{words}." in captions["bars_eer_test"]
+    assert words not in captions["bars_eer_dev"]  # published throughout
+    assert "Original speech of several sources has no mean." in captions["bars_mean_eer"]
+    canvas = bars.mean_bars(cells, CONFIG, "eer")
+    assert len(canvas.axes) == 2
+    assert not any("Orig" in order(axes) for axes in canvas.axes)
+    for alone in (
+        PUBLISHED,
+        merged([with_original(own(), own_places, as_published=True), PUBLISHED]),
+    ):
+        drawn = [heights(axes)["original"] for axes in bars.mean_bars(alone, CONFIG, "eer").axes]
+        for by_system, gender in zip(drawn, CONFIG.genders, strict=True):
+            published = [
+                cell.value
+                for p, cell in PUBLISHED.values.items()
+                if (p.metric, p.attack_model, p.gender) == ("eer", "original", gender)
+            ]
+            assert by_system["Orig"] == pytest.approx(100 * np.mean(published))
+        assert "several sources" not in str([d.caption for d in bars.figures(alone, CONFIG)])
+
+
+def test_titles_and_captions_say_what_means_are_over() -> None:
+    def said(cells: Cells) -> tuple[list[str], str]:
+        titles = [a.get_title(loc="left") for a in bars.mean_bars(cells, CONFIG, "eer").axes]
+        (caption,) = [d.caption for d in bars.figures(cells, CONFIG) if "mean" in d.name]
+        return titles, caption
+
+    titles, caption = said(PUBLISHED)
+    assert titles == [f"All splits and data sets, {g}" for g in ("female", "male")]
+    assert caption.startswith("Mean EER over all splits and data sets. ")
+    titles, caption = said(own())
+    assert titles == ["LibriSpeech test, female"]
+    assert caption.startswith("Mean EER over LibriSpeech test. ")
+    test = {p: c for p, c in PUBLISHED.values.items() if p.split == "test"}
+    titles, caption = said(replace(PUBLISHED, values=test))
+    assert titles[0] == "All data sets, test, female"
+    some = {
+        p: c for p, c in test.items() if (p.attack_model, p.data_set) != ("ignorant", "vctk_common")
+    }
+    titles, caption = said(replace(PUBLISHED, values=some))
+    assert titles == ["Means, female", "Means, male"]
+    assert "LibriSpeech, VCTK (different) test (ignorant female, ignorant male)" in caption
+
+
 def test_a_system_is_only_where_it_has_a_value() -> None:
     canvas = bars.metric_bars(merged([own(), PUBLISHED]), CONFIG, "test", "eer")
     assert [ODD in order(axes) for axes in canvas.axes] == [True] + [False] * 5

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import same_color
 
 from privacy_eval.config import load_config
-from privacy_eval.report.cells import Cell, Cells, Place, cells_of_published
+from privacy_eval.report.cells import Cell, Cells, Place, cells_of_published, merged
 from privacy_eval.report.figures import scatter, style
 
 CONFIG = load_config("vpc2020")
@@ -132,6 +132,29 @@ def test_figures_are_those_with_points() -> None:
     assert [d.name for d in drawings] == ["scatter_eer_cllr_min", "scatter_eer_cllr"]
     assert "filled: Test set, open: Dev. set" in drawings[0].caption
     assert list(scatter.figures(Cells({}, ()), CONFIG)) == []
+
+
+def test_a_caption_says_where_original_speech_is_of_several_sources() -> None:
+    def original(data_set: str) -> Cells:
+        return Cells(
+            {
+                Place(metric, "original", "test", data_set, "f", "Orig"): Cell(0.3, "0.300")
+                for metric in ("eer", "cllr_min")
+            },
+            (),
+        )
+
+    mine = replace(few(), values={**few().values, **original("libri").values})
+    captions = {
+        kind: next(scatter.figures(cells, CONFIG)).caption
+        for kind, cells in (
+            ("both", merged([mine, original("vctk_common")])),
+            ("one", merged([mine])),
+        )
+    }
+    words = "Original speech: of another source, where the first has none: "
+    assert captions["both"].endswith(f"{words}eer (test), cllr_min (test).")
+    assert words not in captions["one"]
 
 
 def test_many_systems_go_on_several_figures() -> None:
