@@ -57,7 +57,7 @@ def add_verbs(verbs: Verbs) -> None:
 
     figures = verbs.add_parser("figures", help="figures as PNG, PDF and, of curves, pgfplots")
     figures.set_defaults(verb=_figures)
-    figures.add_argument("--results", nargs="+", required=True, type=Path, metavar="results.json")
+    figures.add_argument("--results", nargs="+", type=Path, metavar="results.json")
     figures.add_argument("--out", required=True, type=Path, metavar="DIR")
     _add_shared(figures)
     figures.add_argument(
@@ -75,7 +75,7 @@ def add_verbs(verbs: Verbs) -> None:
 
     report = verbs.add_parser("report", help="one HTML file with tables, figures and provenance")
     report.set_defaults(verb=_report)
-    report.add_argument("--results", nargs="+", required=True, type=Path, metavar="results.json")
+    report.add_argument("--results", nargs="+", type=Path, metavar="results.json")
     report.add_argument("--figures", type=Path, metavar="DIR", help="as the verb figures wrote it")
     report.add_argument(
         "--subjective", type=Path, metavar="DIR", help="as the verb subjective wrote it"
@@ -85,18 +85,17 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _add_shared(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--conf", metavar="FILE", help="default: the plan of the results")
     parser.add_argument(
-        "--published", metavar="NAME", help="published results beside them, e.g. vpc2020"
+        "--conf", metavar="FILE", help="default: the plan of the results, or vpc2020"
+    )
+    parser.add_argument(
+        "--published", metavar="NAME", help="published results beside them, or alone: vpc2020"
     )
 
 
 def _tables(arguments: argparse.Namespace) -> int:
-    if arguments.results is None:
-        results, curves = Results(load_config(arguments.conf or "vpc2020")), Curves([])
-    else:
-        results, sources = read_sources(arguments)
-        curves = curves_of(results, sources)
+    results, sources = read_sources(arguments)
+    curves = curves_of(results, sources)
     cells = cells_of(arguments, results)
     across = across_tables(
         arguments, results, cells, curves, arguments.rank_by, arguments.attack_model
@@ -121,6 +120,7 @@ def _tables(arguments: argparse.Namespace) -> int:
 def _figures(arguments: argparse.Namespace) -> int:
     from ..report.figures import all_figures, write_figures  # matplotlib: other verbs do without
 
+    _check_sources(arguments)
     results, sources = read_sources(arguments)
     cells = cells_of(arguments, results)
     formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
@@ -148,12 +148,14 @@ def figures_key(arguments: argparse.Namespace, results: Results, *, conventional
 def made_from_results(arguments: argparse.Namespace, results: Results) -> str:
     """Digest of the results that figures are drawn from."""
     sources = [
-        (digest(read_bytes(path)), (path.parent / "records").is_dir()) for path in arguments.results
+        (digest(read_bytes(path)), (path.parent / "records").is_dir())
+        for path in arguments.results or ()
     ]
     return digest(json.dumps([results.config.to_dict(), sources]).encode())
 
 
 def _report(arguments: argparse.Namespace) -> int:
+    _check_sources(arguments)
     results, sources = read_sources(arguments)
     key = report_key(arguments, results)
     if reported_from(arguments.output) == key:
@@ -196,7 +198,8 @@ def _sections(
         kind: [t for tables in own.values() for t in tables if t.name.endswith(f"-{kind}")]
         for kind in ("variants", "speakers")
     }
-    sections = [Section("Summary", (*summary(results), *cells.notes))]
+    said = summary(results) if arguments.results else [f"Published results: {arguments.published}."]
+    sections = [Section("Summary", (*said, *cells.notes))]
     across = across_tables(arguments, results, cells, curves, "eer", None)
     if across:
         sections.append(Section("Systems side by side", tables=tuple(across)))
@@ -241,17 +244,19 @@ def _sections(
     for (system, folder), tables in own.items():
         rest = tuple(t for t in tables if t not in apart)
         sections.append(Section(f"System {system}{folder}", tables=rest, folded=True))
-    sections.append(
-        Section(
-            "How each number was made",
-            (
-                "Files with the first digits of their SHA-256; results.json has them whole. Of "
-                "gzip files it is that of the unpacked content. Paths are relative to the tree.",
-            ),
-            tuple(provenance_tables(results)),
-            folded=True,
+    if arguments.results:
+        sections.append(
+            Section(
+                "How each number was made",
+                (
+                    "Files with the first digits of their SHA-256; results.json has them whole. Of "
+                    "gzip files it is that of the unpacked content. Paths are relative to the "
+                    "tree.",
+                ),
+                tuple(provenance_tables(results)),
+                folded=True,
+            )
         )
-    )
     return sections
 
 
@@ -265,7 +270,8 @@ def _subjective_section(arguments: argparse.Namespace, results: Results) -> Sect
             f"{path}: of the plan {subjective.config.name}, the results of {results.config.name}"
         )
     figures = folder / SUBJECTIVE_FIGURES
-    now = subjective_made_from(path, made_from_results(arguments, results))
+    objective = made_from_results(arguments, results) if arguments.results else ""
+    now = subjective_made_from(path, objective)
     if not drawn_from(figures).startswith(now):
         raise PrivacyEvalError(
             f"{figures}: figures of other ratings or results; draw them anew with privacy-eval "
@@ -301,12 +307,19 @@ _FIGURE_SECTIONS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
 
 
 def read_sources(arguments: argparse.Namespace) -> tuple[Results, list[tuple[Results, Path]]]:
-    """All results together, and each with its file."""
+    """All results together, and each with its file; without any, none under a plan."""
+    if not arguments.results:
+        return Results(load_config(arguments.conf or "vpc2020")), []
     sources = [(read_json(path), path) for path in arguments.results]
     results = merge([results for results, _ in sources])
     if arguments.conf:
         results = results.under(load_config(arguments.conf))
     return results, sources
+
+
+def _check_sources(arguments: argparse.Namespace) -> None:
+    if not arguments.results and not arguments.published:
+        raise PrivacyEvalError("nothing to show: neither --results nor --published is given")
 
 
 def curves_of(results: Results, sources: list[tuple[Results, Path]]) -> Curves:

@@ -40,6 +40,7 @@ from privacy_eval.metrics import METRICS
 from privacy_eval.published import load_published
 from privacy_eval.report import figures
 from privacy_eval.report.figures import FORMATS, all_figures, bars, det, style, write_figures
+from privacy_eval.report.figures.scatter import PAIRS
 from privacy_eval.report.ranking import ranking_table
 from privacy_eval.report.tables import write_tables
 from privacy_eval.results import Results, merge, read_json, to_json
@@ -514,6 +515,36 @@ def test_other_published_systems_make_other_figures(measured: SpeechTree, tmp_pa
     assert before[f"{CURVE}.png"] == after[f"{CURVE}.png"]  # nobody published curves
     assert before.keys() - after.keys() <= {"bars_mean_eer.png"}
     assert before != after
+
+
+def test_published_values_alone_make_figures_and_a_report(tmp_path: Path) -> None:
+    """Figures 1, 2 and 13 to 23 of the supplement; those of curves need scores."""
+    out = tmp_path / "D"
+    alone = ("--published", "vpc2020")
+    run = cli("figures", *alone, "--format", "png", "--out", out)
+    assert run.code == 0, run.err
+    of_splits = ("eer", "cllr_min", "gvd_db", "deid", "attacks")
+    names = {f"bars_{kind}_{split}" for kind in of_splits for split in ("dev", "test")}
+    names |= {"bars_mean_eer", "scatter_deid"}
+    assert pictures(out) == {
+        *(f"{name}.png" for name in names),
+        *(f"scatter_{x}_{y}.png" for x, y in PAIRS),
+    }
+    path = tmp_path / "report.html"
+    run = cli("report", *alone, "--figures", out, "-o", path)
+    assert run.code == 0, run.err
+    page = Page(path.read_text(encoding="utf-8"))
+    figures_of = ["Privacy of the systems", "Metric against metric"]
+    assert page.titles == ["Summary", "Systems side by side", *figures_of]
+    assert sum(map(len, page.images.values())) == len(pictures(out))
+    assert page.texts["Summary"] == ["Published results: vpc2020."]
+
+
+@pytest.mark.parametrize("verb", ["figures", "report"])
+def test_neither_results_nor_published_ones(verb: str, tmp_path: Path) -> None:
+    run = cli(verb, "-o" if verb == "report" else "--out", tmp_path / "D")
+    assert (run.code, run.out) == (1, "")
+    assert run.err == "privacy-eval: nothing to show: neither --results nor --published is given\n"
 
 
 @pytest.mark.parametrize("verb", ["figures", "tables", "report"])

@@ -27,7 +27,7 @@ def all_figures(
     Parameters
     ----------
     results : Results
-        Of the systems whose curves and matrices are drawn.
+        Of the systems whose curves and matrices are drawn; there need be none.
     cells : Cells
         Their values and those of published systems beside them.
     conventional : bool
