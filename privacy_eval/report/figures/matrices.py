@@ -26,6 +26,14 @@ Labelled = tuple[str, str, NDArray[np.float64]]
 _PARTS = ("oo", "oa", "aa")
 _COLUMNS = 3
 _MOST = 6  # blocks of a figure
+_WHAT_BLOCKS_ARE = (
+    "Rows: speakers i, columns: speakers j of the trial set, both original (M_oo), i original and "
+    "j anonymized (M_oa, upper right; lower left: transposed), both anonymized (M_aa)."
+)
+_MIRRORED = (
+    " M_oa is made, as by the challenge's script, from half of the pairs of original and "
+    "anonymized utterances, and mirrored."
+)
 _COLOURS = "viridis"  # its lightness rises with similarity: readable in grey
 
 
@@ -82,12 +90,13 @@ def figures(
                 of_set.setdefault(record.system, {}).setdefault(record.asv_model, record)
         where = (
             f"on {t.data_set.title}, {config.split_title(t.split)}, for "
-            f"{config.genders[t.gender]} speakers. Enrollment in rows, trials in columns"
+            f"{config.genders[t.gender]} speakers. {_WHAT_BLOCKS_ARE}"
+            f"{_MIRRORED if config.variant == 'challenge' else ''}"
         )
         present = [s for s in chosen if s in of_set]
         yield from _pages(
             style.stem("matrices", t.data_set.id, t.split, t.gender),
-            f"Voice similarity matrices {where}.",
+            f"Voice similarity matrices {where}",
             curves,
             config,
             [[_preferred(of_set[s])] for s in present],
@@ -95,7 +104,7 @@ def figures(
         yield from _pages(
             style.stem("matrices_models", t.data_set.id, t.split, t.gender),
             "Voice similarity matrices by what the speaker-verification model was trained on, "
-            f"{where}.",
+            f"{where}",
             curves,
             config,
             [_by_model(of_set[s].values()) for s in present if len(of_set[s]) > 1],

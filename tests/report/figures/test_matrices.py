@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,18 @@ def test_two_models_stand_under_each_other_the_original_one_first() -> None:
         )
     labels = [panels(compared)[i].get_ylabel() for i in (0, 2)]
     assert [label.split()[-2] for label in labels] == ["original", "anonymized"]
+
+
+def test_captions_say_what_rows_and_columns_are_and_where_a_matrix_is_mirrored() -> None:
+    records = (record("B1"), record("B1", "anonymized"))
+    for variant in ("challenge", "exact"):
+        config = replace(CONFIG, variant=variant)
+        drawings = list(matrices.figures(Results(config, (), (), (), records), STORED))
+        assert len(drawings) == 2
+        for d in drawings:
+            assert "Rows: speakers i, columns: speakers j of the trial set" in d.caption
+            assert "nrollment" not in d.caption
+            assert ("half of the pairs" in d.caption) == (variant == "challenge")
 
 
 def test_at_most_six_blocks_to_a_figure() -> None:
