@@ -127,7 +127,11 @@ def profile_panel(
 
 
 def conventional_plot(
-    arrays: Arrays, *, over: Over = "log odds", base: Sequence[str] = ("ECE", "DCF")
+    arrays: Arrays,
+    *,
+    over: Over = "log odds",
+    base: Sequence[str] = ("ECE", "DCF"),
+    title: str = "",
 ) -> Plot:
     """ECE and detection cost (APE), above; both over those without evidence (NECE, NBER),
     below: of the scores as they are, at best, and without evidence.
@@ -162,7 +166,7 @@ def conventional_plot(
                 over,
             )
         )
-    return Plot((tuple(above), tuple(below)), legend="bottom", panel_height=1.9)
+    return Plot((tuple(above), tuple(below)), legend="bottom", panel_height=1.9, title=title)
 
 
 def profiles(
@@ -233,11 +237,11 @@ def system_profiles(
             if not panels:
                 continue
             rows = tuple(tuple(panels[i : i + 2]) for i in range(0, len(panels), 2))
+            title = f"{system}, {config.split_title(split)}"
             yield drawing(
                 style.stem(_prefix("ece", over), "system", system, split),
-                f"ZEBRA assessment with ECE profiles: system {system}, "
-                f"{config.split_title(split)}. {_EXPLAINED}",
-                Plot(rows, legend="below", panel_height=2.2),
+                f"ZEBRA assessment with ECE profiles: system {title}. {_EXPLAINED}",
+                Plot(rows, legend="below", panel_height=2.2, title=title),
             )
 
 
@@ -266,7 +270,7 @@ def conventional(
             f"Cross-entropy (ECE), detection cost (APE plot), and both normalised: {where}. "
             "Actual: scores taken as log-likelihood ratios, which leaves the panel where they "
             "are badly calibrated; minimum: after the best calibration.",
-            conventional_plot(arrays, over=over),
+            conventional_plot(arrays, over=over, title=where),
         )
 
 

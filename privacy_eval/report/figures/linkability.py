@@ -121,7 +121,9 @@ def figures(
                 style.stem("linkability", *place, *numbered(number, pages)),
                 f"Linkability: {titles[place]}{part_of(number, pages)}. Densities of mated and "
                 "non-mated scores; the local linkability D(s) on the axis on the right.",
-                Plot(_labelled(rows, page), legend="bottom", panel_height=1.35),
+                Plot(
+                    _labelled(rows, page), legend="bottom", panel_height=1.35, title=titles[place]
+                ),
             )
 
 

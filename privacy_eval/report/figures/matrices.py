@@ -48,14 +48,14 @@ def block(arrays: Arrays, variant: Variant) -> NDArray[np.float64]:
     return np.block([[oo, oa], [oa.T, aa]])
 
 
-def similarity_matrices(blocks: Sequence[Labelled]) -> Canvas:
+def similarity_matrices(blocks: Sequence[Labelled], *, title: str = "") -> Canvas:
     """Blocks side by side, titled by system, at most three in a row."""
     rows = [blocks[i : i + _COLUMNS] for i in range(0, len(blocks), _COLUMNS)]
     titles = [[style.literal(system, 24) for system, _, _ in row] for row in rows]
-    return _draw([[matrix for _, _, matrix in row] for row in rows], titles)
+    return _draw([[matrix for _, _, matrix in row] for row in rows], titles, title=title)
 
 
-def compared_matrices(blocks: Sequence[Labelled]) -> Canvas:
+def compared_matrices(blocks: Sequence[Labelled], *, title: str = "") -> Canvas:
     """A column per system, a row per model in the order of their first blocks; a block
     that there is not leaves a gap."""
     systems = list(dict.fromkeys(system for system, _, _ in blocks))
@@ -63,7 +63,8 @@ def compared_matrices(blocks: Sequence[Labelled]) -> Canvas:
     by_both = {(system, model): matrix for system, model, matrix in blocks}
     rows = [[by_both.get((system, model)) for system in systems] for model in models]
     titles = [[style.literal(system, 24) for system in systems]] * len(models)
-    return _draw(rows, titles, [f"Model trained on\n{style.literal(m)} speech" for m in models])
+    names = [f"Model trained on\n{style.literal(m)} speech" for m in models]
+    return _draw(rows, titles, names, title=title)
 
 
 def figures(
@@ -88,6 +89,7 @@ def figures(
                 continue
             if record.system in chosen and record.curves is not None:
                 of_set.setdefault(record.system, {}).setdefault(record.asv_model, record)
+        title = f"{t.data_set.title} {t.split}, {config.genders[t.gender]}"
         where = (
             f"on {t.data_set.title}, {config.split_title(t.split)}, for "
             f"{config.genders[t.gender]} speakers. {_WHAT_BLOCKS_ARE}"
@@ -97,6 +99,7 @@ def figures(
         yield from _pages(
             style.stem("matrices", t.data_set.id, t.split, t.gender),
             f"Voice similarity matrices {where}",
+            title,
             curves,
             config,
             [[_preferred(of_set[s])] for s in present],
@@ -105,6 +108,7 @@ def figures(
             style.stem("matrices_models", t.data_set.id, t.split, t.gender),
             "Voice similarity matrices by what the speaker-verification model was trained on, "
             f"{where}",
+            title,
             curves,
             config,
             [_by_model(of_set[s].values()) for s in present if len(of_set[s]) > 1],
@@ -114,6 +118,7 @@ def figures(
 def _pages(
     name: str,
     caption: str,
+    title: str,
     curves: Curves,
     config: Config,
     records: Sequence[Sequence[SimilarityRecord]],
@@ -135,7 +140,7 @@ def _pages(
         yield Drawing(
             name if number == 1 else f"{name}_{number}",
             caption,
-            similarity_matrices(blocks) if of_system == 1 else compared_matrices(blocks),
+            (similarity_matrices if of_system == 1 else compared_matrices)(blocks, title=title),
         )
 
 
@@ -157,16 +162,20 @@ def _draw(
     rows: Sequence[Sequence[NDArray[np.float64] | None]],
     titles: Sequence[Sequence[str]],
     row_names: Sequence[str] = (),
+    *,
+    title: str,
 ) -> Canvas:
     columns = max(map(len, rows))
     side = 1.85
     colours = matplotlib.colormaps[_COLOURS].with_extremes(bad=style.GREY)
     width = min(style.FULL_WIDTH, max(style.COLUMN_WIDTH, 0.8 + side * columns))
-    with style.figure(width, len(rows) * (side + 0.35)) as canvas:
+    with style.figure(width, len(rows) * (side + 0.35) + (0.2 if title else 0.0)) as canvas:
+        if title:
+            canvas.suptitle(style.literal(title, 60))
         grid = canvas.subplots(len(rows), columns, squeeze=False)
         images = []
         for axes_of_row, row, names in zip(grid, rows, titles, strict=True):
-            for axes, matrix, title in itertools.zip_longest(axes_of_row, row, names):
+            for axes, matrix, system in itertools.zip_longest(axes_of_row, row, names):
                 if matrix is None:
                     axes.set_axis_off()
                     continue
@@ -174,7 +183,7 @@ def _draw(
                     matrix, cmap=colours, vmin=0.0, vmax=1.0, interpolation="nearest"
                 )
                 images.append(image)
-                _decorate(axes, matrix.shape[0] // 2, title)
+                _decorate(axes, matrix.shape[0] // 2, system)
         for axes_of_row, name in zip(grid, row_names, strict=False):
             axes_of_row[0].set_ylabel(name)
         bar = canvas.colorbar(images[0], ax=list(canvas.axes), shrink=0.8, aspect=25, pad=0.02)

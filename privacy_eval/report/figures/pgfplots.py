@@ -34,6 +34,7 @@ MOST_POINTS = 204
 
 _LEGEND_LINE = 0.145  # inches
 _MARKER_SIZE = 4.5
+_TITLE = 80  # characters that a page has room for
 _SIDE = 16  # characters that the height of a panel has room for
 # TeX's numbers end at 16383 pt: what is far outside of the axes is drawn this far outside.
 _OUTSIDE = 50
@@ -136,6 +137,8 @@ class Plot:
         the names of the first panel that holds each.
     panel_height : float
         In inches.
+    title : str
+        Plain text above all panels.
     """
 
     rows: tuple[tuple[Panel | None, ...], ...]
@@ -143,6 +146,7 @@ class Plot:
     panel_height: float = 3.0
     legend_columns: int = 3
     width: float = FULL_WIDTH
+    title: str = ""
 
     def panels(self) -> Iterator[tuple[int, int, Panel]]:
         """Row, column and panel of each."""
@@ -193,6 +197,8 @@ def write(drawn: CurveDrawing, folder: Path, formats: Sequence[str] = FORMATS) -
 
 def draw_into(canvas: Canvas, plot: Plot) -> None:
     """Draw a plot on an empty matplotlib figure."""
+    if plot.title:
+        canvas.suptitle(literal(plot.title, _TITLE))
     axes = canvas.subplots(len(plot.rows), plot.columns, squeeze=False)
     drawn = {(i, j): panel for i, j, panel in plot.panels()}
     for (i, j), one in np.ndenumerate(axes):
@@ -256,7 +262,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     side = f"{literal(_short(panel.side_title, _SIDE))}\n" if panel.side_title else ""
     axes.set_ylabel(f"{side}{panel.y_label}")
     if panel.title or panel.title_math:
-        axes.set_title(f"{literal(panel.title, 80)}{panel.title_math}")
+        axes.set_title(f"{literal(panel.title, _TITLE)}{panel.title_math}")
     if panel.square:
         axes.set_box_aspect(1)
         axes.set_anchor("E")  # next to the legend
@@ -297,9 +303,10 @@ def _entries(curves: Iterable[Curve]) -> list[Curve]:
 
 def _height(plot: Plot) -> float:
     rows = len(plot.rows)
+    title = 0.2 if plot.title else 0.0
     if plot.legend == "right":
         entries = sum(c.has_entry for _, _, p in plot.panels() for c in p.curves)
-        return max(plot.panel_height + 0.5, _LEGEND_LINE * entries + 0.3)
+        return title + max(plot.panel_height + 0.5, _LEGEND_LINE * entries + 0.3)
     lines = 0.0
     if plot.legend == "below":
         for i in range(rows):
@@ -307,7 +314,7 @@ def _height(plot: Plot) -> float:
     else:
         entries = len(_entries([c for _, _, p in plot.panels() for c in p.curves]))
         lines = -(-entries // plot.legend_columns)
-    return rows * (plot.panel_height + 0.55) + _LEGEND_LINE * lines + 0.1
+    return title + rows * (plot.panel_height + 0.55) + _LEGEND_LINE * lines + 0.1
 
 
 # pgfplots
@@ -359,6 +366,11 @@ def to_tex(plot: Plot, caption: str = "") -> str:
             entries = everything
             anchor = f"at={{(0,-0.4)}}, anchor=north west, legend columns={plot.legend_columns}"
         lines += _tex_axis(panel, f"{place}, {size}", colours, entries, anchor if entries else "")
+    if plot.title:
+        lines.append(
+            r"\node[anchor=south, font=\footnotesize] at (current bounding box.north) "
+            f"{{{escape_latex(plot.title)}}};"
+        )
     lines += [
         r"\end{tikzpicture}%",
         r"\ifdefined\privacyevalend\expandafter\privacyevalend\fi",

@@ -261,12 +261,13 @@ def _det_pages(
             lines = [ln for ln in found[quantity] if ln.name in (*page, ORIGINAL_COLUMN)]
             if lines:
                 panels.append(det.det_panel(lines, styles, title=_TASKS[quantity]))
+        above = f"{title[:1].upper()}{title[1:]}"
         what = _BOTH_KINDS if quantities == (SIMILARITY,) else _WHAT_TASKS_ARE
         if len(panels) == 1:
-            plot = Plot((tuple(panels),), panel_height=3.4, width=5.9)
+            plot = Plot((tuple(panels),), panel_height=3.4, width=5.9, title=above)
             what += f" In brackets, and marked: {_MARK}."
         else:
-            plot = _in_pairs(panels, [*page, ORIGINAL_COLUMN])
+            plot = replace(_in_pairs(panels, [*page, ORIGINAL_COLUMN]), title=above)
             what += f" Marked: {_MARK}."
         yield drawing(
             style.stem(name, where, *numbered(number, pages)),

@@ -97,6 +97,7 @@ def test_a_system_and_its_conditions(tmp_path: Path) -> None:
     results, curves = simulated(tmp_path, {"B1": 0.0, "B2": 1.0}, genders="fm")
     drawn = list(ece.system_profiles(results, curves, systems=["B2"]))
     assert [d.name for d in drawn] == ["ece_system_B2_test"]
+    assert drawn[0].canvas.get_suptitle() == "B2, Test set"
     axes = drawn[0].canvas.axes
     assert [a.get_title() for a in axes] == [a.title for a in CONFIG.attack_models]
     for one in axes:
@@ -109,6 +110,7 @@ def test_conventional_plots_are_of_the_stored_curves(tmp_path: Path) -> None:
     results, curves = simulated(tmp_path, {"B1": 0.0}, ("lazy-informed",))
     (drawn,) = ece.conventional(results, curves)
     assert drawn.name == "conventional_B1_lazy-informed_libri_test_f"
+    assert drawn.canvas.get_suptitle() == "B1, LibriSpeech test, female, lazy-informed"
     stored = curves.of(results.verification[0])
     assert stored is not None
     cross_entropy, cost, necr, nber = drawn.canvas.axes

@@ -107,12 +107,14 @@ def test_two_models_stand_under_each_other_the_original_one_first() -> None:
     assert [label.split()[-2] for label in labels] == ["original", "anonymized"]
 
 
-def test_captions_say_what_rows_and_columns_are_and_where_a_matrix_is_mirrored() -> None:
+def test_a_figure_says_what_it_is_of_and_where_a_matrix_is_mirrored() -> None:
     records = (record("B1"), record("B1", "anonymized"))
     for variant in ("challenge", "exact"):
         config = replace(CONFIG, variant=variant)
         drawings = list(matrices.figures(Results(config, (), (), (), records), STORED))
         assert len(drawings) == 2
+        titles = [d.canvas.get_suptitle() for d in drawings]
+        assert titles == ["LibriSpeech test, female"] * 2
         for d in drawings:
             assert "Rows: speakers i, columns: speakers j of the trial set" in d.caption
             assert "nrollment" not in d.caption

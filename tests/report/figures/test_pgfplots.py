@@ -76,17 +76,17 @@ def test_no_text_is_clipped_and_no_legend_covers_the_axes(tmp_path: Path) -> Non
                 assert not overlap, (drawn.name, axes.get_title())
         for axes in canvas.axes:
             assert axes.lines, drawn.name
-            for text in (axes.title, axes.xaxis.label, axes.yaxis.label):
-                if text.get_text():
+            for text in (canvas._suptitle, axes.title, axes.xaxis.label, axes.yaxis.label):
+                if text is not None and text.get_text():
                     box = text.get_window_extent()
                     inside = whole.contains(box.x0, box.y0) and whole.contains(box.x1, box.y1)
                     assert inside, (drawn.name, text.get_text())
 
 
 def test_names_in_tex_are_escaped() -> None:
-    tex = pgfplots.to_tex(Plot(((panel(side_title=ODD),),)), "caption\nof two lines")
+    tex = pgfplots.to_tex(Plot(((panel(side_title=ODD),),), title=ODD), "caption\nof two lines")
     assert ODD not in tex
-    assert tex.count(escape_latex(ODD)) == 2  # legend, title
+    assert tex.count(escape_latex(ODD)) == 3  # legend, title of the panel and of all
     assert escape_latex(f"{ODD[:7]}...{ODD[-6:]}") in tex  # side
     assert r"xlabel={prior $\pi$ (\%)}" in tex
     assert tex.splitlines()[0] == "% caption of two lines"

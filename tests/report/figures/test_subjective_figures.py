@@ -80,6 +80,8 @@ def test_det_panels_are_the_stored_curves(test: Test) -> None:
         "subjective_det_libri",
         "subjective_det_similarity_libri",
     ]
+    above = [figure.canvas.get_suptitle() for figure in found.values()]
+    assert above == ["All data sets pooled"] * 2 + ["LibriSpeech"] * 2
     four = found["subjective_det_pooled"].plot
     assert [len(row) for row in four.rows] == [2, 2]
     names = [sorted(c.name for c in panel.curves) for _, _, panel in four.panels()]
