@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from ..metrics import VARIANTS, TrialScores, linkability, score_metrics
-from ..metrics.curves import densities
 from .plan import OwnMetric
 
 #: A row of an experiment's outcome: plain values that JSON can hold.
@@ -73,16 +72,14 @@ class Metrics:
 
 
 def linkability_curves(scores: TrialScores) -> dict[str, list[float]]:
-    """What a figure of the score distributions is drawn from."""
-    found, smooth = linkability(scores, variant="exact"), densities(scores)
+    """What a figure of the score distributions is drawn from: without kernel densities, whose
+    one bandwidth blurs scores of several clusters."""
+    found = linkability(scores, variant="exact")
     arrays = {
         "linkability_edges": found.edges,
         "linkability_target_mass": found.target_mass,
         "linkability_nontarget_mass": found.nontarget_mass,
         "linkability_local": found.local,
-        "density_scores": smooth.scores,
-        "density_target": smooth.target,
-        "density_nontarget": smooth.nontarget,
     }
     return {name: plain(array) for name, array in arrays.items()}
 

@@ -35,6 +35,9 @@ LINKABILITY = (
 #: Systems, a row each, in a figure; more go over several.
 MOST_SYSTEMS = 4
 
+#: What the curve of D(s) and its axis are called.
+LOCAL = "local D(s)"
+
 _MATED, _NONMATED, _LOCAL = "#009E73", "#D55E00", "#0058A3"
 # Share of a class's scores that may lie outside on either side: outliers would squeeze
 # the rest.
@@ -47,7 +50,7 @@ def linkability_panel(arrays: Arrays, value: float, title: str) -> Panel:
     Parameters
     ----------
     arrays : mapping
-        The stored curves of a record: `LINKABILITY`.
+        The stored curves of a record: `LINKABILITY`; may lack densities.
     value : float
         D_sys.
     """
@@ -60,14 +63,17 @@ def linkability_panel(arrays: Arrays, value: float, title: str) -> Panel:
         ("target", "mated", _MATED, "-"),
     ):
         height = arrays[f"linkability_{kind}_mass"] / np.diff(edges)
-        x, density = arrays["density_scores"], arrays[f"density_{kind}"]
         curves.append(Curve(*_steps(edges, height), f"{name}: histogram", colour=colour, fill=True))
-        curves.append(Curve(x, density, f"{name}: density", colour=colour, line_style=line))
-        top = max(top, float(density.max()), float(height.max()))
+        top = max(top, float(height.max()))
+        density = arrays.get(f"density_{kind}")
+        if density is not None:
+            x = arrays["density_scores"]
+            curves.append(Curve(x, density, f"{name}: density", colour=colour, line_style=line))
+            top = max(top, float(density.max()))
     curves.append(
         Curve(
             *_steps(edges, arrays["linkability_local"]),
-            "local D(s)",
+            LOCAL,
             colour=_LOCAL,
             line_style=(0, (1, 1)),
             width=1.4,
@@ -153,7 +159,7 @@ def _labelled(
                     panel,
                     side_title=system if j == held[0] else "",
                     y_label=panel.y_label if j == held[0] else "",
-                    right_label="local D(s)" if j == held[-1] else "",
+                    right_label=LOCAL if j == held[-1] else "",
                 )
             places.append(panel)
         labelled.append(tuple(places))

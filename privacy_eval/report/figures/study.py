@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ...study.plan import EstimatorsPlan, StudyPlan
 from ...study.scores import cllr_min_in_between
 from ..curves import Arrays
 from . import style
-from .linkability import linkability_panel
+from .linkability import LOCAL, linkability_panel
 from .matrices import block, similarity_matrices
 from .pgfplots import Curve, Panel, Plot, drawing
 from .style import Drawing
@@ -180,10 +181,10 @@ def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:
         panel = linkability_panel(
             _arrays(row["curves"]), values["linkability"], style.literal(row["title"], 60)
         )
-        panels.append((panel,))
+        panels.append((replace(panel, right_label=LOCAL),))
     yield drawing(
         "clusters_scores",
-        "Scores of the clusters by which pairs are trials: densities of mated and non-mated "
+        "Scores of the clusters by which pairs are trials: histograms of mated and non-mated "
         "scores; the local linkability D(s) on the axis on the right.",
         Plot(tuple(panels), legend="bottom", panel_height=1.35, width=4.6),
     )
