@@ -59,12 +59,13 @@ def study_figures(plan: StudyPlan, rows: Rows) -> Iterator[Drawing]:
     if plan.attacks is not None:
         speeches = list(dict.fromkeys(row["speech"] for row in attacks))
         for speech, (x, y) in itertools.product(speeches, plan.attacks.pairs):
+            found = [r for r in attacks if r["speech"] == speech]
             yield Drawing(
                 style.stem("attacks", x, y, speech),
-                f"Attacks on converted x-vectors ({speech}): {_name(x)} vs. {_name(y)}. A point "
-                "per technique, target selection, attacker and linkage; the colour: difference "
-                "of the means of mated and non-mated scores, in units of their deviation.",
-                attacks_pair([r for r in attacks if r["speech"] == speech], x, y, plan.variant),
+                f"Attacks on converted x-vectors ({speech}): {_name(x)} vs. {_name(y)}. "
+                f"{_combinations(found)} The colour: difference of the means of mated and "
+                "non-mated scores, in units of their deviation.",
+                attacks_pair(found, x, y, plan.variant),
             )
     if rows.get("matrices"):
         yield Drawing(
@@ -165,6 +166,23 @@ def attacks_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:
             handlelength=1.0,
         )
         return canvas
+
+
+def _combinations(rows: Sequence[Row]) -> str:
+    """What the points of attacks are, and how many."""
+    numbers = [
+        f"{name} ({len({row[kind] for row in rows})})"
+        for kind, name in (
+            ("technique", "techniques"),
+            ("selection", "target selections"),
+            ("attacker", "attackers"),
+            ("linkage", "linkages"),
+        )
+    ]
+    return (
+        f"{len(rows)} points: the combinations of {', '.join(numbers[:-1])} and {numbers[-1]}. The "
+        "comparative study had 72, as not all target selections apply to each of its 4 techniques."
+    )
 
 
 def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:

@@ -46,3 +46,15 @@ def test_scores_of_several_clusters_are_drawn_as_histograms_alone(
         assert names == ["non-mated: histogram", "mated: histogram", "local D(s)"]
         top = max(c.y.max() for c in panel.curves if c.fill)
         assert top < panel.y_limits[1] < 1.1 * top
+
+
+def test_captions_count_the_combinations_of_attacks(drawings: dict[str, Drawing]) -> None:
+    found = [d for name, d in drawings.items() if name.startswith("attacks")]
+    assert len(found) == 2
+    for d in found:
+        points = sum(len(c.get_offsets()) for c in d.canvas.axes[0].collections)
+        assert points == 2 * 3 * 3 * 3
+        assert (
+            f"{points} points: the combinations of techniques (2), target selections (3), "
+            "attackers (3) and linkages (3). The comparative study had 72" in d.caption
+        )
