@@ -35,6 +35,7 @@ MOST_POINTS = 204
 _LEGEND_LINE = 0.145  # inches
 _MARKER_SIZE = 4.5
 _TITLE = 80  # characters that a page has room for
+_NAME, _LONG_NAME, _FEW = 28, 40, 4  # characters of a name in a legend, 40 of up to 4 names
 _SIDE = 16  # characters that the height of a panel has room for
 # TeX's numbers end at 16383 pt: what is far outside of the axes is drawn this far outside.
 _OUTSIDE = 50
@@ -220,10 +221,11 @@ def draw_into(canvas: Canvas, plot: Plot) -> None:
         return
     entries = _entries(c for _, _, panel in plot.panels() for c in panel.curves)
     right = plot.legend == "right"
+    limit = _limit(plot, entries)
     style.legend(
         canvas,
         [_handle(c) for c in entries],
-        [_text(c) for c in entries],
+        [_text(c, limit) for c in entries],
         loc="outside right upper" if right else "outside lower center",
         ncols=1 if right else plot.legend_columns,
     )
@@ -288,8 +290,16 @@ def _handle(curve: Curve) -> Line2D | Patch:
     return Line2D([], [], linewidth=curve.width, **options)
 
 
-def _text(curve: Curve) -> str:
-    return " ".join(filter(None, (literal(_short(curve.name)), literal(curve.note, 60))))
+def _text(curve: Curve, limit: int = _NAME) -> str:
+    """An entry of a legend; the note of a long name on a line of its own."""
+    name = _short(curve.name, limit)
+    parts = (literal(name, limit), literal(curve.note, 60))
+    return ("\n" if len(name) > _NAME else " ").join(filter(None, parts))
+
+
+def _limit(plot: Plot, entries: Sequence[Curve]) -> int:
+    """Characters of a name in the legend: few names beside the panel may be longer."""
+    return _LONG_NAME if plot.legend == "right" and len(entries) <= _FEW else _NAME
 
 
 def _entries(curves: Iterable[Curve]) -> list[Curve]:
@@ -365,7 +375,10 @@ def to_tex(plot: Plot, caption: str = "") -> str:
         elif (i, j) == (last, shared):
             entries = everything
             anchor = f"at={{(0,-0.4)}}, anchor=north west, legend columns={plot.legend_columns}"
-        lines += _tex_axis(panel, f"{place}, {size}", colours, entries, anchor if entries else "")
+        limit = _limit(plot, entries)
+        lines += _tex_axis(
+            panel, f"{place}, {size}", colours, entries, anchor if entries else "", limit
+        )
     if plot.title:
         lines.append(
             r"\node[anchor=south, font=\footnotesize] at (current bounding box.north) "
@@ -384,6 +397,7 @@ def _tex_axis(
     colours: dict[str, str],
     entries: Sequence[Curve],
     anchor: str,
+    limit: int,
 ) -> list[str]:
     side = f"{escape_latex(_short(panel.side_title, _SIDE))}\\\\" if panel.side_title else ""
     common = (
@@ -412,7 +426,7 @@ def _tex_axis(
     lines = [r"\begin{axis}[", *(f"  {o}," for o in options), "]"]
     for curve in entries:
         lines.append(f"\\addlegendimage{{{_tex_line(curve, colours, marked=True)}}}")
-        text = " ".join(filter(None, (_short(curve.name), curve.note)))
+        text = " ".join(filter(None, (_short(curve.name, limit), curve.note)))
         lines.append(f"\\addlegendentry{{{escape_latex(text)}}}")
     lines += [_tex_curve(c, panel, colours) for c in panel.curves if not c.right]
     lines.append(r"\end{axis}")
@@ -501,7 +515,7 @@ def _tex_limits(axis: str, limits: tuple[float, float]) -> str:
     return f"{axis}min={limits[0]:.6g}, {axis}max={limits[1]:.6g}"
 
 
-def _short(text: str, limit: int = 28) -> str:
+def _short(text: str, limit: int = _NAME) -> str:
     """A name in at most so many characters."""
     if len(text) <= limit:
         return text

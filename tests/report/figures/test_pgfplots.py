@@ -92,6 +92,34 @@ def test_names_in_tex_are_escaped() -> None:
     assert tex.splitlines()[0] == "% caption of two lines"
 
 
+@pytest.mark.parametrize(
+    ("length", "entries", "shown"), [(28, 20, 28), (40, 4, 40), (41, 4, 40), (40, 5, 28)]
+)
+def test_a_long_name_is_cut_where_a_legend_beside_the_panel_has_no_room(
+    length: int, entries: int, shown: int, tmp_path: Path
+) -> None:
+    name = "x" * (length - 3) + "end"
+    curves = tuple(
+        Curve(X, X, f"{i}{name[1:]}", "(0.584, 3.979, C)", marker="o") for i in range(entries)
+    )
+    plot = Plot(((Panel(curves, "x", "y", (0, 1), (0, 1)),),))
+    drawn = pgfplots.drawing("name", "", plot)
+    (legend,) = drawn.canvas.legends
+    first = legend.get_texts()[0].get_text()
+    wanted = (
+        name if shown == length else f"{name[: shown // 2 - 1]}...{name[length - shown // 2 + 2 :]}"
+    )
+    wanted = f"0{wanted[1:]}"
+    assert len(wanted) in (shown, shown - 1)
+    note = "(0.584, 3.979, C)"
+    assert first == f"{wanted}{' ' if shown == 28 else chr(10)}{note}"
+    assert f"\\addlegendentry{{{wanted} {note}}}" in pgfplots.to_tex(plot)
+    drawn.canvas.draw_without_rendering()
+    box, (axes,) = legend.get_window_extent(), drawn.canvas.axes
+    assert drawn.canvas.bbox.padded(1).containsx(box.x1)
+    assert not box.padded(-2).overlaps(axes.get_window_extent())
+
+
 def test_tex_is_balanced_and_holds_the_points() -> None:
     tex = pgfplots.to_tex(Plot(((panel(), None), (panel(), panel())), legend="bottom"))
     assert tex.count(r"\begin{axis}") == tex.count(r"\end{axis}") == 3
