@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +93,7 @@ def scatter(
         for system in chosen
         if any(points := [_points(cells, config, panel, system) for panel in panels])
     }
+    splits = _splits(config, itertools.chain.from_iterable(drawn.values()))
     names = {system: style.literal(system, 20) for system in drawn}
     width = style.FULL_WIDTH if len(panels) > 1 else style.COLUMN_WIDTH
     columns = style.legend_columns(width, names.values())
@@ -121,7 +122,7 @@ def scatter(
             if panel.y[0] in _LOGARITHMIC:
                 axes.set_yscale("log")
             axes.grid()
-        _legend(canvas, cells, config, names, styles, columns)
+        _legend(canvas, cells, config, splits, names, styles, columns)
         return canvas
 
 
@@ -143,9 +144,11 @@ def figures(cells: Cells, config: Config) -> Iterator[Drawing]:
             deid_panels(cells, config),
         )
     )
-    points = _what_points_are(config)
     for name, what, panels in kinds:
-        systems = [s for s in cells.systems if any(_points(cells, config, p, s) for p in panels)]
+        columns = (*cells.systems, ORIGINAL_COLUMN)
+        found = {s: [_points(cells, config, p, s) for p in panels] for s in columns}
+        systems = [s for s in cells.systems if any(found[s])]
+        splits = _splits(config, itertools.chain.from_iterable(found.values()))
         parts = itertools.product(
             [panels[i : i + _MOST_PANELS] for i in range(0, len(panels), _MOST_PANELS)],
             style.pages(systems, _MOST_SYSTEMS),
@@ -154,15 +157,32 @@ def figures(cells: Cells, config: Config) -> Iterator[Drawing]:
             originals = mixed_originals(cells, _originals(cells, config, some_panels))
             yield Drawing(
                 name if number == 1 else f"{name}_{number}",
-                " ".join([f"{what}. {points}", *([f"{originals}."] if originals else ())]),
+                " ".join(
+                    [
+                        f"{what}. {_what_points_are(config, splits)}",
+                        *([f"{originals}."] if originals else ()),
+                    ]
+                ),
                 scatter(cells, config, some_panels, systems=some_systems),
             )
 
 
-def _what_points_are(config: Config) -> str:
-    *others, last = (config.split_title(split) for split in config.splits)
-    shapes = f"; filled: {last}, open: {', '.join(others)}" if others else ""
-    return f"A point per system, data set and gender of each split{shapes}."
+def _what_points_are(config: Config, splits: Sequence[str]) -> str:
+    titles = [config.split_title(split) for split in splits]
+    if len(titles) == 1:
+        return f"A point per system, data set and gender of the {titles[0]}."
+    # Of the last split of the plan, filled, there may be none.
+    last = titles.pop() if splits and splits[-1] == config.splits[-1] else ""
+    shapes = [*([f"filled: {last}"] if last else ()), f"open: {', '.join(titles)}"]
+    return f"A point per system, data set and gender of each split; {', '.join(shapes)}."
+
+
+def _splits(
+    config: Config, points: Iterable[Iterable[tuple[str, float, float]]]
+) -> tuple[str, ...]:
+    """Those that there are points of, in the order of the plan."""
+    found = {split for some in points for split, _, _ in some}
+    return tuple(split for split in config.splits if split in found)
 
 
 def _points(
@@ -241,6 +261,7 @@ def _legend(
     canvas: Canvas,
     cells: Cells,
     config: Config,
+    splits: Sequence[str],
     names: Mapping[str, str],
     styles: Mapping[str, SystemStyle],
     columns: int,
@@ -249,7 +270,7 @@ def _legend(
     labels = list(names.values())
     if len(config.splits) > 1:
         grey = SystemStyle(style.GREY, "o", "-")
-        for split in config.splits:
+        for split in splits:
             filled = split == config.splits[-1]
             handles.append(Line2D([], [], **_marker(grey, filled=filled)))
             labels.append(style.literal(config.split_title(split), 20))

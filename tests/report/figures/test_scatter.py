@@ -105,6 +105,19 @@ def test_the_legend_names_every_system_literally() -> None:
     assert texts[0].get_fontweight() == "bold" and texts[1].get_fontweight() == "normal"
 
 
+def test_a_split_without_points_is_not_named() -> None:
+    cells = few()
+    test = {p: c for p, c in cells.values.items() if p.split == "test"}
+    for values, words, title in (
+        (test, "A point per system, data set and gender of the Test set.", "Test set"),
+        ({p: c for p, c in cells.values.items() if p not in test}, "of the Dev. set.", "Dev. set"),
+    ):
+        drawing = next(scatter.figures(replace(cells, values=values), CONFIG))
+        assert words in drawing.caption
+        (legend,) = drawing.canvas.legends
+        assert [t.get_text() for t in legend.get_texts()] == [style.literal(ODD), "B", title]
+
+
 def test_a_value_without_its_partner_makes_no_point() -> None:
     cells = few()
     values = {p: c for p, c in cells.values.items() if (p.metric, p.system) != ("cllr_min", "B")}
