@@ -340,7 +340,7 @@ def pooled_table(subjective: Subjective) -> Table | None:
     rows = tuple(
         (
             d.system,
-            *(_text(key, d.values(VARIANT)[key]) for key in DETECTION_METRICS),
+            *(metric_text(key, d.values(VARIANT)[key]) for key in DETECTION_METRICS),
             str(d.n_target),
             str(d.n_nontarget),
         )
@@ -370,7 +370,7 @@ def variants_table(subjective: Subjective) -> Table | None:
         if d.quantity != SIMILARITY or (d.data_set is None) != (d.gender is None):
             continue  # shown nowhere
         for key in DETECTION_METRICS:
-            texts = [_text(key, d.values(variant)[key]) for variant in VARIANTS]
+            texts = [metric_text(key, d.values(variant)[key]) for variant in VARIANTS]
             if len(set(texts)) > 1:
                 place = _place(d.data_set, d.gender, subjective.config)
                 rows.append((d.system, place, TITLES[key].column.title, *texts))
@@ -461,7 +461,7 @@ def _own_cells(subjective: Subjective, results: Results | None) -> Cells:
                 ORIGINAL_ATTACK,
             ):
                 if place.system in (*systems, ORIGINAL_COLUMN):
-                    values[place] = replace(cell, text=_text(place.metric, cell.value))
+                    values[place] = replace(cell, text=metric_text(place.metric, cell.value))
     values.update(_subjective_values(subjective))
     return Cells(values, systems, frozenset(systems), notes=notes)
 
@@ -482,7 +482,7 @@ def _subjective_values(subjective: Subjective) -> Iterator[tuple[Place, Cell]]:
                     ),
                     Cell(
                         value,
-                        _text(metric, value),
+                        metric_text(metric, value),
                         n_target=d.n_target,
                         n_nontarget=d.n_nontarget,
                     ),
@@ -518,7 +518,7 @@ def _pooled(config: Config, split: str) -> str:
     return f"{config.split_title(split)}, all data sets pooled"
 
 
-def _text(metric: str, value: float) -> str:
+def metric_text(metric: str, value: float) -> str:
     """Table 18 has three decimals throughout."""
     return f"{100 * value if metric in PERCENT else value:.3f}"
 

@@ -47,13 +47,16 @@ class Line:
     name : str
     miss, false_alarm : float arrays, shape (P,)
     eer : float
-        Fraction.
+        Where its mark is; fraction.
+    printed : str
+        The EER that the legend prints, in percent; unless given, that of the mark.
     """
 
     name: str
     miss: FloatArray
     false_alarm: FloatArray
     eer: float
+    printed: str = ""
 
 
 def det_panel(
@@ -93,7 +96,7 @@ def det_panel(
                 x,
                 y,
                 line.name,
-                f"({_percent(line.eer)} %)",
+                f"({line.printed or _percent(line.eer)} %)",
                 look.colour,
                 look.line_style,
                 marker=look.marker,

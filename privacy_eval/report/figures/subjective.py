@@ -27,7 +27,7 @@ from ...subjective import (
     SubjectiveCurves,
 )
 from ..cells import ORIGINAL_COLUMN, Cells, column_of
-from ..subjective import ATTACK, PREFIX, QUANTITY_TITLES
+from ..subjective import ATTACK, PREFIX, QUANTITY_TITLES, VARIANT, metric_text
 from . import det, style
 from .ece import MOST_SYSTEMS, numbered, part_of
 from .pgfplots import CurveDrawing, Panel, Plot, drawing
@@ -60,8 +60,10 @@ _BOTH_KINDS = (
     "Same-speaker pairs (target) against different-speaker pairs, both of one system: what "
     "subjective EERs are of."
 )
-# Kaldi's EER, that of tables, lies beside the curve where there are many ties.
-_MARK = "where the curve has equal rates"
+_MARK = (
+    "Marked: where the curve, on which ties are broken at random, has equal rates; with many ties "
+    "the EER of tables is beside it."
+)
 
 
 def figures(
@@ -232,7 +234,13 @@ def _lines(
     subjective: Subjective, curves: SubjectiveCurves, quantity: str, data_set: str | None
 ) -> list[det.Line]:
     return [
-        det.Line(column(d.system), miss, false_alarm, d.curve_eer)
+        det.Line(
+            column(d.system),
+            miss,
+            false_alarm,
+            d.curve_eer,
+            metric_text("eer", d.values(VARIANT)["eer"]),
+        )
         for d, miss, false_alarm in zip(
             subjective.detections, curves.miss, curves.false_alarm, strict=True
         )
@@ -265,10 +273,10 @@ def _det_pages(
         what = _BOTH_KINDS if quantities == (SIMILARITY,) else _WHAT_TASKS_ARE
         if len(panels) == 1:
             plot = Plot((tuple(panels),), panel_height=3.4, width=5.9, title=above)
-            what += f" In brackets, and marked: {_MARK}."
+            what += f" In brackets: EER as in tables. {_MARK}"
         else:
             plot = replace(_in_pairs(panels, [*page, ORIGINAL_COLUMN]), title=above)
-            what += f" Marked: {_MARK}."
+            what += f" {_MARK}"
         yield drawing(
             style.stem(name, where, *numbered(number, pages)),
             f"DET curves of normalised ratings, {title}{part_of(number, pages)}. {what}",

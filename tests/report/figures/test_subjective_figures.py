@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure as Canvas
+from scipy.special import ndtr
 
 from privacy_eval.config import load_config
 from privacy_eval.io.ratings import read_ratings
 from privacy_eval.published import load_published
 from privacy_eval.report.figures import pgfplots, style
 from privacy_eval.report.figures import subjective as drawn
-from privacy_eval.report.subjective import objective_and_subjective
+from privacy_eval.report.subjective import objective_and_subjective, pooled_table
 from privacy_eval.simulate.ratings import simulate_ratings
 from privacy_eval.subjective import (
     QUANTITIES,
@@ -94,13 +95,25 @@ def test_det_panels_are_the_stored_curves(test: Test) -> None:
     ]
     (one,) = [p for _, _, p in found["subjective_det_similarity_libri"].plot.panels()]
     eers = {
-        drawn.column(d.system): d.curve_eer
+        drawn.column(d.system): (d.values("exact")["eer"], d.curve_eer)
         for d in result.detections
         if (d.quantity, d.data_set, d.gender) == ("similarity", "libri", None)
     }
     assert {c.name: c.note for c in one.curves} == {
-        name: f"({100 * eer:.2f} %)" for name, eer in eers.items()
+        name: f"({100 * eer:.3f} %)" for name, (eer, _) in eers.items()
     }
+    for curve in one.curves:
+        assert ndtr(curve.marks) == pytest.approx(np.full((1, 2), eers[curve.name][1]))
+    assert any(eer != of_curve for eer, of_curve in eers.values())
+    (pooled,) = [p for _, _, p in found["subjective_det_similarity_pooled"].plot.panels()]
+    table = pooled_table(result)
+    assert table is not None
+    assert {c.name: c.note for c in pooled.curves} == {
+        drawn.column(system): f"({eer} %)" for system, eer, *_ in table.groups[0]
+    }
+    for d in found.values():
+        assert "Marked: where the curve" in d.caption
+        assert ("EER as in tables" in d.caption) == ("similarity" in d.name)
     assert "subjective EERs are of" in found["subjective_det_similarity_libri"].caption
     for figure in found.values():
         pgfplots.to_tex(figure.plot, figure.caption)
