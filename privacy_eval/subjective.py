@@ -553,7 +553,11 @@ def _equal_rates(curve: Det) -> float:
 
 
 def _task(quantity: str, system: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Quantity and system of the targets, and of the nontargets."""
+    """Quantity and system of the targets, and of the nontargets.
+
+    Of similarity the supplement (section 4.3) does not say what is set against the pairs of
+    one kind: here the other kind of original speech.
+    """
     same, different = QUANTITIES[2:]
     if quantity == SIMILARITY:
         return (same, system), (different, system)

@@ -56,9 +56,15 @@ _WHAT_TASKS_ARE = (
     "speech, and same-speaker pairs of original speech (target) against the system's "
     "different-speaker pairs."
 )
+_LEFT_OPEN = (
+    " The supplement leaves open what it sets against the pairs in its Figures 25 and 26; its "
+    "words on them, anonymized speech near the upper right corner in both panels of similarity, "
+    "rather fit the figure of both kinds of pairs of one system (subjective_det_similarity) than "
+    "the last panel here."
+)
 _BOTH_KINDS = (
     "Same-speaker pairs (target) against different-speaker pairs, both of one system: what "
-    "subjective EERs are of."
+    "subjective EERs are of, and what fits the supplement's words on its Figures 25 and 26."
 )
 _MARK = (
     "Marked: where the curve, on which ties are broken at random, has equal rates; with many ties "
@@ -115,7 +121,14 @@ def det_figures(
     subjective: Subjective, curves: SubjectiveCurves, styles: Mapping[str, SystemStyle]
 ) -> Iterator[CurveDrawing]:
     """`subjective_det`, four panels, of all data sets pooled and of each; and
-    `subjective_det_similarity` of both kinds of pairs of each system."""
+    `subjective_det_similarity` of both kinds of pairs of each system.
+
+    The supplement does not say what its panels of same- and of different-speaker pairs
+    (Figures 25, 26) set against these; `subjective._task` does what we take. It says that
+    anonymized speech is near the upper right corner in both. Ratings of different-speaker
+    pairs hardly change when speech is anonymized, so in our panel of these all systems are
+    near original speech; `subjective_det_similarity` shows what it describes.
+    """
     config = subjective.config
     for data_set in (None, *(d.id for d in config.data_sets)):
         title = "all data sets pooled" if data_set is None else config.data_set(data_set).title
@@ -271,6 +284,8 @@ def _det_pages(
                 panels.append(det.det_panel(lines, styles, title=_TASKS[quantity]))
         above = f"{title[:1].upper()}{title[1:]}"
         what = _BOTH_KINDS if quantities == (SIMILARITY,) else _WHAT_TASKS_ARE
+        if any(found[q] for q in quantities if q in QUANTITIES[2:]):
+            what += _LEFT_OPEN
         if len(panels) == 1:
             plot = Plot((tuple(panels),), panel_height=3.4, width=5.9, title=above)
             what += f" In brackets: EER as in tables. {_MARK}"

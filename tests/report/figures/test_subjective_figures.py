@@ -113,6 +113,7 @@ def test_det_panels_are_the_stored_curves(test: Test) -> None:
     }
     for d in found.values():
         assert "Marked: where the curve" in d.caption
+        assert "Figures 25 and 26" in d.caption
         assert ("EER as in tables" in d.caption) == ("similarity" in d.name)
     assert "subjective EERs are of" in found["subjective_det_similarity_libri"].caption
     for figure in found.values():
@@ -189,5 +190,6 @@ def test_only_what_was_rated_has_a_panel(tmp_path: Path) -> None:
     found = {d.name: d for d in drawn.figures(result, curves, cells, PLAN, "test")}
     assert list(found) == ["subjective_violin", "subjective_det_pooled"]
     assert len(found["subjective_violin"].canvas.axes) == 1
+    assert "Figures 25 and 26" not in found["subjective_det_pooled"].caption
     for figure in found.values():
         figure.canvas.draw_without_rendering()
