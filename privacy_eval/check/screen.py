@@ -507,9 +507,10 @@ def not_there(
     similarity: Iterable[SimilarityRecord],
 ) -> list[str]:
     """Per system, conditions whose trials the tree has but that have no scores, and trial
-    sets whose voice similarity was not measured: what its results do not hold."""
+    sets whose voice similarity was not measured: what its results do not hold. Systems that
+    lack the same share a line."""
     measured = {(s.system, s.results_folder, s.trial_set) for s in similarity}
-    lines = []
+    lacking: dict[str, list[str]] = {}
     for system in systems:
         named = named_comparisons(config, system.anon_suffix)
         scored = {(c.results_folder, c.name) for c in system.conditions if c.scores is not None}
@@ -529,10 +530,8 @@ def not_there(
                 if (system.name, part.suffix, t.trials_name) not in measured
                 and (tree / "data" / t.trials_name / "utt2spk").is_file()
             ]
-            if unscored:
-                lines.append(f"{where}: no scores of {len(unscored)}: {', '.join(unscored)}")
-            if unmeasured:
-                lines.append(
-                    f"{where}: no voice similarity of {len(unmeasured)}: {', '.join(unmeasured)}"
-                )
-    return lines
+            for what, names in (("scores", unscored), ("voice similarity", unmeasured)):
+                if names:
+                    text = f"no {what} of {len(names)}: {', '.join(names)}"
+                    lacking.setdefault(text, []).append(where)
+    return [f"{', '.join(systems)}: {text}" for text, systems in lacking.items()]

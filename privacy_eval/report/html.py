@@ -17,6 +17,8 @@ from ..io.files import atomic_path, read_bytes
 from ..results import Results
 from .render import Column, Table, to_html
 
+# Of what was not evaluated, which may be hundreds of conditions.
+_ABSENT_SHOWN = 20
 _SHA_SHOWN = 12
 _MADE_FROM = re.compile(rb'<meta name="made-from" content="([0-9a-f]*)">')
 _HEAD_BYTES = 4096
@@ -154,8 +156,10 @@ def summary(results: Results) -> list[str]:
             f"{len(partial)} conditions lack trials that were left out on request: "
             + "; ".join(f"{r.system} {r.condition}" for r in partial)
         )
-    if results.not_evaluated:
-        lines.append("Not evaluated: " + "; ".join(results.not_evaluated))
+    absent = results.not_evaluated
+    lines += [f"Not evaluated: {line}" for line in absent[:_ABSENT_SHOWN]]
+    if len(absent) > _ABSENT_SHOWN:
+        lines.append(f"... and {len(absent) - _ABSENT_SHOWN} more, listed in results.json")
     return lines
 
 

@@ -147,3 +147,8 @@ def test_what_is_not_in_it_is_said() -> None:
     lines = summary(results)
     assert "1 systems" in lines[0] and "12 voice similarities" in lines[0]
     assert lines[-1] == "Not evaluated: B1: no scores of 3"
+    many = replace(results, not_evaluated=tuple(f"condition {n}" for n in range(23)))
+    assert summary(many)[-2:] == [
+        "Not evaluated: condition 19",
+        "... and 3 more, listed in results.json",
+    ]
