@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..config import ORIGINAL, Config
+from ..metrics import LINKABILITY_MIN_TARGETS
 from ..published import load_published, load_systems
 from ..results import Results
 from .titles import TITLES
@@ -27,6 +28,17 @@ PERCENT = frozenset(
     for prefix in ("", "subjective_")
     if titles.percent
 )
+
+
+#: What is said where a value `says_nothing`.
+SAYS_NOTHING = (
+    f"Linkability says nothing of fewer than {LINKABILITY_MIN_TARGETS} mated scores: it is 0"
+)
+
+
+def says_nothing(metric: str, n_target: int | None) -> bool:
+    """Whether a value is the same whatever the scores of its target trials are."""
+    return metric == "linkability" and n_target is not None and n_target < LINKABILITY_MIN_TARGETS
 
 
 @dataclass(frozen=True)

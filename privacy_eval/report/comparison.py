@@ -17,7 +17,16 @@ from ..config import ANONYMIZED, ORIGINAL, AttackModel, Config
 from ..io.files import file_names
 from ..metrics import METRICS
 from ..metrics.zebra import categorical_tag
-from .cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cell, Cells, average, text_of
+from .cells import (
+    ORIGINAL_ATTACK,
+    ORIGINAL_COLUMN,
+    SAYS_NOTHING,
+    Cell,
+    Cells,
+    average,
+    says_nothing,
+    text_of,
+)
 from .render import Column, Heading, Table, escape_latex
 from .titles import TITLES
 
@@ -246,7 +255,8 @@ class _Form:
             tuple(block.rows for block in blocks),
             headings=tuple(block.heading for block in blocks),
             bold=frozenset(bold),
-            bold_means="the best of the anonymized systems of a row, by its printed value",
+            bold_means="the best of the anonymized systems of a row, by its printed value, where "
+            "they differ",
             highlight_means="own systems; the others are published",
             colour_means=COLOURS_MEAN,
             notes=tuple(self._notes(pairs, blocks, systems)),
@@ -273,9 +283,15 @@ class _Form:
         model = attack.id if attack else None
         best: set[tuple[int, int]] = set()
         rows: list[tuple[str, ...]] = []
+        silent: set[str] = set()  # systems of which a value says nothing, nor does the average
 
-        def add(title: str, gender: str, found: Sequence[Cell | None]) -> None:
-            best.update((len(rows), column) for column in _best(metric, systems, found))
+        def add(title: str, gender: str, found: Sequence[Cell | None], apart: set[str]) -> None:
+            compared = {
+                column: float(cell.text)
+                for column, (system, cell) in enumerate(zip(systems, found, strict=True))
+                if cell is not None and system not in apart
+            }
+            best.update((len(rows), column) for column in _best(metric, compared))
             rows.append((title, gender, *(self._text(metric, cell) for cell in found)))
 
         for data_set in self.config.data_sets:
@@ -284,7 +300,13 @@ class _Form:
                     self.cells.get(metric, model, self.split, data_set.id, gender, s)
                     for s in systems
                 ]
-                add(_row_title(data_set.title), word, found)
+                here = {
+                    s
+                    for s, cell in zip(systems, found, strict=True)
+                    if cell is not None and says_nothing(metric, cell.n_target)
+                }
+                add(_row_title(data_set.title), word, found, {ORIGINAL_COLUMN} | here)
+                silent |= here
         if self.averages:
             means = [
                 average(self.cells, self.config, metric, model, self.split, s) for s in systems
@@ -294,6 +316,7 @@ class _Form:
                     _AVERAGE,
                     "",
                     [None if m is None else Cell(m, text_of(metric, m), "") for m in means],
+                    {ORIGINAL_COLUMN} | silent,
                 )
         return _Block(self._heading(metric, attack), tuple(rows), frozenset(best))
 
@@ -346,6 +369,12 @@ class _Form:
                 f"{_row_title(d.title)} {d.weight:g}" for d in self.config.data_sets
             )
             yield f"{_AVERAGE}: {weights} for each gender, blank where a value is missing"
+        if any(
+            says_nothing(metric, cell.n_target)
+            for metric, attack in pairs
+            for cell in self._found(metric, attack, systems)
+        ):
+            yield SAYS_NOTHING
         absent = sorted(self.cells.own - set(systems))
         if absent:
             yield f"Without a value here: {', '.join(absent)}"
@@ -361,17 +390,12 @@ class _Form:
         yield from self.cells.notes
 
 
-def _best(metric: str, systems: Sequence[str], found: Sequence[Cell | None]) -> list[int]:
-    """Columns of the best value as printed; none where only one system has a value."""
-    numbers = {
-        i: float(cell.text)
-        for i, (system, cell) in enumerate(zip(systems, found, strict=True))
-        if cell is not None and system != ORIGINAL_COLUMN
-    }
-    if len(numbers) < 2:
+def _best(metric: str, printed: Mapping[int, float]) -> list[int]:
+    """Columns of the best value; none where there is one value only, or all are equal."""
+    if len(set(printed.values())) < 2:
         return []
-    best = (max if higher_is_better(metric) else min)(numbers.values())
-    return [i for i, number in numbers.items() if number == best]
+    best = (max if higher_is_better(metric) else min)(printed.values())
+    return [column for column, number in printed.items() if number == best]
 
 
 def _row_title(title: str) -> str:

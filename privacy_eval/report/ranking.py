@@ -15,7 +15,16 @@ from ..config import Config
 from ..io.files import file_names
 from ..metrics.confidence import difference_p_value, expanded_interval
 from ..results import Results, VerificationRecord
-from .cells import PERCENT, Cells, average, cells_of_results, column_of, text_of
+from .cells import (
+    PERCENT,
+    SAYS_NOTHING,
+    Cells,
+    average,
+    cells_of_results,
+    column_of,
+    says_nothing,
+    text_of,
+)
 from .comparison import higher_is_better, metric_name, metric_title
 from .curves import Curves
 from .render import Column, Table
@@ -248,12 +257,19 @@ def ranking_table(
     blanks = [""] * (5 if tested else 1)
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
+    notes = [_BIAS] if tested and metric in _SEE_MORE else []
+    if any(
+        says_nothing(metric, r.n_target)
+        for r in results.verification
+        if (r.attack_model, r.split) == (attack_model, split)
+    ):
+        notes.append(SAYS_NOTHING)
     return Table(
         file_names([name])[name],
         _caption(ranking, config),
         tuple(columns),
         tuple(tuple(group) for group in (ranked, unranked) if group),
-        notes=(_BIAS,) if tested and metric in _SEE_MORE else (),
+        notes=tuple(notes),
         fit="shrunk",
     )
 

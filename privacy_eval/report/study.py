@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..metrics import LINKABILITY_MIN_TARGETS, METRICS, categorical_tag
+from ..metrics import METRICS, categorical_tag
 from ..study.estimators import individual_ceiling, population_values
 from ..study.plan import MATED, EstimatorsPlan, StudyPlan
+from .cells import SAYS_NOTHING, says_nothing
 from .render import Column, Table
 from .titles import TITLES
 
@@ -23,8 +24,6 @@ Rows = Mapping[str, Sequence[Row]]
 #: What tables of several metrics show, beside metrics of somebody's own.
 _SHOWN = ("eer", "cllr_min", "linkability", "zebra_population", "zebra_individual")
 _LINKED = ("eer", "cllr_min", "linkability")
-
-_FEW = f"Linkability says nothing of fewer than {LINKABILITY_MIN_TARGETS} mated scores: it is 0"
 
 
 def study_tables(plan: StudyPlan, rows: Rows) -> list[Table]:
@@ -107,7 +106,7 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
     columns = [Column("Case", align="l"), Column("Labels", align="l")]
     columns += [replace(column(m), rule=m == metrics[0]) for m in metrics]
     columns += [replace(_with(column(m), after=" printed"), rule=m == printed[0]) for m in printed]
-    few = any(row["labels"].count(MATED) < LINKABILITY_MIN_TARGETS for row in rows)
+    few = any(says_nothing("linkability", row["labels"].count(MATED)) for row in rows)
     groups = tuple(
         (
             row["title"],
@@ -126,7 +125,7 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
         notes=(
             "H: a mated trial, -: a non-mated one",
             "Printed: as in the comparative study of metrics",
-            *([_FEW] if few and "linkability" in metrics else []),
+            *([SAYS_NOTHING] if few and "linkability" in metrics else []),
         ),
         fit="shrunk",
     )

@@ -17,8 +17,9 @@ from ..averages import averages
 from ..config import ORIGINAL, SPEECH, Config
 from ..io.files import file_names, write_set
 from ..io.results_txt import zebra_number
-from ..metrics import VARIANTS
+from ..metrics import VARIANTS, Variant
 from ..results import Results, VerificationRecord
+from .cells import SAYS_NOTHING, says_nothing
 from .render import FORMATS, Column, Style, Table, latex_document
 from .titles import TITLES
 
@@ -213,7 +214,9 @@ def verification_table(
         )
     caption = f"{caption}{shown}: {title} ({note})."
     columns = [q.column for q in quantities]
-    return _by_splits(config, name, caption, groups, splits, columns, condition)
+    table = _by_splits(config, name, caption, groups, splits, columns, condition)
+    records = [r for r in results.verification if r.split in splits]
+    return replace(table, notes=_notes(records, keys, config.variant))
 
 
 def recognition_table(results: Results, title: str) -> Table:
@@ -343,7 +346,13 @@ def interval_table(
         f"95 % intervals from resampling speakers, {config.split_title(split)}: {title} "
         "(o: original, a: anonymized speech)."
     )
-    return Table(name, caption, columns, _without_empty(groups))
+    shown = [
+        r
+        for r in results.verification
+        if r.split == split and r.speaker_intervals.get(config.variant)
+    ]
+    notes = _notes(shown, keys, config.variant)
+    return Table(name, caption, columns, _without_empty(groups), notes=notes)
 
 
 def speakers_table(results: Results, title: str) -> Table:
@@ -479,6 +488,16 @@ def table_files(
     if "latex" in formats:
         files["tables.tex"] = latex_document(results.config.title, included)
     return files
+
+
+def _notes(
+    records: Iterable[VerificationRecord], keys: Sequence[str], variant: Variant
+) -> tuple[str, ...]:
+    """What is said below a table of these metrics of records."""
+    silent = any(
+        says_nothing(key, r.n_target) and key in r.values(variant) for r in records for key in keys
+    )
+    return (SAYS_NOTHING,) if silent else ()
 
 
 @dataclass(frozen=True)

@@ -211,6 +211,49 @@ def test_ties_are_all_marked_and_a_lone_system_is_not() -> None:
     assert alone and not any(t.bold for t in alone)
 
 
+def table_of(metric: str, *rows: list[Cell]) -> Table:
+    """Systems of dev under the ignorant attack model, a row after the other."""
+    places = [(d.id, g) for d in PLAN.data_sets for g in PLAN.genders]
+    systems = tuple("abc")
+    values = {
+        Place(metric, "ignorant", "dev", *place, system): cell
+        for place, row in zip(places, rows, strict=False)
+        for system, cell in zip(systems, row, strict=True)
+    }
+    (table,) = comparison_tables(Cells(values, systems), PLAN)
+    return table
+
+
+def test_values_that_print_alike_in_a_whole_row_are_not_marked() -> None:
+    alike = [Cell(v, f"{100 * v:.2f}") for v in (0.30001, 0.30002, 0.30003)]
+    apart = [Cell(v, f"{100 * v:.2f}") for v in (0.30001, 0.30002, 0.30013)]
+    assert table_of("eer", alike, apart).bold == {(1, 4)}
+
+
+def test_linkability_of_few_targets_is_shown_with_a_note_and_never_best() -> None:
+    few, enough = Cell(0.0, "0.000", n_target=19), Cell(0.1, "0.100", n_target=20)
+    published = Cell(0.2, "0.200")
+    table = table_of("linkability", [few, enough, published])
+    assert table.rows[0][2:] == ("0.000", "0.100", "0.200")
+    assert table.bold == {(0, 3)}
+    assert "Linkability says nothing of fewer than 20 mated scores: it is 0" in table.notes
+    assert table_of("linkability", [few, few, published]).bold == frozenset()
+    # Values of other metrics are what they are; so are those of enough targets.
+    few_of_eer = [Cell(v, f"{v:.2f}", n_target=19) for v in (0.1, 0.2, 0.3)]
+    assert table_of("eer", few_of_eer).bold == {(0, 4)}
+    for other in (table_of("eer", few_of_eer), table_of("linkability", [enough, enough, enough])):
+        assert not any("says nothing" in note for note in other.notes)
+
+
+def test_an_average_over_linkability_of_few_targets_is_not_best() -> None:
+    rows = [[Cell(v, f"{v:.3f}", n_target=20) for v in (0.1, 0.2, 0.3)] for _ in range(6)]
+    average = table_of("linkability", *rows)
+    assert average.rows[6][0] == "Weighted average" and (6, 2) in average.bold
+    rows[4][0] = Cell(0.0, "0.000", n_target=19)
+    marked = table_of("linkability", *rows).bold
+    assert {column for row, column in marked if row == 6} == {3}
+
+
 # --- averages
 
 

@@ -227,6 +227,22 @@ def test_voice_similarity_has_an_order_only() -> None:
     assert "--bootstrap" not in table.caption and "most distinct" in table.caption
 
 
+@pytest.mark.parametrize(("metric", "noted"), [("linkability", True), ("eer", False)])
+def test_linkability_of_few_targets_is_noted(metric: str, noted: bool, tmp_path: Path) -> None:
+    results = results_of(small_plan(tmp_path), {"a": 0.3})
+    (record,) = results.verification
+    record = replace(record, metrics={"challenge": {metric: 0.0}}, n_target=19)
+    table = ranking_table(
+        replace(results, verification=(record,)),
+        Stored(),  # type: ignore[arg-type]
+        metric=metric,
+        split="dev",
+        attack_model="ignorant",
+    )
+    assert table is not None
+    assert any("Linkability says nothing" in note for note in table.notes) is noted
+
+
 def test_a_ranking_of_nothing_is_none(tmp_path: Path) -> None:
     results = results_of(small_plan(tmp_path), {"a": 0.3})
     assert ranking_table(results, Stored(), metric="cllr", split="dev") is None  # type: ignore[arg-type]

@@ -274,6 +274,19 @@ def test_intervals() -> None:
     assert row[2:5] == ("", "0.661 [0.500, 0.600]", "0.375 [0, inf]")
 
 
+@pytest.mark.parametrize(("n_target", "noted"), [(19, True), (20, False), (None, False)])
+def test_linkability_of_few_targets_is_noted(n_target: int | None, noted: bool) -> None:
+    results = with_intervals()
+    first = replace(results.verification[0], n_target=n_target)
+    tables = tables_of(replace(results, verification=(first, *results.verification[1:])))
+    with_note = {
+        name
+        for name, table in tables.items()
+        if any("Linkability says nothing of fewer than 20" in note for note in table.notes)
+    }
+    assert with_note == ({"linkability", "intervals_privacy_dev"} if noted else set())
+
+
 def test_variants_that_print_differently() -> None:
     results = imported(ANON, config="vpc2022", system="M")
     first = results.verification[0]
