@@ -13,7 +13,6 @@ from .. import __version__
 from ..config import Config, load_config
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
-from ..metrics import METRICS
 from ..report.cells import ORIGINAL_ATTACK, Cells, cells_of_published, cells_of_results, merged
 from ..report.comparison import comparison_tables
 from ..report.curves import FIGURE_FORMATS, Curves
@@ -21,7 +20,7 @@ from ..report.figure_folder import made_from as drawn_from
 from ..report.figure_folder import read_captions
 from ..report.html import Picture, Section, provenance_tables, summary, write_report
 from ..report.html import made_from as reported_from
-from ..report.ranking import WITHOUT_ATTACK, ranking_table
+from ..report.ranking import RANKED_BY, WITHOUT_ATTACK, ranking_table
 from ..report.render import FORMATS, Table
 from ..report.subjective import objective_and_subjective, subjective_tables
 from ..report.subjective import summary as test_summary
@@ -47,7 +46,7 @@ def add_verbs(verbs: Verbs) -> None:
     tables.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
     tables.add_argument(
         "--rank-by",
-        choices=[*METRICS, *WITHOUT_ATTACK],
+        choices=RANKED_BY,
         default="eer",
         help="metric of the ranking (default: eer)",
     )

@@ -25,15 +25,16 @@ class MetricInfo:
         Its name in records and JSON.
     unit : str
         Unit of the stored value.
-    more_private : str
-        "higher" or "lower".
+    more_private : str or None
+        "higher" or "lower"; None of actual Cllr, which is as large of scores that are badly
+        calibrated.
     largest : float
         No value is above it, and none below 0.
     """
 
     key: str
     unit: str
-    more_private: str
+    more_private: str | None
     largest: float = math.inf
 
 
@@ -44,7 +45,7 @@ METRICS: Mapping[str, MetricInfo] = MappingProxyType(
         for info in (
             MetricInfo("eer", "fraction", "higher", 1),
             MetricInfo("cllr_min", "bit", "higher", 1),
-            MetricInfo("cllr", "bit", "higher"),
+            MetricInfo("cllr", "bit", None),
             MetricInfo("rocch_eer", "fraction", "higher", 1),
             MetricInfo("linkability", "fraction", "lower", 1),
             MetricInfo("zebra_population", "bit", "lower", 0.5 / math.log(2)),

@@ -166,10 +166,11 @@ def system_columns(
         )
 
 
-def higher_is_better(metric: str) -> bool:
-    """Whether tables mark the largest value: the more private one, of G_VD the one that
-    preserves distinctiveness better."""
-    return metric not in METRICS or METRICS[metric].more_private == "higher"
+def higher_is_better(metric: str) -> bool | None:
+    """Whether the largest value is best: the more private one, of G_VD the one that
+    preserves distinctiveness better. None of metrics that have no best value."""
+    direction = METRICS[metric].more_private if metric in METRICS else "higher"
+    return None if direction is None else direction == "higher"
 
 
 def metric_name(metric: str) -> str:
@@ -392,9 +393,10 @@ class _Form:
 
 def _best(metric: str, printed: Mapping[int, float]) -> list[int]:
     """Columns of the best value; none where there is one value only, or all are equal."""
-    if len(set(printed.values())) < 2:
+    higher = higher_is_better(metric)
+    if higher is None or len(set(printed.values())) < 2:
         return []
-    best = (max if higher_is_better(metric) else min)(printed.values())
+    best = (max if higher else min)(printed.values())
     return [column for column, number in printed.items() if number == best]
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..config import Config
 from ..io.files import file_names
+from ..metrics import METRICS
 from ..metrics.confidence import difference_p_value, expanded_interval
 from ..results import Results, VerificationRecord
 from .cells import (
@@ -38,6 +39,8 @@ _SEE_MORE = frozenset(
 
 #: Metrics that have no attack model, and no resamples.
 WITHOUT_ATTACK = ("deid", "gvd_db")
+#: What systems can be ranked by: metrics that have a best value.
+RANKED_BY = tuple(m for m in (*METRICS, *WITHOUT_ATTACK) if higher_is_better(m) is not None)
 
 
 @dataclass(frozen=True)
@@ -153,10 +156,18 @@ def rank(
     curves : Curves
         Where the replicates are.
     metric, attack_model, split : str
-        `attack_model` is None for metrics that have none, which have no replicates either.
+        `metric` is one of `RANKED_BY`; `attack_model` is None for metrics that have none,
+        which have no replicates either.
     cells : Cells or None
         All systems, where published ones are to be among them; default: those of `results`.
+
+    Raises
+    ------
+    ValueError
+        A metric that has no best value.
     """
+    if metric not in RANKED_BY:
+        raise ValueError(f"no ranking by {metric}, only by {', '.join(RANKED_BY)}")
     config = results.config
     cells = cells_of_results(results) if cells is None else cells
     means = {s: average(cells, config, metric, attack_model, split, s) for s in cells.systems}

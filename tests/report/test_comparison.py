@@ -187,7 +187,8 @@ def test_posterior_odds_are_the_footnote() -> None:
 
 
 def test_the_best_of_every_row_is_marked() -> None:
-    """Each cell: bold if and only if no other system prints a better number."""
+    """Each cell: bold if and only if no other system prints a better number; of actual Cllr
+    the supplement names no better one."""
     smaller = ("disclosure", "Linkability")
     for number, table in regenerated().items():
         header = [c.title for c in table.columns]
@@ -196,8 +197,10 @@ def test_the_best_of_every_row_is_marked() -> None:
             systems = [j for j, name in enumerate(header) if j > 1 and name != "Orig"]
             sign = -1 if any(word in title for word in smaller) else 1
             for j, cell in enumerate(row):
-                best = j in systems and not any(
-                    sign * Decimal(row[k]) > sign * Decimal(cell) for k in systems
+                best = (
+                    j in systems
+                    and not title.startswith("Cllr")
+                    and not any(sign * Decimal(row[k]) > sign * Decimal(cell) for k in systems)
                 )
                 assert ((i, j) in table.bold) == best, (number, title, row)
 

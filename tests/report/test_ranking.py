@@ -245,7 +245,9 @@ def test_linkability_of_few_targets_is_noted(metric: str, noted: bool, tmp_path:
 
 def test_a_ranking_of_nothing_is_none(tmp_path: Path) -> None:
     results = results_of(small_plan(tmp_path), {"a": 0.3})
-    assert ranking_table(results, Stored(), metric="cllr", split="dev") is None  # type: ignore[arg-type]
+    assert ranking_table(results, Stored(), metric="cllr_min", split="dev") is None  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no ranking by cllr, only by eer, cllr_min, "):
+        ranked(results, Stored(), metric="cllr")
 
 
 # --- from evaluation
