@@ -253,18 +253,20 @@ def ranking_table(
             Column("95 % interval"),
             Column("p"),
         ]
-    columns.append(Column("Statement", align="l"))
 
     def row(number: str, system: str, *cells: str) -> tuple[str, ...]:
         source = (("own" if system in own else "published"),) if mixed else ()
         return (number, system, *source, *cells)
 
+    stated = tested or bool(ranking.unranked)
+    columns += [Column("Statement", align="l")] if stated else []
     ranked = []
     for number, r in enumerate(ranking.ranked, start=1):
         shown = [text_of(metric, r.value)]
         if tested:
             shown += [_bounds(metric, r.interval), *_shown_difference(metric, r.next)]
-        ranked.append(row(str(number), r.system, *shown, _statement(r)))
+        shown += [_statement(r)] if stated else []
+        ranked.append(row(str(number), r.system, *shown))
     blanks = [""] * (5 if tested else 1)
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"

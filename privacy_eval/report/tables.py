@@ -453,7 +453,7 @@ def table_files(
     across: Iterable[Table] = (),
 ) -> dict[str, str]:
     """Every table of every system in every format (or in one), and with LaTeX `tables.tex`, a
-    document that includes them all: contents by name.
+    document that includes them all: contents by name. Without any, the plan's blank forms.
 
     Parameters
     ----------
@@ -462,10 +462,11 @@ def table_files(
     """
     places = [(s, f) for s in results.systems for f in results.results_folders(s)]
     parts = [(f"{s}{f}", system_tables(results, s, f)) for s, f in places]
-    parts = parts or [(results.config.name, blank_tables(results.config))]
+    across = list(across)
+    if not parts and not across:
+        parts = [(results.config.name, blank_tables(results.config))]
     bases = file_names(base for base, _ in parts)
     own = [f"{bases[base]}_{table.name}" for base, tables in parts for table in tables]
-    across = list(across)
     names = file_names([*own, *(table.name for table in across)])
     formats = {kind: f for kind, f in FORMATS.items() if only in (None, kind)}
     files: dict[str, str] = {}

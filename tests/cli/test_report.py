@@ -414,6 +414,15 @@ def test_a_published_system_of_the_same_name_stays(
     assert {"B1", "B1 (published)"} <= set(systems) and len(systems) == 18 + 1
 
 
+def test_published_tables_alone_have_no_blank_forms(tmp_path: Path) -> None:
+    run = cli("tables", "--published", "vpc2020", "--format", "latex", "--out", tmp_path / "D")
+    assert run.code == 0
+    names = {p.stem for p in (tmp_path / "D").glob("*.tex")}
+    assert {n.split("_")[0] for n in names} == {"comparison", "ranking", "tables"}
+    document = (tmp_path / "D/tables.tex").read_text()
+    assert {f"{n}.tex" for n in names - {"tables"}} == set(re.findall(r"\\input\{(.*)\}", document))
+
+
 # --- figures
 
 

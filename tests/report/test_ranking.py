@@ -156,7 +156,7 @@ def test_without_replicates_nothing_is_said_to_be_better() -> None:
     results = merge([imported(B1, system="B1"), imported(B2, system="B2")])
     curves = Curves([(results, Path("nowhere/results.json"))])
     table = table_of(results, curves)
-    assert [c.title for c in table.columns] == ["#", "System", "EER, %", "Statement"]
+    assert [c.title for c in table.columns] == ["#", "System", "EER, %"]
     assert [row[:2] for row in table.rows] == [("1", "B1"), ("2", "B2")]
     assert "Order and values only" in table.caption
     assert "better" not in to_text(table)
