@@ -281,7 +281,8 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 
 
 def latex_document(title: str, inputs: Iterable[Iterable[str]]) -> str:
-    """A document that includes files of tables, a new page after each group of files."""
+    """A document that includes files of tables, a new page after each group of files. The
+    title heads every page: a table that is turned begins a page of its own."""
     body: list[str] = []
     for group in inputs:
         body += [f"\\input{{{name}}}" for name in group]
@@ -301,8 +302,12 @@ def latex_document(title: str, inputs: Iterable[Iterable[str]]) -> str:
             r"\usepackage[margin=20mm]{geometry}",
             r"\setlength{\belowcaptionskip}{4pt}",
             r"\raggedbottom",
+            r"\makeatletter",
+            r"\def\@oddhead{\raisebox{0pt}[0pt][0pt]{\parbox[b]{0.9\textwidth}{\raggedright",
+            f"  {escape_latex(title)}}}}}\\hfil\\thepage}}",
+            r"\let\@oddfoot\@empty",
+            r"\makeatother",
             r"\begin{document}",
-            f"\\begin{{center}}\\Large {escape_latex(title)}\\end{{center}}",
             *body,
             r"\end{document}",
             "",

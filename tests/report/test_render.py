@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shutil
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -272,6 +275,19 @@ def test_a_document_names_its_files_and_escapes_its_title() -> None:
     assert re.findall(r"^\\input\{(.*)\}$", text, re.M) == ["a.tex", "b.tex", "c.tex"]
     assert text.count(r"\clearpage") == 2
     assert r"50\%\_x \textbackslash{}input\{y\}" in text
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.parametrize("title", [ODD_NAME, "A long title of a plan " * 12])
+def test_the_title_heads_the_page_of_a_turned_table(title: str, tmp_path: Path) -> None:
+    turned = Table("t", "c", (Column("x"),), ((("cell",),),), fit="landscape")
+    (tmp_path / "t.tex").write_text(to_latex(turned))
+    (tmp_path / "d.tex").write_text(latex_document(title, [["t.tex"]]))
+    run = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "d.tex"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, check=False)
+    log = (tmp_path / "d.log").read_text(errors="replace")
+    assert done.returncode == 0 and "Overfull" not in log, log[-3000:]
+    assert "(1 page," in log
 
 
 # --- marks, headings, notes, and tables larger than a page
