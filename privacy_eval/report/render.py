@@ -142,8 +142,10 @@ def to_latex(table: Table, style: Style = "challenge") -> str:
     """
     if table.fit != "as is":
         parts = _parts(table)
-        text = "".join(_fitted(part, style, first=i == 0) for i, part in enumerate(parts))
         turned = table.fit == "landscape"
+        # lscape does not turn the page of a float that had to wait for one.
+        between = "\\clearpage\n" if turned else ""
+        text = between.join(_fitted(part, style, first=i == 0) for i, part in enumerate(parts))
         return f"\\begin{{landscape}}\n{text}\\end{{landscape}}\n" if turned else text
     rules = _RULES[style]
     caption = f"\\caption{{{escape_latex(table.caption)}}}\\label{{tab:{table.name}}}"
@@ -426,17 +428,15 @@ def _parts(table: Table) -> list[Table]:
     size = max(1, -(-len(others) // count))
     fixed = list(range(table.repeated))
     chosen = [fixed + others[i : i + size] for i in range(0, len(others), size)] or [fixed]
-    pages: list[list[tuple[int, int, int]]] = [[]]  # group, its first and last row there
-    used = start = 0
-    for number, group in enumerate(table.groups):
-        for first in range(0, len(group), most_rows):
-            rows = min(most_rows, len(group) - first)
-            if used and used + rows + 1 > most_rows:
-                pages.append([])
-                used = 0
-            pages[-1].append((number, start + first, start + first + rows))
-            used += rows + 1
-        start += len(group)
+    pages = _pages(table, most_rows)
+    # About as much on each, without breaking up what is whole.
+    longest = max(map(len, table.groups), default=0)
+    even = -(-(len(table.rows) + len(table.groups)) // len(pages))
+    for most in range(max(even, min(longest, most_rows)), most_rows):
+        fewer = _pages(table, most)
+        if len(fewer) == len(pages):
+            pages = fewer
+            break
     rows_of = table.rows
     parts = []
     for page in pages:
@@ -461,6 +461,23 @@ def _parts(table: Table) -> list[Table]:
                 )
             )
     return parts
+
+
+def _pages(table: Table, most_rows: int) -> list[list[tuple[int, int, int]]]:
+    """What stands on each page: groups, each with its first row there and the one after its
+    last."""
+    pages: list[list[tuple[int, int, int]]] = [[]]
+    used = start = 0
+    for number, group in enumerate(table.groups):
+        for first in range(0, len(group), most_rows):
+            rows = min(most_rows, len(group) - first)
+            if used and used + rows + 1 > most_rows:
+                pages.append([])
+                used = 0
+            pages[-1].append((number, start + first, start + first + rows))
+            used += rows + 1
+        start += len(group)
+    return pages
 
 
 @dataclass(frozen=True)
@@ -514,8 +531,8 @@ _RULES: Mapping[str, _Rules] = {
 }
 
 _ROWS_OF_A_PAGE = 48
-#: Columns and rows (headings are rows, too) of a page that still reads when shrunk.
-_READABLE = {"shrunk": (14, 66), "landscape": (26, 56)}
+#: Columns and rows (headings are rows, too) of a page, which is shrunk by a tenth at most.
+_READABLE = {"shrunk": (14, 66), "landscape": (26, 44)}
 
 _LATEX = {
     "\\": r"\textbackslash{}",

@@ -452,9 +452,9 @@ def test_more_systems_than_a_page_holds_are_set_in_parts() -> None:
     text = to_latex(table)
     assert len(table.columns) == 41
     parts = text.split(r"\begin{table}")[1:]
-    assert len(parts) == 2 and text.count(r"\label") == 1
+    assert len(parts) == 4 and text.count(r"\label") == 1
     shown = []
-    for part in parts:
+    for part in parts[:2]:  # the other two hold other rows of the same columns
         rows = list(latex_rows(part))
         assert {len(row) for row in rows} == {22}
         assert [re.sub(r"\\textbf\{(.*)\}", r"\1", c) for c in rows[0][:3]] == [
@@ -467,6 +467,37 @@ def test_more_systems_than_a_page_holds_are_set_in_parts() -> None:
 
 
 # --- with LaTeX
+
+
+@pytest.mark.skipif(
+    not (shutil.which("pdflatex") and shutil.which("pdftotext")),
+    reason="pdflatex and pdftotext are not both installed",
+)
+@pytest.mark.parametrize("cells", [PUBLISHED, merged([many(20), PUBLISHED])], ids=["18", "38"])
+def test_turned_tables_are_on_their_pages_and_as_large_as_their_notes(
+    cells: Cells, tmp_path: Path
+) -> None:
+    tables = [t for t in comparison_tables(cells, PLAN) if t.fit == "landscape"]
+    for table in tables:
+        (tmp_path / f"{table.name}.tex").write_text(to_latex(table))
+    document = latex_document("x", [[f"{table.name}.tex"] for table in tables])
+    (tmp_path / "tables.tex").write_text(document)
+    for run in (
+        ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
+        ["pdftotext", "-bbox", "tables.pdf", "tables.html"],
+    ):
+        subprocess.run(run, cwd=tmp_path, capture_output=True, check=True)
+    box = r'<word xMin="(\S+)" yMin="\S+" xMax="(\S+)" yMax="\S+">(%s)</word>'
+    text = (tmp_path / "tables.html").read_text()
+    width = min(map(float, re.findall(r'<page width="(\S+)"', text)))
+    assert max(float(right) for _, right, _ in re.findall(box % ".*", text)) < width
+    # Lines run upwards.
+    heights = {
+        kind: [float(right) - float(left) for left, right, _ in re.findall(box % word, text)]
+        for kind, word in {"numbers": r"\d\.\d{3}", "notes": "Bold:"}.items()
+    }
+    assert len(heights["numbers"]) > 1000 and len(heights["notes"]) >= len(tables) > 1
+    assert min(heights["numbers"]) > 0.95 * min(heights["notes"])
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")

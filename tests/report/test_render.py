@@ -415,6 +415,27 @@ def test_wide_and_long_tables_are_set_in_parts_that_hold_every_cell() -> None:
     assert text.startswith(r"\begin{landscape}") and text.endswith("\\end{landscape}\n")
 
 
+@pytest.mark.parametrize(
+    ("lengths", "pages"),
+    [
+        ([7] * 5, [[7] * 5]),  # 5 headings and 35 rows
+        ([7] * 6, [[7] * 3] * 2),
+        ([6] * 6, [[6] * 6]),
+        ([40, 4], [[40], [4]]),
+        ([4, 40], [[4], [40]]),
+    ],
+)
+def test_parts_are_about_as_long_and_keep_groups_whole(
+    lengths: list[int], pages: list[list[int]]
+) -> None:
+    groups = tuple(tuple(("x", "y") for _ in range(n)) for n in lengths)
+    headings = tuple(Heading("h") for _ in lengths)
+    table = Table("n", "c", (Column("a"), Column("b")), groups, headings, fit="landscape")
+    parts = to_latex(table).split(r"\begin{table}")[1:]
+    found = [[block.count("x & y") for block in part.split(r"\multicolumn")[1:]] for part in parts]
+    assert found == pages
+
+
 def test_a_group_longer_than_a_page_goes_on_under_its_heading() -> None:
     rows = tuple((str(i), "x") for i in range(150))
     long = Table("n", "c", (Column("#"), Column("S")), (rows,), (Heading("h"),), fit="shrunk")
