@@ -136,7 +136,8 @@ def escape_markdown(text: str) -> str:
 
 def to_latex(table: Table, style: Style = "challenge") -> str:
     """A `table` environment for a paper; needs the package booktabs in that style, and
-    graphicx, colortbl and lscape where the table is shrunk, shaded or turned.
+    graphicx, colortbl and lscape where the table is shrunk, shaded or turned, and array where
+    a heading widens columns.
 
     More rows than a page holds make a `longtable` (package longtable), or several parts.
     """
@@ -380,7 +381,27 @@ def _latex_lines(table: Table, style: Style) -> tuple[str, str, list[str]]:
             title = heading.latex or escape_latex(heading.title)
             body.append(rules.heading(len(table.columns), title))
         body += group
-    return rules.columns(table.columns), " & ".join(titles) + r" \\", body
+    return rules.columns(table.columns, _aligned(table)), " & ".join(titles) + r" \\", body
+
+
+def _aligned(table: Table) -> list[str]:
+    """How LaTeX sets the columns. Where a heading is wider than the table, columns of values
+    share what is lacking, which else widens the last column."""
+    widths = [
+        _SEPARATION + _CHARACTER * max(map(len, (c.title, *(row[i] for row in table.rows))))
+        for i, c in enumerate(table.columns)
+    ]
+    longest = max((len(heading.title) for heading in table.headings), default=0)
+    lacking = _SEPARATION + _CHARACTER * longest - sum(widths)
+    values = [i for i, c in enumerate(table.columns) if c.align != "l"]
+    even = (lacking + sum(widths[i] for i in values)) / max(1, len(values))
+    aligned = []
+    for column, width in zip(table.columns, widths, strict=True):
+        align = column.align
+        if lacking > 0 and align != "l" and even > width:
+            align = rf"w{{{align}}}{{{even - _SEPARATION:.2f}em}}"
+        aligned.append(rf">{{\columncolor[gray]{{0.9}}}}{align}" if column.highlight else align)
+    return aligned
 
 
 def _latex_notes(table: Table) -> list[str]:
@@ -486,22 +507,22 @@ class _Rules:
     middle: str
     between: str
     bottom: str
-    columns: Callable[[tuple[Column, ...]], str]
+    columns: Callable[[Sequence[Column], Sequence[str]], str]
     bold: Callable[[str], str]
     heading: Callable[[int, str], str]
 
 
-def _ruled(columns: tuple[Column, ...]) -> str:
-    return "|" + "".join(("|" if c.rule else "") + _aligned(c) + "|" for c in columns)
+def _ruled(columns: Sequence[Column], aligned: Sequence[str]) -> str:
+    pairs = zip(columns, aligned, strict=True)
+    return "|" + "".join(("|" if column.rule else "") + a + "|" for column, a in pairs)
 
 
-def _plain(columns: tuple[Column, ...]) -> str:
-    return "".join(_aligned(c) for c in columns)
+def _plain(_: Sequence[Column], aligned: Sequence[str]) -> str:
+    return "".join(aligned)
 
 
-def _aligned(column: Column) -> str:
-    return rf">{{\columncolor[gray]{{0.9}}}}{column.align}" if column.highlight else column.align
-
+#: Width in em, about: of a character, and of the space between two columns.
+_CHARACTER, _SEPARATION = 0.5, 0.7
 
 #: Room for indices in headings.
 _STRUT = r"\rule[-0.9ex]{0pt}{3.1ex}"

@@ -336,6 +336,22 @@ def test_marks_in_latex() -> None:
     assert any(below in line for line in lines)
 
 
+@pytest.mark.parametrize("style", ["challenge", "booktabs"])
+def test_a_long_heading_widens_columns_of_values_alike(style: str) -> None:
+    columns = tuple(replace(c, highlight=c.title == "c") for c in marked().columns)
+    heading = Heading("A heading that is longer than all of the columns together are")
+    wide = replace(marked(), columns=columns, headings=(heading, Heading("EER")))
+    narrow = to_latex(marked(), style)  # type: ignore[arg-type]
+    (spec,) = re.findall(
+        r"begin\{tabular\}\{(.*)\}",
+        to_latex(wide, style),  # type: ignore[arg-type]
+    )
+    parts = re.findall(r"(>\{\\columncolor\[gray\]\{0\.9\}\})?(l|w\{c\}\{([0-9.]+)em\})", spec)
+    assert [part[1][0] for part in parts] == ["l", "w", "w", "w"]
+    assert len({width for _, _, width in parts[1:]}) == 1 and bool(parts[3][0])
+    assert float(parts[1][2]) > 4 and "w{" not in narrow
+
+
 def test_marks_in_markdown() -> None:
     parts = to_markdown(marked()).split("\n\n")
     assert (parts[0], parts[1], parts[3]) == ("A caption.", "**EER, %**", "**min Cllr**")
