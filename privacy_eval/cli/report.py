@@ -14,7 +14,7 @@ from ..config import Config, load_config
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
 from ..report.cells import ORIGINAL_ATTACK, Cells, cells_of_published, cells_of_results, merged
-from ..report.comparison import comparison_tables
+from ..report.comparison import comparison_tables, submissions_table
 from ..report.curves import FIGURE_FORMATS, Curves
 from ..report.figure_folder import made_from as drawn_from
 from ..report.figure_folder import read_captions
@@ -370,6 +370,8 @@ def across_tables(
     if not found:
         under = f" under the attack model {attack_model}" if attack_model else ""
         say(f"privacy-eval: no ranking by {metric}{under}: no system has values of it")
+    if arguments.published:
+        tables.insert(0, submissions_table(arguments.published))
     return [*tables, *found]
 
 

@@ -1,4 +1,4 @@
-"""Tables of many systems side by side, in the form of Tables 2-15 of the supplement of the
+"""Tables of many systems side by side, in the form of Tables 1-15 of the supplement of the
 VoicePrivacy 2020 Challenge: blocks of a metric under an attack model, a row per data set
 and gender, a column per system, original speech first.
 
@@ -8,6 +8,7 @@ system has no value for stays blank; blocks, tables and columns without any are 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from ..config import ANONYMIZED, ORIGINAL, AttackModel, Config
 from ..io.files import file_names
 from ..metrics import METRICS
 from ..metrics.zebra import categorical_tag
+from ..published import load_systems
 from .cells import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
@@ -102,6 +104,53 @@ _AVERAGE = "Weighted average"
 MOST_UPRIGHT = 10
 #: Longer names than this are turned in LaTeX.
 _MOST_LEVEL = 9
+
+
+def submissions_table(name: str) -> Table:
+    """The systems that were published under a name: Table 1 of the supplement, the baselines
+    first, a group for each team.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Nothing published of that name.
+    """
+    groups = [
+        tuple(
+            (
+                s.team or "",
+                s.reference,
+                s.id,
+                s.role,
+                "" if s.role == "baseline" else s.family,
+                "" if s.deadline is None else str(s.deadline),
+                "yes" if s.anonymized_training_data else "",
+                s.details,
+            )
+            for s in systems
+        )
+        for _, systems in itertools.groupby(load_systems(name).systems, key=lambda s: s.team)
+    ]
+    return Table(
+        "published_systems",
+        "Published systems.",
+        (
+            Column("Team", align="l", sparse=True),
+            Column("Reference", align="l", sparse=True, wrap=14),
+            Column("System", align="l"),
+            Column("Role", align="l"),
+            Column("Developed from", align="l", wrap=6),
+            Column("Deadline"),
+            Column("Anonymized training data", align="l", wrap=7),
+            Column("Details", align="l", wrap=30),
+        ),
+        tuple(groups),
+        notes=(
+            "Developed from: a baseline, or other than these; deadline: the challenge's first or "
+            "second one; anonymized training data: the team submitted them, too",
+        ),
+        fit="landscape",
+    )
 
 
 def comparison_tables(

@@ -40,6 +40,8 @@ class Column:
         Shaded in LaTeX and HTML, its title marked in Markdown and text.
     colour : str or None
         LaTeX colour of the title.
+    wrap : int or None
+        Width in em at which lines are broken, in LaTeX and HTML.
     """
 
     title: str
@@ -49,6 +51,7 @@ class Column:
     sparse: bool = False
     highlight: bool = False
     colour: str | None = None
+    wrap: int | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def escape_markdown(text: str) -> str:
 def to_latex(table: Table, style: Style = "challenge") -> str:
     """A `table` environment for a paper; needs the package booktabs in that style, and
     graphicx, colortbl and lscape where the table is shrunk, shaded or turned, and array where
-    a heading widens columns.
+    a heading widens columns or cells are wrapped.
 
     More rows than a page holds make a `longtable` (package longtable), or several parts.
     """
@@ -238,8 +241,12 @@ def to_csv(table: Table) -> str:
 
 
 def to_html(table: Table) -> str:
-    """A `table` element and its notes; classes `own` and `best` for a style sheet."""
-    shaded = [' class="own"' if c.highlight else "" for c in table.columns]
+    """A `table` element and its notes; the class `own` is for a style sheet."""
+    shaded = [
+        (' class="own"' if c.highlight else "")
+        + (f' style="white-space: normal; min-width: {c.wrap}em"' if c.wrap else "")
+        for c in table.columns
+    ]
     wide = len(table.columns)
     lines = [f'<table id="tab-{html.escape(table.name)}">']
     lines.append(f"<caption>{_html(table.caption)}</caption>")
@@ -398,7 +405,9 @@ def _aligned(table: Table) -> list[str]:
     aligned = []
     for column, width in zip(table.columns, widths, strict=True):
         align = column.align
-        if lacking > 0 and align != "l" and even > width:
+        if column.wrap:
+            align = rf">{{\raggedright\arraybackslash}}p{{{column.wrap}em}}"
+        elif lacking > 0 and align != "l" and even > width:
             align = rf"w{{{align}}}{{{even - _SEPARATION:.2f}em}}"
         aligned.append(rf">{{\columncolor[gray]{{0.9}}}}{align}" if column.highlight else align)
     return aligned

@@ -28,6 +28,7 @@ from privacy_eval.report.comparison import (
     LAYOUTS,
     POSTERIOR_ODDS,
     comparison_tables,
+    submissions_table,
     tag_of,
 )
 from privacy_eval.report.render import (
@@ -181,6 +182,42 @@ def test_posterior_odds_are_the_footnote() -> None:
     text = SUPPLEMENT.read_text()
     after = text[text.index("Categorical tags of worst-case") :].splitlines()[3:10]
     assert dict(line.split("\t") for line in after) == dict(POSTERIOR_ODDS)
+
+
+# --- the systems: Table 1
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Kyoto Team|Han et al., 2020|K2|primary|other|2|yes|anonymization using x-vectors, SS "
+        "models and a voice-indistinguishability metric",
+        "DA-IICT Speech Group|Gupta et al., 2020|D1|primary|B2|1||modifications to pole radius",
+        "Sigma Technologies SLU|Espinoza-Cuadros et al., 2020|S2c1|contrastive|B1|2|yes|S1c1 with "
+        "parameter optimization",
+        "|Patino et al., 2021|B2|baseline||||anonymization using McAdams coefficient",
+    ],
+)
+def test_systems_typed_in_by_hand(row: str) -> None:
+    assert tuple(row.split("|")) in submissions_table("vpc2020").rows
+
+
+def test_systems_stand_by_team_and_their_details_are_wrapped() -> None:
+    table = submissions_table("vpc2020")
+    assert [[row[2][0] for row in group] for group in table.groups] == [
+        [team] * n for team, n in zip("BADIKMOS", (2, 2, 1, 1, 1, 5, 2, 4), strict=True)
+    ]
+    assert {row[2] for row in table.rows} == set(PUBLISHED.systems)
+    assert table.columns[-1].wrap and r"\arraybackslash}p{" in to_latex(table)
+
+
+@pytest.mark.skipif(not SUPPLEMENT.is_file(), reason="the papers are not there")
+def test_teams_and_details_are_those_of_the_supplement() -> None:
+    text = SUPPLEMENT.read_text()
+    lines = text[text.index("Table 1:") : text.index("PingAn")].splitlines()
+    for team, reference, system, *_, details in submissions_table("vpc2020").rows[2:]:
+        (line,) = (x for x in lines if x.startswith(f"{team} ({reference})"))
+        assert f"{system} ({details})" in line
 
 
 # --- best values
@@ -505,7 +542,7 @@ def test_turned_tables_are_on_their_pages_and_as_large_as_their_notes(
 def test_all_compile_in_one_document_and_fit(style: str, tmp_path: Path) -> None:
     groups = []
     sources = {
-        "published": list(regenerated().values()),
+        "published": [submissions_table("vpc2020"), *regenerated().values()],
         "mixed": mixed(),
         "many": comparison_tables(merged([many(20), PUBLISHED]), PLAN)[:2],
         "own": comparison_tables(cells_of_results(imported(B2)), PLAN),

@@ -401,6 +401,13 @@ def test_html() -> None:
     assert "<p>shaded: ours &amp; co.</p>" in text
 
 
+def test_wrapped_cells() -> None:
+    columns = (Column("a"), Column("b", wrap=20))
+    wide = Table("n", "c", columns, ((("x", "long text"),),))
+    assert '<td>x</td><td style="white-space: normal; min-width: 20em">' in to_html(wide)
+    assert r"|c|>{\raggedright\arraybackslash}p{20em}|" in to_latex(wide)
+
+
 @pytest.mark.parametrize("name", ODD)
 def test_html_is_escaped(name: str) -> None:
     text = to_html(replace(table(("1", name, "5")), caption=name, notes=(name,)))
