@@ -134,7 +134,7 @@ class PublishedSystem:
 
 @dataclass(frozen=True)
 class PublishedSystems:
-    """The systems of a challenge.
+    """The systems of a document.
 
     Attributes
     ----------
@@ -215,12 +215,12 @@ def load_p_values(name: str) -> tuple[PublishedPValue, ...]:
 
 
 def load_systems(name: str) -> PublishedSystems:
-    """The systems of a challenge, in the document's order, the baselines first.
+    """The systems of a document, in its order, the baselines first.
 
     Raises
     ------
     PrivacyEvalError
-        A name other than `vpc2020`.
+        A name other than those of `published_names()`.
     """
     plain = yaml.safe_load(_read("systems.yaml"))
     if name not in plain:

@@ -248,6 +248,8 @@ def test_systems() -> None:
         for s in SYSTEMS.systems
         if s.anonymized_training_data and s.role == "primary" and s.id != "S1"
     }
+    assert load_systems("voice_similarity").systems == SYSTEMS.systems[:2]
+    assert {v.system for v in OF_SIMILARITY} == {"B1", "B2"}
     assert SYSTEMS.system("O1").team == "Oxford System Security Lab"
     colours = {name: SYSTEMS.colour(name) for name in ("A1", "D1", "K2", "Orig")}
     assert colours == {"A1": "blue", "D1": "red", "K2": None, "Orig": None}

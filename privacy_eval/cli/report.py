@@ -370,9 +370,8 @@ def across_tables(
     if not found:
         under = f" under the attack model {attack_model}" if attack_model else ""
         say(f"privacy-eval: no ranking by {metric}{under}: no system has values of it")
-    if arguments.published:
-        tables.insert(0, submissions_table(arguments.published))
-    return [*tables, *found]
+    submissions = submissions_table(arguments.published) if arguments.published else None
+    return [*([submissions] if submissions else []), *tables, *found]
 
 
 def _check_attack_model(config: Config, metric: str, attack_model: str | None) -> None:

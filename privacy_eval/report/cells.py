@@ -214,7 +214,6 @@ def cells_of_published(name: str, *, tables: Collection[int] | None = None) -> C
     PrivacyEvalError
         No published results of that name.
     """
-    # Whose systems are known; DeID and G_VD of a paper alone make no columns.
     family = {s.id: s.family for s in load_systems(name).systems}
     values: dict[Place, Cell] = {}
     columns: dict[str, None] = {}

@@ -106,15 +106,18 @@ MOST_UPRIGHT = 10
 _MOST_LEVEL = 9
 
 
-def submissions_table(name: str) -> Table:
+def submissions_table(name: str) -> Table | None:
     """The systems that were published under a name: Table 1 of the supplement, the baselines
-    first, a group for each team.
+    first, a group for each team; None where there are baselines only.
 
     Raises
     ------
     PrivacyEvalError
         Nothing published of that name.
     """
+    published = load_systems(name).systems
+    if all(s.role == "baseline" for s in published):
+        return None
     groups = [
         tuple(
             (
@@ -129,7 +132,7 @@ def submissions_table(name: str) -> Table:
             )
             for s in systems
         )
-        for _, systems in itertools.groupby(load_systems(name).systems, key=lambda s: s.team)
+        for _, systems in itertools.groupby(published, key=lambda s: s.team)
     ]
     return Table(
         "published_systems",

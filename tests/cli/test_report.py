@@ -35,6 +35,7 @@ from support import (
 )
 
 from privacy_eval.cli import parser
+from privacy_eval.config import load_config
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import METRICS
 from privacy_eval.published import load_published
@@ -425,6 +426,30 @@ def test_published_tables_alone_have_no_blank_forms(tmp_path: Path) -> None:
     document = (tmp_path / "D/tables.tex").read_text()
     assert document.index("published_systems.tex") < document.index("comparison_")
     assert {f"{n}.tex" for n in names - {"tables"}} == set(re.findall(r"\\input\{(.*)\}", document))
+
+
+def test_the_table_of_the_similarity_paper(tmp_path: Path) -> None:
+    run = cli("tables", "--published", "voice_similarity", "--out", tmp_path)
+    assert run.code == 0 and {p.stem for p in tmp_path.glob("*.csv")} == {"comparison_voice_dev"}
+    rows = rows_of(tmp_path / "comparison_voice_dev.csv")
+    shown = {
+        (metric, row["Data"], row["Gender"], system): row[system]
+        for row in rows
+        if row["Data"] != "Weighted average"
+        for metric in ("DeID", "G_VD")
+        if metric in row["Block"]
+        for system in ("B1", "B2")
+    }
+    plan = load_config("vpc2020")
+    titles = {d.id: re.sub("[()]", "", d.title) for d in plan.data_sets}
+    assert shown == {
+        ({"deid": "DeID", "gvd_db": "G_VD"}[p.metric], titles[p.data_set], plan.genders[p.gender])
+        + (p.system,): p.value
+        for p in load_published("voice_similarity")
+    }
+    assert shown["DeID", "LibriSpeech", "male", "B2"] == "41.23"
+    alone = cli("subjective", "--published", "voice_similarity", "--out", tmp_path / "S")
+    assert alone.code == 1 and "nothing published of this name; known: vpc2020" in alone.err
 
 
 # --- figures
