@@ -309,6 +309,7 @@ def objective_subjective_table(cells: Cells, config: Config, split: str) -> Tabl
             groups.append(tuple(rows))
             headings.append(Heading(heading.title + rest, latex))
     own = cells.own & set(systems)
+    ours = f" (own systems: {VARIANT})" if own else ""
     if own.issuperset(set(systems) - {ORIGINAL_COLUMN}):
         own = frozenset()
     both = any(heading.title.endswith("objective") for heading in headings)
@@ -327,7 +328,7 @@ def objective_subjective_table(cells: Cells, config: Config, split: str) -> Tabl
         highlight_means="own systems; the others are published",
         colour_means=COLOURS_MEAN,
         notes=(
-            f"Subjective metrics: of normalised ranks of similarity, taken for LLRs ({VARIANT})",
+            f"Subjective metrics: of normalised ranks of similarity, taken for LLRs{ours}",
             *cells.notes,
         ),
         fit="shrunk" if upright else "landscape",

@@ -251,6 +251,14 @@ def test_published_systems_stand_beside_own_ones(test: Subjective) -> None:
         own_tables(test, "vpc1999")
 
 
+def test_the_variant_is_said_of_own_values_only(test: Subjective) -> None:
+    alone = published_tables()["objective_subjective"]
+    assert not any("exact" in note for note in alone.notes)
+    for published in (None, "vpc2020"):
+        notes = own_tables(test, published)["objective_subjective"].notes
+        assert sum("(own systems: exact)" in note for note in notes) == 1
+
+
 def test_the_summary_has_every_distribution(test: Subjective) -> None:
     table = own_tables(test)["subjective_summary"]
     assert [h.title for h in table.headings] == [QUANTITY_TITLES[q] for q in QUANTITIES]
