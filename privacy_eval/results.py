@@ -6,8 +6,6 @@ results.json is the truth. Rates are fractions, disclosures and costs bits, G_VD
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
@@ -19,6 +17,7 @@ from typing import Any
 from . import __version__
 from .config import SPEECH, Config, config_from_dict
 from .errors import PrivacyEvalError, some
+from .io.csv_text import csv_text
 from .io.files import read_text
 from .io.results_txt import (
     RecognitionBlock,
@@ -542,12 +541,8 @@ CSV_COLUMNS = (
 
 def to_csv(results: Results) -> str:
     """results.csv: one line per value, with its unit."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in _csv_rows(results):
-        writer.writerow({k: "" if v is None else v for k, v in row.items()})
-    return text.getvalue()
+    rows = ([row.get(name) for name in CSV_COLUMNS] for row in _csv_rows(results))
+    return csv_text([CSV_COLUMNS, *rows])
 
 
 def _csv_rows(results: Results) -> Iterator[dict[str, object]]:
@@ -620,12 +615,9 @@ def _csv_rows(results: Results) -> Iterator[dict[str, object]]:
 
 def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], SpeakerSimilarity]]) -> str:
     """Speakers with the columns that say of which set they are, a line each."""
-    text = io.StringIO()
     rows = [{**place, **to_plain(speaker)} for place, speaker in speakers]
-    writer = csv.DictWriter(text, list(rows[0]) if rows else _SPEAKER_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    columns = list(rows[0]) if rows else _SPEAKER_COLUMNS
+    return csv_text([columns, *(row.values() for row in rows)])
 
 
 _SPEAKER_PLACE = ("system", "results_folder", "trial_set", "data_set", "split", "gender")

@@ -15,7 +15,6 @@ test; Holm (1979); Martin et al. (1997) for DET curves.
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import json
@@ -32,6 +31,7 @@ from scipy.stats import gaussian_kde, mannwhitneyu, rankdata, spearmanr
 from . import __version__
 from .config import Config, config_from_dict
 from .errors import PrivacyEvalError
+from .io.csv_text import csv_text
 from .io.files import atomic_path, digest, read_bytes, write_text
 from .io.ratings import METRICS, ORIGINAL_SYSTEM, Ratings, joint_codes
 from .metrics import VARIANTS, TrialScores, Variant, score_metrics
@@ -806,8 +806,4 @@ def evaluators_csv(result: Subjective) -> str:
 
 
 def _csv(columns: str, lines: Iterable[Iterable[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns.split(","))
-    writer.writerows(lines)
-    return text.getvalue()
+    return csv_text([columns.split(","), *lines])

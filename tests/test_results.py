@@ -513,3 +513,10 @@ def test_csv_with_an_odd_name_comes_back() -> None:
     name = 'a,"b"\n%_& é'
     rows = list(csv.DictReader(io.StringIO(to_csv(imported(B1, system=name)))))
     assert {row["system"] for row in rows} == {name}
+
+
+@pytest.mark.parametrize("name", ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+cmd()", "-A1"])
+def test_no_name_is_a_formula_in_a_spreadsheet(name: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(imported(B1, system=name)))))
+    assert {row["system"] for row in rows} == {f"'{name}"}
+    assert any(row["value"].startswith("0.") for row in rows)

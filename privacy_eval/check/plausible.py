@@ -15,7 +15,7 @@ from ..evaluate import Progress
 from ..io.files import digest
 from ..io.scores import PairedTrials, TrialFile, pair, read_scores, read_trials
 from ..io.text_table import Column, hash_rows, unique_fields
-from ..metrics import Eer, TrialScores, kaldi_eer
+from ..metrics import IMPLAUSIBLE_EER, Eer, TrialScores, kaldi_eer
 from ..tree import Condition, score_file
 from .differences import key_errors
 from .findings import Finding
@@ -23,9 +23,6 @@ from .findings import Finding
 #: EER of original speech by a model of original speech. The challenge's are between 1.1 and
 #: 8.7 % (2020 supplement, tables 2 and 3); a model that errs twice as often does not attack.
 MAX_ORIGINAL_EER = 0.20
-#: Beyond chance (50 %) by more than few trials explain: whoever answers the contrary does better.
-#: The highest that the 2020 supplement has is 60.4 % (table 3).
-SWAPPED_EER = 0.65
 #: Of the original EER. Anonymization hides speakers; of the published systems K2 alone comes
 #: below half, and that only for a few sets.
 FAR_BELOW = 0.5
@@ -37,7 +34,9 @@ MAX_TIED = 0.10
 NEARLY = 1e-3
 
 HIGH = f"EER of original speech above {100 * MAX_ORIGINAL_EER:.0f} % (wrong model, trials or key?)"
-SWAPPED = f"EER above {100 * SWAPPED_EER:.0f} % (labels swapped, or distances instead of scores?)"
+SWAPPED = (
+    f"EER above {100 * IMPLAUSIBLE_EER:.0f} % (labels swapped, or distances instead of scores?)"
+)
 LOW = "anonymized speech is easier to attack than original speech, its EER less than half"
 SAME = "scores that are those of another condition"
 EQUAL = "all scores are equal"
@@ -167,7 +166,7 @@ def _alone(c: Condition, trials: PairedTrials, scores: TrialScores, eer: Eer) ->
         return [Finding(EQUAL, f"{name} ({trials.score[0]:g})")]
     found = []
     of_original = _original(c) and c.asv_model == ORIGINAL
-    if eer.value > SWAPPED_EER and (of_original or eer.interval[0] > 0.5):
+    if eer.value > IMPLAUSIBLE_EER and (of_original or eer.interval[0] > 0.5):
         found.append(Finding(SWAPPED, f"{name} ({100 * eer.value:.1f} %)"))
     elif of_original and eer.value > MAX_ORIGINAL_EER:
         found.append(Finding(HIGH, f"{name} ({100 * eer.value:.1f} %)"))

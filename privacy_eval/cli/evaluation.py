@@ -14,7 +14,7 @@ from .. import __version__
 from ..averages import averages, summary_text
 from ..check import check_tree, not_there
 from ..config import load_config
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, some
 from ..evaluate import (
     Options,
     collect,
@@ -26,6 +26,7 @@ from ..io.files import digest, read_bytes, read_text, write_text
 from ..io.results_txt import eer_percent, format_metrics
 from ..io.scores import pair, read_scores, read_trials
 from ..metrics import VARIANTS, Interval
+from ..report.cells import doubt
 from ..results import (
     Results,
     import_results_txt,
@@ -253,6 +254,13 @@ def _collect(arguments: argparse.Namespace) -> int:
     if results.not_evaluated:
         for line in results.not_evaluated:
             say(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
+    doubts: dict[str, list[str]] = {}
+    for r in results.verification:
+        why = doubt("eer", r.values(config.variant)["eer"], r.n_target)
+        doubts.setdefault(why, []).append(f"{r.system} {r.condition}")
+    for why, names in doubts.items():
+        if why:
+            say(f"privacy-eval: warning: {why}, of {len(names)} conditions: {some(names)}")
     if not results.verification:
         say(f"privacy-eval: {out}: nothing is left: results of no condition; nothing is written")
         return 1

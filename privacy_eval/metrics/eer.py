@@ -15,6 +15,10 @@ import numpy as np
 from .pav import FloatArray, PavBlocks
 from .trial_scores import TrialScores, Variant
 
+#: Beyond chance (50 %) by more than few trials explain: scores are the wrong way round, or all
+#: equal. The highest that the 2020 supplement has is 60.4 % (table 3).
+IMPLAUSIBLE_EER = 0.65
+
 
 @dataclass(frozen=True)
 class Eer:

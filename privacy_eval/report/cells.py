@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..config import ORIGINAL, Config
-from ..metrics import LINKABILITY_MIN_TARGETS
+from ..errors import some
+from ..metrics import IMPLAUSIBLE_EER, LINKABILITY_MIN_TARGETS
 from ..published import load_published, load_systems
 from ..results import Results
 from .titles import TITLES
@@ -30,15 +31,23 @@ PERCENT = frozenset(
 )
 
 
-#: What is said where a value `says_nothing`.
-SAYS_NOTHING = (
-    f"Linkability says nothing of fewer than {LINKABILITY_MIN_TARGETS} mated scores: it is 0"
-)
+#: Marks values that trials were left out of.
+LEFT_OUT_MARK = "\u2021"
 
 
-def says_nothing(metric: str, n_target: int | None) -> bool:
-    """Whether a value is the same whatever the scores of its target trials are."""
-    return metric == "linkability" and n_target is not None and n_target < LINKABILITY_MIN_TARGETS
+def doubt(metric: str, value: float, n_target: int | None) -> str:
+    """Why a value says nothing, and is not the best of others; "" where it may."""
+    if metric == "linkability" and n_target is not None and n_target < LINKABILITY_MIN_TARGETS:
+        return (
+            f"Linkability says nothing of fewer than {LINKABILITY_MIN_TARGETS} mated scores: it "
+            "is 0"
+        )
+    if metric == "eer" and value > IMPLAUSIBLE_EER:
+        return (
+            f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % says nothing of privacy: the scores are "
+            "the wrong way round, or equal"
+        )
+    return ""
 
 
 @dataclass(frozen=True)
@@ -193,10 +202,12 @@ def cells_of_results(results: Results) -> Cells:
             place = Place(metric, None, s.split, s.data_set, s.gender, column_of(s.system))
             if place not in values or s.asv_model == ORIGINAL:
                 values[place] = Cell(value, text_of(metric, value))
-    notes = [
-        f"Original speech differs between systems (the first one's is shown): {name}"
-        for name in disagree
-    ]
+    notes = []
+    if disagree:
+        notes.append(
+            "Original speech differs between systems (the first one's is shown): "
+            f"{some(list(disagree))}"
+        )
     systems = tuple(column_of(s) for s in results.systems)
     return Cells(values, systems, frozenset(systems), notes=tuple(notes))
 

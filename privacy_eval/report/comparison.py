@@ -20,13 +20,13 @@ from ..metrics import METRICS
 from ..metrics.zebra import categorical_tag
 from ..published import load_systems
 from .cells import (
+    LEFT_OUT_MARK,
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
-    SAYS_NOTHING,
     Cell,
     Cells,
     average,
-    says_nothing,
+    doubt,
     text_of,
 )
 from .render import Column, Heading, Table, escape_latex
@@ -336,7 +336,7 @@ class _Form:
         model = attack.id if attack else None
         best: set[tuple[int, int]] = set()
         rows: list[tuple[str, ...]] = []
-        silent: set[str] = set()  # systems of which a value says nothing, nor does the average
+        doubted: set[str] = set()  # systems of which a value says nothing, nor does the average
 
         def add(title: str, gender: str, found: Sequence[Cell | None], apart: set[str]) -> None:
             compared = {
@@ -356,10 +356,10 @@ class _Form:
                 here = {
                     s
                     for s, cell in zip(systems, found, strict=True)
-                    if cell is not None and says_nothing(metric, cell.n_target)
+                    if cell is not None and doubt(metric, cell.value, cell.n_target)
                 }
                 add(_row_title(data_set.title), word, found, {ORIGINAL_COLUMN} | here)
-                silent |= here
+                doubted |= here
         if self.averages:
             means = [
                 average(self.cells, self.config, metric, model, self.split, s) for s in systems
@@ -369,7 +369,7 @@ class _Form:
                     _AVERAGE,
                     "",
                     [None if m is None else Cell(m, text_of(metric, m), "") for m in means],
-                    {ORIGINAL_COLUMN} | silent,
+                    {ORIGINAL_COLUMN} | doubted,
                 )
         return _Block(self._heading(metric, attack), tuple(rows), frozenset(best))
 
@@ -377,7 +377,8 @@ class _Form:
         if cell is None:
             return ""
         tag = tag_of(cell) if self.tags and metric == "zebra_individual" else None
-        return f"{cell.text} {tag}" if tag else cell.text
+        text = f"{cell.text} {tag}" if tag else cell.text
+        return f"{text}{LEFT_OUT_MARK}" if cell.left_out else text
 
     def _heading(self, metric: str, attack: AttackModel | None) -> Heading:
         title = metric_title(metric)
@@ -422,12 +423,12 @@ class _Form:
                 f"{_row_title(d.title)} {d.weight:g}" for d in self.config.data_sets
             )
             yield f"{_AVERAGE}: {weights} for each gender, blank where a value is missing"
-        if any(
-            says_nothing(metric, cell.n_target)
+        doubts = (
+            doubt(metric, cell.value, cell.n_target)
             for metric, attack in pairs
             for cell in self._found(metric, attack, systems)
-        ):
-            yield SAYS_NOTHING
+        )
+        yield from dict.fromkeys(filter(None, doubts))
         absent = sorted(self.cells.own - set(systems))
         if absent:
             yield f"Without a value here: {', '.join(absent)}"
@@ -439,7 +440,7 @@ class _Form:
             if cell.left_out
         )
         for system, number in left_out.items():
-            yield f"{system}: trials were left out of {number} of its values"
+            yield f"{LEFT_OUT_MARK} {system}: trials were left out of {number} of its values"
         yield from self.cells.notes
 
 

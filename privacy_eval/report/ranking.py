@@ -17,13 +17,13 @@ from ..metrics import METRICS
 from ..metrics.confidence import difference_p_value, expanded_interval
 from ..results import Results, VerificationRecord
 from .cells import (
+    LEFT_OUT_MARK,
     PERCENT,
-    SAYS_NOTHING,
     Cells,
     average,
     cells_of_results,
     column_of,
-    says_nothing,
+    doubt,
     text_of,
 )
 from .comparison import higher_is_better, metric_name, metric_title
@@ -192,14 +192,16 @@ def rank(
             bounds = expanded_interval(found.values, found.n_speakers, LEVEL)
             interval = (bounds.low, bounds.high)
         if index + 1 < len(order):
-            other, other_mean = order[index + 1]
+            # Published systems, which have no replicates, may stand between.
+            after = [pair for pair in order[index + 1 :] if replicates.get(pair[0]) is not None]
+            other, other_mean = (after or order[index + 1 :])[0]
             second = replicates.get(other)
             if found is not None and second is not None:
                 if found.drawn == second.drawn:
                     difference = _difference(mean, other_mean, found, second, sign)
                 else:
                     why_not = "not paired: other trials, speakers, seed or number of replicates"
-            elif found is not None or second is not None:
+            elif system in own and any(s in own for s, _ in order[index + 1 :]):
                 why_not = "not paired: no replicates of one of the two"
         ranked.append(Ranked(system, mean, interval, difference, why_not))
     numbers = {r.values.size for r in replicates.values() if r is not None}
@@ -260,9 +262,12 @@ def ranking_table(
 
     stated = tested or bool(ranking.unranked)
     columns += [Column("Statement", align="l")] if stated else []
+    place = (attack_model, split)
+    records = [v for v in results.verification if (v.attack_model, v.split) == place]
+    left_out = {column_of(v.system) for v in records if v.left_out}
     ranked = []
     for number, r in enumerate(ranking.ranked, start=1):
-        shown = [text_of(metric, r.value)]
+        shown = [text_of(metric, r.value) + LEFT_OUT_MARK * (r.system in left_out)]
         if tested:
             shown += [_bounds(metric, r.interval), *_shown_difference(metric, r.next)]
         shown += [_statement(r)] if stated else []
@@ -271,12 +276,15 @@ def ranking_table(
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
     notes = [_BIAS] if tested and metric in _SEE_MORE else []
-    if any(
-        says_nothing(metric, r.n_target)
-        for r in results.verification
-        if (r.attack_model, r.split) == (attack_model, split)
-    ):
-        notes.append(SAYS_NOTHING)
+    variant = config.variant
+    doubts: dict[str, dict[str, None]] = {}
+    for v in records:
+        if metric in v.values(variant):
+            why = doubt(metric, v.values(variant)[metric], v.n_target)
+            doubts.setdefault(why, {})[column_of(v.system)] = None
+    notes += [f"{why}: {', '.join(systems)}" for why, systems in doubts.items() if why]
+    if left_out:
+        notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     return Table(
         file_names([name])[name],
         _caption(ranking, config),
@@ -408,8 +416,8 @@ def _caption(ranking: Ranking, config: Config) -> str:
     units = " in percentage points" if ranking.metric in PERCENT else ""
     return (
         f"{caption} Intervals from {numbers} resamplings of speakers. Each system is compared "
-        f"with the next one only (difference{units}, paired over resamplings, two-sided p-value): "
-        "tests of pairs, not corrected for their number."
+        f"with the next one that has them only (difference{units}, paired over resamplings, "
+        "two-sided p-value): tests of pairs, not corrected for their number."
     )
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +10,8 @@ from types import MappingProxyType
 from typing import Literal, TypeVar
 
 from tabulate import tabulate
+
+from ..io.csv_text import csv_text
 
 Style = Literal["challenge", "booktabs"]
 Item = TypeVar("Item")
@@ -227,17 +227,12 @@ def to_text(table: Table) -> str:
 
 def to_csv(table: Table) -> str:
     """The header and the rows; headings of groups are a first column."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     titles = [c.title for c in table.columns]
     if not table.headings:
-        writer.writerow(titles)
-        writer.writerows(table.rows)
-        return text.getvalue()
-    writer.writerow(["Block", *titles])
-    for heading, group in zip(table.headings, table.groups, strict=True):
-        writer.writerows([heading.title, *row] for row in group)
-    return text.getvalue()
+        return csv_text([titles, *table.rows])
+    blocks = zip(table.headings, table.groups, strict=True)
+    rows = ([heading.title, *row] for heading, group in blocks for row in group)
+    return csv_text([["Block", *titles], *rows])
 
 
 def to_html(table: Table) -> str:
@@ -582,6 +577,7 @@ _LATEX = {
     "'": r"\textquotesingle{}",
     "`": r"\textasciigrave{}",
     "\u2013": r"\textendash{}",
+    "\u2021": r"\ddag{}",
     "\n": " ",
     "\r": " ",
     "\t": " ",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import json
 import math
@@ -11,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..io.csv_text import csv_text
 from ..metrics import METRICS, categorical_tag
 from ..study.estimators import individual_ceiling, population_values
 from ..study.plan import MATED, EstimatorsPlan, StudyPlan
-from .cells import SAYS_NOTHING, says_nothing
+from .cells import doubt
 from .render import Column, Table
 from .titles import TITLES
 
@@ -50,9 +49,7 @@ def study_tables(plan: StudyPlan, rows: Rows) -> list[Table]:
 def values_csv(rows: Rows) -> str:
     """Every value of every experiment: a line per set of scores, variant and metric; of
     `estimators` one for mean, deviation and either end of the central 95 %, too."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("experiment", "parameters", "variant", "metric", "quantity", "value"))
+    lines = [("experiment", "parameters", "variant", "metric", "quantity", "value")]
     for experiment, found in rows.items():
         for row in found:
             parameters = json.dumps(
@@ -62,10 +59,10 @@ def values_csv(rows: Rows) -> str:
                 for metric, value in metrics.items():
                     values = value if isinstance(value, dict) else {"value": value}
                     for quantity, number in values.items():
-                        writer.writerow(
+                        lines.append(
                             (experiment, parameters, variant, metric, quantity, repr(number))
                         )
-    return file.getvalue()
+    return csv_text(lines)
 
 
 _NOT_PARAMETERS = frozenset({"metrics", "estimates", "points", "curves", "matrices"})
@@ -106,7 +103,11 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
     columns = [Column("Case", align="l"), Column("Labels", align="l")]
     columns += [replace(column(m), rule=m == metrics[0]) for m in metrics]
     columns += [replace(_with(column(m), after=" printed"), rule=m == printed[0]) for m in printed]
-    few = any(says_nothing("linkability", row["labels"].count(MATED)) for row in rows)
+    notes = [
+        doubt(metric, row["metrics"][variant][metric], row["labels"].count(MATED))
+        for row in rows
+        for metric in metrics
+    ]
     groups = tuple(
         (
             row["title"],
@@ -125,7 +126,7 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
         notes=(
             "H: a mated trial, -: a non-mated one",
             "Printed: as in the comparative study of metrics",
-            *([SAYS_NOTHING] if few and "linkability" in metrics else []),
+            *dict.fromkeys(filter(None, notes)),
         ),
         fit="shrunk",
     )

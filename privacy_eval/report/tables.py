@@ -19,7 +19,7 @@ from ..io.files import file_names, write_set
 from ..io.results_txt import zebra_number
 from ..metrics import VARIANTS, Variant
 from ..results import Results, VerificationRecord
-from .cells import SAYS_NOTHING, says_nothing
+from .cells import doubt
 from .render import FORMATS, Column, Style, Table, latex_document
 from .titles import TITLES
 
@@ -495,10 +495,13 @@ def _notes(
     records: Iterable[VerificationRecord], keys: Sequence[str], variant: Variant
 ) -> tuple[str, ...]:
     """What is said below a table of these metrics of records."""
-    silent = any(
-        says_nothing(key, r.n_target) and key in r.values(variant) for r in records for key in keys
+    doubts = (
+        doubt(key, r.values(variant)[key], r.n_target)
+        for r in records
+        for key in keys
+        if key in r.values(variant)
     )
-    return (SAYS_NOTHING,) if silent else ()
+    return tuple(dict.fromkeys(filter(None, doubts)))
 
 
 @dataclass(frozen=True)

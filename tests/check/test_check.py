@@ -28,8 +28,9 @@ from support import (
 
 from privacy_eval.check import screen as check_module
 from privacy_eval.check.findings import HEIGHT, WIDTH, Finding, Report, Section
-from privacy_eval.check.plausible import MAX_ORIGINAL_EER, MAX_TIED, SWAPPED_EER
+from privacy_eval.check.plausible import MAX_ORIGINAL_EER, MAX_TIED
 from privacy_eval.cost import metrics_cost, needed_bytes
+from privacy_eval.metrics import IMPLAUSIBLE_EER
 
 OO, OA = f"ASV-{ENROLLS}-{TRIALS}", f"ASV-{ENROLLS}-{TRIALS}_anon"
 AA = f"ASV-{ENROLLS}_anon-{TRIALS}_anon"
@@ -680,7 +681,7 @@ def separated(step: float, wrong: int = 0) -> Callable[[str, str, bool, int], fl
 def test_an_original_eer_too_high(
     tmp_path: Path, wrong: int, percent: str | None, kind: str | None
 ) -> None:
-    assert (MAX_ORIGINAL_EER, SWAPPED_EER) == (0.2, 0.65)
+    assert (MAX_ORIGINAL_EER, IMPLAUSIBLE_EER) == (0.2, 0.65)
     tree = scored(tmp_path)
     with_scores(tree, "oo", separated(5, wrong=wrong))
     if kind is None:

@@ -478,7 +478,28 @@ def test_left_out_trials_are_named() -> None:
     records = (results.verification[0], first, *results.verification[2:])
     tables = comparison_tables(cells_of_results(replace(results, verification=records)), PLAN)
     notes = [note for t in tables for note in t.notes if "left out" in note]
-    assert notes == ["mine: trials were left out of 3 of its values"]
+    assert notes == ["\u2021 mine: trials were left out of 3 of its values"]
+
+
+def test_scores_the_wrong_way_round_are_never_the_best() -> None:
+    results = merge([imported(B1, system="mine"), imported(B2, system="other")])
+
+    def reversed_at(number: int) -> list[Table]:
+        record = results.verification[number]
+        metrics = {v: {**m, "eer": 0.8} for v, m in record.metrics.items()}
+        changed = [*results.verification]
+        changed[number] = replace(record, metrics=metrics)
+        return comparison_tables(
+            cells_of_results(replace(results, verification=tuple(changed))), PLAN
+        )
+
+    number = next(i for i, r in enumerate(results.verification) if r.attack_model == "ignorant")
+    tables = reversed_at(number)
+    assert any("80.00" in row for t in tables for row in t.rows)
+    for table in tables:
+        has = any("80.00" in row for row in table.rows)
+        assert any(note.startswith("An EER above 65 %") for note in table.notes) is has
+        assert not any(table.rows[r][c] == "80.00" for r, c in table.bold)
 
 
 def many(systems: int) -> Cells:

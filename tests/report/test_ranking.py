@@ -17,7 +17,14 @@ from privacy_eval.config import Config, load_config
 from privacy_eval.evaluate import Options, collect, evaluate, write_outputs
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.confidence import Resamples, resample_speakers
-from privacy_eval.report.cells import cells_of_published, cells_of_results, merged
+from privacy_eval.report.cells import (
+    Cell,
+    Cells,
+    Place,
+    cells_of_published,
+    cells_of_results,
+    merged,
+)
 from privacy_eval.report.curves import Curves
 from privacy_eval.report.ranking import Ranking, rank, ranking_table
 from privacy_eval.report.render import Table, to_latex, to_text
@@ -105,6 +112,37 @@ def test_order_intervals_and_paired_differences(tmp_path: Path) -> None:
     assert table.rows[1][4:] == ("0.50", "[-1.00, 2.00]", "1.000", "not told from the next")
     assert table.rows[2][4:] == ("", "", "", "")
     assert "1000 resamplings" in table.caption and "not corrected" in table.caption
+
+
+def test_published_systems_between_hinder_no_statement(tmp_path: Path) -> None:
+    shared = np.random.default_rng(0).normal(0.3, 0.05, 1000)
+    stored = Stored(
+        {
+            ("a", "libri", "f"): replicates(shared),
+            ("b", "libri", "f"): replicates(shared + 0.2),
+        }
+    )
+    results = results_of(small_plan(tmp_path), {"a": 0.3, "b": 0.5})
+    place = Place("eer", "ignorant", "dev", "libri", "f", "P1")
+    cells = merged([cells_of_results(results), Cells({place: Cell(0.4, "40.00")}, ("P1",))])
+    b, p1, a = ranked(results, stored, cells=cells).ranked
+    assert (b.system, p1.system, a.system) == ("b", "P1", "a")
+    assert b.next is not None and b.next.value == pytest.approx(0.2) and b.next.better
+    assert (p1.next, p1.why_not, a.next, a.why_not) == (None, "", None, "")
+
+
+def test_what_says_nothing_and_what_was_left_out_are_marked(tmp_path: Path) -> None:
+    results = results_of(small_plan(tmp_path), {"a": 0.3, "b": 0.92, "c": 0.65})
+    records = tuple(replace(r, trials_without_score=r.system == "a") for r in results.verification)
+    table = table_of(replace(results, verification=records), Stored({}))
+    assert [row[1:3] for row in table.rows] == [
+        ("b", "92.00"),
+        ("c", "65.00"),
+        ("a", "30.00\u2021"),
+    ]
+    doubt, left_out = table.notes
+    assert doubt.startswith("An EER above 65 % says nothing") and doubt.endswith(": b")
+    assert left_out == "\u2021 Trials were left out of some of its values"
 
 
 def test_disclosure_is_ranked_from_the_least(tmp_path: Path) -> None:
