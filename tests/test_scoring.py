@@ -750,11 +750,17 @@ def test_scores_are_not_written_through_links(tmp_path: Path, level: str) -> Non
         "team": tree.root / "exp/team",
         "beside": tree.root / "exp/team/results-x.orig",
     }[level]
-    target = {"condition": theirs.parent, "results": theirs.parents[1], "team": outside}
+    target = {
+        "condition": theirs.parent,
+        "results": theirs.parents[1],
+        "team": outside,
+        "beside": lines_to(outside / "other/file", ["a"]).parent,
+    }
     if level in ("condition", "beside"):
-        lines_to(link.with_name("results-x") / f"ASV-{ENROLLS}-{TRIALS}/scores", ["a b 1"])
+        there = tree.root / f"exp/team/results-x/ASV-{ENROLLS}-{TRIALS}/scores"
+        lines_to(there, ["a b 1"])
     link.parent.mkdir(parents=True, exist_ok=True)
-    link.symlink_to(target.get(level, outside))
+    link.symlink_to(target[level])
     before = snapshot(outside)
     outcome = made(tree, allow_outside=True)
     assert any(f"{link}: is a link and is not written to" in m for m in outcome.failed.values())

@@ -378,7 +378,7 @@ def test_records_and_the_files_of_2020(tree: SpeechTree) -> None:
     assert (record.n_speakers, record.n_utterances, record.utterances_left_out) == (4, 12, 0)
     assert set(record.metrics) == set(VARIANTS)
     for values in record.metrics.values():
-        assert tuple(values) == SIMILARITY_METRICS
+        assert tuple(values) == tuple(SIMILARITY_METRICS)
         assert values["deid"] == pytest.approx(1 - values["d_diag_oa"] / values["d_diag_oo"])
         assert values["gvd_db"] == pytest.approx(
             10 * math.log10(values["d_diag_aa"] / values["d_diag_oo"])
