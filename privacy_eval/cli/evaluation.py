@@ -57,6 +57,7 @@ from .options import (
     systems_of,
 )
 
+_ABSENT_SHOWN = 20
 _LINE = 200  # of what is said; results.json has all of it
 
 
@@ -251,9 +252,11 @@ def _collect(arguments: argparse.Namespace) -> int:
     )
     models = Models(place, config)
     results = collected(systems, out, models, stale_scores(targets, models))
-    if results.not_evaluated:
-        for line in results.not_evaluated:
-            say(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
+    absent = results.not_evaluated
+    for line in absent[:_ABSENT_SHOWN]:
+        say(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
+    if len(absent) > _ABSENT_SHOWN:
+        say(f"privacy-eval: left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
     doubts: dict[str, list[str]] = {}
     for r in results.verification:
         why = doubt("eer", r.values(config.variant)["eer"], r.n_target)

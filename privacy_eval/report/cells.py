@@ -4,6 +4,7 @@ multi-system tables and figures are made of.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -42,7 +43,7 @@ def doubt(metric: str, value: float, n_target: int | None) -> str:
             f"Linkability says nothing of fewer than {LINKABILITY_MIN_TARGETS} mated scores: it "
             "is 0"
         )
-    if metric == "eer" and value > IMPLAUSIBLE_EER:
+    if metric == "eer" and IMPLAUSIBLE_EER < value < math.inf:
         return (
             f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % says nothing of privacy: the scores are "
             "the wrong way round, or equal"

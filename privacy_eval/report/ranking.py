@@ -5,7 +5,7 @@ from chance: intervals and paired tests from the resamples of speakers stored in
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -172,15 +172,17 @@ def rank(
     cells = cells_of_results(results) if cells is None else cells
     means = {s: average(cells, config, metric, attack_model, split, s) for s in cells.systems}
     sign = 1 if higher_is_better(metric) else -1
-    # A stable sort: equal systems keep the order of the columns.
-    order = sorted(
-        ((s, m) for s, m in means.items() if m is not None), key=lambda pair: -sign * pair[1]
-    )
     own = {column_of(s): s for s in results.systems}
     records: dict[str, dict[tuple[str, str], VerificationRecord]] = {}
     for r in results.verification:
         if (r.attack_model, r.split) == (attack_model, split):
             records.setdefault(column_of(r.system), {})[r.data_set, r.gender] = r
+    doubted = {s for s, of_set in records.items() if _doubts(of_set.values(), metric, config)}
+    # A stable sort: equal systems keep the order of the columns.
+    order = sorted(
+        ((s, m) for s, m in means.items() if m is not None and s not in doubted),
+        key=lambda pair: -sign * pair[1],
+    )
     replicates = {
         s: _replicates(records.get(s, {}), curves, config, metric) for s, _ in order if s in own
     }
@@ -201,14 +203,14 @@ def rank(
                     difference = _difference(mean, other_mean, found, second, sign)
                 else:
                     why_not = "not paired: other trials, speakers, seed or number of replicates"
-            elif system in own and any(s in own for s, _ in order[index + 1 :]):
+            elif found is not None and any(s in own for s, _ in order[index + 1 :]):
                 why_not = "not paired: no replicates of one of the two"
         ranked.append(Ranked(system, mean, interval, difference, why_not))
     numbers = {r.values.size for r in replicates.values() if r is not None}
     unranked = {
-        s: _lacking(cells, config, metric, attack_model, split, s)
+        s: _DOUBTED if s in doubted else _lacking(cells, config, metric, attack_model, split, s)
         for s, m in means.items()
-        if m is None
+        if m is None or s in doubted
     }
     return Ranking(metric, attack_model, split, tuple(ranked), unranked, tuple(sorted(numbers)))
 
@@ -276,13 +278,7 @@ def ranking_table(
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
     notes = [_BIAS] if tested and metric in _SEE_MORE else []
-    variant = config.variant
-    doubts: dict[str, dict[str, None]] = {}
-    for v in records:
-        if metric in v.values(variant):
-            why = doubt(metric, v.values(variant)[metric], v.n_target)
-            doubts.setdefault(why, {})[column_of(v.system)] = None
-    notes += [f"{why}: {', '.join(systems)}" for why, systems in doubts.items() if why]
+    notes += _doubts(records, metric, config)
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     return Table(
@@ -300,6 +296,14 @@ _BIAS = (
     "far on the less private side, which cancels in most of a difference"
 )
 _NOTHING = "no values"
+_DOUBTED = "a value that says nothing"
+
+
+def _doubts(records: Iterable[VerificationRecord], metric: str, config: Config) -> list[str]:
+    """Why values of records say nothing, each reason once."""
+    values = ((r.values(config.variant).get(metric), r.n_target) for r in records)
+    found = (doubt(metric, value, n_target) for value, n_target in values if value is not None)
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def _replicates(

@@ -21,14 +21,13 @@ from privacy_eval.simulate.ratings import simulate_ratings
 OUT = "exp/privacy_eval"
 #: What is left out of every comparison: logs, which have times.
 LOGS = f"{OUT}/log/"
-#: Which parallel jobs add lines to in any order: compared as sets of lines.
-UNORDERED = (f"{OUT}/figures/.figures.list",)
+#: Which jobs add lines to in any order, again after a kill: compared as sets of lines.
+UNORDERED = (f"{OUT}/figures/.figures.list", f"{OUT}/subjective/figures/.figures.list")
 #: Lists of a set's files, longer while the set is being written; compared at the end only.
 GROWING = (
     f"{OUT}/.results.list",
     f"{OUT}/tables/.tables.list",
     f"{OUT}/subjective/tables/.tables.list",
-    f"{OUT}/subjective/figures/.figures.list",
     *UNORDERED,
 )
 
