@@ -104,6 +104,7 @@ _AVERAGE = "Weighted average"
 MOST_UPRIGHT = 10
 #: Longer names than this are turned in LaTeX.
 _MOST_LEVEL = 9
+_LEVEL_BESIDE_TURNED = 4
 
 
 def submissions_table(name: str) -> Table | None:
@@ -205,9 +206,12 @@ def system_columns(
     turned : bool
         Turn long names in LaTeX.
     """
+    # Where one has to be turned, level ones would be several times as wide.
+    longest = max(map(len, systems), default=0)
+    most = _LEVEL_BESIDE_TURNED if longest > _MOST_LEVEL else _MOST_LEVEL
     for index, system in enumerate(systems):
         latex = None
-        if turned and len(system) > _MOST_LEVEL:
+        if turned and len(system) > most:
             latex = rf"\rotatebox{{90}}{{\scriptsize {escape_latex(system)}\ }}"
         yield Column(
             system,

@@ -29,6 +29,7 @@ from privacy_eval.report.comparison import (
     POSTERIOR_ODDS,
     comparison_tables,
     submissions_table,
+    system_columns,
     tag_of,
 )
 from privacy_eval.report.render import (
@@ -500,6 +501,14 @@ def test_scores_the_wrong_way_round_are_never_the_best() -> None:
         has = any("80.00" in row for row in table.rows)
         assert any(note.startswith("An EER above 65 %") for note in table.notes) is has
         assert not any(table.rows[r][c] == "80.00" for r, c in table.bold)
+
+
+def test_names_are_turned_where_one_is_long() -> None:
+    def turned(*names: str) -> list[str]:
+        return [c.title for c in system_columns(names, family={}, turned=True) if c.latex]
+
+    assert turned("B1", "team_1/a1") == []
+    assert turned("B1", "M1c4", "team1/b", "team_1/b12") == ["team1/b", "team_1/b12"]
 
 
 def many(systems: int) -> Cells:
