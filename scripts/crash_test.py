@@ -28,7 +28,7 @@ from crashes import Runs, crash, crash_tree, undisturbed  # noqa: E402
 def main() -> int:
     parser = argparse.ArgumentParser(description="Kill runs of the recipe and compare.")
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--in-a-row", type=int, default=4, help="kills before a run may end")
+    parser.add_argument("--in-a-row", type=int, default=8, help="kills before a run may end")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     arguments = parser.parse_args()
 
@@ -48,7 +48,8 @@ def main() -> int:
                 runs,
                 tree,
                 whole,
-                duration=duration,
+                # What a killed run has made stays, so that the next one is shorter.
+                duration=duration / 2,
                 kills=arguments.kills,
                 in_a_row=arguments.in_a_row,
                 moments=random.Random(arguments.seed),

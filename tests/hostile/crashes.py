@@ -215,7 +215,7 @@ def crash(
             process = runs.start(victim)
             try:
                 process.wait(timeout=moments.uniform(0, duration))
-                continue  # it was faster: no kill
+                break  # it was faster: nothing is left to be killed
             except subprocess.TimeoutExpired:
                 runs.kill(process, everything=moments.random() < 0.5)
             tally.kills += 1
