@@ -26,7 +26,7 @@ from ..io.files import digest, read_bytes, read_text, write_text
 from ..io.results_txt import eer_percent, format_metrics
 from ..io.scores import pair, read_scores, read_trials
 from ..metrics import VARIANTS, Interval
-from ..report.cells import doubt
+from ..report.cells import doubts
 from ..results import (
     Results,
     import_results_txt,
@@ -257,13 +257,9 @@ def _collect(arguments: argparse.Namespace) -> int:
         say(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
     if len(absent) > _ABSENT_SHOWN:
         say(f"privacy-eval: left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
-    doubts: dict[str, list[str]] = {}
-    for r in results.verification:
-        why = doubt("eer", r.values(config.variant)["eer"], r.n_target)
-        doubts.setdefault(why, []).append(f"{r.system} {r.condition}")
-    for why, names in doubts.items():
-        if why:
-            say(f"privacy-eval: warning: {why}, of {len(names)} conditions: {some(names)}")
+    for why, records in doubts(results.verification, ["eer"], config.variant).items():
+        names = [f"{r.system} {r.condition}" for r in records]
+        say(f"privacy-eval: warning: {why}, of {len(names)} conditions: {some(names)}")
     if not results.verification:
         say(f"privacy-eval: {out}: nothing is left: results of no condition; nothing is written")
         return 1

@@ -210,9 +210,9 @@ def _umask() -> int:
 def file_names(names: Iterable[str]) -> dict[str, str]:
     """A file name of plain ASCII for each name, distinct ones for distinct names.
 
-    What could mean something to a shell, TeX or a file system becomes `_`; where two names
-    would share a file (on any file system) each gets a piece of its digest, as does the
-    middle of one that is too long.
+    What could mean something to a shell, TeX or a file system becomes `_`. Where two names
+    would share a file (on any file system) each gets a piece of its digest; of a name that is
+    too long that stands for the middle.
     """
     plain = {name: re.sub(r"[^A-Za-z0-9.+-]+", "_", name).strip("._-") or "_" for name in names}
     taken = Counter(file.casefold() for file in plain.values())

@@ -5,14 +5,14 @@ multi-system tables and figures are made of.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..config import ORIGINAL, Config
 from ..errors import some
-from ..metrics import IMPLAUSIBLE_EER, LINKABILITY_MIN_TARGETS
+from ..metrics import IMPLAUSIBLE_EER, LINKABILITY_MIN_TARGETS, Variant
 from ..published import load_published, load_systems
-from ..results import Results
+from ..results import Results, VerificationRecord
 from .titles import TITLES
 
 #: The column of original speech.
@@ -49,6 +49,19 @@ def doubt(metric: str, value: float, n_target: int | None) -> str:
             "the wrong way round, or equal"
         )
     return ""
+
+
+def doubts(
+    records: Iterable[VerificationRecord], metrics: Sequence[str], variant: Variant
+) -> dict[str, list[VerificationRecord]]:
+    """Why values of records say nothing, with the records of each reason."""
+    found: dict[str, list[VerificationRecord]] = {}
+    for record in records:
+        values = record.values(variant)
+        for metric in metrics:
+            if metric in values and (why := doubt(metric, values[metric], record.n_target)):
+                found.setdefault(why, []).append(record)
+    return found
 
 
 @dataclass(frozen=True)

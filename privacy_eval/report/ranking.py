@@ -5,7 +5,7 @@ from chance: intervals and paired tests from the resamples of speakers stored in
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from .cells import (
     average,
     cells_of_results,
     column_of,
-    doubt,
+    doubts,
     text_of,
 )
 from .comparison import higher_is_better, metric_name, metric_title
@@ -177,7 +177,9 @@ def rank(
     for r in results.verification:
         if (r.attack_model, r.split) == (attack_model, split):
             records.setdefault(column_of(r.system), {})[r.data_set, r.gender] = r
-    doubted = {s for s, of_set in records.items() if _doubts(of_set.values(), metric, config)}
+    doubted = {
+        s for s, of_set in records.items() if doubts(of_set.values(), [metric], config.variant)
+    }
     # A stable sort: equal systems keep the order of the columns.
     order = sorted(
         ((s, m) for s, m in means.items() if m is not None and s not in doubted),
@@ -278,7 +280,7 @@ def ranking_table(
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
     notes = [_BIAS] if tested and metric in _SEE_MORE else []
-    notes += _doubts(records, metric, config)
+    notes += doubts(records, [metric], config.variant)
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     return Table(
@@ -297,13 +299,6 @@ _BIAS = (
 )
 _NOTHING = "no values"
 _DOUBTED = "a value that says nothing"
-
-
-def _doubts(records: Iterable[VerificationRecord], metric: str, config: Config) -> list[str]:
-    """Why values of records say nothing, each reason once."""
-    values = ((r.values(config.variant).get(metric), r.n_target) for r in records)
-    found = (doubt(metric, value, n_target) for value, n_target in values if value is not None)
-    return list(dict.fromkeys(filter(None, found)))
 
 
 def _replicates(

@@ -17,9 +17,9 @@ from ..averages import averages
 from ..config import ORIGINAL, SPEECH, Config
 from ..io.files import file_names, write_set
 from ..io.results_txt import zebra_number
-from ..metrics import VARIANTS, Variant
+from ..metrics import VARIANTS
 from ..results import Results, VerificationRecord
-from .cells import doubt
+from .cells import doubts
 from .render import FORMATS, Column, Style, Table, latex_document
 from .titles import TITLES
 
@@ -216,7 +216,7 @@ def verification_table(
     columns = [q.column for q in quantities]
     table = _by_splits(config, name, caption, groups, splits, columns, condition)
     records = [r for r in results.verification if r.split in splits]
-    return replace(table, notes=_notes(records, keys, config.variant))
+    return replace(table, notes=tuple(doubts(records, keys, config.variant)))
 
 
 def recognition_table(results: Results, title: str) -> Table:
@@ -351,7 +351,7 @@ def interval_table(
         for r in results.verification
         if r.split == split and r.speaker_intervals.get(config.variant)
     ]
-    notes = _notes(shown, keys, config.variant)
+    notes = tuple(doubts(shown, keys, config.variant))
     return Table(name, caption, columns, _without_empty(groups), notes=notes)
 
 
@@ -489,19 +489,6 @@ def table_files(
     if "latex" in formats:
         files["tables.tex"] = latex_document(results.config.title, included)
     return files
-
-
-def _notes(
-    records: Iterable[VerificationRecord], keys: Sequence[str], variant: Variant
-) -> tuple[str, ...]:
-    """What is said below a table of these metrics of records."""
-    doubts = (
-        doubt(key, r.values(variant)[key], r.n_target)
-        for r in records
-        for key in keys
-        if key in r.values(variant)
-    )
-    return tuple(dict.fromkeys(filter(None, doubts)))
 
 
 @dataclass(frozen=True)
