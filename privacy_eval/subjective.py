@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy  # scipy.stats, which every command would wait for, is loaded at its first use
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import gaussian_kde, mannwhitneyu, rankdata, spearmanr
 
 from . import __version__
 from .config import Config, config_from_dict
@@ -287,7 +287,9 @@ def normalised_ranks(scores: ArrayLike, groups: ArrayLike) -> FloatArray:
     for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
         if rows.size:
             alone = rows.size == 1
-            ranks[rows] = 0.5 if alone else (rankdata(values[rows]) - 1) / (rows.size - 1)
+            ranks[rows] = (
+                0.5 if alone else (scipy.stats.rankdata(values[rows]) - 1) / (rows.size - 1)
+            )
     return ranks
 
 
@@ -307,7 +309,7 @@ def mann_whitney(one: ArrayLike, other: ArrayLike) -> tuple[float, float]:
     x, y = (np.asarray(sample, dtype=np.float64) for sample in (one, other))
     if np.ptp(np.concatenate([x, y])) == 0:
         return x.size * y.size / 2, 1.0
-    found = mannwhitneyu(x, y, alternative="two-sided", method="asymptotic")
+    found = scipy.stats.mannwhitneyu(x, y, alternative="two-sided", method="asymptotic")
     return float(found.statistic), float(found.pvalue)
 
 
@@ -484,7 +486,7 @@ def _density(scores: FloatArray, at: FloatArray) -> FloatArray:
     deviation = float(np.std(scores, ddof=1)) if scores.size > 1 else 0.0
     width = max(deviation * scores.size**-0.2, _NARROWEST)
     if deviation > 0:
-        density = gaussian_kde(scores, bw_method=width / deviation)(at)
+        density = scipy.stats.gaussian_kde(scores, bw_method=width / deviation)(at)
     else:
         density = np.exp(-0.5 * ((at - scores[0]) / width) ** 2) / (width * np.sqrt(2 * np.pi))
     half = 0.51 / (at.size - 1)  # so that there is such a point
@@ -618,7 +620,7 @@ def _correlation(one: FloatArray, other: FloatArray) -> float | None:
     """Spearman's, where there is one."""
     if one.size < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
         return None
-    return float(spearmanr(one, other).statistic)
+    return float(scipy.stats.spearmanr(one, other).statistic)
 
 
 # Files

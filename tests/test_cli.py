@@ -246,6 +246,18 @@ def test_help_and_version() -> None:
         assert run.out.startswith(f"usage: privacy-eval {verb}")
 
 
+def test_a_command_does_not_wait_for_what_few_commands_need() -> None:
+    """A run starts dozens of commands, and each of these takes longer to load than all else."""
+    script = (
+        "import sys, privacy_eval.cli\n"
+        "print(*{'scipy.stats', 'scipy.optimize', 'matplotlib.figure'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "\n"
+
+
 def options_of(verb: str) -> set[str]:
     verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
     return {a.dest for a in verbs.choices[verb]._actions} - {"help"}

@@ -20,6 +20,7 @@ import matplotlib.style
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure as Canvas
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.legend import Legend
@@ -97,6 +98,7 @@ _METADATA: Mapping[str, Mapping[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
+_CANVASES = MappingProxyType({"png": FigureCanvasAgg, "pdf": FigureCanvasPdf})
 
 
 @dataclass(frozen=True)
@@ -318,13 +320,19 @@ def save(
     PrivacyEvalError
         A file cannot be written.
     """
+    with _style():
+        engine = canvas.get_layout_engine()
+        if engine is not None:  # laid out once for all formats
+            engine.execute(canvas)
+            canvas.set_layout_engine("none")
     files = []
     for extension in formats:
         path = folder / f"{name}.{extension}"
+        canvas.dpi = _DPI  # printing as PDF changes it
+        # Not `savefig`, which draws everything twice as soon as there is a layout.
+        to_print = getattr(_CANVASES[extension](canvas), f"print_{extension}")
         with atomic_path(path) as temporary, _style():
-            canvas.savefig(
-                temporary, format=extension, dpi=_DPI, metadata=dict(_METADATA[extension])
-            )
+            to_print(temporary, metadata=dict(_METADATA[extension]))
         files.append(path)
     return tuple(files)
 
