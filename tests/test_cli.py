@@ -663,8 +663,9 @@ def test_the_recipe_goes_on_where_that_is_allowed(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     scores = tree.root / "exp/results-now/ASV-libri_dev_enrolls-libri_dev_trials_f/scores"
     lines_to(scores, scores.read_text().splitlines()[:-2])
-    options = ("--stage", 6, "--tree", tree.root, "--results", "exp", "--out", "out")
-    run = recipe(*options, "--allow-missing", "true")
+    stages = ("--stage", 6, "--stop-stage", 8)
+    options = ("--tree", tree.root, "--results", "exp", "--out", "out")
+    run = recipe(*stages, *options, "--allow-missing", "true")
     assert run.code == 0, run.err
     plain = json.loads((tree.root / "out/results.json").read_text())
     left_out = {r["condition"]: r["trials_without_score"] for r in plain["verification"]}
@@ -675,8 +676,9 @@ def test_the_recipe_goes_on_where_that_is_allowed(tmp_path: Path) -> None:
 def test_the_recipe_on_real_speech(tmp_path: Path) -> None:
     """Scores by Kaldi; expected values by independent tools."""
     out = tmp_path / "out"
-    options = ("--stage", 6, "--tree", REAL_TREE, "--results", "exp/results-kaldi", "--out", out)
-    run = recipe(*options, "--nj", 2)
+    stages = ("--stage", 6, "--stop-stage", 9)
+    options = ("--tree", REAL_TREE, "--results", "exp/results-kaldi", "--out", out)
+    run = recipe(*stages, *options, "--nj", 2)
     assert run.code == 0, run.err
     plain = json.loads((out / "results.json").read_text())
     expected = json.loads((REAL_TREE / "expected.json").read_text())["conditions"]

@@ -12,13 +12,15 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crashes import Runs, crash, crash_tree, differences, half_written, products
+from crashes import OUT, Runs, crash, crash_tree, differences, half_written, products
 from support import ROOT, Run, cli
 
 
@@ -55,12 +57,12 @@ def process_of(tree: Path) -> list[str]:
     return [sys.executable, "-c", RUN, json.dumps(stages(tree))]
 
 
-def stages_here(tree: Path) -> Run:
-    """The same in this process; the last one's end."""
+def stages_here(tree: Path, last: str = "report") -> Run:
+    """The same in this process, up to a verb; the last one's end."""
     run = Run(0, "", "")
     for arguments in stages(tree):
         run = cli(*arguments)
-        if run.code:
+        if run.code or arguments[0] == last:
             break
     return run
 
@@ -88,6 +90,34 @@ def test_killed_at_random_moments(tree: Path, whole: dict[str, bytes], tmp_path:
         runs.end()
     assert tally.kills == 3
     assert tally.runs_to_the_end >= 1
+
+
+def test_the_recipe_killed_with_its_jobs(
+    tree: Path, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    """Killed when the first of several records is written, then run again."""
+    folder, run = tmp_path / "tree", ROOT / "recipes/vpc2020/run.sh"
+    shutil.copytree(tree, folder)
+    assert stages_here(folder, "score-tree").code == 0
+    some = ["--stage", "6", "--stop-stage", "8", "--bootstrap", "8"]
+    command = [str(run), "--tree", str(folder), "--conf", "./small.yaml", *some]
+    with open(tmp_path / "log", "wb") as log:
+        first = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        limit = time.monotonic() + 60
+        while not list(folder.glob(f"{OUT}/records/*/*.json")):
+            assert first.poll() is None and time.monotonic() < limit
+            time.sleep(0.002)
+        os.killpg(first.pid, signal.SIGKILL)
+        assert first.wait() == -signal.SIGKILL
+        assert not (folder / OUT / "results.json").exists()
+        assert half_written(folder, whole) == []
+        assert subprocess.run(command, stdout=log, stderr=log, check=False).returncode == 0
+    made = products(folder)
+    later = ("tables/", "figures/", "subjective/", "report.html")  # of stages 9 to 11
+    assert set(whole) - set(made) == {
+        n for n in whole if n.startswith(tuple(f"{OUT}/{x}" for x in later))
+    }
+    assert differences(made, {name: whole[name] for name in made}) == []
 
 
 def test_two_runs_at_once(tree: Path, whole: dict[str, bytes], tmp_path: Path) -> None:

@@ -65,9 +65,6 @@ def after_anonymization(folder: Path) -> Path:
             scp = renamed / "xvector.scp"
             if scp.exists():
                 scp.write_text(scp.read_text().replace(f"{path.name}/", f"{renamed.name}/"))
-    ratings = folder / "ratings.csv"
-    lines = ratings.read_text().splitlines(keepends=True)
-    ratings.write_text("".join(x.replace(",B1,", ",anon,") for x in lines if ",B2," not in x))
     return folder
 
 
@@ -86,14 +83,13 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def evaluated(tree: Path) -> Path:
-    """The tree after a run to the end, without the figures, which take most of the time: the
-    README's test draws them."""
+    """The tree after a run without the stages that draw, which take most of the time: the
+    README's test runs them."""
     run = recipe(tree, "--stage", 5, "--stop-stage", 9)
-    last = recipe(tree, "--stage", 11)
-    assert (run.code, last.code) == (0, 0), run.err + last.err
+    assert run.code == 0, run.err
     assert "score files: 36 in place" in run.out
     assert "voice similarities: 12 in place" in run.out
-    assert last.err.rstrip().endswith("Done")
+    assert run.err.rstrip().endswith("Done")
     return tree
 
 
@@ -111,9 +107,6 @@ def test_from_anonymized_speech_to_tables(evaluated: Path) -> None:
         "lazy-informed": 12,
     }
     assert plain["not_evaluated"] == []
-    rated = json.loads((out / "subjective/subjective.json").read_text())
-    assert rated["systems"] == ["Original", "anon"]
-    assert "<h2>Subjective evaluation</h2>" in (out / "report.html").read_text()
     assert {p.name for p in (out / "tables").glob("anon_asv*.tex")} >= {
         "anon_asv_dev.tex",
         "anon_asv_test.tex",

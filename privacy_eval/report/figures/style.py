@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import matplotlib.style
+from fontTools import subset  # which matplotlib needs and uses
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -331,7 +332,7 @@ def save(
         canvas.dpi = _DPI  # printing as PDF changes it
         # Not `savefig`, which draws everything twice as soon as there is a layout.
         to_print = getattr(_CANVASES[extension](canvas), f"print_{extension}")
-        with atomic_path(path) as temporary, _style():
+        with atomic_path(path) as temporary, _style(), _plain_fonts():
             to_print(temporary, metadata=dict(_METADATA[extension]))
         files.append(path)
     return tuple(files)
@@ -348,3 +349,20 @@ def write(drawing: Drawing, folder: Path, formats: Sequence[str] = FORMATS) -> F
 def _style() -> Iterator[None]:
     with matplotlib.style.context(["default", dict(_RC)]):
         yield
+
+
+@contextlib.contextmanager
+def _plain_fonts() -> Iterator[None]:
+    """While fonts are embedded: without their tables for typesetters, which no reader of a PDF
+    looks at. Cutting these down to the letters of a figure takes as long as all its drawing."""
+    load = subset.load_font
+
+    def load_plain(path: Any, options: Any, **more: Any) -> Any:
+        options.drop_tables += ["GDEF", "GPOS", "GSUB"]
+        return load(path, options, **more)
+
+    subset.load_font = load_plain
+    try:
+        yield
+    finally:
+        subset.load_font = load

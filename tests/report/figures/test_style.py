@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,19 @@ def test_files_are_the_same_bytes_and_carry_no_stamp(tmp_path: Path) -> None:
         assert content == other.read_bytes()
         assert b"CreationDate" not in content and b"atplotlib" not in content
     assert b"/FontType 3" not in first[1].read_bytes()
+
+
+def test_embedded_fonts_are_without_tables_for_typesetters(tmp_path: Path) -> None:
+    (path,) = style.save(sample(), tmp_path, "f", ("pdf",))
+    streams = re.findall(
+        rb"/Filter /FlateDecode.*?stream\n(.*?)\nendstream", path.read_bytes(), re.S
+    )
+    fonts = [f for f in map(zlib.decompress, streams) if f.startswith(b"\0\1\0\0")]
+    assert fonts
+    for font in fonts:
+        tables = {font[i : i + 4] for i in range(12, 12 + 16 * font[5], 16)}
+        assert b"glyf" in tables
+        assert not tables & {b"GDEF", b"GPOS", b"GSUB"}
 
 
 def test_writing_frees_the_figure(tmp_path: Path) -> None:
