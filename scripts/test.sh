@@ -46,5 +46,5 @@ else
 fi
 # Last, so that its summary is what the output ends with.
 printf '== pytest\n'
-# Files of tests are shared out among the cores.
-exec pytest --numprocesses auto --dist loadfile --no-loadscope-reorder "$@"
+# Files of tests are shared out: one process more than there are cores, as some tests wait.
+exec pytest --numprocesses "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder "$@"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import os
@@ -14,12 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from privacy_eval.backend import train_model
 from privacy_eval.cli import main
 from privacy_eval.config import Config, config_from_dict, load_config
 from privacy_eval.io.plda import write_plda
 from privacy_eval.io.vectors import write_matrix, write_vector, write_vectors
+from privacy_eval.report.figures import style
 from privacy_eval.results import Results, import_results_txt, merge
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,6 +70,27 @@ def command(*arguments: object, cwd: Path, **environment: str) -> Run:
         timeout=120,
     )
     return Run(done.returncode, done.stdout, done.stderr)
+
+
+#: A picture of one dot.
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+)
+
+
+def undrawn(patch: pytest.MonkeyPatch) -> None:
+    """Every file of a figure in this process becomes the same dot, which takes no time: for
+    tests of which figures are made, and when."""
+
+    def save(
+        canvas: object, folder: Path, name: str, formats: Sequence[str] = style.FORMATS
+    ) -> tuple[Path, ...]:
+        files = tuple(folder / f"{name}.{extension}" for extension in formats)
+        for file in files:
+            file.write_bytes(DOT)
+        return files
+
+    patch.setattr(style, "save", save)
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support import ENROLLS, MODEL, TRIALS, SpeechTree, cli, lines_to, snapshot
+from support import ENROLLS, MODEL, TRIALS, SpeechTree, cli, lines_to, snapshot, undrawn
 
 OUT = "out"
 NOTHING = 11
@@ -28,6 +28,13 @@ def all_stages(tree: SpeechTree) -> None:
         cli("report", *shown, "--figures", out / "figures", "-o", out / "report.html"),
     ):
         assert run.code == 0, run.err
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _undrawn() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        undrawn(patch)
+        yield
 
 
 @pytest.fixture(scope="module")

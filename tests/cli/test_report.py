@@ -32,6 +32,7 @@ from support import (
     imported,
     snapshot,
     times,
+    undrawn,
 )
 
 from privacy_eval.cli import parser
@@ -556,8 +557,11 @@ def test_other_published_systems_make_other_figures(measured: SpeechTree, tmp_pa
     assert before != after
 
 
-def test_published_values_alone_make_figures_and_a_report(tmp_path: Path) -> None:
+def test_published_values_alone_make_figures_and_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Figures 1, 2 and 13 to 23 of the supplement; those of curves need scores."""
+    undrawn(monkeypatch)
     out = tmp_path / "D"
     alone = ("--published", "vpc2020")
     run = cli("figures", *alone, "--format", "png", "--out", out)
