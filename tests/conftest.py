@@ -10,7 +10,7 @@ settings.register_profile(
 settings.load_profile("privacy_eval")
 
 # What takes longest begins first, so that no core is left waiting for it at the end.
-_LONGEST = ("test_readme.py", "test_readers.py", "test_recipes.py", "test_stage5.py")
+_LONGEST = ("test_readme.py", "test_readers.py", "test_stage5.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,7 +10,7 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from support import B1, ROOT, Run, cli, imported, snapshot
+from support import B1, ROOT, Run, cli, imported, snapshot, undrawn
 
 from privacy_eval.cli import parser
 from privacy_eval.config import load_config
@@ -95,7 +95,8 @@ def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Pa
     assert snapshot(tree / "out") == made
 
 
-def test_options_reach_what_is_written(tree: Path) -> None:
+def test_options_reach_what_is_written(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    undrawn(monkeypatch)
     done = cli(
         *run(tree, "--holm", "--leave-out", TURNED, "--reference", "Original"),
         *("--min-ratings", "50", "--split", "dev"),
@@ -170,7 +171,8 @@ def test_a_wrong_file_ends_with_1_and_its_line(tree: Path, change: object, messa
     assert not (tree / "out").exists()
 
 
-def test_other_systems_and_scales_on_request(tree: Path) -> None:
+def test_other_systems_and_scales_on_request(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    undrawn(monkeypatch)
     path = tree / "ratings.csv"
     path.write_text(ratings("B1", "anchor"))
     assert "unknown system 'anchor'" in cli(*run(tree)).err
