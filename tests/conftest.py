@@ -9,13 +9,21 @@ settings.register_profile(
 )
 settings.load_profile("privacy_eval")
 
-# What takes longest begins first, so that no core is left waiting for it at the end.
-_LONGEST = ("test_readme.py", "test_readers.py", "test_stage5.py")
+# What takes longest begins first, and with it what waits for clusters and kills, so that no core
+# is left waiting at the end.
+_FIRST = (
+    "test_readme.py",
+    "test_readers.py",
+    "test_slurm.py",
+    "test_crashes.py",
+    "test_stage5.py",
+    "test_metric_study.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def place(item: pytest.Item) -> int:
         name = item.path.name
-        return _LONGEST.index(name) if name in _LONGEST else len(_LONGEST)
+        return _FIRST.index(name) if name in _FIRST else len(_FIRST)
 
     items.sort(key=place)
