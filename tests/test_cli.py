@@ -246,10 +246,20 @@ def test_help_and_version() -> None:
         assert run.out.startswith(f"usage: privacy-eval {verb}")
 
 
+def test_every_verb_is_found_alone() -> None:
+    def known(*verb: str) -> set[str]:
+        found = next(a for a in parser(*verb)._actions if isinstance(a, argparse._SubParsersAction))
+        return set(found.choices)
+
+    assert known("no verb") == known("--help") == known()
+    for verb in known():
+        assert verb in known(verb) < known()
+
+
 def test_a_command_does_not_wait_for_what_few_commands_need() -> None:
     """A run starts dozens of commands, and each of these takes longer to load than all else."""
     script = (
-        "import sys, privacy_eval.cli\n"
+        "import sys; from privacy_eval.cli import parser; parser()\n"
         "print(*{'scipy.stats', 'scipy.optimize', 'matplotlib.figure'} & set(sys.modules))"
     )
     done = subprocess.run(

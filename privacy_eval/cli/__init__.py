@@ -7,6 +7,7 @@ named in the message; 2: wrong usage; 130: interrupted.
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
 import os
 import sys
@@ -14,15 +15,30 @@ from collections.abc import Callable, Sequence
 
 from .. import __version__
 from ..errors import PrivacyEvalError
-from . import evaluation, pending, report, speaker, study, subjective, zebra
 from .options import say
+
+#: Where the verbs are. A command loads the module of its verb alone: a recipe starts dozens of
+#: commands, and to load all of it takes as long as most of them run.
+_MODULES = {
+    "evaluation": ("metrics", "evaluate", "collect", "import", "export", "check", "demo-tree"),
+    "speaker": (
+        *("subsets", "train-backend", "train-tree", "score", "score-tree"),
+        *("similarity", "similarity-tree"),
+    ),
+    "pending": ("pending",),
+    "report": ("tables", "figures", "report"),
+    "subjective": ("subjective",),
+    "zebra": ("zebra",),
+    "study": ("study", "study-report"),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb; returns the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of any bytes can be printed
         sys.stdout.reconfigure(errors="backslashreplace")
-    arguments = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    arguments = parser(*words[:1]).parse_args(words)
     verb: Callable[[argparse.Namespace], int] = arguments.verb
     try:
         code = verb(arguments)
@@ -46,18 +62,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def parser() -> argparse.ArgumentParser:
-    """All verbs with their options."""
+def parser(verb: str | None = None) -> argparse.ArgumentParser:
+    """All verbs with their options; with a verb's name those of its module."""
     top = argparse.ArgumentParser(
         prog="privacy-eval", description="Evaluation of voice anonymization."
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     verbs = top.add_subparsers(metavar="VERB", required=True)
-    evaluation.add_verbs(verbs)
-    speaker.add_verbs(verbs)
-    pending.add_verbs(verbs)
-    report.add_verbs(verbs)
-    subjective.add_verbs(verbs)
-    zebra.add_verbs(verbs)
-    study.add_verbs(verbs)
+    of_verb = [module for module, names in _MODULES.items() if verb in names]
+    for module in of_verb or _MODULES:
+        importlib.import_module(f".{module}", __name__).add_verbs(verbs)
     return top
