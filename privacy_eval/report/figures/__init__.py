@@ -81,15 +81,15 @@ def write_figures(
     written = there = 0
     for index, drawing in enumerate(drawings):
         if formats == ["tex"] and not isinstance(drawing, pgfplots.CurveDrawing):
-            drawing.canvas.clear()  # only curves are written as TeX
+            drawing.discard()  # only curves are written as TeX
             continue
         if drawing.name in captions:
             raise PrivacyEvalError(f"{out / drawing.name}: two figures would have this name")
         captions[drawing.name] = drawing.caption
         if index % shares != number - 1:
-            drawing.canvas.clear()
+            drawing.discard()
         elif is_there(out, drawing.name, formats):
-            drawing.canvas.clear()
+            drawing.discard()
             there += 1
         else:
             _write(drawing, out, formats)

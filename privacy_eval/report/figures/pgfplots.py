@@ -9,6 +9,7 @@ labels are our own and may hold mathtext, which LaTeX reads as well.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -164,16 +165,20 @@ class Plot:
 
 @dataclass(frozen=True)
 class CurveDrawing(Drawing):
-    """A drawing with what it was drawn from, for its `.tex` file."""
+    """A drawing with what it is drawn from, for its `.tex` file."""
 
     plot: Plot
 
 
 def drawing(name: str, caption: str, plot: Plot) -> CurveDrawing:
-    """A plot as a matplotlib figure, not yet saved."""
+    """A plot as a matplotlib figure, drawn when it is needed."""
+    return CurveDrawing(name, caption, functools.partial(_draw, plot), plot)
+
+
+def _draw(plot: Plot) -> Canvas:
     with style.figure(plot.width, _height(plot)) as canvas:
         draw_into(canvas, plot)
-    return CurveDrawing(name, caption, canvas, plot)
+    return canvas
 
 
 def write(drawn: CurveDrawing, folder: Path, formats: Sequence[str] = FORMATS) -> Figure:
@@ -189,8 +194,8 @@ def write(drawn: CurveDrawing, folder: Path, formats: Sequence[str] = FORMATS) -
         files.append(folder / f"{drawn.name}.tex")
         write_text(files[0], to_tex(drawn.plot, drawn.caption))
     images = [f for f in formats if f != "tex"]
-    saved = style.write(drawn, folder, images)
-    return Figure(drawn.name, drawn.caption, (*saved.files, *files))
+    saved = style.write(drawn, folder, images).files if images else ()
+    return Figure(drawn.name, drawn.caption, (*saved, *files))
 
 
 # matplotlib

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -135,7 +135,7 @@ class BarStyle:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure that is drawn and not yet saved.
+    """A figure that is not yet saved.
 
     Attributes
     ----------
@@ -143,12 +143,23 @@ class Drawing:
         Stem of its files.
     caption : str
         Plain text.
-    canvas : matplotlib.figure.Figure
+    drawn : matplotlib.figure.Figure, or callable
+        What it is, or what draws it when it is needed: of the jobs that share figures, one.
     """
 
     name: str
     caption: str
-    canvas: Canvas
+    drawn: Canvas | Callable[[], Canvas]
+
+    @functools.cached_property
+    def canvas(self) -> Canvas:
+        """The figure, drawn."""
+        return self.drawn() if callable(self.drawn) else self.drawn
+
+    def discard(self) -> None:
+        """Free the memory of what was drawn: it cannot be saved any more."""
+        if not callable(self.drawn) or "canvas" in vars(self):
+            self.canvas.clear()
 
 
 @dataclass(frozen=True)
@@ -341,7 +352,7 @@ def save(
 def write(drawing: Drawing, folder: Path, formats: Sequence[str] = FORMATS) -> Figure:
     """Save a drawing, and free its memory: it cannot be saved again."""
     files = save(drawing.canvas, folder, drawing.name, formats)
-    drawing.canvas.clear()
+    drawing.discard()
     return Figure(drawing.name, drawing.caption, files)
 
 

@@ -1,5 +1,6 @@
 """A folder of figures: brought up to date, shared between jobs, cleared of old ones."""
 
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +77,18 @@ def test_jobs_share_the_figures(drawn: list[str], tmp_path: Path) -> None:
     assert names(tmp_path) == FILES
     assert write(drawn, tmp_path, job=(1, 2)) == (0, 2)
     assert write(drawn, tmp_path, job=(2, 2)) == (0, 1)
+
+
+def test_a_job_draws_its_share_alone(tmp_path: Path) -> None:
+    drawn = []
+
+    def draw(name: str) -> Canvas:
+        drawn.append(name)
+        return Canvas((1, 1))
+
+    figures = [style.Drawing(name, "a caption", functools.partial(draw, name)) for name in NAMES]
+    assert write_figures(figures, tmp_path, made_from="x", job=(1, 2)) == (2, 0)
+    assert drawn == [NAMES[0], NAMES[2]]
 
 
 def test_a_killed_run_goes_on(
