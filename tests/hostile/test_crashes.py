@@ -96,22 +96,25 @@ def test_the_recipe_killed_with_its_jobs(
     tree: Path, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
     """Killed when the first of several records is written, then run again."""
-    folder, run = tmp_path / "tree", ROOT / "recipes/vpc2020/run.sh"
+    folder = tmp_path / "tree"
     shutil.copytree(tree, folder)
     assert stages_here(folder, "score-tree").code == 0
+    recipe = [str(ROOT / "recipes/vpc2020/run.sh"), "--tree", str(folder), "--conf", "./small.yaml"]
     some = ["--stage", "6", "--stop-stage", "8", "--bootstrap", "8"]
-    command = [str(run), "--tree", str(folder), "--conf", "./small.yaml", *some]
-    with open(tmp_path / "log", "wb") as log:
-        first = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+    runs = Runs(tmp_path, lambda _: [*recipe, *some])
+    try:
+        first = runs.start(folder)
         limit = time.monotonic() + 60
         while not list(folder.glob(f"{OUT}/records/*/*.json")):
             assert first.poll() is None and time.monotonic() < limit
             time.sleep(0.002)
-        os.killpg(first.pid, signal.SIGKILL)
-        assert first.wait() == -signal.SIGKILL
+        runs.kill(first, everything=False)
+        assert first.returncode == -signal.SIGKILL
         assert not (folder / OUT / "results.json").exists()
         assert half_written(folder, whole) == []
-        assert subprocess.run(command, stdout=log, stderr=log, check=False).returncode == 0
+        runs.finish(folder)
+    finally:
+        runs.end()
     made = products(folder)
     later = ("tables/", "figures/", "subjective/", "report.html")  # of stages 9 to 11
     assert set(whole) - set(made) == {

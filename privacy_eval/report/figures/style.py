@@ -365,7 +365,7 @@ def _style() -> Iterator[None]:
 @contextlib.contextmanager
 def _plain_fonts() -> Iterator[None]:
     """While fonts are embedded: without their tables for typesetters, which no reader of a PDF
-    looks at. Cutting these down to the letters of a figure takes as long as all its drawing."""
+    looks at. Cutting these down to the letters of a figure takes most of the time of embedding."""
     load = subset.load_font
 
     def load_plain(path: Any, options: Any, **more: Any) -> Any:
