@@ -14,12 +14,12 @@ class PrivacyEvalError(Exception):
     """
 
 
-def some(names: Sequence[str]) -> str:
-    """The first five of what a message is about.
+def abbreviate(names: Sequence[str]) -> str:
+    """The first five names, then "...".
 
     Examples
     --------
-    >>> some(["a", "b"]), some("abcdef")
+    >>> abbreviate(["a", "b"]), abbreviate("abcdef")
     ('a, b', 'a, b, c, d, e, ...')
     """
     return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

@@ -38,12 +38,13 @@ import numpy as np
 import scipy
 from tabulate import tabulate
 
-from privacy_eval.asv import load_model, save_model
-from privacy_eval.backend import train_model
-from privacy_eval.config import load_config
+from privacy_eval.asv.backend import train_backend
+from privacy_eval.asv.model_folder import load_backend, save_backend
+from privacy_eval.asv.voice_similarity import measure
 from privacy_eval.io.scores import pair, read_scores, read_trials
-from privacy_eval.io.vectors import read_vectors, write_vectors
+from privacy_eval.io.scp import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS, TrialScores, Variant, score_metrics
+from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate import (
     Anonymization,
     ScoreModel,
@@ -51,7 +52,6 @@ from privacy_eval.simulate import (
     simulate_trials,
     write_demo_tree,
 )
-from privacy_eval.voice_similarity import measure
 
 METRICS_GOAL, PAIRING_GOAL, SIMILARITY_GOAL, SIMILARITY_GIB = 8.0, 2.0, 12.0, 3.0
 SYSTEM_GOAL, UNCHANGED_GOAL = 120.0, 3.0
@@ -138,7 +138,7 @@ def similarity(utterances: int, repeats: int) -> int:
 
         def work(variants: tuple[Variant, ...]) -> None:
             first, second = (read_vectors(scp, tree=folder) for scp in scps)
-            stored = load_model(folder / "model").model
+            stored = load_backend(folder / "model").model
             measure(first, second, utt2spk, model=stored, variants=variants)
 
         rows = []
@@ -170,8 +170,8 @@ def write_speech(folder: Path, utterances: int) -> None:
     drawn = [v.astype(np.float32) for v in (original, kind.anonymize(original, pseudo, generator))]
     training = np.repeat(np.arange(800), 10)
     trained_on = voices.utterances(voices.voices(800, generator)[training], generator)
-    model = train_model(trained_on.astype(np.float32), [f"{s:04d}" for s in training])
-    save_model(folder / "model", model)
+    model = train_backend(trained_on.astype(np.float32), [f"{s:04d}" for s in training])
+    save_backend(folder / "model", model)
     ids = [f"{s:04d}-{i:06d}" for i, s in enumerate(own.tolist())]
     for scp, vectors in zip(SCPS, drawn, strict=True):
         write_vectors(folder / scp, ids, vectors, tree=folder)
@@ -262,7 +262,7 @@ def prepare_similarity(folder: Path, utterances: int) -> list[str]:
 def prepare_systems(folder: Path, systems: int) -> list[str]:
     """A small tree of so many systems, of 36 conditions each."""
     tree = folder / "tree"
-    write_demo_tree(tree, load_config("vpc2020"), speakers=4, utterances=4, systems=systems)
+    write_demo_tree(tree, load_protocol("vpc2020"), speakers=4, utterances=4, systems=systems)
     stages = ("--stage", "5", "--stop-stage", "9", "--nj", "2")
     return [str(RECIPE), *stages, "--tree", str(tree)]
 
@@ -272,7 +272,7 @@ def system(speakers: int, utterances: int) -> int:
     with tempfile.TemporaryDirectory() as name:
         tree = Path(name) / "tree"
         write_demo_tree(
-            tree, load_config("vpc2020"), speakers=speakers, utterances=utterances, systems=1
+            tree, load_protocol("vpc2020"), speakers=speakers, utterances=utterances, systems=1
         )
         runs = [recipe(tree), recipe(tree)]
     # Where nothing changed, the recipe finds it out before the first stage.

@@ -53,7 +53,7 @@ def main() -> int:
                 kills=arguments.kills,
                 in_a_row=arguments.in_a_row,
                 moments=random.Random(arguments.seed),
-                say=lambda text: print(text, file=sys.stderr, flush=True),
+                log=lambda text: print(text, file=sys.stderr, flush=True),
             )
         except AssertionError as error:
             print(f"crash_test.py: {error}", file=sys.stderr)

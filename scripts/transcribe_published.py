@@ -32,18 +32,19 @@ from typing import Any
 import yaml
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.config import load_config
 from privacy_eval.io.files import read_text, write_text
 from privacy_eval.io.results_txt import eer_percent
-from privacy_eval.published import (
+from privacy_eval.io.schema import from_plain
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.protocol.published import (
     PublishedPValue,
     PublishedSystems,
     PublishedValue,
     parse_p_values,
     parse_values,
 )
-from privacy_eval.results import UNITS, import_results_txt
-from privacy_eval.schema import from_plain
+from privacy_eval.results.challenge_text import import_results_txt
+from privacy_eval.results.records import UNITS
 
 ROOT = Path(__file__).resolve().parents[1]
 VALUES, P_VALUES, SIMILARITY = "vpc2020.csv", "vpc2020_p_values.csv", "voice_similarity.csv"
@@ -405,7 +406,7 @@ def trials_name(split: str, data_set: str, gender: str) -> str:
     """Name of a trial set of the challenge."""
     (found,) = (
         t.trials_name
-        for t in load_config("vpc2020").trial_sets()
+        for t in load_protocol("vpc2020").trial_sets()
         if (t.split, t.data_set.id, t.gender) == (split, data_set, gender)
     )
     return found
@@ -736,7 +737,7 @@ def check_original(values: Sequence[PublishedValue]) -> Check:
 def results_cells(path: Path) -> dict[tuple[str, str, str, str, str], tuple[str, int]]:
     """Numbers of a results.txt as printed there, with their digits after the point, by
     metric, attack model, split, data set and gender."""
-    results = import_results_txt(read_text(path), str(path), load_config("vpc2020"), system="x")
+    results = import_results_txt(read_text(path), str(path), load_protocol("vpc2020"), system="x")
     cells = {}
     for record in results.verification:
         for metric, number in record.values("challenge").items():

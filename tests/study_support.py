@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from support import ROOT
 
-from privacy_eval.schema import from_plain
+from privacy_eval.io.schema import from_plain
 from privacy_eval.study.plan import StudyPlan
 
 BUNDLED = ROOT / "conf" / "metric_study.yaml"

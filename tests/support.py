@@ -17,13 +17,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privacy_eval.backend import train_model
+from privacy_eval.asv.backend import train_backend
 from privacy_eval.cli import main
-from privacy_eval.config import Config, config_from_dict, load_config
+from privacy_eval.io.kaldi_objects import write_matrix, write_vector
 from privacy_eval.io.plda import write_plda
-from privacy_eval.io.vectors import write_matrix, write_vector, write_vectors
+from privacy_eval.io.scp import write_vectors
+from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
 from privacy_eval.report.figures import style
-from privacy_eval.results import Results, import_results_txt, merge
+from privacy_eval.results.challenge_text import import_results_txt
+from privacy_eval.results.records import Results, merge
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "tests" / "data" / "golden" / "results"
@@ -102,9 +104,9 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     }
 
 
-def imported(*names: Path, config: str = "vpc2020", system: str = "B1") -> Results:
+def imported(*names: Path, protocol: str = "vpc2020", system: str = "B1") -> Results:
     """Golden files as results of one system; several are the plan's results folders."""
-    plan = load_config(config)
+    plan = load_protocol(protocol)
     return merge(
         import_results_txt(
             path.read_text(), str(path), plan, system=system, results_folder=folder.suffix
@@ -226,9 +228,9 @@ average_attack_model: odd
 """
 
 
-def changed_plan(**entries: object) -> Config:
+def changed_plan(**entries: object) -> Protocol:
     """vpc2020 with some entries replaced."""
-    return config_from_dict({**load_config("vpc2020").to_dict(), **entries}, "plan")
+    return protocol_from_dict({**load_protocol("vpc2020").to_dict(), **entries}, "plan")
 
 
 #: vpc2020 cut down to one trial set: three conditions, one voice similarity.
@@ -265,7 +267,7 @@ average_attack_model: semi-informed
 
 ENROLLS, TRIALS = "libri_dev_enrolls", "libri_dev_trials_f"
 MODEL = "exp/models/asv_eval/xvect_01709_1"
-BACK_END = f"{MODEL}/xvect_train_clean_360"
+BACKEND = f"{MODEL}/xvect_train_clean_360"
 DIMENSION = 6
 
 
@@ -279,12 +281,12 @@ class SpeechTree(Tree):
         (root / "exp").mkdir()
         self.suffix = suffix
         self.anonymized(suffix)
-        self.back_end(BACK_END)
+        self.backend(BACKEND)
         self.results = "exp/results-anon"
 
     @property
-    def config(self) -> Config:
-        return load_config("small.yaml", base=self.root)
+    def protocol(self) -> Protocol:
+        return load_protocol("small.yaml", base=self.root)
 
     def anonymized(self, suffix: str, model: str = MODEL) -> None:
         """Data folders and x-vectors of speech anonymized by one more system."""
@@ -325,12 +327,12 @@ class SpeechTree(Tree):
     def scp(self, name: str) -> Path:
         return self.root / MODEL / f"xvect_{name}" / "xvector.scp"
 
-    def back_end(self, folder: str, *, seed: int = 0) -> Path:
+    def backend(self, folder: str, *, seed: int = 0) -> Path:
         generator = np.random.default_rng(seed + 1)
         speakers = np.repeat(np.arange(40), 4)
         voices = 2 * generator.standard_normal((40, DIMENSION))[speakers]
         x = (voices + generator.standard_normal(voices.shape)).astype(np.float32)
-        model = train_model(x, [str(s) for s in speakers], lda_dim=DIMENSION - 1)
+        model = train_backend(x, [str(s) for s in speakers], lda_dim=DIMENSION - 1)
         path = self.root / folder
         assert model.mean is not None and model.transform is not None
         write_vector(path / "mean.vec", model.mean, binary=False)

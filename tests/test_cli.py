@@ -41,8 +41,8 @@ from support import (
 
 from privacy_eval import __version__
 from privacy_eval.cli import parser
-from privacy_eval.evaluate import Options, evaluate
 from privacy_eval.metrics import METRICS, TrialScores, score_metrics
+from privacy_eval.stages.privacy_metrics import Options, evaluate
 
 KEYS = [
     *("eer", "cllr", "cllr_min", "rocch_eer", "linkability"),

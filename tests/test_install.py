@@ -140,7 +140,7 @@ def test_all_files_of_the_package_travel(installed: Path) -> None:
 
 def test_published_results_are_found(installed: Path) -> None:
     script = (
-        "from privacy_eval.published import load_p_values, load_published, load_systems\n"
+        "from privacy_eval.protocol.published import load_p_values, load_published, load_systems\n"
         "print(*(len(load_published(n)) for n in ('vpc2020', 'voice_similarity')),"
         " len(load_p_values('vpc2020')), len(load_systems('vpc2020').systems))"
     )

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ..asv import TreeVectors
-from ..config import Config
-from ..errors import PrivacyEvalError, some
+from ..asv.model_folder import TreeVectors
+from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_list, read_utt2spk
 from ..io.files import read_bytes, relative
 from ..io.scores import TrialFile, same_trials
-from ..scoring import Models
+from ..protocol.protocol import Protocol
+from ..stages.asv_scores import Models
 from .findings import Finding
 
 #: Utterances of a set whose x-vectors are compared: copied sets show in the first, and a few of
@@ -42,7 +42,7 @@ class Sets:
     """
 
     def __init__(self, models: Models) -> None:
-        self.models, self.config, self.tree = models, models.config, models.place.tree
+        self.models, self.protocol, self.tree = models, models.protocol, models.place.tree
         self.data = self.tree / "data"
         self.wrong: dict[str, None] = {}
         self._speakers: dict[Path, Mapping[str, str] | None] = {}
@@ -65,13 +65,13 @@ class Sets:
         return [
             finding
             for suffix in suffixes
-            for name in plan_sets(self.config)
+            for name in plan_sets(self.protocol)
             for finding in (*self._differences(name, suffix), *self._lists(name, suffix))
         ]
 
     def _differences(self, name: str, suffix: str) -> list[Finding]:
-        holders = (name, *self.config.holders(name))
-        holder = next((h for h in holders if self.speakers(h + suffix) is not None), None)
+        supersets = (name, *self.protocol.supersets(name))
+        holder = next((h for h in supersets if self.speakers(h + suffix) is not None), None)
         original = self.speakers(name)
         if holder is None or original is None:
             return []
@@ -131,13 +131,13 @@ class Sets:
         """What x-vectors of a model lack, and anonymized ones that are none."""
         vectors = TreeVectors(
             self.tree,
-            self.config,
+            self.protocol,
             folder,
             allow_outside=self.models.place.allow_outside,
         )
         found: dict[Finding, None] = {}
         for suffix in dict.fromkeys(("", *suffixes)):
-            for name in plan_sets(self.config):
+            for name in plan_sets(self.protocol):
                 path = vectors.find(name, suffix)
                 if path is None:
                     continue
@@ -163,11 +163,11 @@ class Sets:
         unheard = [u for u in speakers if u not in there]
         found = []
         if unheard:
-            item = f"{where} ({len(unheard)} of {len(speakers)} of {name}: {some(unheard)})"
+            item = f"{where} ({len(unheard)} of {len(speakers)} of {name}: {abbreviate(unheard)})"
             found.append(Finding(UNHEARD, item, ", ".join(unheard)))
         unknown = [u for u in there if u not in speakers]
         if unknown and path.parent.name == f"xvect_{name}{suffix}":
-            item = f"{where} ({len(unknown)}: {some(unknown)})"
+            item = f"{where} ({len(unknown)}: {abbreviate(unknown)})"
             found.append(Finding(UNKNOWN, item, ", ".join(unknown)))
         return found
 
@@ -187,7 +187,7 @@ class Sets:
         sample = readable[::step][:SAMPLED]
         if not sample:
             return []
-        read = [vectors.some(p, sample) for p in (original, path)]
+        read = [vectors.abbreviate(p, sample) for p in (original, path)]
         x, y = (v.matrix[v.rows(sample, "a sample")] for v in read)
         if x.shape != y.shape:
             return []
@@ -197,9 +197,9 @@ class Sets:
         return [Finding(SAME_VECTORS, f"{where} ({same} of {len(sample)} sampled of {name})")]
 
 
-def plan_sets(config: Config) -> list[str]:
+def plan_sets(protocol: Protocol) -> list[str]:
     """Enrollment and trial sets of a plan."""
-    trial_sets = list(config.trial_sets())
+    trial_sets = list(protocol.trial_sets())
     names = [*(t.enrollment_name for t in trial_sets), *(t.trials_name for t in trial_sets)]
     return list(dict.fromkeys(names))
 
@@ -224,8 +224,8 @@ def _finding(
     """Utterances that one of two sets has, and those of their speakers that the other has not."""
     others = set(other.values())
     speakers = list(dict.fromkeys(own[u] for u in utterances if own[u] not in others))
-    whole = f"; speakers: {some(speakers)}" if speakers else ""
-    item = f"{name} ({len(utterances)} of {len(own)}: {some(utterances)}{whole})"
+    whole = f"; speakers: {abbreviate(speakers)}" if speakers else ""
+    item = f"{name} ({len(utterances)} of {len(own)}: {abbreviate(utterances)}{whole})"
     detail = ", ".join(utterances) + (f"; speakers: {', '.join(speakers)}" if speakers else "")
     return Finding(kind, item, detail)
 

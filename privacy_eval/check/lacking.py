@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..asv import TreeVectors, back_end_folder
-from ..config import ORIGINAL, AsvModel, ResultsFolder, TrialSet
+from ..asv.model_folder import TreeVectors, backend_folder
 from ..io.files import relative
-from ..scoring import Models, NotThere, enrollment_files, sets_of
-from ..subsets import makeable
-from ..tree import NamedComparison, System, trial_keys
+from ..protocol.protocol import ORIGINAL, AsvModel, ResultsFolder, TrialSet
+from ..stages.asv_scores import MissingInput, Models, enrollment_files, sets_of
+from ..stages.subsets import makeable
+from ..tree.conditions import NamedComparison, System
+from ..tree.keys import trial_keys
 
 #: Shown of a stage that nothing else is needed for.
 SCORES = "scores"
@@ -61,14 +62,14 @@ class Needs:
     """What a tree has of that which scores and voice similarity are made of."""
 
     def __init__(self, models: Models) -> None:
-        self.place, self.config = models.place, models.config
+        self.place, self.protocol = models.place, models.protocol
         self.tree, self.data = self.place.tree, self.place.tree / "data"
         self._makeable: dict[str, set[str]] = {}
 
     def key(self, meaning: NamedComparison) -> list[Lack]:
         """The key of the trials."""
         place = self.place
-        key, _ = trial_keys(meaning, self.config, self.tree, place.results, place.keys)
+        key, _ = trial_keys(meaning, self.protocol, self.tree, place.results, place.keys)
         if key is not None:
             return []
         name = meaning.trial_set.trials_name
@@ -85,7 +86,7 @@ class Needs:
         lacks = self.key(meaning)
         try:
             enrollment_files(self.data, enroll_name, enroll_suffix)
-        except NotThere:
+        except MissingInput:
             stage = self._data_stage(enroll_name, "")
             lacks.append(Lack("enrollment sets", stage, enroll_name))
         sets = [(enroll_name, enroll_suffix), (trial_name, trial_suffix)]
@@ -105,15 +106,15 @@ class Needs:
     def _of_model(
         self, part: ResultsFolder, suffix: str, sets: list[tuple[str, str]]
     ) -> list[Lack]:
-        model = self.config.asv_model(part.asv_model)
+        model = self.protocol.asv_model(part.asv_model)
         if model is None:
             what = f"model trained on {part.asv_model} speech"
             return [Lack(what, "the plan, which names none")]
         lacks = []
-        if back_end_folder(self.tree, model, suffix) is None:
+        if backend_folder(self.tree, model, suffix) is None:
             lacks.append(self._back_end(model, suffix))
         folder = self.tree / model.model_folder(suffix)
-        vectors = TreeVectors(self.tree, self.config, folder)
+        vectors = TreeVectors(self.tree, self.protocol, folder)
         for name, mark in sets:
             if vectors.find(name, mark) is None:
                 stage = self._vectors_stage(name, mark)
@@ -143,7 +144,7 @@ class Needs:
     def _data_stage(self, name: str, suffix: str, then: str = "") -> str:
         """Which stages make a data folder, and then what is made of it."""
         if suffix not in self._makeable:
-            self._makeable[suffix] = makeable(self.tree, self.config, suffix)
+            self._makeable[suffix] = makeable(self.tree, self.protocol, suffix)
         if name + suffix in self._makeable[suffix]:
             stage = "stage 5" if suffix else "stage 3"
         else:

@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import ORIGINAL
 from ..errors import PrivacyEvalError
-from ..evaluate import Progress
 from ..io.files import digest
 from ..io.scores import PairedTrials, TrialFile, pair, read_scores, read_trials
 from ..io.text_table import Column, hash_rows, unique_fields
 from ..metrics import IMPLAUSIBLE_EER, Eer, TrialScores, kaldi_eer
-from ..tree import Condition, score_file
+from ..protocol.protocol import ORIGINAL
+from ..stages.jobs import Progress
+from ..tree.conditions import Condition
+from ..tree.discovery import score_file
 from .differences import key_errors
 from .findings import Finding
 

@@ -14,9 +14,14 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from ..config import Config
-from ..cost import (
+from ..errors import PrivacyEvalError, abbreviate
+from ..io.data_dir import read_spk2gender, read_utt2spk
+from ..protocol.protocol import Protocol
+from ..results.records import SimilarityRecord
+from ..stages.asv_scores import Models, is_ours, new_target
+from ..stages.jobs import (
     Cost,
+    Progress,
     likely_lines,
     metrics_cost,
     needed_bytes,
@@ -24,21 +29,10 @@ from ..cost import (
     share,
     similarity_cost,
 )
-from ..errors import PrivacyEvalError, some
-from ..evaluate import Progress
-from ..io.data_dir import read_spk2gender, read_utt2spk
-from ..results import SimilarityRecord
-from ..scoring import Models, is_ours, new_target
-from ..tree import (
-    Condition,
-    System,
-    beside_each_other,
-    leaves_tree,
-    named_comparisons,
-    no_scores,
-    trial_keys,
-    unknown_folders,
-)
+from ..tree.conditions import Condition, System, named_comparisons
+from ..tree.confine import leaves_tree
+from ..tree.discovery import beside_each_other, no_scores, unknown_folders
+from ..tree.keys import trial_keys
 from .differences import Sets
 from .findings import ROWS, Finding, Report, Section, cut, printable
 from .lacking import SCORES, Lack, Needs, Subject
@@ -114,7 +108,7 @@ def check_tree(
     nj, replicates : int
         Jobs and resamplings that costs are estimated for.
     """
-    systems, config, place = list(systems), models.config, models.place
+    systems, protocol, place = list(systems), models.protocol, models.place
     inside = [c for s in systems for c in s.conditions if not c.outside]
     outside = dict.fromkeys(path for s in systems for c in s.conditions for path in c.outside)
     judged = judge(inside, scores=read, allow_missing=place.allow_missing, progress=progress)
@@ -123,15 +117,15 @@ def check_tree(
     needs = Needs(models)
     errors = [Finding(leaves_tree(path)) for path in outside]
     for state in states:
-        errors += _look(state, needs, judged, config)
+        errors += _look(state, needs, judged, protocol)
     suffixes = list(dict.fromkeys(state.subject.anon_suffix for state in states))
     different = sets.differences(suffixes)
-    for folder, marks in _model_folders(config, place.tree, suffixes).items():
+    for folder, marks in _model_folders(protocol, place.tree, suffixes).items():
         different += sets.vectors(folder, marks)
     errors += [Finding(s.problem) for s in systems if s.problem is not None]
     errors += [Finding(text) for text in (*judged.keys_wrong, *sets.wrong)]
     errors = list(dict.fromkeys((*errors, *_gender_errors(inside, models))))
-    warnings = [*judged.findings, *different, *_names(systems, place.results, config)]
+    warnings = [*judged.findings, *different, *_names(systems, place.results, protocol)]
     costs, more = _costs(states, judged, needs, sets, nj, replicates)
     warnings += more
     lacking = _lacking(states)
@@ -139,7 +133,8 @@ def check_tree(
         ready=not errors,
         verdict=_verdict(states, errors, warnings),
         head=(
-            f"plan: {config.title} ({config.name}); tree: {place.tree}; results: {place.results}",
+            f"protocol: {protocol.title} ({protocol.name}); tree: {place.tree}; "
+            f"results: {place.results}",
         ),
         rows=tuple(
             tabulate(
@@ -164,19 +159,19 @@ def _subjects(
 ) -> list[Subject]:
     """The systems, or the one that stage 5 would make scores of."""
     if not systems:
-        new = new_target(models.place, models.config, name=name, anon_suffix=anon_suffix)
+        new = new_target(models.place, models.protocol, name=name, anon_suffix=anon_suffix)
         return [Subject(new.name, new.anon_suffix, None, alone=True)]
     having = Counter(s.anon_suffix for s in systems)
     return [Subject(s.name, s.anon_suffix, s, having[s.anon_suffix] == 1) for s in systems]
 
 
-def _look(state: _State, needs: Needs, judged: Judged, config: Config) -> list[Finding]:
+def _look(state: _State, needs: Needs, judged: Judged, protocol: Protocol) -> list[Finding]:
     """Fill in what a system lacks; what of it cannot be evaluated."""
     subject, errors = state.subject, []
     system = subject.system
     there = {(c.results_folder, c.name): c for c in (system.conditions if system else ())}
-    for part in config.results_folders:
-        for name, meaning in named_comparisons(config, subject.anon_suffix).items():
+    for part in protocol.results_folders:
+        for name, meaning in named_comparisons(protocol, subject.anon_suffix).items():
             c = there.get((part.suffix, name))
             lacks: list[Lack] = []
             if c is not None and c.scores is None and any(c.folder.glob("[sS]core*")):
@@ -198,7 +193,7 @@ def _look(state: _State, needs: Needs, judged: Judged, config: Config) -> list[F
             elif c.outside:
                 lacks = [Lack(VALID, "their owner")]
             state.lacks[part.suffix, name] = lacks
-        for trial_set in config.trial_sets():
+        for trial_set in protocol.trial_sets():
             lacks = needs.similarity(trial_set, part, subject)
             state.similarity[part.suffix, trial_set.trials_name] = lacks
     return errors
@@ -272,7 +267,7 @@ def _lacking(states: Sequence[_State]) -> list[Finding]:
     found = []
     for (kind, systems), lacks in alike.items():
         conditions = {(s, c) for lack in lacks for s in systems for c in wanted_by[lack][s]}
-        whom = f"{kind}, for {_number(len(conditions), 'condition')} of {some(systems)}"
+        whom = f"{kind}, for {_number(len(conditions), 'condition')} of {abbreviate(systems)}"
         for lack, system in itertools.product(lacks, systems):
             names = ", ".join(wanted_by[lack][system])
             if lack.name:
@@ -295,7 +290,7 @@ def _kind(lack: Lack) -> str:
     return f"{lack.stage}: {lack.what}{where}{only}"
 
 
-def _names(systems: Sequence[System], results: Path, config: Config) -> list[Finding]:
+def _names(systems: Sequence[System], results: Path, protocol: Protocol) -> list[Finding]:
     """What the plan has no place for, what may be counted twice, and what is left out of
     tables."""
     found = [
@@ -306,15 +301,17 @@ def _names(systems: Sequence[System], results: Path, config: Config) -> list[Fin
         Finding(BESIDE, f"{folder} ({', '.join(names)})")
         for folder, names in beside_each_other(systems, results).items()
     ]
-    without = [s for s in systems if config.recognition.data_sets and not s.recognition]
+    without = [s for s in systems if protocol.recognition.data_sets and not s.recognition]
     return found + [Finding(WITHOUT_RECOGNITION, s.name) for s in without]
 
 
-def _model_folders(config: Config, tree: Path, suffixes: Iterable[str]) -> dict[Path, list[str]]:
+def _model_folders(
+    protocol: Protocol, tree: Path, suffixes: Iterable[str]
+) -> dict[Path, list[str]]:
     """The model folders of a plan, and what marks the anonymized sets that each is for."""
-    wanted = {part.asv_model for part in config.results_folders}
+    wanted = {part.asv_model for part in protocol.results_folders}
     folders: dict[Path, list[str]] = {}
-    for model in config.asv_models:
+    for model in protocol.asv_models:
         for suffix in suffixes if model.trained_on in wanted else ():
             folders.setdefault(tree / model.model_folder(suffix), []).append(suffix)
     return folders
@@ -338,7 +335,7 @@ def _gender_errors(conditions: Iterable[Condition], models: Models) -> list[Find
             continue
         wrong = [s for s in speakers if genders.get(s) != gender]
         if wrong:
-            number = f"{len(wrong)} not {gender}: {some(wrong)}"
+            number = f"{len(wrong)} not {gender}: {abbreviate(wrong)}"
             errors.append(Finding(GENDERS, f"{spk2gender} ({number})"))
     return errors
 
@@ -358,13 +355,13 @@ def _costs(
     utterances: list[float] = []
     for state in states:
         subject = state.subject
-        meanings = named_comparisons(needs.config, subject.anon_suffix)
+        meanings = named_comparisons(needs.protocol, subject.anon_suffix)
         there = {(c.results_folder, c.name): c for c in _conditions_of(subject)}
         for (suffix, name), lacks in state.lacks.items():
             if _only_scores(lacks):
                 place = needs.place
                 key, _ = trial_keys(
-                    meanings[name], needs.config, place.tree, place.results, place.keys
+                    meanings[name], needs.protocol, place.tree, place.results, place.keys
                 )
                 trials = likely_lines(key)
                 to_score.append(trials)
@@ -500,7 +497,7 @@ def _what_was_read(scores: bool) -> str:
 
 def not_there(
     systems: Iterable[System],
-    config: Config,
+    protocol: Protocol,
     tree: Path,
     results: Path,
     keys: Path | None,
@@ -512,9 +509,9 @@ def not_there(
     measured = {(s.system, s.results_folder, s.trial_set) for s in similarity}
     lacking: dict[str, list[str]] = {}
     for system in systems:
-        named = named_comparisons(config, system.anon_suffix)
+        named = named_comparisons(protocol, system.anon_suffix)
         scored = {(c.results_folder, c.name) for c in system.conditions if c.scores is not None}
-        for part in config.results_folders:
+        for part in protocol.results_folders:
             if part.suffix not in system.parts:
                 continue
             where = f"{system.name}{part.suffix}"
@@ -522,11 +519,11 @@ def not_there(
                 name
                 for name, meaning in named.items()
                 if (part.suffix, name) not in scored
-                and trial_keys(meaning, config, tree, results, keys)[0] is not None
+                and trial_keys(meaning, protocol, tree, results, keys)[0] is not None
             ]
             unmeasured = [
                 t.trials_name
-                for t in config.trial_sets()
+                for t in protocol.trial_sets()
                 if (system.name, part.suffix, t.trials_name) not in measured
                 and (tree / "data" / t.trials_name / "utt2spk").is_file()
             ]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from .. import __version__
 from ..errors import PrivacyEvalError
-from .options import say
+from .options import log
 
 #: Where the verbs are. A command loads the module of its verb alone: a recipe starts dozens of
 #: commands, and to load all of it takes as long as most of them run.
@@ -45,20 +45,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except PrivacyEvalError as error:
-        say(f"privacy-eval: {error}")
+        log(f"privacy-eval: {error}")
         return 1
     except BrokenPipeError:
         # The reader of our output is gone (head, a closed pager): nothing left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:  # files are met with errors of ours: this is the output
-        say(f"privacy-eval: {error.filename or 'standard output'}: {error.strerror or error}")
+        log(f"privacy-eval: {error.filename or 'standard output'}: {error.strerror or error}")
         return 1
     except MemoryError:
-        say("privacy-eval: there is not enough memory")
+        log("privacy-eval: there is not enough memory")
         return 1
     except KeyboardInterrupt:
-        say("privacy-eval: interrupted; what is finished is kept, run it again to go on")
+        log("privacy-eval: interrupted; what is finished is kept, run it again to go on")
         return 130
 
 

@@ -11,48 +11,37 @@ from dataclasses import replace
 from pathlib import Path
 
 from .. import __version__
-from ..averages import averages, summary_text
 from ..check import check_tree, not_there
-from ..config import load_config
-from ..errors import PrivacyEvalError, some
-from ..evaluate import (
-    Options,
-    collect,
-    evaluate,
-    evaluate_trials,
-    write_outputs,
-)
+from ..errors import PrivacyEvalError, abbreviate
 from ..io.files import digest, read_bytes, read_text, write_text
 from ..io.results_txt import eer_percent, format_metrics
+from ..io.schema import to_plain
 from ..io.scores import pair, read_scores, read_trials
 from ..metrics import VARIANTS, Interval
-from ..report.cells import doubts
-from ..results import (
-    Results,
-    import_results_txt,
-    merge,
-    part_of_system,
-    read_json,
-    to_csv,
-    to_json,
-    to_results_txt,
-)
-from ..schema import to_plain
-from ..scoring import Models, find_targets, stale_scores
+from ..protocol.protocol import load_protocol
+from ..report.values import caveats
+from ..results.averages import averages, summary_text
+from ..results.challenge_text import import_results_txt, part_of_system, to_results_txt
+from ..results.csv_export import to_csv
+from ..results.json_store import read_json, to_json
+from ..results.records import Results, merge
 from ..simulate import DEMO_SIZES, write_demo_tree
-from ..tree import System
-from ..voice_similarity import collect_similarities
+from ..stages.asv_scores import Models, find_targets, stale_scores
+from ..stages.collect import collect, write_outputs
+from ..stages.privacy_metrics import Options, evaluate, evaluate_trials
+from ..stages.similarity import collect_similarities
+from ..tree.conditions import System
 from .options import (
     Verbs,
     add_job,
     add_tree,
+    log,
     natural,
     one_of,
     place_of,
     positive,
     progress,
     replicates,
-    say,
     say_needed,
     systems_of,
 )
@@ -185,7 +174,7 @@ def _metrics(arguments: argparse.Namespace) -> int:
     metrics, tags, intervals, scores = evaluate_trials(trials, options, utt2spk)
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     if trials.missing or trials.extra:
-        say(
+        log(
             f"privacy-eval: left out {trials.missing} trials without a score and "
             f"{trials.extra} scores without a trial"
         )
@@ -233,10 +222,10 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         progress=progress(),
     )
     for failure in outcome.failures:
-        say(f"{failure.system} {failure.condition}: {failure.reason}")
+        log(f"{failure.system} {failure.condition}: {failure.reason}")
     failed = Counter(failure.system for failure in outcome.failures)
     of_systems = ", ".join(f"{system} ({count})" for system, count in failed.items())
-    say(
+    log(
         f"privacy-eval: {len(outcome.computed)} conditions computed, "
         f"{len(outcome.up_to_date)} up to date, {len(outcome.failures)} failed"
         + (f": {of_systems}" if failed else "")
@@ -245,23 +234,23 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
 
 def _collect(arguments: argparse.Namespace) -> int:
-    systems, config, out = systems_of(arguments)
+    systems, protocol, out = systems_of(arguments)
     place = place_of(arguments)
     targets, _ = find_targets(
-        place, config, name=arguments.system, anon_suffix=arguments.anon_suffix
+        place, protocol, name=arguments.system, anon_suffix=arguments.anon_suffix
     )
-    models = Models(place, config)
+    models = Models(place, protocol)
     results = collected(systems, out, models, stale_scores(targets, models))
     absent = results.not_evaluated
     for line in absent[:_ABSENT_SHOWN]:
-        say(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
+        log(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
     if len(absent) > _ABSENT_SHOWN:
-        say(f"privacy-eval: left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
-    for why, records in doubts(results.verification, ["eer"], config.variant).items():
+        log(f"privacy-eval: left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
+    for why, records in caveats(results.verification, ["eer"], protocol.variant).items():
         names = [f"{r.system} {r.condition}" for r in records]
-        say(f"privacy-eval: warning: {why}, of {len(names)} conditions: {some(names)}")
+        log(f"privacy-eval: warning: {why}, of {len(names)} conditions: {abbreviate(names)}")
     if not results.verification:
-        say(f"privacy-eval: {out}: nothing is left: results of no condition; nothing is written")
+        log(f"privacy-eval: {out}: nothing is left: results of no condition; nothing is written")
         return 1
     write_outputs(results, out)
     print(
@@ -275,9 +264,9 @@ def collected(
     systems: list[System], out: Path, models: Models, stale: Mapping[str, str]
 ) -> Results:
     """All that `results.json` holds; `stale` as of `collect`."""
-    place, config = models.place, models.config
+    place, protocol = models.place, models.protocol
     results = collect(
-        systems, out, config, tree=place.tree, partial=place.allow_missing, stale=stale
+        systems, out, protocol, tree=place.tree, partial=place.allow_missing, stale=stale
     )
     similarity, changed = collect_similarities(systems, models, out)
     if changed and not place.allow_missing:
@@ -285,7 +274,7 @@ def collected(
             f"{out}: compute the voice similarity anew (or leave it out with --allow-missing): "
             + "; ".join(changed)
         )
-    absent = not_there(systems, config, place.tree, place.results, place.keys, similarity)
+    absent = not_there(systems, protocol, place.tree, place.results, place.keys, similarity)
     return replace(
         results,
         similarity=tuple(similarity),
@@ -294,13 +283,13 @@ def collected(
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    config = load_config(arguments.conf)
+    protocol = load_protocol(arguments.conf)
     files = {arguments.results_folder: arguments.results_txt, **dict(arguments.also)}
     parts = [
         import_results_txt(
             part_of_system(read_text(path), str(path), arguments.system),
             str(path),
-            config,
+            protocol,
             system=arguments.system,
             results_folder=suffix,
             anon_suffix=arguments.anon_suffix,
@@ -313,9 +302,9 @@ def _import(arguments: argparse.Namespace) -> int:
     ]
     results = merge(parts)
     write_text(arguments.output, to_json(results))
-    wanted = len(config.comparisons) * len(list(config.trial_sets()))
-    say(
-        f"{arguments.output}: {arguments.system} under the plan {config.name}: "
+    wanted = len(protocol.comparisons) * len(list(protocol.trial_sets()))
+    log(
+        f"{arguments.output}: {arguments.system} under the plan {protocol.name}: "
         f"{len(results.verification)} conditions ({wanted} in a results folder of the plan), "
         f"{len(results.recognition)} word error rates, {len(results.pitch)} pitch correlations, "
         f"{len(results.similarity)} voice similarities"
@@ -339,7 +328,7 @@ def _export(arguments: argparse.Namespace) -> int:
         text = summary_text(found)
         for average in found:
             if average.value is None:
-                say(f"privacy-eval: {average.title}: not known, a part of it is missing")
+                log(f"privacy-eval: {average.title}: not known, a part of it is missing")
     elif arguments.results_folder not in results.results_folders(system):
         folders = ", ".join(repr(f) for f in results.results_folders(system))
         raise PrivacyEvalError(
@@ -356,10 +345,10 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    systems, config, _ = systems_of(arguments, needed=False, warn=False)
+    systems, protocol, _ = systems_of(arguments, needed=False, warn=False)
     report = check_tree(
         systems,
-        Models(place_of(arguments), config),
+        Models(place_of(arguments), protocol),
         name=arguments.system,
         anon_suffix=arguments.anon_suffix,
         read=not arguments.quick,
@@ -374,14 +363,14 @@ def _check(arguments: argparse.Namespace) -> int:
 def _demo_tree(arguments: argparse.Namespace) -> int:
     made = write_demo_tree(
         arguments.directory,
-        load_config(arguments.conf),
+        load_protocol(arguments.conf),
         seed=arguments.seed,
         speakers=arguments.speakers,
         utterances=arguments.utterances,
         systems=arguments.systems,
         progress=progress(),
     )
-    say(f"{arguments.directory}: {'made' if made else 'there already'}")
+    log(f"{arguments.directory}: {'made' if made else 'there already'}")
     return 0
 
 

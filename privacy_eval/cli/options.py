@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..config import Config, bundled, load_config
-from ..cost import Cost, needed_bytes
-from ..errors import PrivacyEvalError, some
-from ..evaluate import Progress, refuse_links
-from ..scoring import Place
-from ..tree import System, beside_each_other, find_systems, unknown_folders
+from ..errors import PrivacyEvalError, abbreviate
+from ..protocol.protocol import Protocol, bundled, load_protocol
+from ..stages.asv_scores import Place
+from ..stages.jobs import Cost, Progress, needed_bytes
+from ..tree.conditions import System
+from ..tree.confine import refuse_links
+from ..tree.discovery import beside_each_other, find_systems, unknown_folders
 
 #: Environment variable that asks for lines of progress.
 PROGRESS = "PRIVACY_EVAL_PROGRESS"
@@ -61,23 +62,23 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
 
 def systems_of(
     arguments: argparse.Namespace, *, needed: bool = True, warn: bool = True
-) -> tuple[list[System], Config, Path]:
+) -> tuple[list[System], Protocol, Path]:
     """Systems, plan and output folder that the options of a tree name; with a warning of
     folders that are odd."""
     tree: Path = arguments.tree
     if not tree.is_dir():
         raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
-    config = load_config(arguments.conf, base=tree)
+    protocol = load_protocol(arguments.conf, base=tree)
     results = tree / arguments.results
     out = tree / (arguments.out or arguments.results / "privacy_eval")
     if not needed and not results.exists():
-        say(f"privacy-eval: {results}: not there yet (results folder)")
-        return [], config, out
+        log(f"privacy-eval: {results}: not there yet (results folder)")
+        return [], protocol, out
     refuse_links(out, results)
     systems = find_systems(
         tree,
         results,
-        config,
+        protocol,
         name=arguments.system,
         anon_suffix=arguments.anon_suffix,
         keys=None if arguments.keys is None else tree / arguments.keys,
@@ -90,17 +91,17 @@ def systems_of(
         )
     if warn:
         for parent, names in unknown_folders(systems).items():
-            say(
+            log(
                 f"privacy-eval: warning: {parent}: {len(names)} folders are no conditions of the "
-                f"plan {config.name} and left out (another plan: --conf; another mark of "
-                f"anonymized sets: --anon-suffix): {some(names)}"
+                f"plan {protocol.name} and left out (another plan: --conf; another mark of "
+                f"anonymized sets: --anon-suffix): {abbreviate(names)}"
             )
         for parent, names in beside_each_other(systems, results).items():
-            say(
-                f"privacy-eval: warning: {parent}: each of {some(names)} counts as a system; move "
-                "away what is none"
+            log(
+                f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
+                "systems; move aside any that are not"
             )
-    return systems, config, out
+    return systems, protocol, out
 
 
 def place_of(arguments: argparse.Namespace) -> Place:
@@ -131,7 +132,7 @@ class _LogLines:
     def show(self, done: int, total: int, name: str) -> None:
         if time.monotonic() >= self._last + 1 or done == total:
             self._last = time.monotonic()
-            say(_place(done, total, name))
+            log(_place(done, total, name))
 
 
 def show_progress(done: int, total: int, name: str) -> None:
@@ -148,10 +149,10 @@ def _place(done: int, total: int, name: str) -> str:
 def say_needed(costs: Sequence[Cost]) -> None:
     """Before a job begins, so that it stands in its log if it is killed for want of memory."""
     gib = needed_bytes(costs) / 2**30
-    say(f"privacy-eval: this job needs about {gib:.1f} GiB of memory")
+    log(f"privacy-eval: this job needs about {gib:.1f} GiB of memory")
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     """Say something on stderr. Names may be strangers': what a terminal would obey, or not
     show, is escaped."""
     shown = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)

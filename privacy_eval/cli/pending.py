@@ -12,20 +12,21 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from ..config import bundled
 from ..errors import PrivacyEvalError
-from ..evaluate import evaluate, output_files
 from ..io.files import is_written
-from ..report.curves import FIGURE_FORMATS
+from ..protocol.protocol import bundled
 from ..report.figure_folder import is_complete
 from ..report.html import made_from as reported_from
-from ..report.tables import table_files
-from ..results import Results
-from ..scoring import Models, Scored, find_targets, make_scores, stale_scores
-from ..subsets import make_subsets
-from ..voice_similarity import make_similarities
+from ..report.per_system import table_files
+from ..results.arrays import FIGURE_FORMATS
+from ..results.records import Results
+from ..stages.asv_scores import Models, Scored, find_targets, make_scores, stale_scores
+from ..stages.collect import output_files
+from ..stages.privacy_metrics import evaluate
+from ..stages.similarity import make_similarities
+from ..stages.subsets import make_subsets
 from . import evaluation, report
-from .options import Verbs, add_tree, natural, place_of, say, systems_of
+from .options import Verbs, add_tree, log, natural, place_of, systems_of
 
 _FIRST, _LAST = 5, 10
 
@@ -61,7 +62,7 @@ def _pending(arguments: argparse.Namespace) -> int:
         while first <= min(arguments.stop_stage, _LAST) and not stages.work[first]():
             first += 1
     except PrivacyEvalError as error:
-        say(f"privacy-eval: from stage {first} on: {error}")
+        log(f"privacy-eval: from stage {first} on: {error}")
     print(first)
     return 0
 

@@ -10,24 +10,32 @@ from dataclasses import replace
 from pathlib import Path
 
 from .. import __version__
-from ..config import Config, load_config
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
-from ..report.cells import ORIGINAL_ATTACK, Cells, cells_of_published, cells_of_results, merged
-from ..report.comparison import comparison_tables, submissions_table
-from ..report.curves import FIGURE_FORMATS, Curves
+from ..listening.store import read_subjective
+from ..listening.tables import objective_and_subjective, subjective_tables
+from ..listening.tables import summary as test_summary
+from ..protocol.protocol import Protocol, load_protocol
+from ..report.across_systems import comparison_tables, submissions_table
 from ..report.figure_folder import made_from as drawn_from
 from ..report.figure_folder import read_captions
 from ..report.html import Picture, Section, provenance_tables, summary, write_report
 from ..report.html import made_from as reported_from
+from ..report.per_system import blank_tables, system_tables, write_tables
 from ..report.ranking import RANKED_BY, WITHOUT_ATTACK, ranking_table
-from ..report.render import FORMATS, Table
-from ..report.subjective import objective_and_subjective, subjective_tables
-from ..report.subjective import summary as test_summary
-from ..report.tables import blank_tables, system_tables, write_tables
-from ..results import Results, merge, read_json
-from ..subjective import read_subjective
-from .options import Verbs, add_job, progress, say
+from ..report.table import Table
+from ..report.text import FORMATS
+from ..report.values import (
+    ORIGINAL_ATTACK,
+    Cells,
+    cells_of_published,
+    cells_of_results,
+    merged,
+)
+from ..results.arrays import FIGURE_FORMATS, Curves
+from ..results.json_store import read_json
+from ..results.records import Results, merge
+from .options import Verbs, add_job, log, progress
 
 #: In a folder that the verb subjective wrote.
 SUBJECTIVE_JSON, SUBJECTIVE_FIGURES = "subjective.json", "figures"
@@ -111,7 +119,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         for system in results.systems
         for folder in results.results_folders(system)
         for table in system_tables(results, system, folder)
-    ] or blank_tables(results.config)
+    ] or blank_tables(results.protocol)
     print("\n".join(render.write(table, arguments.style) for table in tables), end="")
     return 0
 
@@ -150,7 +158,7 @@ def made_from_results(arguments: argparse.Namespace, results: Results) -> str:
         (digest(read_bytes(path)), (path.parent / "records").is_dir())
         for path in arguments.results or ()
     ]
-    return digest(json.dumps([results.config.to_dict(), sources]).encode())
+    return digest(json.dumps([results.protocol.to_dict(), sources]).encode())
 
 
 def _report(arguments: argparse.Namespace) -> int:
@@ -163,7 +171,7 @@ def _report(arguments: argparse.Namespace) -> int:
     cells = cells_of(arguments, results)
     write_report(
         arguments.output,
-        f"{results.config.title}: evaluation of voice anonymization",
+        f"{results.protocol.title}: evaluation of voice anonymization",
         _sections(arguments, results, cells, curves_of(results, sources)),
         made_from=key,
     )
@@ -264,9 +272,10 @@ def _subjective_section(arguments: argparse.Namespace, results: Results) -> Sect
     folder: Path = arguments.subjective
     path = folder / SUBJECTIVE_JSON
     subjective, _ = read_subjective(path)
-    if subjective.config.name != results.config.name:
+    if subjective.protocol.name != results.protocol.name:
         raise PrivacyEvalError(
-            f"{path}: of the plan {subjective.config.name}, the results of {results.config.name}"
+            f"{path}: of the protocol {subjective.protocol.name}, the results of "
+            f"{results.protocol.name}"
         )
     figures = folder / SUBJECTIVE_FIGURES
     objective = made_from_results(arguments, results) if arguments.results else ""
@@ -278,7 +287,7 @@ def _subjective_section(arguments: argparse.Namespace, results: Results) -> Sect
         )
     cells = objective_and_subjective(subjective, results, arguments.published)
     tables = subjective_tables(
-        subjective, cells, results.config, subjective.split, published=arguments.published
+        subjective, cells, results.protocol, subjective.split, published=arguments.published
     )
     return Section(
         "Subjective evaluation",
@@ -308,11 +317,11 @@ _FIGURE_SECTIONS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
 def read_sources(arguments: argparse.Namespace) -> tuple[Results, list[tuple[Results, Path]]]:
     """All results together, and each with its file; without any, none under a plan."""
     if not arguments.results:
-        return Results(load_config(arguments.conf or "vpc2020")), []
+        return Results(load_protocol(arguments.conf or "vpc2020")), []
     sources = [(read_json(path), path) for path in arguments.results]
     results = merge([results for results, _ in sources])
     if arguments.conf:
-        results = results.under(load_config(arguments.conf))
+        results = results.under(load_protocol(arguments.conf))
     return results, sources
 
 
@@ -326,7 +335,7 @@ def curves_of(results: Results, sources: list[tuple[Results, Path]]) -> Curves:
     curves = Curves(sources)
     absent = curves.absent(results)
     if absent:
-        say(
+        log(
             f"privacy-eval: curves of {absent} records are not there (folder records/ beside "
             "results.json): no figures of these, no resamples of speakers"
         )
@@ -350,17 +359,17 @@ def across_tables(
     attack_model: str | None,
 ) -> list[Table]:
     """Tables with a column per system, and the rankings."""
-    _check_attack_model(results.config, metric, attack_model)
+    _check_attack_model(results.protocol, metric, attack_model)
     if not arguments.published and len(results.systems) < 2:
         return []
-    tables = comparison_tables(cells, results.config, coloured=bool(arguments.published))
+    tables = comparison_tables(cells, results.protocol, coloured=bool(arguments.published))
     for note in cells.notes:
-        say(f"privacy-eval: {note}")
+        log(f"privacy-eval: {note}")
     rank = functools.partial(
         ranking_table, results, curves, metric=metric, attack_model=attack_model
     )
     rankings: list[Table | None] = []
-    for split in results.config.splits:
+    for split in results.protocol.splits:
         rankings.append(rank(split=split, cells=cells))
         if arguments.published and len(results.systems) > 1:
             # Published systems between one's own leave no two of these to be compared.
@@ -369,18 +378,18 @@ def across_tables(
     found = [t for t in rankings if t is not None]
     if not found:
         under = f" under the attack model {attack_model}" if attack_model else ""
-        say(f"privacy-eval: no ranking by {metric}{under}: no system has values of it")
+        log(f"privacy-eval: no ranking by {metric}{under}: no system has values of it")
     submissions = submissions_table(arguments.published) if arguments.published else None
     return [*([submissions] if submissions else []), *tables, *found]
 
 
-def _check_attack_model(config: Config, metric: str, attack_model: str | None) -> None:
+def _check_attack_model(protocol: Protocol, metric: str, attack_model: str | None) -> None:
     """Whether there can be a ranking under the attack model asked for."""
-    known = [a.id for a in config.attack_models if a.id != ORIGINAL_ATTACK]
+    known = [a.id for a in protocol.attack_models if a.id != ORIGINAL_ATTACK]
     if attack_model is not None and metric in WITHOUT_ATTACK:
         raise PrivacyEvalError(f"--attack-model {attack_model}: {metric} is not under an attack")
     if attack_model is not None and attack_model not in known:
         raise PrivacyEvalError(
-            f"--attack-model {attack_model}: no attack model of the plan {config.name}; known: "
+            f"--attack-model {attack_model}: no attack model of the plan {protocol.name}; known: "
             f"{', '.join(known)}"
         )

@@ -11,30 +11,40 @@ from pathlib import Path
 
 import numpy as np
 
-from ..asv import MODEL_FILES, load_enrollment, load_model, save_model, score_trials, train_on
-from ..backend import BACK_ENDS, Model
-from ..config import Config, load_config
+from ..asv.backend import BACKENDS, PldaBackend
+from ..asv.model_folder import BACKEND_FILES, load_backend, save_backend, train_on
+from ..asv.trials import load_enrollment, score_trials
+from ..asv.voice_similarity import Measured, measure, write_2020
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import atomic_path, write_text
 from ..io.results_txt import similarity_lines
+from ..io.schema import to_plain
 from ..io.scores import read_trial_list
-from ..io.vectors import Vectors, read_vectors
+from ..io.scp import Vectors, read_vectors
 from ..metrics import VARIANTS
-from ..results import speakers_csv
-from ..schema import to_plain
-from ..scoring import BACK_END, VECTORS, Scored, Target, find_targets, make_scores, missing_vectors
-from ..subsets import make_subsets
-from ..training import train_models
-from ..voice_similarity import Measured, make_similarities, measure, write_2020
+from ..protocol.protocol import Protocol, load_protocol
+from ..results.csv_export import speakers_csv
+from ..stages.asv_scores import (
+    BACKEND,
+    VECTORS,
+    Scored,
+    Target,
+    find_targets,
+    make_scores,
+    missing_vectors,
+)
+from ..stages.similarity import make_similarities
+from ..stages.subsets import make_subsets
+from ..stages.train_backend import train_models
 from .options import (
     Verbs,
     add_job,
     add_tree,
+    log,
     place_of,
     positive,
     progress,
-    say,
     say_needed,
     systems_of,
 )
@@ -114,7 +124,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", type=Path, metavar="DIR", help="plda, mean.vec, transform.mat")
-    parser.add_argument("--backend", choices=BACK_ENDS, default="plda")
+    parser.add_argument("--backend", choices=BACKENDS, default="plda")
 
 
 def _add_pipes(parser: argparse.ArgumentParser) -> None:
@@ -149,23 +159,23 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
 
 
 def _subsets(arguments: argparse.Namespace) -> int:
-    config = load_config(arguments.conf, base=arguments.tree)
+    protocol = load_protocol(arguments.conf, base=arguments.tree)
     suffixes = [""]
     if arguments.anonymized:
-        targets, _ = _targets(arguments, config)
+        targets, _ = _targets(arguments, protocol)
         suffixes = list(dict.fromkeys(target.anon_suffix for target in targets))
         if arguments.anon_suffix is None:  # they are from folders' names, which may be any
             unused = [s for s in suffixes if not _has_sets(arguments.tree / "data", s)]
             suffixes = [s for s in suffixes if s not in unused]
             for suffix in unused:
-                say(f"privacy-eval: {arguments.tree / 'data'}: no set is marked by {suffix!r}")
+                log(f"privacy-eval: {arguments.tree / 'data'}: no set is marked by {suffix!r}")
     made = make_subsets(
-        arguments.tree, config, suffixes=suffixes, allow_outside=arguments.allow_outside
+        arguments.tree, protocol, suffixes=suffixes, allow_outside=arguments.allow_outside
     )
     for note in made.notes:
-        say(f"privacy-eval: {note}")
+        log(f"privacy-eval: {note}")
     for reason, names in _by_reason(made.lacking).items():
-        say(f"privacy-eval: not made: {_some(names)}: {reason}")
+        log(f"privacy-eval: not made: {_some(names)}: {reason}")
     print(
         f"{arguments.tree / 'data'}: {len(made.made)} folders made, {len(made.kept)} there, "
         f"{len(made.lacking)} lack what they are made of"
@@ -186,7 +196,7 @@ def _train(arguments: argparse.Namespace) -> int:
         total_covariance_factor=arguments.total_covariance_factor,
     )
     (arguments.out / "plda").unlink(missing_ok=True)  # killed from here on, there is no model
-    save_model(arguments.out, model)
+    save_backend(arguments.out, model)
     speaker_of = read_utt2spk(arguments.utt2spk)
     speakers = len({speaker_of[u] for u in vectors.ids})
     print(f"{arguments.out}: back end from {len(vectors.ids)} x-vectors of {speakers} speakers")
@@ -194,11 +204,11 @@ def _train(arguments: argparse.Namespace) -> int:
 
 
 def _train_tree(arguments: argparse.Namespace) -> int:
-    config = load_config(arguments.conf, base=arguments.tree)
-    targets, notes = _targets(arguments, config)
+    protocol = load_protocol(arguments.conf, base=arguments.tree)
+    targets, notes = _targets(arguments, protocol)
     for note in notes:
-        say(f"privacy-eval: {note}")
-    outcome = train_models(targets, place_of(arguments), config)
+        log(f"privacy-eval: {note}")
+    outcome = train_models(targets, place_of(arguments), protocol)
     _report(outcome, "back ends", "trained")
     return 1 if outcome.failed else 0
 
@@ -210,13 +220,13 @@ def _score(arguments: argparse.Namespace) -> int:
         load_enrollment(arguments.spk2utt, arguments.enrolls),
         _read(arguments, arguments.trial_vectors),
         read_trial_list(arguments.trials),
-        back_end=arguments.backend,
+        backend=arguments.backend,
         model=model,
         allow_missing=arguments.allow_missing,
     )
     write_text(arguments.out, scored.text())
     if scored.trials_left_out or scored.enrollment_left_out:
-        say(
+        log(
             f"privacy-eval: left out {scored.trials_left_out} trials and "
             f"{scored.enrollment_left_out} enrollment utterances without x-vectors"
         )
@@ -224,31 +234,31 @@ def _score(arguments: argparse.Namespace) -> int:
 
 
 def _score_tree(arguments: argparse.Namespace) -> int:
-    config = load_config(arguments.conf, base=arguments.tree)
-    targets, notes = _targets(arguments, config)
+    protocol = load_protocol(arguments.conf, base=arguments.tree)
+    targets, notes = _targets(arguments, protocol)
     if arguments.missing_vectors:
-        for name, folder in missing_vectors(targets, place_of(arguments), config):
+        for name, folder in missing_vectors(targets, place_of(arguments), protocol):
             print(name, folder)
         return 0
     for note in notes:
-        say(f"privacy-eval: {note}")
+        log(f"privacy-eval: {note}")
     outcome = make_scores(
         targets,
         place_of(arguments),
-        config,
+        protocol,
         job=arguments.job or (1, 1),
         progress=progress(),
     )
     _report(outcome, "score files", _IN_PLACE if arguments.after_jobs else "made")
     kinds = {kind for kind, _ in outcome.lacking.values()}
     if VECTORS in kinds:
-        say(
+        log(
             "privacy-eval: x-vectors come from Kaldi's extractor: stage 5 of the recipe runs it on "
             "sets with a wav.scp where KALDI_ROOT is set; or put an xvector.scp where it says"
         )
-    needed = any(kind.startswith((VECTORS, BACK_END)) for kind in kinds)
+    needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)
     if needed and not arguments.allow_missing:
-        say("privacy-eval: goes on without them with --allow-missing")
+        log("privacy-eval: goes on without them with --allow-missing")
     return 1 if outcome.failed or (needed and not arguments.allow_missing) else 0
 
 
@@ -258,13 +268,13 @@ def _similarity(arguments: argparse.Namespace) -> int:
         _read(arguments, arguments.original),
         _read(arguments, arguments.anonymized),
         arguments.utt2spk,
-        back_end=arguments.backend,
+        backend=arguments.backend,
         model=_load_model(arguments),
         variants=variants,
         allow_missing=arguments.allow_missing,
     )
     if measured.left_out:
-        say(f"privacy-eval: left out {measured.left_out} utterances")
+        log(f"privacy-eval: left out {measured.left_out} utterances")
     if arguments.out is not None:
         _write_similarity(arguments.out, measured)
     if arguments.format == "json":
@@ -298,15 +308,15 @@ def _write_similarity(out: Path, measured: Measured) -> None:
 
 
 def _similarity_tree(arguments: argparse.Namespace) -> int:
-    systems, config, out = systems_of(arguments)
-    targets, notes = _targets(arguments, config)
+    systems, protocol, out = systems_of(arguments)
+    targets, notes = _targets(arguments, protocol)
     for note in notes:
-        say(f"privacy-eval: {note}")
+        log(f"privacy-eval: {note}")
     outcome = make_similarities(
         systems,
         [target.name for target in targets],
         place_of(arguments),
-        config,
+        protocol,
         out,
         job=arguments.job or (1, 1),
         announce=say_needed if arguments.job else None,
@@ -316,21 +326,21 @@ def _similarity_tree(arguments: argparse.Namespace) -> int:
     return 1 if outcome.failed else 0
 
 
-def _targets(arguments: argparse.Namespace, config: Config) -> tuple[list[Target], list[str]]:
+def _targets(arguments: argparse.Namespace, protocol: Protocol) -> tuple[list[Target], list[str]]:
     return find_targets(
-        place_of(arguments), config, name=arguments.system, anon_suffix=arguments.anon_suffix
+        place_of(arguments), protocol, name=arguments.system, anon_suffix=arguments.anon_suffix
     )
 
 
-def _load_model(arguments: argparse.Namespace) -> Model | None:
+def _load_model(arguments: argparse.Namespace) -> PldaBackend | None:
     if arguments.backend != "plda":
         return None
     if arguments.model is None:
         raise PrivacyEvalError("the back end plda needs --model, a folder with plda in it")
-    stored = load_model(arguments.model)
-    for name in MODEL_FILES[1:]:
+    stored = load_backend(arguments.model)
+    for name in BACKEND_FILES[1:]:
         if name not in stored.sha256:
-            say(f"privacy-eval: {arguments.model}: no {name}, goes on without")
+            log(f"privacy-eval: {arguments.model}: no {name}, goes on without")
     return stored.model
 
 
@@ -351,19 +361,19 @@ def _report(outcome: Scored, what: str, done: str) -> None:
         ("made without some utterances", outcome.left_out),
     ):
         if names:
-            say(f"privacy-eval: {text}: {len(names)}:")
+            log(f"privacy-eval: {text}: {len(names)}:")
             for name in names:
-                say(f"  {name}")
+                log(f"  {name}")
     by_kind: dict[str, list[str]] = {}
     for kind, where in outcome.lacking.values():
         by_kind.setdefault(kind, []).append(where)
     for kind, places in by_kind.items():
-        say(
+        log(
             f"privacy-eval: {len(places)} {what} not {done}, no {kind}: "
             + _some(list(dict.fromkeys(places)))
         )
     for name, message in outcome.failed.items():
-        say(f"{name}: {message}")
+        log(f"{name}: {message}")
     ours = {done: outcome.made, "up to date": outcome.up_to_date}
     if done == _IN_PLACE:  # what the jobs before made is up to date by now
         ours = {done: [*outcome.made, *outcome.up_to_date]}

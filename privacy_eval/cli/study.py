@@ -6,15 +6,16 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from ..config import bundled_studies, load_config
 from ..errors import PrivacyEvalError
 from ..io.files import write_set, write_text
+from ..protocol.protocol import bundled_studies, load_protocol
 from ..report.figure_folder import read_captions
 from ..report.html import Picture, Section, write_report
-from ..report.render import FORMATS, latex_document
-from ..report.study import study_tables, values_csv
+from ..report.latex import latex_document
+from ..report.text import FORMATS
 from ..study.plan import OwnMetric, StudyPlan, check_pairs, load_study, own_metric
 from ..study.run import digest_of, read_rows, remove_others, run_tasks, study_tasks
+from ..study.tables import study_tables, values_csv
 from ..study.tasks import Task
 from .options import Verbs, add_job, natural, progress
 
@@ -82,7 +83,7 @@ def _study(arguments: argparse.Namespace) -> int:
 
 def _report(arguments: argparse.Namespace) -> int:
     from ..report.figures import write_figures
-    from ..report.figures.study import study_figures
+    from ..study.figures import study_figures
 
     plan, tasks, own = _of(arguments)
     rows = read_rows(tasks, arguments.out, seed=plan.seed, own=own)
@@ -130,5 +131,5 @@ def _of(arguments: argparse.Namespace) -> tuple[StudyPlan, list[Task], list[OwnM
         return plan, study_tasks(plan), own
     if not arguments.tree.is_dir():
         raise PrivacyEvalError(f"{arguments.tree}: no such folder (experiment tree)")
-    config = load_config(arguments.tree_conf, base=arguments.tree)
-    return plan, study_tasks(plan, tree=arguments.tree, config=config), own
+    protocol = load_protocol(arguments.tree_conf, base=arguments.tree)
+    return plan, study_tasks(plan, tree=arguments.tree, protocol=protocol), own

@@ -9,28 +9,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..config import Config, load_config
 from ..errors import PrivacyEvalError
 from ..io.files import digest
 from ..io.ratings import SCALE, TEMPLATE, read_ratings
-from ..published import load_systems
-from ..report.curves import FIGURE_FORMATS
-from ..report.subjective import (
-    objective_and_subjective,
-    subjective_tables,
-    write_subjective_tables,
-)
-from ..report.subjective import summary as test_summary
-from ..results import Results
-from ..subjective import (
+from ..listening.evaluation import (
     MIN_AGREEMENT,
     MIN_RATINGS,
     Subjective,
     SubjectiveCurves,
     evaluate_ratings,
-    write_subjective,
 )
-from .options import Verbs, natural, say
+from ..listening.store import write_subjective
+from ..listening.tables import (
+    objective_and_subjective,
+    subjective_tables,
+    write_subjective_tables,
+)
+from ..listening.tables import summary as test_summary
+from ..protocol.protocol import Protocol, load_protocol
+from ..protocol.published import load_systems
+from ..results.arrays import FIGURE_FORMATS
+from ..results.records import Results
+from .options import Verbs, log, natural
 from .report import (
     SUBJECTIVE_FIGURES,
     SUBJECTIVE_JSON,
@@ -135,8 +135,8 @@ class _Template(argparse.Action):
 
 
 def _subjective(arguments: argparse.Namespace) -> int:
+    from ..listening.figures import figures
     from ..report.figures import write_figures  # matplotlib, which other verbs do without
-    from ..report.figures.subjective import figures
 
     if not arguments.ratings and not arguments.published:
         raise PrivacyEvalError("nothing to evaluate: neither --ratings nor --published is given")
@@ -147,40 +147,40 @@ def _subjective(arguments: argparse.Namespace) -> int:
     if arguments.results:
         results, _ = read_sources(arguments)
         objective = made_from_results(arguments, results)
-    config = results.config if results else load_config(arguments.conf or "vpc2020")
+    protocol = results.protocol if results else load_protocol(arguments.conf or "vpc2020")
     subjective: Subjective | None = None
     curves: SubjectiveCurves | None = None
-    source = digest(json.dumps(config.to_dict()).encode())
+    source = digest(json.dumps(protocol.to_dict()).encode())
     if arguments.ratings:
-        subjective, curves = _evaluate(arguments, results, config)
+        subjective, curves = _evaluate(arguments, results, protocol)
         subjective = write_subjective(arguments.out, subjective, curves)
         source = subjective_made_from(arguments.out / SUBJECTIVE_JSON, objective)
     cells = objective_and_subjective(subjective, results, arguments.published)
     for note in cells.notes:
-        say(f"privacy-eval: {note}")
-    split = subjective.split if subjective else config.splits[-1]
-    tables = subjective_tables(subjective, cells, config, split, published=arguments.published)
+        log(f"privacy-eval: {note}")
+    split = subjective.split if subjective else protocol.splits[-1]
+    tables = subjective_tables(subjective, cells, protocol, split, published=arguments.published)
     files = write_subjective_tables(
         arguments.out / "tables",
         tables,
-        f"{config.title}: subjective evaluation",
+        f"{protocol.title}: subjective evaluation",
         style=arguments.style,
     )
     formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
     written, there = write_figures(
-        figures(subjective, curves, cells, config, split),
+        figures(subjective, curves, cells, protocol, split),
         arguments.out / SUBJECTIVE_FIGURES,
         made_from=f"{source}:{arguments.published or ''}",
         formats=formats,
     )
     for line in test_summary(subjective) if subjective else ():
-        say(f"privacy-eval: {line}")
+        log(f"privacy-eval: {line}")
     print(f"{arguments.out}: {len(files)} files of tables, {written} figures drawn, {there} there")
     return 0
 
 
 def _evaluate(
-    arguments: argparse.Namespace, results: Results | None, config: Config
+    arguments: argparse.Namespace, results: Results | None, protocol: Protocol
 ) -> tuple[Subjective, SubjectiveCurves]:
     systems = [*(results.systems if results else ()), *arguments.systems]
     known: Sequence[str] | None = None
@@ -190,13 +190,13 @@ def _evaluate(
     ratings = read_ratings(
         arguments.ratings,
         systems=known,
-        data_sets=[d.id for d in config.data_sets],
-        genders=list(config.genders),
+        data_sets=[d.id for d in protocol.data_sets],
+        genders=list(protocol.genders),
         scale=(arguments.scale[0], arguments.scale[1]),
     )
     return evaluate_ratings(
         ratings,
-        config,
+        protocol,
         systems=systems,
         split=arguments.split,
         min_ratings=arguments.min_ratings,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..metrics import CATEGORICAL_TAGS, VARIANTS
-from .options import Verbs, say
+from .options import Verbs, log
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -40,7 +40,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _zebra(arguments: argparse.Namespace) -> int:
-    from .. import zebra  # matplotlib, which no other verb waits for
+    from ..compat import zebra  # matplotlib, which no other verb waits for
 
     if not arguments.label:
         raise PrivacyEvalError("the label is empty")
@@ -53,7 +53,7 @@ def _zebra(arguments: argparse.Namespace) -> int:
     )
     print(profile.text, flush=True)
     if arguments.export:
-        say(f"written: {zebra.export([profile], extension=arguments.export)}")
+        log(f"written: {zebra.export([profile], extension=arguments.export)}")
     if arguments.plot:
         zebra.display([profile])
     return 0

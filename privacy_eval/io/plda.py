@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from .files import atomic_path
-from .vectors import (
+from .kaldi_objects import (
     FloatArray,
     ObjectFile,
     binary_array,

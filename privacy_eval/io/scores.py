@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from .files import digest, read_bytes
-from .text_table import Column, IndexArray, hash_rows, line_number, read_columns, same_fields
+from .text_table import (
+    Column,
+    IndexArray,
+    hash_rows,
+    line_number,
+    read_columns,
+    same_fields,
+)
 
 _SHOWN = 5
 #: What can be done about trials and scores that do not fit, where the option is offered.

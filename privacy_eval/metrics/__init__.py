@@ -7,7 +7,13 @@ computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs
 from .cllr import Cllr, cllr, min_cllr
 from .confidence import Interval, speaker_bootstrap
 from .detection import MinDcf, min_dcf
-from .eer import IMPLAUSIBLE_EER, Eer, bengio_mariethoz_interval, kaldi_eer, rocch_eer
+from .eer import (
+    IMPLAUSIBLE_EER,
+    Eer,
+    bengio_mariethoz_interval,
+    kaldi_eer,
+    rocch_eer,
+)
 from .linkability import LINKABILITY_MIN_TARGETS, Linkability, linkability
 from .pav import Groups, PavBlocks, pav
 from .similarity import (

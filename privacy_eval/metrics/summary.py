@@ -12,7 +12,11 @@ from .detection import min_dcf
 from .eer import kaldi_eer, rocch_eer
 from .linkability import linkability
 from .trial_scores import TrialScores, Variant
-from .zebra import categorical_tag, individual_disclosure, population_disclosure
+from .zebra import (
+    categorical_tag,
+    individual_disclosure,
+    population_disclosure,
+)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,15 @@ from .. import __version__
 from ..errors import PrivacyEvalError
 from ..io.data_dir import locked_folder
 from ..io.files import read_text, write_text
-from ..results import load_json
-from .curves import FIGURE_FORMATS
+from ..io.json_text import load_json
+from ..results.arrays import FIGURE_FORMATS
 
 #: Names and captions of the figures in a folder.
 CAPTIONS = "captions.json"
+
 #: Names of all figures that were begun there.
 LISTING = ".figures.list"
+
 _KEY = ".figures.key"
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from .. import __version__
 from ..io.files import atomic_path, read_bytes
-from ..results import Results
-from .render import Column, Table, to_html
+from ..results.records import Results
+from .table import Column, Table
+from .text import to_html
 
 # Of what was not evaluated, which may be hundreds of conditions.
 _ABSENT_SHOWN = 20
@@ -145,8 +146,8 @@ def provenance_tables(results: Results) -> list[Table]:
 def summary(results: Results) -> list[str]:
     """What the report is of, and what is not in it."""
     lines = [
-        f"Plan: {results.config.title} ({results.config.name}); tables show the variant "
-        f"{results.config.variant}. {len(results.systems)} systems, {len(results.verification)} "
+        f"Plan: {results.protocol.title} ({results.protocol.name}); tables show the variant "
+        f"{results.protocol.variant}. {len(results.systems)} systems, {len(results.verification)} "
         f"conditions, {len(results.similarity)} voice similarities, {len(results.recognition)} "
         f"word error rates. Written by privacy_eval {__version__}."
     ]

@@ -11,24 +11,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import Config
 from ..io.files import file_names
 from ..metrics import METRICS
 from ..metrics.confidence import difference_p_value, expanded_interval
-from ..results import Results, VerificationRecord
-from .cells import (
+from ..protocol.protocol import Protocol
+from ..results.arrays import Curves
+from ..results.records import Results, VerificationRecord
+from .across_systems import higher_is_better, metric_name, metric_title
+from .table import Column, Table
+from .values import (
     LEFT_OUT_MARK,
     PERCENT,
     Cells,
     average,
+    caveats,
     cells_of_results,
     column_of,
-    doubts,
     text_of,
 )
-from .comparison import higher_is_better, metric_name, metric_title
-from .curves import Curves
-from .render import Column, Table
 
 LEVEL = 0.95
 #: Metrics that find more evidence in a resample, whose trials repeat (see `metrics.confidence`).
@@ -168,9 +168,9 @@ def rank(
     """
     if metric not in RANKED_BY:
         raise ValueError(f"no ranking by {metric}, only by {', '.join(RANKED_BY)}")
-    config = results.config
+    protocol = results.protocol
     cells = cells_of_results(results) if cells is None else cells
-    means = {s: average(cells, config, metric, attack_model, split, s) for s in cells.systems}
+    means = {s: average(cells, protocol, metric, attack_model, split, s) for s in cells.systems}
     sign = 1 if higher_is_better(metric) else -1
     own = {column_of(s): s for s in results.systems}
     records: dict[str, dict[tuple[str, str], VerificationRecord]] = {}
@@ -178,7 +178,7 @@ def rank(
         if (r.attack_model, r.split) == (attack_model, split):
             records.setdefault(column_of(r.system), {})[r.data_set, r.gender] = r
     doubted = {
-        s for s, of_set in records.items() if doubts(of_set.values(), [metric], config.variant)
+        s for s, of_set in records.items() if caveats(of_set.values(), [metric], protocol.variant)
     }
     # A stable sort: equal systems keep the order of the columns.
     order = sorted(
@@ -186,7 +186,7 @@ def rank(
         key=lambda pair: -sign * pair[1],
     )
     replicates = {
-        s: _replicates(records.get(s, {}), curves, config, metric) for s, _ in order if s in own
+        s: _replicates(records.get(s, {}), curves, protocol, metric) for s, _ in order if s in own
     }
     ranked = []
     for index, (system, mean) in enumerate(order):
@@ -210,7 +210,7 @@ def rank(
         ranked.append(Ranked(system, mean, interval, difference, why_not))
     numbers = {r.values.size for r in replicates.values() if r is not None}
     unranked = {
-        s: _DOUBTED if s in doubted else _lacking(cells, config, metric, attack_model, split, s)
+        s: _DOUBTED if s in doubted else _lacking(cells, protocol, metric, attack_model, split, s)
         for s, m in means.items()
         if m is None or s in doubted
     }
@@ -235,9 +235,9 @@ def ranking_table(
     results, curves, metric, split, cells
         As in `rank`.
     """
-    config = results.config
+    protocol = results.protocol
     if attack_model is None and metric not in WITHOUT_ATTACK:
-        attack_model = config.average_attack_model
+        attack_model = protocol.average_attack_model
     ranking = rank(
         results, curves, metric=metric, attack_model=attack_model, split=split, cells=cells
     )
@@ -280,12 +280,12 @@ def ranking_table(
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
     notes = [_BIAS] if tested and metric in _SEE_MORE else []
-    notes += doubts(records, [metric], config.variant)
+    notes += caveats(records, [metric], protocol.variant)
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     return Table(
         file_names([name])[name],
-        _caption(ranking, config),
+        _caption(ranking, protocol),
         tuple(columns),
         tuple(tuple(group) for group in (ranked, unranked) if group),
         notes=tuple(notes),
@@ -304,16 +304,16 @@ _DOUBTED = "a value that says nothing"
 def _replicates(
     records: Mapping[tuple[str, str], VerificationRecord],
     curves: Curves,
-    config: Config,
+    protocol: Protocol,
     metric: str,
 ) -> _Replicates | None:
     """Of one system; None where a condition has none. One condition is read at a time."""
-    name = f"bootstrap_{config.variant}_{metric}"
+    name = f"bootstrap_{protocol.variant}_{metric}"
     total: NDArray[np.float64] | None = None
     weights, speakers = 0.0, []
     drawn = []
-    for data_set in config.data_sets:
-        for gender in config.genders:
+    for data_set in protocol.data_sets:
+        for gender in protocol.genders:
             record = records.get((data_set.id, gender))
             arrays = curves.of(record) if record is not None else None
             if arrays is None or not {name, *_DESIGN} <= arrays.keys():
@@ -355,13 +355,13 @@ def _difference(
 
 def _lacking(
     cells: Cells,
-    config: Config,
+    protocol: Protocol,
     metric: str,
     attack_model: str | None,
     split: str,
     system: str,
 ) -> str:
-    places = [(d.id, g) for d in config.data_sets for g in config.genders]
+    places = [(d.id, g) for d in protocol.data_sets for g in protocol.genders]
     absent = [
         f"{data_set} {gender}"
         for data_set, gender in places
@@ -394,11 +394,11 @@ def _bounds(metric: str, interval: Sequence[float] | None) -> str:
     return f"[{text_of(metric, interval[0])}, {text_of(metric, interval[1])}]"
 
 
-def _caption(ranking: Ranking, config: Config) -> str:
-    titles = {a.id: a.title[:1].lower() + a.title[1:] for a in config.attack_models}
+def _caption(ranking: Ranking, protocol: Protocol) -> str:
+    titles = {a.id: a.title[:1].lower() + a.title[1:] for a in protocol.attack_models}
     model = ranking.attack_model
     under = f" under the {titles.get(model, model)} attack model" if model else ""
-    split = config.split_title(ranking.split)
+    split = protocol.split_title(ranking.split)
     best = "most private" if ranking.metric != "gvd_db" else "most distinct"
     caption = (
         f"Ranking by {metric_name(ranking.metric)}{under} ({split}), the {best} first: averages "

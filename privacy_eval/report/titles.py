@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ..metrics.summary import P_TARGETS
-from .render import Column, Heading
+from .table import Column, Heading
 
 
 @dataclass(frozen=True)

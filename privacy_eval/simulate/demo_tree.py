@@ -22,14 +22,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__
-from ..backend import Model, train_model
-from ..config import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Config, ResultsFolder, TrialSet
+from ..asv.backend import PldaBackend, train_backend
 from ..errors import PrivacyEvalError
 from ..io.files import atomic_path, write_text
+from ..io.json_text import load_json
+from ..io.kaldi_objects import write_matrix, write_vector
 from ..io.plda import Plda, write_plda
-from ..io.vectors import write_matrix, write_vector, write_vectors
+from ..io.scp import write_vectors
 from ..io.wer import WerLine, format_wer_line
-from ..results import load_json
+from ..protocol.protocol import (
+    ANONYMIZED,
+    ORIGINAL,
+    SPEECH,
+    AsvModel,
+    Protocol,
+    ResultsFolder,
+    TrialSet,
+)
 from .ratings import simulate_ratings
 from .vectors import Anonymization, Matrix, VectorModel
 
@@ -94,7 +103,7 @@ _BASELINES = (
 class _Demo:
     """What a tree is drawn from; see `write_demo_tree`."""
 
-    config: Config
+    protocol: Protocol
     seed: int
     speakers: int
     utterances: int
@@ -112,7 +121,7 @@ class _Demo:
 
 def write_demo_tree(
     folder: Path,
-    config: Config,
+    protocol: Protocol,
     *,
     seed: int = 0,
     speakers: int = 12,
@@ -161,12 +170,12 @@ def write_demo_tree(
         "demo_tree": 4,
         "version": __version__,
         "seed": seed,
-        "plan": config.name,
+        "plan": protocol.name,
         **sizes,
     }
-    demo = _Demo(config, seed, speakers, utterances)
+    demo = _Demo(protocol, seed, speakers, utterances)
     drawn = _systems(systems, demo)
-    models = _models(config, drawn)
+    models = _models(protocol, drawn)
     folder = Path(os.path.abspath(folder))
     if folder.exists():
         found = load_json(folder / _MARKER) if (folder / _MARKER).is_file() else {}
@@ -187,7 +196,7 @@ def write_demo_tree(
     try:
         _write_speech(partial, demo, drawn, models, progress)
         for system in drawn:
-            for part in config.results_folders:
+            for part in protocol.results_folders:
                 name = f"results-demo{system.suffix}{part.suffix}"
                 _write_recognition(partial / "exp" / system.name / name, system, part, demo)
         write_text(partial / "ratings.csv", _ratings(drawn, demo))
@@ -221,8 +230,8 @@ def _ratings(systems: Sequence[_System], demo: _Demo) -> str:
     """A listening test of all systems on trials of the last split."""
     keys = {
         (t.data_set.id, t.gender): "\n".join(_trial_speech(t, demo).few().list_lines())
-        for t in demo.config.trial_sets()
-        if t.split == demo.config.splits[-1]
+        for t in demo.protocol.trial_sets()
+        if t.split == demo.protocol.splits[-1]
     }
     return simulate_ratings([system.name for system in systems], keys, seed=demo.seed)
 
@@ -254,20 +263,20 @@ def _systems(count: int, demo: _Demo) -> list[_System]:
     return systems
 
 
-def _models(config: Config, systems: Sequence[_System]) -> list[AsvModel]:
+def _models(protocol: Protocol, systems: Sequence[_System]) -> list[AsvModel]:
     """The models of the plan's results folders, and the one trained on original speech."""
     models = []
-    for trained_on in dict.fromkeys((ORIGINAL, *(f.asv_model for f in config.results_folders))):
-        model = config.asv_model(trained_on)
+    for trained_on in dict.fromkeys((ORIGINAL, *(f.asv_model for f in protocol.results_folders))):
+        model = protocol.asv_model(trained_on)
         if model is None:
             raise PrivacyEvalError(
-                f"plan {config.name}: asv_models names no model trained on {trained_on} speech, "
+                f"plan {protocol.name}: asv_models names no model trained on {trained_on} speech, "
                 "so there is no place for a demo tree's x-vectors"
             )
         places = {(model.model_folder(s.suffix), model.training_name(s.suffix)) for s in systems}
         if trained_on == ANONYMIZED and len(places) < len(systems):
             raise PrivacyEvalError(
-                f"plan {config.name}: asv_models: the model trained on anonymized speech has one "
+                f"plan {protocol.name}: asv_models: the model trained on anonymized speech has one "
                 "place for all systems, expected {suffix} in it"
             )
         models.append(model)
@@ -335,7 +344,7 @@ def _trial_speech(trial_set: TrialSet, demo: _Demo) -> _Speech:
     enrolled = _speaker_names(trial_set, demo)
     speakers = enrolled[: demo.speakers]
     # Data sets that share speakers have utterances of their own.
-    number = demo.config.data_sets.index(trial_set.data_set)
+    number = demo.protocol.data_sets.index(trial_set.data_set)
     width = max(3, len(str(demo.utterances - 1)))
     utterances = {
         f"{s}-t{number}-{u:0{width}d}": s for s in speakers for u in range(demo.utterances)
@@ -355,7 +364,7 @@ def _enrollment_speech(name: str, demo: _Demo) -> _Speech:
     """Both genders share an enrollment set."""
     gender_of: dict[str, str] = {}
     voice_of: dict[str, Matrix] = {}
-    for trial_set in demo.config.trial_sets():
+    for trial_set in demo.protocol.trial_sets():
         if trial_set.enrollment_name == name:
             for speaker, voice in zip(
                 _speaker_names(trial_set, demo), _voices(trial_set, demo), strict=True
@@ -409,16 +418,16 @@ def _anonymized(speech: _Speech, system: _System, name: str, demo: _Demo) -> _Sp
     return replace(speech, vectors=system.kind.anonymize(speech.vectors, pseudo[owner], generator))
 
 
-def _anonymized_together(config: Config) -> dict[str, list[TrialSet]]:
+def _anonymized_together(protocol: Protocol) -> dict[str, list[TrialSet]]:
     """Trial sets by the data folder that is anonymized, as in the challenge: what unites
     trial sets of one gender, otherwise the trial set itself."""
-    sets = {t.trials_name: t for t in config.trial_sets()}
-    parts = {f.name: f.combine for f in config.folders()}
+    sets = {t.trials_name: t for t in protocol.trial_sets()}
+    parts = {f.name: f.combine for f in protocol.folders()}
     together: dict[str, list[TrialSet]] = {}
     for name, trial_set in sets.items():
         whole = (
             holder
-            for holder in config.holders(name)
+            for holder in protocol.supersets(name)
             if len(parts[holder]) > 1
             and all(p in sets and sets[p].gender == trial_set.gender for p in parts[holder])
         )
@@ -427,13 +436,13 @@ def _anonymized_together(config: Config) -> dict[str, list[TrialSet]]:
 
 
 def _enrollment_sets(demo: _Demo) -> Iterator[tuple[str, _Speech]]:
-    for name in dict.fromkeys(t.enrollment_name for t in demo.config.trial_sets()):
+    for name in dict.fromkeys(t.enrollment_name for t in demo.protocol.trial_sets()):
         yield name, _enrollment_speech(name, demo)
 
 
 def _originals(demo: _Demo) -> Iterator[tuple[str, _Speech]]:
     """Data folders of original speech."""
-    for trial_set in {t.trials_name: t for t in demo.config.trial_sets()}.values():
+    for trial_set in {t.trials_name: t for t in demo.protocol.trial_sets()}.values():
         yield trial_set.trials_name, _trial_speech(trial_set, demo)
     yield from _enrollment_sets(demo)
 
@@ -441,7 +450,7 @@ def _originals(demo: _Demo) -> Iterator[tuple[str, _Speech]]:
 def _wholes(demo: _Demo) -> Iterator[tuple[str, _Speech]]:
     """What of it is anonymized."""
     yield from _enrollment_sets(demo)
-    for name, sets in _anonymized_together(demo.config).items():
+    for name, sets in _anonymized_together(demo.protocol).items():
         yield name, _united([_trial_speech(t, demo) for t in sets])
 
 
@@ -453,10 +462,10 @@ def _write_speech(
     progress: Callable[[int, int, str], None] | None,
 ) -> None:
     """Data folders, their x-vectors, and the back ends to score them with."""
-    sets = list(demo.config.trial_sets())
+    sets = list(demo.protocol.trial_sets())
     enrollment = len({t.enrollment_name for t in sets})
     total = enrollment + len({t.trials_name for t in sets})
-    total += len(systems) * (enrollment + len(_anonymized_together(demo.config)))
+    total += len(systems) * (enrollment + len(_anonymized_together(demo.protocol)))
     done = 0
 
     def write(name: str, speech: _Speech, folders: Iterable[str]) -> None:
@@ -514,14 +523,14 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 def _write_back_end(folder: Path, speech: _Speech) -> None:
     vectors = speech.vectors.astype(np.float32)
-    model = _reproducible(train_model(vectors, speech.speakers, lda_dim=_LDA_DIM))
+    model = _reproducible(train_backend(vectors, speech.speakers, lda_dim=_LDA_DIM))
     assert model.mean is not None and model.transform is not None
     write_vector(folder / "mean.vec", model.mean, binary=False)
     write_matrix(folder / "transform.mat", model.transform)
     write_plda(folder / "plda", model.plda)
 
 
-def _reproducible(model: Model) -> Model:
+def _reproducible(model: PldaBackend) -> PldaBackend:
     """The same model on every machine: eigenvectors have a sign that no score depends on,
     and last digits that do not matter here."""
     assert model.mean is not None and model.transform is not None
@@ -529,7 +538,7 @@ def _reproducible(model: Model) -> Model:
     plda = model.plda
     of_plda = _signs(plda.transform * of_lda)
     # + 0.0: no negative zeros.
-    return Model(
+    return PldaBackend(
         Plda(
             (plda.mean * of_lda).round(6) + 0.0,
             (of_plda[:, None] * plda.transform * of_lda).round(6) + 0.0,
@@ -548,10 +557,10 @@ def _signs(rows: NDArray[np.floating]) -> Matrix:
 
 def _write_recognition(results: Path, system: _System, part: ResultsFolder, demo: _Demo) -> None:
     """Word error rates by the recognizer trained like the folder's verification model."""
-    recognition = demo.config.recognition
+    recognition = demo.protocol.recognition
     recognizer = recognition.models.get(part.asv_model, "asr")
     retrained = part.asv_model != ORIGINAL
-    for split in demo.config.splits:
+    for split in demo.protocol.splits:
         for data_set in recognition.data_sets:
             for speech in SPEECH:
                 name = data_set.set_name(split)

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..asv import TreeVectors, back_end_folder, load_model
-from ..backend import BackEndName, Model, score_matrix, train_model
-from ..config import ORIGINAL, Config
+from ..asv.backend import BackendName, PldaBackend, score_matrix, train_backend
+from ..asv.model_folder import TreeVectors, backend_folder, load_backend
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import digest
+from ..io.schema import to_plain
 from ..metrics import TrialScores
-from ..schema import to_plain
+from ..protocol.protocol import ORIGINAL, Protocol
 from ..simulate import VectorModel
 from .plan import Attacker, AttacksPlan, Selection, Technique, VectorPlan
 from .tasks import Metrics, Row, Task
@@ -69,7 +69,7 @@ class Speech:
     trial: Utterances
     targets: FloatArray
     own: bool
-    model: Model | None
+    model: PldaBackend | None
     sha256: str
 
     @property
@@ -83,13 +83,13 @@ def voice_model(plan: VectorPlan) -> VectorModel:
     return VectorModel(plan.dimension, plan.between, plan.decay, plan.within)
 
 
-def trained(plan: VectorPlan, generator: np.random.Generator) -> Model:
+def trained(plan: VectorPlan, generator: np.random.Generator) -> PldaBackend:
     """A back end trained on new speakers of the plan."""
     voices = voice_model(plan).voices(plan.training, generator)
     repeated = np.repeat(voices, plan.training_utterances, axis=0)
     names = [f"{s:05d}" for s in range(plan.training) for _ in range(plan.training_utterances)]
     vectors = voice_model(plan).utterances(repeated, generator).astype(np.float32)
-    return train_model(vectors, names, lda_dim=plan.lda_dim)
+    return train_backend(vectors, names, lda_dim=plan.lda_dim)
 
 
 def simulated_speech(plan: AttacksPlan, vectors: VectorPlan, seed: int) -> Speech:
@@ -116,7 +116,7 @@ def simulated_speech(plan: AttacksPlan, vectors: VectorPlan, seed: int) -> Speec
     )
 
 
-def speech_of_tree(tree: Path, config: Config) -> list[Speech]:
+def speech_of_tree(tree: Path, protocol: Protocol) -> list[Speech]:
     """The original speech of every trial set of a tree whose x-vectors are there.
 
     Voices that speakers are converted to are those of the set's other speakers. Mated pairs are
@@ -127,15 +127,15 @@ def speech_of_tree(tree: Path, config: Config) -> list[Speech]:
     PrivacyEvalError
         No x-vectors at all, a damaged file, an utterance without speaker.
     """
-    model = config.asv_model(ORIGINAL)
+    model = protocol.asv_model(ORIGINAL)
     if model is None:
-        raise PrivacyEvalError(f"plan {config.name}: names no model trained on original speech")
+        raise PrivacyEvalError(f"plan {protocol.name}: names no model trained on original speech")
     folder = tree / model.model_folder("")
-    vectors = TreeVectors(tree, config, folder)
-    back_end = back_end_folder(tree, model, "")
-    back_end_model = None if back_end is None else load_model(back_end).model
+    vectors = TreeVectors(tree, protocol, folder)
+    backend = backend_folder(tree, model, "")
+    back_end_model = None if backend is None else load_backend(backend).model
     found = []
-    for trial_set in config.trial_sets():
+    for trial_set in protocol.trial_sets():
         parts, sha256 = [], []
         for name in (trial_set.enrollment_name, trial_set.trials_name):
             scp, utt2spk = vectors.find(name, ""), tree / "data" / name / "utt2spk"
@@ -152,7 +152,7 @@ def speech_of_tree(tree: Path, config: Config) -> list[Speech]:
             found.append(_of_parts(trial_set.trials_name, parts, back_end_model, sha256))
     if not found:
         raise PrivacyEvalError(
-            f"{folder}: no x-vectors of an enrollment and a trial set of the plan {config.name}, "
+            f"{folder}: no x-vectors of an enrollment and a trial set of the plan {protocol.name}, "
             "expected xvect_<set>/xvector.scp"
         )
     return found
@@ -161,7 +161,7 @@ def speech_of_tree(tree: Path, config: Config) -> list[Speech]:
 def _of_parts(
     name: str,
     parts: Sequence[tuple[FloatArray, list[str]]],
-    model: Model | None,
+    model: PldaBackend | None,
     sha256: Sequence[str],
 ) -> Speech:
     (enrolled, enrolled_names), (tried, tried_names) = parts
@@ -250,9 +250,9 @@ def attacked_scores(
     technique: Technique,
     selection: Selection,
     attacker: Attacker,
-    linkages: Sequence[BackEndName],
+    linkages: Sequence[BackendName],
     generator: np.random.Generator,
-) -> dict[BackEndName, TrialScores]:
+) -> dict[BackendName, TrialScores]:
     """Scores of every enrollment with every trial utterance.
 
     Parameters
@@ -284,7 +284,7 @@ def attacked_scores(
             for target in np.unique(targets)
         ]
     is_target = enrolled.speaker[:, None] == speech.trial.speaker[None, :]
-    found: dict[BackEndName, TrialScores] = {}
+    found: dict[BackendName, TrialScores] = {}
     for linkage in linkages:
         scores = np.empty(is_target.shape)
         for vectors, trials in blocks:
@@ -292,7 +292,7 @@ def attacked_scores(
                 vectors.astype(np.float32),
                 1,
                 tried[trials].astype(np.float32),
-                back_end=linkage,
+                backend=linkage,
                 model=speech.model,
             )
         found[linkage] = TrialScores(scores[is_target], scores[~is_target])

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..backend import score_matrix
+from ..asv.backend import score_matrix
+from ..io.schema import to_plain
 from ..metrics import (
     VARIANTS,
     Variant,
@@ -19,7 +20,6 @@ from ..metrics import (
 )
 from ..metrics.pav import IntArray
 from ..metrics.similarity import ScoreMatrix
-from ..schema import to_plain
 from ..simulate import Anonymization
 from .attacks import trained, voice_model
 from .plan import MatricesPlan, VectorPlan
@@ -35,19 +35,19 @@ def matrix_tasks(plan: MatricesPlan, vectors: VectorPlan) -> Iterator[Task]:
 def _matrices(
     plan: MatricesPlan, vectors: VectorPlan, generator: np.random.Generator, metrics: Metrics
 ) -> list[Row]:
-    model, back_end = voice_model(vectors), trained(vectors, generator)
+    model, backend = voice_model(vectors), trained(vectors, generator)
     speaker = np.repeat(np.arange(plan.speakers, dtype=np.int64), plan.utterances)
     voices = model.voices(plan.speakers, generator)[speaker]
     original = model.utterances(voices, generator).astype(np.float32)
-    oo = score_matrix(original, 1, original, model=back_end)
+    oo = score_matrix(original, 1, original, model=backend)
     rows: list[Row] = []
     for case in plan.cases:
         kind = Anonymization(case.keep, pseudo=case.pseudo, noise=case.noise * vectors.within)
         pseudo = kind.pseudo_voices(plan.speakers, model, generator)[speaker]
         utterances = model.utterances(voices, generator)
         anonymized = kind.anonymize(utterances, pseudo, generator).astype(np.float32)
-        oa = score_matrix(original, 1, anonymized, model=back_end)
-        aa = score_matrix(anonymized, 1, anonymized, model=back_end)
+        oa = score_matrix(original, 1, anonymized, model=backend)
+        aa = score_matrix(anonymized, 1, anonymized, model=backend)
         found = {v: _similarity(oo, oa, aa, speaker, v) for v in VARIANTS}
         rows.append(
             {

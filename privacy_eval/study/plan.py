@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ..backend import BackEndName
-from ..config import bundled_studies, read_values
+from ..asv.backend import BackendName
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
+from ..io.schema import from_plain, to_plain
 from ..metrics import METRICS, TrialScores, Variant
-from ..schema import from_plain, to_plain
+from ..protocol.protocol import bundled_studies, read_values
 
 Selection = Literal["const", "perm", "rand"]
 Attacker = Literal["ignorant", "semi-informed", "informed"]
@@ -59,7 +59,7 @@ class GaussianPlan:
 
 
 @dataclass(frozen=True)
-class Protocol:
+class ClusterProtocol:
     """Which pairs of the clusters' utterances are trials."""
 
     title: str
@@ -75,7 +75,7 @@ class ClustersPlan:
     distance: float
     deviation: float
     utterances: int
-    protocols: tuple[Protocol, ...]
+    protocols: tuple[ClusterProtocol, ...]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class AttacksPlan:
     techniques: tuple[Technique, ...]
     selections: tuple[Selection, ...]
     attackers: tuple[Attacker, ...]
-    linkages: tuple[BackEndName, ...]
+    linkages: tuple[BackendName, ...]
     speakers: int
     enrollment: int
     trial: int

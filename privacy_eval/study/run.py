@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
-from ..config import Config
 from ..errors import PrivacyEvalError
-from ..evaluate import Progress
 from ..io.files import digest, sweep, write_text
-from ..results import load_json
-from ..schema import to_plain
+from ..io.json_text import load_json
+from ..io.schema import to_plain
+from ..protocol.protocol import Protocol
+from ..stages.jobs import Progress
 from .attacks import attack_tasks, simulated_speech, speech_of_tree
 from .estimators import estimator_tasks
 from .matrices import matrix_tasks
@@ -30,14 +30,14 @@ RECORDS = "records"
 
 
 def study_tasks(
-    plan: StudyPlan, *, tree: Path | None = None, config: Config | None = None
+    plan: StudyPlan, *, tree: Path | None = None, protocol: Protocol | None = None
 ) -> list[Task]:
     """Every task of a plan, in order.
 
     Parameters
     ----------
     tree : Path, optional
-        Take the speech that is attacked from this tree, of which `config` is the plan.
+        Take the speech that is attacked from this tree, of which `protocol` is the plan.
     """
     tasks: list[Task] = []
     if plan.discrete is not None:
@@ -47,8 +47,8 @@ def study_tasks(
     if plan.clusters is not None:
         tasks += cluster_tasks(plan.clusters)
     if plan.attacks is not None and plan.vectors is not None:
-        if tree is not None and config is not None:
-            speeches = speech_of_tree(tree, config)
+        if tree is not None and protocol is not None:
+            speeches = speech_of_tree(tree, protocol)
         else:
             speeches = [simulated_speech(plan.attacks, plan.vectors, plan.seed)]
         tasks += attack_tasks(plan.attacks, speeches)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..io.schema import to_plain
 from ..metrics import TrialScores
-from ..schema import to_plain
-from .plan import MATED, ClustersPlan, DiscretePlan, GaussianPlan, Protocol
+from .plan import MATED, ClusterProtocol, ClustersPlan, DiscretePlan, GaussianPlan
 from .tasks import Metrics, Row, Task, linkability_curves, plain
 
 FloatArray = NDArray[np.float64]
@@ -103,7 +103,7 @@ def cluster_tasks(plan: ClustersPlan) -> Iterator[Task]:
 
 
 def _clusters(
-    plan: ClustersPlan, protocol: Protocol, generator: np.random.Generator, metrics: Metrics
+    plan: ClustersPlan, protocol: ClusterProtocol, generator: np.random.Generator, metrics: Metrics
 ) -> list[Row]:
     points = {
         "A enrollment": _two_clusters(plan, protocol.enrollment_left, generator),

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import (
-    BACK_END,
+    BACKEND,
     ENROLLS,
     MODEL,
     SMALL_PLAN_2022,
@@ -29,8 +29,8 @@ from support import (
 from privacy_eval.check import screen as check_module
 from privacy_eval.check.findings import HEIGHT, WIDTH, Finding, Report, Section
 from privacy_eval.check.plausible import MAX_ORIGINAL_EER, MAX_TIED
-from privacy_eval.cost import metrics_cost, needed_bytes
 from privacy_eval.metrics import IMPLAUSIBLE_EER
+from privacy_eval.stages.jobs import metrics_cost, needed_bytes
 
 OO, OA = f"ASV-{ENROLLS}-{TRIALS}", f"ASV-{ENROLLS}-{TRIALS}_anon"
 AA = f"ASV-{ENROLLS}_anon-{TRIALS}_anon"
@@ -87,7 +87,7 @@ def test_a_new_tree_then_a_complete_one(tree: SpeechTree) -> None:
     assert screen[0] == (
         "complete: every condition of the plan has scores and a key (3 of 3, 1 system)"
     )
-    assert screen[1].startswith("plan: VoicePrivacy 2020 (small); tree: ")
+    assert screen[1].startswith("protocol: VoicePrivacy 2020 (small); tree: ")
     assert screen[3].split() == ["anon", "3/3", "1/1", "1", "nothing"]
     assert screen[-4].startswith("to make all anew, about (2 jobs on ")
     assert screen[-3].split(None, 7)[:7] == ["stage", "6", "3", "conditions", "144", "trials", "1"]
@@ -187,7 +187,7 @@ def test_results_beside_each_other_are_warned_of(tmp_path: Path) -> None:
     kind = "results folders beside each other, each of which counts as a system: 1"
     assert under(check(tree), kind) == [f"{tmp_path}/exp/team/b1 (results-new, results-old)"]
     run = tree.run("evaluate", "--out", "out")
-    assert f"{tmp_path}/exp/team/b1: each of results-new, results-old counts as a" in run.err
+    assert f"{tmp_path}/exp/team/b1: results-new, results-old" in run.err
 
 
 def test_anonymized_scores_the_wrong_way_round(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ LACKING: list[tuple[Callable[[SpeechTree], object], str, list[str]]] = [
     (lambda tree: [shutil.rmtree(tree.root / f"data/{ENROLLS}{s}") for s in ("", "_anon")],
      "stage 1: enrollment sets, for 3 conditions of anon: 1",
      [ENROLLS, f"  for anon {OO}, {OA}, {AA}"]),
-    (lambda tree: shutil.rmtree(tree.root / BACK_END), f"stage 1: back end in {MODEL}: 1",
+    (lambda tree: shutil.rmtree(tree.root / BACKEND), f"stage 1: back end in {MODEL}: 1",
      ["anon (3 conditions)", f"  {OO}, {OA}, {AA}"]),
 ]  # fmt: skip
 

@@ -98,7 +98,7 @@ def no_scores(tree: SpeechTree) -> None:
 
 
 def other_back_end(tree: SpeechTree) -> None:
-    tree.back_end(f"{MODEL}/xvect_train_clean_360", seed=3)
+    tree.backend(f"{MODEL}/xvect_train_clean_360", seed=3)
 
 
 def other_speakers(tree: SpeechTree) -> None:

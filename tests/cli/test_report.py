@@ -23,7 +23,7 @@ from support import (
     ANON,
     B1,
     B2,
-    BACK_END,
+    BACKEND,
     ODD_NAME,
     ORIG,
     Run,
@@ -36,16 +36,17 @@ from support import (
 )
 
 from privacy_eval.cli import parser
-from privacy_eval.config import load_config
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import METRICS
-from privacy_eval.published import load_published
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.protocol.published import load_published
 from privacy_eval.report import figures
 from privacy_eval.report.figures import FORMATS, all_figures, bars, det, style, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
+from privacy_eval.report.per_system import write_tables
 from privacy_eval.report.ranking import ranking_table
-from privacy_eval.report.tables import write_tables
-from privacy_eval.results import Results, merge, read_json, to_json
+from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.records import Results, merge
 
 # --- options
 
@@ -98,7 +99,7 @@ def store(path: Path, results: Results) -> Path:
 
 def incomplete() -> Results:
     """An own system that lacks conditions, an attack model of a split, and single values."""
-    whole = imported(ANON, ORIG, config="vpc2022", system=ODD_NAME)
+    whole = imported(ANON, ORIG, protocol="vpc2022", system=ODD_NAME)
     kept = []
     for r in whole.verification:
         place = (r.attack_model, r.split, r.data_set, r.gender)
@@ -177,12 +178,12 @@ def published_values() -> dict[Key, str]:
 
 def test_blanks_and_numbers_are_those_of_records_and_published_tables(beside: Path) -> None:
     results = incomplete()
-    config = results.config
+    protocol = results.protocol
     own, printed = own_values(results), published_values()
-    titles = {re.sub("[()]", "", d.title): d for d in config.data_sets}
-    genders = {word: letter for letter, word in config.genders.items()}
-    attacks = {a.title: a.id for a in config.attack_models}
-    places = [(d, g) for d in config.data_sets for g in config.genders]
+    titles = {re.sub("[()]", "", d.title): d for d in protocol.data_sets}
+    genders = {word: letter for letter, word in protocol.genders.items()}
+    attacks = {a.title: a.id for a in protocol.attack_models}
+    places = [(d, g) for d in protocol.data_sets for g in protocol.genders]
     seen, blank, averages = set(), 0, 0
     for path in comparisons(beside, ".csv"):
         split = path.stem.rpartition("_")[2]
@@ -441,7 +442,7 @@ def test_the_table_of_the_similarity_paper(tmp_path: Path) -> None:
         if metric in row["Block"]
         for system in ("B1", "B2")
     }
-    plan = load_config("vpc2020")
+    plan = load_protocol("vpc2020")
     titles = {d.id: re.sub("[()]", "", d.title) for d in plan.data_sets}
     assert shown == {
         ({"deid": "DeID", "gvd_db": "G_VD"}[p.metric], titles[p.data_set], plan.genders[p.gender])
@@ -483,7 +484,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     def drawings(
         results: Results, cells: Any, curves: Any, *, conventional: bool = False
     ) -> Iterator[style.Drawing]:
-        yield from itertools.islice(bars.figures(cells, results.config), 2)
+        yield from itertools.islice(bars.figures(cells, results.protocol), 2)
         yield from itertools.islice(det.figures(results, curves), 1)
 
     monkeypatch.setattr(figures, "all_figures", drawings)
@@ -761,7 +762,7 @@ def test_provenance_lists_the_inputs(measured: SpeechTree, tmp_path: Path) -> No
         *measured.all_scores.values(),
         *measured.root.glob("data/libri_dev_trials_f*/trials"),
         *measured.root.glob("data/libri_dev_trials_f/utt2spk"),
-        *measured.root.glob(f"{BACK_END}/*"),
+        *measured.root.glob(f"{BACKEND}/*"),
     ]
     assert len(inputs) == 6 + 3
     for path in inputs:
@@ -788,8 +789,8 @@ def test_a_report_without_figures_and_other_systems(
 
 def test_systems_and_results_folders_of_one_name_are_all_reported(tmp_path: Path) -> None:
     """The folder `.orig` of `x`, and `x.orig`."""
-    both = imported(ANON, ORIG, config="vpc2022", system="x")
-    other = imported(ANON, config="vpc2022", system="x.orig")
+    both = imported(ANON, ORIG, protocol="vpc2022", system="x")
+    other = imported(ANON, protocol="vpc2022", system="x.orig")
     page = report(tmp_path / "report.html", store(tmp_path / "r.json", merge([both, other])))
     assert page.titles.count("System x.orig") == 2
     assert [i for i in page.ids if i.endswith("-linkability")] == [

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import (
-    BACK_END,
+    BACKEND,
     ENROLLS,
     MODEL,
     ODD_NAME,
@@ -34,15 +34,16 @@ from support import (
     utterances_of,
 )
 
-from privacy_eval.asv import load_enrollment, load_model, score_trials
-from privacy_eval.backend import BACK_ENDS, score_matrix, train_model
+from privacy_eval.asv.backend import BACKENDS, score_matrix, train_backend
+from privacy_eval.asv.model_folder import load_backend
+from privacy_eval.asv.trials import load_enrollment, score_trials
+from privacy_eval.asv.voice_similarity import measure
 from privacy_eval.cli import parser
-from privacy_eval.io.vectors import read_vectors, write_vectors
+from privacy_eval.io.scp import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS
-from privacy_eval.results import read_json
-from privacy_eval.scoring import NOTE, Place
-from privacy_eval.subsets import make_subsets
-from privacy_eval.voice_similarity import measure
+from privacy_eval.results.json_store import read_json
+from privacy_eval.stages.asv_scores import NOTE, Place
+from privacy_eval.stages.subsets import make_subsets
 
 
 @pytest.fixture(name="tree")
@@ -58,7 +59,7 @@ class Files:
         self.root = tree.root
         self.out = tree.root / "out/scores"
 
-    def score(self, *more: object, model: object = BACK_END, trial: str = TRIALS) -> Run:
+    def score(self, *more: object, model: object = BACKEND, trial: str = TRIALS) -> Run:
         return cli(
             "score",
             *("--tree", self.root, "--model", self.root / str(model)),
@@ -69,7 +70,7 @@ class Files:
             *more,
         )
 
-    def similarity(self, *more: object, model: object = BACK_END) -> Run:
+    def similarity(self, *more: object, model: object = BACKEND) -> Run:
         return cli(
             "similarity",
             *("--tree", self.root, "--model", self.root / str(model)),
@@ -99,10 +100,9 @@ def keywords(function: Callable[..., object]) -> set[str]:
 def test_options_are_the_keywords_of_the_functions() -> None:
     reading = keywords(read_vectors) - {"only"}  # what is sampled of a set
     assert reading == {"tree", "allow_pipes", "allow_outside"}
-    names = {"backend": "back_end"}
 
     def of(verb: str) -> set[str]:
-        return {names.get(n, n) for n in options_of(verb)} - reading
+        return set(options_of(verb)) - reading
 
     enrolled = set(signature(load_enrollment).parameters)
     vectors = {"enroll_vectors", "trial_vectors", "trials", "out"}
@@ -111,9 +111,9 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     assert of("similarity") == set(signature(measure).parameters) - {"part", "variants"} | {
         *("variant", "format", "out")
     }
-    assert of("train-backend") == keywords(train_model) | {"vectors", "utt2spk", "out"}
+    assert of("train-backend") == keywords(train_backend) | {"vectors", "utt2spk", "out"}
     for verb in ("score", "similarity"):
-        assert options_of(verb)["backend"].choices == BACK_ENDS
+        assert options_of(verb)["backend"].choices == BACKENDS
         assert options_of(verb)["tree"].default == Path()
     assert options_of("similarity")["variant"].choices == [*VARIANTS, "both"]
     tree = {"tree", "results", "out", "conf", "system", "anon_suffix", "keys", "allow_outside"}
@@ -140,7 +140,7 @@ def test_scores_of_one_condition(files: Files) -> None:
     assert len(text.splitlines()) == 48
     assert all(re.fullmatch(r"s\d s\d-u\d -?\d[\d.e-]*", line) for line in text.splitlines())
     done = command(
-        *("score", "--model", BACK_END, "--backend", "plda"),
+        *("score", "--model", BACKEND, "--backend", "plda"),
         *("--enroll-vectors", f"{MODEL}/xvect_{ENROLLS}/xvector.scp"),
         *("--spk2utt", f"data/{ENROLLS}/spk2utt", "--enrolls", f"data/{ENROLLS}/enrolls"),
         *("--trial-vectors", f"{MODEL}/xvect_{TRIALS}/xvector.scp"),
@@ -168,15 +168,15 @@ def test_trials_without_labels_and_a_list_of_enrollment(files: Files) -> None:
     assert set(changed) == {"s1", "s3", "s4"}
 
 
-@pytest.mark.parametrize("back_end", ["cosine", "euclidean"])
-def test_other_back_ends_need_no_model(files: Files, back_end: str) -> None:
-    more = ("--backend", back_end)
+@pytest.mark.parametrize("backend", ["cosine", "euclidean"])
+def test_other_back_ends_need_no_model(files: Files, backend: str) -> None:
+    more = ("--backend", backend)
     assert files.score(*more, model="no/where") == Run(0, "", "")
     found = [float(line.split()[2]) for line in files.out.read_text().splitlines()]
     one, two = (read_vectors(files.tree.scp(n), tree=files.root) for n in (ENROLLS, TRIALS))
     means = np.stack([one.matrix[2 * i : 2 * i + 2].mean(axis=0) for i in range(4)])
     assert found == pytest.approx(
-        score_matrix(means, 2, two.matrix, back_end=back_end).ravel(),  # type: ignore[arg-type]
+        score_matrix(means, 2, two.matrix, backend=backend).ravel(),  # type: ignore[arg-type]
         abs=1e-5,
     )
     run = files.similarity(*more, "--format", "json", model="no/where")
@@ -186,7 +186,7 @@ def test_other_back_ends_need_no_model(files: Files, back_end: str) -> None:
 
 def test_a_model_of_plda_alone(files: Files) -> None:
     """Vectors that are projected already."""
-    shutil.copytree(files.root / BACK_END, files.root / "alone")
+    shutil.copytree(files.root / BACKEND, files.root / "alone")
     (files.root / "alone/mean.vec").unlink()
     run = files.score(model="alone")
     assert run.code == 0
@@ -297,14 +297,14 @@ def test_training_a_back_end(files: Files) -> None:
     run = cli("train-backend", *common, "--out", out)
     assert run == Run(0, f"{out}: back end from 80 x-vectors of 20 speakers\n", "")
     assert {p.name for p in out.iterdir()} == {"plda", "mean.vec", "transform.mat"}
-    assert load_model(out).model.transform.shape == (6, 7)  # type: ignore[union-attr]
+    assert load_backend(out).model.transform.shape == (6, 7)  # type: ignore[union-attr]
     assert files.score(model="new/model") == Run(0, "", "")
     before = snapshot(out)
     assert cli("train-backend", *common, "--out", out).code == 0
     assert snapshot(out) == before
     more = ("--lda-dim", 3, "--total-covariance-factor", 0.1)
     assert cli("train-backend", *common, "--out", out, *more).code == 0
-    assert load_model(out).model.transform.shape == (3, 7)  # type: ignore[union-attr]
+    assert load_backend(out).model.transform.shape == (3, 7)  # type: ignore[union-attr]
     for options, message in (
         (("--lda-dim", 7), "LDA to 7 dimensions: expected 1 to 6"),
         (("--total-covariance-factor", "2"), "factor must be within 0 and 1, not 2.0"),
@@ -325,7 +325,7 @@ def test_training_a_back_end(files: Files) -> None:
 
 
 def no_plda(files: Files) -> None:
-    (files.root / BACK_END / "plda").unlink()
+    (files.root / BACKEND / "plda").unlink()
 
 
 def other_dimension(files: Files) -> None:
@@ -379,7 +379,7 @@ BAD: dict[str, tuple[Callable[[Files], object], str]] = {
     "no scp": (lambda f: f.tree.scp(TRIALS).unlink(), r"xvector.scp: cannot be read"),
     "an empty scp": (lambda f: lines_to(f.tree.scp(TRIALS), []), r"xvector.scp: empty file"),
     "a damaged mean": (
-        lambda f: (f.root / BACK_END / "mean.vec").write_text(" [ 1 2 "),
+        lambda f: (f.root / BACKEND / "mean.vec").write_text(" [ 1 2 "),
         r"xvect_train_clean_360/mean.vec: ",
     ),
 }
@@ -493,7 +493,7 @@ def test_collecting_a_stale_similarity_is_an_error(tree: SpeechTree, what: str) 
     if what == "x-vectors":
         tree.vectors(f"{TRIALS}_anon", seed=3)
     elif what == "back end":
-        tree.back_end(BACK_END, seed=3)
+        tree.backend(BACKEND, seed=3)
     else:
         lines_to(
             tree.root / f"data/{TRIALS}/utt2spk",

@@ -13,13 +13,14 @@ import pytest
 from support import B1, ROOT, Run, cli, imported, snapshot, undrawn
 
 from privacy_eval.cli import parser
-from privacy_eval.config import load_config
 from privacy_eval.io.ratings import TEMPLATE, read_ratings
-from privacy_eval.results import to_json
+from privacy_eval.listening.evaluation import evaluate_ratings
+from privacy_eval.listening.store import read_subjective
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.results.json_store import to_json
 from privacy_eval.simulate.ratings import TURNED, simulate_ratings
-from privacy_eval.subjective import evaluate_ratings, read_subjective
 
-PLAN = load_config("vpc2020")
+PLAN = load_protocol("vpc2020")
 KEY = "".join(
     f"{{0}}{e} {{0}}{s}-{u} {'target' if e == s else 'nontarget'}\n"
     for e in range(3)
@@ -142,11 +143,11 @@ def test_a_report_of_what_has_changed_is_refused(
     assert "figures of other ratings or results; draw them anew" in done.err
     path.write_text(text)
     assert cli(*report).code == 0
-    other = to_json(imported(B1, config="vpc2022"))
+    other = to_json(imported(B1, protocol="vpc2022"))
     path.write_text(other)
     done = cli(*report)
     assert done.code == 1
-    assert "of the plan vpc2020, the results of vpc2022" in done.err
+    assert "of the protocol vpc2020, the results of vpc2022" in done.err
     assert not cli(*report[:-1], tree / "nothing").code == 0
 
 

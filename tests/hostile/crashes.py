@@ -189,7 +189,7 @@ def crash(
     kills: int,
     in_a_row: int,
     moments: random.Random,
-    say: Callable[[str], None] = lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
 ) -> Tally:
     """Kill runs at random moments, `in_a_row` on one tree before a run may end; that must
     give the bytes of a run that nothing disturbed.
@@ -225,7 +225,7 @@ def crash(
         runs.end()
         tally.runs_to_the_end += 1
         _expect([], differences(products(victim), whole), f"after kill {tally.kills}, other bytes")
-        say(f"{tally.kills} of {kills} kills, {tally.runs_to_the_end} runs to the end, all equal")
+        log(f"{tally.kills} of {kills} kills, {tally.runs_to_the_end} runs to the end, all equal")
     return tally
 
 

@@ -31,7 +31,7 @@ from mutations import BOM, TOKENS, mutate, mutate_json
 from support import ANON, OTHER_PLAN, imported
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.config import Config, config_from_dict
+from privacy_eval.compat.zebra import read_tags
 from privacy_eval.io.data_dir import (
     combine_data_dirs,
     read_data_dir,
@@ -42,43 +42,43 @@ from privacy_eval.io.data_dir import (
     subset_data_dir,
 )
 from privacy_eval.io.files import digest, read_text
-from privacy_eval.io.plda import read_plda
-from privacy_eval.io.ratings import Ratings, read_ratings
-from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
-from privacy_eval.io.scores import pair, read_scores, read_trial_list, read_trials
-from privacy_eval.io.vectors import (
+from privacy_eval.io.json_text import load_json
+from privacy_eval.io.kaldi_objects import (
     MAX_DIMENSION,
     binary_array,
     read_matrix,
     read_vector,
-    read_vectors,
     text_array,
 )
+from privacy_eval.io.plda import read_plda
+from privacy_eval.io.ratings import Ratings, read_ratings
+from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
+from privacy_eval.io.schema import from_plain, to_plain
+from privacy_eval.io.scores import pair, read_scores, read_trial_list, read_trials
+from privacy_eval.io.scp import read_vectors
 from privacy_eval.io.wer import format_wer_line, read_wer_folder
 from privacy_eval.io.yaml_text import parse_yaml
-from privacy_eval.published import parse_p_values, parse_values
-from privacy_eval.records import read_record
-from privacy_eval.report.curves import Curves
+from privacy_eval.protocol.protocol import Protocol, protocol_from_dict
+from privacy_eval.protocol.published import parse_p_values, parse_values
 from privacy_eval.report.figure_folder import read_captions
-from privacy_eval.report.render import FORMATS
-from privacy_eval.report.tables import system_tables
-from privacy_eval.results import (
+from privacy_eval.report.per_system import system_tables
+from privacy_eval.report.text import FORMATS
+from privacy_eval.results.arrays import Curves
+from privacy_eval.results.challenge_text import (
+    import_results_txt,
+    part_of_system,
+    to_results_txt,
+)
+from privacy_eval.results.csv_export import to_csv, to_speakers_csv
+from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.record_files import read_record
+from privacy_eval.results.records import (
     Results,
     SimilarityRecord,
     SpeakerSimilarity,
     VerificationRecord,
-    import_results_txt,
-    load_json,
-    part_of_system,
-    read_json,
-    to_csv,
-    to_json,
-    to_results_txt,
-    to_speakers_csv,
 )
-from privacy_eval.schema import from_plain, to_plain
 from privacy_eval.study.plan import StudyPlan, study_from_dict
-from privacy_eval.zebra import read_tags
 
 #: Seconds that an input of a few kB may take: far more than any does, less than a hang.
 SECONDS = 10
@@ -544,14 +544,14 @@ def check_results(content: bytes, found: Results) -> None:
 def check_import(content: bytes, found: Results) -> None:
     """Exported again, the records are the same text."""
     text = to_results_txt(found, "B1", "")
-    again = import_results_txt(text, "again", found.config, system="B1")
+    again = import_results_txt(text, "again", found.protocol, system="B1")
     assert to_results_txt(again, "B1", "") == text
     if zlib.crc32(content) % 16 == 0:
         check_results(content, found)
 
 
-def check_plan(content: bytes, found: Config) -> None:
-    assert config_from_dict(found.to_dict(), "again") == found
+def check_plan(content: bytes, found: Protocol) -> None:
+    assert protocol_from_dict(found.to_dict(), "again") == found
     assert list(found.trial_sets())
     json.dumps(found.to_dict(), allow_nan=False).encode()
 
@@ -668,10 +668,10 @@ PLAN = _whole_plan()
 
 def _results() -> Results:
     """One record of each kind, with all that it may have."""
-    whole = imported(ANON, config="vpc2020")
-    plain = whole.config.to_dict()
+    whole = imported(ANON, protocol="vpc2020")
+    plain = whole.protocol.to_dict()
     libri = {"data_sets": plain["data_sets"][:1], "table_rows": ["libri"], "splits": ["dev"]}
-    config = config_from_dict({**plain, **libri, "data_folders": [], "asv_models": []}, "plan")
+    protocol = protocol_from_dict({**plain, **libri, "data_folders": [], "asv_models": []}, "plan")
     verification = replace(
         whole.verification[0],
         n_target=10,
@@ -696,7 +696,7 @@ def _results() -> Results:
         speakers=(SpeakerSimilarity("s1", 0.5, 1.0, 0.5, 0.7, None, 0.1),),
     )
     return Results(
-        config,
+        protocol,
         (verification,),
         whole.recognition[:1],
         whole.pitch[:1],
@@ -855,7 +855,7 @@ def _read_results_txt(path: Path) -> Any:
 
 def _read_import(path: Path) -> Any:
     text = part_of_system(read_text(path), str(path), "B1")
-    return import_results_txt(text, str(path), RESULTS.config, system="B1")
+    return import_results_txt(text, str(path), RESULTS.protocol, system="B1")
 
 
 def _read_wer(path: Path) -> Any:
@@ -871,7 +871,7 @@ def _read_plan(path: Path) -> Any:
         plain = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise PrivacyEvalError(f"{path}: not JSON") from error
-    return config_from_dict(plain, str(path))
+    return protocol_from_dict(plain, str(path))
 
 
 def _read_record(path: Path) -> Any:

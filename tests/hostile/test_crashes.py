@@ -100,8 +100,8 @@ def test_the_recipe_killed_with_its_jobs(
     shutil.copytree(tree, folder)
     assert stages_here(folder, "score-tree").code == 0
     recipe = [str(ROOT / "recipes/vpc2020/run.sh"), "--tree", str(folder), "--conf", "./small.yaml"]
-    some = ["--stage", "6", "--stop-stage", "8", "--bootstrap", "8"]
-    runs = Runs(tmp_path, lambda _: [*recipe, *some])
+    abbreviate = ["--stage", "6", "--stop-stage", "8", "--bootstrap", "8"]
+    runs = Runs(tmp_path, lambda _: [*recipe, *abbreviate])
     try:
         first = runs.start(folder)
         limit = time.monotonic() + 60

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import BACK_END, ENROLLS, MODEL, TRIALS, SpeechTree, cli, lines_to, snapshot
+from support import BACKEND, ENROLLS, MODEL, TRIALS, SpeechTree, cli, lines_to, snapshot
 
 from privacy_eval.io.files import digest
 
@@ -30,7 +30,7 @@ SCORES = f"exp/results-anon/{NAME}/scores"
 KEY = f"data/{TRIALS}_anon/trials"
 SCP = f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp"
 ARK = SCP.replace(".scp", ".ark")
-PLDA = f"{BACK_END}/plda"
+PLDA = f"{BACKEND}/plda"
 RECORD = f"exp/privacy_eval/records/anon/{NAME}"
 
 Change = Callable[[Path], object]

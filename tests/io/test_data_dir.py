@@ -190,9 +190,9 @@ def test_a_folder_is_the_union_of_its_subsets(
     cut = data.draw(st.integers(0, len(utterances)))
     source = read_data_dir(put(folder / "source", files))
     parts = []
-    for number, some in enumerate((utterances[:cut], utterances[cut:])):
-        if some:
-            wanted = UtteranceList(folder / "list", b"", {u.encode(): 1 for u in some})
+    for number, abbreviate in enumerate((utterances[:cut], utterances[cut:])):
+        if abbreviate:
+            wanted = UtteranceList(folder / "list", b"", {u.encode(): 1 for u in abbreviate})
             target = folder / f"part{number}"
             shutil.rmtree(target, ignore_errors=True)
             write_data_dir(target, subset_data_dir(source, wanted).files)

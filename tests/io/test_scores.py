@@ -418,8 +418,8 @@ def test_pairing_agrees_with_a_dictionary(
     if data is None:
         scored, listed, labels = pool, pool[::-1], [True, False, True]
     else:
-        some = st.permutations(pool)
-        scored, listed = data.draw(some), data.draw(some)
+        abbreviate = st.permutations(pool)
+        scored, listed = data.draw(abbreviate), data.draw(abbreviate)
         if not complete:
             scored = scored[: data.draw(st.integers(1, len(pool)))]
             listed = listed[: data.draw(st.integers(1, len(pool)))]

@@ -15,8 +15,14 @@ from scipy.special import expit, ndtri
 from scipy.stats import norm
 from strategies import ScoreLists, any_scores
 
-from privacy_eval.evaluate import _curves
-from privacy_eval.metrics import TrialScores, cllr, ece_profile, linkability, min_dcf, rocch_eer
+from privacy_eval.metrics import (
+    TrialScores,
+    cllr,
+    ece_profile,
+    linkability,
+    min_dcf,
+    rocch_eer,
+)
 from privacy_eval.metrics.curves import (
     Det,
     dcf_profile,
@@ -24,6 +30,7 @@ from privacy_eval.metrics.curves import (
     det_curve,
     expected_cost_reduction,
 )
+from privacy_eval.stages.privacy_metrics import _curves
 
 
 def normal_scores(trials: int, share: float = 0.1, *, scale: float = 1.0) -> TrialScores:

@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 from strategies import ScoreLists, any_scores, tied
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.metrics import METRICS, VARIANTS, TrialScores, Variant, score_metrics, zebra_tag
+from privacy_eval.metrics import (
+    METRICS,
+    VARIANTS,
+    TrialScores,
+    Variant,
+    score_metrics,
+    zebra_tag,
+)
 
 #: Depend on the order of the scores alone.
 RANK_METRICS = ("eer", "cllr_min", "rocch_eer", "zebra_population", "zebra_individual")

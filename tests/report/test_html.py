@@ -11,7 +11,7 @@ from support import ANON, ODD_NAME, imported
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.report.html import Picture, Section, provenance_tables, summary, write_report
-from privacy_eval.report.render import Column, Heading, Table
+from privacy_eval.report.table import Column, Heading, Table
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -115,7 +115,7 @@ def test_a_missing_picture_leaves_the_report_before(tmp_path: Path) -> None:
 
 
 def test_how_each_number_was_made() -> None:
-    results = imported(ANON, config="vpc2022")
+    results = imported(ANON, protocol="vpc2022")
     entry = {"path": "data/x/trials", "sha256": "0123456789abcdef"}
     record = replace(
         results.verification[0],
@@ -143,7 +143,7 @@ def test_how_each_number_was_made() -> None:
 
 
 def test_what_is_not_in_it_is_said() -> None:
-    results = replace(imported(ANON, config="vpc2022"), not_evaluated=("B1: no scores of 3",))
+    results = replace(imported(ANON, protocol="vpc2022"), not_evaluated=("B1: no scores of 3",))
     lines = summary(results)
     assert "1 systems" in lines[0] and "12 voice similarities" in lines[0]
     assert lines[-1] == "Not evaluated: B1: no scores of 3"

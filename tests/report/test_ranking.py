@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from support import B1, B2, ODD_NAME, SMALL_PLAN, Tree, imported, three_conditions
 
-from privacy_eval.config import Config, load_config
-from privacy_eval.evaluate import Options, collect, evaluate, write_outputs
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.confidence import Resamples, resample_speakers
-from privacy_eval.report.cells import (
+from privacy_eval.protocol.protocol import Protocol, load_protocol
+from privacy_eval.report.latex import to_latex
+from privacy_eval.report.ranking import Ranking, rank, ranking_table
+from privacy_eval.report.table import Table
+from privacy_eval.report.text import to_text
+from privacy_eval.report.values import (
     Cell,
     Cells,
     Place,
@@ -25,11 +28,12 @@ from privacy_eval.report.cells import (
     cells_of_results,
     merged,
 )
-from privacy_eval.report.curves import Curves
-from privacy_eval.report.ranking import Ranking, rank, ranking_table
-from privacy_eval.report.render import Table, to_latex, to_text
-from privacy_eval.results import Results, VerificationRecord, merge, read_json
-from privacy_eval.tree import find_systems
+from privacy_eval.results.arrays import Curves
+from privacy_eval.results.json_store import read_json
+from privacy_eval.results.records import Results, VerificationRecord, merge
+from privacy_eval.stages.collect import collect, write_outputs
+from privacy_eval.stages.privacy_metrics import Options, evaluate
+from privacy_eval.tree.discovery import find_systems
 
 
 @dataclass
@@ -42,9 +46,9 @@ class Stored:
         return self.arrays.get((record.system, record.data_set, record.gender))
 
 
-def small_plan(tmp_path: Path) -> Config:
+def small_plan(tmp_path: Path) -> Protocol:
     (tmp_path / "small.yaml").write_text(SMALL_PLAN)
-    return load_config("small.yaml", base=tmp_path)
+    return load_protocol("small.yaml", base=tmp_path)
 
 
 def replicates(values: NDArray[Any], *, n: int = 20, **other: object) -> dict[str, NDArray[Any]]:
@@ -55,7 +59,7 @@ def replicates(values: NDArray[Any], *, n: int = 20, **other: object) -> dict[st
     }
 
 
-def results_of(plan: Config, eers: Mapping[str, float]) -> Results:
+def results_of(plan: Protocol, eers: Mapping[str, float]) -> Results:
     """Systems of one value each, under the ignorant attack model."""
     (template,) = (
         r
@@ -141,8 +145,8 @@ def test_what_says_nothing_and_what_was_left_out_are_marked(tmp_path: Path) -> N
         ("", "b", ""),
     ]
     assert table.rows[2][-1] == "a value that says nothing"
-    doubt, left_out = table.notes
-    assert doubt.startswith("An EER above 65 % says nothing")
+    caveat, left_out = table.notes
+    assert caveat.startswith("An EER above 65 % says nothing")
     assert left_out == "\u2021 Trials were left out of some of its values"
 
 
@@ -244,7 +248,7 @@ def test_systems_that_lack_a_cell_are_listed_with_the_reason() -> None:
 
 def test_published_averages_are_ordered() -> None:
     """By hand from Table 3: M1 under the ignorant attack model."""
-    results = Results(load_config("vpc2020"))
+    results = Results(load_protocol("vpc2020"))
     found = ranked(results, Stored(), split="test", cells=cells_of_published("vpc2020"))
     values = [r.value for r in found.ranked]
     assert values == sorted(values, reverse=True) and len(values) == 18
@@ -254,7 +258,7 @@ def test_published_averages_are_ordered() -> None:
 
 
 def test_voice_similarity_has_an_order_only() -> None:
-    results = Results(load_config("vpc2020"))
+    results = Results(load_protocol("vpc2020"))
     table = ranking_table(
         results,
         Stored(),  # type: ignore[arg-type]
@@ -360,7 +364,7 @@ def simulated(generator: np.random.Generator, distances: tuple[float, float]) ->
     return found
 
 
-def claims(distances: tuple[float, float], plan: Config, seed: int) -> tuple[int, int, int]:
+def claims(distances: tuple[float, float], plan: Protocol, seed: int) -> tuple[int, int, int]:
     """How often "better" is said, how often of the worse one, and how often the interval
     of the difference holds the true one."""
     said = wrong = covered = 0

@@ -26,7 +26,7 @@ from support import (
     vectors_for,
 )
 
-from privacy_eval.io.vectors import write_vectors
+from privacy_eval.io.scp import write_vectors
 
 LOCAL = ROOT / "local"
 

@@ -13,17 +13,23 @@ from numpy.typing import NDArray
 from support import OTHER_PLAN, changed_plan, cli, command, snapshot
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.backend import Model, score_matrix, speaker_means, train_model
-from privacy_eval.config import Config, TrialSet, load_config
+from privacy_eval.asv.backend import (
+    PldaBackend,
+    score_matrix,
+    speaker_means,
+    train_backend,
+)
+from privacy_eval.io.kaldi_objects import read_matrix, read_vector
 from privacy_eval.io.plda import Plda, read_plda
-from privacy_eval.io.vectors import Vectors, read_matrix, read_vector, read_vectors
+from privacy_eval.io.scp import Vectors, read_vectors
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.similarity import SimilarityMatrix, similarity_matrix, voice_similarity
-from privacy_eval.results import read_json
+from privacy_eval.protocol.protocol import Protocol, TrialSet, load_protocol
+from privacy_eval.results.json_store import read_json
 from privacy_eval.simulate import DEMO_SIZES, VectorModel, demo_tree, write_demo_tree
-from privacy_eval.subsets import make_subsets
+from privacy_eval.stages.subsets import make_subsets
 
-CONFIG = load_config("vpc2020")
+CONFIG = load_protocol("vpc2020")
 ORIGINAL_MODEL = "exp/models/asv_eval/xvect_01709_1"
 
 
@@ -51,7 +57,7 @@ def test_another_seed_changes_all_vectors_and_no_data(tree: Path, tmp_path: Path
     assert set(one) == set(two)
     changed = {name for name in one if one[name] != two[name] and not name.endswith("/WER")}
     archives = {name for name in one if name.endswith(".ark")}
-    trained = {f"{ORIGINAL_MODEL}/xvect_train_clean_360/{n}" for n in BACK_END}
+    trained = {f"{ORIGINAL_MODEL}/xvect_train_clean_360/{n}" for n in BACKEND}
     assert len(archives) == 40
     assert changed == {*archives, *trained, "ratings.csv", "demo_tree.json"}
 
@@ -63,7 +69,7 @@ def test_it_is_left_alone_where_it_is(tree: Path) -> None:
     assert not list(tree.parent.glob(".*.partial"))
 
 
-BACK_END = ("mean.vec", "transform.mat", "plda")
+BACKEND = ("mean.vec", "transform.mat", "plda")
 ORIGINAL_SETS = {
     *(f"{c}_{s}_enrolls" for c in ("libri", "vctk") for s in ("dev", "test")),
     *(f"{c}_{s}_trials_{g}" for c in ("libri", "vctk") for s in ("dev", "test") for g in "fm"),
@@ -141,7 +147,7 @@ def test_every_utterance_has_its_vector(tree: Path) -> None:
 
 
 def test_the_back_end_is_the_same_whatever_the_signs_of_eigenvectors(tree: Path) -> None:
-    model = back_end(tree, ORIGINAL_MODEL, "train_clean_360")
+    model = backend(tree, ORIGINAL_MODEL, "train_clean_360")
     assert model.dimension() == 24
     assert model.transform is not None and model.transform.shape == (16, 25)
     for rows in (model.transform[:, :24], model.plda.transform):
@@ -156,11 +162,11 @@ def test_signs_and_last_digits_of_a_back_end_are_none_of_its_scores() -> None:
     speaker = np.repeat(np.arange(30), np.arange(30) % 7 + 2)
     vectors = voices.utterances(voices.voices(30, generator) + 1, generator)[:5]
     training = voices.utterances((voices.voices(30, generator) + 1)[speaker], generator)
-    model = train_model(training.astype(np.float32), [f"{s}" for s in speaker], lda_dim=4)
+    model = train_backend(training.astype(np.float32), [f"{s}" for s in speaker], lda_dim=4)
     assert model.mean is not None and model.transform is not None
     assert np.abs(model.plda.mean).min() > 1e-3
     of_lda, of_plda = np.array([1, -1, 1, -1]), np.array([-1, 1, 1, -1])
-    turned = Model(
+    turned = PldaBackend(
         Plda(
             model.plda.mean * of_lda,
             of_plda[:, None] * model.plda.transform * of_lda,
@@ -215,18 +221,18 @@ def test_ids_of_any_size_are_unique_and_sorted(
     plan: str, speakers: int, utterances: int, tmp_path: Path
 ) -> None:
     """37 speakers are the most of which those enrolled, 50, are numbered as ever."""
-    config, tree = load_config(plan), tmp_path / "t"
-    write_demo_tree(tree, config, speakers=speakers, utterances=utterances, systems=1)
+    protocol, tree = load_protocol(plan), tmp_path / "t"
+    write_demo_tree(tree, protocol, speakers=speakers, utterances=utterances, systems=1)
     enrolled = speakers + -(-speakers // 3)
     owners: dict[str, str] = {}
-    for trial_set in config.trial_sets():
+    for trial_set in protocol.trial_sets():
         utt2spk = columns(tree / "data" / trial_set.trials_name / "utt2spk")
         assert len(utt2spk) == speakers * utterances
         assert len({s for _, s in utt2spk}) == speakers
         # Numbers count in the order of their utterances.
         numbers = [int(u.rpartition("-")[2]) for u, _ in utt2spk]
         assert numbers == list(range(utterances)) * speakers
-    for name in {t.enrollment_name for t in config.trial_sets()}:
+    for name in {t.enrollment_name for t in protocol.trial_sets()}:
         utt2spk = columns(tree / "data" / name / "utt2spk")
         named = {s for _, s in utt2spk}
         assert len(named) == 2 * enrolled
@@ -367,7 +373,7 @@ def test_progress_counts_every_data_folder(tmp_path: Path) -> None:
         told: list[tuple[int, int, str]] = []
         write_demo_tree(
             tmp_path / plan,
-            load_config(plan),
+            load_protocol(plan),
             speakers=2,
             utterances=2,
             systems=3,
@@ -387,9 +393,9 @@ def vectors_of(tree: Path, model: str, name: str) -> Vectors:
     return read_vectors(tree / model / f"xvect_{name}" / "xvector.scp", tree=tree)
 
 
-def back_end(tree: Path, model: str, training: str) -> Model:
+def backend(tree: Path, model: str, training: str) -> PldaBackend:
     folder = tree / model / f"xvect_{training}"
-    return Model(
+    return PldaBackend(
         read_plda(folder / "plda"),
         read_vector(folder / "mean.vec"),
         read_matrix(folder / "transform.mat"),
@@ -400,7 +406,7 @@ class Attack:
     """One trial set of a system under a model."""
 
     def __init__(
-        self, tree: Path, trial_set: TrialSet, system: str, folder: str, model: Model
+        self, tree: Path, trial_set: TrialSet, system: str, folder: str, model: PldaBackend
     ) -> None:
         data = tree / "data"
         utt2spk = table(data / trial_set.trials_name / "utt2spk")
@@ -442,9 +448,11 @@ class Attack:
         return found.deid, found.gvd_db
 
 
-def attacks(tree: Path, config: Config, system: str, folder: str, training: str) -> list[Attack]:
-    model = back_end(tree, folder, training)
-    return [Attack(tree, t, system, folder, model) for t in config.trial_sets()]
+def attacks(
+    tree: Path, protocol: Protocol, system: str, folder: str, training: str
+) -> list[Attack]:
+    model = backend(tree, folder, training)
+    return [Attack(tree, t, system, folder, model) for t in protocol.trial_sets()]
 
 
 @pytest.mark.parametrize("seed", [0, 3])
@@ -476,9 +484,9 @@ def test_the_systems_are_shaped_like_the_baselines(seed: int, tmp_path: Path) ->
 
 
 def test_a_plan_of_two_results_folders_has_both_models(tmp_path: Path) -> None:
-    config = load_config("vpc2022")
+    protocol = load_protocol("vpc2022")
     tree = tmp_path / "t"
-    write_demo_tree(tree, config)
+    write_demo_tree(tree, protocol)
     assert below(tree / "data") == sets_of("B1", "B2")
     assert below(tree / "exp/models") == {"asv_eval", "user_asv_eval_B1", "user_asv_eval_B2"}
     assert not [p for p in tree.rglob("*") if p.name.startswith("ASV-")]
@@ -489,8 +497,8 @@ def test_a_plan_of_two_results_folders_has_both_models(tmp_path: Path) -> None:
             f"xvect_{training}",
             *(f"xvect_{name}" for name in sets_of(system)),
         }
-        lazy = attacks(tree, config, system, ORIGINAL_MODEL, "train_clean_360")
-        semi = attacks(tree, config, system, folder, training)
+        lazy = attacks(tree, protocol, system, ORIGINAL_MODEL, "train_clean_360")
+        semi = attacks(tree, protocol, system, folder, training)
         # An attacker with a model of such speech sees more.
         assert mean(a.eer("aa") for a in semi) < mean(a.eer("aa") for a in lazy) - 0.05
         parts = [f"results-demo_{system}", f"results-demo_{system}.orig"]
@@ -511,7 +519,7 @@ def test_a_plan_without_models_has_no_place_for_vectors(tmp_path: Path) -> None:
 
 
 def test_two_systems_cannot_share_a_model_of_anonymized_speech(tmp_path: Path) -> None:
-    values = load_config("vpc2022").to_dict()
+    values = load_protocol("vpc2022").to_dict()
     models = [{**m, "folder": "exp/m", "training_set": "train"} for m in values["asv_models"]]
     with pytest.raises(PrivacyEvalError, match=r"one place for all systems, expected \{suffix\}"):
         write_demo_tree(

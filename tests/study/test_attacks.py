@@ -12,9 +12,9 @@ from study_support import small_plan
 from support import REAL_TREE, SpeechTree
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.backend import score_matrix
-from privacy_eval.config import load_config
+from privacy_eval.asv.backend import score_matrix
 from privacy_eval.metrics import TrialScores, kaldi_eer, linkability
+from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.study.attacks import (
     Speech,
     Utterances,
@@ -120,7 +120,7 @@ def test_an_ignorant_attacker_enrolls_original_speech() -> None:
         SPEECH.enrollment.vectors.astype(np.float32),
         1,
         tried.astype(np.float32),
-        back_end="cosine",
+        backend="cosine",
     )
     assert np.sort(np.concatenate([found.target, found.nontarget])) == pytest.approx(
         np.sort(scores.ravel())
@@ -195,7 +195,7 @@ def test_rows_of_the_grid() -> None:
 
 def test_speech_of_a_tree(tmp_path: Path) -> None:
     tree = SpeechTree(tmp_path)
-    found = speech_of_tree(tree.root, tree.config)
+    found = speech_of_tree(tree.root, tree.protocol)
     assert found and all(speech.own for speech in found)
     for speech in found:
         assert set(speech.enrollment.speaker) <= set(speech.trial.speaker)
@@ -207,12 +207,12 @@ def test_speech_of_a_tree(tmp_path: Path) -> None:
 
 def test_a_tree_without_vectors(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match="no x-vectors of an enrollment and a trial set"):
-        speech_of_tree(tmp_path, load_config("vpc2020"))
+        speech_of_tree(tmp_path, load_protocol("vpc2020"))
 
 
 @pytest.mark.skipif(not REAL_TREE.is_dir(), reason="the tree of real speech is not here")
 def test_real_speech() -> None:
-    speeches = speech_of_tree(REAL_TREE, load_config("vpc2020"))
+    speeches = speech_of_tree(REAL_TREE, load_protocol("vpc2020"))
     assert [s.name for s in speeches] == ["libri_test_trials_f", "libri_test_trials_m"]
     technique = Technique("x", residual=1.0, leak=0.0)
     for speech in speeches:

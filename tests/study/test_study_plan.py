@@ -9,7 +9,7 @@ import pytest
 from study_support import small_file, small_plan, small_values
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.config import bundled, bundled_studies, load_config
+from privacy_eval.protocol.protocol import bundled, bundled_studies, load_protocol
 from privacy_eval.study.plan import check_pairs, load_study, own_metric
 
 
@@ -81,7 +81,7 @@ def test_a_part_is_left_out(tmp_path: Path) -> None:
 
 def test_a_study_is_no_plan_of_a_tree_nor_the_other_way_round() -> None:
     with pytest.raises(PrivacyEvalError, match="no such configuration; bundled ones: vpc2020"):
-        load_config("metric_study")
+        load_protocol("metric_study")
     with pytest.raises(PrivacyEvalError, match="no such configuration; bundled ones: metric_study"):
         load_study("vpc2020")
 

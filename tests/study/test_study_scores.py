@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy_eval.metrics import TrialScores, kaldi_eer, min_cllr, rocch_eer
-from privacy_eval.study.plan import ClustersPlan, Protocol, load_study
+from privacy_eval.study.plan import ClusterProtocol, ClustersPlan, load_study
 from privacy_eval.study.scores import (
     cllr_min_in_between,
     cluster_tasks,
@@ -154,7 +154,7 @@ def test_the_formula_by_hand(share: float, value: float) -> None:
 
 def test_pairs_of_a_protocol() -> None:
     """Who is enrolled decides which pairs are trials; A's shares are exact."""
-    plan = ClustersPlan(10.0, 0.01, 4, (Protocol("x", 0.75, 0.25, ("A",)),))
+    plan = ClustersPlan(10.0, 0.01, 4, (ClusterProtocol("x", 0.75, 0.25, ("A",)),))
     (row,) = rows_of(cluster_tasks(plan))
     assert (row["n_target"], row["n_nontarget"]) == (16, 16)
     # 3 of 4 left with 1 of 4 left: pairs apart are 3 * 3 + 1 * 1 of 16.

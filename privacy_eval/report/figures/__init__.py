@@ -7,13 +7,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ...errors import PrivacyEvalError
-from ...evaluate import Progress
 from ...io.files import write_text
-from ...results import Results
-from ..cells import Cells
-from ..curves import FIGURE_FORMATS, Curves
+from ...results.arrays import FIGURE_FORMATS, Curves
+from ...results.records import Results
+from ...stages.jobs import Progress
 from ..figure_folder import CAPTIONS, LISTING, begin, is_there, key_of, read_captions
-from . import bars, det, ece, linkability, matrices, pgfplots, scatter, style
+from ..values import Cells
+from . import (
+    bars,
+    det,
+    draw,
+    ece,
+    linkability,
+    matrices,
+    scatter,
+    style,
+)
 
 #: What a figure is written as; curves have all, others no TeX.
 FORMATS = FIGURE_FORMATS
@@ -33,7 +42,7 @@ def all_figures(
     conventional : bool
         Also the ZEBRA toolkit's conventional plots, one per condition of a system.
     """
-    yield from bars.figures(cells, results.config)
+    yield from bars.figures(cells, results.protocol)
     yield from ece.profiles(results, curves)
     yield from ece.system_profiles(results, curves)
     if conventional:
@@ -41,7 +50,7 @@ def all_figures(
     yield from linkability.figures(results, curves)
     yield from matrices.figures(results, curves)
     yield from det.figures(results, curves)
-    yield from scatter.figures(cells, results.config)
+    yield from scatter.figures(cells, results.protocol)
 
 
 def write_figures(
@@ -80,7 +89,7 @@ def write_figures(
     captions = {}
     written = there = 0
     for index, drawing in enumerate(drawings):
-        if formats == ["tex"] and not isinstance(drawing, pgfplots.CurveDrawing):
+        if formats == ["tex"] and not isinstance(drawing, draw.CurveDrawing):
             drawing.discard()  # only curves are written as TeX
             continue
         if drawing.name in captions:
@@ -108,7 +117,7 @@ def _write(drawing: style.Drawing, out: Path, formats: Sequence[str]) -> None:
             file.write(f"{drawing.name}\n")
     except OSError as error:
         raise PrivacyEvalError(f"{listing}: cannot be written ({error.strerror})") from error
-    if isinstance(drawing, pgfplots.CurveDrawing):
-        pgfplots.write(drawing, out, formats)
+    if isinstance(drawing, draw.CurveDrawing):
+        draw.write(drawing, out, formats)
     else:
         style.write(drawing, out, [f for f in formats if f != "tex"])

@@ -20,9 +20,16 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from ...config import Config, DataSet
 from ...metrics import bengio_mariethoz_interval
-from ..cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cell, Cells, Place, mixed_originals
+from ...protocol.protocol import DataSet, Protocol
+from ..values import (
+    ORIGINAL_ATTACK,
+    ORIGINAL_COLUMN,
+    Cell,
+    Cells,
+    Place,
+    mixed_originals,
+)
 from . import style
 from .style import BarStyle, Drawing
 
@@ -62,7 +69,7 @@ class _Panel:
 
 def metric_bars(
     cells: Cells,
-    config: Config,
+    protocol: Protocol,
     split: str,
     metric: str,
     *,
@@ -90,30 +97,30 @@ def metric_bars(
         What whiskers show, of cells that know it.
     """
     chosen = _systems(cells, systems)
-    models = tuple(attacks) if attacks is not None else _untrained(config)
+    models = tuple(attacks) if attacks is not None else _untrained(protocol)
     panels = []
-    for data_set in _data_sets(config, data_sets):
+    for data_set in _data_sets(protocol, data_sets):
         ordered = _ordered(
-            cells, config, split, data_set, metric, config.average_attack_model, _FEMALE, chosen
+            cells, protocol, split, data_set, metric, protocol.average_attack_model, _FEMALE, chosen
         )
         group = []
-        for gender in config.genders:
+        for gender in protocol.genders:
             series = _attack_series(
-                config,
+                protocol,
                 models,
                 {
                     attack: _found(cells, metric, attack, split, data_set, gender, ordered)
                     for attack in (ORIGINAL_ATTACK, *models)
                 },
             )
-            group.append(_panel(_title(config, data_set, split, gender), ordered, series))
+            group.append(_panel(_title(protocol, data_set, split, gender), ordered, series))
         panels.append(group)
     return _draw(cells, metric, panels, interval)
 
 
 def similarity_bars(
     cells: Cells,
-    config: Config,
+    protocol: Protocol,
     split: str,
     metric: str,
     *,
@@ -124,8 +131,8 @@ def similarity_bars(
     values of male speakers on the data set."""
     chosen = _systems(cells, systems)
     panels = []
-    for data_set in _data_sets(config, data_sets):
-        ordered = _ordered(cells, config, split, data_set, metric, None, _MALE, chosen)
+    for data_set in _data_sets(protocol, data_sets):
+        ordered = _ordered(cells, protocol, split, data_set, metric, None, _MALE, chosen)
         series = tuple(
             _Series(
                 gender,
@@ -135,14 +142,14 @@ def similarity_bars(
                 False,
                 _found(cells, metric, None, split, data_set, gender, ordered),
             )
-            for i, (gender, title) in enumerate(config.genders.items())
+            for i, (gender, title) in enumerate(protocol.genders.items())
         )
-        panels.append([_panel(_title(config, data_set, split), ordered, series)])
+        panels.append([_panel(_title(protocol, data_set, split), ordered, series)])
     return _draw(cells, metric, panels, None)
 
 
 def mean_bars(
-    cells: Cells, config: Config, metric: str, *, systems: Sequence[str] | None = None
+    cells: Cells, protocol: Protocol, metric: str, *, systems: Sequence[str] | None = None
 ) -> Canvas:
     """Mean of a metric over splits and data sets, a panel per gender.
 
@@ -151,17 +158,17 @@ def mean_bars(
     speech that is of several sources.
     """
     chosen = _systems(cells, systems)
-    means, averaged = _means(cells, config, metric), _averaged(cells, config, metric)
-    models = _with_values(cells, config, metric)
-    order, female = config.average_attack_model, _present(_FEMALE, config)
+    means, averaged = _means(cells, protocol, metric), _averaged(cells, protocol, metric)
+    models = _with_values(cells, protocol, metric)
+    order, female = protocol.average_attack_model, _present(_FEMALE, protocol)
     ordered = (
         ORIGINAL_COLUMN,
         *_sorted(chosen, lambda s: _value(means.get((order, female, s)))),
     )
     group = []
-    for gender, title in config.genders.items():
+    for gender, title in protocol.genders.items():
         series = _attack_series(
-            config,
+            protocol,
             models,
             {
                 attack: {
@@ -174,14 +181,14 @@ def mean_bars(
         )
         shown = ((attack, gender) for attack in (ORIGINAL_ATTACK, *models))
         over = {averaged[key] for key in shown if key in averaged}
-        words = _in_words(config, over.pop()) if len(over) == 1 else "means"
+        words = _in_words(protocol, over.pop()) if len(over) == 1 else "means"
         words = style.literal(f"{words[:1].upper()}{words[1:]}, {title}", 60)
         group.append(_panel(words, ordered, series))
     return _draw(cells, metric, [group], None)
 
 
 def figures(
-    cells: Cells, config: Config, *, interval: Interval | None = "independent"
+    cells: Cells, protocol: Protocol, *, interval: Interval | None = "independent"
 ) -> Iterator[Drawing]:
     """All figures of bars that there are values for, one at a time.
 
@@ -189,70 +196,72 @@ def figures(
     `bars_deid_*` (14), `bars_attacks_*` (15, where an attacker has a model of its own);
     over all splits `bars_mean_eer` (16). Many systems or data sets go on several.
     """
-    all_attacks = _with_values(cells, config, "eer")
-    trained = tuple(a for a in all_attacks if a not in _untrained(config))
+    all_attacks = _with_values(cells, protocol, "eer")
+    trained = tuple(a for a in all_attacks if a not in _untrained(protocol))
     by_female = (
-        f"Ordered by the values of female speakers under the {_attack_title(config)} attack model"
+        f"Ordered by the values of female speakers under the {_attack_title(protocol)} attack model"
     )
-    for split, metric in itertools.product(config.splits, ("eer", "cllr_min")):
+    for split, metric in itertools.product(protocol.splits, ("eer", "cllr_min")):
         yield from _pages_of_split(
             cells,
-            config,
+            protocol,
             split,
             metric,
-            _untrained(config),
+            _untrained(protocol),
             style.stem("bars", metric, split),
-            (f"{style.METRIC_NAMES[metric]} on the {config.split_title(split)}", by_female),
+            (f"{style.METRIC_NAMES[metric]} on the {protocol.split_title(split)}", by_female),
             functools.partial(metric_bars, interval=interval),
             interval,
         )
-    for split, metric in itertools.product(config.splits, ("gvd_db", "deid")):
+    for split, metric in itertools.product(protocol.splits, ("gvd_db", "deid")):
         yield from _pages_of_split(
             cells,
-            config,
+            protocol,
             split,
             metric,
             (None,),
             style.stem("bars", metric, split),
             (
-                f"{style.METRIC_NAMES[metric]} on the {config.split_title(split)}",
+                f"{style.METRIC_NAMES[metric]} on the {protocol.split_title(split)}",
                 "Ordered by the values of male speakers",
             ),
             similarity_bars,
             None,
         )
-    for split in config.splits:
+    for split in protocol.splits:
         yield from _pages_of_split(
             cells,
-            config,
+            protocol,
             split,
             "eer",
             trained,
             style.stem("bars_attacks", split),
             (
-                f"EER on the {config.split_title(split)}; dark bars in front: attackers with a "
+                f"EER on the {protocol.split_title(split)}; dark bars in front: attackers with a "
                 "model of their own",
                 by_female,
             ),
             functools.partial(metric_bars, attacks=all_attacks, interval=interval),
             interval,
         )
-    means = _means(cells, config, "eer")
+    means = _means(cells, protocol, "eer")
     with_mean = [s for s in cells.systems if any(key[2] == s for key in means)]
-    originals = [p for p, _ in _under_attacks(cells, config, "eer") if p.system == ORIGINAL_COLUMN]
+    originals = [
+        p for p, _ in _under_attacks(cells, protocol, "eer") if p.system == ORIGINAL_COLUMN
+    ]
     of_several = mixed_originals(cells, originals)
     for number, systems in enumerate(style.pages(with_mean, _MOST_SYSTEMS), start=1):
-        canvas = mean_bars(cells, config, "eer", systems=systems)
+        canvas = mean_bars(cells, protocol, "eer", systems=systems)
         sentences = (
-            f"Mean EER over {_averaged_in_words(cells, config, 'eer')}",
+            f"Mean EER over {_averaged_in_words(cells, protocol, 'eer')}",
             "Ordered by the means of female speakers under the "
-            f"{_attack_title(config)} attack model",
+            f"{_attack_title(protocol)} attack model",
             "A system has a bar where it has values of all of these",
             *(["Original speech of several sources has no mean"] if of_several else ()),
         )
         yield Drawing(
             _numbered("bars_mean_eer", number),
-            _caption(cells, config.splits, "eer", systems, sentences, canvas, None, originals),
+            _caption(cells, protocol.splits, "eer", systems, sentences, canvas, None, originals),
             canvas,
         )
 
@@ -271,7 +280,7 @@ def whisker(metric: str, cell: Cell, interval: Interval | None) -> tuple[float, 
 
 def _pages_of_split(
     cells: Cells,
-    config: Config,
+    protocol: Protocol,
     split: str,
     metric: str,
     attacks: Sequence[str | None],
@@ -291,12 +300,12 @@ def _pages_of_split(
     present = {p.data_set for p in under}
     with_values = {p.system for p in under}
     parts = itertools.product(
-        style.pages([d.id for d in config.data_sets if d.id in present], _MOST_DATA_SETS),
+        style.pages([d.id for d in protocol.data_sets if d.id in present], _MOST_DATA_SETS),
         style.pages([s for s in cells.systems if s in with_values], _MOST_SYSTEMS),
     )
     number = 0
     for data_sets, systems in parts:
-        canvas = draw(cells, config, split, metric, systems=systems, data_sets=data_sets)
+        canvas = draw(cells, protocol, split, metric, systems=systems, data_sets=data_sets)
         if canvas.axes:
             number += 1
             originals = [
@@ -316,38 +325,38 @@ def _systems(cells: Cells, systems: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(cells.systems if systems is None else systems)
 
 
-def _data_sets(config: Config, data_sets: Sequence[str] | None) -> list[DataSet]:
-    return [d for d in config.data_sets if data_sets is None or d.id in data_sets]
+def _data_sets(protocol: Protocol, data_sets: Sequence[str] | None) -> list[DataSet]:
+    return [d for d in protocol.data_sets if data_sets is None or d.id in data_sets]
 
 
-def _untrained(config: Config) -> tuple[str, ...]:
+def _untrained(protocol: Protocol) -> tuple[str, ...]:
     """Attack models that use the model trained on original speech."""
-    original = next((a for a in config.attack_models if a.id == ORIGINAL_ATTACK), None)
+    original = next((a for a in protocol.attack_models if a.id == ORIGINAL_ATTACK), None)
     return tuple(
         a.id
-        for a in config.attack_models
+        for a in protocol.attack_models
         if a.id != ORIGINAL_ATTACK and (original is None or a.asv_model == original.asv_model)
     )
 
 
-def _with_values(cells: Cells, config: Config, metric: str) -> tuple[str, ...]:
+def _with_values(cells: Cells, protocol: Protocol, metric: str) -> tuple[str, ...]:
     return tuple(
-        a.id for a in config.attack_models if a.id != ORIGINAL_ATTACK and cells.has(metric, a.id)
+        a.id for a in protocol.attack_models if a.id != ORIGINAL_ATTACK and cells.has(metric, a.id)
     )
 
 
-def _attack_title(config: Config) -> str:
-    titles = {a.id: a.title for a in config.attack_models}
-    return titles.get(config.average_attack_model, config.average_attack_model).lower()
+def _attack_title(protocol: Protocol) -> str:
+    titles = {a.id: a.title for a in protocol.attack_models}
+    return titles.get(protocol.average_attack_model, protocol.average_attack_model).lower()
 
 
-def _title(config: Config, data_set: DataSet, split: str, gender: str | None = None) -> str:
-    parts = [data_set.title, split] + ([config.genders[gender]] if gender is not None else [])
+def _title(protocol: Protocol, data_set: DataSet, split: str, gender: str | None = None) -> str:
+    parts = [data_set.title, split] + ([protocol.genders[gender]] if gender is not None else [])
     return style.literal(", ".join(parts), 60)
 
 
-def _present(gender: str, config: Config) -> str:
-    return gender if gender in config.genders else next(iter(config.genders))
+def _present(gender: str, protocol: Protocol) -> str:
+    return gender if gender in protocol.genders else next(iter(protocol.genders))
 
 
 def _value(cell: Cell | None) -> float | None:
@@ -366,7 +375,7 @@ def _sorted(systems: Iterable[str], value: Callable[[str], float | None]) -> lis
 
 def _ordered(
     cells: Cells,
-    config: Config,
+    protocol: Protocol,
     split: str,
     data_set: DataSet,
     metric: str,
@@ -374,7 +383,7 @@ def _ordered(
     gender: str,
     systems: Iterable[str],
 ) -> tuple[str, ...]:
-    gender = _present(gender, config)
+    gender = _present(gender, protocol)
 
     def value(system: str) -> float | None:
         return _value(cells.get(metric, attack, split, data_set.id, gender, system))
@@ -403,16 +412,16 @@ def _found(
 
 
 def _attack_series(
-    config: Config, attacks: Sequence[str], values: Mapping[str, Mapping[str, Cell]]
+    protocol: Protocol, attacks: Sequence[str], values: Mapping[str, Mapping[str, Cell]]
 ) -> tuple[_Series, ...]:
-    fills = style.attack_styles(config)
-    by_id = {a.id: a for a in config.attack_models}
+    fills = style.attack_styles(protocol)
+    by_id = {a.id: a for a in protocol.attack_models}
     series = []
     if values.get(ORIGINAL_ATTACK):
         series.append(
             _Series(
                 ORIGINAL_ATTACK,
-                style.attack_label(config, ORIGINAL_ATTACK),
+                style.attack_label(protocol, ORIGINAL_ATTACK),
                 fills[ORIGINAL_ATTACK],
                 -1,
                 False,
@@ -424,16 +433,16 @@ def _attack_series(
         compared = (by_id[attack].enrollment, by_id[attack].trial)
         front = compared in slots
         slot = slots.setdefault(compared, len(slots))
-        label = style.attack_label(config, attack)
+        label = style.attack_label(protocol, attack)
         series.append(_Series(attack, label, fills[attack], slot, front, values[attack]))
     return tuple(series)
 
 
-def _means(cells: Cells, config: Config, metric: str) -> dict[tuple[str, str, str], Cell]:
+def _means(cells: Cells, protocol: Protocol, metric: str) -> dict[tuple[str, str, str], Cell]:
     """Means over splits and data sets by attack model, gender, system."""
-    needed = _averaged(cells, config, metric)
+    needed = _averaged(cells, protocol, metric)
     values: dict[tuple[str, str, str], dict[Place, float]] = {}
-    for place, cell in _under_attacks(cells, config, metric):
+    for place, cell in _under_attacks(cells, protocol, metric):
         key = (place.attack_model or "", place.gender, place.system)
         values.setdefault(key, {})[place] = cell.value
     return {
@@ -444,53 +453,53 @@ def _means(cells: Cells, config: Config, metric: str) -> dict[tuple[str, str, st
 
 
 def _averaged(
-    cells: Cells, config: Config, metric: str
+    cells: Cells, protocol: Protocol, metric: str
 ) -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
     """The splits and data sets that means are over, by attack model and gender."""
     found: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for place, _ in _under_attacks(cells, config, metric):
+    for place, _ in _under_attacks(cells, protocol, metric):
         key = (place.attack_model or "", place.gender)
         found.setdefault(key, set()).add((place.split, place.data_set))
     return {key: frozenset(places) for key, places in found.items()}
 
 
-def _averaged_in_words(cells: Cells, config: Config, metric: str) -> str:
+def _averaged_in_words(cells: Cells, protocol: Protocol, metric: str) -> str:
     """The same in a caption; where it is not the same for all, by attack model and gender."""
-    titles = {a.id: a.title.lower() for a in config.attack_models}
+    titles = {a.id: a.title.lower() for a in protocol.attack_models}
     by_words: dict[str, list[str]] = {}
-    for (attack, gender), places in sorted(_averaged(cells, config, metric).items()):
-        label = f"{titles[attack]} {config.genders[gender]}"
-        by_words.setdefault(_in_words(config, places), []).append(label)
+    for (attack, gender), places in sorted(_averaged(cells, protocol, metric).items()):
+        label = f"{titles[attack]} {protocol.genders[gender]}"
+        by_words.setdefault(_in_words(protocol, places), []).append(label)
     if len(by_words) == 1:
         return next(iter(by_words))
     return "; ".join(f"{words} ({', '.join(labels)})" for words, labels in by_words.items())
 
 
-def _in_words(config: Config, places: Collection[tuple[str, str]]) -> str:
+def _in_words(protocol: Protocol, places: Collection[tuple[str, str]]) -> str:
     """Splits and data sets, as `LibriSpeech test`."""
-    if len(places) == len(config.splits) * len(config.data_sets):
-        return f"all {'splits and ' if len(config.splits) > 1 else ''}data sets"
+    if len(places) == len(protocol.splits) * len(protocol.data_sets):
+        return f"all {'splits and ' if len(protocol.splits) > 1 else ''}data sets"
     parts = []
-    for split in config.splits:
-        titles = [d.title for d in config.data_sets if (split, d.id) in places]
+    for split in protocol.splits:
+        titles = [d.title for d in protocol.data_sets if (split, d.id) in places]
         if titles:
-            every = len(titles) == len(config.data_sets)
+            every = len(titles) == len(protocol.data_sets)
             parts.append(f"{'all data sets,' if every else ', '.join(titles)} {split}")
     return "; ".join(parts)
 
 
-def _under_attacks(cells: Cells, config: Config, metric: str) -> Iterator[tuple[Place, Cell]]:
+def _under_attacks(cells: Cells, protocol: Protocol, metric: str) -> Iterator[tuple[Place, Cell]]:
     for place, cell in cells.values.items():
-        if place.metric == metric and place.attack_model is not None and _of_plan(place, config):
+        if place.metric == metric and place.attack_model is not None and _of_plan(place, protocol):
             yield place, cell
 
 
-def _of_plan(place: Place, config: Config) -> bool:
+def _of_plan(place: Place, protocol: Protocol) -> bool:
     return (
-        place.split in config.splits
-        and place.gender in config.genders
-        and any(place.data_set == d.id for d in config.data_sets)
-        and any(place.attack_model == a.id for a in config.attack_models)
+        place.split in protocol.splits
+        and place.gender in protocol.genders
+        and any(place.data_set == d.id for d in protocol.data_sets)
+        and any(place.attack_model == a.id for a in protocol.attack_models)
     )
 
 

@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, ndtri
 
-from ...config import Config
 from ...metrics.pav import FloatArray
-from ...results import Results, VerificationRecord
-from ..cells import ORIGINAL_COLUMN
-from ..curves import Curves
+from ...protocol.protocol import Protocol
+from ...results.arrays import Curves
+from ...results.records import Results, VerificationRecord
+from ..values import ORIGINAL_COLUMN
 from . import style
+from .draw import CurveDrawing, drawing
 from .ece import MOST_SYSTEMS, conditions, load, numbered, part_of
-from .pgfplots import Curve, CurveDrawing, Panel, Plot, drawing
+from .plot import Curve, Panel, Plot
 from .style import SystemStyle
 
 #: Stored arrays that the figures need.
@@ -138,32 +139,32 @@ def figures(
     results: Results, curves: Curves, *, systems: Sequence[str] | None = None
 ) -> Iterator[CurveDrawing]:
     """Per trial set and attack model the curves of all systems and of original speech."""
-    config = results.config
+    protocol = results.protocol
     styles = style.system_styles(results.systems)
     for condition in conditions(results, systems):
-        found = _found(condition.records, curves, config)
+        found = _found(condition.records, curves, protocol)
         if not found:
             continue
-        original = _found(condition.original, curves, config)[:1]
+        original = _found(condition.original, curves, protocol)[:1]
         original = [replace(line, name=ORIGINAL_COLUMN) for line in original]
         by_name = {line.name: line for line in sorted(found, key=lambda line: -line.eer)}
         pages = style.pages(list(by_name), MOST_SYSTEMS)
         for number, page in enumerate(pages):
             shown = [*(by_name[name] for name in page), *original]
-            panel = det_panel(shown, styles, title=condition.title(config))
+            panel = det_panel(shown, styles, title=condition.title(protocol))
             yield drawing(
                 style.stem("det", *condition.key, *numbered(number, pages)),
-                f"DET curves: {condition.title(config)}{part_of(number, pages)}. "
+                f"DET curves: {condition.title(protocol)}{part_of(number, pages)}. "
                 "In brackets, and marked: EER.",
                 Plot(((panel,),), panel_height=3.4, width=5.9),
             )
 
 
-def _found(records: Iterable[VerificationRecord], curves: Curves, config: Config) -> list[Line]:
+def _found(records: Iterable[VerificationRecord], curves: Curves, protocol: Protocol) -> list[Line]:
     found = []
     for record in records:
         arrays = load(record, curves, DET)
-        eer = record.values(config.variant).get("eer")
+        eer = record.values(protocol.variant).get("eer")
         if arrays is not None and eer is not None and math.isfinite(eer):
             found.append(Line(record.system, arrays["det_miss"], arrays["det_false_alarm"], eer))
     return found

@@ -16,14 +16,15 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit
 
-from ...config import Config
 from ...io.results_txt import zebra_number
 from ...metrics.pav import FloatArray
-from ...results import Results, VerificationRecord
-from ..cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN
-from ..curves import Arrays, Curves
+from ...protocol.protocol import Protocol
+from ...results.arrays import Arrays, Curves
+from ...results.records import Results, VerificationRecord
+from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN
 from . import style
-from .pgfplots import Curve, CurveDrawing, Panel, Plot, drawing
+from .draw import CurveDrawing, drawing
+from .plot import Curve, Panel, Plot
 from .style import SystemStyle
 
 #: What a profile is drawn against: log odds of the prior, their logarithms to base 10,
@@ -180,23 +181,23 @@ def profiles(
 
     More than `MOST_SYSTEMS` go over several figures, in the order of D_ECE.
     """
-    config = results.config
+    protocol = results.protocol
     styles = style.system_styles(results.systems)
     for condition in conditions(results, systems):
-        found = _found(condition.records, curves, config)
+        found = _found(condition.records, curves, protocol)
         if not found:
             continue
-        original = _found(condition.original, curves, config)[:1]
+        original = _found(condition.original, curves, protocol)[:1]
         original = [replace(p, name=ORIGINAL_COLUMN) for p in original]
         by_name = {p.name: p for p in sorted(found, key=lambda p: p.population)}
         pages = style.pages(list(by_name), MOST_SYSTEMS)
         for number, page in enumerate(pages):
             shown = [*(by_name[name] for name in page), *original]
             for kind in over:
-                panel = _panel(shown, styles, kind, condition.title(config))
+                panel = _panel(shown, styles, kind, condition.title(protocol))
                 yield drawing(
                     style.stem(_prefix("ece", kind), *condition.key, *numbered(number, pages)),
-                    f"ZEBRA assessment with ECE profiles: {condition.title(config)}"
+                    f"ZEBRA assessment with ECE profiles: {condition.title(protocol)}"
                     f"{part_of(number, pages)}. {_EXPLAINED}",
                     Plot(((panel,),)),
                 )
@@ -210,18 +211,18 @@ def system_profiles(
     over: Over = "log odds",
 ) -> Iterator[CurveDrawing]:
     """Per system and split the profiles of its conditions, a panel per attack model."""
-    config = results.config
+    protocol = results.protocol
     labels = {
-        (d.id, gender): f"{d.title} {config.genders[gender]}"
-        for d in config.data_sets
-        for gender in config.genders
+        (d.id, gender): f"{d.title} {protocol.genders[gender]}"
+        for d in protocol.data_sets
+        for gender in protocol.genders
     }
     styles = style.system_styles(list(labels.values()))
     for system in results.systems if systems is None else systems:
         of_system = results.of(system)
-        for split in config.splits:
+        for split in protocol.splits:
             panels = []
-            for attack in config.attack_models:
+            for attack in protocol.attack_models:
                 records = {
                     (r.data_set, r.gender): r
                     for r in reversed(of_system.verification)
@@ -230,14 +231,14 @@ def system_profiles(
                 shown = [
                     replace(profile, name=labels[key])
                     for key, record in records.items()
-                    for profile in _found([record], curves, config)
+                    for profile in _found([record], curves, protocol)
                 ]
                 if shown:
                     panels.append(_panel(shown, styles, over, attack.title))
             if not panels:
                 continue
             rows = tuple(tuple(panels[i : i + 2]) for i in range(0, len(panels), 2))
-            title = f"{system}, {config.split_title(split)}"
+            title = f"{system}, {protocol.split_title(split)}"
             yield drawing(
                 style.stem(_prefix("ece", over), "system", system, split),
                 f"ZEBRA assessment with ECE profiles: system {title}. {_EXPLAINED}",
@@ -253,7 +254,7 @@ def conventional(
     over: Over = "log odds",
 ) -> Iterator[CurveDrawing]:
     """Per condition of a system the conventional plots: ECE, DCF, NECE, NBER."""
-    config = results.config
+    protocol = results.protocol
     chosen = set(results.systems if systems is None else systems)
     seen = set()
     for record in results.verification:
@@ -264,7 +265,7 @@ def conventional(
         if (record.system, *key) in seen:
             continue
         seen.add((record.system, *key))
-        where = f"{record.system}, {Condition(*key).title(config)}"
+        where = f"{record.system}, {Condition(*key).title(protocol)}"
         yield drawing(
             style.stem(_prefix("conventional", over), record.system, *key),
             f"Cross-entropy (ECE), detection cost (APE plot), and both normalised: {where}. "
@@ -303,15 +304,15 @@ class Condition:
         """What tells it from others, as parts of a file name."""
         return self.attack_model, self.data_set, self.split, self.gender
 
-    def title(self, config: Config) -> str:
+    def title(self, protocol: Protocol) -> str:
         """In words."""
-        attack = next(a.title for a in config.attack_models if a.id == self.attack_model)
-        return f"{self.set_title(config)}, {attack.lower()}"
+        attack = next(a.title for a in protocol.attack_models if a.id == self.attack_model)
+        return f"{self.set_title(protocol)}, {attack.lower()}"
 
-    def set_title(self, config: Config) -> str:
+    def set_title(self, protocol: Protocol) -> str:
         """The trial set in words."""
-        data_set = config.data_set(self.data_set).title
-        return f"{data_set} {self.split}, {config.genders[self.gender]}"
+        data_set = protocol.data_set(self.data_set).title
+        return f"{data_set} {self.split}, {protocol.genders[self.gender]}"
 
 
 def conditions(results: Results, systems: Sequence[str] | None = None) -> list[Condition]:
@@ -323,10 +324,10 @@ def conditions(results: Results, systems: Sequence[str] | None = None) -> list[C
             place = (r.attack_model, r.data_set, r.split, r.gender)
             found.setdefault(place, {}).setdefault(r.system, r)
     listed = []
-    for t in results.config.trial_sets():
+    for t in results.protocol.trial_sets():
         of_set = (t.data_set.id, t.split, t.gender)
         original = tuple(found.get((ORIGINAL_ATTACK, *of_set), {}).values())
-        for attack in results.config.attack_models:
+        for attack in results.protocol.attack_models:
             records = tuple(found.get((attack.id, *of_set), {}).values())
             if records and attack.id != ORIGINAL_ATTACK:
                 listed.append(Condition(attack.id, *of_set, records, original))
@@ -374,11 +375,13 @@ def _prefix(name: str, over: Over) -> str:
     return name if over == "log odds" else f"{name}-{over.replace(' ', '-')}"
 
 
-def _found(records: Iterable[VerificationRecord], curves: Curves, config: Config) -> list[Profile]:
+def _found(
+    records: Iterable[VerificationRecord], curves: Curves, protocol: Protocol
+) -> list[Profile]:
     found = []
     for record in records:
         arrays = load(record, curves, PROFILE)
-        values = record.values(config.variant)
+        values = record.values(protocol.variant)
         if arrays is None or not {"zebra_population", "zebra_individual"} <= values.keys():
             continue
         found.append(
@@ -389,7 +392,7 @@ def _found(records: Iterable[VerificationRecord], curves: Curves, config: Config
                 arrays["ece_zero_evidence"],
                 values["zebra_population"],
                 values["zebra_individual"],
-                record.tag(config.variant) or "?",
+                record.tag(protocol.variant) or "?",
             )
         )
     return found

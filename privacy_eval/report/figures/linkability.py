@@ -14,12 +14,13 @@ import numpy as np
 
 from ...metrics import Variant
 from ...metrics.pav import FloatArray
-from ...results import Results, VerificationRecord
-from ..cells import ORIGINAL_ATTACK
-from ..curves import Arrays, Curves
+from ...results.arrays import Arrays, Curves
+from ...results.records import Results, VerificationRecord
+from ..values import ORIGINAL_ATTACK
 from . import style
+from .draw import CurveDrawing, drawing
 from .ece import conditions, load, numbered, part_of
-from .pgfplots import Curve, CurveDrawing, Panel, Plot, drawing
+from .plot import Curve, Panel, Plot
 
 #: Stored arrays that the figures need.
 LINKABILITY = (
@@ -95,13 +96,13 @@ def figures(
     results: Results, curves: Curves, *, systems: Sequence[str] | None = None
 ) -> Iterator[CurveDrawing]:
     """Per trial set the systems in rows, the attack models side by side."""
-    config = results.config
-    attacks = [a for a in config.attack_models if a.id != ORIGINAL_ATTACK]
+    protocol = results.protocol
+    attacks = [a for a in protocol.attack_models if a.id != ORIGINAL_ATTACK]
     sets: dict[tuple[str, str, str], dict[str, dict[str, VerificationRecord]]] = {}
     titles = {}
     for condition in conditions(results, systems):
         place = condition.key[1:]
-        titles[place] = condition.set_title(config)
+        titles[place] = condition.set_title(protocol)
         for record in condition.records:
             by_attack = sets.setdefault(place, {}).setdefault(record.system, {})
             by_attack[condition.attack_model] = record
@@ -120,7 +121,9 @@ def figures(
                 row: list[Panel | None] = []
                 for attack in attacks:
                     row.append(
-                        _panel(of_set[system].get(attack.id), curves, attack.title, config.variant)
+                        _panel(
+                            of_set[system].get(attack.id), curves, attack.title, protocol.variant
+                        )
                     )
                 rows.append(row)
             yield drawing(

@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
-from ...config import ORIGINAL, Config
 from ...metrics import Variant
-from ...results import Results, SimilarityRecord
-from ..curves import Arrays, Curves
+from ...protocol.protocol import ORIGINAL, Protocol
+from ...results.arrays import Arrays, Curves
+from ...results.records import Results, SimilarityRecord
 from . import style
 from .style import Drawing
 
@@ -76,9 +76,9 @@ def figures(
     trained on original speech; `matrices_models_*` (Figure 12), systems that were measured
     by several models. At most six blocks to a figure.
     """
-    config = results.config
+    protocol = results.protocol
     chosen = tuple(results.systems if systems is None else systems)
-    for t in config.trial_sets():
+    for t in protocol.trial_sets():
         of_set: dict[str, dict[str, SimilarityRecord]] = {}
         for record in results.similarity:
             if (record.split, record.data_set, record.gender) != (
@@ -89,11 +89,11 @@ def figures(
                 continue
             if record.system in chosen and record.curves is not None:
                 of_set.setdefault(record.system, {}).setdefault(record.asv_model, record)
-        title = f"{t.data_set.title} {t.split}, {config.genders[t.gender]}"
+        title = f"{t.data_set.title} {t.split}, {protocol.genders[t.gender]}"
         where = (
-            f"on {t.data_set.title}, {config.split_title(t.split)}, for "
-            f"{config.genders[t.gender]} speakers. {_WHAT_BLOCKS_ARE}"
-            f"{_MIRRORED if config.variant == 'challenge' else ''}"
+            f"on {t.data_set.title}, {protocol.split_title(t.split)}, for "
+            f"{protocol.genders[t.gender]} speakers. {_WHAT_BLOCKS_ARE}"
+            f"{_MIRRORED if protocol.variant == 'challenge' else ''}"
         )
         present = [s for s in chosen if s in of_set]
         yield from _pages(
@@ -101,7 +101,7 @@ def figures(
             f"Voice similarity matrices {where}",
             title,
             curves,
-            config,
+            protocol,
             [[_preferred(of_set[s])] for s in present],
         )
         yield from _pages(
@@ -110,7 +110,7 @@ def figures(
             f"{where}",
             title,
             curves,
-            config,
+            protocol,
             [_by_model(of_set[s].values()) for s in present if len(of_set[s]) > 1],
         )
 
@@ -120,7 +120,7 @@ def _pages(
     caption: str,
     title: str,
     curves: Curves,
-    config: Config,
+    protocol: Protocol,
     records: Sequence[Sequence[SimilarityRecord]],
 ) -> Iterator[Drawing]:
     """Figures of the records, those of a system together; arrays are read page by page."""
@@ -131,7 +131,7 @@ def _pages(
             (record.system, record.asv_model, block(arrays, variant))
             for record in itertools.chain.from_iterable(page)
             if (arrays := curves.of(record)) is not None
-            for variant in [_stored(arrays, config.variant)]
+            for variant in [_stored(arrays, protocol.variant)]
             if variant is not None
         ]
         if not blocks:

@@ -17,8 +17,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from ...config import Config
-from ..cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells, Place, mixed_originals
+from ...protocol.protocol import Protocol
+from ..values import (
+    ORIGINAL_ATTACK,
+    ORIGINAL_COLUMN,
+    Cells,
+    Place,
+    mixed_originals,
+)
 from . import style
 from .style import Drawing, SystemStyle
 
@@ -49,34 +55,40 @@ class Panel:
     y: tuple[str, str | None]
 
 
-def attack_panels(cells: Cells, config: Config, x: str, y: str) -> tuple[Panel, ...]:
+def attack_panels(cells: Cells, protocol: Protocol, x: str, y: str) -> tuple[Panel, ...]:
     """A panel for every attack model that any system has points under."""
     return tuple(
         panel
-        for attack in config.attack_models
+        for attack in protocol.attack_models
         if attack.id != ORIGINAL_ATTACK
-        for panel in [Panel(style.attack_label(config, attack.id), (x, attack.id), (y, attack.id))]
-        if _any_point(cells, config, panel)
+        for panel in [
+            Panel(style.attack_label(protocol, attack.id), (x, attack.id), (y, attack.id))
+        ]
+        if _any_point(cells, protocol, panel)
     )
 
 
-def deid_panels(cells: Cells, config: Config) -> tuple[Panel, ...]:
+def deid_panels(cells: Cells, protocol: Protocol) -> tuple[Panel, ...]:
     """DeID against G_VD, EER and min Cllr, of those that any system has points of."""
-    attacks = {a.id for a in config.attack_models}
+    attacks = {a.id for a in protocol.attack_models}
     panels = (
         Panel(
-            "Voice similarity" if attack is None else style.attack_label(config, attack),
+            "Voice similarity" if attack is None else style.attack_label(protocol, attack),
             ("deid", None),
             (metric, attack),
         )
         for metric, attack in DEID_PAIRS
         if attack is None or attack in attacks
     )
-    return tuple(panel for panel in panels if _any_point(cells, config, panel))
+    return tuple(panel for panel in panels if _any_point(cells, protocol, panel))
 
 
 def scatter(
-    cells: Cells, config: Config, panels: Sequence[Panel], *, systems: Sequence[str] | None = None
+    cells: Cells,
+    protocol: Protocol,
+    panels: Sequence[Panel],
+    *,
+    systems: Sequence[str] | None = None,
 ) -> Canvas:
     """Points of all splits, data sets and genders; filled in the last split (test), open
     in the others.
@@ -91,9 +103,9 @@ def scatter(
     drawn = {
         system: points
         for system in chosen
-        if any(points := [_points(cells, config, panel, system) for panel in panels])
+        if any(points := [_points(cells, protocol, panel, system) for panel in panels])
     }
-    splits = _splits(config, itertools.chain.from_iterable(drawn.values()))
+    splits = _splits(protocol, itertools.chain.from_iterable(drawn.values()))
     names = {system: style.literal(system, 20) for system in drawn}
     width = style.FULL_WIDTH if len(panels) > 1 else style.COLUMN_WIDTH
     columns = style.legend_columns(width, names.values())
@@ -105,7 +117,7 @@ def scatter(
         for number, (axes, panel) in enumerate(zip(grid, panels, strict=True)):
             infinite = 0
             for system, points in drawn.items():
-                infinite += _draw(axes, panel, config, styles[system], system, points[number])
+                infinite += _draw(axes, panel, protocol, styles[system], system, points[number])
             if infinite:
                 axes.text(
                     0.02,
@@ -122,18 +134,18 @@ def scatter(
             if panel.y[0] in _LOGARITHMIC:
                 axes.set_yscale("log")
             axes.grid()
-        _legend(canvas, cells, config, splits, names, styles, columns)
+        _legend(canvas, cells, protocol, splits, names, styles, columns)
         return canvas
 
 
-def figures(cells: Cells, config: Config) -> Iterator[Drawing]:
+def figures(cells: Cells, protocol: Protocol) -> Iterator[Drawing]:
     """All scatter plots that there are points for, one at a time: `scatter_<x>_<y>` for
     each of `PAIRS`, and `scatter_deid`. Many systems go on several."""
     kinds = [
         (
             f"scatter_{x}_{y}",
             f"{style.METRIC_NAMES[x]} vs. {style.METRIC_NAMES[y]} by attack model",
-            attack_panels(cells, config, x, y),
+            attack_panels(cells, protocol, x, y),
         )
         for x, y in PAIRS
     ]
@@ -141,56 +153,56 @@ def figures(cells: Cells, config: Config) -> Iterator[Drawing]:
         (
             "scatter_deid",
             f"{style.METRIC_NAMES['deid']} vs. other metrics",
-            deid_panels(cells, config),
+            deid_panels(cells, protocol),
         )
     )
     for name, what, panels in kinds:
         columns = (*cells.systems, ORIGINAL_COLUMN)
-        found = {s: [_points(cells, config, p, s) for p in panels] for s in columns}
+        found = {s: [_points(cells, protocol, p, s) for p in panels] for s in columns}
         systems = [s for s in cells.systems if any(found[s])]
-        splits = _splits(config, itertools.chain.from_iterable(found.values()))
+        splits = _splits(protocol, itertools.chain.from_iterable(found.values()))
         parts = itertools.product(
             [panels[i : i + _MOST_PANELS] for i in range(0, len(panels), _MOST_PANELS)],
             style.pages(systems, _MOST_SYSTEMS),
         )
         for number, (some_panels, some_systems) in enumerate(parts, start=1):
-            originals = mixed_originals(cells, _originals(cells, config, some_panels))
+            originals = mixed_originals(cells, _originals(cells, protocol, some_panels))
             yield Drawing(
                 name if number == 1 else f"{name}_{number}",
                 " ".join(
                     [
-                        f"{what}. {_what_points_are(config, splits)}",
+                        f"{what}. {_what_points_are(protocol, splits)}",
                         *([f"{originals}."] if originals else ()),
                     ]
                 ),
-                scatter(cells, config, some_panels, systems=some_systems),
+                scatter(cells, protocol, some_panels, systems=some_systems),
             )
 
 
-def _what_points_are(config: Config, splits: Sequence[str]) -> str:
-    titles = [config.split_title(split) for split in splits]
+def _what_points_are(protocol: Protocol, splits: Sequence[str]) -> str:
+    titles = [protocol.split_title(split) for split in splits]
     if len(titles) == 1:
         return f"A point per system, data set and gender of the {titles[0]}."
     # Of the last split of the plan, filled, there may be none.
-    last = titles.pop() if splits and splits[-1] == config.splits[-1] else ""
+    last = titles.pop() if splits and splits[-1] == protocol.splits[-1] else ""
     shapes = [*([f"filled: {last}"] if last else ()), f"open: {', '.join(titles)}"]
     return f"A point per system, data set and gender of each split; {', '.join(shapes)}."
 
 
 def _splits(
-    config: Config, points: Iterable[Iterable[tuple[str, float, float]]]
+    protocol: Protocol, points: Iterable[Iterable[tuple[str, float, float]]]
 ) -> tuple[str, ...]:
     """Those that there are points of, in the order of the plan."""
-    found = {split for some in points for split, _, _ in some}
-    return tuple(split for split in config.splits if split in found)
+    found = {split for abbreviate in points for split, _, _ in abbreviate}
+    return tuple(split for split in protocol.splits if split in found)
 
 
 def _points(
-    cells: Cells, config: Config, panel: Panel, system: str
+    cells: Cells, protocol: Protocol, panel: Panel, system: str
 ) -> list[tuple[str, float, float]]:
     """Split, x and y of a system's points."""
     found = []
-    for t in config.trial_sets():
+    for t in protocol.trial_sets():
         x, y = (
             cells.get(metric, attack, t.split, t.data_set.id, t.gender, system)
             for metric, attack in (panel.x, panel.y)
@@ -202,9 +214,9 @@ def _points(
     return found
 
 
-def _originals(cells: Cells, config: Config, panels: Sequence[Panel]) -> Iterator[Place]:
+def _originals(cells: Cells, protocol: Protocol, panels: Sequence[Panel]) -> Iterator[Place]:
     """What the points of original speech are made of."""
-    for panel, t in itertools.product(panels, config.trial_sets()):
+    for panel, t in itertools.product(panels, protocol.trial_sets()):
         both = [
             Place(metric, attack, t.split, t.data_set.id, t.gender, ORIGINAL_COLUMN)
             for metric, attack in (panel.x, panel.y)
@@ -213,21 +225,21 @@ def _originals(cells: Cells, config: Config, panels: Sequence[Panel]) -> Iterato
             yield from both
 
 
-def _any_point(cells: Cells, config: Config, panel: Panel) -> bool:
-    return any(_points(cells, config, panel, system) for system in cells.systems)
+def _any_point(cells: Cells, protocol: Protocol, panel: Panel) -> bool:
+    return any(_points(cells, protocol, panel, system) for system in cells.systems)
 
 
 def _draw(
     axes: Axes,
     panel: Panel,
-    config: Config,
+    protocol: Protocol,
     look: SystemStyle,
     system: str,
     points: Sequence[tuple[str, float, float]],
 ) -> int:
     """Draw a system's points, a line without line per split; how many are infinite."""
     infinite = 0
-    for split in config.splits:
+    for split in protocol.splits:
         of_split = [(x, y) for s, x, y in points if s == split]
         finite = [(x, y) for x, y in of_split if _drawable(panel, x, y)]
         infinite += len(of_split) - len(finite)
@@ -236,7 +248,7 @@ def _draw(
         (line,) = axes.plot(
             [x for x, _ in finite],
             [y for _, y in finite],
-            **_marker(look, filled=split == config.splits[-1]),
+            **_marker(look, filled=split == protocol.splits[-1]),
         )
         line.set_gid(f"{system}/{split}")
     return infinite
@@ -260,7 +272,7 @@ def _marker(look: SystemStyle, *, filled: bool) -> dict[str, Any]:
 def _legend(
     canvas: Canvas,
     cells: Cells,
-    config: Config,
+    protocol: Protocol,
     splits: Sequence[str],
     names: Mapping[str, str],
     styles: Mapping[str, SystemStyle],
@@ -268,12 +280,12 @@ def _legend(
 ) -> None:
     handles: list[Artist] = [Line2D([], [], **_marker(styles[s], filled=True)) for s in names]
     labels = list(names.values())
-    if len(config.splits) > 1:
+    if len(protocol.splits) > 1:
         grey = SystemStyle(style.GREY, "o", "-")
         for split in splits:
-            filled = split == config.splits[-1]
+            filled = split == protocol.splits[-1]
             handles.append(Line2D([], [], **_marker(grey, filled=filled)))
-            labels.append(style.literal(config.split_title(split), 20))
+            labels.append(style.literal(protocol.split_title(split), 20))
     made = style.legend(
         canvas,
         handles,

@@ -27,11 +27,11 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.legend import Legend
 from matplotlib.text import Text
 
-from ...config import Config
 from ...io.files import atomic_path, digest
-from ..cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, PERCENT, Cells
-from ..curves import FIGURE_FORMATS
+from ...protocol.protocol import Protocol
+from ...results.arrays import FIGURE_FORMATS
 from ..titles import TITLES
+from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, PERCENT, Cells
 
 #: Widths in inches: a column, and a whole page, of a two-column paper.
 COLUMN_WIDTH, FULL_WIDTH = 3.3, 6.9
@@ -229,9 +229,9 @@ def name_style(cells: Cells, system: str) -> NameStyle:
     return NameStyle(colour, slant, "bold" if system in cells.own else "normal")
 
 
-def attack_styles(config: Config) -> Mapping[str, BarStyle]:
+def attack_styles(protocol: Protocol) -> Mapping[str, BarStyle]:
     """Fill of each attack model's bars, from light to dark; original speech is grey."""
-    attacks = [a.id for a in config.attack_models if a.id != ORIGINAL_ATTACK]
+    attacks = [a.id for a in protocol.attack_models if a.id != ORIGINAL_ATTACK]
     styles = {a: _ATTACK_STYLES[i % len(_ATTACK_STYLES)] for i, a in enumerate(attacks)}
     return MappingProxyType({ORIGINAL_ATTACK: BarStyle(GREY, ""), **styles})
 
@@ -241,9 +241,9 @@ def shown(metric: str, value: float) -> float:
     return 100 * value if metric in PERCENT else value
 
 
-def attack_label(config: Config, attack: str) -> str:
+def attack_label(protocol: Protocol, attack: str) -> str:
     """Title of an attack model and what it compares, e.g. `Lazy-informed (aa)`."""
-    model = next(a for a in config.attack_models if a.id == attack)
+    model = next(a for a in protocol.attack_models if a.id == attack)
     return f"{literal(model.title)} ({model.enrollment[0]}{model.trial[0]})"
 
 

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from privacy_eval.config import Config, load_config
-from privacy_eval.evaluate import _curves
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics, zebra_tag
-from privacy_eval.records import read_record, write_record
-from privacy_eval.report.curves import Curves
-from privacy_eval.results import Results, VerificationRecord, to_json
+from privacy_eval.protocol.protocol import Protocol, load_protocol
+from privacy_eval.results.arrays import Curves
+from privacy_eval.results.json_store import to_json
+from privacy_eval.results.record_files import read_record, write_record
+from privacy_eval.results.records import Results, VerificationRecord
+from privacy_eval.stages.privacy_metrics import _curves
 
-CONFIG = load_config("vpc2020")
+CONFIG = load_protocol("vpc2020")
 ODD = "_50%_team & $x$ Co"
 ATTACKS = ("original", "ignorant", "lazy-informed", "semi-informed")
 #: How far apart the classes are under an attack model.
@@ -55,9 +56,9 @@ def record_of(
 
 
 def results_of(
-    folder: Path, records: Iterable[VerificationRecord], config: Config = CONFIG
+    folder: Path, records: Iterable[VerificationRecord], protocol: Protocol = CONFIG
 ) -> tuple[Results, Curves]:
-    results = Results(config, tuple(records))
+    results = Results(protocol, tuple(records))
     path = folder / "results.json"
     path.write_text(to_json(results))
     return results, Curves([(results, path)])

@@ -12,9 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer
 
-from privacy_eval.config import load_config
 from privacy_eval.metrics import bengio_mariethoz_interval
-from privacy_eval.report.cells import (
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.report.figures import bars, style
+from privacy_eval.report.values import (
     ORIGINAL_COLUMN,
     Cell,
     Cells,
@@ -22,9 +23,8 @@ from privacy_eval.report.cells import (
     cells_of_published,
     merged,
 )
-from privacy_eval.report.figures import bars, style
 
-CONFIG = load_config("vpc2020")
+CONFIG = load_protocol("vpc2020")
 PUBLISHED = cells_of_published("vpc2020")
 #: For what is said of a single figure: all metrics and systems take long.
 _FEW = ("B1", "B2", "K2", ORIGINAL_COLUMN)
@@ -205,10 +205,10 @@ def test_titles_and_captions_say_what_means_are_over() -> None:
     test = {p: c for p, c in PUBLISHED_EER.values.items() if p.split == "test"}
     titles, caption = said(replace(PUBLISHED_EER, values=test))
     assert titles[0] == "All data sets, test, female"
-    some = {
+    abbreviate = {
         p: c for p, c in test.items() if (p.attack_model, p.data_set) != ("ignorant", "vctk_common")
     }
-    titles, caption = said(replace(PUBLISHED_EER, values=some))
+    titles, caption = said(replace(PUBLISHED_EER, values=abbreviate))
     assert titles == ["Means, female", "Means, male"]
     assert "LibriSpeech, VCTK (different) test (ignorant female, ignorant male)" in caption
 

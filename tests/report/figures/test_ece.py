@@ -13,8 +13,8 @@ from simulated_curves import APART, CONFIG, ODD, record_of, results_of, scores_o
 
 from privacy_eval.metrics import population_disclosure
 from privacy_eval.report.figures import ece, style
-from privacy_eval.report.figures.pgfplots import CurveDrawing
-from privacy_eval.results import Results
+from privacy_eval.report.figures.draw import CurveDrawing
+from privacy_eval.results.records import Results
 
 
 def entries(drawn: CurveDrawing) -> list[str]:

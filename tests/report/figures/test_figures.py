@@ -11,10 +11,10 @@ from matplotlib.figure import Figure as Canvas
 from support import ANON, imported
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.report.cells import cells_of_results
-from privacy_eval.report.curves import Curves
 from privacy_eval.report.figure_folder import read_captions
 from privacy_eval.report.figures import all_figures, style, write_figures
+from privacy_eval.report.values import cells_of_results
+from privacy_eval.results.arrays import Curves
 
 NAMES = ["a", "b", "c"]
 
@@ -135,7 +135,7 @@ def test_damaged_captions(tmp_path: Path) -> None:
 
 
 def test_imported_results_have_bars_and_no_curves(tmp_path: Path) -> None:
-    results = imported(ANON, config="vpc2022")
+    results = imported(ANON, protocol="vpc2022")
     drawings = all_figures(results, cells_of_results(results), Curves([]))
     made = write_figures(drawings, tmp_path, made_from="x", formats=["png"])
     captions = json.loads((tmp_path / "captions.json").read_text())

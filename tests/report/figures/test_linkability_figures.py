@@ -9,11 +9,12 @@ import pytest
 from scipy.integrate import trapezoid
 from simulated_curves import APART, ODD, record_of, results_of, scores_of, simulated
 
-from privacy_eval.evaluate import _curves
 from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.metrics import TrialScores, linkability
+from privacy_eval.report.figures import draw
 from privacy_eval.report.figures import linkability as figures_of
-from privacy_eval.report.figures import pgfplots
+from privacy_eval.report.figures.plot import Plot
+from privacy_eval.stages.privacy_metrics import _curves
 
 ROOT = Path(__file__).parents[3]
 
@@ -95,6 +96,6 @@ def test_many_systems_go_over_several_figures(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["beyond_float32", "perfectly_separated", "one_bin_of_ties"])
 def test_odd_scores_are_drawn(tmp_path: Path, name: str) -> None:
     panel = figures_of.linkability_panel(_curves(golden(name)), 0.5, "x")
-    plot = pgfplots.Plot(((panel,),), legend="bottom")
-    written = pgfplots.write(pgfplots.drawing("x", "", plot), tmp_path)
+    plot = Plot(((panel,),), legend="bottom")
+    written = draw.write(draw.drawing("x", "", plot), tmp_path)
     assert all(path.stat().st_size > 1000 for path in written.files)

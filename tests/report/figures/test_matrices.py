@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from privacy_eval.config import load_config
+from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.figures import matrices, style
-from privacy_eval.results import Results, SimilarityRecord
+from privacy_eval.results.records import Results, SimilarityRecord
 
-CONFIG = load_config("vpc2020")
+CONFIG = load_protocol("vpc2020")
 ODD = "_50%_team & $x$ Co"
 
 
@@ -110,8 +110,8 @@ def test_two_models_stand_under_each_other_the_original_one_first() -> None:
 def test_a_figure_says_what_it_is_of_and_where_a_matrix_is_mirrored() -> None:
     records = (record("B1"), record("B1", "anonymized"))
     for variant in ("challenge", "exact"):
-        config = replace(CONFIG, variant=variant)
-        drawings = list(matrices.figures(Results(config, (), (), (), records), STORED))
+        protocol = replace(CONFIG, variant=variant)
+        drawings = list(matrices.figures(Results(protocol, (), (), (), records), STORED))
         assert len(drawings) == 2
         titles = [d.canvas.get_suptitle() for d in drawings]
         assert titles == ["LibriSpeech test, female"] * 2

@@ -10,11 +10,11 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import same_color
 
-from privacy_eval.config import load_config
-from privacy_eval.report.cells import Cell, Cells, Place, cells_of_published, merged
+from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.figures import scatter, style
+from privacy_eval.report.values import Cell, Cells, Place, cells_of_published, merged
 
-CONFIG = load_config("vpc2020")
+CONFIG = load_protocol("vpc2020")
 PUBLISHED = cells_of_published("vpc2020")
 ODD = "_50%_team & $x$ Co"
 Point = tuple[str, str, float, float]

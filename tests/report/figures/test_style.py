@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from matplotlib.colors import to_rgb
 
-from privacy_eval.config import load_config
-from privacy_eval.report.cells import ORIGINAL_COLUMN, Cells
+from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.figures import style
+from privacy_eval.report.values import ORIGINAL_COLUMN, Cells
 
 ODD = r"_50%_team & $x$ \$ Co"
 
@@ -57,7 +57,7 @@ def test_names_by_family_and_owner() -> None:
 
 
 def test_attack_models_differ_in_grey() -> None:
-    fills = style.attack_styles(load_config("vpc2020"))
+    fills = style.attack_styles(load_protocol("vpc2020"))
     assert list(fills) == ["original", "ignorant", "lazy-informed", "semi-informed"]
     grey = {a: sum(to_rgb(f.colour)) / 3 for a, f in fills.items()}
     assert grey["semi-informed"] < min(v for a, v in grey.items() if a != "semi-informed") - 0.2

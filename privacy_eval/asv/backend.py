@@ -1,0 +1,505 @@
+"""Back ends of speaker verification: x-vectors in, scores out, and their training.
+
+The challenge's back end compares an enrolled speaker, the mean of some x-vectors, with
+a trial's x-vector: both are centred, projected by LDA, brought to length sqrt(D), and
+compared by probabilistic linear discriminant analysis (PLDA). Cosine and Euclidean
+linkage compare the x-vectors as they are (comparative study of metrics, section 5.2).
+
+Vectors are rows of float32 matrices, as in Kaldi; sums are formed in double precision
+and rounded once, so that scores do not depend on the processor. A higher score speaks
+for the same speaker. No file is opened here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PrivacyEvalError
+from ..io.plda import Plda
+
+FloatMatrix = NDArray[np.float32]
+
+IntArray = NDArray[np.int64]
+
+BackendName = Literal["plda", "cosine", "euclidean"]
+
+BACKENDS: tuple[BackendName, ...] = get_args(BackendName)
+
+#: How PLDA scales a transformed vector: by its expected length given the number of
+#: utterances (Kaldi's --normalize-length), to sqrt(D)
+#: (--simple-length-normalization), or not at all.
+LengthNormalization = Literal["expected", "simple", "none"]
+
+#: The challenge's LDA dimension.
+LDA_DIM = 200
+
+_BLOCK_BYTES = 64 << 20
+
+_PLDA_ITERATIONS = 10
+
+_LDA_FLOOR = 1e-6
+
+#: Share of the total covariance below which what varies within speakers is rounding.
+_LDA_ROUNDING = 1e-12
+
+_SHORTEST = float(np.finfo(np.float32).tiny)
+
+#: Share of the squared lengths below which a squared distance has lost digits.
+_CANCELLED = 1e-6
+
+
+@dataclass(frozen=True)
+class PldaBackend:
+    """What the challenge keeps in a model folder.
+
+    Attributes
+    ----------
+    plda : Plda
+    mean : float32 array, shape (D,), or None
+        `mean.vec`, taken off every x-vector.
+    transform : float32 array, shape (d, D) or (d, D + 1), or None
+        `transform.mat` (LDA); a last column beyond D is added.
+    """
+
+    plda: Plda
+    mean: NDArray[np.float32] | None = None
+    transform: FloatMatrix | None = None
+
+    def dimension(self) -> int:
+        """D, the dimension of the x-vectors.
+
+        Raises
+        ------
+        PrivacyEvalError
+            Mean, transform and PLDA do not fit each other.
+        """
+        inner = self.plda.mean.size
+        outer = inner
+        if self.transform is not None:
+            rows, columns = self.transform.shape
+            if rows != inner:
+                raise PrivacyEvalError(f"LDA gives {rows} dimensions, PLDA expects {inner}")
+            outer = columns
+        if self.mean is not None:
+            allowed = {outer, outer - 1} if self.transform is not None else {outer}
+            if self.mean.size not in allowed:
+                raise PrivacyEvalError(
+                    f"the mean has {self.mean.size} dimensions, what follows it expects "
+                    f"{' or '.join(map(str, sorted(allowed)))}"
+                )
+            outer = self.mean.size
+        return outer
+
+    def prepare(self, vectors: ArrayLike) -> FloatMatrix:
+        """Centring, LDA and length normalisation of x-vectors, (N, D) -> (N, d).
+
+        Raises
+        ------
+        PrivacyEvalError
+            Another dimension than the model's.
+        """
+        prepared = np.asarray(vectors, dtype=np.float32)
+        self.dimension()
+        if self.mean is not None:
+            prepared = subtract_mean(prepared, self.mean)
+        if self.transform is not None:
+            prepared = apply_transform(prepared, self.transform)
+        if prepared.shape[1] != self.plda.mean.size:
+            raise PrivacyEvalError(
+                f"vectors of {prepared.shape[1]} dimensions, the PLDA model has "
+                f"{self.plda.mean.size}"
+            )
+        return normalize_length(prepared)
+
+
+def subtract_mean(vectors: FloatMatrix, mean: NDArray[np.float32]) -> FloatMatrix:
+    """Kaldi's ivector-subtract-global-mean: vectors (N, D), mean (D,).
+
+    Raises
+    ------
+    PrivacyEvalError
+        Different dimensions.
+    """
+    if vectors.shape[1] != mean.size:
+        raise PrivacyEvalError(
+            f"vectors of {vectors.shape[1]} dimensions, the model's mean has {mean.size}"
+        )
+    with np.errstate(over="ignore"):  # as in Kaldi, infinite
+        return vectors - mean
+
+
+def apply_transform(vectors: FloatMatrix, matrix: FloatMatrix) -> FloatMatrix:
+    """Kaldi's transform-vec: (N, C) by (R, C) or, with an added last column, (R, C + 1).
+
+    Raises
+    ------
+    PrivacyEvalError
+        Different dimensions.
+    """
+    dimension, columns = vectors.shape[1], matrix.shape[1]
+    if columns not in (dimension, dimension + 1):
+        raise PrivacyEvalError(
+            f"vectors of {dimension} dimensions, the transform takes {columns} or {columns - 1}"
+        )
+    double = matrix.astype(np.float64)
+    transformed = vectors.astype(np.float64) @ double[:, :dimension].T
+    if columns > dimension:
+        transformed += double[:, dimension]
+    return transformed.astype(np.float32)
+
+
+def normalize_length(vectors: FloatMatrix, *, scale_up: bool = True) -> FloatMatrix:
+    """Kaldi's ivector-normalize-length: every row to the norm sqrt(D), or to 1 without
+    `scale_up`. A zero vector stays zero, one too short for float32 to scale becomes zero."""
+    norm = np.linalg.norm(vectors.astype(np.float64), axis=1)
+    ratio = norm / math.sqrt(vectors.shape[1]) if scale_up else norm
+    scalable = ratio >= _SHORTEST
+    scale = np.where(scalable, 1 / np.where(scalable, ratio, 1.0), 0.0)
+    return np.asarray(vectors * scale.astype(np.float32)[:, None])
+
+
+@np.errstate(over="ignore")
+def speaker_means(
+    vectors: FloatMatrix, members: Sequence[Sequence[int] | IntArray]
+) -> tuple[FloatMatrix, IntArray]:
+    """Kaldi's ivector-mean: a speaker's mean vector, summed in float32, one after the other.
+
+    Parameters
+    ----------
+    members : sequence of S non-empty sequences
+        Rows of `vectors` of every speaker.
+
+    Returns
+    -------
+    means : float32 array, shape (S, D)
+    counts : int array, shape (S,)
+        Numbers of utterances.
+    """
+    counts = np.array([len(rows) for rows in members], dtype=np.int64)
+    if not counts.size or not counts.all():
+        raise ValueError("every speaker needs an utterance")
+    # A reduction would sum in another order, and so round to other last digits than Kaldi.
+    sums = np.stack(
+        [np.add.accumulate(vectors[np.asarray(m, dtype=np.int64)], axis=0)[-1] for m in members]
+    )
+    return np.asarray(sums * (1 / counts).astype(np.float32)[:, None]), counts
+
+
+def smooth(plda: Plda, factor: float) -> Plda:
+    """Kaldi's ivector-copy-plda --smoothing: within-class covariance plus `factor` (a
+    float32) times the between-class one."""
+    weight = 1 + float(np.float32(factor)) * plda.psi
+    return Plda(plda.mean, plda.transform / np.sqrt(weight)[:, None], plda.psi / weight)
+
+
+def plda_transform(
+    vectors: FloatMatrix,
+    plda: Plda,
+    counts: ArrayLike = 1,
+    *,
+    normalization: LengthNormalization = "expected",
+) -> FloatMatrix:
+    """Vectors in the space where PLDA's covariances are diagonal, shape (N, d).
+
+    Parameters
+    ----------
+    counts : int or int array of shape (N,)
+        From how many utterances each vector is the mean.
+    """
+    if normalization not in get_args(LengthNormalization):
+        raise ValueError(
+            f"normalization must be one of {get_args(LengthNormalization)}, not {normalization!r}"
+        )
+    z = (vectors.astype(np.float64) - plda.mean) @ plda.transform.T
+    if normalization == "none":
+        return z.astype(np.float32)
+    if normalization == "expected":
+        n = np.broadcast_to(np.asarray(counts, dtype=np.float64), z.shape[:1])
+        energy = (z**2 / (plda.psi + 1 / n[:, None])).sum(axis=1)
+    else:
+        energy = (z**2).sum(axis=1)
+    factor = np.sqrt(z.shape[1] / np.where(energy > 0, energy, 1.0))  # zero stays zero
+    return np.asarray((factor[:, None] * z).astype(np.float32))
+
+
+def plda_scores(
+    enrolled: FloatMatrix, counts: ArrayLike, tested: FloatMatrix, plda: Plda
+) -> FloatMatrix:
+    """Log-likelihood ratios of every enrolled speaker with every trial, shape (E, N).
+
+    Parameters
+    ----------
+    enrolled, tested : float32 arrays, shapes (E, d) and (N, d)
+        As `plda_transform` gives them.
+    counts : int or int array of shape (E,)
+        Numbers of enrollment utterances.
+    """
+    psi = plda.psi
+    n = np.broadcast_to(np.asarray(counts, dtype=np.float64), enrolled.shape[:1])
+    # LLR = -1/2 sum[log v + (y - mu)^2 / v] + 1/2 sum[log(1 + psi) + y^2 / (1 + psi)],
+    # mu = n psi / (n psi + 1) e and v = 1 + psi / (n psi + 1), multiplied out: what
+    # depends on the trial alone depends on n, what mixes both is one matrix product.
+    kinds, kind = np.unique(n, return_inverse=True)
+    shrink = kinds[:, None] * psi / (kinds[:, None] * psi + 1)
+    variance = 1 + psi / (kinds[:, None] * psi + 1)
+    y = tested.astype(np.float64)
+    of_trial = (y**2) @ (1 / (1 + psi) - 1 / variance).T / 2
+    mu = shrink[kind] * enrolled.astype(np.float64)
+    weighted = mu / variance[kind]
+    constant = (np.log1p(psi).sum() - np.log(variance).sum(axis=1))[kind] / 2
+    of_speaker = constant - (mu * weighted).sum(axis=1) / 2
+    scores = np.empty((enrolled.shape[0], tested.shape[0]), dtype=np.float32)
+    for rows in _blocks(*scores.shape):
+        block = weighted[rows] @ y.T
+        block += of_speaker[rows, None]
+        block += of_trial.T[kind[rows]] if kinds.size > 1 else of_trial[:, 0]
+        scores[rows] = block
+    return scores
+
+
+def cosine_scores(enrolled: FloatMatrix, tested: FloatMatrix) -> FloatMatrix:
+    """Cosine of the angle between every two vectors, shape (E, N); 0 for a zero vector."""
+
+    def unit(vectors: FloatMatrix) -> NDArray[np.float64]:
+        double = vectors.astype(np.float64)
+        norm = np.linalg.norm(double, axis=1, keepdims=True)
+        return np.asarray(double / np.where(norm > 0, norm, 1.0))
+
+    first, second = unit(enrolled), unit(tested)
+    scores = np.empty((first.shape[0], second.shape[0]), dtype=np.float32)
+    for rows in _blocks(*scores.shape):
+        scores[rows] = first[rows] @ second.T
+    return scores
+
+
+def euclidean_scores(enrolled: FloatMatrix, tested: FloatMatrix) -> FloatMatrix:
+    """Negative Euclidean distance between every two vectors, shape (E, N)."""
+    first, second = enrolled.astype(np.float64), tested.astype(np.float64)
+    centre = second.mean(axis=0)  # distances stay, cancellation shrinks
+    first, second = first - centre, second - centre
+    length = (second**2).sum(axis=1)
+    scores = np.empty((first.shape[0], second.shape[0]), dtype=np.float32)
+    for rows in _blocks(*scores.shape):
+        lengths = (first[rows] ** 2).sum(axis=1)[:, None] + length
+        block = lengths - 2 * (first[rows] @ second.T)
+        near = block <= _CANCELLED * lengths
+        for row in np.flatnonzero(near.any(axis=1)):
+            columns = np.flatnonzero(near[row])
+            block[row, columns] = ((first[rows][row] - second[columns]) ** 2).sum(axis=1)
+        scores[rows] = 0 - np.sqrt(block)
+    return scores
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def score_matrix(
+    enrolled: FloatMatrix,
+    counts: ArrayLike,
+    tested: FloatMatrix,
+    *,
+    backend: BackendName = "plda",
+    model: PldaBackend | None = None,
+) -> FloatMatrix:
+    """Scores of every enrolled speaker with every trial by one of the back ends; not finite
+    where values on the way there are beyond float32's range.
+
+    Parameters
+    ----------
+    enrolled : float32 array, shape (E, D)
+        Means of raw x-vectors.
+    counts : int or int array of shape (E,)
+        Numbers of enrollment utterances; 1 where two utterances are compared.
+    tested : float32 array, shape (N, D)
+        Raw x-vectors.
+    model : Model
+        For `plda` only.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Dimensions that do not fit.
+    """
+    if enrolled.shape[1] != tested.shape[1]:
+        raise PrivacyEvalError(
+            f"enrollment vectors of {enrolled.shape[1]} dimensions, trial vectors of "
+            f"{tested.shape[1]}"
+        )
+    if backend == "cosine":
+        return cosine_scores(enrolled, tested)
+    if backend == "euclidean":
+        return euclidean_scores(enrolled, tested)
+    if backend != "plda" or model is None:
+        raise ValueError(f"expected a back end of {BACKENDS}, plda with a model")
+    return plda_scores(
+        plda_transform(model.prepare(enrolled), model.plda, counts),
+        counts,
+        plda_transform(model.prepare(tested), model.plda),
+        model.plda,
+    )
+
+
+def train_backend(
+    vectors: FloatMatrix,
+    speakers: Sequence[str],
+    *,
+    lda_dim: int | None = None,
+    total_covariance_factor: float = 0.0,
+) -> PldaBackend:
+    """The challenge's back end from x-vectors: mean, LDA, length normalisation, PLDA.
+
+    Parameters
+    ----------
+    vectors : float32 array, shape (N, D)
+    speakers : sequence of N str
+    lda_dim : int, optional
+        At most D; by default the challenge's 200, or D where that is less.
+    total_covariance_factor : float
+        Share of the total covariance in what LDA makes white (Kaldi's option).
+
+    Raises
+    ------
+    PrivacyEvalError
+        Too few vectors or speakers; `lda_dim` out of range.
+    """
+    dimension = vectors.shape[1]
+    lda_dim = min(LDA_DIM, dimension) if lda_dim is None else lda_dim
+    mean = global_mean(vectors)
+    centred = subtract_mean(vectors, mean)
+    transform = train_lda(
+        centred,
+        speakers,
+        lda_dim=lda_dim,
+        total_covariance_factor=total_covariance_factor,
+    )
+    projected = apply_transform(centred, transform)
+    return PldaBackend(train_plda(normalize_length(projected), speakers), mean, transform)
+
+
+def global_mean(vectors: FloatMatrix) -> NDArray[np.float32]:
+    """Kaldi's ivector-mean of all vectors, shape (D,)."""
+    return np.asarray(vectors.mean(axis=0, dtype=np.float64).astype(np.float32))
+
+
+def train_lda(
+    vectors: FloatMatrix,
+    speakers: Sequence[str],
+    *,
+    lda_dim: int,
+    total_covariance_factor: float = 0.0,
+) -> FloatMatrix:
+    """Kaldi's ivector-compute-lda: shape (lda_dim, D + 1), the last column an offset.
+
+    Raises
+    ------
+    PrivacyEvalError
+        `lda_dim` out of 1..D, a factor out of 0..1, fewer than two speakers, none of
+        them with two different vectors, values that are not finite.
+    """
+    count, dimension = vectors.shape
+    if not 1 <= lda_dim <= dimension:
+        raise PrivacyEvalError(
+            f"LDA to {lda_dim} dimensions: expected 1 to {dimension}, the vectors' dimension"
+        )
+    if not 0 <= total_covariance_factor <= 1:
+        raise PrivacyEvalError(
+            f"the total covariance factor must be within 0 and 1, not {total_covariance_factor}"
+        )
+    mean = global_mean(vectors)
+    # Kaldi's factor is a float32 too.
+    factor = float(np.float32(total_covariance_factor))
+    with np.errstate(invalid="ignore"):
+        centred = vectors.astype(np.float64) - mean
+        means, counts, _ = _by_speaker(centred, speakers)
+        total = centred.T @ centred / count
+        between = (means.T * counts) @ means / count
+        covariance = factor * total + (1 - factor) * (total - between)
+    if not np.isfinite(covariance).all():
+        raise PrivacyEvalError("LDA: vectors hold huge values, beyond float32's range once centred")
+    values, vectors_of = np.linalg.eigh(covariance)
+    if not values[-1] > _LDA_ROUNDING * np.trace(total):
+        raise PrivacyEvalError("LDA: the vectors of every speaker are all the same, or only one")
+    whiten = vectors_of.T / np.sqrt(np.maximum(values, _LDA_FLOOR * values[-1]))[:, None]
+    _, directions = np.linalg.eigh(whiten @ between @ whiten.T)
+    projection = directions[:, ::-1][:, :lda_dim].T @ whiten
+    offset = -projection @ mean.astype(np.float64)
+    return np.hstack([projection, offset[:, None]]).astype(np.float32)
+
+
+def train_plda(vectors: FloatMatrix, speakers: Sequence[str]) -> Plda:
+    """Kaldi's ivector-compute-plda: ten iterations of expectation maximization.
+
+    Raises
+    ------
+    PrivacyEvalError
+        No more vectors than dimensions, or no speaker with two vectors.
+    """
+    count, dimension = vectors.shape
+    means, counts, number = _by_speaker(vectors.astype(np.float64), speakers)
+    if count <= dimension:
+        raise PrivacyEvalError(
+            f"PLDA of {dimension} dimensions needs more vectors than that, there are {count} (the "
+            "dimension is that of LDA: --lda-dim)"
+        )
+    if counts.max() < 2:
+        raise PrivacyEvalError("PLDA needs a speaker with two vectors, every one has one")
+    mu = means.mean(axis=0)
+    deviation = vectors - means[number]
+    scatter = deviation.T @ deviation
+    centred = means - mu
+    try:
+        between, within = _expectation_maximization(centred, counts, scatter)
+        inverse = np.linalg.inv(np.linalg.cholesky(within))
+    except np.linalg.LinAlgError as error:
+        raise PrivacyEvalError(
+            "PLDA: the within-speaker covariance is singular; are vectors repeated?"
+        ) from error
+    psi, directions = np.linalg.eigh(inverse @ between @ inverse.T)
+    return Plda(mu, directions[:, ::-1].T @ inverse, np.maximum(psi[::-1], 0.0))
+
+
+def _expectation_maximization(
+    centred: NDArray[np.float64], counts: IntArray, scatter: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Between- and within-speaker covariance from centred speaker means (K, D), their
+    counts (K,), and the scatter about the speaker means (D, D)."""
+    within = between = np.eye(centred.shape[1])
+    for _ in range(_PLDA_ITERATIONS):
+        within_inverse, between_inverse = np.linalg.inv(within), np.linalg.inv(between)
+        new_between = np.zeros_like(between)
+        new_within = scatter.copy()
+        for n in np.unique(counts):  # speakers with equally many vectors go together
+            own = centred[counts == n]
+            posterior = np.linalg.inv(between_inverse + n * within_inverse)
+            w = own @ (n * posterior @ within_inverse).T
+            rest = own - w
+            new_between += len(own) * posterior + w.T @ w
+            new_within += n * (len(own) * posterior + rest.T @ rest)
+        between, within = new_between / counts.size, new_within / counts.sum()
+    return between, within
+
+
+def _by_speaker(
+    vectors: NDArray[np.float64], speakers: Sequence[str]
+) -> tuple[NDArray[np.float64], IntArray, IntArray]:
+    """Mean vector and number of vectors of every speaker, and each vector's speaker."""
+    names, number = np.unique(np.asarray(speakers), return_inverse=True)
+    if len(speakers) != vectors.shape[0]:
+        raise ValueError(f"{vectors.shape[0]} vectors but {len(speakers)} speakers")
+    if names.size < 2:
+        raise PrivacyEvalError("training a back end needs at least two speakers")
+    counts = np.bincount(number)
+    order = np.argsort(number, kind="stable")
+    sums = np.add.reduceat(vectors[order], np.cumsum(counts) - counts, axis=0)
+    return sums / counts[:, None], counts.astype(np.int64), number.astype(np.int64)
+
+
+def _blocks(rows: int, columns: int) -> Iterator[Any]:
+    """Slices of rows whose products in double precision take little memory."""
+    step = max(1, _BLOCK_BYTES // (8 * max(columns, 1)))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))

@@ -1,0 +1,196 @@
+"""Voice similarity of a trial set: from x-vectors to matrices, DeID, G_VD and speakers."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import PrivacyEvalError, abbreviate
+from ..io.data_dir import read_utt2spk
+from ..io.files import atomic_path, write_text
+from ..io.results_txt import similarity_lines
+from ..io.scp import Vectors
+from ..metrics import (
+    LINKABILITY_MIN_TARGETS,
+    VARIANTS,
+    SimilarityMatrix,
+    Variant,
+    VoiceSimilarity,
+    similarity_matrix,
+    speaker_linkability,
+    voice_similarity,
+)
+from ..results.records import SpeakerSimilarity
+from .backend import BackendName, PldaBackend, score_matrix
+
+_FILES_2020 = {"oo": "osp_osp", "oa": "osp_psp", "aa": "psp_psp"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Voice similarity of one set.
+
+    Attributes
+    ----------
+    speakers : tuple of S str
+        In the order of the matrices' rows.
+    n_utterances : int
+    left_out : int
+        Utterances left out on request.
+    by_variant : mapping of Variant to VoiceSimilarity
+    linkability : tuple of S float or None
+        None for speakers with too few pairs of their own for a histogram of two bins.
+    """
+
+    speakers: tuple[str, ...]
+    n_utterances: int
+    left_out: int
+    by_variant: Mapping[Variant, VoiceSimilarity]
+    linkability: tuple[float | None, ...]
+
+    @property
+    def of_speakers(self) -> tuple[SpeakerSimilarity, ...]:
+        """Every speaker, the least protected first; `exact` where it was asked for."""
+        found = self.by_variant.get("exact") or next(iter(self.by_variant.values()))
+        columns = (
+            self.speakers,
+            found.speaker_deid().tolist(),
+            found.oo.own.tolist(),
+            found.oa.own.tolist(),
+            found.aa.own.tolist(),
+            self.linkability,
+            found.oa.evidence.tolist(),
+        )
+        each = [SpeakerSimilarity(*values) for values in zip(*columns, strict=True)]
+        return tuple(sorted(each, key=lambda s: (s.deid, -(s.linkability or 0.0), s.speaker)))
+
+    def arrays(self) -> dict[str, Any]:
+        """What figures are drawn from: the matrices of every variant."""
+        found: dict[str, Any] = {"speakers": np.array(self.speakers)}
+        for variant, similarity in self.by_variant.items():
+            for kind in _FILES_2020:
+                found[f"{variant}_{kind}"] = getattr(similarity, kind).values
+        return found
+
+
+def measure(
+    original: Vectors,
+    anonymized: Vectors,
+    utt2spk: Path,
+    *,
+    backend: BackendName = "plda",
+    model: PldaBackend | None = None,
+    variants: Sequence[Variant] = VARIANTS,
+    part: bool = False,
+    allow_missing: bool = False,
+) -> Measured:
+    """Voice similarity of original and anonymized utterances of the same ids.
+
+    Parameters
+    ----------
+    utt2spk : Path
+        The utterances of the set and their speakers.
+    part : bool
+        The vectors may be those of a larger set.
+    allow_missing : bool
+        Leave out utterances without both vectors, and speakers left with one.
+
+    Raises
+    ------
+    PrivacyEvalError
+        An utterance without original or anonymized vector; unless `part`, a vector
+        without speaker; a speaker with a single utterance; one speaker only; D_diag of
+        the original voices is 0; dimensions that do not fit.
+    """
+    speaker_of = read_utt2spk(utt2spk)
+    if not part:
+        for vectors in (original, anonymized):
+            _refuse(
+                [u for u in vectors.ids if u not in speaker_of], vectors.path, "speaker", utt2spk
+            )
+    kept = {u: s for u, s in speaker_of.items() if u in original and u in anonymized}
+    if not allow_missing:
+        for vectors in (original, anonymized):
+            _refuse([u for u in speaker_of if u not in vectors], utt2spk, "vector", vectors.path)
+    else:
+        enough = {s for s, count in Counter(kept.values()).items() if count > 1}
+        kept = {u: s for u, s in kept.items() if s in enough}
+    per_speaker = Counter(kept.values())
+    single = sorted(s for s, count in per_speaker.items() if count == 1)
+    if single:
+        raise PrivacyEvalError(
+            f"{utt2spk}: {len(single)} speakers have a single utterance, so that there is no pair "
+            f"of their own to compare: {abbreviate(single)} (--allow-missing leaves them out)"
+        )
+    if len(per_speaker) < 2:
+        raise PrivacyEvalError(
+            f"{utt2spk}: {'one speaker only' if per_speaker else 'no utterance to compare'}; voice "
+            "similarity compares speakers"
+        )
+    speakers = tuple(sorted(per_speaker))
+    number = {s: i for i, s in enumerate(speakers)}
+    ids = [u for u in original.ids if u in kept]
+    column = {u: i for i, u in enumerate(u for u in anonymized.ids if u in kept)}
+    of_rows = np.array([number[kept[u]] for u in ids])
+    of_columns = np.array([number[kept[u]] for u in column])
+    column_of = np.array([column[u] for u in ids])
+    first = original.matrix[original.rows(ids, str(utt2spk))]
+    second = anonymized.matrix[anonymized.rows(list(column), str(utt2spk))]
+    matrices: dict[Variant, list[SimilarityMatrix]] = {variant: [] for variant in variants}
+    linkability: tuple[float | None, ...] = ()
+    spoken = np.bincount(of_rows)
+    try:
+        for rows, columns, speaker, own in (
+            (first, first, of_rows, None),
+            (first, second, of_rows, column_of),
+            (second, second, of_columns, None),
+        ):
+            scores = score_matrix(rows, 1, columns, backend=backend, model=model)
+            if not np.isfinite(scores).all():
+                raise PrivacyEvalError("scores are not finite: vectors or model hold huge values")
+            for variant in variants:
+                matrices[variant].append(
+                    similarity_matrix(scores, speaker, column_of=own, variant=variant)
+                )
+            if own is not None:
+                linkability = tuple(
+                    value if count * (count - 1) >= LINKABILITY_MIN_TARGETS else None
+                    for value, count in zip(
+                        speaker_linkability(scores, speaker, column_of=own).tolist(),
+                        spoken.tolist(),
+                        strict=True,
+                    )
+                )
+            del scores  # at large sizes there is room for one such matrix at a time
+        found = {variant: voice_similarity(*three) for variant, three in matrices.items()}
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{original.path}, {anonymized.path}: {error}") from error
+    left_out = len(speaker_of) - len(ids)
+    return Measured(speakers, len(ids), left_out, found, linkability)
+
+
+def write_2020(folder: Path, similarity: VoiceSimilarity) -> None:
+    """The files that the scripts of 2020 write for a trial set."""
+    values = similarity.summary()
+    deid, gvd = similarity_lines(values)
+    for kind, name in _FILES_2020.items():
+        file = io.BytesIO()
+        np.save(file, getattr(similarity, kind).values)
+        with atomic_path(folder / f"similarity_matrix_{name}.npy") as temporary:
+            temporary.write_bytes(file.getvalue())
+    write_text(folder / "DeIDentification", f"{deid}\n")
+    write_text(folder / "gain_of_voice_distinctiveness", f"{gvd}\n")
+
+
+def _refuse(unknown: Sequence[str], where: Path, what: str, lacking: Path) -> None:
+    if unknown:
+        raise PrivacyEvalError(
+            f"{where}: {len(unknown)} utterances have no {what} in {lacking}: {abbreviate(unknown)}"
+            + (" (--allow-missing leaves them out)" if what == "vector" else "")
+        )

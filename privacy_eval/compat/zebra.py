@@ -1,0 +1,250 @@
+"""ZEBRA of one or several score files: what the ZEBRA toolkit's own page does, in Python.
+
+>>> from privacy_eval.compat.zebra import assess, export
+>>> profile = assess("scores", "trials")                 # doctest: +SKIP
+>>> print(profile.text)                                  # doctest: +SKIP
+ZEBRA profile
+Population: 0.584 bit
+Individual: 3.979 (C)
+>>> export([profile], "my-experiment", "png")            # doctest: +SKIP
+PosixPath('ZEBRA-my-experiment.png')
+
+Numbers are those of the toolkit (variant `challenge`) unless `exact` ones are asked for.
+The low level is `privacy_eval.metrics`; `pav_llrs` gives the calibrated scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import PrivacyEvalError
+from ..io.files import file_names, read_text
+from ..io.results_txt import format_metrics
+from ..io.scores import pair, read_scores, read_trials
+from ..io.yaml_text import parse_yaml
+from ..metrics import (
+    CATEGORICAL_TAGS,
+    EceProfile,
+    TrialScores,
+    Variant,
+    Zebra,
+    ece_profile,
+    zebra,
+)
+from ..metrics.pav import FloatArray
+from ..metrics.zebra import NO_EVIDENCE_TAG
+from ..report.figures import draw, style
+from ..report.figures.ece import Over, Profile, profile_panel
+from ..report.figures.plot import Plot
+
+#: What a profile is called unless it has a label.
+DEFAULT_LABEL = "ZEBRA profile"
+
+Tags = Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class ZebraProfile:
+    """The disclosure of a set of scores.
+
+    Attributes
+    ----------
+    label : str
+    zebra : Zebra
+        Population (bit), individual (log10 LR), tag.
+    ece : EceProfile
+    """
+
+    label: str
+    zebra: Zebra
+    ece: EceProfile
+
+    @property
+    def text(self) -> str:
+        """As the toolkit prints it, in three lines."""
+        values = {"zebra_population": self.zebra.population}
+        values["zebra_individual"] = self.zebra.individual
+        return "\n".join([self.label, *format_metrics(values, self.zebra.tag)])
+
+
+def assess(
+    scores: str | Path | TrialScores,
+    key: str | Path | None = None,
+    *,
+    label: str = DEFAULT_LABEL,
+    variant: Variant = "challenge",
+    tags: Tags = CATEGORICAL_TAGS,
+) -> ZebraProfile:
+    """Disclosure and ECE profile of a score file and its trial key, or of scores.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A file cannot be read, or scores and trials do not fit.
+    """
+    if not isinstance(scores, TrialScores):
+        if key is None:
+            raise ValueError("a score file needs its trial key")
+        paired = pair(read_scores(Path(scores)), read_trials(Path(key)), hint=_NOT_THE_KEY)
+        scores = TrialScores.from_labels(paired.score, paired.is_target)
+    elif key is not None:
+        raise ValueError("scores that are labelled already need no trial key")
+    return ZebraProfile(label, zebra(scores, variant=variant, tags=tags), ece_profile(scores))
+
+
+def plot(
+    profiles: Sequence[ZebraProfile], *, over: Over = "log odds", name: str = "zebra"
+) -> draw.CurveDrawing:
+    """One or several profiles with that of full privacy; `canvas` of what is returned is
+    the matplotlib figure.
+
+    Raises
+    ------
+    ValueError
+        No profile.
+    """
+    if not profiles:
+        raise ValueError("no profile to plot")
+    return draw.drawing(name, "ZEBRA assessment with ECE profiles", _plot(profiles, over))
+
+
+def export(
+    profiles: Sequence[ZebraProfile],
+    name: str = "",
+    extension: str = "png",
+    *,
+    folder: str | Path = ".",
+    over: Over = "log odds",
+) -> Path:
+    """Write a plot as `<folder>/ZEBRA-<name>.<extension>`.
+
+    Parameters
+    ----------
+    name : str
+        Default: the label of the first profile. What could mean something to a shell or a
+        file system becomes `_`.
+    extension : {"tex", "pdf", "png"}
+
+    Raises
+    ------
+    PrivacyEvalError
+        The file cannot be written.
+    """
+    if extension not in draw.FORMATS:
+        raise ValueError(f"extension must be one of {draw.FORMATS}, not {extension!r}")
+    chosen = name or (profiles[0].label if profiles else "")
+    drawing = plot(profiles, over=over, name=f"ZEBRA-{file_names([chosen])[chosen]}")
+    return draw.write(drawing, Path(folder), [extension]).files[0]
+
+
+def display(profiles: Sequence[ZebraProfile], *, over: Over = "log odds") -> None:
+    """Show a plot in a window until it is closed.
+
+    Raises
+    ------
+    PrivacyEvalError
+        There is no display, or matplotlib has no program for one.
+    """
+    import matplotlib.pyplot as plt  # only here: it looks for a display
+
+    drawn = _plot(profiles, over)
+    try:
+        canvas = plt.figure(figsize=(drawn.width, drawn.panel_height + 0.5), layout="constrained")
+    except Exception as error:  # each of matplotlib's backends fails in its own way
+        raise PrivacyEvalError(f"{_NO_DISPLAY} ({error})") from error
+    try:
+        if getattr(canvas.canvas, "required_interactive_framework", None) is None:
+            raise PrivacyEvalError(f"{_NO_DISPLAY} (matplotlib draws with {plt.get_backend()})")
+        draw.draw_into(canvas, drawn)
+        plt.show(block=True)
+    finally:
+        plt.close(canvas)
+
+
+def pav_llrs(scores: TrialScores, *, laplace: bool = False) -> tuple[FloatArray, FloatArray]:
+    """Calibrated scores of targets and nontargets, shapes (T,) and (N,), in the order of
+    `scores.target` and `scores.nontarget`: natural-log LLRs after PAV, ties pooled.
+
+    Parameters
+    ----------
+    laplace : bool
+        With Laplace's rule of succession, which makes all of them finite.
+
+    Examples
+    --------
+    >>> target, nontarget = pav_llrs(TrialScores([1.0, 3.0], [0.0, 2.0]))
+    >>> target, nontarget
+    (array([ 0., inf]), array([-inf,   0.]))
+    """
+    blocks = scores.pav_laplace() if laplace else scores.pav()
+    return np.repeat(blocks.llr, blocks.targets), np.repeat(blocks.llr, blocks.nontargets)
+
+
+def read_tags(path: Path) -> tuple[tuple[str, float], ...]:
+    """Own categories from a YAML file: each tag with the log10 LR that it begins at.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Names the file: no such mapping, a tag that is no text, stands twice or is `0` (no
+        evidence at all), bounds that do not begin at 0 and ascend.
+    """
+    values = parse_yaml(read_text(path), str(path))
+    if not isinstance(values, dict) or not values:
+        raise PrivacyEvalError(
+            f"{path}: expected a tag and the log10 LR it begins at in each line, such as `A: 0`"
+        )
+    tags: list[tuple[str, float]] = []
+    for key, bound in values.items():
+        if not isinstance(key, str):
+            raise PrivacyEvalError(f"{path}: the tag {key!r} is not text; put it in quotes")
+        if key == NO_EVIDENCE_TAG or not key.strip() or not key.isprintable():
+            raise PrivacyEvalError(
+                f"{path}: {key!r} cannot be a tag ({NO_EVIDENCE_TAG} is kept for no evidence)"
+            )
+        if isinstance(bound, bool) or not isinstance(bound, (int, float)):
+            raise PrivacyEvalError(f"{path}: {key}: expected a number (log10 LR), found {bound!r}")
+        tags.append((key, float(bound) if abs(bound) < 1e300 else math.inf))
+    bounds = [bound for _, bound in tags]
+    ascend = all(a < b for a, b in zip(bounds, bounds[1:], strict=False))
+    if bounds[0] != 0 or not ascend or not all(map(math.isfinite, bounds)):
+        raise PrivacyEvalError(
+            f"{path}: tags must begin at 0 and ascend, not "
+            + ", ".join(f"{tag}: {bound:g}" for tag, bound in tags)
+        )
+    return tuple(tags)
+
+
+_NOT_THE_KEY = "the key must be that of the scores, trial by trial"
+
+_NO_DISPLAY = (
+    "no display to show the plot on; write it to a file instead: privacy-eval zebra --export png"
+)
+
+
+def _plot(profiles: Sequence[ZebraProfile], over: Over) -> Plot:
+    """Labels may stand twice: each profile keeps its own style."""
+    keys = [f"{number} {p.label}" for number, p in enumerate(profiles)]
+    styles = style.system_styles(keys)
+    panel = profile_panel(
+        [
+            Profile(
+                p.label,
+                p.ece.prior_log_odds,
+                p.ece.minimum,
+                p.ece.zero_evidence,
+                p.zebra.population,
+                p.zebra.individual,
+                p.zebra.tag,
+            )
+            for p in profiles
+        ],
+        [styles[key] for key in keys],
+        over=over,
+    )
+    return Plot(((panel,),))

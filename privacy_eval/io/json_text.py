@@ -1,0 +1,41 @@
+"""JSON files from strangers, read strictly."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from ..errors import PrivacyEvalError
+from .files import read_text
+
+
+def load_json(path: Path) -> Any:
+    """Plain values of a JSON file; NaN, which is no JSON, is refused, NUL and halves of
+    surrogate pairs, which are no text, and a name that stands twice in an object, of whose
+    values one would be lost."""
+
+    def refuse(constant: str) -> None:
+        raise PrivacyEvalError(f"{path}: {constant} is no JSON number")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            again = next(n for i, (n, _) in enumerate(pairs) if n in dict(pairs[:i]))
+            raise PrivacyEvalError(f"{path}: {again[:80]!r} stands twice in one object")
+        return found
+
+    try:
+        text = read_text(path)
+        plain = json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
+        if "\\u0000" in text:
+            raise PrivacyEvalError(f"{path}: NUL within a text")
+        if re.search(r"\\u[dD][89a-fA-F]", text):
+            json.dumps(plain, ensure_ascii=False).encode()
+        return plain
+    except UnicodeEncodeError as error:
+        raise PrivacyEvalError(f"{path}: not text (half of a surrogate pair)") from error
+    except (ValueError, RecursionError) as error:
+        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise PrivacyEvalError(f"{path}{line}: not JSON ({error})") from error

@@ -1,0 +1,411 @@
+"""Kaldi's vectors and matrices, binary and text, one object at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import math
+import os
+import re
+import stat
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import kaldiio
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError
+from .files import MAX_BYTES, SupportsRead, atomic_path, most_unpacked
+
+#: Of a vector, and of a matrix in either direction.
+MAX_DIMENSION = 1 << 16
+
+#: Values of a matrix: 4096 x 4096.
+MAX_VALUES = 1 << 24
+
+#: Bytes of one number in text, blanks included.
+_MAX_NUMBER_BYTES = 32
+
+_PIECE_BYTES = 1 << 16
+
+HEAD_BYTES = 10  # of a binary vector: \0B, type, and size behind its own length
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+_BLANKS = re.compile(rb"\s+")
+
+BLANK = re.compile(rb"\s")
+
+_BRACKET = re.compile(rb"\]")
+
+CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+
+_CODES = {1: (b"FV ", b"DV "), 2: (b"FM ", b"DM ")}
+
+_NAMES = {1: "vector", 2: "matrix"}
+
+_WHAT_CODES_ARE = {
+    b"FV ": "a vector",
+    b"DV ": "a vector",
+    b"FM ": "a matrix",
+    b"DM ": "a matrix",
+    b"CM ": "a compressed matrix",
+    b"CM2": "a compressed matrix",
+    b"CM3": "a compressed matrix",
+}
+
+FloatArray = NDArray[np.float32] | NDArray[np.float64]
+
+FloatMatrix = NDArray[np.float32]
+
+
+def read_vector(path: Path) -> NDArray[np.float32]:
+    """The only object of a file, a vector, binary or text ` [ 1 2 3 ]`; errors as of
+    `read_vectors`."""
+    with open_objects(path) as file:
+        return read_whole(file, 1)
+
+
+def read_matrix(path: Path) -> NDArray[np.float32]:
+    """The only object of a file, a matrix; errors as of `read_vectors`."""
+    with open_objects(path) as file:
+        return read_whole(file, 2)
+
+
+def write_vector(path: Path, array: FloatArray, *, binary: bool = True) -> None:
+    """Write a vector, as float32, as the only object of a file."""
+    _write_object(path, array, 1, binary)
+
+
+def write_matrix(path: Path, array: FloatArray, *, binary: bool = True) -> None:
+    """Write a matrix, as float32, as the only object of a file."""
+    _write_object(path, array, 2, binary)
+
+
+# Objects, also of other modules
+
+
+class SupportsSeek(SupportsRead, Protocol):
+    """What gives its bytes from any place on."""
+
+    def seek(self, offset: int, /) -> int:
+        """Go to a place, counted from the beginning."""
+
+
+class ObjectFile:
+    """Bytes of a file, read forward piece by piece.
+
+    Attributes
+    ----------
+    where : str
+        What every error begins with; readers keep it at the object they are in.
+    """
+
+    def __init__(self, file: SupportsSeek, where: str, max_bytes: int | None = None) -> None:
+        self.where = where
+        self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
+        self._file = file
+        self._buffer = b""
+        self._at = 0
+        self._buffer_start = 0
+
+    @property
+    def position(self) -> int:
+        """Bytes of the (unpacked) file before the next one."""
+        return self._buffer_start + self._at
+
+    def error(self, message: str) -> PrivacyEvalError:
+        """An error that says where."""
+        return PrivacyEvalError(f"{self.where}: {message}")
+
+    def peek(self, size: int) -> bytes:
+        """The next bytes, at most `size` and fewer only at the end, without taking them."""
+        while len(self._buffer) - self._at < size and self._more():
+            pass
+        return self._buffer[self._at : self._at + size]
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most `size` and fewer only at the end."""
+        pieces = []
+        left = size
+        while left > 0 and (self._at < len(self._buffer) or self._more(left)):
+            piece = self._buffer[self._at : self._at + left]
+            self._at += len(piece)
+            left -= len(piece)
+            pieces.append(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def until(self, stop: re.Pattern[bytes], at_most: int) -> bytes | None:
+        """The bytes before the first that is a `stop`, which is next then; None where
+        the file ends, or `at_most` bytes are over, before one."""
+        pieces = []
+        found = None
+        while found is None and at_most >= 0 and (self._at < len(self._buffer) or self._more()):
+            found = stop.search(self._buffer, self._at)
+            end = len(self._buffer) if found is None else found.start()
+            pieces.append(self._buffer[self._at : end])
+            at_most -= end - self._at
+            self._at = end
+        return None if found is None or at_most < 0 else b"".join(pieces)
+
+    def skip_blanks(self) -> None:
+        """Pass over white space."""
+        while self._at < len(self._buffer) or self._more():
+            blanks = _BLANKS.match(self._buffer, self._at)
+            if blanks is None:
+                return
+            self._at = blanks.end()
+
+    def seek(self, offset: int) -> None:
+        """Go forward to `offset`."""
+        if offset < self.position:
+            raise self.error("begins within the object before it")
+        if offset <= self._buffer_start + len(self._buffer):
+            self._at = offset - self._buffer_start
+            return
+        if offset > self._max_bytes:
+            raise self.error(f"the offset {offset} is past the end of the file")
+        with self._readable():
+            self._file.seek(offset)
+        self._buffer, self._at, self._buffer_start = b"", 0, offset
+
+    def end(self) -> None:
+        """Make sure that nothing but white space is left."""
+        self.skip_blanks()
+        if self.peek(1):
+            raise self.error(f"more behind its end, from byte {self.position} on")
+
+    def drain(self) -> None:
+        """Read the rest, which is how gzip finds that it is damaged."""
+        while self._more():
+            self._at = len(self._buffer)
+
+    def _more(self, size: int = _PIECE_BYTES) -> bool:
+        """Add to the buffer, and forget what of it was taken."""
+        with self._readable():
+            piece = self._file.read(max(size, _PIECE_BYTES))
+        self._buffer_start += self._at
+        self._buffer = self._buffer[self._at :] + piece
+        self._at = 0
+        if self._buffer_start + len(self._buffer) > self._max_bytes:
+            raise self.error(f"larger than {self._max_bytes} bytes (unpacked, if it is gzip)")
+        return bool(piece)
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise self.error(f"truncated or damaged gzip file ({error})") from error
+        except OSError as error:
+            raise self.error(f"cannot be read ({error.strerror or error})") from error
+
+
+@contextlib.contextmanager
+def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
+    """A regular file, unpacked if it is gzip.
+
+    Parameters
+    ----------
+    where : str, optional
+        What errors begin with instead of the path.
+    """
+    where = where or str(path)
+    try:
+        raw = open(path, "rb", buffering=0, opener=_open_at_once)
+    except OSError as error:
+        raise PrivacyEvalError(f"{where}: cannot be read ({error.strerror or error})") from error
+    except ValueError as error:  # a NUL within
+        raise PrivacyEvalError(f"{where}: not a path ({error})") from error
+    with raw:
+        if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+            raise PrivacyEvalError(f"{where}: is no regular file")
+        magic = ObjectFile(raw, where).read(len(_GZIP_MAGIC))
+        raw.seek(0)
+        if magic == _GZIP_MAGIC:
+            with gzip.GzipFile(fileobj=raw) as unpacked:
+                size = os.fstat(raw.fileno()).st_size
+                file = ObjectFile(unpacked, where, min(MAX_BYTES, most_unpacked(size)))
+                yield file
+                file.where = where
+                file.drain()
+        else:
+            yield ObjectFile(raw, where)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open without waiting for the other end of a named pipe."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def read_array(file: ObjectFile, dimensions: int) -> FloatArray:
+    """The next object, binary or text: a vector (1) or matrix (2) of finite values."""
+    if file.peek(2) == b"\0B":
+        file.read(2)
+        return read_binary_array(file, dimensions)
+    file.skip_blanks()
+    head = file.peek(1)
+    if head == b"[":
+        return read_text_array(file, dimensions)
+    if not head:
+        raise file.error(f"the file ends where a {_NAMES[dimensions]} should begin")
+    raise file.error(
+        f"expected a {_NAMES[dimensions]}, binary (\\0B) or text ([), found {file.peek(8)!r}"
+    )
+
+
+def read_binary_array(file: ObjectFile, dimensions: int) -> FloatArray:
+    """A binary object behind its `\\0B`."""
+    code = file.read(3)
+    if code not in _CODES[dimensions]:
+        found = _WHAT_CODES_ARE.get(code, "an unknown type" if len(code) == 3 else "its end")
+        expected = " or ".join(name.decode().strip() for name in _CODES[dimensions])
+        raise file.error(f"expected a {_NAMES[dimensions]} ({expected}), found {found} ({code!r})")
+    sizes = file.read(5 * dimensions)
+    if len(sizes) < 5 * dimensions:
+        raise file.error("truncated within its size")
+    shape = [size for _, size in struct.iter_unpack("<Bi", sizes)]
+    if any(marker != 4 for marker in sizes[::5]):
+        raise file.error(f"damaged: {sizes!r} where its size should be")
+    _check_shape(file, shape)
+    width = 8 if code[:1] == b"D" else 4
+    expected_bytes = width * math.prod(shape)
+    values = file.read(expected_bytes)
+    if len(values) < expected_bytes:
+        raise file.error(f"truncated: {len(values)} of {expected_bytes} bytes of its values")
+    ((_, array),) = kaldiio.load_ark(io.BytesIO(b"_ \0B" + code + sizes + values))
+    decoded: FloatArray = array
+    _check_finite(file, decoded)
+    return decoded
+
+
+def read_text_array(file: ObjectFile, dimensions: int) -> NDArray[np.float64]:
+    """A text object, from its `[` on."""
+    file.skip_blanks()
+    if file.peek(1) != b"[":
+        raise file.error(f"expected [ of a {_NAMES[dimensions]}, found {file.peek(8)!r}")
+    file.read(1)
+    most_values = MAX_DIMENSION if dimensions == 1 else MAX_VALUES
+    text = file.until(_BRACKET, most_values * _MAX_NUMBER_BYTES)
+    if text is None:
+        raise file.error("missing ] at its end")
+    file.read(1)
+    # One row and one line too many are enough to know.
+    lines = text.split(b"\n", MAX_DIMENSION + 2)
+    if dimensions == 1 and len(lines) > 1:
+        raise file.error("expected a vector, with its ] on the line of its [")
+    if len(lines) > MAX_DIMENSION + 2:
+        raise file.error(f"more than {MAX_DIMENSION} lines")
+    rows = [_numbers(file, line) for line in lines if line.strip()] or [np.empty(0)]
+    if any(row.size != rows[0].size for row in rows):
+        raise file.error(f"rows of {rows[0].size} and of other numbers of values")
+    _check_shape(file, [len(rows), rows[0].size][-dimensions:])
+    array: NDArray[np.float64] = rows[0] if dimensions == 1 else np.stack(rows)
+    _check_finite(file, array)
+    return array
+
+
+def _numbers(file: ObjectFile, line: bytes) -> NDArray[np.float64]:
+    words = line.split(None, MAX_DIMENSION)
+    if len(words) > MAX_DIMENSION:
+        raise file.error(f"more than {MAX_DIMENSION} values in a line")
+    with contextlib.suppress(ValueError):
+        if b"_" not in line:  # Python's digit groups are no number here
+            return np.array(list(map(float, words)), dtype=np.float64)
+    wrong = next(word for word in words if not _is_number(word))
+    raise file.error(f"expected a number, found {wrong[:40].decode('utf-8', 'replace')!r}")
+
+
+def _is_number(word: bytes) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return b"_" not in word
+
+
+def _check_shape(file: ObjectFile, shape: Sequence[int]) -> None:
+    shown = " x ".join(map(str, shape))
+    if min(shape) <= 0:
+        raise file.error(f"dimension {shown}, expected at least 1")
+    if max(shape) > MAX_DIMENSION:
+        raise file.error(f"dimension {shown}, expected at most {MAX_DIMENSION}")
+    if math.prod(shape) > MAX_VALUES:
+        raise file.error(f"dimension {shown}: more than {MAX_VALUES} values")
+
+
+def _check_finite(file: ObjectFile, array: FloatArray) -> None:
+    bad = first_not_finite(array)
+    if bad:
+        raise file.error(f"{bad} of {array.size} values are NaN, infinite or too large")
+
+
+def first_not_finite(array: FloatArray) -> int:
+    return array.size - int(np.count_nonzero(np.isfinite(array)))
+
+
+def binary_array(array: FloatArray) -> bytes:
+    """A vector or matrix as Kaldi's bytes, without `\\0B`."""
+    code = _CODES[array.ndim][array.dtype.itemsize // 4 - 1]
+    sizes = b"".join(b"\4" + struct.pack("<i", size) for size in array.shape)
+    return code + sizes + array.astype(array.dtype.newbyteorder("<")).tobytes()
+
+
+def text_array(array: FloatArray) -> bytes:
+    """A vector or matrix as Kaldi prints it."""
+    if array.ndim == 1:
+        return b" [ " + _text_row(array) + b"]\n"
+    return b" [" + b"".join(b"\n  " + _text_row(row) for row in array) + b"]\n"
+
+
+def _text_row(row: FloatArray) -> bytes:
+    return ("%.7g " * row.size % tuple(row.tolist())).encode()
+
+
+# Vectors
+
+
+def as_float32(file: ObjectFile, array: FloatArray) -> NDArray[np.float32]:
+    rounded = _rounded(array)
+    _check_finite(file, rounded)
+    return rounded
+
+
+def _rounded(array: FloatArray) -> NDArray[np.float32]:
+    """As float32, in which what is too large is infinite."""
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
+
+
+def read_whole(file: ObjectFile, dimensions: int) -> NDArray[np.float32]:
+    """The only object of a file."""
+    array = as_float32(file, read_array(file, dimensions))
+    file.end()
+    return array
+
+
+# Writing
+
+
+def _write_object(path: Path, array: FloatArray, dimensions: int, binary: bool) -> None:
+    values = float32_to_write(path, array, dimensions)
+    content = b"\0B" + binary_array(values) if binary else text_array(values)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def float32_to_write(path: Path, array: FloatArray, dimensions: int) -> NDArray[np.float32]:
+    if array.ndim != dimensions or not array.size:
+        raise ValueError(f"expected a {_NAMES[dimensions]} of values, not of shape {array.shape}")
+    values = _rounded(array)
+    bad = first_not_finite(values)
+    if bad:
+        raise PrivacyEvalError(
+            f"{path}: not written, {bad} of {values.size} values are NaN, infinite or too large"
+        )
+    return values

@@ -1,0 +1,462 @@
+"""Vectors of many utterances: Kaldi archives and scp files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError, abbreviate
+from .files import MAX_BYTES, atomic_path, read_bytes
+from .kaldi_objects import (
+    BLANK,
+    CONTROL,
+    HEAD_BYTES,
+    MAX_DIMENSION,
+    FloatArray,
+    FloatMatrix,
+    ObjectFile,
+    as_float32,
+    binary_array,
+    first_not_finite,
+    float32_to_write,
+    open_objects,
+    read_array,
+    read_whole,
+)
+from .text_table import MAX_FIELD_BYTES
+
+_ALIKE_BYTES = 1 << 26
+
+_SHOWN = 5
+
+_SHOWN_CHARACTERS = 200
+
+_UTF8_BOM = b"\xef\xbb\xbf"
+
+_LOOKS_LIKE_ARCHIVE = re.compile(rb"(\xef\xbb\xbf)?\s*\S+[ \t]\s*(\0B|\[)")
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Vectors of one dimension D with their ids.
+
+    Attributes
+    ----------
+    path : Path
+        The scp or the archive they were read from.
+    ids : tuple of str
+        In the order of the file, each once.
+    matrix : float32 array, shape (N, D)
+        A vector per row, all values finite. Read-only, as `digest` is of it.
+    """
+
+    path: Path
+    ids: tuple[str, ...]
+    matrix: NDArray[np.float32]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over ids and values: of the content, however it was packed."""
+        count, dimension = self.matrix.shape
+        sha = hashlib.sha256(f"{count} {dimension}\n".encode())
+        sha.update("".join(f"{name}\n" for name in self.ids).encode())
+        sha.update(np.ascontiguousarray(self.matrix, dtype="<f4").tobytes())
+        return sha.hexdigest()
+
+    @cached_property
+    def _row(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.ids)}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._row
+
+    def rows(self, ids: Sequence[str], needed_for: str) -> NDArray[np.int64]:
+        """Row numbers of some ids.
+
+        Parameters
+        ----------
+        needed_for : str
+            What needs them, for the message.
+
+        Raises
+        ------
+        PrivacyEvalError
+            How many ids have no vector, and the first five.
+        """
+        missing = sorted(name for name in set(ids) if name not in self._row)
+        if missing:
+            raise PrivacyEvalError(
+                f"{self.path}: no vector for {len(missing)} ids of {needed_for}: "
+                f"{abbreviate(missing)}"
+            )
+        return np.array([self._row[name] for name in ids], dtype=np.int64)
+
+
+def read_vectors(
+    path: Path,
+    *,
+    tree: Path = Path(),
+    allow_pipes: bool = False,
+    allow_outside: bool = False,
+    only: Collection[str] | None = None,
+) -> Vectors:
+    """Read the vectors of an scp or of an archive; the content tells which it is.
+
+    Either may be gzip, the archives of an scp too; an offset then counts unpacked bytes.
+
+    Parameters
+    ----------
+    tree : Path
+        Folder that the paths of an scp are relative to.
+    allow_pipes : bool
+        Run the commands of an scp (`id command |`) in `tree`.
+    allow_outside : bool
+        Read archives outside `tree` and the folder of the scp.
+    only : collection of str, optional
+        Of an scp read the vectors of these ids alone, which it has to hold.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line of an scp, or file and utterance of an archive: an object
+        that is truncated, no vector or not finite; vectors of several dimensions; an
+        id that stands twice; a command or a path that is not allowed; no vector at all.
+    """
+    with open_objects(path) as file:
+        if _is_archive(file):
+            return _read_archive(path, file)
+    lines = [line for line in _scp_lines(path) if only is None or line.id in only]
+    vectors = _read_lines(path, lines, tree, allow_pipes, allow_outside)
+    return _stack(path, [line.id for line in lines], vectors, [line.number for line in lines])
+
+
+def vector_places(path: Path) -> dict[str, str] | None:
+    """What an scp says of every id: the place of its vector, or a command that ends in `|`.
+    No vector is read and nothing is run. None where the file is an archive itself.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_vectors`, of the lines of an scp.
+    """
+    with open_objects(path) as file:
+        if _is_archive(file):
+            return None
+    return {line.id: line.target for line in _scp_lines(path)}
+
+
+def _is_archive(file: ObjectFile) -> bool:
+    return _LOOKS_LIKE_ARCHIVE.match(file.peek(2 * MAX_FIELD_BYTES)) is not None
+
+
+def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Path) -> None:
+    """Write vectors as a binary archive beside `scp`, of the same name but `.ark`, and the
+    scp with paths relative to `tree`.
+
+    No reader ever finds an scp of earlier vectors with the new archive.
+
+    Parameters
+    ----------
+    ids : sequence of str, length N
+    matrix : float array, shape (N, D)
+        Rounded to float32.
+    """
+    values = float32_to_write(scp, matrix, 2)
+    if len(ids) != len(values):
+        raise ValueError(f"{len(ids)} ids for {len(values)} vectors")
+    names = [_id(name.encode("utf-8", "surrogatepass"), str(scp)) for name in ids]
+    if len(set(names)) != len(names):
+        raise PrivacyEvalError(f"{scp}: not written, an id stands twice")
+    if names[0].startswith("\ufeff"):
+        raise PrivacyEvalError(f"{scp}: not written, a byte order mark would be lost: {names[0]!r}")
+    archive = scp.with_suffix(".ark")
+    if archive == scp:
+        raise PrivacyEvalError(f"{scp}: the scp of an archive must have another name than *.ark")
+    shown = _relative(archive, tree)
+    _text(os.fsencode(shown), str(scp))
+    if shown != shown.strip() or shown.startswith("|") or CONTROL.search(shown.encode()):
+        raise PrivacyEvalError(f"{scp}: the path {shown!r} cannot stand in an scp")
+    with atomic_path(scp) as scp_temporary:
+        offset = 0
+        with (
+            atomic_path(archive) as temporary,
+            open(temporary, "wb") as objects,
+            open(scp_temporary, "w", encoding="utf-8", newline="\n") as lines,
+        ):
+            for name, row in zip(names, values, strict=True):
+                offset += objects.write(f"{name} ".encode())
+                lines.write(f"{name} {shown}:{offset}\n")
+                offset += objects.write(b"\0B" + binary_array(row))
+            scp.unlink(missing_ok=True)
+
+
+def _read_archive(path: Path, file: ObjectFile) -> Vectors:
+    ids: dict[str, None] = {}
+    vectors: list[NDArray[np.float32]] = []
+    if file.peek(len(_UTF8_BOM)) == _UTF8_BOM:
+        file.read(len(_UTF8_BOM))
+    while True:
+        file.where = str(path)
+        file.skip_blanks()
+        start = file.position
+        if not file.peek(1):
+            return _stack(path, list(ids), vectors)
+        word = file.until(BLANK, MAX_FIELD_BYTES)
+        if word is None:
+            raise file.error(f"expected an id and a blank at byte {start}, where the file is cut")
+        name = _id(word, f"{path}: byte {start}")
+        file.where = f"{path}: {name}"
+        if file.read(1) not in (b" ", b"\t"):
+            raise file.error("a line ends behind the id, expected a vector")
+        if name in ids:
+            raise file.error("stands twice")
+        ids[name] = None
+        vectors.append(as_float32(file, read_array(file, 1)))
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of an scp: a command, or an archive with or without an offset."""
+
+    number: int
+    id: str
+    target: str
+    command: str | None = None
+    archive: str = ""
+    offset: int | None = None
+
+
+def _scp_lines(path: Path) -> list[_Line]:
+    lines: dict[str, _Line] = {}
+    for number, content in enumerate(read_bytes(path).split(b"\n"), start=1):
+        where = f"{path}:{number}"
+        content = content.removesuffix(b"\r")
+        control = CONTROL.search(content)
+        if control:
+            raise PrivacyEvalError(
+                f"{where}: control character {control[0][0]:#04x}, expected text; "
+                f"this is neither an scp nor an archive of vectors"
+            )
+        fields = content.split(None, 1)
+        if not fields:
+            continue
+        name = _id(fields[0], where)
+        if len(fields) == 1:
+            raise PrivacyEvalError(
+                f"{where}: expected <utterance> <archive>:<offset>, found only {name!r}"
+            )
+        if name in lines:
+            raise PrivacyEvalError(f"{where}: duplicate utterance {name!r}")
+        lines[name] = _parse_target(number, name, _text(fields[1].strip(), where), where)
+    if not lines:
+        raise PrivacyEvalError(
+            f"{path}: empty file, expected lines of <utterance> <archive>:<offset> or an archive"
+        )
+    return list(lines.values())
+
+
+def _parse_target(number: int, name: str, target: str, where: str) -> _Line:
+    if target.endswith("|"):
+        return _Line(number, name, target, command=target[:-1])
+    if target.startswith("|"):
+        raise PrivacyEvalError(
+            f"{where}: {name}: {_short(target)} writes into a command, expected "
+            f"<archive>:<offset> (--allow-pipes does not help)"
+        )
+    if target.endswith("]"):
+        raise PrivacyEvalError(
+            f"{where}: {name}: a range ({_short(target)}) is not understood, expected "
+            f"<archive>:<offset>"
+        )
+    archive, colon, digits = target.rpartition(":")
+    if not colon or "/" in digits:
+        return _Line(number, name, target, archive=target)
+    # 18 digits are past the end of any file, and fit any integer.
+    if not archive or not re.fullmatch("[0-9]{1,18}", digits):
+        raise PrivacyEvalError(
+            f"{where}: {name}: expected <archive>:<offset>, a number of bytes within the "
+            f"archive, found {_short(target)}"
+        )
+    return _Line(number, name, target, archive=archive, offset=int(digits))
+
+
+def _short(text: str) -> str:
+    """A text for a message, where its end tells most."""
+    return text if len(text) <= _SHOWN_CHARACTERS else "..." + text[-_SHOWN_CHARACTERS:]
+
+
+def _read_lines(
+    path: Path, lines: Sequence[_Line], tree: Path, allow_pipes: bool, allow_outside: bool
+) -> list[NDArray[np.float32]]:
+    """The vector of every line; every archive is read once, from beginning to end."""
+    rows_of: dict[str, list[int]] = {}  # by the real path, whatever it is called
+    real_path: dict[str, str] = {}
+    roots = [os.path.realpath(folder) for folder in (tree, path.parent)]
+    vectors: dict[int, NDArray[np.float32]] = {}
+    for row, line in enumerate(lines):
+        if line.command is not None:
+            if not allow_pipes:
+                raise PrivacyEvalError(
+                    f"{path}:{line.number}: {line.id} is what a command prints, which is run "
+                    f"with --allow-pipes only: {_short(line.target)}"
+                )
+        elif line.archive not in real_path:
+            real = os.path.realpath(tree / line.archive)
+            if not allow_outside and not any(Path(real).is_relative_to(root) for root in roots):
+                raise PrivacyEvalError(
+                    f"{path}:{line.number}: {line.id}: {_short(line.archive)} is neither in the "
+                    f"tree {tree} nor beside the scp, and is read with --allow-outside only"
+                )
+            real_path[line.archive] = real
+        if line.command is None:
+            rows_of.setdefault(real_path[line.archive], []).append(row)
+
+    def where(line: _Line) -> str:
+        return f"{path}:{line.number}: {line.id} ({_short(line.target)})"
+
+    held_bytes = 0
+    for row, line in enumerate(lines):
+        if line.command is not None:
+            vectors[row] = _run(line.command, tree, where(line))
+    for real, rows in rows_of.items():
+        rows.sort(key=lambda row: lines[row].offset or 0)
+        if all(lines[row].offset is not None for row in rows):
+            alike = _read_alike(Path(real), np.array([lines[row].offset for row in rows]))
+            if alike is not None and held_bytes + alike.nbytes <= MAX_BYTES:
+                held_bytes += alike.nbytes
+                vectors.update(zip(rows, alike, strict=True))
+                continue
+        with open_objects(Path(real), where(lines[rows[0]])) as file:
+            last = -1
+            for row in rows:
+                line = lines[row]
+                file.where = where(line)
+                if (line.offset or 0) != last:
+                    last = line.offset or 0
+                    file.seek(last)
+                    vector = as_float32(file, read_array(file, 1))
+                    held_bytes += vector.nbytes
+                if line.offset is None:
+                    file.end()
+                if held_bytes > MAX_BYTES:
+                    raise file.error(f"more than {MAX_BYTES} bytes of vectors")
+                vectors[row] = vector
+    return [vectors[row] for row in range(len(lines))]
+
+
+def _read_alike(path: Path, offsets: NDArray[np.int64]) -> FloatMatrix | None:
+    """Binary float32 vectors of one dimension at ascending offsets, many at a time: what Kaldi
+    writes. None where there is anything else, which is then found by reading one by one."""
+    if offsets[-1] > MAX_BYTES:
+        return None
+    try:
+        with open_objects(path) as file:
+            return _alike(file, offsets)
+    except PrivacyEvalError:
+        return None  # said with its line by the reading one by one
+
+
+def _alike(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None:
+    file.seek(int(offsets[0]))
+    head = file.peek(HEAD_BYTES)
+    if len(head) < HEAD_BYTES or head[:6] != b"\0BFV \4":
+        return None
+    dimension = int.from_bytes(head[6:], "little", signed=True)
+    size = HEAD_BYTES + 4 * dimension
+    if not 0 < dimension <= MAX_DIMENSION or (np.diff(offsets) < size).any():
+        return None
+    matrix = np.empty((offsets.size, dimension), np.float32)
+    first = 0
+    while first < offsets.size:
+        last = int(np.searchsorted(offsets, offsets[first] + _ALIKE_BYTES - size, side="right"))
+        last = max(last, first + 1)
+        file.seek(int(offsets[first]))
+        span = int(offsets[last - 1] - offsets[first]) + size
+        content = np.frombuffer(file.read(span), np.uint8)
+        if content.size < span:
+            return None
+        objects = np.lib.stride_tricks.sliding_window_view(content, size)
+        found = objects[offsets[first:last] - offsets[first]]
+        if (found[:, :HEAD_BYTES] != np.frombuffer(head, np.uint8)).any():
+            return None
+        matrix[first:last] = found[:, HEAD_BYTES:].copy().view("<f4")
+        first = last
+    return None if first_not_finite(matrix) else matrix
+
+
+def _run(command: str, tree: Path, where: str) -> NDArray[np.float32]:
+    """The vector that a command prints."""
+    failure: PrivacyEvalError | None = None
+    try:
+        with subprocess.Popen(
+            command, shell=True, cwd=tree, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            try:
+                vector = read_whole(ObjectFile(process.stdout, where), 1)
+            except PrivacyEvalError as error:
+                failure = error
+    except OSError as error:
+        raise PrivacyEvalError(f"{where}: cannot be run ({error.strerror or error})") from error
+    if process.returncode:
+        raise PrivacyEvalError(
+            f"{failure or where}: the command ended with status {process.returncode}"
+        )
+    if failure is not None:
+        raise failure
+    return vector
+
+
+def _id(word: bytes, where: str) -> str:
+    """An utterance id."""
+    if not word or len(word) > MAX_FIELD_BYTES or CONTROL.search(word) or BLANK.search(word):
+        raise PrivacyEvalError(
+            f"{where}: expected an id of 1 to {MAX_FIELD_BYTES} bytes without blanks and "
+            f"control characters, found {word[:40]!r}"
+        )
+    return _text(word, where)
+
+
+def _text(content: bytes, where: str) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise PrivacyEvalError(f"{where}: not UTF-8 text: {content[:40]!r}") from error
+
+
+def _stack(
+    path: Path,
+    ids: Sequence[str],
+    vectors: Sequence[NDArray[np.float32]],
+    lines: Sequence[int] | None = None,
+) -> Vectors:
+    """Vectors, at least one, of one dimension as a matrix."""
+    dimension = vectors[0].size
+    for row, vector in enumerate(vectors):
+        if vector.size != dimension:
+            raise PrivacyEvalError(
+                f"{path}{f':{lines[row]}' if lines else ''}: vectors of several dimensions: "
+                f"{ids[0]} has {dimension}, {ids[row]} has {vector.size}"
+            )
+    if 4 * dimension * len(vectors) > MAX_BYTES:
+        raise PrivacyEvalError(f"{path}: more than {MAX_BYTES} bytes of vectors")
+    matrix = np.stack(vectors)
+    matrix.setflags(write=False)
+    return Vectors(path, tuple(ids), matrix)
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """The path from a folder; through links only where it leads out of the folder."""
+    path, folder = Path.cwd() / path, Path.cwd() / folder
+    if ".." not in path.parts and path.is_relative_to(folder):
+        return str(path.relative_to(folder))
+    return os.path.relpath(os.path.realpath(path), os.path.realpath(folder))

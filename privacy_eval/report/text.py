@@ -1,0 +1,151 @@
+"""Tables as text, Markdown, CSV and HTML."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from tabulate import tabulate
+
+from ..io.csv_text import csv_text
+from .latex import to_latex
+from .table import (
+    Style,
+    Table,
+    marked_title,
+    one_line,
+    rows_by_group,
+    shown_cells,
+    table_notes,
+)
+
+
+def escape_markdown(text: str) -> str:
+    """Any text as one line of Markdown that prints it.
+
+    Examples
+    --------
+    >>> escape_markdown("a|b*c")
+    'a\\\\|b\\\\*c'
+    """
+    line = " ".join(one_line(text).split())
+    return re.sub(r"([\\`*_{}\[\]()#+!|<>&~$^-])", r"\\\1", line) if _MARKUP.search(line) else line
+
+
+def to_markdown(table: Table) -> str:
+    """A pipe table under its caption, or one for each group that has a heading."""
+    head = [escape_markdown(marked_title(c)) for c in table.columns]
+    rows = [
+        [f"**{shown}**" if bold and shown else shown for shown, bold in row]
+        for row in shown_cells(table, escape_markdown)
+    ]
+    parts = [escape_markdown(table.caption)]
+    if table.headings:
+        for heading, group in zip(table.headings, rows_by_group(table, rows), strict=True):
+            parts += [
+                f"**{escape_markdown(heading.title)}**",
+                _tabulate(table, head, group, "pipe"),
+            ]
+    else:
+        parts.append(_tabulate(table, head, rows, "pipe"))
+    parts += [escape_markdown(note) for note in table_notes(table, "bold")]
+    return "\n\n".join(parts) + "\n"
+
+
+def to_text(table: Table) -> str:
+    """Columns set apart by blanks, groups by blank lines."""
+    head = [one_line(marked_title(c)) for c in table.columns]
+    rows = [
+        [f"{shown}*" if bold and shown else shown for shown, bold in row]
+        for row in shown_cells(table, one_line)
+    ]
+    lines = _tabulate(table, head, rows, "simple").split("\n")
+    spaced: list[str] = []
+    for number, group in enumerate(rows_by_group(table, lines[2:])):
+        spaced += [""] if number else []
+        spaced += [one_line(table.headings[number].title)] if table.headings else []
+        spaced += group
+    notes = [one_line(note) for note in table_notes(table, "*")]
+    notes = ["", *notes] if notes else []
+    return "\n".join([one_line(table.caption), "", *lines[:2], *spaced, *notes]) + "\n"
+
+
+def to_csv(table: Table) -> str:
+    """The header and the rows; headings of groups are a first column."""
+    titles = [c.title for c in table.columns]
+    if not table.headings:
+        return csv_text([titles, *table.rows])
+    blocks = zip(table.headings, table.groups, strict=True)
+    rows = ([heading.title, *row] for heading, group in blocks for row in group)
+    return csv_text([["Block", *titles], *rows])
+
+
+def to_html(table: Table) -> str:
+    """A `table` element and its notes; the class `own` is for a style sheet."""
+    shaded = [
+        (' class="own"' if c.highlight else "")
+        + (f' style="white-space: normal; min-width: {c.wrap}em"' if c.wrap else "")
+        for c in table.columns
+    ]
+    wide = len(table.columns)
+    lines = [f'<table id="tab-{html.escape(table.name)}">']
+    lines.append(f"<caption>{_html(table.caption)}</caption>")
+    cells = "".join(
+        f"<th{shade}>{_html(c.title)}</th>" for c, shade in zip(table.columns, shaded, strict=True)
+    )
+    lines.append(f"<thead><tr>{cells}</tr></thead>")
+    shown_rows = list(shown_cells(table, _html, sparse=False))  # rows may be sorted
+    for number, group in enumerate(rows_by_group(table, shown_rows)):
+        lines.append("<tbody>")
+        if table.headings:
+            title = _html(table.headings[number].title)
+            lines.append(f'<tr><th colspan="{wide}">{title}</th></tr>')
+        for row in group:
+            cells = "".join(
+                f"<td{shade}>{f'<b>{shown}</b>' if bold and shown else shown}</td>"
+                for (shown, bold), shade in zip(row, shaded, strict=True)
+            )
+            lines.append(f"<tr>{cells}</tr>")
+        lines.append("</tbody>")
+    lines.append("</table>")
+    lines += [f"<p>{_html(note)}</p>" for note in table_notes(table, "bold", shaded="shaded")]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Format:
+    """A way to write a table: extension of the file, and `write(table, style)`."""
+
+    extension: str
+    write: Callable[[Table, Style], str]
+
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        "latex": Format(".tex", to_latex),
+        "markdown": Format(".md", lambda table, _: to_markdown(table)),
+        "text": Format(".txt", lambda table, _: to_text(table)),
+        "csv": Format(".csv", lambda table, _: to_csv(table)),
+    }
+)
+
+
+def _html(text: str) -> str:
+    return html.escape(one_line(text))
+
+
+_MARKUP = re.compile(r"[\\`*_{}\[\]#|<>&~$^]|^[-+!]")
+
+
+def _tabulate(table: Table, head: list[str], rows: Iterable[Iterable[str]], kind: str) -> str:
+    places = {"l": "left", "c": "center", "r": "right"}
+    return tabulate(
+        [list(row) for row in rows],
+        headers=head,
+        tablefmt=kind,
+        disable_numparse=True,
+        colalign=[places[c.align] for c in table.columns] if table.rows else None,
+    )

@@ -1,0 +1,134 @@
+"""The curves and matrices stored beside records: what figures are drawn from."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError
+from ..io.files import digest, read_bytes
+from ..metrics import VARIANTS
+from .records import Results, SimilarityRecord, VerificationRecord
+
+#: What figures are written as; only curves as TeX.
+FIGURE_FORMATS = ("png", "pdf", "tex")
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Curves:
+    """Curves of the records of some results.json files.
+
+    Parameters
+    ----------
+    sources : iterable of (Results, Path)
+        Results as they were read, and the file; `records/` is beside it.
+    """
+
+    def __init__(self, sources: Iterable[tuple[Results, Path]]) -> None:
+        self._folders: dict[tuple[str, str], list[Path]] = {}
+        for results, path in sources:
+            for system in results.systems:
+                for suffix in results.results_folders(system):
+                    folders = self._folders.setdefault((system, suffix), [])
+                    folders.append(path.parent / "records")
+
+    def absent(self, results: Results) -> int:
+        """How many records were written with curves that are not beside the results."""
+        records: list[VerificationRecord | SimilarityRecord]
+        records = [*results.verification, *results.similarity]
+        return sum(r.curves is not None and not self._paths(r) for r in records)
+
+    def of(self, record: VerificationRecord | SimilarityRecord) -> Arrays | None:
+        """The arrays of a record by name; None where it has none (imported results) or
+        they are not beside the results.
+
+        Raises
+        ------
+        PrivacyEvalError
+            They are not those that the record was written with.
+        """
+        paths = self._paths(record)
+        if not paths:
+            return None
+        for path in paths:
+            content = read_bytes(path)
+            if digest(content) == record.curves_sha256:
+                break
+        else:
+            raise PrivacyEvalError(
+                f"{path}: not the curves of the record in results.json; run stages 6 to 8 again"
+            )
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+                found = {name: arrays[name] for name in arrays.files}
+        except Exception as error:  # zipfile and NumPy raise a dozen kinds of what is damaged
+            raise PrivacyEvalError(f"{path}: damaged ({error})") from error
+        wrong = _wrong(found)
+        if wrong:
+            raise PrivacyEvalError(f"{path}: no curves as evaluation stores them: {wrong}")
+        return found
+
+    def _paths(self, record: VerificationRecord | SimilarityRecord) -> list[Path]:
+        """Where the curves of a record may be: a system may be spread over several files,
+        each with its own `records/`."""
+        if record.curves is None:
+            return []
+        relative = Path(record.curves)
+        if relative.is_absolute() or ".." in relative.parts:
+            return []
+        folders = self._folders.get((record.system, record.results_folder), [])
+        return [f / record.curves for f in folders if os.path.isfile(f / record.curves)]
+
+
+#: Curves that have a value for each point of one axis.
+_ALIKE = (
+    (
+        "prior_log_odds",
+        "ece_zero_evidence",
+        "ece_minimum",
+        "ece_actual",
+        "dcf_minimum",
+        "dcf_actual",
+    ),
+    ("det_miss", "det_false_alarm"),
+    ("linkability_target_mass", "linkability_nontarget_mass", "linkability_local"),
+    ("density_scores", "density_target", "density_nontarget"),
+)
+
+_TEXTS = ("speakers", "bootstrap_design")
+
+_NUMBERS = ("bootstrap_seed", "bootstrap_speakers")
+
+
+def _wrong(arrays: Arrays) -> str:
+    """What of a record's arrays is not of the form in which they are stored: figures are
+    drawn from strangers' records, too."""
+    for name, array in arrays.items():
+        if name in _TEXTS:
+            if array.dtype.kind != "U":
+                return f"{name} is no text"
+        elif array.dtype.kind not in "fiu":
+            return f"{name} is not made of numbers"
+        elif np.isnan(array).any():
+            return f"{name} has values that are no numbers"
+        if name.startswith(tuple(f"{variant}_" for variant in VARIANTS)):
+            if array.ndim != 2 or not array.size or array.shape[0] != array.shape[1]:
+                return f"{name} is no square matrix"
+        elif array.ndim != (name not in (*_NUMBERS, "bootstrap_design")):
+            return f"{name} has {array.ndim} dimensions"
+    for names in (*_ALIKE, [name for name in arrays if name.startswith(VARIANTS)]):
+        sizes = {name: arrays[name].size for name in names if name in arrays}
+        if sizes and (len(set(sizes.values())) > 1 or min(sizes.values()) < 1):
+            return f"{', '.join(sizes)} are of the sizes {', '.join(map(str, sizes.values()))}"
+    edges, mass = arrays.get("linkability_edges"), arrays.get("linkability_target_mass")
+    if edges is not None and mass is not None:
+        if edges.size != mass.size + 1 or not np.all(np.diff(edges) > 0):
+            return "linkability_edges do not bound the bins"
+    return ""

@@ -1,0 +1,80 @@
+"""results.json, the truth: written and read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import __version__
+from ..errors import PrivacyEvalError
+from ..io.json_text import load_json
+from ..io.schema import from_plain, to_plain
+from ..protocol.protocol import protocol_from_dict
+from .records import (
+    UNITS,
+    PitchRecord,
+    RecognitionRecord,
+    Results,
+    SimilarityRecord,
+    VerificationRecord,
+)
+
+FORMAT = "privacy_eval results 3"
+#: Still read; it calls the protocol `config`.
+_BEFORE = "privacy_eval results 2"
+
+
+def to_json(results: Results) -> str:
+    """results.json: the same results give the same bytes."""
+    plain = {
+        "format": FORMAT,
+        "version": __version__,
+        "units": dict(UNITS),
+        **{key: value for key, value in to_plain(results).items() if key != "protocol"},
+        "protocol": results.protocol.to_dict(),
+    }
+    return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_json(path: Path) -> Results:
+    """Read a results.json.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Unreadable, no JSON, another format, a missing, unknown or wrong entry.
+    """
+    plain = load_json(path)
+    if isinstance(plain, dict) and plain.get("format") == _BEFORE and "protocol" not in plain:
+        plain = {"protocol" if name == "config" else name: value for name, value in plain.items()}
+        plain["format"] = FORMAT
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+        raise PrivacyEvalError(f"{path}: not a results.json (expected the format {FORMAT!r})")
+    protocol = protocol_from_dict(plain.get("protocol"), f"{path}: protocol")
+    body = {k: v for k, v in plain.items() if k not in ("format", "version", "units", "protocol")}
+    read = from_plain(_Body, body, str(path))
+    results = Results(
+        protocol,
+        read.verification,
+        read.recognition,
+        read.pitch,
+        read.similarity,
+        read.not_evaluated,
+    )
+    try:
+        results.check()
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{path}: {error}") from error
+    return results
+
+
+@dataclass(frozen=True)
+class _Body:
+    """Entries of results.json beside its header."""
+
+    verification: tuple[VerificationRecord, ...]
+    recognition: tuple[RecognitionRecord, ...]
+    pitch: tuple[PitchRecord, ...]
+    similarity: tuple[SimilarityRecord, ...]
+    not_evaluated: tuple[str, ...]

@@ -1,0 +1,459 @@
+"""Records: the numbers of a condition or trial set, validated.
+
+Rates are fractions, disclosures and costs bits, G_VD dB.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import PrivacyEvalError
+from ..metrics import METRICS, VARIANTS, Variant
+from ..protocol.protocol import SPEECH, Protocol
+
+#: Units of all stored values.
+UNITS: Mapping[str, str] = {
+    **{info.key: info.unit for info in METRICS.values()},
+    "wer": "fraction",
+    "pitch_correlation_mean": "correlation",
+    "pitch_correlation_std": "correlation",
+    "deid": "fraction",
+    "gvd_db": "dB",
+    "d_diag_oo": "difference of similarities",
+    "d_diag_oa": "difference of similarities",
+    "d_diag_aa": "difference of similarities",
+}
+
+#: What `SimilarityRecord.metrics` may hold, each with its range; the first two are the
+#: challenge's.
+SIMILARITY_METRICS: Mapping[str, tuple[float, float]] = {
+    "deid": (-math.inf, 1),
+    "gvd_db": (-math.inf, math.inf),
+    "d_diag_oo": (0, 1),
+    "d_diag_oa": (0, 1),
+    "d_diag_aa": (0, 1),
+}
+
+# What the released scripts' shortcuts may be off, and rounded numbers.
+_SLACK = 1e-3
+
+
+@dataclass(frozen=True)
+class VerificationRecord:
+    """Metrics of one condition.
+
+    Attributes
+    ----------
+    system, results_folder, condition, data_set, split, gender, enrollment, trial,
+    asv_model, attack_model, enrollment_set, trial_set
+        As in `tree.Condition`; `condition` is the folder's name.
+    metrics : mapping
+        By variant (`challenge`, `exact`), then by metric.
+    zebra_tag : mapping
+        Category of the individual disclosure by variant.
+    n_target, n_nontarget : int or None
+        Numbers of trials; None where they are not known (imported results).
+    eer_interval_if_independent : tuple or None
+        95 % interval of the EER if trials were independent (Bengio & Mariethoz), which
+        they are not.
+    speaker_intervals : mapping
+        By variant and metric: 95 % bounds from the bootstrap over speakers.
+    trials_without_score, scores_without_trial : int or None
+        How many were left out, on explicit request; None where it is not known.
+    curves, curves_sha256 : str or None
+        File of the curves (.npz) below `records/`, and its digest.
+    provenance : mapping
+        Digests of inputs, options, version.
+    """
+
+    system: str
+    results_folder: str
+    condition: str
+    data_set: str
+    split: str
+    gender: str
+    enrollment: str
+    trial: str
+    asv_model: str
+    attack_model: str | None
+    enrollment_set: str
+    trial_set: str
+    metrics: Mapping[str, Mapping[str, float]]
+    zebra_tag: Mapping[str, str]
+    n_target: int | None = None
+    n_nontarget: int | None = None
+    eer_interval_if_independent: tuple[float, ...] | None = None
+    speaker_intervals: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    trials_without_score: int | None = None
+    scores_without_trial: int | None = None
+    curves: str | None = None
+    curves_sha256: str | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def values(self, variant: Variant) -> Mapping[str, float]:
+        """Metrics of a variant; of the only one there is where that is another."""
+        return _of_variant(self.metrics, variant)
+
+    @property
+    def left_out(self) -> int:
+        """Trials and scores that were left out on request."""
+        return (self.trials_without_score or 0) + (self.scores_without_trial or 0)
+
+    def tag(self, variant: Variant) -> str | None:
+        """ZEBRA category of a variant, with `values`' way out."""
+        if variant in self.zebra_tag or len(self.zebra_tag) != 1:
+            return self.zebra_tag.get(variant)
+        return next(iter(self.zebra_tag.values()))
+
+
+@dataclass(frozen=True)
+class RecognitionRecord:
+    """One word error rate.
+
+    Attributes
+    ----------
+    name : str
+        The folder, `ASR-<set>`.
+    speech : str
+        `original` or `anonymized`.
+    language_model, asr_model : str or None
+        Ids of the plan; None where the decoding's path names none.
+    wer : float
+        Fraction, to the four decimals that Kaldi prints.
+    errors, words, insertions, deletions, substitutions : int
+    decode : str
+        Folder of the decoding.
+    lm_weight : int or None
+    word_insertion_penalty : float or None
+    """
+
+    system: str
+    results_folder: str
+    name: str
+    data_set: str
+    split: str
+    speech: str
+    language_model: str | None
+    asr_model: str | None
+    wer: float
+    errors: int
+    words: int
+    insertions: int
+    deletions: int
+    substitutions: int
+    decode: str
+    lm_weight: int | None
+    word_insertion_penalty: float | None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PitchRecord:
+    """Pitch correlation of a trial set: `pitch_correlation_mean` and
+    `pitch_correlation_std`."""
+
+    system: str
+    results_folder: str
+    trial_set: str
+    data_set: str
+    split: str
+    gender: str
+    values: Mapping[str, float]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SpeakerSimilarity:
+    """One speaker's part in the voice similarity of a trial set, `exact` variant.
+
+    Attributes
+    ----------
+    speaker : str
+    deid : float
+        Its own de-identification (fraction); lower is less protected.
+    similarity_oo, similarity_oa, similarity_aa : float
+        Its entries on the diagonals of the three matrices.
+    linkability : float or None
+        D_sys of its original utterances with its own and with others' anonymized ones;
+        None with fewer than 20 pairs of its own, which D_sys says nothing of.
+    evidence : float
+        log10 of the largest LLR by which one of its original utterances is linked with one
+        of its anonymized ones; negative where none is.
+    """
+
+    speaker: str
+    deid: float
+    similarity_oo: float
+    similarity_oa: float
+    similarity_aa: float
+    linkability: float | None
+    evidence: float
+
+
+@dataclass(frozen=True)
+class SimilarityRecord:
+    """Voice similarity of a trial set.
+
+    Attributes
+    ----------
+    asv_model : str
+        What the speaker-verification model that measured it was trained on.
+    metrics : mapping
+        By variant, then by `SIMILARITY_METRICS`: `deid` (fraction), `gvd_db` (dB) and
+        D_diag of the three matrices.
+    n_speakers, n_utterances : int or None
+        None where they are not known (imported results).
+    utterances_left_out : int or None
+        How many were left out, on explicit request: without a vector, or of a speaker left
+        with one.
+    speakers : tuple of SpeakerSimilarity
+        From the least to the best protected by their DeID.
+    curves, curves_sha256 : str or None
+        File of the matrices (.npz) below `records/`, and its digest.
+    """
+
+    system: str
+    results_folder: str
+    asv_model: str
+    trial_set: str
+    data_set: str
+    split: str
+    gender: str
+    metrics: Mapping[str, Mapping[str, float]]
+    n_speakers: int | None = None
+    n_utterances: int | None = None
+    utterances_left_out: int | None = None
+    speakers: tuple[SpeakerSimilarity, ...] = ()
+    curves: str | None = None
+    curves_sha256: str | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def values(self, variant: Variant) -> Mapping[str, float]:
+        """Metrics of a variant; of the only one there is where that is another."""
+        return _of_variant(self.metrics, variant)
+
+
+def _of_variant(
+    metrics: Mapping[str, Mapping[str, float]], variant: Variant
+) -> Mapping[str, float]:
+    if variant in metrics or len(metrics) != 1:
+        return metrics.get(variant, {})
+    return next(iter(metrics.values()))
+
+
+AnyRecord = VerificationRecord | RecognitionRecord | PitchRecord | SimilarityRecord
+
+
+@dataclass(frozen=True)
+class Results:
+    """Records of one or more systems under one plan.
+
+    Attributes
+    ----------
+    protocol : Config
+    verification, recognition, pitch, similarity : tuples of records
+    not_evaluated : tuple of str
+        Conditions that were left out on request, each with the reason.
+    """
+
+    protocol: Protocol
+    verification: tuple[VerificationRecord, ...] = ()
+    recognition: tuple[RecognitionRecord, ...] = ()
+    pitch: tuple[PitchRecord, ...] = ()
+    similarity: tuple[SimilarityRecord, ...] = ()
+    not_evaluated: tuple[str, ...] = ()
+
+    @property
+    def systems(self) -> list[str]:
+        """Names of the systems, in order of their first record."""
+        return list(dict.fromkeys(r.system for r in self._records()))
+
+    def results_folders(self, system: str) -> list[str]:
+        """Suffixes of the results folders that a system has records of."""
+        return sorted({r.results_folder for r in self._records() if r.system == system})
+
+    def of(self, system: str, results_folder: str | None = None) -> Results:
+        """The records of one system, or of one of its results folders."""
+
+        def kept(record: Any) -> bool:
+            return record.system == system and results_folder in (None, record.results_folder)
+
+        return Results(
+            self.protocol,
+            tuple(filter(kept, self.verification)),
+            tuple(filter(kept, self.recognition)),
+            tuple(filter(kept, self.pitch)),
+            tuple(filter(kept, self.similarity)),
+        )
+
+    def under(self, protocol: Protocol) -> Results:
+        """The same records under another plan, checked."""
+        results = replace(self, protocol=protocol)
+        results.check()
+        return results
+
+    def check(self) -> None:
+        """Make sure that every record has a place in the plan, of its own, and every value a
+        meaning.
+
+        Raises
+        ------
+        PrivacyEvalError
+            Names the first that has none.
+        """
+        protocol = self.protocol
+        trial_sets = {(t.data_set.id, t.split, t.gender) for t in protocol.trial_sets()}
+        decoded = {(d.id, s) for d in protocol.recognition.data_sets for s in protocol.splits}
+        suffixes = {f.suffix for f in protocol.results_folders}
+        taken: set[tuple[object, ...]] = set()
+        for r in self._records():
+            place: tuple[str, ...] = (r.data_set, r.split)
+            speech: set[str | None] = set()
+            if not r.system:
+                raise PrivacyEvalError(f"{_name(r)}: the system has no name")
+            if isinstance(r, RecognitionRecord):
+                _check_recognition(r)
+                known = place in decoded
+                speech = {r.speech, r.asr_model} - {None}
+            else:
+                place = (*place, r.gender)
+                known = place in trial_sets
+            if isinstance(r, VerificationRecord):
+                speech = {r.enrollment, r.trial, r.asv_model}
+                _check_values(r)
+            elif isinstance(r, PitchRecord):
+                _check_pitch(r)
+            elif isinstance(r, SimilarityRecord):
+                speech = {r.asv_model}
+                _check_similarity(r)
+            strange = sorted(str(word) for word in speech - set(SPEECH))
+            if not known or strange or r.results_folder not in suffixes:
+                raise PrivacyEvalError(
+                    f"the plan {protocol.name} has no place for a record of {r.system}: "
+                    f"{', '.join([*place, *strange])}, results folder {r.results_folder!r}"
+                )
+            if isinstance(r, VerificationRecord):
+                place = (*place, r.enrollment, r.trial)
+            full = (type(r), r.system, r.results_folder, place)
+            if full in taken and not isinstance(r, RecognitionRecord):
+                raise PrivacyEvalError(f"{r.system} {_name(r)}: {', '.join(place)} stands twice")
+            taken.add(full)
+
+    def _records(self) -> Iterator[AnyRecord]:
+        yield from self.verification
+        yield from self.recognition
+        yield from self.pitch
+        yield from self.similarity
+
+
+def _check_values(record: VerificationRecord) -> None:
+    where = f"{record.system} {record.condition}"
+    for kind, by_variant in (
+        ("metrics", record.metrics),
+        ("speaker_intervals", record.speaker_intervals),
+    ):
+        for variant, values in by_variant.items():
+            for key in values:
+                if variant not in VARIANTS or key not in METRICS:
+                    raise PrivacyEvalError(f"{where}: {kind}: unknown value {variant} {key}")
+    for variant, metrics in record.metrics.items():
+        for key, value in metrics.items():
+            _check_range(f"{where}: {variant} {key}", value, 0, METRICS[key].largest)
+    bounds = [b for by_metric in record.speaker_intervals.values() for b in by_metric.values()]
+    for b in (*bounds, record.eer_interval_if_independent or (0.0, 1.0)):
+        if len(b) != 2 or b[0] > b[1]:
+            raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
+    _check_counts(record, where, 1, "n_target", "n_nontarget")
+    _check_counts(record, where, 0, "trials_without_score", "scores_without_trial")
+
+
+def _check_recognition(record: RecognitionRecord) -> None:
+    where = f"{record.system} {record.name}"
+    _check_range(f"{where}: wer", record.wer, 0)
+    _check_counts(record, where, 0, "errors", "words", "insertions", "deletions", "substitutions")
+
+
+def _check_range(what: str, value: float, low: float, high: float = math.inf) -> None:
+    # Infinite is what the released scripts may make of anything.
+    if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
+        raise PrivacyEvalError(f"{what}: {value:g} is not within {low:g} to {high:g}")
+
+
+def _check_counts(record: AnyRecord, where: str, low: int, *names: str) -> None:
+    for name in names:
+        count = getattr(record, name)
+        if count is not None and count < low:
+            raise PrivacyEvalError(f"{where}: {name}: {count} is less than {low}")
+
+
+def _check_pitch(record: PitchRecord) -> None:
+    expected = {"pitch_correlation_mean", "pitch_correlation_std"}
+    if set(record.values) != expected:
+        raise PrivacyEvalError(
+            f"{record.system} {record.trial_set}: expected {' and '.join(sorted(expected))}, "
+            f"found {', '.join(sorted(record.values)) or 'nothing'}"
+        )
+    where = f"{record.system} {record.trial_set}"
+    _check_range(f"{where}: pitch_correlation_mean", record.values["pitch_correlation_mean"], -1, 1)
+    _check_range(f"{where}: pitch_correlation_std", record.values["pitch_correlation_std"], 0, 1)
+
+
+def _check_similarity(record: SimilarityRecord) -> None:
+    where = f"{record.system} {record.trial_set}"
+    if not any(record.metrics.values()):
+        raise PrivacyEvalError(f"{where}: expected {' or '.join(SIMILARITY_METRICS)}")
+    for variant, values in record.metrics.items():
+        for key in values:
+            if variant not in VARIANTS or key not in SIMILARITY_METRICS:
+                raise PrivacyEvalError(f"{where}: metrics: unknown value {variant} {key}")
+            low, high = SIMILARITY_METRICS[key]
+            _check_range(f"{where}: {variant} {key}", values[key], low, high)
+    _check_counts(record, where, 0, "n_speakers", "n_utterances", "utterances_left_out")
+
+
+def merge(parts: Iterable[Results]) -> Results:
+    """Results of several files under one plan.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Different plans; a condition that two files give for one system.
+    """
+    parts = list(parts)
+    protocol = parts[0].protocol
+    if any(part.protocol != protocol for part in parts):
+        raise PrivacyEvalError("results under different plans cannot be put together")
+    merged = Results(
+        protocol,
+        tuple(r for part in parts for r in part.verification),
+        tuple(r for part in parts for r in part.recognition),
+        tuple(r for part in parts for r in part.pitch),
+        tuple(r for part in parts for r in part.similarity),
+        tuple(n for part in parts for n in part.not_evaluated),
+    )
+    seen: set[tuple[str, str, str, str]] = set()
+    for part in parts:
+        keys = [
+            (kind, r.system, r.results_folder, _name(r))
+            for kind, records in (
+                ("verification", part.verification),
+                ("recognition", part.recognition),
+                ("pitch", part.pitch),
+                ("similarity", part.similarity),
+            )
+            for r in records
+        ]
+        for key in keys:
+            if key in seen:
+                raise PrivacyEvalError(f"system {key[1]!r}: {key[3]} stands in two results files")
+        seen.update(keys)
+    return merged
+
+
+def _name(record: AnyRecord) -> str:
+    if isinstance(record, VerificationRecord):
+        return record.condition
+    return record.name if isinstance(record, RecognitionRecord) else record.trial_set

@@ -1,0 +1,433 @@
+"""What an experiment tree holds: systems, their conditions, and the files of each.
+
+Layouts that are walked, all below one results folder or collection:
+
+* a checkout: `exp/results-TAG/ASV-<enrollment set>-<trial set>/scores`;
+* a plan's several folders: `exp/results-X` beside `exp/results-X.orig`;
+* an organizers' collection: `exp/<team>/<system>/results-TAG/ASV-*/scores`.
+
+Trial keys are `data/<trial set>/trials` or `keys-*/<trial set>` in the tree. No
+file is opened here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import PrivacyEvalError, abbreviate
+from ..protocol.protocol import Protocol, ResultsFolder
+from .conditions import (
+    Condition,
+    NamedComparison,
+    RecognitionFolder,
+    System,
+    anonymized_names,
+    condition_names,
+    recognition_names,
+)
+from .confine import outside_of
+from .keys import find_key_folders, first_file, key_paths, subfolders
+
+_RESULTS = "results-"
+
+# How many levels below a collection are looked into; through links fewer, which may lead anywhere.
+_DEPTH, _LINKED_DEPTH = 8, 3
+
+
+def find_systems(
+    tree: Path,
+    results: Path,
+    protocol: Protocol,
+    *,
+    name: str | None = None,
+    anon_suffix: str | None = None,
+    keys: Path | None = None,
+    allow_outside: bool = False,
+) -> list[System]:
+    """The systems below a results folder or a collection of them, by name; none where
+    no folder `ASV-*` or `ASR-*` is found.
+
+    Parameters
+    ----------
+    tree : Path
+        The experiment tree, where `data/` and keys folders are.
+    results : Path
+        A folder with `ASV-*` in it, or one above such folders, eight levels at most (three
+        through links); hidden folders are not looked into.
+    name : str, optional
+        Of several systems the one to take; a new name where there is only one (whose
+        name is otherwise its path in the collection, or the folder's tag).
+    anon_suffix : str, optional
+        What marks anonymized sets, instead of the plan's suffix and of the one that
+        follows the first `_` of a folder `results-TAG_SUFFIX`.
+    keys : Path, optional
+        The only folder to take trial keys from.
+    allow_outside : bool
+        Follow links that lead out of the tree, the results and the keys folder.
+
+    Raises
+    ------
+    PrivacyEvalError
+        No such folder, none of several systems of that name; a folder that holds the
+        conditions of one system and, below it, those of others.
+    """
+    for folder, what in ((tree, "experiment tree"), (results, "results folder"), (keys, "keys")):
+        if folder is not None and not folder.is_dir():
+            raise PrivacyEvalError(f"{folder}: no such folder ({what})")
+    if not results.name:  # the current folder: what is beside it has a name
+        results = Path(os.path.abspath(results))
+    found = _results_folders(results, protocol)
+    key_folders = find_key_folders(tree, results) if keys is None else [keys]
+    data = tree / "data" if keys is None else None
+    roots = [] if allow_outside else [p.resolve() for p in (tree, results, keys) if p is not None]
+    systems: list[System] = []
+    for base_name, parts in _by_system(found, results, protocol):
+        suffixes = _anon_suffixes(parts, protocol, anon_suffix)
+        systems += _systems_of(base_name, parts, protocol, suffixes, data, key_folders, roots)
+    _check_names(systems)
+    if name is not None and len(systems) == 1:
+        only = systems[0]
+        systems = [
+            replace(
+                only,
+                name=name,
+                conditions=tuple(replace(c, system=name) for c in only.conditions),
+                recognition=tuple(replace(r, system=name) for r in only.recognition),
+            )
+        ]
+    elif name is not None and systems:
+        names = ", ".join(sorted(s.name for s in systems))
+        systems = [s for s in systems if s.name == name]
+        if not systems:
+            raise PrivacyEvalError(f"{results}: no system {name!r} there, only {names}")
+    return sorted(systems, key=lambda s: s.name)
+
+
+def results_folders(
+    system: System | None,
+    results: Path,
+    protocol: Protocol,
+    *,
+    name: str | None,
+    anon_suffix: str,
+) -> list[tuple[Path, ResultsFolder]]:
+    """The results folders that a system's scores belong into, there or not yet.
+
+    Parameters
+    ----------
+    system : System or None
+        None: none is there yet; `results` itself is taken where it is called
+        `results-*`, else a folder `results-NAME` in it.
+    name : str or None
+        NAME; by default the suffix without its punctuation.
+    """
+    if system is not None:
+        base, _ = _split_suffix(system.folders[0], protocol)
+        first = system.folders[0].with_name(base)
+    elif results.name.startswith(_RESULTS):
+        first = results
+    else:
+        first = results / f"{_RESULTS}{name or anon_suffix.strip('._+-') or 'asv'}"
+    return [(first.with_name(first.name + part.suffix), part) for part in protocol.results_folders]
+
+
+def _holds_conditions(folders: Iterable[Path]) -> bool:
+    return any(folder.name.startswith(("ASV-", "ASR-")) for folder in folders)
+
+
+def _results_folders(results: Path, protocol: Protocol) -> list[Path]:
+    """Every folder that holds conditions: `results` with those beside it that belong to the
+    same system, or those below it."""
+    own = [p for p in subfolders(results) if _holds_conditions([p])]
+    if own and results.name.startswith(_RESULTS):
+        below = []
+    else:
+        below = [folder for folder in _walk(results) if folder != results]
+    if own and below:
+        raise PrivacyEvalError(
+            f"{results}: holds {abbreviate([p.name for p in own])} as the results of one system "
+            f"do, but also results of others below it: {abbreviate([str(p) for p in below])}. "
+            "Name one of them "
+            f"with --results, or put what is {results.name}'s own into a folder {_RESULTS}TAG"
+        )
+    if not own:
+        return below
+    beside = [
+        results.with_name(results.name + f.suffix) for f in protocol.results_folders if f.suffix
+    ]
+    return [results, *(p for p in beside if p.is_dir() and _holds_conditions(subfolders(p)))]
+
+
+def _walk(folder: Path, level: int = 0, *, linked: bool = False) -> Iterator[Path]:
+    """A folder and those below it that hold conditions."""
+    below = subfolders(folder)
+    if _holds_conditions(below):
+        yield folder
+    for child in below:
+        if folder.name.startswith(_RESULTS) and _holds_conditions([child]):
+            continue  # a condition: nobody's results are in it
+        is_linked = linked or child.is_symlink()
+        if level < (_LINKED_DEPTH if is_linked else _DEPTH):
+            yield from _walk(child, level + 1, linked=is_linked)
+
+
+def _split_suffix(folder: Path, protocol: Protocol) -> tuple[str, ResultsFolder]:
+    """A results folder's name without the plan's suffix, and which of the plan's
+    folders it is."""
+    for part in sorted(protocol.results_folders, key=lambda f: -len(f.suffix)):
+        if part.suffix and folder.name.endswith(part.suffix):
+            return folder.name.removesuffix(part.suffix), part
+    main = next((f for f in protocol.results_folders if not f.suffix), protocol.results_folders[0])
+    return folder.name, main
+
+
+Parts = list[tuple[Path, ResultsFolder]]
+
+
+def _check_names(systems: list[System]) -> None:
+    """No two systems of one name, no name that is not text."""
+    named: dict[str, System] = {}
+    for system in systems:
+        try:
+            system.name.encode()
+        except UnicodeEncodeError as error:
+            folder = ascii(str(system.folders[0]))
+            raise PrivacyEvalError(f"{folder}: the folder's name is not UTF-8") from error
+        if system.name in named:
+            raise PrivacyEvalError(
+                f"{named[system.name].folders[0]} and {system.folders[0]} would both be the "
+                f"system {system.name!r}: rename one of the folders"
+            )
+        named[system.name] = system
+
+
+def _suffix_problem(
+    used: bool, suffix: str, unknown: tuple[Path, ...], protocol: Protocol
+) -> str | None:
+    sets = list(protocol.trial_sets())
+    starts = tuple(f"ASV-{t.enrollment_name}" for t in sets)
+    strange = [p for p in unknown if p.name.startswith(starts)]
+    if used or not strange:
+        return None
+    names = "|".join(sorted((re.escape(t.trials_name) for t in sets), key=len, reverse=True))
+    marks = [re.search(rf"-(?:{names})([^-]+)$", p.name) for p in strange]
+    mark = next((found[1] for found in marks if found), "_MARK")
+    folder = strange[0].parent
+    return (
+        f"{folder}: no anonymized speech marked {suffix!r}. Marked {mark!r}? Rename it to "
+        f"{_RESULTS}TAG{mark}, or say --anon-suffix {mark} if that is the mark of all systems; "
+        f"{len(strange)} folders are no conditions of the plan {protocol.name}: "
+        f"{abbreviate([p.name for p in strange])}"
+    )
+
+
+def _by_system(found: list[Path], results: Path, protocol: Protocol) -> list[tuple[str, Parts]]:
+    """Results folders grouped into systems, with the systems' names."""
+    grouped: dict[tuple[Path, str], Parts] = {}
+    for folder in found:
+        base, part = _split_suffix(folder, protocol)
+        grouped.setdefault((folder.parent, base), []).append((folder, part))
+    tags_beside: dict[Path, int] = {}
+    for parent, _ in grouped:
+        tags_beside[parent] = tags_beside.get(parent, 0) + 1
+    systems: list[tuple[str, Parts]] = []
+    for (parent, base), parts in grouped.items():
+        tag = base.removeprefix(_RESULTS)
+        inside = results in parent.parents
+        name = parent.relative_to(results).as_posix() if inside else tag
+        if inside and (tags_beside[parent] > 1 or tag == base):
+            name = f"{name}/{tag}"
+        systems.append((name, parts))
+    return systems
+
+
+def _anon_suffixes(parts: Parts, protocol: Protocol, given: str | None) -> list[str]:
+    """What may mark anonymized sets in these folders."""
+    if given is not None:
+        return [given]
+    own = (suffix for folder, _ in parts for suffix in folder_suffixes(folder, protocol))
+    return list(dict.fromkeys((protocol.anon_suffix, *own)))
+
+
+def folder_suffixes(folder: Path, protocol: Protocol) -> list[str]:
+    """The suffix for anonymized sets that a folder's name `results-TAG_SUFFIX` gives."""
+    base, _ = _split_suffix(folder, protocol)
+    _, underscore, own = base.removeprefix(_RESULTS).partition("_")
+    return [underscore + own] if own else []
+
+
+def likely_suffix(suffixes: list[str], protocol: Protocol, tree: Path | None) -> str:
+    """Of what may mark anonymized sets, the last that marks data sets of a tree; the first
+    where none does."""
+    names = [n for t in protocol.trial_sets() for n in (t.trials_name, t.enrollment_name)]
+    names += [holder for name in names for holder in protocol.supersets(name)]
+    for suffix in reversed(suffixes):
+        if tree is not None and any((tree / "data" / f"{n}{suffix}").is_dir() for n in names):
+            return suffix
+    return suffixes[0]
+
+
+def _systems_of(
+    name: str,
+    parts: Parts,
+    protocol: Protocol,
+    suffixes: list[str],
+    data: Path | None,
+    key_folders: list[Path],
+    roots: list[Path],
+) -> list[System]:
+    """The one system of some results folders, or one per suffix that occurs in them."""
+    meanings = condition_names(protocol, suffixes)
+    decoded = recognition_names(protocol, suffixes)
+    children = [(child, part) for folder, part in parts for child in subfolders(folder)]
+    there = {child.name for child, _ in children}
+    used = [suffix for suffix in suffixes if there & anonymized_names(protocol, suffix)]
+    found = bool(used)
+    tree = data.parent if data is not None else None
+    used = used or [likely_suffix(suffixes, protocol, tree)]
+    unknown = tuple(
+        child
+        for child, _ in children
+        if child.name.startswith(("ASV-", "ASR-"))
+        and child.name not in meanings
+        and child.name not in decoded
+    )
+    systems = []
+    for suffix in used:
+        own = name if len(used) == 1 else f"{name}{suffix}"
+        own_meanings = condition_names(protocol, [suffix])
+        own_decoded = recognition_names(protocol, [suffix])
+        systems.append(
+            System(
+                name=own,
+                folders=tuple(folder for folder, _ in parts),
+                anon_suffix=suffix,
+                conditions=tuple(
+                    _condition(
+                        own,
+                        child,
+                        part,
+                        own_meanings[child.name],
+                        protocol,
+                        data,
+                        key_folders,
+                        roots,
+                    )
+                    for child, part in children
+                    if child.name in own_meanings
+                ),
+                recognition=tuple(
+                    RecognitionFolder(
+                        own,
+                        part.suffix,
+                        child.name,
+                        *own_decoded[child.name],
+                        path=child,
+                        outside=outside_of([child, *sorted(child.glob("*"))], roots),
+                    )
+                    for child, part in children
+                    if child.name in own_decoded
+                ),
+                unknown=unknown,
+                problem=_suffix_problem(found, suffix, unknown, protocol),
+            )
+        )
+    return systems
+
+
+def _condition(
+    system: str,
+    folder: Path,
+    part: ResultsFolder,
+    meaning: NamedComparison,
+    protocol: Protocol,
+    data: Path | None,
+    key_folders: list[Path],
+    roots: list[Path],
+) -> Condition:
+    tried = key_paths(meaning, protocol, data, key_folders)
+    key = first_file(tried)
+    supersets = [f for f in key_folders if key is not None and f in key.parents]
+    if supersets and any(
+        path.is_file()
+        and supersets[0] not in path.parents
+        and (data is None or data not in path.parents)
+        for path in tried
+    ):
+        folders = ", ".join(str(f) for f in key_folders)
+        raise PrivacyEvalError(
+            f"{meaning.trial_name}: several of {folders} have a trial key; choose one with --keys"
+        )
+    scores = [folder / "scores", folder / "scores.gz"]
+    data_folders = [path.parent for path in tried if data is not None and data in path.parents]
+    beside = [folder for folder in (key.parent if key else None, *data_folders) if folder]
+    utt2spk = first_file([folder / "utt2spk" for folder in beside])
+    return Condition(
+        system=system,
+        results_folder=part.suffix,
+        name=folder.name,
+        data_set=meaning.trial_set.data_set.id,
+        split=meaning.trial_set.split,
+        gender=meaning.trial_set.gender,
+        enrollment=meaning.enrollment,
+        trial=meaning.trial,
+        asv_model=part.asv_model,
+        attack_model=protocol.attack_model(meaning.enrollment, meaning.trial, part.asv_model),
+        enrollment_set=meaning.enrollment_name,
+        trial_set=meaning.trial_name,
+        folder=folder,
+        scores=first_file(scores),
+        trials=key,
+        keys_tried=tuple(tried),
+        utt2spk=utt2spk,
+        outside=outside_of([first_file(scores), key, utt2spk], roots),
+    )
+
+
+def unknown_folders(systems: Iterable[System]) -> dict[Path, list[str]]:
+    """Names of `ASV-*` and `ASR-*` folders that the plan has no place for, by results folder."""
+    found: dict[Path, set[str]] = {}
+    for folder in (folder for system in systems for folder in system.unknown):
+        found.setdefault(folder.parent, set()).add(folder.name)
+    return {parent: sorted(names) for parent, names in sorted(found.items())}
+
+
+def beside_each_other(systems: Iterable[System], results: Path) -> dict[Path, list[str]]:
+    """Several results folders of what looks like one system, an old one beside the new
+    perhaps; each counts as a system."""
+    found: dict[Path, set[str]] = {}
+    for first in (system.folders[0] for system in systems):
+        if first.parent != results and first.name.startswith(_RESULTS):
+            found.setdefault(first.parent, set()).add(first.name)
+    return {parent: sorted(n) for parent, n in sorted(found.items()) if len(n) > 1}
+
+
+def score_file(condition: Condition) -> Path:
+    """The file of a condition's scores.
+
+    Raises
+    ------
+    PrivacyEvalError
+        There is none, or two.
+    """
+    if condition.scores is None:
+        raise PrivacyEvalError(no_scores(condition))
+    packed = condition.folder / "scores.gz"
+    if condition.scores != packed and packed.is_file():
+        raise PrivacyEvalError(
+            f"{condition.scores}: beside it is {packed.name}; remove one of them"
+        )
+    return condition.scores
+
+
+def no_scores(condition: Condition) -> str:
+    """What to say of a condition without a score file."""
+    near = sorted(p.name for p in condition.folder.glob("*") if p.name.lower().startswith("score"))
+    text = f"{condition.system}: the folder {condition.name} holds no file `scores`"
+    if {"scores", "scores.gz"} & set(near):
+        return f"{text}: what is called so is none"
+    return f"{text}; is it {abbreviate(near)}?" if near else text

@@ -1,0 +1,825 @@
+"""Back ends of speaker verification: against Kaldi's programs, a slow second implementation
+and numbers by hand."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+import reference_backend as slow
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from support import ROOT
+
+import privacy_eval.asv.backend as module
+from privacy_eval import PrivacyEvalError
+from privacy_eval.asv.backend import (
+    LDA_DIM,
+    FloatMatrix,
+    LengthNormalization,
+    PldaBackend,
+    apply_transform,
+    cosine_scores,
+    euclidean_scores,
+    global_mean,
+    normalize_length,
+    plda_scores,
+    plda_transform,
+    score_matrix,
+    smooth,
+    speaker_means,
+    subtract_mean,
+    train_backend,
+    train_lda,
+    train_plda,
+)
+from privacy_eval.io.kaldi_objects import read_matrix, read_vector
+from privacy_eval.io.plda import Plda, read_plda
+from privacy_eval.io.scp import Vectors, read_vectors
+
+GOLDEN = ROOT / "tests" / "data" / "golden" / "plda"
+
+#: Names of ways to scale a vector, ours and the slow implementation's.
+NORMALIZATIONS: dict[LengthNormalization, str] = {
+    "expected": "counts",
+    "simple": "simple",
+    "none": "none",
+}
+
+seeds = st.integers(0, 2**32)
+each_normalization = pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+
+
+def rows(*values: list[float]) -> FloatMatrix:
+    return np.array(values, dtype=np.float32)
+
+
+def text_lines(name: str) -> list[str]:
+    path = GOLDEN / name
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return content.decode().splitlines()
+
+
+def vectors(name: str) -> Vectors:
+    return read_vectors(GOLDEN / name)
+
+
+@cache
+def utterances() -> Vectors:
+    return vectors("utt.bin.ark")
+
+
+@cache
+def golden_speakers() -> list[str]:
+    """The speaker of every golden vector."""
+    speaker_of = dict(line.split() for line in text_lines("utt2spk"))
+    return [speaker_of[name] for name in utterances().ids]
+
+
+def golden_scores(
+    plda: Plda,
+    *,
+    with_counts: bool = True,
+    normalization: LengthNormalization = "expected",
+    enrolled: FloatMatrix | None = None,
+) -> list[str]:
+    """Lines of a score file: speakers of spk.txt against all vectors, in the trials' order."""
+    speakers = vectors("spk.txt")
+    number = dict(line.split() for line in text_lines("num_utts.txt"))
+    counts = np.array([int(number[s]) if with_counts else 1 for s in speakers.ids])
+    scores = plda_scores(
+        plda_transform(
+            speakers.matrix if enrolled is None else enrolled,
+            plda,
+            counts,
+            normalization=normalization,
+        ),
+        counts,
+        plda_transform(utterances().matrix, plda, normalization=normalization),
+        plda,
+    )
+    trials = [line.split()[:2] for line in text_lines("trials")]
+    first = speakers.rows([speaker for speaker, _ in trials], "the trials")
+    second = utterances().rows([utterance for _, utterance in trials], "the trials")
+    return [
+        f"{speaker} {utterance} {score:.7g}"
+        for (speaker, utterance), score in zip(trials, scores[first, second].tolist(), strict=True)
+    ]
+
+
+def largest_difference(got: list[str], want: list[str]) -> float:
+    """Of the scores of equal trials."""
+    assert [line.split()[:2] for line in got] == [line.split()[:2] for line in want]
+    pairs = zip(got, want, strict=True)
+    return max(abs(float(a.split()[2]) - float(b.split()[2])) for a, b in pairs)
+
+
+# --- Kaldi's programs
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "options"),
+    [
+        ("scores.s0.gz", "plda.bin", {}),
+        ("scores.s01.gz", "plda.s01", {}),
+        ("scores.simple.gz", "plda.bin", {"normalization": "simple"}),
+        ("scores.nonorm.gz", "plda.bin", {"normalization": "none", "with_counts": False}),
+    ],
+)
+def test_kaldi_s_score_files_line_for_line(name: str, model: str, options: dict[str, str]) -> None:
+    want = text_lines(name)
+    assert len(want) == 2000
+    assert golden_scores(read_plda(GOLDEN / model), **options) == want  # type: ignore[arg-type]
+
+
+def test_smoothing_as_kaldi_s() -> None:
+    plda, want = read_plda(GOLDEN / "plda.bin"), read_plda(GOLDEN / "plda.s01")
+    smoothed = smooth(plda, 0.1)
+    assert np.array_equal(smoothed.mean, want.mean)
+    assert smoothed.transform == pytest.approx(want.transform, rel=1e-14)
+    assert smoothed.psi == pytest.approx(want.psi, rel=1e-14)
+    assert golden_scores(smoothed) == text_lines("scores.s01.gz")
+    # 0.1 as a double is another number: 1e-9 of the variances.
+    assert want.psi != pytest.approx(plda.psi / (1 + 0.1 * plda.psi), rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("cent.txt.gz", lambda x: subtract_mean(x, read_vector(GOLDEN / "mean.vec"))),
+        ("lda_out.txt", lambda x: apply_transform(x, read_matrix(GOLDEN / "lda.txt"))),
+        ("len.txt.gz", normalize_length),
+        ("len1.txt.gz", lambda x: normalize_length(x, scale_up=False)),
+    ],
+)
+def test_steps_as_kaldi_s(name: str, step: Callable[[FloatMatrix], FloatMatrix]) -> None:
+    want = vectors(name)
+    assert want.ids == utterances().ids
+    found = step(utterances().matrix)
+    assert found.dtype == np.float32
+    assert np.abs(found - want.matrix).max() < 1e-6
+
+
+def test_means_of_speakers_as_kaldi_s() -> None:
+    members = dict(line.split(maxsplit=1) for line in text_lines("enroll_spk2utt"))
+    want = vectors("spk.txt")
+    found, counts = speaker_means(
+        utterances().matrix,
+        [utterances().rows(members[s].split(), "enrollment") for s in want.ids],
+    )
+    assert np.abs(found - want.matrix).max() < 1e-6
+    assert [f"{s} {n}" for s, n in zip(want.ids, counts, strict=True)] == [
+        " ".join(line.split()) for line in text_lines("num_utts.txt")
+    ]
+    scores = golden_scores(read_plda(GOLDEN / "plda.bin"), enrolled=found)
+    assert largest_difference(scores, text_lines("scores.s0.gz")) < 2e-5
+
+
+def test_the_mean_of_all_vectors_as_kaldi_s() -> None:
+    assert np.abs(global_mean(utterances().matrix) - read_vector(GOLDEN / "mean.vec")).max() < 1e-6
+
+
+def test_lda_trained_as_kaldi_s() -> None:
+    want = read_matrix(GOLDEN / "lda.txt")
+    found = train_lda(
+        utterances().matrix, golden_speakers(), lda_dim=16, total_covariance_factor=0.1
+    )
+    assert found.shape == want.shape
+    assert found.dtype == np.float32
+    signs = np.sign((found * want).sum(axis=1, keepdims=True))
+    assert np.abs(found * signs - want).max() < 1e-6
+
+
+def test_plda_trained_as_kaldi_s() -> None:
+    found = train_plda(utterances().matrix, golden_speakers())
+    want = read_plda(GOLDEN / "plda.bin")
+    signs = np.sign((found.transform * want.transform).sum(axis=1, keepdims=True))
+    assert found.mean == pytest.approx(want.mean, abs=1e-12)
+    assert found.psi == pytest.approx(want.psi, abs=1e-10)
+    assert found.transform * signs == pytest.approx(want.transform, abs=1e-10)
+    assert largest_difference(golden_scores(found), text_lines("scores.s0.gz")) < 1e-4
+
+
+# --- against the slow implementation
+
+
+def draw_matrix(generator: np.random.Generator, count: int, dimension: int) -> FloatMatrix:
+    scale = generator.choice([1e-3, 1.0, 30.0])
+    return (scale * generator.normal(size=(count, dimension))).astype(np.float32)
+
+
+def draw_plda(generator: np.random.Generator, dimension: int) -> Plda:
+    psi = generator.choice([0.0, 1e-9, 0.3, 4.0, 1e3], size=dimension)
+    psi *= generator.uniform(0.5, 1.5, size=dimension)
+    transform = generator.normal(size=(dimension, dimension))
+    return Plda(generator.normal(size=dimension), transform, psi)
+
+
+def as_slow(plda: Plda) -> slow.Plda:
+    return slow.Plda(plda.mean, plda.transform, plda.psi)
+
+
+def one_float32_apart(want: NDArray[np.float32]) -> NDArray[np.float64]:
+    """What rounding may do to a number whose double differs in its last digits."""
+    return np.spacing(np.abs(want).max()).astype(np.float64) + np.zeros(want.shape)
+
+
+def assert_near(found: NDArray[np.float32], want: object) -> None:
+    expected = np.array(want, dtype=np.float32)
+    assert found.dtype == np.float32
+    assert found.shape == expected.shape
+    assert (np.abs(found - expected) <= one_float32_apart(expected)).all()
+
+
+@settings(max_examples=40)
+@given(seed=seeds, dimension=st.integers(1, 6), offset=st.booleans())
+def test_steps_agree_with_reference(seed: int, dimension: int, offset: bool) -> None:
+    generator = np.random.default_rng(seed)
+    x = draw_matrix(generator, 5, dimension)
+    mean = draw_matrix(generator, 1, dimension)[0]
+    matrix = draw_matrix(generator, int(generator.integers(1, 8)), dimension + offset)
+    assert subtract_mean(x, mean).tolist() == [slow.subtract_mean(v, mean).tolist() for v in x]
+    assert_near(apply_transform(x, matrix), [slow.transform(v, matrix) for v in x])
+    for scale_up in (True, False):
+        assert_near(
+            normalize_length(x, scale_up=scale_up),
+            [slow.normalize_length(v, scale_up=scale_up) for v in x],
+        )
+
+
+@settings(max_examples=40)
+@given(
+    seed=seeds,
+    members=st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=9), min_size=1, max_size=5),
+)
+def test_means_agree_with_reference(seed: int, members: list[list[int]]) -> None:
+    """Bit for bit: the sum is float32, in the order of the utterances."""
+    x = draw_matrix(np.random.default_rng(seed), 7, 4)
+    found, counts = speaker_means(x, members)
+    assert found.tolist() == [slow.mean_of([x[row] for row in own]).tolist() for own in members]
+    assert counts.tolist() == [len(own) for own in members]
+
+
+@each_normalization
+@settings(max_examples=40)
+@given(seed=seeds, dimension=st.integers(1, 6), same_count=st.booleans())
+def test_plda_agrees_with_reference(
+    seed: int, dimension: int, same_count: bool, normalization: LengthNormalization
+) -> None:
+    generator = np.random.default_rng(seed)
+    plda = draw_plda(generator, dimension)
+    enrolled, tested = draw_matrix(generator, 4, dimension), draw_matrix(generator, 6, dimension)
+    counts = generator.integers(1, 40, size=4)
+    if same_count:
+        counts[:] = counts[0]
+    first = plda_transform(enrolled, plda, counts, normalization=normalization)
+    second = plda_transform(tested, plda, normalization=normalization)
+    name, model = NORMALIZATIONS[normalization], as_slow(plda)
+    for found, x, n in ((first, enrolled, counts.tolist()), (second, tested, [1] * 6)):
+        want = [slow.plda_transform(model, v, m, name) for v, m in zip(x, n, strict=True)]
+        for row, expected in zip(found, want, strict=True):
+            assert_near(row, expected)
+    scores = plda_scores(first, counts, second, plda)
+    assert scores.dtype == np.float32
+    want = np.array(
+        [
+            [slow.log_likelihood_ratio(model, e, n, y) for y in second]
+            for e, n in zip(first, counts.tolist(), strict=True)
+        ]
+    )
+    # Terms that cancel may be far larger than the score.
+    largest = max(float((v.astype(np.float64) ** 2).sum()) for v in (*first, *second))
+    allowed = np.spacing(np.abs(want).astype(np.float32)) + 1e-13 * (largest + 1)
+    assert (np.abs(scores - want) <= allowed).all()
+    if same_count:
+        assert np.array_equal(scores, plda_scores(first, int(counts[0]), second, plda))
+
+
+@settings(max_examples=40)
+@given(seed=seeds, factor=st.floats(0, 10))
+def test_smoothing_agrees_with_reference(seed: int, factor: float) -> None:
+    plda = draw_plda(np.random.default_rng(seed), 4)
+    found, want = smooth(plda, factor), slow.smoothed(as_slow(plda), factor)
+    assert found.mean is plda.mean
+    assert found.transform == pytest.approx(want.transform, rel=1e-14)
+    assert found.psi == pytest.approx(want.psi, rel=1e-14)
+
+
+def draw_speakers(
+    generator: np.random.Generator, dimension: int, counts: list[int]
+) -> tuple[FloatMatrix, list[str]]:
+    """Vectors of speakers that differ, in a mixed order."""
+    names = [f"s{number}" for number, count in enumerate(counts) for _ in range(count)]
+    centres = generator.normal(scale=2, size=(len(counts), dimension))
+    stretch = generator.uniform(0.3, 3, size=dimension)
+    number = np.repeat(np.arange(len(counts)), counts)
+    x = (centres[number] + generator.normal(size=(len(names), dimension))) * stretch + 4
+    order = generator.permutation(len(names))
+    return x[order].astype(np.float32), [names[i] for i in order]
+
+
+def as_lists(x: FloatMatrix, names: list[str]) -> tuple[slow.Lists, slow.Vectors]:
+    """Vectors and their speakers as the slow implementation takes them."""
+    spk2utt: slow.Lists = {}
+    for row, name in enumerate(names):
+        spk2utt.setdefault(name, []).append(f"u{row}")
+    return spk2utt, {f"u{row}": v for row, v in enumerate(x)}
+
+
+unequal_counts = st.lists(st.integers(1, 9), min_size=8, max_size=14)
+
+
+@settings(max_examples=30)
+@given(
+    seed=seeds,
+    dimension=st.integers(1, 5),
+    counts=unequal_counts,
+    factor=st.sampled_from([0.0, 0.1, 1.0]),
+)
+def test_lda_agrees_with_reference(
+    seed: int, dimension: int, counts: list[int], factor: float
+) -> None:
+    """All of it up to the sign of rows; the rows are in the order of how much they tell."""
+    assume(sum(counts) > len(counts) + dimension)
+    x, names = draw_speakers(np.random.default_rng(seed), dimension, counts)
+    found = train_lda(x, names, lda_dim=dimension, total_covariance_factor=factor)
+    want = slow.train_lda(*as_lists(x, names), dimension, float(np.float32(factor)))
+    square, expected = (m[:, :-1].T @ m[:, :-1] for m in (found, want))
+    assert square == pytest.approx(expected, rel=1e-3, abs=1e-4 * float(np.abs(expected).max()))
+    signs = np.sign((found * want).sum(axis=1, keepdims=True))
+    close = np.abs(found * signs - want).max(axis=1) < 1e-3 * np.abs(want).max()
+    assert close.all() or dimension > 1  # eigenvectors of near eigenvalues may mix
+    for lda_dim in range(1, dimension):
+        fewer = train_lda(x, names, lda_dim=lda_dim, total_covariance_factor=factor)
+        assert np.array_equal(fewer, found[:lda_dim])
+
+
+@settings(max_examples=30)
+@given(seed=seeds, dimension=st.integers(1, 5), counts=unequal_counts)
+def test_plda_training_agrees_with_reference(seed: int, dimension: int, counts: list[int]) -> None:
+    assume(sum(counts) > len(counts) + dimension)
+    x, names = draw_speakers(np.random.default_rng(seed), dimension, counts)
+    found, want = train_plda(x, names), slow.train_plda(*as_lists(x, names))
+    assert found.mean == pytest.approx(want.mean, rel=1e-12, abs=1e-12)
+    assert found.psi == pytest.approx(want.psi, rel=1e-8, abs=1e-10)
+    assert (np.diff(found.psi) <= 0).all()
+    # Inverse covariance within speakers, and covariance between them in its terms: what
+    # does not depend on signs, nor on which eigenvector of equal ones is taken.
+    for diagonal in (lambda p: np.ones_like(p.psi), lambda p: p.psi):
+        square, expected = (
+            p.transform.T @ np.diag(diagonal(p)) @ p.transform for p in (found, want)
+        )
+        assert square == pytest.approx(expected, abs=1e-8 * float(np.abs(expected).max()))
+
+
+@settings(max_examples=40)
+@given(seed=seeds, counts=unequal_counts, lda_dim=st.integers(1, 4))
+def test_a_trained_back_end_scores_as_the_reference(
+    seed: int, counts: list[int], lda_dim: int
+) -> None:
+    """From raw x-vectors to scores, by a model trained from raw x-vectors."""
+    assume(sum(counts) > len(counts) + 4)
+    generator = np.random.default_rng(seed)
+    x, names = draw_speakers(generator, 4, counts)
+    model = train_backend(x, names, lda_dim=lda_dim)
+    assert model.mean is not None
+    assert model.transform is not None
+    assert model.dimension() == 4
+    spk2utt, by_id = as_lists(x, names)
+    mean, matrix, plda = slow.train_back_end(spk2utt, by_id, lda_dim)
+    ready = [normalize_length(m) for m in (model.transform[:, :-1], matrix[:, :-1])]
+    assume(np.abs(np.abs(ready[0]) - np.abs(ready[1])).max() < 1e-4)  # no eigenvalues alike
+    lines = slow.challenge_scores(
+        plda, mean, matrix, spk2utt, by_id, by_id, [(s, u) for s in spk2utt for u in by_id]
+    )
+    members = [[int(u[1:]) for u in own] for own in spk2utt.values()]
+    scores = score_matrix(*speaker_means(x, members), x, model=model)
+    want = np.array([float(line.split()[2]) for line in lines]).reshape(scores.shape)
+    assert np.abs(scores - want).max() < 1e-3 * max(1, np.abs(want).max())
+
+
+@settings(max_examples=30)
+@given(seed=seeds, dimension=st.integers(1, 6), tied=st.booleans())
+def test_cosine_and_euclidean_agree_with_loops(seed: int, dimension: int, tied: bool) -> None:
+    generator = np.random.default_rng(seed)
+    enrolled, tested = draw_matrix(generator, 4, dimension), draw_matrix(generator, 5, dimension)
+    if tied:
+        enrolled, tested = (np.round(x / np.abs(x).max() * 2) for x in (enrolled, tested))
+        tested[0] = enrolled[0]
+    offset = np.float32(generator.choice([0.0, 1000.0]))
+    cosine, euclidean = (
+        cosine_scores(enrolled, tested),
+        euclidean_scores(enrolled + offset, tested + offset),
+    )
+    for i, e in enumerate(enrolled.astype(float).tolist()):
+        for j, y in enumerate(tested.astype(float).tolist()):
+            norms = math.hypot(*e) * math.hypot(*y)
+            want = sum(a * b for a, b in zip(e, y, strict=True)) / norms if norms else 0.0
+            assert cosine[i, j] == pytest.approx(want, abs=2e-7)
+            shifted = [float(v) for v in (enrolled[i] + offset) - 0.0]
+            other = [float(v) for v in (tested[j] + offset) - 0.0]
+            assert euclidean[i, j] == pytest.approx(-math.dist(shifted, other), rel=2e-7)
+    if tied:
+        assert euclidean[0, 0] == 0
+
+
+# --- by hand
+
+
+def log_density(x: float, mean: float, variance: float) -> float:
+    return -0.5 * (math.log(2 * math.pi * variance) + (x - mean) ** 2 / variance)
+
+
+def test_plda_scores_in_one_dimension() -> None:
+    """Against the densities: y given e is N(mu, v), y alone N(0, 1 + psi)."""
+    plda = Plda(np.array([1.0]), np.array([[2.0]]), np.array([3.0]))
+    enrolled, tested = rows([0.5], [-2.0]), rows([-1.25], [4.0], [0.0])
+    counts = [1, 4]
+    scores = plda_scores(enrolled, counts, tested, plda)
+    for i, n in enumerate(counts):
+        mu, v = n * 3 / (n * 3 + 1) * float(enrolled[i, 0]), 1 + 3 / (n * 3 + 1)
+        for j, y in enumerate(tested[:, 0].tolist()):
+            want = log_density(y, mu, v) - log_density(y, 0, 4)
+            assert scores[i, j] == pytest.approx(want, rel=1e-6)
+
+
+def test_plda_transform_by_hand() -> None:
+    """z = 2 (x - 1): (4, -6). With psi (3, 0) and n = 1: 16/4 + 36/1 = 40, factor
+    sqrt(2/40); with n = 4: 16/3.25 + 36/0.25; simple: 52."""
+    plda = Plda(np.ones(2), 2 * np.eye(2), np.array([3.0, 0.0]))
+    x = rows([3, -2])
+    z = np.array([[4.0, -6.0]])
+    for n, energy in ((1, 40), (4, 16 / 3.25 + 144)):
+        assert plda_transform(x, plda, n) == pytest.approx(z * math.sqrt(2 / energy), rel=1e-6)
+    simple = plda_transform(x, plda, 4, normalization="simple")
+    assert simple == pytest.approx(z * math.sqrt(2 / 52), rel=1e-6)
+    assert plda_transform(x, plda, 4, normalization="none").tolist() == z.tolist()
+
+
+def test_preparing_by_hand() -> None:
+    """(3, 4, 1) - (1, 0, 1) = (2, 4, 0); by the transform (2 + 1, 4 - 8) = (3, -4) of norm
+    5; to norm sqrt(2)."""
+    model = PldaBackend(
+        Plda(np.zeros(2), np.eye(2), np.ones(2)),
+        np.array([1, 0, 1], dtype=np.float32),
+        rows([1, 0, 0, 1], [0, 1, 5, -8]),
+    )
+    want = np.array([[3, -4]]) * math.sqrt(2) / 5
+    assert model.prepare([[3, 4, 1]]) == pytest.approx(want, rel=1e-6)
+    assert model.dimension() == 3
+
+
+def test_means_and_lengths_by_hand() -> None:
+    x = rows([1, 2], [3, 6], [-3, 4])
+    means, counts = speaker_means(x, [[0, 1], [2], [1, 1]])
+    assert means.tolist() == [[2, 4], [-3, 4], [3, 6]]
+    assert counts.tolist() == [2, 1, 2]
+    assert normalize_length(x[2:], scale_up=False) == pytest.approx(rows([-0.6, 0.8]))
+    assert normalize_length(x[2:]) == pytest.approx(rows([-0.6, 0.8]) * math.sqrt(2))
+
+
+def test_other_linkages_by_hand() -> None:
+    enrolled, tested = rows([3, 4], [0, 0], [0, -1e-30]), rows([4, 3], [-3, -4], [0, 0])
+    cosine = cosine_scores(enrolled, tested)
+    assert cosine == pytest.approx(rows([0.96, -1, 0], [0, 0, 0], [-0.6, 0.8, 0]), rel=1e-6)
+    euclidean = euclidean_scores(enrolled[:2], tested)
+    assert euclidean == pytest.approx(rows([-math.sqrt(2), -10, -5], [-5, -5, 0]), rel=1e-6)
+
+
+def test_the_three_back_ends_of_a_score_matrix() -> None:
+    generator = np.random.default_rng(0)
+    x, names = draw_speakers(generator, 3, [4] * 6)
+    model = train_backend(x, names)
+    enrolled, counts = speaker_means(x, [[0, 1], [2, 3, 4]])
+    assert np.array_equal(
+        score_matrix(enrolled, counts, x, backend="cosine"), cosine_scores(enrolled, x)
+    )
+    assert np.array_equal(
+        score_matrix(enrolled, counts, x, backend="euclidean"), euclidean_scores(enrolled, x)
+    )
+    plda = model.plda
+    want = plda_scores(
+        plda_transform(model.prepare(enrolled), plda, counts),
+        counts,
+        plda_transform(model.prepare(x), plda),
+        plda,
+    )
+    assert np.array_equal(score_matrix(enrolled, counts, x, model=model), want)
+    assert not np.allclose(score_matrix(enrolled, 1, x, model=model), want)
+
+
+# --- singular cases
+
+
+def test_a_zero_vector_stays_zero() -> None:
+    zero = np.zeros((2, 3), dtype=np.float32)
+    plda = Plda(np.zeros(3), np.eye(3), np.array([2.0, 1.0, 0.0]))
+    assert not normalize_length(zero).any()
+    assert not normalize_length(zero, scale_up=False).any()
+    for normalization in NORMALIZATIONS:
+        assert not plda_transform(zero, plda, [1, 5], normalization=normalization).any()
+    # 1/2 sum log(1 + psi) - log v: (1/2) log of 3 / (5/3) and 2 / (3/2).
+    want = 0.5 * math.log(3 / (5 / 3) * 2 / 1.5)
+    assert score_matrix(zero, 1, zero, model=PldaBackend(plda)) == pytest.approx(
+        np.full((2, 2), want), rel=1e-6
+    )
+
+
+@pytest.mark.filterwarnings("error")
+@settings(max_examples=60)
+@given(
+    x=st.lists(
+        st.lists(
+            st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=3, max_size=3
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+@example(x=[[1e-42, 0, 0], [1e-40, 1e-41, 0], [0, 1e-37, 0], [0, 3e38, -3e38]])
+def test_any_vectors_get_their_length(x: list[list[float]]) -> None:
+    """The shortest have no direction to speak of; none becomes NaN."""
+    matrix = rows(*x)
+    for scale_up, length in ((True, math.sqrt(3)), (False, 1)):
+        found = normalize_length(matrix, scale_up=scale_up)
+        norm = np.linalg.norm(found.astype(np.float64), axis=1)
+        long_enough = np.linalg.norm(matrix.astype(np.float64), axis=1) > 3e-38
+        assert norm[long_enough] == pytest.approx(np.full(long_enough.sum(), length), rel=1e-6)
+        assert ((norm == 0) | (np.abs(norm - length) < 1e-6))[~long_enough].all()
+
+
+def test_no_variance_between_speakers_tells_nothing() -> None:
+    plda = Plda(np.zeros(3), np.eye(3), np.zeros(3))
+    x = draw_matrix(np.random.default_rng(0), 5, 3)
+    scores = plda_scores(x[:2], [1, 7], x, plda)
+    assert not scores.any()
+    assert not score_matrix(x, 3, x, model=PldaBackend(plda)).any()
+
+
+@pytest.mark.parametrize("backend", ["plda", "cosine", "euclidean"])
+def test_equal_vectors_have_equal_scores(backend: str) -> None:
+    generator = np.random.default_rng(1)
+    x, names = draw_speakers(generator, 7, [4] * 9)
+    same = np.repeat(x[:1], 33, axis=0)
+    scores = score_matrix(same, 1, same, backend=backend, model=train_backend(x, names))  # type: ignore[arg-type]
+    assert np.unique(scores).size == 1
+    assert scores[0, 0] == {"cosine": 1, "euclidean": 0}.get(backend, scores[0, 0])
+    assert not np.signbit(scores).any()  # no score file says -0
+
+
+@settings(max_examples=30)
+@given(seed=seeds, dimension=st.integers(1, 20))
+def test_equal_vectors_have_no_distance(seed: int, dimension: int) -> None:
+    """Nor have near ones that of rounding, wherever they are."""
+    generator = np.random.default_rng(seed)
+    x = draw_matrix(generator, 12, dimension) + np.float32(generator.choice([0, 100]))
+    assert not np.diagonal(euclidean_scores(x, x)).any()
+    near = np.nextafter(x, np.float32(np.inf))
+    want = [-math.dist(a, b) for a, b in zip(x.tolist(), near.tolist(), strict=True)]
+    assert np.diagonal(euclidean_scores(x, near)) == pytest.approx(np.array(want), rel=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_huge_vectors_give_scores_that_are_not_finite() -> None:
+    """Which the callers refuse; no warning comes first."""
+    x = np.full((2, 3), 3e38, dtype=np.float32)
+    model = PldaBackend(Plda(np.zeros(3), np.eye(3), np.ones(3)), -x[0], None)
+    assert np.isnan(score_matrix(x, 1, x, model=model)).all()
+    assert np.isinf(speaker_means(x, [[0, 1]])[0]).all()
+    assert score_matrix(x, 1, -x, backend="euclidean").tolist() == [[-np.inf] * 2] * 2
+    assert score_matrix(x, 1, -x, backend="cosine") == pytest.approx(np.full((2, 2), -1.0))
+
+
+# --- properties
+
+
+@settings(max_examples=30)
+@given(seed=seeds, dimension=st.integers(1, 6))
+def test_scores_of_two_utterances_are_symmetric(seed: int, dimension: int) -> None:
+    generator = np.random.default_rng(seed)
+    x, plda = draw_matrix(generator, 6, dimension), draw_plda(generator, dimension)
+    for scores in (
+        score_matrix(x, 1, x, model=PldaBackend(plda)),
+        cosine_scores(x, x),
+        euclidean_scores(x, x),
+    ):
+        assert np.abs(scores - scores.T).max() <= 4e-7 * np.abs(scores).max()
+
+
+@settings(max_examples=30)
+@given(seed=seeds, n=st.integers(1, 9))
+def test_scores_do_not_depend_on_signs_and_order_of_rows(seed: int, n: int) -> None:
+    generator = np.random.default_rng(seed)
+    x, plda = draw_matrix(generator, 6, 4), draw_plda(generator, 4)
+    signs, order = generator.choice([-1.0, 1.0], size=4), generator.permutation(4)
+    turned = Plda(plda.mean, (signs[:, None] * plda.transform)[order], plda.psi[order])
+    found, want = (score_matrix(x, n, x, model=PldaBackend(p)) for p in (turned, plda))
+    assert np.abs(found - want).max() <= 1e-5 * max(1, np.abs(want).max())
+
+
+@settings(max_examples=30)
+@given(seed=seeds)
+def test_every_pair_is_scored_on_its_own(seed: int) -> None:
+    """Rows and columns in another order, or a part of them, have the same scores."""
+    generator = np.random.default_rng(seed)
+    enrolled, tested = draw_matrix(generator, 5, 4), draw_matrix(generator, 7, 4)
+    counts = generator.integers(1, 4, size=5)
+    model = PldaBackend(draw_plda(generator, 4))
+    first, second = generator.permutation(5)[:4], generator.permutation(7)[:6]
+    for backend in module.BACKENDS:
+        whole = score_matrix(enrolled, counts, tested, backend=backend, model=model)
+        part = score_matrix(
+            enrolled[first], counts[first], tested[second], backend=backend, model=model
+        )
+        want = whole[np.ix_(first, second)]
+        assert np.abs(part - want).max() <= 4e-7 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("backend", ["plda", "cosine", "euclidean"])
+@pytest.mark.parametrize("block_rows", [1, 2, 5])
+def test_blocks_of_rows(backend: str, block_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many speakers are scored part by part."""
+    generator = np.random.default_rng(2)
+    enrolled, tested = draw_matrix(generator, 7, 4), draw_matrix(generator, 9, 4)
+    counts, model = generator.integers(1, 4, size=7), PldaBackend(draw_plda(generator, 4))
+    arguments = (enrolled, counts, tested)
+    want = score_matrix(*arguments, backend=backend, model=model)  # type: ignore[arg-type]
+    monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * 9 * block_rows)
+    found = score_matrix(*arguments, backend=backend, model=model)  # type: ignore[arg-type]
+    assert np.abs(found - want).max() <= 4e-7 * np.abs(want).max()
+
+
+@settings(max_examples=20)
+@given(seed=seeds, counts=unequal_counts)
+def test_training_does_not_depend_on_names_and_order(seed: int, counts: list[int]) -> None:
+    assume(sum(counts) > len(counts) + 3)
+    generator = np.random.default_rng(seed)
+    x, names = draw_speakers(generator, 3, counts)
+    order, new = generator.permutation(len(names)), generator.permutation(len(counts))
+    renamed = [f"t{new[int(name[1:])]:03}" for name in names]
+    found, want = train_plda(x[order], [renamed[i] for i in order]), train_plda(x, names)
+    assert found.mean == pytest.approx(want.mean, abs=1e-10)
+    assert found.psi == pytest.approx(want.psi, rel=1e-8, abs=1e-10)
+
+
+def test_the_challenge_s_dimension_or_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert LDA_DIM == 200
+    x, names = draw_speakers(np.random.default_rng(0), 6, [5] * 8)
+    for lda_dim, rows_of_lda in ((200, 6), (4, 4)):
+        monkeypatch.setattr(module, "LDA_DIM", lda_dim)
+        model = train_backend(x, names)
+        assert model.transform is not None
+        assert model.transform.shape == (rows_of_lda, 7)
+        assert model.plda.psi.size == rows_of_lda
+
+
+def test_the_arrays_given_stay_as_they_are() -> None:
+    generator = np.random.default_rng(5)
+    x, names = draw_speakers(generator, 3, [4] * 6)
+    x.flags.writeable = False
+    model = train_backend(x, names)
+    for array in (model.mean, model.transform, model.plda.mean, model.plda.transform):
+        assert array is not None
+        array.flags.writeable = False
+    for backend in module.BACKENDS:
+        score_matrix(x, 1, x, backend=backend, model=model)
+    smooth(model.plda, 0.5)
+    speaker_means(x, [[0, 1]])
+
+
+# --- errors
+
+
+def small_model(
+    plda: int, transform: tuple[int, int] | None = None, mean: int | None = None
+) -> PldaBackend:
+    return PldaBackend(
+        Plda(np.zeros(plda), np.eye(plda), np.ones(plda)),
+        None if mean is None else np.zeros(mean, dtype=np.float32),
+        None if transform is None else np.zeros(transform, dtype=np.float32),
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (small_model(2, (3, 4), 4), "LDA gives 3 dimensions, PLDA expects 2"),
+        (small_model(2, (2, 4), 5), "mean has 5 dimensions, what follows it expects 3 or 4"),
+        (small_model(2, (2, 4), 2), "mean has 2 dimensions, what follows it expects 3 or 4"),
+        (small_model(2, None, 3), "mean has 3 dimensions, what follows it expects 2$"),
+    ],
+)
+def test_models_that_do_not_fit_themselves(model: PldaBackend, message: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=message):
+        model.dimension()
+    with pytest.raises(PrivacyEvalError, match=message):
+        model.prepare(np.zeros((1, 4)))
+
+
+@pytest.mark.parametrize(
+    ("model", "dimension"),
+    [
+        (small_model(2), 2),
+        (small_model(2, (2, 4), 4), 4),
+        (small_model(2, (2, 4), 3), 3),
+        (small_model(2, None, 2), 2),
+    ],
+)
+def test_dimensions_of_models(model: PldaBackend, dimension: int) -> None:
+    assert model.dimension() == dimension
+    assert model.prepare(np.ones((3, dimension))).shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (small_model(2, (2, 4), 4), "vectors of 5 dimensions, the model's mean has 4"),
+        (small_model(2, (2, 4)), "vectors of 5 dimensions, the transform takes 4 or 3"),
+        (small_model(2), "vectors of 5 dimensions, the PLDA model has 2"),
+    ],
+)
+def test_vectors_of_other_dimensions(model: PldaBackend, message: str) -> None:
+    x = np.ones((2, 5), dtype=np.float32)
+    with pytest.raises(PrivacyEvalError, match=message):
+        score_matrix(x, 1, x, model=model)
+
+
+def test_enrollment_and_trials_of_different_dimensions() -> None:
+    x, y = np.ones((2, 5), dtype=np.float32), np.ones((2, 4), dtype=np.float32)
+    for backend in module.BACKENDS:
+        with pytest.raises(PrivacyEvalError, match="of 5 dimensions, trial vectors of 4"):
+            score_matrix(x, 1, y, backend=backend, model=small_model(5))
+
+
+def test_calls_that_make_no_sense() -> None:
+    x = np.ones((2, 3), dtype=np.float32)
+    with pytest.raises(ValueError, match="plda with a model"):
+        score_matrix(x, 1, x)
+    with pytest.raises(ValueError, match="expected a back end of"):
+        score_matrix(x, 1, x, backend="lda", model=small_model(3))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="normalization must be one of .* not 'counts'"):
+        plda_transform(x, small_model(3).plda, normalization="counts")  # type: ignore[arg-type]
+    for members in ([], [[0], []]):
+        with pytest.raises(ValueError, match="every speaker needs an utterance"):
+            speaker_means(x, members)
+    with pytest.raises(ValueError, match="2 vectors but 3 speakers"):
+        train_plda(x, ["a", "b", "c"])
+
+
+TRAINING = draw_speakers(np.random.default_rng(0), 3, [4] * 5)
+
+
+@pytest.mark.parametrize("lda_dim", [0, -1, 4])
+def test_lda_dimensions_out_of_range(lda_dim: int) -> None:
+    with pytest.raises(PrivacyEvalError, match=f"LDA to {lda_dim} dimensions: expected 1 to 3"):
+        train_backend(*TRAINING, lda_dim=lda_dim)
+
+
+@pytest.mark.parametrize("factor", [-0.1, 1.5, math.nan])
+def test_covariance_factors_out_of_range(factor: float) -> None:
+    with pytest.raises(PrivacyEvalError, match="factor must be within 0 and 1"):
+        train_backend(*TRAINING, total_covariance_factor=factor)
+
+
+def test_training_needs_speakers_and_vectors() -> None:
+    x, names = TRAINING
+    for train in (train_backend, train_plda):
+        with pytest.raises(PrivacyEvalError, match="at least two speakers"):
+            train(x, ["one"] * len(x))
+    with pytest.raises(PrivacyEvalError, match="needs a speaker with two vectors"):
+        train_plda(x, [str(i) for i in range(len(x))])
+    with pytest.raises(PrivacyEvalError, match="of 3 dimensions needs more .* there are 3"):
+        train_plda(x[:3], ["a", "a", "b"])
+    assert train_plda(x[:4], ["a", "a", "b", "b"]).psi.size == 3
+
+
+@settings(max_examples=60)
+@given(
+    seed=seeds,
+    dimension=st.integers(1, 4),
+    counts=st.lists(st.integers(1, 6), min_size=2, max_size=8),
+    scale=st.sampled_from([1e-3, 1.0, 100.0]),
+)
+def test_speakers_that_repeat_one_vector(
+    seed: int, dimension: int, counts: list[int], scale: float
+) -> None:
+    """Rounding within speakers must not pass for what they vary by."""
+    generator = np.random.default_rng(seed)
+    voices = (scale * generator.normal(size=(len(counts), dimension))).astype(np.float32)
+    names = [f"s{i}" for i, count in enumerate(counts) for _ in range(count)]
+    with pytest.raises(PrivacyEvalError, match="of every speaker are all the same, or only one"):
+        train_backend(np.repeat(voices, counts, axis=0), names)
+
+
+@pytest.mark.filterwarnings("error")
+def test_training_vectors_beyond_float32() -> None:
+    """Centred they are infinite."""
+    x = np.full((20, 3), 3.3e38, dtype=np.float32)
+    x[::9] *= -1
+    with pytest.raises(PrivacyEvalError, match="vectors hold huge values"):
+        train_backend(x, TRAINING[1])

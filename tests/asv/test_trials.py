@@ -1,0 +1,558 @@
+"""Back ends on disk, who is enrolled, and scores of trials; Kaldi's scores of real speech."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import reference_backend as slow
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike
+from support import REAL_TREE, ROOT, lines_to
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.asv.backend import (
+    BACKENDS,
+    BackendName,
+    PldaBackend,
+    score_matrix,
+    train_backend,
+)
+from privacy_eval.asv.model_folder import (
+    StoredBackend,
+    TreeVectors,
+    backend_folder,
+    load_backend,
+    save_backend,
+)
+from privacy_eval.asv.trials import (
+    Enrollment,
+    ScoredTrials,
+    load_enrollment,
+    score_trials,
+)
+from privacy_eval.io.files import relative
+from privacy_eval.io.kaldi_objects import write_vector
+from privacy_eval.io.plda import Plda, read_plda, write_plda
+from privacy_eval.io.scores import TrialList, pair, read_scores, read_trial_list, read_trials
+from privacy_eval.io.scp import Vectors, read_vectors, write_vectors
+from privacy_eval.metrics import (
+    VARIANTS,
+    TrialScores,
+    Variant,
+    kaldi_eer,
+    score_metrics,
+    similarity_matrix,
+    voice_similarity,
+    zebra_tag,
+)
+from privacy_eval.protocol.protocol import AsvModel, load_protocol
+
+GOLDEN = ROOT / "tests" / "data" / "golden" / "plda"
+HERE = Path("vectors.scp")
+
+
+def make_vectors(ids: Sequence[str], matrix: ArrayLike, path: Path = HERE) -> Vectors:
+    return Vectors(path, tuple(ids), np.array(matrix, dtype=np.float32))
+
+
+def random_vectors(ids: Sequence[str], seed: int = 0, dimension: int = 3) -> Vectors:
+    return make_vectors(ids, np.random.default_rng(seed).normal(size=(len(ids), dimension)))
+
+
+def random_model(dimension: int = 3, seed: int = 0) -> PldaBackend:
+    generator = np.random.default_rng(seed)
+    speakers = [f"s{i % 6}" for i in range(30)]
+    voices = generator.normal(scale=2, size=(6, dimension))[[i % 6 for i in range(30)]]
+    x = voices + generator.normal(size=(30, dimension)) + 1
+    return train_backend(x.astype(np.float32), speakers)
+
+
+def enrollment_of(**members: str) -> Enrollment:
+    return Enrollment(Path("spk2utt"), {s: tuple(u.split()) for s, u in members.items()})
+
+
+@pytest.fixture
+def trial_list(tmp_path: Path) -> Any:
+    def write(*lines: str) -> TrialList:
+        return read_trial_list(lines_to(tmp_path / "trials", lines))
+
+    return write
+
+
+ENROLLED = random_vectors(["a1", "a2", "b1", "b2", "c1"], seed=1)
+TESTED = random_vectors(["t1", "t2", "t3"], seed=2)
+MEMBERS = enrollment_of(a="a1 a2", b="b2 b1", c="c1")
+
+
+# --- models
+
+
+def test_a_model_comes_back(tmp_path: Path) -> None:
+    """`mean.vec` is text of 7 digits, as Kaldi writes it; the others are binary."""
+    model = random_model(5)
+    save_backend(tmp_path, model)
+    stored = load_backend(tmp_path)
+    assert model.mean is not None
+    assert model.transform is not None
+    assert stored.model.mean == pytest.approx(model.mean, rel=1e-6)
+    assert stored.model.transform is not None
+    assert np.array_equal(stored.model.transform, model.transform)
+    for part in ("mean", "transform", "psi"):
+        assert np.array_equal(getattr(stored.model.plda, part), getattr(model.plda, part))
+    assert stored.folder == tmp_path
+    assert set(stored.sha256) == {"plda", "mean.vec", "transform.mat"}
+    assert (tmp_path / "mean.vec").read_text().startswith(" [ ")
+    again = tmp_path / "again"
+    again.mkdir()
+    save_backend(again, stored.model)
+    assert load_backend(again).sha256 == stored.sha256
+
+
+def test_the_slow_implementation_reads_the_same_model(tmp_path: Path) -> None:
+    save_backend(tmp_path, random_model(4))
+    stored = load_backend(tmp_path).model
+    plda = slow.read_plda(tmp_path / "plda")
+    assert np.array_equal(plda.transform, stored.plda.transform)
+    assert stored.mean is not None
+    assert stored.transform is not None
+    assert np.array_equal(slow.read_array(tmp_path / "mean.vec"), stored.mean)
+    assert np.array_equal(slow.read_array(tmp_path / "transform.mat"), stored.transform)
+
+
+def test_a_model_of_plda_alone(tmp_path: Path) -> None:
+    plda = read_plda(GOLDEN / "plda.bin")
+    save_backend(tmp_path, PldaBackend(plda))
+    assert [p.name for p in tmp_path.iterdir()] == ["plda"]
+    stored = load_backend(tmp_path)
+    assert stored.model.mean is None
+    assert stored.model.transform is None
+    assert set(stored.sha256) == {"plda"}
+    write_vector(tmp_path / "mean.vec", np.zeros(32))
+    changed = load_backend(tmp_path)
+    assert changed.model.dimension() == 32
+    assert set(changed.sha256) == {"plda", "mean.vec"}
+
+
+def test_models_that_are_wrong(tmp_path: Path) -> None:
+    with pytest.raises(PrivacyEvalError, match=f"{tmp_path}: no file plda, expected plda, mean"):
+        load_backend(tmp_path)
+    write_plda(tmp_path / "plda", Plda(np.zeros(3), np.eye(3), np.ones(3)))
+    write_vector(tmp_path / "mean.vec", np.zeros(4))
+    with pytest.raises(PrivacyEvalError, match=f"{tmp_path}: the mean has 4 dim.* expects 3"):
+        load_backend(tmp_path)
+    (tmp_path / "plda").write_bytes((tmp_path / "plda").read_bytes()[:40])
+    with pytest.raises(PrivacyEvalError, match="plda"):
+        load_backend(tmp_path)
+
+
+# --- enrollment
+
+
+def test_enrollment_from_either_list(tmp_path: Path) -> None:
+    spk2utt = lines_to(tmp_path / "spk2utt", ["b b1 b2", "a a2 a1"])
+    utt2spk = lines_to(tmp_path / "utt2spk", ["b1 b", "a2 a", "b2 b", "a1 a"])
+    first, second = load_enrollment(spk2utt), load_enrollment(utt2spk)
+    assert first.members == second.members == {"b": ("b1", "b2"), "a": ("a2", "a1")}
+    assert (first.path, second.path) == (spk2utt, utt2spk)
+    assert first.digest == second.digest
+
+
+def test_enrollment_of_a_list(tmp_path: Path) -> None:
+    spk2utt = lines_to(tmp_path / "spk2utt", ["b b1 b2", "a a2 a1", "c c1"])
+    enrolls = lines_to(tmp_path / "enrolls", ["a1", "b2", "b1"])
+    found = load_enrollment(spk2utt, enrolls)
+    assert found.members == {"b": ("b1", "b2"), "a": ("a1",)}
+    assert found.path == enrolls
+
+
+def test_the_digest_of_an_enrollment_is_of_its_content() -> None:
+    one = enrollment_of(a="a1 a2", b="b1")
+    assert one.digest == Enrollment(Path("x"), {"b": ("b1",), "a": ("a1", "a2")}).digest
+    for other in (
+        enrollment_of(a="a1", b="b1"),
+        enrollment_of(a="a1", b="a2 b1"),
+        enrollment_of(a="a1 a2", c="b1"),
+    ):
+        assert other.digest != one.digest
+
+
+def test_enrollment_lists_that_do_not_fit(tmp_path: Path) -> None:
+    spk2utt = lines_to(tmp_path / "spk2utt", ["a a1 a2"])
+    enrolls = lines_to(tmp_path / "enrolls", ["a1", "x1", "a2", "x2"])
+    message = f"{enrolls}:2: 2 utterances have no speaker in {spk2utt}: x1, x2$"
+    with pytest.raises(PrivacyEvalError, match=message):
+        load_enrollment(spk2utt, enrolls)
+    lines_to(enrolls, [f"x{i}" for i in range(9)])
+    with pytest.raises(PrivacyEvalError, match=r"9 utterances .*: x0, x1, x2, x3, x4, \.\.\.$"):
+        load_enrollment(spk2utt, enrolls)
+    lines_to(spk2utt, ["a a1", "b"])
+    with pytest.raises(PrivacyEvalError, match=f"{spk2utt}:2: speaker 'b' has no utterance"):
+        load_enrollment(spk2utt)
+
+
+# --- lists of trials
+
+
+@pytest.mark.parametrize("label", ["", " target", "\tnontarget", " anything"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_trials_with_labels_or_without(tmp_path: Path, label: str, pack: Any) -> None:
+    path = tmp_path / "trials"
+    content = f"\n s1 u1{label}\n\ns2\tu1{label}\r\ns1 u2{label}"
+    path.write_bytes(pack(content.encode()))
+    found = read_trial_list(path)
+    assert found.speaker.tolist() == ["s1", "s2", "s1"]
+    assert found.utterance.tolist() == ["u1", "u1", "u2"]
+    assert found.path == path
+
+
+def test_the_digest_of_trials_is_of_the_content(tmp_path: Path) -> None:
+    first = read_trial_list(lines_to(tmp_path / "a", ["s u1", "s u2"]))
+    second = read_trial_list(lines_to(tmp_path / "b", ["s u1", "s u2"]))
+    assert first.digest == second.digest
+    assert first.digest != read_trial_list(lines_to(tmp_path / "b", ["s u1", "s u3"])).digest
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["s1 u1", "s1 u2", "s1 u1"], ":3: .*trial"),
+        (["s1 u1 target", "s1 u2"], r":2: expected 3 fields \(<speaker> <utterance> <target"),
+        (["s1 u1", "s1 u2 target"], r":2: expected 2 fields \(<speaker> <utterance>\), found 3"),
+        (["s1"], ":1: expected 2 fields .* found 1"),
+        (["s1 u1 target 4"], ":1: expected 3 fields .* found 4"),
+        ([], "empty file"),
+        (["", " "], "empty file"),
+    ],
+)
+def test_trials_that_are_wrong(tmp_path: Path, lines: list[str], message: str) -> None:
+    path = lines_to(tmp_path / "trials", lines)
+    with pytest.raises(PrivacyEvalError, match=f"{path}.*{message}|{path}{message}"):
+        read_trial_list(path)
+
+
+# --- scores
+
+
+def text_of(scored: ScoredTrials) -> list[str]:
+    return scored.text().splitlines()
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32))
+def test_scores_in_the_order_of_the_trials(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    """As the slow implementation, from raw vectors to text: up to the last digits."""
+    generator = np.random.default_rng(seed)
+    every = [f"{s} {t}" for s in "abc" for t in TESTED.ids]
+    kept = generator.permutation(every)[: generator.integers(1, len(every) + 1)]
+    path = lines_to(tmp_path_factory.mktemp("trials") / "trials", kept)
+    model = random_model()
+    scored = score_trials(ENROLLED, MEMBERS, TESTED, read_trial_list(path), model=model)
+    assert model.mean is not None
+    assert model.transform is not None
+    want = slow.challenge_scores(
+        slow.Plda(model.plda.mean, model.plda.transform, model.plda.psi),
+        model.mean,
+        model.transform,
+        MEMBERS.members,
+        dict(zip(ENROLLED.ids, ENROLLED.matrix, strict=True)),
+        dict(zip(TESTED.ids, TESTED.matrix, strict=True)),
+        [line.split() for line in kept],
+    )
+    assert (scored.trials_left_out, scored.enrollment_left_out) == (0, 0)
+    assert scored.score.dtype == np.float32
+    for line, expected in zip(text_of(scored), want, strict=True):
+        assert line.split()[:2] == expected.split()[:2]
+        assert float(line.split()[2]) == pytest.approx(float(expected.split()[2]), abs=1e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_back_end(backend: BackendName, trial_list: Any) -> None:
+    """Speaker b is the mean of two utterances, t2 one of three."""
+    model = random_model()
+    scored = score_trials(
+        ENROLLED, MEMBERS, TESTED, trial_list("b t2"), backend=backend, model=model
+    )
+    mean = ENROLLED.matrix[[3, 2]].sum(axis=0, keepdims=True) / np.float32(2)
+    want = score_matrix(mean, 2, TESTED.matrix[1:2], backend=backend, model=model)
+    assert scored.score == pytest.approx(want[0], rel=1e-6)
+
+
+def test_text_of_scores(trial_list: Any) -> None:
+    trials = trial_list("s1 ü1", "s1 u2", "s2 u3", "s2 u4", "s3 u5", "s3 u6")
+    scores = np.float32([1.5, -123.456789, 1e-7, 16777216, -0.1, 12345678])
+    scored = ScoredTrials(trials.speaker, trials.utterance, scores, 0, 0)
+    assert text_of(scored) == [
+        "s1 ü1 1.5",
+        "s1 u2 -123.4568",
+        "s2 u3 1e-07",
+        "s2 u4 1.677722e+07",
+        "s3 u5 -0.1",
+        "s3 u6 1.234568e+07",
+    ]
+
+
+def test_speakers_who_are_not_enrolled(trial_list: Any) -> None:
+    trials = trial_list("a t1", "x t1", "y t2", "x t2")
+    for allow_missing in (False, True):
+        with pytest.raises(
+            PrivacyEvalError, match="trials: 2 speakers are not enrolled in spk2utt"
+        ):
+            score_trials(
+                ENROLLED, MEMBERS, TESTED, trials, backend="cosine", allow_missing=allow_missing
+            )
+
+
+def test_utterances_without_a_vector(trial_list: Any) -> None:
+    """Of b one utterance is left, of d none; t8 and t9 are not there."""
+    members = enrollment_of(a="a1 a2", b="b9 b2", d="d1 d2", unasked="z1")
+    trials = trial_list("d t1", "b t9", "a t3", "b t3", "a t8", "d t9", "b t1")
+
+    def score(allow_missing: bool) -> ScoredTrials:
+        return score_trials(
+            ENROLLED,
+            members,
+            TESTED,
+            trials,
+            model=random_model(),
+            allow_missing=allow_missing,
+        )
+
+    message = "vectors.scp: no vector for 3 ids of the enrollment in spk2utt: "
+    with pytest.raises(PrivacyEvalError, match=message):
+        score(allow_missing=False)
+    scored = score(allow_missing=True)
+    assert (scored.trials_left_out, scored.enrollment_left_out) == (4, 3)
+    left = trial_list("a t3", "b t3", "b t1")
+    fewer = enrollment_of(a="a1 a2", b="b2")
+    want = score_trials(ENROLLED, fewer, TESTED, left, model=random_model())
+    assert text_of(scored) == text_of(want)
+
+
+def test_trial_utterances_without_a_vector(trial_list: Any) -> None:
+    trials = trial_list("a t1", "a t8", "b t9", "c t8")
+    with pytest.raises(
+        PrivacyEvalError, match="no vector for 2 ids of the trials in .*trials: t[89], t[89]"
+    ):
+        score_trials(ENROLLED, MEMBERS, TESTED, trials, backend="cosine")
+
+
+@pytest.mark.parametrize("line", ["a t9", "d t1"])
+def test_nothing_left_to_score(line: str, trial_list: Any) -> None:
+    members = enrollment_of(a="a1", d="d1")
+    with pytest.raises(PrivacyEvalError, match="trials: no trial whose utterances have vectors"):
+        score_trials(
+            ENROLLED, members, TESTED, trial_list(line), backend="cosine", allow_missing=True
+        )
+
+
+def test_dimensions_that_do_not_fit(trial_list: Any) -> None:
+    wide = random_vectors(TESTED.ids, dimension=4)
+    trials = trial_list("a t1")
+    with pytest.raises(PrivacyEvalError, match="vectors.scp, vectors.scp: enrollment vectors of 3"):
+        score_trials(ENROLLED, MEMBERS, wide, trials, backend="cosine")
+    with pytest.raises(PrivacyEvalError, match=r"vectors.scp: vectors of 3 .* mean has 5"):
+        score_trials(ENROLLED, MEMBERS, TESTED, trials, model=random_model(5))
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_that_are_not_finite(trial_list: Any) -> None:
+    huge = make_vectors(ENROLLED.ids, np.full((5, 3), 3e38))
+    with pytest.raises(PrivacyEvalError, match="2 scores are not finite: vectors or model hold hu"):
+        score_trials(huge, MEMBERS, TESTED, trial_list("a t1", "a t2"), model=random_model())
+
+
+# --- x-vectors of a tree
+
+
+def put(folder: Path, name: str, tree: Path, count: int = 2) -> Path:
+    scp = folder / f"xvect_{name}" / "xvector.scp"
+    scp.parent.mkdir(parents=True)
+    ids = [f"{name}-{i}" for i in range(count)]
+    write_vectors(scp, ids, np.arange(2.0 * count).reshape(count, 2), tree=tree)
+    return scp
+
+
+def test_x_vectors_of_a_set_or_of_one_that_holds_it(tmp_path: Path) -> None:
+    folder = tmp_path / "exp" / "model"
+    vectors = TreeVectors(tmp_path, load_protocol("vpc2020"), folder)
+    wanted = ("vctk_dev_trials_f_common", "_anon")
+    names = [path.parent.name for path in vectors.candidates(*wanted)]
+    assert names[:3] == [
+        "xvect_vctk_dev_trials_f_common_anon",
+        "xvect_vctk_dev_trials_f_all_anon",
+        "xvect_vctk_dev_trials_all_anon",
+    ]
+    assert vectors.find(*wanted) is None
+    for name in ("vctk_dev_trials_all", "vctk_dev_trials_f_common"):
+        put(folder, name, tmp_path)  # not anonymized
+    assert vectors.find(*wanted) is None
+    for name in ("vctk_dev_trials_all", "vctk_dev_trials_f_all", "vctk_dev_trials_f_common"):
+        scp = put(folder, f"{name}_anon", tmp_path)
+        assert vectors.find(*wanted) == scp
+
+
+def test_x_vectors_are_read_once_and_from_the_tree(tmp_path: Path) -> None:
+    tree, outside = tmp_path / "tree", tmp_path / "outside"
+    folder = tree / "exp"
+    scp = put(folder, "a_set", tree)
+    vectors = TreeVectors(tree, load_protocol("vpc2020"), folder)
+    found = vectors.read(scp)
+    assert found.ids == ("a_set-0", "a_set-1")
+    scp.unlink()
+    assert vectors.read(scp) is found
+    link = folder / "xvect_linked" / "xvector.scp"
+    link.parent.mkdir()
+    link.symlink_to(put(outside, "other", outside))
+    with pytest.raises(PrivacyEvalError, match="leads out of the tree to .*--allow-outside"):
+        vectors.read(link)
+
+
+def test_where_a_back_end_lies(tmp_path: Path) -> None:
+    model = AsvModel("anonymized", "exp/anon{suffix}/net", "train{suffix}")
+    folder = tmp_path / "exp" / "anon_x" / "net"
+    assert backend_folder(tmp_path, model, "_x") is None
+    for place in (folder, folder / "xvect_train_x"):  # the latter comes first
+        place.mkdir(parents=True)
+        (place / "mean.vec").touch()
+        assert backend_folder(tmp_path, model, "_x") != place
+        (place / "plda").touch()
+        assert backend_folder(tmp_path, model, "_x") == place
+    assert backend_folder(tmp_path, model, "_y") is None
+
+
+def test_paths_are_noted_relative_to_the_tree(tmp_path: Path) -> None:
+    assert relative(tmp_path / "a" / "b", tmp_path) == "a/b"
+    assert relative(tmp_path / "b", tmp_path / "a") == "../b"
+
+
+# --- real speech
+
+real = pytest.mark.skipif(
+    not REAL_TREE.is_dir(), reason=f"there is no tree of real speech at {REAL_TREE.name}"
+)
+MODELS = REAL_TREE / "exp" / "models" / "asv_eval" / "xvect_01709_1"
+CONDITIONS = [
+    f"ASV-libri_test_enrolls{enrolled}-libri_test_trials_{gender}{tested}"
+    for gender in "fm"
+    for enrolled, tested in (("", ""), ("", "_anon"), ("_anon", "_anon"))
+]
+TRIAL_SETS = ["libri_test_trials_f", "libri_test_trials_m"]
+
+
+@cache
+def expected() -> Mapping[str, Any]:
+    return json.loads((REAL_TREE / "expected.json").read_text())  # type: ignore[no-any-return]
+
+
+@cache
+def real_vectors(name: str) -> Vectors:
+    return read_vectors(MODELS / f"xvect_{name}" / "xvector.scp", tree=REAL_TREE)
+
+
+@cache
+def real_model() -> StoredBackend:
+    return load_backend(MODELS / "xvect_train_clean_360")
+
+
+@cache
+def real_scores(condition: str) -> ScoredTrials:
+    _, enrolled, tested = condition.split("-")
+    data = REAL_TREE / "data"
+    return score_trials(
+        real_vectors(enrolled),
+        load_enrollment(data / enrolled / "spk2utt", data / enrolled / "enrolls"),
+        real_vectors(tested),
+        read_trial_list(data / tested / "trials"),
+        model=real_model().model,
+    )
+
+
+def scores_by_trial(lines: Iterable[str]) -> dict[tuple[str, str], float]:
+    return {(s, u): float(score) for s, u, score in map(str.split, lines)}
+
+
+@real
+def test_every_real_condition_is_tested() -> None:
+    assert sorted(expected()["conditions"]) == sorted(CONDITIONS)
+    folders = (REAL_TREE / "exp" / "results-kaldi").glob("ASV-*")
+    assert sorted(folder.name for folder in folders) == sorted(CONDITIONS)
+    assert sorted(expected()["similarity"]) == [f"{name}_anon" for name in TRIAL_SETS]
+
+
+@real
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_kaldi_s_scores_of_real_speech(condition: str) -> None:
+    """Float32 matrix work of another processor: its last digits differ."""
+    kaldi = REAL_TREE / "exp" / "results-kaldi" / condition / "scores"
+    want = scores_by_trial(kaldi.read_text().splitlines())
+    found = scores_by_trial(text_of(real_scores(condition)))
+    assert list(found) == list(want)
+    assert max(abs(found[trial] - want[trial]) for trial in want) < 3e-4
+
+
+@real
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_metrics_of_real_conditions(condition: str, tmp_path: Path) -> None:
+    """Our scores, written and read, against what independent tools make of Kaldi's. Min DCF
+    of the released scripts is known to the digits they print."""
+    scores = tmp_path / "scores"
+    scores.write_text(real_scores(condition).text())
+    key = REAL_TREE / "data" / condition.split("-")[2] / "trials"
+    trials = pair(read_scores(scores), read_trials(key))
+    found = TrialScores.from_labels(trials.score, trials.is_target)
+    want = expected()["conditions"][condition]
+    assert (found.n_target, found.n_nontarget) == (want["n_target"], want["n_nontarget"])
+    eer = kaldi_eer(found)
+    assert f"{100 * eer.value:.4g}" == want["kaldi_compute_eer_stdout"]
+    assert eer.threshold == pytest.approx(want["reference"]["eer_threshold"], abs=3e-4)
+    names: list[tuple[Variant, str]] = [("challenge", "reference"), ("exact", "exact")]
+    for variant, name in names:
+        values = score_metrics(found, variant=variant)
+        for metric, number in want[name].items():
+            if isinstance(number, float) and metric in values:
+                assert values[metric] == pytest.approx(number, abs=1e-5), (variant, metric)
+        known = {m for m in values if m in want[name]}
+        assert known >= set(values) - ({"eer"} if variant == "exact" else set())
+    challenge = score_metrics(found, variant="challenge")
+    assert zebra_tag(challenge, "challenge") == want["reference"]["zebra_tag"]
+    for metric in ("min_dcf_0.01", "min_dcf_0.001"):
+        assert f"{challenge[metric]:.4f}" == want["reference"][metric]
+
+
+@real
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", TRIAL_SETS)
+def test_similarity_of_real_speech(name: str, variant: Variant) -> None:
+    original, anonymized = real_vectors(name), real_vectors(f"{name}_anon")
+    assert original.ids == anonymized.ids
+    lines = (REAL_TREE / "data" / name / "utt2spk").read_text().splitlines()
+    speaker_of = dict(line.split() for line in lines)
+    speakers = sorted(set(speaker_of.values()))
+    speaker = np.array([speakers.index(speaker_of[u]) for u in original.ids])
+    matrices = []
+    for first, second, column_of in (
+        (original, original, None),
+        (original, anonymized, np.arange(speaker.size)),
+        (anonymized, anonymized, None),
+    ):
+        scores = score_matrix(first.matrix, 1, second.matrix, model=real_model().model)
+        matrices.append(similarity_matrix(scores, speaker, column_of=column_of, variant=variant))
+    found = voice_similarity(*matrices).summary()
+    want = expected()["similarity"][f"{name}_anon"]
+    if variant == "exact":
+        want = want["exact"]
+        assert len(speakers) == want["speakers"]
+    keys = [key for key in found if key in want]
+    assert len(keys) == (5 if variant == "exact" else 2)
+    for key in keys:
+        assert found[key] == pytest.approx(want[key], abs=1e-4), key

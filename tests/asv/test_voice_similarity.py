@@ -1,0 +1,677 @@
+"""Voice similarity from x-vectors: numbers, bad sets, and the records of a tree."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+import math
+import re
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from support import (
+    BACKEND,
+    ENROLLS,
+    MODEL,
+    ROOT,
+    SMALL_PLAN_2022,
+    TRIALS,
+    SpeechTree,
+    lines_to,
+    snapshot,
+    times,
+    utterances,
+)
+
+import privacy_eval.stages.similarity as module
+from privacy_eval import PrivacyEvalError
+from privacy_eval.asv.backend import BackendName, score_matrix
+from privacy_eval.asv.voice_similarity import Measured, measure, write_2020
+from privacy_eval.io.schema import from_plain
+from privacy_eval.io.scp import Vectors
+from privacy_eval.metrics import VARIANTS
+from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
+from privacy_eval.results.csv_export import speakers_csv, to_csv, to_speakers_csv
+from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.records import SIMILARITY_METRICS, Results, SimilarityRecord
+from privacy_eval.stages.asv_scores import VECTORS, Models, Place, Scored
+from privacy_eval.stages.similarity import FOLDER_2020, collect_similarities, make_similarities
+from privacy_eval.tree.conditions import System
+from privacy_eval.tree.discovery import find_systems
+
+
+def _reference() -> ModuleType:
+    """The second implementation, which lies with the tests of metrics."""
+    folder = ROOT / "tests" / "metrics"
+    if "reference" not in sys.modules:
+        sys.path.append(str(folder))
+    spec = importlib.util.spec_from_file_location("_similarity", folder / "reference_similarity.py")
+    assert spec is not None and spec.loader is not None
+    loaded = sys.modules["_similarity"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+reference = _reference()
+
+
+# --- numbers
+
+SPOKEN = utterances(("s1", "s2", "s3", "s4", "s5"), 4)
+
+
+def simulated(
+    spoken: dict[str, str] = SPOKEN, *, order: int | None = None, strength: float = 1.0
+) -> Vectors:
+    """Vectors of a set; `order` seeds another order of every speaker's lines, and other
+    vectors."""
+    ids = list(spoken)
+    if order is not None:
+        np.random.default_rng(order).shuffle(ids)
+        ids.sort(key=spoken.__getitem__)
+    voices = {s: np.random.default_rng(i).normal(size=5) for i, s in enumerate(spoken.values())}
+    generator = np.random.default_rng(0 if order is None else order)
+    matrix = np.array([strength * voices[spoken[u]] + generator.normal(size=5) for u in ids])
+    return Vectors(Path("o.scp" if order is None else "a.scp"), tuple(ids), np.float32(matrix))
+
+
+def utt2spk(folder: Path, spoken: dict[str, str] = SPOKEN) -> Path:
+    return lines_to(folder / "utt2spk", (f"{u} {s}" for u, s in spoken.items()))
+
+
+@pytest.mark.parametrize("backend", ["cosine", "euclidean"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_numbers_are_those_of_a_second_implementation(
+    backend: BackendName, order: int, tmp_path: Path
+) -> None:
+    """The anonymized set's lines stand in another order."""
+    original, anonymized = simulated(), simulated(order=order)
+    assert original.ids != anonymized.ids
+    found = measure(original, anonymized, utt2spk(tmp_path), backend=backend)
+
+    def scores(first: Vectors, second: Vectors) -> dict[tuple[str, str], float]:
+        matrix = score_matrix(first.matrix, 1, second.matrix, backend=backend)
+        return {
+            (a, b): float(matrix[i, j])
+            for i, a in enumerate(first.ids)
+            for j, b in enumerate(second.ids)
+        }
+
+    sets = {
+        "oo": scores(original, original),
+        "oa": scores(original, anonymized),
+        "aa": scores(anonymized, anonymized),
+    }
+    assert (found.n_utterances, found.left_out) == (20, 0)
+    assert found.speakers == ("s1", "s2", "s3", "s4", "s5")
+    for variant in VARIANTS:
+        expected = reference.similarity(sets, SPOKEN, original.ids, variant, anonymized.ids)
+        # The second implementation adds the slope of `challenge` in exact fractions.
+        precision = 1e-9 if variant == "exact" else 1e-6
+        for name, value in found.by_variant[variant].summary().items():
+            assert value == pytest.approx(getattr(expected, name), abs=precision), (variant, name)
+        for kind in ("oo", "oa", "aa"):
+            cells = getattr(expected, kind).cells
+            rows = [[cells[a, b] for b in found.speakers] for a in found.speakers]
+            values = getattr(found.by_variant[variant], kind).values
+            assert values == pytest.approx(np.array(rows), abs=precision)
+
+
+def test_the_order_of_lines_does_not_change_the_exact_variant(tmp_path: Path) -> None:
+    path, original, anonymized = utt2spk(tmp_path), simulated(), simulated(order=1)
+    back = np.argsort(anonymized.ids)
+    ordered = Vectors(anonymized.path, tuple(sorted(anonymized.ids)), anonymized.matrix[back])
+    one, two = (
+        measure(original, a, path, backend="cosine", variants=["exact"])
+        for a in (anonymized, ordered)
+    )
+    assert one.by_variant["exact"].summary() == pytest.approx(
+        two.by_variant["exact"].summary(), abs=1e-12
+    )
+    assert one.linkability == pytest.approx(two.linkability, abs=1e-12)
+
+
+def test_speakers_from_the_least_protected_on(tmp_path: Path) -> None:
+    """One speaker is left as he is, all others are replaced by noise."""
+    spoken = utterances(("s1", "s2", "s3", "s4", "s5"), 8)  # linkability needs 20 pairs
+    original = simulated(spoken, strength=4.0)
+    generator = np.random.default_rng(5)
+    matrix = generator.normal(size=original.matrix.shape).astype(np.float32)
+    own = [i for i, u in enumerate(original.ids) if spoken[u] == "s3"]
+    matrix[own] = original.matrix[own]
+    anonymized = Vectors(Path("a"), original.ids, matrix)
+    found = measure(original, anonymized, utt2spk(tmp_path, spoken), backend="euclidean")
+    speakers = found.of_speakers
+    assert speakers[0].speaker == "s3"
+    assert {s.speaker for s in speakers} == set(spoken.values())
+    assert [s.deid for s in speakers] == sorted(s.deid for s in speakers)
+    assert speakers[0].deid < 0.5 < speakers[-1].deid <= 1
+    assert speakers[0].linkability == max(s.linkability or 0.0 for s in speakers)
+    assert speakers[0].evidence == max(s.evidence for s in speakers)
+    exact = found.by_variant["exact"]
+    number = found.speakers.index("s3")
+    assert speakers[0].similarity_oa == exact.oa.values[number, number]
+    text = speakers_csv(({}, s) for s in speakers)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [r["speaker"] for r in rows] == [s.speaker for s in speakers]
+    assert float(rows[0]["deid"]) == speakers[0].deid
+
+
+def test_linkability_of_few_pairs_is_not_known(tmp_path: Path) -> None:
+    """With 4 utterances a speaker has 12 pairs of its own; 5 give 20."""
+    for each, known in ((4, False), (5, True)):
+        spoken = utterances(("s1", "s2", "s3"), each)
+        found = measure(
+            simulated(spoken),
+            simulated(spoken, order=1),
+            utt2spk(tmp_path, spoken),
+            backend="cosine",
+        ).of_speakers
+        assert [s.linkability is not None for s in found] == [known] * 3
+        rows = list(csv.DictReader(io.StringIO(speakers_csv(({}, s) for s in found))))
+        assert [r["linkability"] != "" for r in rows] == [known] * 3
+
+
+def test_one_variant_alone(tmp_path: Path) -> None:
+    both = measure(simulated(), simulated(order=1), utt2spk(tmp_path), backend="cosine")
+    for variant in VARIANTS:
+        one = measure(
+            simulated(),
+            simulated(order=1),
+            utt2spk(tmp_path),
+            backend="cosine",
+            variants=[variant],
+        )
+        assert list(one.by_variant) == [variant]
+        assert one.by_variant[variant].summary() == both.by_variant[variant].summary()
+        assert len(one.of_speakers) == 5
+        assert set(one.arrays()) == {"speakers", *(f"{variant}_{k}" for k in ("oo", "oa", "aa"))}
+
+
+def test_speech_left_as_it_is_has_no_protection(tmp_path: Path) -> None:
+    original = simulated()
+    found = measure(original, original, utt2spk(tmp_path), backend="cosine").by_variant
+    assert found["challenge"].summary()["deid"] == pytest.approx(0, abs=1e-12)
+    assert found["exact"].summary()["gvd_db"] == 0
+
+
+def test_anonymized_voices_that_are_all_the_same(tmp_path: Path) -> None:
+    """G_VD of nothing left is -inf, which every output holds."""
+    original = simulated()
+    same = Vectors(Path("a"), original.ids, np.ones_like(original.matrix))
+    found = measure(original, same, utt2spk(tmp_path), backend="euclidean")
+    assert found.by_variant["exact"].gvd_db == -math.inf
+    assert found.by_variant["exact"].aa.d_diag == 0
+    write_2020(tmp_path, found.by_variant["exact"])
+    text = (tmp_path / "gain_of_voice_distinctiveness").read_text()
+    assert text == "Gain of voice distinctiveness : -inf\n"
+    assert speakers_csv(({}, s) for s in found.of_speakers).count("\n") == 6
+
+
+# --- bad sets
+
+
+def only(vectors: Vectors, ids: Sequence[str]) -> Vectors:
+    return Vectors(vectors.path, tuple(ids), vectors.matrix[vectors.rows(ids, "x")])
+
+
+def without(vectors: Vectors, *left_out: str) -> Vectors:
+    return only(vectors, [u for u in vectors.ids if u not in left_out])
+
+
+def test_utterances_without_a_vector(tmp_path: Path) -> None:
+    path, original, anonymized = utt2spk(tmp_path), simulated(), simulated(order=1)
+    for pair, where in (
+        ((original, without(anonymized, "s1-u0", "s2-u3")), "a.scp"),
+        ((without(original, "s1-u0", "s2-u3"), anonymized), "o.scp"),
+    ):
+        with pytest.raises(PrivacyEvalError) as error:
+            measure(*pair, path, backend="cosine")
+        assert str(error.value) == (
+            f"{path}: 2 utterances have no vector in {where}: s1-u0, s2-u3 "
+            "(--allow-missing leaves them out)"
+        )
+        found = measure(*pair, path, backend="cosine", allow_missing=True)
+        assert (found.left_out, found.n_utterances) == (2, 18)
+        assert len(found.speakers) == 5
+
+
+def test_leaving_out_also_means_speakers_with_one_utterance_left(tmp_path: Path) -> None:
+    path, original, anonymized = utt2spk(tmp_path), simulated(), simulated(order=1)
+    less = without(anonymized, "s2-u0", "s2-u1", "s2-u2")
+    found = measure(original, less, path, backend="cosine", allow_missing=True)
+    rest = {u: s for u, s in SPOKEN.items() if s != "s2"}
+    alone = measure(
+        only(original, list(rest)),
+        only(anonymized, [u for u in anonymized.ids if u in rest]),
+        utt2spk(tmp_path / "rest", rest),
+        backend="cosine",
+    )
+    assert (found.left_out, found.speakers) == (4, alone.speakers)
+    for variant in VARIANTS:
+        assert found.by_variant[variant].summary() == alone.by_variant[variant].summary()
+
+
+def test_vectors_of_strangers(tmp_path: Path) -> None:
+    """An error, unless the vectors are those of a larger set."""
+    abbreviate = {u: s for u, s in SPOKEN.items() if s != "s5"}
+    path = utt2spk(tmp_path, abbreviate)
+    with pytest.raises(PrivacyEvalError, match=r"o.scp: 4 utterances have no speaker in .*utt2spk"):
+        measure(simulated(), simulated(order=1), path, backend="cosine")
+    found = measure(simulated(), simulated(order=1), path, backend="cosine", part=True)
+    assert (found.speakers, found.left_out) == (("s1", "s2", "s3", "s4"), 0)
+
+
+#: What is spoken, and the message.
+BAD_SETS = {
+    "single utterances": (
+        {**utterances(("s1", "s2"), 2), "s3-u0": "s3", "s4-u0": "s4"},
+        r"utt2spk: 2 speakers have a single utterance, .*: s3, s4 \(--allow-missing leaves them",
+    ),
+    "one speaker": (
+        utterances(("s1",), 4),
+        r"utt2spk: one speaker only; voice similarity compares",
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_SETS)
+def test_sets_that_cannot_be_compared(bad: str, tmp_path: Path) -> None:
+    spoken, message = BAD_SETS[bad]
+    with pytest.raises(PrivacyEvalError, match=message):
+        measure(
+            simulated(spoken),
+            simulated(spoken, order=1),
+            utt2spk(tmp_path, spoken),
+            backend="cosine",
+        )
+
+
+def test_nothing_left(tmp_path: Path) -> None:
+    original = simulated()
+    strange = Vectors(Path("a"), tuple(f"x{u}" for u in original.ids), original.matrix)
+    with pytest.raises(PrivacyEvalError, match="no utterance to compare"):
+        measure(
+            original, strange, utt2spk(tmp_path), backend="cosine", part=True, allow_missing=True
+        )
+
+
+def test_original_voices_that_cannot_be_told_apart(tmp_path: Path) -> None:
+    original = simulated()
+    same = Vectors(Path("o"), original.ids, np.ones_like(original.matrix))
+    with pytest.raises(PrivacyEvalError, match=r"^o, a.scp: the original voices cannot be told"):
+        measure(same, simulated(order=1), utt2spk(tmp_path), backend="cosine")
+
+
+def test_dimensions_and_values_that_do_not_do(tmp_path: Path) -> None:
+    original, path = simulated(), utt2spk(tmp_path)
+    narrow = Vectors(Path("a"), original.ids, original.matrix[:, :4])
+    with pytest.raises(PrivacyEvalError, match=r"^o.scp, a: .* of 5 dimensions, .* of 4"):
+        measure(original, narrow, path, backend="cosine")
+    huge = Vectors(Path("a"), original.ids, np.float32(3e38) * np.sign(original.matrix))
+    with pytest.raises(PrivacyEvalError, match=r"^o.scp, a: scores are not finite"):
+        measure(original, huge, path, backend="euclidean")
+
+
+# --- a tree
+
+NAME = f"anon {TRIALS}"
+
+
+@pytest.fixture(name="tree")
+def _tree(tmp_path: Path) -> SpeechTree:
+    tree = SpeechTree(tmp_path / "a tree")
+    for path in tree.all_scores.values():
+        lines_to(path, ["s1 s1-u0 1"])
+    return tree
+
+
+def systems_of(tree: SpeechTree) -> list[System]:
+    return find_systems(tree.root, tree.root / "exp", tree.protocol)
+
+
+def made(
+    tree: SpeechTree, *, job: tuple[int, int] = (1, 1), chosen: Sequence[str] = ("anon",), **o: bool
+) -> Scored:
+    place = Place(tree.root, tree.root / "exp", **o)
+    out = tree.root / "out"
+    return make_similarities(systems_of(tree), chosen, place, tree.protocol, out, job=job)
+
+
+def collected(tree: SpeechTree, **options: bool) -> tuple[list[SimilarityRecord], list[str]]:
+    models = Models(Place(tree.root, tree.root / "exp", **options), tree.protocol)
+    return collect_similarities(systems_of(tree), models, tree.root / "out")
+
+
+def files(tree: SpeechTree) -> list[Path]:
+    return [p for p in (tree.root / "out").rglob("*") if p.is_file()]
+
+
+def test_records_and_the_files_of_2020(tree: SpeechTree) -> None:
+    outcome = made(tree)
+    assert (outcome.made, outcome.failed, outcome.lacking) == ([NAME], {}, {})
+    ((record,), stale) = collected(tree)
+    assert stale == []
+    assert (record.system, record.trial_set, record.gender) == ("anon", TRIALS, "f")
+    assert (record.n_speakers, record.n_utterances, record.utterances_left_out) == (4, 12, 0)
+    assert set(record.metrics) == set(VARIANTS)
+    for values in record.metrics.values():
+        assert tuple(values) == tuple(SIMILARITY_METRICS)
+        assert values["deid"] == pytest.approx(1 - values["d_diag_oa"] / values["d_diag_oo"])
+        assert values["gvd_db"] == pytest.approx(
+            10 * math.log10(values["d_diag_aa"] / values["d_diag_oo"])
+        )
+    assert len(record.speakers) == 4
+    plain = json.dumps(record.provenance, default=dict)
+    assert str(tree.root) not in plain
+    assert f"data/{TRIALS}/utt2spk" in plain and f"{MODEL}/xvect_{TRIALS}_anon" in plain
+    folder = tree.root / "out" / FOLDER_2020 / TRIALS
+    assert {p.name for p in folder.iterdir()} == {
+        "DeIDentification",
+        "gain_of_voice_distinctiveness",
+        *(f"similarity_matrix_{n}.npy" for n in ("osp_osp", "osp_psp", "psp_psp")),
+    }
+    challenge = record.metrics["challenge"]
+    assert (folder / "DeIDentification").read_text() == (
+        f"De-Identification : {challenge['deid']!r}\n"
+    )
+    assert (folder / "gain_of_voice_distinctiveness").read_text() == (
+        f"Gain of voice distinctiveness : {challenge['gvd_db']!r}\n"
+    )
+    curves = np.load(tree.root / "out/records/anon" / f"similarity-{TRIALS}.npz")
+    for kind, name in (("oo", "osp_osp"), ("oa", "osp_psp"), ("aa", "psp_psp")):
+        matrix = np.load(folder / f"similarity_matrix_{name}.npy")
+        assert matrix.shape == (4, 4)
+        assert np.array_equal(matrix, curves[f"challenge_{kind}"])
+    assert curves["speakers"].tolist() == ["s1", "s2", "s3", "s4"]
+
+
+def test_what_is_up_to_date_is_not_touched(tree: SpeechTree) -> None:
+    made(tree)
+    before = times(files(tree))
+    assert len(before) == 7
+    assert made(tree).up_to_date == [NAME]
+    assert times(files(tree)) == before
+    assert made(tree, allow_missing=True).up_to_date == [NAME]
+    assert times(files(tree)) == before
+
+
+CHANGES: dict[str, Callable[[SpeechTree], object]] = {
+    "original": lambda t: t.vectors(TRIALS, seed=1),
+    "anonymized": lambda t: t.vectors(f"{TRIALS}_anon", seed=1),
+    "back end": lambda t: t.backend(BACKEND, seed=1),
+    "utt2spk": lambda t: lines_to(
+        t.root / f"data/{TRIALS}/utt2spk",
+        (f"{u} {s[:1]}{int(s[1]) % 4 + 1}" for u, s in utterances().items()),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_record_of_other_inputs_is_stale_and_made_anew(tree: SpeechTree, change: str) -> None:
+    made(tree)
+    CHANGES[change](tree)
+    records, stale = collected(tree)
+    assert records == []
+    assert stale == [f"{NAME} (its x-vectors or model are not those of its record)"]
+    assert made(tree).made == [NAME]
+    assert collected(tree)[1] == []
+    assert made(tree).up_to_date == [NAME]
+
+
+def test_what_concerns_no_trial_set_makes_nothing_anew(tree: SpeechTree) -> None:
+    made(tree)
+    tree.vectors(ENROLLS, seed=1)
+    lines_to(tree.all_scores["oo"], ["s1 s1-u0 2"])
+    assert made(tree).up_to_date == [NAME]
+
+
+@pytest.mark.parametrize(
+    "damage", ["record", "curves", "no curves", "a number", "not of 2020", "another set"]
+)
+def test_damaged_records_are_made_anew(tree: SpeechTree, damage: str) -> None:
+    made(tree)
+    before = snapshot(tree.root / "out")
+    record = tree.root / "out/records/anon" / f"similarity-{TRIALS}.json"
+    curves = record.with_suffix(".npz")
+    if damage == "record":
+        record.write_text(record.read_text()[:-20])
+    elif damage == "curves":
+        curves.write_bytes(curves.read_bytes()[:-20])
+    elif damage == "no curves":
+        curves.unlink()
+    elif damage == "not of 2020":
+        (tree.root / "out" / FOLDER_2020 / TRIALS / "gain_of_voice_distinctiveness").unlink()
+    elif damage == "another set":
+        record.write_text(record.read_text().replace(f'"{TRIALS}"', '"libri_test_trials_f"'))
+    else:
+        record.write_text(re.sub(r'"deid": 0\.\d+', '"deid": 0.99', record.read_text(), count=1))
+    if damage != "not of 2020":
+        assert collected(tree)[0] == []
+    assert made(tree).made == [NAME]
+    assert snapshot(tree.root / "out") == before
+
+
+def test_a_killed_run_goes_on(tree: SpeechTree, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "write_record", killed)
+    with pytest.raises(KeyboardInterrupt):
+        made(tree)
+    monkeypatch.undo()
+    assert collected(tree) == ([], [])
+    assert made(tree).made == [NAME]
+
+
+def test_shares_and_choice(tree: SpeechTree) -> None:
+    assert made(tree, job=(2, 2)).made == []
+    assert made(tree, chosen=()).made == []
+    assert files(tree) == []
+    assert made(tree, job=(1, 2)).made == [NAME]
+
+
+def test_several_systems_have_folders_of_their_own(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path)
+    tree.anonymized("_two")
+    for suffix in ("_anon", "_two"):
+        folder = f"exp/a{suffix}/results-1{suffix}"
+        lines_to(tree.scores(ENROLLS, TRIALS + suffix, folder), ["s u 1"])
+    outcome = made(tree, chosen=["a_anon", "a_two"])
+    assert outcome.made == [f"a_anon {TRIALS}", f"a_two {TRIALS}"]
+    folders = {p.relative_to(tmp_path / "out").parts[1] for p in files(tree)}
+    assert folders == {"a_anon", "a_two"}
+    records, _ = collected(tree)
+    assert [r.system for r in records] == ["a_anon", "a_two"]
+    assert records[0].metrics != records[1].metrics
+
+
+def test_every_results_folder_has_its_model(tmp_path: Path) -> None:
+    """The attacker's back end in the one, that of original speech in the other."""
+    tree = SpeechTree(tmp_path, plan=SMALL_PLAN_2022)
+    own = "exp/models/user_asv_eval_anon/xvect_01709_1"
+    tree.anonymized("_anon", model=own)
+    tree.backend(f"{own}/xvect_train_clean_360_anon", seed=5)
+    original = tree.scores(ENROLLS, f"{TRIALS}_anon", "exp/results-anon.orig")
+    lines_to(original, ["s1 s1-u0 1"])
+    assert made(tree).made == [f"{NAME} (.orig)"]  # the other folder is not there
+    lines_to(tree.all_scores["oa"], ["s1 s1-u0 1"])
+    assert made(tree).made == [NAME]
+    records, stale = collected(tree)
+    assert [(r.results_folder, r.asv_model) for r in records] == [
+        ("", "anonymized"),
+        (".orig", "original"),
+    ]
+    assert [r.provenance["model"]["path"] for r in records] == [
+        f"{own}/xvect_train_clean_360_anon",
+        BACKEND,
+    ]
+    assert records[0].metrics != records[1].metrics
+    assert {p.relative_to(tmp_path / "out").parts[0] for p in files(tree)} == {
+        "records",
+        FOLDER_2020,
+        f"{FOLDER_2020}.orig",
+    }
+
+
+@pytest.mark.parametrize(
+    ("gone", "kind"),
+    [
+        (f"data/{TRIALS}/utt2spk", "trial set"),
+        (f"{BACKEND}/plda", "back end of the model trained on original speech"),
+        (f"{MODEL}/xvect_{TRIALS}/xvector.scp", VECTORS),
+        (f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp", VECTORS),
+    ],
+)
+def test_what_is_not_there(tree: SpeechTree, gone: str, kind: str) -> None:
+    made(tree)
+    (tree.root / gone).unlink()
+    outcome = made(tree)
+    assert outcome.lacking[NAME][0] == kind
+    assert outcome.lacking[NAME][1].startswith(gone.removesuffix("/plda"))
+    assert outcome.failed == {}
+    assert len(collected(tree)[1]) == 1
+
+
+def test_a_missing_utterance_fails_and_keeps_the_record_before(tree: SpeechTree) -> None:
+    made(tree)
+    before = snapshot(tree.root / "out")
+    tree.vectors(f"{TRIALS}_anon", without=["s1-u2"])
+    outcome = made(tree)
+    assert re.match(
+        rf".*data/{TRIALS}/utt2spk: 1 utterances have no vector in .*_anon/xvector.scp: s1-u2",
+        outcome.failed[NAME],
+    )
+    assert snapshot(tree.root / "out") == before
+    for _ in range(2):
+        allowed = made(tree, allow_missing=True)
+        assert allowed.left_out == [f"{NAME}: 1 utterances left out"]
+    assert allowed.up_to_date == [NAME]
+    ((record,), stale) = collected(tree, allow_missing=True)
+    assert (stale, record.utterances_left_out, record.n_utterances) == ([], 1, 11)
+    assert list(made(tree).failed) == [NAME]
+
+
+def test_vectors_of_a_larger_set_give_the_same_numbers(tree: SpeechTree) -> None:
+    made(tree)
+    before = collected(tree)[0][0].metrics
+    own = tree.scp(f"{TRIALS}_anon")
+    larger = own.parent.with_name("xvect_libri_dev_trials_all_anon")
+    own.parent.rename(larger)
+    scp = larger / "xvector.scp"
+    lines = scp.read_text().replace(own.parent.name, larger.name).splitlines()
+    lines_to(scp, [*lines, f"another-u0 {lines[0].split()[1]}"])
+    assert made(tree).made == [NAME]
+    assert collected(tree)[0][0].metrics == before
+
+
+def test_links_out_of_the_tree(tree: SpeechTree, tmp_path: Path) -> None:
+    path = tree.root / f"data/{TRIALS}/utt2spk"
+    shutil.move(path, tmp_path / "u")
+    path.symlink_to(tmp_path / "u")
+    assert "--allow-outside reads it" in made(tree).failed[NAME]
+    assert made(tree, allow_outside=True).made == [NAME]
+
+
+# --- in results
+
+
+def stored(tree: SpeechTree) -> Results:
+    return Results(tree.protocol, similarity=tuple(collected(tree)[0]))
+
+
+def test_records_travel_through_results_json(tree: SpeechTree, tmp_path: Path) -> None:
+    made(tree)
+    results = stored(tree)
+    path = tmp_path / "results.json"
+    path.write_text(to_json(results))
+    assert read_json(path) == results
+    assert to_json(read_json(path)) == path.read_text()
+    units = json.loads(path.read_text())["units"]
+    assert (units["deid"], units["gvd_db"]) == ("fraction", "dB")
+
+
+def test_results_csv_and_txt(tree: SpeechTree) -> None:
+    made(tree)
+    results = stored(tree)
+    record = results.similarity[0]
+    rows = list(csv.DictReader(io.StringIO(to_csv(results))))
+    assert [(r["variant"], r["metric"]) for r in rows] == [
+        (v, m) for v in record.metrics for m in SIMILARITY_METRICS
+    ]
+    for row in rows:
+        assert float(row["value"]) == record.metrics[row["variant"]][row["metric"]]
+        assert row["name"] == TRIALS and row["unit"]
+    text = to_results_txt(results, "anon", "")
+    values = record.metrics["challenge"]
+    assert text == (
+        f"{TRIALS}\n  De-Identification : {values['deid']!r}\n"
+        f"  Gain of voice distinctiveness : {values['gvd_db']!r}\n"
+    )
+    again = import_results_txt(text, "r", results.protocol, system="anon")
+    assert again.similarity[0].metrics == {
+        "challenge": {"deid": values["deid"], "gvd_db": values["gvd_db"]}
+    }
+    assert to_results_txt(again, "anon", "") == text
+    exact = replace(results, protocol=replace(results.protocol, variant="exact"))
+    assert repr(record.metrics["exact"]["deid"]) in to_results_txt(exact, "anon", "")
+
+
+def test_speakers_csv_of_several_sets(tree: SpeechTree) -> None:
+    made(tree)
+    results = stored(tree)
+    other = replace(results.similarity[0], system="B", gender="m")
+    rows = list(
+        csv.DictReader(
+            io.StringIO(to_speakers_csv(replace(results, similarity=(*results.similarity, other))))
+        )
+    )
+    assert [r["system"] for r in rows] == ["anon"] * 4 + ["B"] * 4
+    assert [r["speaker"] for r in rows[:4]] == [s.speaker for s in other.speakers]
+    assert {r["trial_set"] for r in rows} == {TRIALS}
+    assert to_speakers_csv(Results(tree.protocol)).startswith("system,results_folder,trial_set,")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ({}, "expected deid or gvd_db"),
+        ({"challenge": {}}, "expected deid or gvd_db"),
+        ({"challenge": {"deid": 0.5, "x": 1.0}}, "unknown value challenge x"),
+        ({"mine": {"deid": 0.5}}, "unknown value mine deid"),
+    ],
+)
+def test_records_without_a_meaning_are_refused(
+    tree: SpeechTree, metrics: Any, message: str
+) -> None:
+    made(tree)
+    results = stored(tree)
+    bad = replace(results.similarity[0], metrics=metrics)
+    with pytest.raises(PrivacyEvalError, match=message):
+        replace(results, similarity=(bad,)).check()
+
+
+def test_measured_is_kept_as_it_was(tree: SpeechTree) -> None:
+    """What a record holds reads back exactly, infinite values too."""
+    made(tree)
+    record = collected(tree)[0][0]
+    infinite = replace(
+        record,
+        metrics={"exact": {**record.metrics["exact"], "gvd_db": -math.inf}},
+        speakers=(replace(record.speakers[0], deid=-math.inf), *record.speakers[1:]),
+    )
+    plain = json.loads(to_json(Results(tree.protocol, similarity=(infinite,))))["similarity"][0]
+    assert plain["metrics"]["exact"]["gvd_db"] == plain["speakers"][0]["deid"] == "-inf"
+    assert from_plain(SimilarityRecord, plain, "r") == infinite
+    assert isinstance(
+        measure(simulated(), simulated(order=1), utt2spk(tree.root), backend="cosine"), Measured
+    )

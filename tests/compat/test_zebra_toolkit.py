@@ -1,0 +1,372 @@
+"""The ZEBRA toolkit's page: each of its snippets has a counterpart of no more lines.
+
+A snippet's lines are those of its code: not blank, no comment. `{scr}` and `{key}` stand for
+the paths that the page shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from support import ROOT, cli, command
+
+from privacy_eval.compat import zebra as toolkit
+from privacy_eval.compat.zebra import assess, display, export, pav_llrs, plot, read_tags
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.metrics import TrialScores, individual_disclosure, min_cllr, zebra
+
+GOLDEN = ROOT / "tests" / "data" / "golden" / "scores"
+NAMES = sorted(p.name for p in GOLDEN.iterdir() if p.is_dir())
+CASE = "lazy_informed"
+SCORES, KEY = GOLDEN / CASE / "scores.gz", GOLDEN / CASE / "trials.gz"
+LINES = "Population: 0.120 bit\nIndividual: 1.674 (B)\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Exports go to the current folder."""
+    monkeypatch.chdir(tmp_path)
+    yield
+
+
+def code_lines(snippet: str) -> int:
+    return sum(1 for line in snippet.splitlines() if line.strip() and line.strip()[0] != "#")
+
+
+def run_snippet(snippet: str, **names: Any) -> tuple[dict[str, Any], str]:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(snippet.format(scr=SCORES, key=KEY), names)  # noqa: S102
+    return names, out.getvalue()
+
+
+def files() -> list[str]:
+    return sorted(p.name for p in Path().iterdir())
+
+
+# The page's Python
+
+
+def test_high_level_snippet() -> None:
+    theirs = """
+        from zebra import PriorLogOddsPlots, zebra_framework, export_zebra_framework_plots
+        zebra_plot = PriorLogOddsPlots()
+        scr = '{scr}'
+        key = '{key}'
+        zebra_framework(plo_plot=zebra_plot, scr_path=scr, key_path=key)
+        export_zebra_framework_plots(plo_plot=zebra_plot, filename='my-experiment', save_plot_ext='png')
+    """  # noqa: E501
+    ours = """
+from privacy_eval.compat.zebra import assess, export
+profile = assess('{scr}', '{key}')
+print(profile.text)
+export([profile], 'my-experiment', 'png')
+"""
+    assert code_lines(ours) <= code_lines(theirs)
+    _, printed = run_snippet(ours)
+    assert printed == f"ZEBRA profile\n{LINES}"
+    assert files() == ["ZEBRA-my-experiment.png"]
+    assert Path("ZEBRA-my-experiment.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_low_level_snippet() -> None:
+    theirs = """
+        from numpy import log, abs, hstack, argwhere
+        from zebra import PriorLogOddsPlots
+        zebra_plot = PriorLogOddsPlots(classA_scores, classB_scores)
+        dece = zebra_plot.get_delta_ECE()
+        max_abs_LLR = abs(hstack((plo_plot.classA_llr_laplace, plo_plot.classB_llr_laplace))).max()
+        max_abs_LLR_base10 = max_abs_LLR / log(10)
+        cat_idx = argwhere((cat_ranges < max_abs_LLR_base10).sum(1) == 1).squeeze()
+        cat_tag = list(categorical_tags.keys())[cat_idx]
+        str_dece = ('%.3f' if dece >= 5e-4 else '%.e') % dece
+        str_max_abs_llr = ('%.3f' if max_abs_LLR >= 5e-4 else '%.e') % max_abs_LLR
+        if dece == 0:
+            str_dece = '0'
+        if max_abs_LLR == 0:
+            str_max_abs_llr = '0'
+        zebra_plot.get_delta_DCF()
+    """
+    ours = """
+from privacy_eval.io.results_txt import zebra_number
+from privacy_eval.metrics import TrialScores, zebra
+from privacy_eval.metrics.curves import expected_cost_reduction
+scores = TrialScores(classA_scores, classB_scores)
+disclosure = zebra(scores, variant='challenge')
+dece, max_abs_LLR_base10, cat_tag = disclosure.population, disclosure.individual, disclosure.tag
+str_dece, str_max_abs_llr = zebra_number(dece), zebra_number(max_abs_LLR_base10)
+delta_dcf = expected_cost_reduction(scores)
+"""
+    assert code_lines(ours) <= code_lines(theirs)
+    case = golden_scores(CASE)
+    found, _ = run_snippet(ours, classA_scores=case.target, classB_scores=case.nontarget)
+    assert (found["str_dece"], found["str_max_abs_llr"], found["cat_tag"]) == (
+        "0.120",
+        "1.674",
+        "B",
+    )
+    assert 0 < found["delta_dcf"] < 0.25
+
+
+def golden_scores(name: str) -> TrialScores:
+    from privacy_eval.io.scores import pair, read_scores, read_trials
+
+    folder = GOLDEN / name
+    trials = pair(read_scores(folder / "scores.gz"), read_trials(folder / "trials.gz"))
+    return TrialScores.from_labels(trials.score, trials.is_target)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pav_llrs_with_and_without_laplace(name: str) -> None:
+    scores = golden_scores(name)
+    for laplace in (False, True):
+        target, nontarget = pav_llrs(scores, laplace=laplace)
+        assert (target.size, nontarget.size) == (scores.n_target, scores.n_nontarget)
+        # A calibration: one ascending function of the score for both classes.
+        order = np.argsort(np.concatenate([scores.target, scores.nontarget]), kind="stable")
+        assert np.all(np.diff(np.concatenate([target, nontarget])[order].clip(-1e9, 1e9)) >= 0)
+    worst = np.abs(np.concatenate([target, nontarget])).max() / math.log(10)
+    assert worst == pytest.approx(individual_disclosure(scores), rel=1e-12)
+    plain = pav_llrs(scores)
+    cost = [np.logaddexp(0, -plain[0]).mean(), np.logaddexp(0, plain[1]).mean()]
+    expected = sum(cost) / 2 / math.log(2)
+    assert min_cllr(scores).value == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_privacy_as_one_minus_min_cllr() -> None:
+    ours = """
+from privacy_eval.metrics import TrialScores, min_cllr
+disclosed = 1 - min_cllr(TrialScores(classA_scores, classB_scores)).value
+"""
+    found, _ = run_snippet(ours, classA_scores=[3, 5, 7, 8], classB_scores=[1, 2, 4, 6])
+    assert found["disclosed"] == pytest.approx(0.5)
+
+
+def test_own_categories_in_python() -> None:
+    theirs = """
+        categorical_tags = {
+            '0': array([0, eps]),
+            'A': array([eps, 1]),
+            'B': array([1, inf]),
+        }
+        cat_ranges = vstack(list(categorical_tags.values()))
+    """
+    ours = """
+from privacy_eval.compat.zebra import assess
+tags = (('low', 0), ('high', 1.5), ('very high', 2))
+tag = assess('{scr}', '{key}', tags=tags).zebra.tag
+"""
+    assert code_lines(ours) <= code_lines(theirs)
+    assert run_snippet(ours)[0]["tag"] == "high"
+
+
+def test_several_profiles_in_a_plot() -> None:
+    ours = """
+from privacy_eval.compat.zebra import assess, export
+profiles = [assess('{scr}', '{key}', label=label) for label in ('first', 'second')]
+export(profiles, 'both', 'tex')
+"""
+    assert code_lines(ours) == 3
+    run_snippet(ours)
+    tex = Path("ZEBRA-both.tex").read_text()
+    for label in ("full privacy", "first (0.120, 1.674, B)", "second (0.120, 1.674, B)"):
+        assert f"\\addlegendentry{{{label}}}" in tex
+
+
+def test_a_plot_is_of_the_profile_even_where_labels_are_alike() -> None:
+    first = assess(SCORES, KEY)
+    other = assess(TrialScores([1.0] * 20, [0.0] * 20))
+    drawn = plot([first, other])
+    (axes,) = drawn.canvas.axes
+    lines = [line for line in axes.lines if line.get_linestyle() != "None"]
+    np.testing.assert_array_equal(lines[1].get_ydata(), first.ece.minimum)
+    np.testing.assert_allclose(lines[2].get_ydata(), 0, atol=1e-15)  # no privacy: on the axis
+    texts = [t.get_text() for t in drawn.canvas.legends[0].get_texts()]
+    assert texts == [
+        "full privacy",
+        "ZEBRA profile (0.120, 1.674, B)",
+        "ZEBRA profile (0.721, 1.322, B)",
+    ]
+    assert lines[1].get_color() != lines[2].get_color()
+
+
+# The page's command line
+
+
+def test_printed_lines() -> None:
+    run = cli("zebra", "-s", SCORES, "-k", KEY)
+    assert (run.code, run.out, run.err) == (0, f"ZEBRA profile\n{LINES}", "")
+    label = "libri speech, primary baseline"
+    run = cli("zebra", "-s", SCORES, "-k", KEY, "-l", label)
+    assert (run.code, run.out) == (0, f"{label}\n{LINES}")
+    assert files() == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_golden_numbers(name: str) -> None:
+    folder = GOLDEN / name
+    expected = json.loads((folder / "expected.json").read_text())["reference"]
+
+    def shown(value: float) -> str:  # as the page's low-level snippet
+        return "0" if value == 0 else ("%.3f" if value >= 5e-4 else "%.e") % value
+
+    run = cli("zebra", "--scores", folder / "scores.gz", "--key", folder / "trials.gz")
+    assert run.out.splitlines()[1:] == [
+        f"Population: {shown(expected['zebra_population'])} bit",
+        f"Individual: {shown(expected['zebra_individual'])} ({expected['zebra_tag']})",
+    ]
+
+
+def test_variants() -> None:
+    scores, key = GOLDEN / "one_bin_of_ties" / "scores.gz", GOLDEN / "one_bin_of_ties" / "trials.gz"
+    for variant in ("challenge", "exact"):
+        run = cli("zebra", "-s", scores, "-k", key, "--variant", variant)
+        value = zebra(golden_scores("one_bin_of_ties"), variant=variant).individual
+        assert re.search(r"Individual: (\S+) ", run.out)[1] == (  # type: ignore[index]
+            f"{value:.3f}" if value >= 5e-4 else f"{value:.0e}"
+        )
+
+
+@pytest.mark.parametrize("extension", ["tex", "pdf", "png"])
+def test_export(extension: str) -> None:
+    run = cli("zebra", "-s", SCORES, "-k", KEY, "-l", "profile", "-e", extension)
+    assert (run.code, run.out) == (0, f"profile\n{LINES}")
+    assert run.err == f"written: ZEBRA-profile.{extension}\n"
+    assert files() == [f"ZEBRA-profile.{extension}"]
+    start = Path(f"ZEBRA-profile.{extension}").read_bytes()[:4]
+    assert start == {"tex": b"% ZE", "pdf": b"%PDF", "png": b"\x89PNG"}[extension]
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ("ZEBRA profile", "ZEBRA-ZEBRA_profile.tex"),
+        ("../../etc/passwd", "ZEBRA-etc_passwd.tex"),
+        ("a; rm -rf $HOME", "ZEBRA-a_rm_-rf_HOME.tex"),
+        ("äöü", "ZEBRA-_.tex"),
+    ],
+)
+def test_labels_become_safe_names(label: str, name: str) -> None:
+    run = cli("zebra", "-s", SCORES, "-k", KEY, "-l", label, "-e", "tex")
+    assert run.code == 0 and run.out.startswith(f"{label}\n")
+    assert files() == [name]
+
+
+def test_empty_label_and_no_profile() -> None:
+    run = cli("zebra", "-s", SCORES, "-k", KEY, "-l", "")
+    assert (run.code, run.out) == (1, "") and "label" in run.err
+    with pytest.raises(ValueError, match="no profile"):
+        export([])
+    with pytest.raises(ValueError, match="extension"):
+        export([assess(SCORES, KEY)], extension="svg")
+
+
+def test_scores_and_key_go_together() -> None:
+    with pytest.raises(ValueError, match="needs its trial key"):
+        assess(SCORES)
+    with pytest.raises(ValueError, match="need no trial key"):
+        assess(TrialScores([1.0], [0.0]), KEY)
+    run = cli("zebra", "-s", "nowhere", "-k", KEY)
+    assert run.code == 1 and "nowhere" in run.err and run.out == ""
+
+
+# Display
+
+
+def test_display_draws_and_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = []
+    make = plt.figure
+
+    def figure(**options: Any) -> Any:
+        made = make(**options)
+        monkeypatch.setattr(
+            type(made.canvas), "required_interactive_framework", "test", raising=False
+        )
+        return made
+
+    def show(*, block: bool) -> None:
+        (axes,) = plt.gcf().axes
+        shown.append((block, len(axes.lines)))
+
+    monkeypatch.setattr(plt, "figure", figure)
+    monkeypatch.setattr(plt, "show", show)
+    display([assess(SCORES, KEY)])
+    assert shown == [(True, 3)]  # full privacy, the profile and its marks
+    assert plt.get_fignums() == []
+    run = cli("zebra", "-s", SCORES, "-k", KEY, "-p", "-e", "png")
+    assert run.code == 0 and len(shown) == 2 and files() == ["ZEBRA-ZEBRA_profile.png"]
+
+
+@pytest.mark.parametrize("backend", ["", "agg", "TkAgg"])
+def test_without_a_display_the_plot_is_refused(backend: str) -> None:
+    if backend == "TkAgg" and (sys.platform != "linux"):
+        pytest.skip("this system has displays without DISPLAY")
+    hidden = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "MPLBACKEND": backend}
+    run = command("zebra", "-s", SCORES, "-k", KEY, "-p", "-e", "tex", cwd=Path(), **hidden)
+    assert run.code == 1
+    assert run.out == f"ZEBRA profile\n{LINES}"
+    assert "no display" in run.err and "--export" in run.err and "Traceback" not in run.err
+    assert files() == ["ZEBRA-ZEBRA_profile.tex"]  # the file is not lost
+
+
+# Own categories
+
+
+def test_own_categories_from_yaml() -> None:
+    Path("tags.yaml").write_text("low: 0\nmiddle: 1.5\n'7': 2\n")
+    assert read_tags(Path("tags.yaml")) == (("low", 0.0), ("middle", 1.5), ("7", 2.0))
+    run = cli("zebra", "-s", SCORES, "-k", KEY, "-t", "tags.yaml")
+    assert run.out == "ZEBRA profile\nPopulation: 0.120 bit\nIndividual: 1.674 (middle)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected a tag"),
+        ("- A\n- B\n", "expected a tag"),
+        ("A: 1\nB: 2\n", "begin at 0 and ascend, not A: 1, B: 2"),
+        ("A: 0\nB: 2\nC: 1\n", "ascend"),
+        ("A: 0\nB: 0\n", "ascend"),
+        ("A: 0\nB: .inf\n", "ascend"),
+        ("A: 0\nB: .nan\n", "ascend"),
+        (f"A: 0\nB: 1{'0' * 400}\n", "ascend"),
+        ("A: 0\nB: high\n", "B: expected a number"),
+        ("A: 0\nB: yes\n", "B: expected a number"),
+        ("A: 0\nB: [1, 2]\n", "B: expected a number"),
+        ("A: 0\nno: 1\n", "put it in quotes"),
+        ("'0': 0\nA: 1\n", "kept for no evidence"),
+        ("A: 0\n'': 1\n", "cannot be a tag"),
+        ("A: 0\nB: 1\nA: 2\n", "stands twice"),
+        ("A: 0\nB: 1: 2\n", "tags.yaml:2: invalid YAML"),
+        ("A: !!python/object/apply:os.system [ls]\n", "invalid YAML"),
+        ("A: 2020-13-45\n", "invalid YAML"),
+        ("? [1, 2]\n: 0\n", "invalid YAML|put it in quotes"),
+        ("[" * 5000, "invalid YAML"),
+    ],
+)
+def test_wrong_categories(text: str, message: str) -> None:
+    path = Path("tags.yaml")
+    path.write_text(text)
+    with pytest.raises(PrivacyEvalError, match=f"^tags.yaml:.*({message})|({message})"):
+        read_tags(path)
+    run = cli("zebra", "-s", SCORES, "-k", KEY, "-t", path)
+    assert (run.code, run.out) == (1, "") and run.err.startswith("privacy-eval: tags.yaml:")
+
+
+def test_the_module_names_what_the_page_has() -> None:
+    assert toolkit.DEFAULT_LABEL == "ZEBRA profile"
+    assert os.path.basename(export([assess(SCORES, KEY)], extension="tex")) == (
+        "ZEBRA-ZEBRA_profile.tex"
+    )

@@ -1,0 +1,945 @@
+"""Kaldi's vectors: archives, scp files and single objects, whole, broken and hostile."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import os
+import pickle
+import re
+import shlex
+import struct
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
+
+import privacy_eval.io.kaldi_objects as objects
+import privacy_eval.io.scp as module
+from privacy_eval import PrivacyEvalError
+from privacy_eval.io.kaldi_objects import (
+    ObjectFile,
+    read_matrix,
+    read_vector,
+    write_matrix,
+    write_vector,
+)
+from privacy_eval.io.scp import Vectors, read_vectors, vector_places, write_vectors
+
+GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden" / "plda"
+BINARY_ARCHIVE = (GOLDEN / "utt.bin.ark").read_bytes()
+BOM = b"\xef\xbb\xbf"
+TEXT_ARCHIVE = gzip.decompress((GOLDEN / "utt.txt.ark.gz").read_bytes())
+
+ids = st.text(
+    st.characters(min_codepoint=33, exclude_categories=["Cs", "Z", "C"]), min_size=1, max_size=9
+)
+finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all examples of a property."""
+    return tmp_path_factory.mktemp("vectors")
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def fv(*values: float) -> bytes:
+    return b"\0BFV \4" + struct.pack(f"<i{len(values)}f", len(values), *values)
+
+
+def dv(*values: float) -> bytes:
+    return b"\0BDV \4" + struct.pack(f"<i{len(values)}d", len(values), *values)
+
+
+def fm(*rows: list[float]) -> bytes:
+    values = [value for row in rows for value in row]
+    sizes = struct.pack("<BiBi", 4, len(rows), 4, len(rows[0]))
+    return b"\0BFM " + sizes + struct.pack(f"<{len(values)}f", *values)
+
+
+def error_of(read: Callable[..., object], *arguments: Any, **options: Any) -> str:
+    with pytest.raises(PrivacyEvalError) as caught:
+        read(*arguments, **options)
+    return str(caught.value)
+
+
+def contents(vectors: Vectors) -> dict[str, list[float]]:
+    return dict(zip(vectors.ids, vectors.matrix.tolist(), strict=True))
+
+
+# What is read
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    "archive",
+    [
+        b"a " + fv(1, 2) + b"b " + fv(3, -4),
+        b"a " + dv(1, 2) + b"b " + fv(3, -4),
+        b"a  [ 1 2 ]\nb  [ 3 -4 ]\n",
+        b"a\t[1 2]\nb [ 3.0 -.4e1 ]",
+        b"\xef\xbb\xbfa [ 1 2 ]\r\nb [ 3 -4 ]\r\n",
+        b"a [ 1 2 ]\n\n  b " + fv(3, -4),
+    ],
+    ids=["float", "double", "text", "tab", "BOM CRLF", "mixed"],
+)
+def test_spellings_of_an_archive(
+    tmp_path: Path, archive: bytes, pack: Callable[[bytes], bytes]
+) -> None:
+    path = write(tmp_path / "any.name", pack(archive))
+    vectors = read_vectors(path)
+    assert vectors.path == path
+    assert vectors.matrix.dtype == np.float32
+    assert contents(vectors) == {"a": [1, 2], "b": [3, -4]}
+
+
+def test_an_scp_of_every_kind_of_target(tmp_path: Path) -> None:
+    """Offsets in any order, one object twice, gzip, a text archive, single objects, names
+    with blanks and colons, a path from the root."""
+    archive = b"x " + fv(1, 2) + b"y " + fv(3, 4) + b"z " + dv(5, 6)
+    at = [m.start() for m in re.finditer(b"\0B", archive)]
+    write(tmp_path / "x.ark", archive)
+    write(tmp_path / "packed", gzip.compress(archive))
+    write(tmp_path / "sub:dir/t.ark", "k  [ 7 8 ]\nl  [ 9 10 ]\n")
+    write(tmp_path / "one vector", fv(11, 12))
+    write(tmp_path / "one.txt", gzip.compress(b" [ 13 14 ]\n"))
+    lines = {
+        f"c x.ark:{at[2]}": [5, 6],
+        f"a\t x.ark:{at[0]}  ": [1, 2],
+        f"b ./x.ark:{at[1]}\r": [3, 4],
+        f"b2 {tmp_path}/x.ark:{at[1]}": [3, 4],
+        f"pz packed:{at[2]}": [5, 6],
+        f"px packed:{at[0]}": [1, 2],
+        "": None,
+        "t sub:dir/t.ark:14": [9, 10],
+        "v one vector": [11, 12],
+        "w one.txt": [13, 14],
+        "w2 one.txt": [13, 14],
+    }
+    for name in ("x.scp", "x.scp.gz"):
+        text = "\n".join(lines).encode()
+        path = write(tmp_path / name, gzip.compress(text) if name.endswith("gz") else text)
+        assert contents(read_vectors(path, tree=tmp_path)) == {
+            line.split()[0]: values for line, values in lines.items() if values
+        }
+
+
+def test_some_vectors_of_an_scp(tmp_path: Path) -> None:
+    """What is not asked for is neither read nor run."""
+    write(tmp_path / "a.ark", fv(1, 2) + fv(3, 4))
+    lines = ["u1 a.ark:0", f"u2 a.ark:{len(fv(1, 2))}", "u3 nowhere.ark:7", "u4 false |"]
+    scp = write(tmp_path / "x.scp", "\n".join(lines))
+    found = read_vectors(scp, tree=tmp_path, only={"u2", "u1"})
+    assert found.ids == ("u1", "u2")
+    np.testing.assert_array_equal(found.matrix, [[1, 2], [3, 4]])
+    for name, message in (("u3", r"x\.scp:3: u3 .*nowhere"), ("u4", r"x\.scp:4: u4 .*command")):
+        with pytest.raises(PrivacyEvalError, match=message):
+            read_vectors(scp, tree=tmp_path, only=["u1", name])
+    assert vector_places(scp) == dict(line.split(" ", 1) for line in lines)
+    assert vector_places(write(tmp_path / "y.ark", b"u1 " + fv(1, 2))) is None
+    with pytest.raises(PrivacyEvalError, match=r"z\.scp:1: .*found only 'u1'"):
+        vector_places(write(tmp_path / "z.scp", "u1\n"))
+
+
+def test_paths_are_relative_to_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "exp/x.ark", fv(1))
+    scp = write(tmp_path / "exp/x.scp", "a exp/x.ark\n")
+    assert contents(read_vectors(scp, tree=tmp_path)) == {"a": [1]}
+    assert "a (exp/x.ark): cannot be read (No such file" in error_of(
+        read_vectors, scp, tree=tmp_path / "exp"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert contents(read_vectors(Path("exp/x.scp"))) == {"a": [1]}
+
+
+def test_numbers_of_text_need_no_dot_and_doubles_are_rounded(tmp_path: Path) -> None:
+    archive = write(tmp_path / "x", b"a [ 1 2.5 3e-2 ]\nb " + dv(0.1, 1e-300, 16777217))
+    assert contents(read_vectors(archive)) == {
+        "a": [1, 2.5, float(np.float32(0.03))],
+        "b": [float(np.float32(0.1)), 0, 16777216],
+    }
+
+
+@pytest.mark.parametrize(
+    "content", [fv(1, 2), dv(1, 2), b" [ 1 2 ]\n", b"[1 2]", b" [ 1 2 ]\r\n\n"]
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_single_vector(tmp_path: Path, content: bytes, pack: Callable[[bytes], bytes]) -> None:
+    vector = read_vector(write(tmp_path / "v", pack(content)))
+    assert vector.dtype == np.float32
+    assert vector.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        fm([1, 2, 3], [4, 5, 6]),
+        fm([1, 2, 3], [4, 5, 6]).replace(b"FM", b"DM")[:15] + struct.pack("<6d", *range(1, 7)),
+        b" [\n  1 2 3 \n  4 5 6 ]\n",
+        b"[ 1 2 3\r\n4 5 6\n]",
+    ],
+    ids=["float", "double", "text", "text of another shape"],
+)
+def test_a_single_matrix(tmp_path: Path, content: bytes) -> None:
+    matrix = read_matrix(write(tmp_path / "m", content))
+    assert matrix.dtype == np.float32
+    assert matrix.tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_golden_archives_agree() -> None:
+    binary = read_vectors(GOLDEN / "utt.bin.ark")
+    text = read_vectors(GOLDEN / "utt.txt.ark.gz")
+    assert binary.matrix.shape == (200, 32)
+    assert binary.ids[0] == "spk00-utt00"
+    assert binary.ids == text.ids
+    assert np.array_equal(binary.matrix, text.matrix)
+    assert binary.digest == text.digest
+    # Read by hand: the first entry is `spk00-utt00 ` and 10 bytes before the values.
+    assert binary.matrix[0].tolist() == list(struct.unpack_from("<32f", BINARY_ARCHIVE, 22))
+
+
+def test_golden_vectors_in_relation() -> None:
+    """mean.vec is the mean of the vectors, cent.txt what is left without it."""
+    vectors, mean = read_vectors(GOLDEN / "utt.bin.ark"), read_vector(GOLDEN / "mean.vec")
+    centred = read_vectors(GOLDEN / "cent.txt.gz")
+    assert centred.ids == vectors.ids
+    assert np.allclose(mean, vectors.matrix.mean(axis=0), atol=1e-6)
+    assert np.allclose(centred.matrix, vectors.matrix - mean, atol=2e-6)
+    transform = read_matrix(GOLDEN / "lda.txt")
+    assert transform.shape == (16, 33)
+    reduced = read_vectors(GOLDEN / "lda_out.txt")
+    expected = vectors.matrix @ transform[:, :-1].T + transform[:, -1]
+    assert np.allclose(reduced.matrix, expected, atol=1e-5)
+
+
+# Vectors
+
+
+def test_the_digest_is_of_ids_and_values(tmp_path: Path) -> None:
+    def digest(content: bytes) -> str:
+        return read_vectors(write(tmp_path / "x", content)).digest
+
+    first = digest(b"a " + fv(1, 2) + b"b " + fv(3, 4))
+    assert re.fullmatch("[0-9a-f]{64}", first)
+    assert digest(gzip.compress(b"a [ 1 2 ]\nb [ 3.0 4 ]\n")) == first
+    others = [
+        b"b " + fv(1, 2) + b"a " + fv(3, 4),
+        b"a " + fv(1, 2) + b"b " + fv(3, 5),
+        b"a " + fv(1, 2) + b"c " + fv(3, 4),
+        b"a " + fv(1, 2, 3, 4),
+        b"a " + fv(1) + b"b " + fv(2) + b"c " + fv(3) + b"d " + fv(4),
+    ]
+    assert len({first, *map(digest, others)}) == 1 + len(others)
+
+
+def test_values_cannot_change_under_their_digest(tmp_path: Path) -> None:
+    vectors = read_vectors(write(tmp_path / "x", b"a " + fv(1, 2)))
+    with pytest.raises(ValueError, match="read-only"):
+        vectors.matrix[0, 0] = 3
+
+
+def test_rows_by_id(tmp_path: Path) -> None:
+    path = write(tmp_path / "x", b"a [ 1 ]\nb [ 2 ]\nc [ 3 ]\n")
+    vectors = read_vectors(path)
+    rows = vectors.rows(["c", "a", "c"], "trials")
+    assert rows.dtype == np.int64
+    assert rows.tolist() == [2, 0, 2]
+    assert vectors.rows([], "trials").shape == (0,)
+    assert "b" in vectors
+    assert "x" not in vectors
+    assert error_of(vectors.rows, ["a", "x", "x"], "the trials") == (
+        f"{path}: no vector for 1 ids of the trials: x"
+    )
+    assert error_of(vectors.rows, [f"u{i}" for i in range(7)], "key") == (
+        f"{path}: no vector for 7 ids of key: u0, u1, u2, u3, u4, ..."
+    )
+
+
+# Broken archives and objects
+
+BAD_OBJECTS = [
+    (b"", "the file ends where a vector should begin"),
+    (b"\0", "expected a vector, binary"),
+    (b"\0B", r"expected a vector \(FV or DV\), found its end \(b''\)"),
+    (b"\0BFV", "found its end"),
+    (b"\0BFV \4\2\0", "truncated within its size"),
+    (b"\0BFV \2\2\0\0\0" + bytes(8), "damaged: .* where its size should be"),
+    (fv(1, 2)[:-1], "truncated: 7 of 8 bytes of its values"),
+    (dv(1, 2)[:-8], "truncated: 8 of 16 bytes of its values"),
+    (b"\0BFV \4" + struct.pack("<i", -1), "dimension -1, expected at least 1"),
+    (b"\0BFV \4" + struct.pack("<i", 0), "dimension 0, expected at least 1"),
+    (b"\0BDV \4" + struct.pack("<i", 2**31 - 1), "dimension 2147483647, expected at most 65536"),
+    (b"\0BFV \4" + struct.pack("<i", 1 << 16), "truncated: 0 of 262144 bytes of its values"),
+    (fm([1, 2]), "found a matrix"),
+    (b"\0BCM " + bytes(40), "found a compressed matrix"),
+    (b"\0BCM2 " + bytes(40), "found a compressed matrix"),
+    (b"\0BXY " + bytes(40), "found an unknown type"),
+    (b"\0B\4" + struct.pack("<i", 3), "found an unknown type"),
+    (fv(1, float("nan"), float("inf")), "2 of 3 values are NaN, infinite or too large"),
+    (dv(1, 1e39), "1 of 2 values are NaN, infinite or too large"),
+    (b"[ 1 nan ]", "1 of 2 values are NaN, infinite or too large"),
+    (b"[ 1 -inf ]", "1 of 2 values are NaN"),
+    (b"[ 1 1e39 ]", "1 of 2 values are NaN"),
+    (b"[ 1 1e999 ]", "1 of 2 values are NaN"),
+    (b"[ ]", "dimension 0, expected at least 1"),
+    (b"[ 1 2", "missing ] at its end"),
+    (b"[ 1 2\n", "missing ] at its end"),
+    (b"[ 1 2\n b [ 1 2 ]\n", "expected a vector, with its ] on the line of its ["),
+    (b"[\n  1 2 \n  3 4 ]\n", "expected a vector, with its ] on the line of its ["),
+    (b"[" + b" 1" * 65537 + b" ]", "more than 65536 values in a line"),
+    (b"[ 1 x ]", "expected a number, found 'x'"),
+    (b"[ 1 0x1p3 ]", "expected a number, found '0x1p3'"),
+    (b"[ 1 1_0 ]", "expected a number, found '1_0'"),
+    (b"[ 1 \xd9\xa1 ]", "expected a number, found"),
+    (b"[ 1,2 ]", "expected a number, found '1,2'"),
+    (b"[ 1 [ 2 ]", r"expected a number, found '\['"),
+    (b"1 2 3", "expected a vector, binary"),
+    (b"RIFF" + bytes(40), "expected a vector, binary .* found b'RIFF"),
+    (b"fLaC" + bytes(40), "expected a vector, binary"),
+    (b"NPY" + bytes(40), "expected a vector, binary"),
+    (b"AUDIO" + bytes(40), "expected a vector, binary"),
+]  # fmt: skip
+
+
+def as_object_message(message: str) -> str:
+    return message if "\\" in message or ".*" in message else re.escape(message)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(("content", "message"), BAD_OBJECTS)
+def test_a_bad_single_vector(
+    tmp_path: Path, content: bytes, message: str, pack: Callable[[bytes], bytes]
+) -> None:
+    path = write(tmp_path / "v", pack(content))
+    with pytest.raises(PrivacyEvalError, match=f"^{path}: .*{as_object_message(message)}"):
+        read_vector(path)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(("content", "message"), BAD_OBJECTS)
+def test_a_bad_vector_of_an_archive(
+    tmp_path: Path, content: bytes, message: str, pack: Callable[[bytes], bytes]
+) -> None:
+    path = write(tmp_path / "x.ark", pack(b"a " + fv(1, 2) + b"b " + content))
+    with pytest.raises(PrivacyEvalError, match=f"^{path}: b: .*{as_object_message(message)}"):
+        read_vectors(path)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(("content", "message"), BAD_OBJECTS)
+def test_a_bad_vector_of_an_scp(
+    tmp_path: Path, content: bytes, message: str, pack: Callable[[bytes], bytes]
+) -> None:
+    write(tmp_path / "x.ark", pack(b"a " + fv(1, 2) + b"b " + content))
+    scp = write(tmp_path / "x.scp", "a x.ark:2\nb x.ark:22\n")
+    with pytest.raises(
+        PrivacyEvalError, match=rf"^{scp}:2: b \(x.ark:22\): .*{as_object_message(message)}"
+    ):
+        read_vectors(scp, tree=tmp_path)
+
+
+@pytest.mark.parametrize("content", [fv(1, 2), dv(1, 2), b" [ 1 2 ]\n"])
+def test_more_than_one_object(tmp_path: Path, content: bytes) -> None:
+    path = write(tmp_path / "v", content + b"\nx")
+    assert "more behind its end, from byte" in error_of(read_vector, path)
+    scp = write(tmp_path / "scp", "a v\n")
+    assert error_of(read_vectors, scp, tree=tmp_path).startswith(f"{scp}:1: a (v): more behind")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (fv(1, 2), r"expected a matrix \(FM or DM\), found a vector"),
+        (fm([1, 2])[:-1], "truncated: 7 of 8 bytes"),
+        (b"\0BFM \4" + struct.pack("<iBi", 2, 4, 0), "dimension 2 x 0, expected at least 1"),
+        (b"\0BFM \4" + struct.pack("<iBi", -2, 4, -3), "dimension -2 x -3, expected"),
+        (b"\0BDM \4" + struct.pack("<iBi", 65536, 4, 65536), "dimension 65536 x 65536: more than"),
+        (b"\0BDM \4" + struct.pack("<iBi", 65537, 4, 1), "dimension 65537 x 1, expected at most"),
+        (b"[" + b"1\n" * 65537 + b"]", "dimension 65537 x 1, expected at most 65536"),
+        (b"[" + b"\n" * 65539 + b"]", "more than 65536 lines"),
+        (b"\0BFM \4" + struct.pack("<iBi", 2, 8, 2), "damaged"),
+        (b" [\n 1 2 \n 3 ]\n", "rows of 2 and of other numbers of values"),
+        (b" [\n ]\n", "dimension 1 x 0"),
+        (b" [\n 1 2 \n", "missing ] at its end"),
+        (b" [\n 1 2 ]\n [ 3 ]\n", "more behind its end"),
+    ],
+)
+def test_a_bad_matrix(tmp_path: Path, content: bytes, message: str) -> None:
+    path = write(tmp_path / "m", content)
+    with pytest.raises(PrivacyEvalError, match=f"^{path}: .*{as_object_message(message)}"):
+        read_matrix(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", ": empty file, expected lines of <utterance> <archive>:<offset> or an archive"),
+        (b" \n\t\n", ": empty file"),
+        (b"a [ 1 ]\nb", ": expected an id and a blank at byte 8, where the file is cut"),
+        (b"a [ 1 ]\nb\n[ 1 ]\n", ": b: a line ends behind the id, expected a vector"),
+        (b"a [ 1 ]\na [ 2 ]\n", ": a: stands twice"),
+        (b"a [ 1 ]\nb\xe9 [ 2 ]\n", r": byte 8: not UTF-8 text: b'b\xe9'"),
+        (b"a [ 1 ]\nb\0c [ 2 ]\n", ": byte 8: expected an id of 1 to 1024 bytes without blanks"),
+        (b"a [ 1 ]\n" + b"b" * 1025 + b" [ 2 ]\n", ": expected an id and a blank at byte 8"),
+        (b"a [ 1 ]\nb [ 2 ]\nc [ 3 4 ]\n", ": vectors of several dimensions: a has 1, c has 2"),
+        (b"\xe9 [ 1 ]\n", ": byte 0: not UTF-8 text"),
+    ],
+)
+def test_a_bad_archive(tmp_path: Path, content: bytes, message: str) -> None:
+    path = write(tmp_path / "x.ark", content)
+    assert error_of(read_vectors, path).startswith(f"{path}{message}")
+
+
+def test_the_odd_dimension_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "x.ark", b"a " + fv(1, 2) + b"b " + fv(3, 4, 5))
+    scp = write(tmp_path / "x.scp", "\nodd x.ark:22\nfirst x.ark:2\n")
+    assert error_of(read_vectors, scp, tree=tmp_path) == (
+        f"{scp}:3: vectors of several dimensions: odd has 3, first has 2"
+    )
+
+
+def test_an_archive_cut_anywhere(tmp_path: Path) -> None:
+    """Only where an entry ends is a cut archive a whole one."""
+    whole = b"a " + fv(1, 2) + b"bb " + dv(3, 4) + b"c [ 5 6 ]\n"
+    ends = {20: 1, 49: 2, 58: 3, 59: 3}  # with and without the last line end
+    for size in range(1, len(whole) + 1):
+        path = write(tmp_path / "x.ark", whole[:size])
+        if size in ends:
+            assert len(read_vectors(path).ids) == ends[size]
+        else:
+            error_of(read_vectors, path)
+    assert len(whole) == 59
+
+
+def test_damaged_gzip(tmp_path: Path) -> None:
+    packed = gzip.compress(b"a " + fv(*range(500)) + b"b " + fv(*range(500)))
+    archive = write(tmp_path / "x.ark", packed[:-6])
+    assert "truncated or damaged gzip file" in error_of(read_vectors, archive)
+    # The vector of the line is before the damage, which is found all the same.
+    scp = write(tmp_path / "x.scp", "a x.ark:2\n")
+    assert re.match(
+        f"{scp}:1: .*truncated or damaged gzip file", error_of(read_vectors, scp, tree=tmp_path)
+    )
+    wrong_sum = bytearray(packed)
+    wrong_sum[-8] ^= 1
+    write(archive, bytes(wrong_sum))
+    assert "truncated or damaged gzip file" in error_of(read_vectors, scp, tree=tmp_path)
+    assert "truncated or damaged gzip file" in error_of(
+        read_vector, write(tmp_path / "v", gzip.compress(fv(1))[:-1])
+    )
+
+
+def test_damage_far_behind_the_last_vector(tmp_path: Path) -> None:
+    packed = gzip.compress(b"a " + fv(1) + bytes(1_000_000))
+    scp = write(tmp_path / "x.scp", "a x.ark:2\n")
+    write(tmp_path / "x.ark", packed)
+    assert contents(read_vectors(scp, tree=tmp_path)) == {"a": [1]}
+    write(tmp_path / "x.ark", packed[:-1])
+    assert "truncated or damaged gzip file" in error_of(read_vectors, scp, tree=tmp_path)
+
+
+def test_a_disk_that_fails_is_a_clear_error() -> None:
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    file = ObjectFile(Failing(), "x.ark: a")
+    assert error_of(file.read, 1) == "x.ark: a: cannot be read (Input/output error)"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_sizes_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
+    for reader in (module, objects):
+        monkeypatch.setattr(reader, "MAX_BYTES", 100_000)
+    bomb = pack(b"a " + fv(1, 2) + bytes(1_000_000))
+    archive = write(tmp_path / "x.ark", bomb)
+    text = write(tmp_path / "t", pack(b"a [" + b" " * 1_000_000))
+    assert "larger than 100000 bytes" in error_of(read_vector, archive.with_name("t")) + error_of(
+        read_vectors, text
+    )
+    scp = write(tmp_path / "x.scp", "a x.ark:2\nb x.ark:900000\n")
+    assert "b (x.ark:900000): the offset 900000 is past the end" in error_of(
+        read_vectors, scp, tree=tmp_path
+    )
+
+
+def test_the_sum_of_vectors_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One vector that stands for many ids takes as much memory as many."""
+    monkeypatch.setattr(module, "MAX_BYTES", 1000)
+    write(tmp_path / "v", fv(*range(100)))
+    write(tmp_path / "w", fv(*range(100)))
+    write(tmp_path / "u", fv(*range(100)))
+    same = write(tmp_path / "same", "a v\nb v\nc v\n")
+    other = write(tmp_path / "other", "a u\nb v\nc w\n")
+    for scp in (same, other):
+        assert "more than 1000 bytes of vectors" in error_of(read_vectors, scp, tree=tmp_path)
+    assert len(read_vectors(write(tmp_path / "two", "a v\nb v\n"), tree=tmp_path).ids) == 2
+
+
+# Broken scp files
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("b", "expected <utterance> <archive>:<offset>, found only 'b'"),
+        ("a x.ark:2", "duplicate utterance 'a'"),
+        ("b\xa0c x.ark:2", None),
+        (b"b\xe9 x.ark:2", r"not UTF-8 text: b'b\xe9'"),
+        (b"b x\xe9.ark:2", r"not UTF-8 text: b'x\xe9.ark:2'"),
+        ("b x\0.ark:2", "control character 0x00, expected text"),
+        ("b\x07 x.ark:2", "control character 0x07"),
+        ("b x.ark:2\rc x.ark:2", "control character 0x0d"),
+        ("b" * 1025 + " x.ark:2", "expected an id of 1 to 1024 bytes"),
+        ("b none.ark:2", "b (none.ark:2): cannot be read (No such file or directory)"),
+        ("b none.ark", "b (none.ark): cannot be read (No such file or directory)"),
+        ("b folder:2", "b (folder:2): cannot be read (Is a directory)"),
+        ("b fifo:2", "b (fifo:2): is no regular file"),
+        ("b loop:2", "b (loop:2): cannot be read (Too many levels of symbolic links)"),
+        ("b " + "n" * 300 + ":2", f"b (...{'n' * 198}:2): cannot be read (File name too long)"),
+        ("b x.ark/y:2", "b (x.ark/y:2): cannot be read (Not a directory)"),
+        ("b x.ark:20", "b (x.ark:20): the file ends where a vector should begin"),
+        ("b x.ark:9999", "b (x.ark:9999): the file ends where a vector should begin"),
+        (f"b x.ark:{10**17}", "the offset 100000000000000000 is past the end of the file"),
+        ("b x.ark:" + "9" * 19, "b: expected <archive>:<offset>, a number of bytes within"),
+        ("b x.ark:" + "9" * 5000, "b: expected <archive>:<offset>, a number of bytes within"),
+        ("b x.ark:-2", "b: expected <archive>:<offset>, a number of bytes within the archive"),
+        ("b x.ark:+2", "b: expected <archive>:<offset>"),
+        ("b x.ark:2.0", "b: expected <archive>:<offset>"),
+        ("b x.ark:two", "b: expected <archive>:<offset>"),
+        ("b x.ark:\u0662", "b: expected <archive>:<offset>"),
+        ("b x.ark:", "b: expected <archive>:<offset>"),
+        ("b :2", "b: expected <archive>:<offset>"),
+        ("b x.ark:1", "expected a vector, binary (\\0B) or text ([), found b'\\x00BFV"),
+        ("b x.ark:3", "b (x.ark:3): begins within the object before it"),
+        ("b x.ark", "expected a vector, binary"),
+        ("b x.ark:2[0:1]", "b: a range (x.ark:2[0:1]) is not understood"),
+        ("b x.ark[0]", "b: a range (x.ark[0]) is not understood"),
+        ("b -", "b (-): cannot be read (No such file or directory)"),
+    ],
+)
+def test_a_bad_line(tmp_path: Path, line: str | bytes, message: str | None) -> None:
+    write(tmp_path / "x.ark", b"a " + fv(1, 2))
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "loop").symlink_to("loop")
+    line = line.encode() if isinstance(line, str) else line
+    scp = write(tmp_path / "x.scp", b"a x.ark:2\n\n" + line + b"\n")
+    if message is None:  # odd, but clear
+        assert len(read_vectors(scp, tree=tmp_path).ids) == 2
+        return
+    found = error_of(read_vectors, scp, tree=tmp_path)
+    assert found.startswith(f"{scp}:3: ")
+    assert message in found
+
+
+@pytest.mark.parametrize("read", [read_vectors, read_vector, read_matrix])
+def test_files_that_cannot_be_read(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    assert error_of(read, tmp_path / "none").startswith(f"{tmp_path}/none: cannot be read (No such")
+    assert error_of(read, tmp_path) == f"{tmp_path}: cannot be read (Is a directory)"
+    os.mkfifo(tmp_path / "fifo")
+    assert error_of(read, tmp_path / "fifo") == f"{tmp_path}/fifo: is no regular file"
+    assert error_of(read, Path("/dev/null")) == "/dev/null: is no regular file"
+    assert "not a path" in error_of(read, tmp_path / "a\0b")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read any file")
+def test_an_unreadable_archive(tmp_path: Path) -> None:
+    write(tmp_path / "x.ark", fv(1)).chmod(0)
+    scp = write(tmp_path / "x.scp", "a x.ark\n")
+    assert error_of(read_vectors, scp, tree=tmp_path) == (
+        f"{scp}:1: a (x.ark): cannot be read (Permission denied)"
+    )
+
+
+# Hostile files
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{} |",
+        "{}|",
+        "|",
+        "  {} \t|\r",
+        "| {}",
+        "|{}",
+        "{} 2>&1 |",
+        "sh -c '{}' |",
+        "x.ark:2 ; {} |",
+    ],
+)
+def test_a_pipe_is_never_run(tmp_path: Path, form: str) -> None:
+    write(tmp_path / "x.ark", b"a " + fv(1, 2))
+    marker = tmp_path / "marker"
+    line = form.format(f"touch {shlex.quote(str(marker))}")
+    scp = write(tmp_path / "x.scp", f"a x.ark:2\nb {line}\n")
+    found = error_of(read_vectors, scp, tree=tmp_path)
+    assert found.startswith(f"{scp}:2: b")
+    assert "--allow-pipes" in found
+    if line.startswith("|"):
+        error_of(read_vectors, scp, tree=tmp_path, allow_pipes=True)
+    assert not marker.exists()
+
+
+def test_paths_are_no_commands(tmp_path: Path) -> None:
+    """As a path or an archive, what would be a command elsewhere is a file's name."""
+    marker = tmp_path / "marker"
+    name = f"touch {marker.name} |"
+    write(tmp_path / name, b"a " + fv(1, 2))
+    assert contents(read_vectors(tmp_path / name)) == {"a": [1, 2]}
+    write(tmp_path / name, fv(1, 2))
+    assert read_vector(tmp_path / name).tolist() == [1, 2]
+    assert not marker.exists()
+
+
+class Exploit:
+    """Unpickled, it makes a file."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return os.mkdir, (str(self.marker),)
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 4])
+@pytest.mark.parametrize("before", [b"", b"NPY\1\x80", b"\0B"])
+def test_a_pickle_is_never_loaded(tmp_path: Path, protocol: int, before: bytes) -> None:
+    marker = tmp_path / "marker"
+    body = before + b"PKL" + pickle.dumps(Exploit(marker), protocol)
+    write(tmp_path / "object", body)
+    write(tmp_path / "x.ark", b"a " + fv(1, 2) + b"b " + body)
+    write(tmp_path / "first.ark", b"b " + body)
+    for line in ("b object", "b object:0", "b x.ark:22"):
+        error_of(read_vectors, write(tmp_path / "x.scp", line), tree=tmp_path)
+    error_of(read_vectors, tmp_path / "x.ark")
+    error_of(read_vectors, tmp_path / "first.ark")
+    error_of(read_vector, tmp_path / "object")
+    error_of(read_matrix, tmp_path / "object")
+    assert not marker.exists()
+    pickle.loads(pickle.dumps(Exploit(marker)))
+    assert marker.exists()  # it would have worked
+
+
+def test_paths_that_leave_the_tree(tmp_path: Path) -> None:
+    tree, outside = tmp_path / "tree", tmp_path / "tree-2"
+    write(outside / "x.ark", fv(1))
+    (tree / "exp").mkdir(parents=True)
+    (tree / "link.ark").symlink_to("../tree-2/x.ark")
+    (tree / "folder").symlink_to(outside)
+    (tree / "within.ark").symlink_to(write(tree / "exp" / "y.ark", fv(2)))
+    for target in (
+        "../tree-2/x.ark", f"{outside}/x.ark", "link.ark", "folder/x.ark", "exp/../../tree-2/x.ark",
+        "../tree-2/none.ark", "../tree-2/x.ark:0",
+    ):  # fmt: skip
+        scp = write(tree / "exp" / "x.scp", f"a within.ark\nb {target}\n")
+        found = error_of(read_vectors, scp, tree=tree)
+        assert found.startswith(f"{scp}:2: b: {target.removesuffix(':0')} is neither in the tree")
+        assert found.endswith("--allow-outside only")
+        if "none" not in target:
+            read = read_vectors(scp, tree=tree, allow_outside=True)
+            assert contents(read) == {"a": [2], "b": [1]}
+
+
+def test_what_is_beside_the_scp_is_not_outside(tmp_path: Path) -> None:
+    scp = write(tmp_path / "other" / "x.scp", "a ../other/sub/x.ark\n")
+    write(tmp_path / "other" / "sub" / "x.ark", fv(1))
+    (tmp_path / "tree").mkdir()
+    assert contents(read_vectors(scp, tree=tmp_path / "tree")) == {"a": [1]}
+
+
+def test_the_folder_of_a_linked_scp_is_where_the_link_is(tmp_path: Path) -> None:
+    write(tmp_path / "secret" / "x.ark", fv(1))
+    write(tmp_path / "secret" / "x.scp", f"a {tmp_path}/secret/x.ark\n")
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "x.scp").symlink_to(tmp_path / "secret" / "x.scp")
+    assert "--allow-outside only" in error_of(
+        read_vectors, tmp_path / "tree" / "x.scp", tree=tmp_path / "tree"
+    )
+
+
+# Pipes that are allowed
+
+
+def test_allowed_commands(tmp_path: Path) -> None:
+    write(tmp_path / "sub" / "v", fv(1, 2))
+    write(tmp_path / "x.ark", b"x " + dv(5, 6))
+    scp = write(
+        tmp_path / "x.scp",
+        "a cat sub/v |\nb echo ' [ 3 4 ]'|\nc x.ark:2\nd tail -c +3 x.ark | cat |\n",
+    )
+    vectors = read_vectors(scp, tree=tmp_path, allow_pipes=True)
+    assert contents(vectors) == {"a": [1, 2], "b": [3, 4], "c": [5, 6], "d": [5, 6]}
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("false", "the file ends where a vector should begin: the command ended with status 1"),
+        ("cat v; exit 3", "b (cat v; exit 3 |): the command ended with status 3"),
+        ("no-such-command-here 2>&1", "the command ended with status 127"),
+        ("true", "b (true |): the file ends where a vector should begin"),
+        ("cat v v", "more behind its end, from byte 18"),
+        ("head -c 17 v", "truncated: 7 of 8 bytes"),
+        ("cat m", "found a matrix"),
+        ("printf PKL", "expected a vector, binary"),
+        ("yes", "expected a vector, binary"),
+    ],
+)
+def test_commands_that_fail(tmp_path: Path, command: str, message: str) -> None:
+    write(tmp_path / "v", fv(1, 2))
+    write(tmp_path / "m", fm([1, 2]))
+    scp = write(tmp_path / "x.scp", f"a v\nb {command} |\n")
+    found = error_of(read_vectors, scp, tree=tmp_path, allow_pipes=True)
+    assert found.startswith(f"{scp}:2: b ({command} |): ")
+    assert message in found
+
+
+def test_a_command_needs_its_tree(tmp_path: Path) -> None:
+    scp = write(tmp_path / "x.scp", "a true |\n")
+    assert "cannot be run (No such file" in error_of(
+        read_vectors, scp, tree=tmp_path / "none", allow_pipes=True
+    )
+
+
+# Writing
+
+
+def test_text_is_as_kaldi_prints_it(tmp_path: Path) -> None:
+    write_vector(tmp_path / "v", read_vector(GOLDEN / "mean.vec"), binary=False)
+    assert (tmp_path / "v").read_bytes() == (GOLDEN / "mean.vec").read_bytes()
+    write_matrix(tmp_path / "m", read_matrix(GOLDEN / "lda.txt"), binary=False)
+    assert (tmp_path / "m").read_bytes() == (GOLDEN / "lda.txt").read_bytes()
+
+
+def test_binary_is_as_kaldi_writes_it(tmp_path: Path) -> None:
+    vectors = read_vectors(GOLDEN / "utt.bin.ark")
+    write_vectors(tmp_path / "exp" / "xvector.scp", vectors.ids, vectors.matrix, tree=tmp_path)
+    assert (tmp_path / "exp" / "xvector.ark").read_bytes() == BINARY_ARCHIVE
+    lines = (tmp_path / "exp" / "xvector.scp").read_text().splitlines()
+    assert lines[:2] == ["spk00-utt00 exp/xvector.ark:12", "spk00-utt01 exp/xvector.ark:162"]
+    assert sorted(p.name for p in (tmp_path / "exp").iterdir()) == ["xvector.ark", "xvector.scp"]
+    write_vector(tmp_path / "v", np.array([1, 2.5]))
+    assert (tmp_path / "v").read_bytes() == fv(1, 2.5)
+    write_matrix(tmp_path / "m", np.array([[1, 2, 3], [4, 5, 6]], dtype=np.float32))
+    assert (tmp_path / "m").read_bytes() == fm([1, 2, 3], [4, 5, 6])
+
+
+@settings(max_examples=60)
+@given(
+    names=st.lists(ids, min_size=1, max_size=6, unique=True),
+    dimension=st.integers(1, 5),
+    data=st.data(),
+)
+def test_written_vectors_come_back(
+    folder: Path, names: list[str], dimension: int, data: st.DataObject
+) -> None:
+    matrix = data.draw(hnp.arrays(np.float32, (len(names), dimension), elements=finite))
+    scp = folder / "exp" / "x.scp"
+    write_vectors(scp, names, matrix, tree=folder)
+    for path in (scp, scp.with_suffix(".ark")):
+        vectors = read_vectors(path, tree=folder)
+        assert vectors.ids == tuple(names)
+        assert vectors.matrix.tobytes() == matrix.tobytes()
+
+
+@settings(max_examples=60)
+@given(
+    matrix=hnp.arrays(np.float32, hnp.array_shapes(min_dims=2, max_dims=2), elements=finite),
+    binary=st.booleans(),
+)
+def test_written_objects_come_back(folder: Path, matrix: NDArray[np.float32], binary: bool) -> None:
+    def same(read: NDArray[np.float32], written: NDArray[np.float32]) -> bool:
+        tolerance = 0 if binary else 1e-6
+        return read.dtype == np.float32 and np.allclose(read, written, tolerance, 1e-44)
+
+    # Printed with 7 digits, the largest numbers are larger still.
+    matrix = np.clip(matrix, np.float32(-3.4e38), np.float32(3.4e38))
+    write_matrix(folder / "m", matrix, binary=binary)
+    assert same(read_matrix(folder / "m"), matrix)
+    write_vector(folder / "v", matrix[0], binary=binary)
+    assert same(read_vector(folder / "v"), matrix[0])
+
+
+def test_an_archive_outside_the_tree_and_through_links(tmp_path: Path) -> None:
+    (tmp_path / "disk" / "deep").mkdir(parents=True)
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "exp").symlink_to(tmp_path / "disk" / "deep")
+    for folder, shown in (
+        (tmp_path / "disk" / "deep", "../disk/deep/x.ark"),
+        (tmp_path / "tree" / "exp", "exp/x.ark"),
+        (tmp_path / "tree" / ".." / "disk" / "deep", "../disk/deep/x.ark"),
+    ):
+        scp = folder / "x.scp"
+        write_vectors(scp, ["a"], np.array([[1.0, 2.0]]), tree=tmp_path / "tree")
+        assert scp.read_text() == f"a {shown}:2\n"
+        assert contents(read_vectors(scp, tree=tmp_path / "tree")) == {"a": [1, 2]}
+
+
+def test_a_killed_writer_leaves_no_scp_of_another_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scp = tmp_path / "x.scp"
+    write_vectors(scp, ["a", "b"], np.array([[1.0], [2.0]]), tree=tmp_path)
+    replaced = []
+
+    def killed(source: Path, target: Path) -> None:
+        replaced.append((Path(target).name, scp.exists()))
+        if Path(target) == scp:
+            raise KeyboardInterrupt
+        os.rename(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("privacy_eval.io.files.os.replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            write_vectors(scp, ["b", "a"], np.array([[2.0], [1.0]]), tree=tmp_path)
+    assert replaced == [("x.ark", False), ("x.scp", False)]
+    assert [p.name for p in tmp_path.iterdir()] == ["x.ark"]
+
+
+@pytest.mark.parametrize(
+    ("names", "matrix", "message"),
+    [
+        (["a", "a"], [[1.0], [2.0]], "not written, an id stands twice"),
+        (["a b"], [[1.0]], "expected an id"),
+        ([""], [[1.0]], "expected an id"),
+        (["a\0"], [[1.0]], "expected an id"),
+        (["\ud800"], [[1.0]], "not UTF-8"),
+        (["\ufeffa"], [[1.0]], "not written, a byte order mark would be lost"),
+        (["a"], [[np.nan]], "not written, 1 of 1 values are NaN, infinite or too large"),
+        (["a"], [[1e39, 1]], "not written, 1 of 2 values"),
+    ],
+)
+def test_what_is_not_written(
+    tmp_path: Path, names: list[str], matrix: list[list[float]], message: str
+) -> None:
+    write_vectors(tmp_path / "x.scp", ["old"], np.array([[1.0]]), tree=tmp_path)
+    found = error_of(write_vectors, tmp_path / "x.scp", names, np.array(matrix), tree=tmp_path)
+    assert found.startswith(f"{tmp_path}/x.scp: ")
+    assert message in found
+    assert contents(read_vectors(tmp_path / "x.scp", tree=tmp_path)) == {"old": [1]}
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_calls_that_make_no_sense(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="1 ids for 2 vectors"):
+        write_vectors(tmp_path / "x.scp", ["a"], np.ones((2, 1)), tree=tmp_path)
+    for shape in ((2,), (0, 2), (2, 0)):
+        with pytest.raises(ValueError, match="expected a matrix of values"):
+            write_matrix(tmp_path / "m", np.ones(shape))
+    with pytest.raises(ValueError, match="expected a vector of values"):
+        write_vector(tmp_path / "v", np.ones((2, 2)))
+    one = np.ones((1, 1))
+    assert "another name than *.ark" in error_of(
+        write_vectors, tmp_path / "x.ark", ["a"], one, tree=tmp_path
+    )
+    for name in (" x.scp", "|x.scp", "x\ny.scp"):
+        assert "cannot stand in an scp" in error_of(
+            write_vectors, tmp_path / name, ["a"], one, tree=tmp_path
+        )
+    assert "not UTF-8 text" in error_of(
+        write_vectors, tmp_path / os.fsdecode(b"x\xe9.scp"), ["a"], one, tree=tmp_path
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+# Random bytes; changed files are tried in tests/hostile
+
+
+@settings(max_examples=200)
+@given(
+    content=st.binary(max_size=80),
+    start=st.sampled_from(
+        [b"", b"a ", b"a [", b"a \0B", b"a \0BFV \4", b"[ ", b"\0BDM \4", b"\x1f\x8b"]
+    ),
+)
+def test_random_bytes_are_a_result_or_an_error(folder: Path, content: bytes, start: bytes) -> None:
+    path = write(folder / "random", start + content)
+    for read in (read_vectors, read_vector, read_matrix):
+        try:
+            found = read(path)
+        except PrivacyEvalError as error:
+            assert str(error).startswith(f"{path}:")
+        else:
+            array = found.matrix if isinstance(found, Vectors) else found
+            assert array.size
+            assert np.isfinite(array).all()
+
+
+def test_20_000_vectors(tmp_path: Path) -> None:
+    matrix = np.arange(20_000 * 64, dtype=np.float32).reshape(20_000, 64)
+    names = [f"u{i}" for i in range(20_000)]
+    write_vectors(tmp_path / "x.scp", names, matrix, tree=tmp_path)
+    for name in ("x.scp", "x.ark"):
+        vectors = read_vectors(tmp_path / name, tree=tmp_path)
+        assert vectors.ids == tuple(names)
+        assert np.array_equal(vectors.matrix, matrix)
+
+
+# Many at a time
+
+
+@given(
+    dimensions=st.lists(st.sampled_from([2, 2, 2, 2, 3]), min_size=1, max_size=9),
+    gaps=st.lists(st.integers(0, 3), min_size=9, max_size=9),
+    order=st.randoms(use_true_random=False),
+    block=st.sampled_from([1, 40, 1 << 20]),
+    cut=st.sampled_from([0, 0, 0, 1, 9, 20]),
+    packed=st.booleans(),
+)
+def test_many_at_a_time_are_those_one_by_one(
+    dimensions: list[int], gaps: list[int], order: Any, block: int, cut: int, packed: bool
+) -> None:
+    """Whatever lies between vectors, however they are ordered, cut or packed: the same vectors or
+    the same message."""
+    content, lines = b"", []
+    for number, (dimension, gap) in enumerate(zip(dimensions, gaps, strict=False)):
+        content += b"x" * gap
+        lines.append(f"u{number} x.ark:{len(content)}\n")
+        content += fv(*(number + i for i in range(dimension)))
+    order.shuffle(lines)
+    content = content[: len(content) - cut]
+
+    def outcome() -> object:
+        try:
+            read = read_vectors(folder / "x.scp", tree=folder)
+        except PrivacyEvalError as error:
+            return str(error)
+        return read.ids, read.matrix.tolist()
+
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        folder = Path(name)
+        write(folder / "x.ark", gzip.compress(content) if packed else content)
+        write(folder / "x.scp", "".join(lines))
+        patch.setattr(module, "_ALIKE_BYTES", block)
+        found = outcome()
+        patch.setattr(module, "_read_alike", lambda *_: None)
+        assert found == outcome()
+        if not cut and set(dimensions) == {2}:
+            assert isinstance(found, tuple)
+
+
+def test_many_are_read_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_by_one(*_: object) -> None:
+        raise AssertionError("read one by one")
+
+    write_vectors(tmp_path / "x.scp", ["a", "b", "c"], np.eye(3, dtype=np.float32), tree=tmp_path)
+    monkeypatch.setattr(module, "read_array", one_by_one)
+    assert read_vectors(tmp_path / "x.scp", tree=tmp_path).matrix.tolist() == np.eye(3).tolist()

@@ -1,0 +1,462 @@
+"""Evaluation plans: the bundled ones, wrong ones, and one of other data."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support import OTHER_PLAN, ROOT, Tree, cli, command
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.protocol.protocol import (
+    bundled,
+    bundled_studies,
+    load_protocol,
+    protocol_from_dict,
+)
+
+Plain = dict[str, Any]
+
+
+def test_bundled_plans() -> None:
+    files = sorted(p.stem for p in ROOT.glob("conf/*.yaml"))
+    assert files == sorted([*bundled(), *bundled_studies()])
+    assert bundled() == ["vpc2020", "vpc2022"]
+
+
+@pytest.mark.parametrize("name", ["vpc2020", "vpc2022"])
+def test_bundled_plans_load_from_any_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = load_protocol(name)
+    monkeypatch.chdir(tmp_path)
+    assert load_protocol(name) == here == load_protocol(name, base=Path("/"))
+    assert protocol_from_dict(here.to_dict(), "x") == here
+
+
+def test_the_challenge_has_twelve_trial_sets() -> None:
+    protocol = load_protocol("vpc2020")
+    names = [t.trials_name for t in protocol.trial_sets()]
+    assert len(set(names)) == len(names) == 12
+    assert names[:6] == [
+        "libri_dev_trials_f",
+        "libri_dev_trials_m",
+        "vctk_dev_trials_f",
+        "vctk_dev_trials_m",
+        "vctk_dev_trials_f_common",
+        "vctk_dev_trials_m_common",
+    ]
+    common = [t for t in protocol.trial_sets() if t.data_set.id == "vctk_common"]
+    assert common[0].key_names == ("vctk_dev_trials_f_common", "vctk_common_dev_trials_f")
+    weights = [t.data_set.weight for t in protocol.trial_sets() if t.split == "dev"]
+    assert sum(weights) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_the_plan_of_2022_is_that_of_2020_with_two_folders() -> None:
+    old, new = load_protocol("vpc2020").to_dict(), load_protocol("vpc2022").to_dict()
+    different = {key for key in old if old[key] != new[key]}
+    assert different == {"name", "title", "results_folders", "average_attack_model"}
+    assert [f.suffix for f in load_protocol("vpc2022").results_folders] == ["", ".orig"]
+
+
+def test_data_folders_stand_after_what_they_are_made_of() -> None:
+    protocol = load_protocol("vpc2022")
+    names = [f.name for f in protocol.folders()]
+    assert len(names) == len(set(names)) == 28
+    for place, folder in enumerate(protocol.folders()):
+        assert set(folder.combine) <= set(names[:place])
+    by_name = {f.name: f for f in protocol.folders()}
+    common = by_name["vctk_test_trials_m_common"]
+    assert (common.cut_from, common.list, common.list_as) == (
+        "vctk_test",
+        "trials_m_common_mic2",
+        "trials",
+    )
+    assert by_name["libri_dev_asr"].combine == ("libri_dev_trials_f", "libri_dev_trials_m")
+    wanted = {n for t in protocol.trial_sets() for n in (t.trials_name, t.enrollment_name)}
+    wanted |= {r.set_name(s) for r in protocol.recognition.data_sets for s in protocol.splits}
+    assert wanted <= set(names)
+
+
+def test_holders_of_a_data_folder() -> None:
+    protocol = load_protocol("vpc2020")
+    assert protocol.supersets("vctk_dev_trials_f") == (
+        "vctk_dev_trials_f_all",
+        "vctk_dev_trials_all",
+        "vctk_dev_asr",
+    )
+    assert protocol.supersets("libri_test_trials_m") == ("libri_test_trials_all", "libri_test_asr")
+    assert protocol.supersets("vctk_dev_trials_all") == protocol.supersets("vctk_dev_enrolls") == ()
+    assert protocol.supersets("nothing") == ()
+
+
+def test_a_plan_written_before_there_were_data_folders_loads() -> None:
+    plain = load_protocol("vpc2020").to_dict()
+    del plain["data_folders"]
+    assert protocol_from_dict(plain, "x").folders() == ()
+
+
+def test_attack_models() -> None:
+    protocol = load_protocol("vpc2022")
+    o, a = "original", "anonymized"
+    found = {
+        (e, t, m): protocol.attack_model(e, t, m) for e in (o, a) for t in (o, a) for m in (o, a)
+    }
+    assert {place: name for place, name in found.items() if name} == {
+        (o, o, o): "original",
+        (o, a, o): "ignorant",
+        (a, a, o): "lazy-informed",
+        (a, a, a): "semi-informed",
+    }
+
+
+def plan(change: Callable[[Plain], object]) -> Plain:
+    plain = copy.deepcopy(load_protocol("vpc2020").to_dict())
+    change(plain)
+    return plain
+
+
+WRONG: dict[str, tuple[Callable[[Plain], object], str]] = {
+    "unknown entry": (lambda d: d.update(x=1), "unknown entry 'x'"),
+    "missing entry": (lambda d: d.pop("title"), "entry 'title' is missing"),
+    "number as title": (lambda d: d.update(title=5), "title: expected text"),
+    "unknown variant": (lambda d: d.update(variant="new"), "variant: expected challenge or exact"),
+    "no splits": (lambda d: d.update(splits=[]), "splits must not be empty"),
+    "no genders": (lambda d: d.update(genders={}), "genders must not be empty"),
+    "no data sets": (lambda d: d.update(data_sets=[]), "data_sets must not be empty"),
+    "no comparisons": (lambda d: d.update(comparisons=[]), "comparisons must not be empty"),
+    "no folders": (lambda d: d.update(results_folders=[]), "results_folders must not be empty"),
+    "empty suffix": (lambda d: d.update(anon_suffix=""), "anon_suffix must not be empty"),
+    "third gender": (lambda d: d["genders"].update(x="x"), "genders must be among"),
+    "data set twice": (
+        lambda d: d["data_sets"].append(d["data_sets"][0]),
+        "a data set stands twice",
+    ),
+    "attack model twice": (
+        lambda d: d["attack_models"].append(d["attack_models"][0]),
+        "a attack model stands twice",
+    ),
+    "folder twice": (
+        lambda d: d["results_folders"].append(d["results_folders"][0]),
+        "a results folder suffix stands twice",
+    ),
+    "trial set twice": (
+        lambda d: d["data_sets"][0].update(trials="{split}"),
+        "a trial set stands twice",
+    ),
+    "row order": (lambda d: d["table_rows"].pop(), "table_rows must name every data set once"),
+    "row unknown": (lambda d: d["table_rows"].append("x"), "table_rows must name every data set"),
+    "speech": (
+        lambda d: d["comparisons"][0].update(trial="masked"),
+        "expected original or anonymized, found 'masked'",
+    ),
+    "model": (
+        lambda d: d["results_folders"][0].update(asv_model="none"),
+        "expected original or anonymized, found 'none'",
+    ),
+    "average LM": (
+        lambda d: d["recognition"].update(average="huge"),
+        "average must be one of the language models",
+    ),
+    "average attacker": (
+        lambda d: d.update(average_attack_model="x"),
+        "average_attack_model must be one of the attack models",
+    ),
+    "brace": (lambda d: d["data_sets"][0].update(row="{speaker}"), "no other braces and no slash"),
+    "slash": (lambda d: d["data_sets"][0].update(trials="../{split}{gender}"), "no slash"),
+    "slash in a key": (
+        lambda d: d["data_sets"][0].update(other_key_names=["/etc/{split}"]),
+        "no slash",
+    ),
+    "slash in ASR": (
+        lambda d: d["recognition"]["data_sets"][0].update(name="a/{split}"),
+        "no slash",
+    ),
+    "data folder of both kinds": (
+        lambda d: d["data_folders"][0].update(combine=["libri_{split}_asr"]),
+        r"data_folders: libri_\{split\}_enrolls: expected either cut_from, list and list_as, or",
+    ),
+    "data folder of neither kind": (
+        lambda d: d["data_folders"].append({"name": "x"}),
+        "data_folders: x: expected either cut_from",
+    ),
+    "data folder without list": (
+        lambda d: d["data_folders"].append({"name": "x", "cut_from": "y", "list_as": "trials"}),
+        "data_folders: x: expected either cut_from",
+    ),
+    "unknown kind of list": (
+        lambda d: d["data_folders"][0].update(list_as="names"),
+        r"list_as: expected (enrolls or trials|one of)",
+    ),
+    "data folder twice": (
+        lambda d: d["data_folders"].append(d["data_folders"][0]),
+        "data_folders: libri_dev_enrolls stands twice",
+    ),
+    "unknown part": (
+        lambda d: d["data_folders"].append({"name": "x", "combine": ["libri_{split}_y"]}),
+        "data_folders: x: unknown part libri_dev_y",
+    ),
+    "part twice": (
+        lambda d: d["data_folders"].append({"name": "x", "combine": ["libri_dev_asr"] * 2}),
+        "data_folders: x: libri_dev_asr stands twice",
+    ),
+    "data folders of each other": (
+        lambda d: d["data_folders"].extend(
+            [
+                {"name": "x", "combine": ["z", "libri_dev_asr"]},
+                {"name": "z", "cut_from": "x", "list": "l", "list_as": "trials"},
+            ]
+        ),
+        "data_folders: made of themselves or of each other: x, z",
+    ),
+    "data folder of itself": (
+        lambda d: d["data_folders"].append({"name": "x", "combine": ["x"]}),
+        "data_folders: made of themselves or of each other: x",
+    ),
+    "cut from several": (
+        lambda d: d["data_folders"][0].update(cut_from="libri_{gender}"),
+        "cut_from and list are several",
+    ),
+    "slash in a data folder": (
+        lambda d: d["data_folders"][0].update(cut_from="../{split}"),
+        "'../dev' is no name of a file or folder",
+    ),
+    "hidden data folder": (
+        lambda d: d["data_folders"][0].update(name=".{split}"),
+        "'.dev' is no name of a file or folder",
+    ),
+    "brace in a data folder": (
+        lambda d: d["data_folders"][0].update(list="{speaker}"),
+        "'{speaker}' is no name of a file or folder",
+    ),
+    "weight as text": (
+        lambda d: d["data_sets"][0].update(weight="1"),
+        r"weight: expected a number",
+    ),
+    "data sets as text": (lambda d: d.update(data_sets="libri"), "data_sets: expected a list"),
+    "rows as mapping": (lambda d: d.update(table_rows={}), "table_rows: expected a list"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_entry_is_named(
+    change: Callable[[Plain], object], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(yaml.safe_dump(plan(change)))
+    with pytest.raises(PrivacyEvalError, match=message) as caught:
+        load_protocol(str(path))
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+OUTSIDE = "x/../../../outside"
+LEAVING: dict[str, Callable[[Plain], object]] = {
+    "split": lambda d: d.update(splits=["dev", OUTSIDE]),
+    "split with LaTeX": lambda d: d.update(splits=["dev}\\input{/etc/passwd}"]),
+    "anon suffix": lambda d: d.update(anon_suffix="/../../x"),
+    "folder suffix": lambda d: d["results_folders"].append(
+        {"suffix": "/../../x", "asv_model": "anonymized"}
+    ),
+    "empty language model": lambda d: d["recognition"].update(
+        language_models={"": "tg"}, average=""
+    ),
+    "language model with LaTeX": lambda d: d["recognition"].update(
+        language_models={"}x": "tg"}, average="}x"
+    ),
+    "infinite weight": lambda d: d["data_sets"][0].update(weight="inf"),
+    "negative weight": lambda d: d["data_sets"][0].update(weight=-1.0),
+}
+
+
+@pytest.mark.parametrize("change", LEAVING.values(), ids=LEAVING)
+def test_entries_that_become_names_are_checked(change: Callable[[Plain], object]) -> None:
+    with pytest.raises(PrivacyEvalError):
+        protocol_from_dict(plan(change), "my.yaml")
+
+
+BAD_YAML: dict[str, tuple[str, str]] = {
+    "tag of Python": ("title: !!python/object/apply:os.system ['touch pwned']", ":2: invalid YAML"),
+    "tag of Python 2": ("title: !!python/name:os.system", ":2: invalid YAML"),
+    "unknown tag": ("title: !mine x", ":2: invalid YAML"),
+    "unclosed": ("title: [1, 2", ":2: invalid YAML|:3: invalid YAML"),
+    "unknown alias": ("title: *x", ":2: invalid YAML"),
+    "list as key": ("? [a]\n: b", ":2: invalid YAML"),
+    "two documents": ("---\na: b", ":2: invalid YAML"),
+    "tab": ("\ttitle: x", ":2: invalid YAML"),
+    "control character": ("title: 'a\0b'", "invalid YAML"),
+    "nested too deeply": ("title: " + "[" * 5000, "invalid YAML"),
+    "holds itself": ("title: &a [*a]", "title: expected text"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_YAML.values(), ids=BAD_YAML)
+def test_yaml_that_is_refused(
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my.yaml").write_text(f"extends: vpc2020\n{text}\n")
+    with pytest.raises(PrivacyEvalError, match=rf"^my\.yaml.*({message})"):
+        load_protocol("my.yaml")
+    assert [p.name for p in tmp_path.iterdir()] == ["my.yaml"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "title: 2020-13-45",
+        "title: !!timestamp x",
+        "title: !!int x",
+        "title: !!int ''",
+        "title: !!float x",
+        "title: !!bool x",
+        f"title: {'1' * 5000}",
+    ],
+    ids=lambda text: text[:24],
+)
+def test_yaml_values_that_cannot_be_made(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(f"extends: vpc2020\n{text}\n")
+    with pytest.raises(PrivacyEvalError, match=re.escape(str(path))):
+        load_protocol(str(path))
+
+
+def bomb(levels: int) -> str:
+    """Lists of nine times the list before: text of 9 ** levels words in a few lines."""
+    lines = ["- &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"- &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, levels)]
+    return "\n".join(lines)
+
+
+def test_a_bomb_of_aliases_under_an_unknown_entry_does_not_hang(tmp_path: Path) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(f"extends: vpc2020\nbomb:\n{bomb(60)}\n")
+    with pytest.raises(PrivacyEvalError, match="unknown entry 'bomb'"):
+        load_protocol(str(path))
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        2,
+        pytest.param(12),
+    ],
+)
+def test_a_bomb_of_aliases_where_text_is_expected_does_not_hang(
+    levels: int, tmp_path: Path
+) -> None:
+    """In a process that may not take long."""
+    (tmp_path / "my.yaml").write_text(f"extends: vpc2020\ntitle:\n{bomb(levels)}\n")
+    script = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_CPU, (2, 2))\n"
+        "from privacy_eval.protocol.protocol import load_protocol\n"
+        "from privacy_eval import PrivacyEvalError\n"
+        "try: load_protocol('my.yaml')\n"
+        "except PrivacyEvalError: sys.exit(7)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 7
+
+
+# --- extends
+
+
+def test_a_chain_of_plans_across_folders(tmp_path: Path) -> None:
+    (tmp_path / "sub" / "deep").mkdir(parents=True)
+    (tmp_path / "sub" / "deep" / "c.yaml").write_text("extends: ../b.yaml\nname: c\n")
+    (tmp_path / "sub" / "b.yaml").write_text("extends: ../a.yaml\nname: b\nsplits: [dev]\n")
+    (tmp_path / "a.yaml").write_text("extends: vpc2022\nname: a\ntitle: A\nsplits: [test]\n")
+    protocol = load_protocol("sub/deep/c.yaml", base=tmp_path)
+    assert (protocol.name, protocol.title, protocol.splits) == ("c", "A", ("dev",))
+    assert protocol.results_folders == load_protocol("vpc2022").results_folders
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a.yaml": "extends: a.yaml"}, "a.yaml: extends: expected the name of another plan"),
+        (
+            {"a.yaml": "extends: b.yaml", "b.yaml": "extends: c.yaml", "c.yaml": "extends: b.yaml"},
+            "b.yaml: extends: expected the name of another plan",
+        ),
+        ({"a.yaml": "extends: nothere"}, "nothere: no such configuration; bundled ones: vpc2020,"),
+        ({"a.yaml": "extends: [vpc2020]"}, "a.yaml: extends: expected the name of another plan"),
+        ({"a.yaml": "extends:"}, "a.yaml: extends: expected the name of another plan"),
+        ({"a.yaml": "extends: b.yaml", "b.yaml": "[1]"}, "a.yaml: entry 'name' is missing"),
+    ],
+)
+def test_wrong_extends(files: dict[str, str], message: str, tmp_path: Path) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(PrivacyEvalError, match=re.escape(message)):
+        load_protocol("a.yaml", base=tmp_path)
+
+
+def test_a_loop_by_another_spelling(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.yaml").write_text("extends: sub/../a.yaml")
+    with pytest.raises(PrivacyEvalError, match="extends"):
+        load_protocol("a.yaml", base=tmp_path)
+
+
+def test_unknown_names(tmp_path: Path) -> None:
+    with pytest.raises(PrivacyEvalError, match="vpc1999: no such configuration; bundled ones"):
+        load_protocol("vpc1999")
+    with pytest.raises(PrivacyEvalError, match="no such configuration"):
+        load_protocol(str(tmp_path))
+
+
+# --- another plan
+
+
+def test_a_plan_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
+    """Names of the bundled plans stand nowhere else: sets, suffix, split, gender, title,
+    variant and comparisons are all of this plan."""
+    tree = Tree(tmp_path)
+    (tmp_path / "radio.yaml").write_text(OTHER_PLAN)
+    tree.keys("eval-lines-m", "eval-lines-m-hidden")
+    tree.condition("exp/results-1", "eval-cast-hidden", "eval-lines-m")
+    tree.condition("exp/results-1", "eval-cast", "eval-lines-m-hidden")
+    tree.condition("exp/results-1", "eval-cast", "eval-lines-m")  # no comparison of the plan
+    options = ["--tree", tmp_path, "--results", "exp", "--out", "out", "--conf", "radio.yaml"]
+    evaluated = cli("evaluate", *options)
+    assert evaluated.code == 0, evaluated.err
+    assert "1 folders are no conditions of the plan radio and left out" in evaluated.err
+    assert "ASV-eval-cast-eval-lines-m" in evaluated.err
+    assert cli("collect", *options).code == 0
+    made = cli("tables", "--results", tmp_path / "out/results.json", "--out", tmp_path / "tables")
+    assert made.code == 0, made.err
+    rows = list(csv.reader((tmp_path / "tables/1_asv.csv").open()))
+    assert rows[0] == ["#", "eval", "EER, %", "min Cllr", "Cllr", "Enroll", "Trial", "Gen"]
+    assert [(r[1], *r[5:]) for r in rows[1:]] == [
+        ("plays eval", "a", "o", "m"),
+        ("plays eval", "o", "a", "m"),
+    ]
+    assert all(re.fullmatch(r"\d+\.\d{3}", r[2]) for r in rows[1:])
+    averages = list(csv.reader((tmp_path / "tables/1_averages.csv").open()))
+    assert averages[1] == ["EER, %, anon", rows[1][2]]
+    assert "Radio plays" in (tmp_path / "tables/tables.tex").read_text()
+
+
+def test_a_plan_by_path_is_relative_to_the_tree(tmp_path: Path) -> None:
+    tree = Tree(tmp_path / "tree")
+    (tree.root / "radio.yaml").write_text(OTHER_PLAN)
+    tree.condition("exp/results-1", "eval-cast", "eval-lines-m-hidden")
+    run = command(
+        "check", "--tree", "tree", "--results", "exp", "--conf", "radio.yaml", cwd=tmp_path
+    )
+    assert "\nprotocol: Radio plays (radio); tree: tree; results: tree/exp\nsystem " in run.out
+    assert "scores without a trial key: 1 ASV-eval-cast-eval-lines-m-hidden (looked for" in run.out

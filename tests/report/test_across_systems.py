@@ -1,0 +1,598 @@
+"""Tables of many systems: the supplement's own, and a new system beside the published ones."""
+
+from __future__ import annotations
+
+import csv
+import html.parser
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from support import ANON, B1, B2, ODD_NAME, ORIG, OTHER_PLAN, ROOT, imported
+
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.report.across_systems import (
+    LAYOUTS,
+    POSTERIOR_ODDS,
+    comparison_tables,
+    submissions_table,
+    system_columns,
+    tag_of,
+)
+from privacy_eval.report.latex import latex_document, to_latex
+from privacy_eval.report.table import Table
+from privacy_eval.report.text import FORMATS, to_csv, to_html, to_markdown
+from privacy_eval.report.values import (
+    Cell,
+    Cells,
+    Place,
+    cells_of_published,
+    cells_of_results,
+    merged,
+)
+from privacy_eval.results.records import Results, merge
+
+PLAN = load_protocol("vpc2020")
+PUBLISHED = cells_of_published("vpc2020")
+SUPPLEMENT = ROOT.parent / "shared" / "papers" / "vpc2020_supplement.txt"
+#: Rows that the supplement labels female and that are male: table, block, row.
+MISLABELLED = {(13, 1, 3), (14, 0, 3), (15, 0, 3)}
+
+
+@dataclass
+class Block:
+    """A block as printed: which metric under which attack model, header, rows."""
+
+    kind: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+def kind_of(heading: str) -> str:
+    """Metric and attack model of a heading, the supplement's and ours alike."""
+    metric = next(
+        key
+        for key, pattern in {
+            "cllr_min": r"\^\{?\\?min|\^\{min|min Cllr",
+            "eer": "^EER",
+            "cllr": "^C|^Cllr",
+            "population": r"population",
+            "individual": "individual",
+            "linkability": "^Linkability",
+            "gvd": "^Gain",
+            "deid": "^De-id",
+        }.items()
+        if re.search(pattern, heading)
+    )
+    attack = re.search(r"Ignorant \(oa\)|Lazy-informed \(aa\)|Semi-informed", heading)
+    return f"{metric} {attack[0] if attack else ''}"
+
+
+def supplement_tables() -> dict[int, list[Block]]:
+    """Tables 2-15 as the text has them: a line of a heading, tabs in all others."""
+    tables: dict[int, list[Block]] = {}
+    number, before = 0, ""
+    for line in SUPPLEMENT.read_text().splitlines():
+        caption = re.match(r"Table (\d+):", line)
+        if caption:
+            number = int(caption[1])
+        cells = line.split("\t")
+        if cells[:2] == ["Data", "Gender"] and 2 <= number <= 15:
+            tables.setdefault(number, []).append(Block(kind_of(before), trimmed(cells), []))
+        elif any(cells[1:]) and 2 <= number <= 15:
+            if len(cells) > 5:  # not the footnote on tags
+                tables[number][-1].rows.append(trimmed(cells))
+        elif line.strip():
+            before = line.strip()
+    for table, block, row in MISLABELLED:
+        assert tables[table][block].rows[row][1] == "female"
+        tables[table][block].rows[row][1] = "male"
+    return tables
+
+
+def trimmed(cells: list[str]) -> list[str]:
+    while not cells[-1]:
+        cells = cells[:-1]
+    return cells
+
+
+def latex_blocks(table: Table) -> list[Block]:
+    """What LaTeX prints: read back from its rows, marks taken off."""
+    blocks: list[Block] = []
+    header: list[str] = []
+    for line in to_latex(table).splitlines():
+        if line.startswith(r"\multicolumn"):
+            title = re.search(r"\\textbf\{(.*)\}\} \\\\", line)
+            assert title is not None
+            plain = title[1].replace(r"$C_\mathrm{llr}^{\min}$", "min Cllr").replace("$", "")
+            blocks.append(Block(kind_of(plain.replace(r"\textendash{}", "\u2013")), header, []))
+        elif line.endswith(r" \\"):
+            cells = [
+                re.sub(r"\\textbf\{([^{}]*)\}", r"\1", cell).replace("$-$", "-")
+                for cell in line.removesuffix(r" \\").split(" & ")
+            ]
+            if header:
+                blocks[-1].rows.append(cells)
+            else:
+                header = cells
+    return blocks
+
+
+def regenerated() -> dict[int, Table]:
+    numbers = [layout.supplement[split] for layout in LAYOUTS for split in PLAN.splits]
+    tables = comparison_tables(PUBLISHED, PLAN, averages=False, tags=False)
+    return dict(zip(numbers, tables, strict=True))
+
+
+# --- the supplement's tables
+
+
+@pytest.mark.skipif(not SUPPLEMENT.is_file(), reason="the papers are not there")
+def test_the_supplement_is_regenerated_cell_by_cell() -> None:
+    wanted = supplement_tables()
+    made = {number: latex_blocks(table) for number, table in regenerated().items()}
+    assert list(made) == list(range(2, 16))
+    assert made == wanted
+    assert sum(len(row) - 2 for t in made.values() for b in t for row in b.rows) == 4152 - 8 * 60
+
+
+def test_the_tables_hold_the_published_file_in_its_order() -> None:
+    """By another path: the CSV's lines, of each table one after another."""
+    path = ROOT / "conf" / "published" / "vpc2020.csv"
+    lines = [r for r in csv.DictReader(path.open()) if int(r["table"]) <= 15]
+    titles = {d.id: d.title.replace("(", "").replace(")", "") for d in PLAN.data_sets}
+    for number, table in regenerated().items():
+        of_table = [r for r in lines if r["table"] == str(number)]
+        header = [c.title for c in table.columns]
+        found = [
+            (title, row[0], row[1], system, value)
+            for title, group in zip((h.title for h in table.headings), table.groups, strict=True)
+            for row in group
+            for system, value in zip(header[2:], row[2:], strict=True)
+        ]
+        assert [f[1:] for f in found] == [
+            (titles[r["data_set"]], PLAN.genders[r["gender"]], r["system"], r["value"])
+            for r in of_table
+        ]
+        blocks = list(dict.fromkeys((r["metric"], r["attack_model"]) for r in of_table))
+        shown = list(dict.fromkeys(f[0] for f in found))
+        assert len(shown) == len(blocks)
+        attacks = {a.id: a.title for a in PLAN.attack_models}
+        for title, (_, attack) in zip(shown, blocks, strict=True):
+            assert attacks.get(attack, "") in title
+
+
+def test_layouts_are_tables_2_to_15() -> None:
+    numbers = [n for layout in LAYOUTS for n in layout.supplement.values()]
+    assert numbers == list(range(2, 16))
+
+
+@pytest.mark.skipif(not SUPPLEMENT.is_file(), reason="the papers are not there")
+def test_posterior_odds_are_the_footnote() -> None:
+    text = SUPPLEMENT.read_text()
+    after = text[text.index("Categorical tags of worst-case") :].splitlines()[3:10]
+    assert dict(line.split("\t") for line in after) == dict(POSTERIOR_ODDS)
+
+
+# --- the systems: Table 1
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Kyoto Team|Han et al., 2020|K2|primary|other|2|yes|anonymization using x-vectors, SS "
+        "models and a voice-indistinguishability metric",
+        "DA-IICT Speech Group|Gupta et al., 2020|D1|primary|B2|1||modifications to pole radius",
+        "Sigma Technologies SLU|Espinoza-Cuadros et al., 2020|S2c1|contrastive|B1|2|yes|S1c1 with "
+        "parameter optimization",
+        "|Patino et al., 2021|B2|baseline||||anonymization using McAdams coefficient",
+    ],
+)
+def test_systems_typed_in_by_hand(row: str) -> None:
+    table = submissions_table("vpc2020")
+    assert table is not None and tuple(row.split("|")) in table.rows
+
+
+def test_systems_stand_by_team_and_their_details_are_wrapped() -> None:
+    table = submissions_table("vpc2020")
+    assert table is not None and submissions_table("voice_similarity") is None
+    assert [[row[2][0] for row in group] for group in table.groups] == [
+        [team] * n for team, n in zip("BADIKMOS", (2, 2, 1, 1, 1, 5, 2, 4), strict=True)
+    ]
+    assert {row[2] for row in table.rows} == set(PUBLISHED.systems)
+    assert table.columns[-1].wrap and r"\arraybackslash}p{" in to_latex(table)
+
+
+@pytest.mark.skipif(not SUPPLEMENT.is_file(), reason="the papers are not there")
+def test_teams_and_details_are_those_of_the_supplement() -> None:
+    text = SUPPLEMENT.read_text()
+    lines = text[text.index("Table 1:") : text.index("PingAn")].splitlines()
+    table = submissions_table("vpc2020")
+    assert table is not None
+    for team, reference, system, *_, details in table.rows[2:]:
+        (line,) = (x for x in lines if x.startswith(f"{team} ({reference})"))
+        assert f"{system} ({details})" in line
+
+
+# --- best values
+
+
+def test_the_best_of_every_row_is_marked() -> None:
+    """Each cell: bold if and only if no other system prints a better number; of actual Cllr
+    the supplement names no better one."""
+    smaller = ("disclosure", "Linkability")
+    for number, table in regenerated().items():
+        header = [c.title for c in table.columns]
+        titles = [h.title for h, g in zip(table.headings, table.groups, strict=True) for _ in g]
+        for i, (title, row) in enumerate(zip(titles, table.rows, strict=True)):
+            systems = [j for j, name in enumerate(header) if j > 1 and name != "Orig"]
+            sign = -1 if any(word in title for word in smaller) else 1
+            for j, cell in enumerate(row):
+                best = (
+                    j in systems
+                    and not title.startswith("Cllr")
+                    and not any(sign * Decimal(row[k]) > sign * Decimal(cell) for k in systems)
+                )
+                assert ((i, j) in table.bold) == best, (number, title, row)
+
+
+def test_ties_are_all_marked_and_a_lone_system_is_not() -> None:
+    table = regenerated()[2]
+    first = table.groups[1][0]  # LibriSpeech female, lazy-informed
+    marked = [table.columns[j].title for i, j in table.bold if i == len(table.groups[0])]
+    assert sorted(marked) == ["S1", "S2c1"] and first[-1] == "39.77"
+    alone = comparison_tables(cells_of_results(imported(B1)), PLAN)
+    assert alone and not any(t.bold for t in alone)
+
+
+def table_of(metric: str, *rows: list[Cell]) -> Table:
+    """Systems of dev under the ignorant attack model, a row after the other."""
+    places = [(d.id, g) for d in PLAN.data_sets for g in PLAN.genders]
+    systems = tuple("abc")
+    values = {
+        Place(metric, "ignorant", "dev", *place, system): cell
+        for place, row in zip(places, rows, strict=False)
+        for system, cell in zip(systems, row, strict=True)
+    }
+    (table,) = comparison_tables(Cells(values, systems), PLAN)
+    return table
+
+
+def test_values_that_print_alike_in_a_whole_row_are_not_marked() -> None:
+    alike = [Cell(v, f"{100 * v:.2f}") for v in (0.30001, 0.30002, 0.30003)]
+    apart = [Cell(v, f"{100 * v:.2f}") for v in (0.30001, 0.30002, 0.30013)]
+    assert table_of("eer", alike, apart).bold == {(1, 4)}
+
+
+def test_linkability_of_few_targets_is_shown_with_a_note_and_never_best() -> None:
+    few, enough = Cell(0.0, "0.000", n_target=19), Cell(0.1, "0.100", n_target=20)
+    published = Cell(0.2, "0.200")
+    table = table_of("linkability", [few, enough, published])
+    assert table.rows[0][2:] == ("0.000", "0.100", "0.200")
+    assert table.bold == {(0, 3)}
+    assert "Linkability says nothing of fewer than 20 mated scores: it is 0" in table.notes
+    assert table_of("linkability", [few, few, published]).bold == frozenset()
+    # Values of other metrics are what they are; so are those of enough targets.
+    few_of_eer = [Cell(v, f"{v:.2f}", n_target=19) for v in (0.1, 0.2, 0.3)]
+    assert table_of("eer", few_of_eer).bold == {(0, 4)}
+    for other in (table_of("eer", few_of_eer), table_of("linkability", [enough, enough, enough])):
+        assert not any("says nothing" in note for note in other.notes)
+
+
+def test_an_average_over_linkability_of_few_targets_is_not_best() -> None:
+    rows = [[Cell(v, f"{v:.3f}", n_target=20) for v in (0.1, 0.2, 0.3)] for _ in range(6)]
+    average = table_of("linkability", *rows)
+    assert average.rows[6][0] == "Weighted average" and (6, 2) in average.bold
+    rows[4][0] = Cell(0.0, "0.000", n_target=19)
+    marked = table_of("linkability", *rows).bold
+    assert {column for row, column in marked if row == 6} == {3}
+
+
+# --- averages
+
+
+@pytest.mark.parametrize("path", [B1, B2], ids=["B1", "B2"])
+def test_averages_end_every_block(path: Path) -> None:
+    """The weighted mean of what the file prints, in exact decimals."""
+    weights = [Decimal("0.25")] * 2 + [Decimal("0.20")] * 2 + [Decimal("0.05")] * 2
+    text = path.read_text()
+    (table,) = (
+        t
+        for t in comparison_tables(cells_of_results(imported(path)), PLAN)
+        if t.name == "comparison_asv_dev"
+    )
+    names = [
+        f"{data}_dev_trials_{g}{kind}"
+        for data, kind in (("libri", ""), ("vctk", ""), ("vctk", "_common"))
+        for g in "fm"
+    ]
+    found = []
+    for name in names:
+        printed = re.search(rf"^ASV-\w+_anon-{name}_anon\n  EER: (\S+)%", text, re.M)
+        assert printed is not None
+        found.append(Decimal(printed[1]))
+    mean = sum(w * v for w, v in zip(weights, found, strict=True))
+    last = table.groups[1][-1]
+    assert last[0] == "Weighted average"
+    assert abs(Decimal(last[3]) - mean) <= Decimal("0.005")
+
+
+def test_a_system_that_lacks_a_value_has_no_average() -> None:
+    results = imported(B1, system="mine")
+    records = tuple(r for r in results.verification if r.data_set != "vctk_common")
+    cells = merged([cells_of_results(replace(results, verification=records)), PUBLISHED])
+    table = comparison_tables(cells, PLAN)[0]
+    column = [c.title for c in table.columns].index("mine")
+    for group in table.groups:
+        assert [bool(row[column]) for row in group] == [True] * 4 + [False] * 3
+        assert all(row[column + 1] for row in group)
+    only = comparison_tables(cells_of_results(replace(results, verification=records)), PLAN)
+    assert not any(row[0] == "Weighted average" for t in only for row in t.rows)
+
+
+# --- one's own system among published ones
+
+
+def mixed(name: str = ODD_NAME) -> list[Table]:
+    """A system of which some development conditions are evaluated, under the published."""
+    results = imported(B1, system=name)
+    records = tuple(r for r in results.verification if (r.split, r.data_set) == ("dev", "libri"))
+    own = cells_of_results(replace(results, verification=records))
+    return comparison_tables(merged([own, PUBLISHED]), PLAN, coloured=True)
+
+
+def test_blanks_stay_blank_and_published_values_stay() -> None:
+    alone = {t.name: t for t in comparison_tables(PUBLISHED, PLAN)}
+    for table in mixed("mine"):
+        titles = [c.title for c in table.columns]
+        kept = [i for i, title in enumerate(titles) if title != "mine"]
+        rows = [tuple(row[i] for i in kept) for row in table.rows]
+        assert rows == alone[table.name].rows
+        if "mine" in titles:
+            assert table.name == "comparison_asv_dev"
+            column = titles.index("mine")
+            filled = {row[0] for row in table.rows if row[column]}
+            assert filled == {"LibriSpeech"}
+            assert table.columns[column].highlight
+            assert sum(c.highlight for c in table.columns) == 1
+        else:
+            assert "Without a value here: mine" in table.notes
+
+
+def test_a_highlight_needs_others() -> None:
+    tables = comparison_tables(cells_of_results(merge([imported(B1, system="x")])), PLAN)
+    assert not any(c.highlight for t in tables for c in t.columns)
+
+
+def test_names_are_coloured_by_family_on_demand() -> None:
+    table = mixed()[0]
+    colours = {c.title: c.colour for c in table.columns if c.colour}
+    assert colours["A1"] == "blue" and colours["D1"] == "red"
+    assert "K2" not in colours and ODD_NAME not in colours
+    assert r"\textcolor{blue}{\textbf{A1}}" in to_latex(table)
+    assert "blue" not in to_markdown(table)
+    assert not any(c.colour for t in regenerated().values() for c in t.columns)
+
+
+class Page(html.parser.HTMLParser):
+    """Rows of text, and what elements there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.tags: set[str] = set()
+        self.inside = False
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        self.inside = tag in ("td", "th", "b")
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self.inside = False
+
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.rows[-1][-1] += data
+
+
+@pytest.mark.parametrize("name", [ODD_NAME, "<script>alert(1)</script>", r"\input{x}", "a|b*c"])
+def test_an_odd_name_survives_every_format(name: str) -> None:
+    table = mixed(name)[0]
+    column = [c.title for c in table.columns].index(name)
+    for row in latex_rows(to_latex(table)):
+        assert len(row) == len(table.columns)
+    assert r"\input" not in to_latex(table)
+    head, *rows = csv.reader(to_csv(table).splitlines())
+    assert head[column + 1] == name
+    assert all(len(row) == len(head) for row in rows)
+    lines = [re.split(r"(?<!\\)\|", x) for x in to_markdown(table).splitlines() if x[:1] == "|"]
+    assert {len(line) for line in lines} == {len(table.columns) + 2}
+    assert re.sub(r"\\(.)", r"\1", lines[0][column + 1]).strip() == f"{name} \u2020"
+    page = Page()
+    page.feed(to_html(table))
+    assert page.rows[0][column] == name
+    assert {len(row) for row in page.rows} == {1, len(table.columns)}
+    assert "script" not in page.tags
+
+
+def latex_rows(text: str) -> Iterator[list[str]]:
+    for line in text.splitlines():
+        if line.endswith(r" \\") and not line.startswith(r"\multicolumn"):
+            yield re.split(r"(?<!\\) & ", line)
+
+
+# --- other plans and systems
+
+
+def test_2022_has_averages_of_its_summary() -> None:
+    results = imported(ANON, ORIG, protocol="vpc2022", system="M")
+    tables = {t.name: t for t in comparison_tables(cells_of_results(results), results.protocol)}
+    informed = tables["comparison_asv_retrained_dev"]
+    assert [h.title for h in informed.headings][0] == "EER, % \u2013 Semi-informed (aa)"
+    assert [row[0] for row in informed.groups[0]][-1] == "Weighted average"
+    zebra = tables["comparison_zebra_retrained_dev"]
+    assert re.fullmatch(r"\d\.\d{3} [0A-F]", zebra.groups[1][0][2])
+    assert any(POSTERIOR_ODDS["C"] in note for note in zebra.notes)
+
+
+def test_a_plan_that_shares_no_name_with_the_published_gives_nothing(tmp_path: Path) -> None:
+    (tmp_path / "radio.yaml").write_text(OTHER_PLAN)
+    plan = load_protocol("radio.yaml", base=tmp_path)
+    assert comparison_tables(PUBLISHED, plan) == []
+
+
+def test_a_split_of_an_odd_name_names_no_file_elsewhere() -> None:
+    split = "x/../../y}"
+    plan = replace(PLAN, splits=(split,))
+    place = Place("eer", "ignorant", split, "libri", "f", "s")
+    (table,) = comparison_tables(Cells({place: Cell(0.5, "50.00")}, ("s",)), plan)
+    assert re.fullmatch(r"[A-Za-z0-9._+-]+", table.name)
+
+
+def test_tags_of_published_values_are_what_their_digits_decide() -> None:
+    assert tag_of(Cell(3.979, "3.979")) == "C"
+    assert tag_of(Cell(0.0, "0.000")) is None  # 0 and 0.0004 print the same
+    assert tag_of(Cell(2.0, "2.000")) is None
+    assert tag_of(Cell(2.001, "2.001")) == "C"
+    assert tag_of(Cell(2.0, "2.000", "B")) == "B"
+
+
+def test_left_out_trials_are_named() -> None:
+    results = imported(B1, system="mine")
+    first = replace(results.verification[1], trials_without_score=3)
+    records = (results.verification[0], first, *results.verification[2:])
+    tables = comparison_tables(cells_of_results(replace(results, verification=records)), PLAN)
+    notes = [note for t in tables for note in t.notes if "left out" in note]
+    assert notes == ["\u2021 mine: trials were left out of 3 of its values"]
+
+
+def test_scores_the_wrong_way_round_are_never_the_best() -> None:
+    results = merge([imported(B1, system="mine"), imported(B2, system="other")])
+
+    def reversed_at(number: int) -> list[Table]:
+        record = results.verification[number]
+        metrics = {v: {**m, "eer": 0.8} for v, m in record.metrics.items()}
+        changed = [*results.verification]
+        changed[number] = replace(record, metrics=metrics)
+        return comparison_tables(
+            cells_of_results(replace(results, verification=tuple(changed))), PLAN
+        )
+
+    number = next(i for i, r in enumerate(results.verification) if r.attack_model == "ignorant")
+    tables = reversed_at(number)
+    assert any("80.00" in row for t in tables for row in t.rows)
+    for table in tables:
+        has = any("80.00" in row for row in table.rows)
+        assert any(note.startswith("An EER above 65 %") for note in table.notes) is has
+        assert not any(table.rows[r][c] == "80.00" for r, c in table.bold)
+
+
+def test_names_are_turned_where_one_is_long() -> None:
+    def turned(*names: str) -> list[str]:
+        return [c.title for c in system_columns(names, family={}, turned=True) if c.latex]
+
+    assert turned("B1", "team_1/a1") == []
+    assert turned("B1", "M1c4", "team1/b", "team_1/b12") == ["team1/b", "team_1/b12"]
+
+
+def many(systems: int) -> Cells:
+    record = imported(B1).verification
+    names = [f"System {i} of a long name" for i in range(systems)]
+    records = tuple(replace(r, system=name) for name in names for r in record)
+    return cells_of_results(Results(PLAN, records))
+
+
+def test_more_systems_than_a_page_holds_are_set_in_parts() -> None:
+    table = comparison_tables(merged([many(20), PUBLISHED]), PLAN)[0]
+    text = to_latex(table)
+    assert len(table.columns) == 41
+    parts = text.split(r"\begin{table}")[1:]
+    assert len(parts) == 4 and text.count(r"\label") == 1
+    shown = []
+    for part in parts[:2]:  # the other two hold other rows of the same columns
+        rows = list(latex_rows(part))
+        assert {len(row) for row in rows} == {22}
+        assert [re.sub(r"\\textbf\{(.*)\}", r"\1", c) for c in rows[0][:3]] == [
+            "Data",
+            "Gender",
+            "Orig",
+        ]
+        shown += rows[0][3:]
+    assert len(shown) == 38
+
+
+# --- with LaTeX
+
+
+@pytest.mark.skipif(
+    not (shutil.which("pdflatex") and shutil.which("pdftotext")),
+    reason="pdflatex and pdftotext are not both installed",
+)
+@pytest.mark.parametrize("cells", [PUBLISHED, merged([many(20), PUBLISHED])], ids=["18", "38"])
+def test_turned_tables_are_on_their_pages_and_as_large_as_their_notes(
+    cells: Cells, tmp_path: Path
+) -> None:
+    tables = [t for t in comparison_tables(cells, PLAN) if t.fit == "landscape"]
+    for table in tables:
+        (tmp_path / f"{table.name}.tex").write_text(to_latex(table))
+    document = latex_document("x", [[f"{table.name}.tex"] for table in tables])
+    (tmp_path / "tables.tex").write_text(document)
+    for run in (
+        ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
+        ["pdftotext", "-bbox", "tables.pdf", "tables.html"],
+    ):
+        subprocess.run(run, cwd=tmp_path, capture_output=True, check=True)
+    box = r'<word xMin="(\S+)" yMin="\S+" xMax="(\S+)" yMax="\S+">(%s)</word>'
+    text = (tmp_path / "tables.html").read_text()
+    width = min(map(float, re.findall(r'<page width="(\S+)"', text)))
+    assert max(float(right) for _, right, _ in re.findall(box % ".*", text)) < width
+    # Lines run upwards.
+    heights = {
+        kind: [float(right) - float(left) for left, right, _ in re.findall(box % word, text)]
+        for kind, word in {"numbers": r"\d\.\d{3}", "notes": "Bold:"}.items()
+    }
+    assert len(heights["numbers"]) > 1000 and len(heights["notes"]) >= len(tables) > 1
+    assert min(heights["numbers"]) > 0.95 * min(heights["notes"])
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.parametrize("style", ["challenge", "booktabs"])
+def test_all_compile_in_one_document_and_fit(style: str, tmp_path: Path) -> None:
+    groups = []
+    sources = {
+        "published": [t for t in (submissions_table("vpc2020"), *regenerated().values()) if t],
+        "mixed": mixed(),
+        "many": comparison_tables(merged([many(20), PUBLISHED]), PLAN)[:2],
+        "own": comparison_tables(cells_of_results(imported(B2)), PLAN),
+    }
+    for key, tables in sources.items():
+        groups.append([f"{key}_{t.name}.tex" for t in tables])
+        for table in tables:
+            text = FORMATS["latex"].write(
+                replace(table, name=f"{key}_{table.name}"),
+                style,  # type: ignore[arg-type]
+            )
+            (tmp_path / f"{key}_{table.name}.tex").write_text(text)
+    (tmp_path / "tables.tex").write_text(latex_document(ODD_NAME, groups))
+    for _ in range(2):
+        done = subprocess.run(
+            ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+    log = (tmp_path / "tables.log").read_text(errors="replace")
+    assert done.returncode == 0, log[-3000:]
+    for wrong in ("Overfull", "undefined", "multiply defined", "Missing char", "too large"):
+        assert wrong not in log, wrong

@@ -1,0 +1,473 @@
+"""The challenge's tables: rows, columns, numbers, and what LaTeX makes of them."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ANON, B1, B2, ODD_NAME, ORIG, cli, imported, numbers_of
+
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.report.per_system import blank_tables, system_tables, write_tables
+from privacy_eval.report.table import Table
+from privacy_eval.results.records import Results, merge
+
+needs_latex = pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="pdflatex is not installed"
+)
+
+SETS = ["libri", "vctk_com", "vctk_dif"]
+ROWS = [
+    (name, gender, *pair)
+    for name in SETS
+    for gender in "fm"
+    for pair in (("o", "o"), ("o", "a"), ("a", "a"))
+]
+
+
+def row_name(name: str, split: str) -> str:
+    first, _, rest = name.partition("_")
+    return f"{first}_{split}_{rest}" if rest else f"{first}_{split}"
+
+
+def tables_of(results: Results, folder: str = "") -> dict[str, Table]:
+    return {t.name: t for t in system_tables(results, results.systems[0], folder)}
+
+
+def cells(table: Table, column: str, which: int = 0) -> list[str]:
+    titles = [c.title for c in table.columns]
+    index = [i for i, title in enumerate(titles) if title == column][which]
+    return [row[index] for row in table.rows]
+
+
+def eer_in(text: str, name: str, gender: str, pair: tuple[str, str], split: str) -> dict[str, str]:
+    """The printed numbers of one condition, looked up in the file's text."""
+    data, _, kind = name.partition("_")
+    common = "_common" if kind == "com" else ""
+    ends = ["_anon" if speech == "a" else "" for speech in pair]
+    folder = f"ASV-{data}_{split}_enrolls{ends[0]}-{data}_{split}_trials_{gender}{common}{ends[1]}"
+    block = re.search(rf"^{folder}\n((?:  .*\n)+)", text, re.M)
+    assert block is not None, folder
+    found = re.search(
+        r"EER: (\S+)%\n  Cllr \(min/act\): (\S+)/(\S+)\n  ROCCH-EER: (\S+)%", block[1]
+    )
+    assert found is not None
+    return dict(zip(("eer", "cllr_min", "cllr", "rocch"), found.groups(), strict=True))
+
+
+# --- rows and columns
+
+
+def test_columns_of_the_issue() -> None:
+    tables = tables_of(imported(B1))
+    dev = ["#", "Dev. set", "EER, %", "min Cllr", "Cllr", "Enroll", "Trial", "Gen"]
+    test = ["Test set", "EER, %", "min Cllr", "Cllr"]
+    assert [c.title for c in tables["asv"].columns] == dev + test
+    assert [c.title for c in tables["asv_dev"].columns] == dev
+    assert [c.title for c in tables["asv_test"].columns] == ["#", *test, *dev[-3:]]
+
+
+@pytest.mark.parametrize("path", [B1, B2], ids=["B1", "B2"])
+def test_rows_and_their_numbers(path: Path) -> None:
+    """libri, vctk com, vctk dif; f, m; o-o, o-a, a-a: each row's numbers are those of its
+    own condition in the file, dev and test."""
+    text = path.read_text()
+    tables = tables_of(imported(path))
+    asv = tables["asv"]
+    assert [len(group) for group in asv.groups] == [3] * 6
+    assert cells(asv, "#") == [str(n) for n in range(1, 19)]
+    for row, (name, gender, *pair) in zip(asv.rows, ROWS, strict=True):
+        assert (row[1], row[8]) == (row_name(name, "dev"), row_name(name, "test"))
+        assert row[5:8] == (*pair, gender)
+        for split, values in (("dev", row[2:5]), ("test", row[9:12])):
+            printed = eer_in(text, name, gender, (pair[0], pair[1]), split)
+            wanted = [printed["eer"], printed["cllr_min"], printed["cllr"]]
+            assert [float(v) for v in values] == [float(w) for w in wanted]
+            assert all(re.fullmatch(r"\d+\.\d{3}", v) for v in values)
+
+
+def test_both_splits_are_the_single_ones_side_by_side() -> None:
+    tables = tables_of(imported(B2))
+    for which, split in enumerate(("dev", "test")):
+        title = ["Dev. set", "Test set"][which]
+        assert cells(tables["asv"], title) == cells(tables[f"asv_{split}"], title)
+        assert cells(tables["asv"], "EER, %", which) == cells(tables[f"asv_{split}"], "EER, %")
+
+
+@pytest.mark.parametrize("path", [B1, B2], ids=["B1", "B2"])
+def test_every_number_is_in_the_file(path: Path, tmp_path: Path) -> None:
+    """ASV, ROCCH-EER and ASR tables, read back from CSV; and every number of the file's
+    lines is in a table."""
+    text = path.read_text()
+    write_tables(imported(path), tmp_path)
+    shown: set[float] = set()
+    for name in ("asv", "asv_dev", "asv_test", "rocch_eer", "asr"):
+        head, *rows = csv.reader((tmp_path / f"B1_{name}.csv").open())
+        values = [
+            cell
+            for row in rows
+            for title, cell in zip(head, row, strict=True)
+            if re.search("EER|Cllr|WER", title)
+        ]
+        assert values and all(values)
+        assert {float(v) for v in values} <= numbers_of(text)
+        shown |= {float(v) for v in values}
+    in_file = re.findall(r"(?:EER: |WER |act\): |(?<=\d)/)(\d+\.\d+)", text)
+    assert len(in_file) == 36 * 4 + 16
+    assert {float(x) for x in in_file} <= shown
+
+
+def test_word_error_rates() -> None:
+    table = tables_of(imported(B1))["asr"]
+    assert [c.title for c in table.columns] == [
+        "#",
+        "Dev. set",
+        "WER, %, small LM",
+        "WER, %, large LM",
+        "Data",
+        "Test set",
+        "WER, %, small LM",
+        "WER, %, large LM",
+    ]
+    wanted = []
+    text = B1.read_text()
+    for data in ("libri", "vctk"):
+        for speech, ending in (("o", ""), ("a", "_anon")):
+            both = []
+            for split in ("dev", "test"):
+                block = re.search(rf"^ASR-{data}_{split}_asr{ending}\n((?:  .*\n)+)", text, re.M)
+                assert block is not None
+                both.append([f"{data}_{split}", *re.findall(r"%WER (\S+)", block[1])])
+            wanted.append((*both[0], speech, *both[1]))
+    assert [row[1:] for row in table.rows] == wanted
+    assert [len(group) for group in table.groups] == [2, 2]
+
+
+def test_the_file_of_2022_has_all_its_metrics() -> None:
+    results = imported(ANON, ORIG, protocol="vpc2022", system="M")
+    tables = tables_of(results)
+    text = ANON.read_text()
+    assert set(tables) == {
+        *("asv_dev", "asv_test", "asv", "rocch_eer", "linkability", "zebra", "asr", "voice"),
+        "averages",
+    }
+    columns = {
+        ("linkability", "Linkability"): (r"linkability: (\S+)", "{:.3f}"),
+        ("zebra", "Population, bit"): (r"Population: (\S+)", "{:.3f}"),
+        ("zebra", "Individual, log10 LR"): (r"Individual: (\S+)", "{:.3f}"),
+        ("rocch_eer", "ROCCH-EER, %"): (r"ROCCH-EER: (\S+)%", "{:.3f}"),
+        ("voice", "Pitch corr."): (r"mean=(\S+)", "{:.3f}"),
+        ("voice", "Pitch std."): (r"std=(\S+)", "{:.3f}"),
+        ("voice", "G_VD, dB"): (r"distinctiveness : (\S+)", "{:.2f}"),
+    }
+    for (name, column), (pattern, form) in columns.items():
+        shown = cells(tables[name], column, 0) + cells(tables[name], column, 1)
+        assert sorted(shown) == sorted(form.format(float(x)) for x in re.findall(pattern, text))
+    deid = re.findall(r"De-Identification : (\S+)", text)
+    shown = cells(tables["voice"], "DeID, %", 0) + cells(tables["voice"], "DeID, %", 1)
+    assert sorted(shown) == sorted(f"{100 * float(x):.1f}" for x in deid)
+    tags = cells(tables["zebra"], "Tag", 0) + cells(tables["zebra"], "Tag", 1)
+    assert sorted(tags) == sorted(re.findall(r"Individual: \S+ \((.)\)", text))
+    other = tables_of(results, ".orig")
+    assert set(other) == set(tables) - {"voice", "averages"}
+    assert cells(other["asv"], "EER, %")[0] == "8.665"
+    assert cells(tables["asv"], "EER, %")[0] == "14.910"
+
+
+def test_two_recognizers_are_told_apart() -> None:
+    results = imported(B1)
+    other = tuple(replace(r, asr_model="anonymized", wer=0.5) for r in results.recognition[:2])
+    table = tables_of(replace(results, recognition=(*results.recognition, *other)))["asr"]
+    assert cells(table, "Recognizer")[:4] == ["original"] * 4
+    assert cells(table, "Recognizer")[4:] == ["anonymized"] * (len(table.rows) - 4)
+    assert table.rows[4][2:4] == ("50.00", "50.00")
+
+
+# --- what is not there
+
+
+def test_cells_without_a_record_stay_blank() -> None:
+    results = imported(B1)
+    part = replace(results, verification=results.verification[:2])
+    tables = tables_of(replace(part, recognition=()))
+    assert set(tables) == {"asv_dev", "asv", "rocch_eer"}
+    assert [c.title for c in tables["asv"].columns].count("EER, %") == 1
+    assert [row[1:] for row in tables["asv"].rows] == [
+        ("libri_dev", "8.665", "0.304", "42.857", "o", "o", "f"),
+        ("libri_dev", "50.140", "0.996", "144.112", "o", "a", "f"),
+        ("libri_dev", "", "", "", "a", "a", "f"),
+        *[("libri_dev", "", "", "", e, t, "m") for e, t in (("o", "o"), ("o", "a"), ("a", "a"))],
+    ]
+
+
+def test_one_missing_condition_leaves_three_cells_blank() -> None:
+    results = imported(B1)
+    whole = tables_of(results)["asv"]
+    for gone in (0, 17, 35):
+        rest = results.verification[:gone] + results.verification[gone + 1 :]
+        table = tables_of(replace(results, verification=rest))["asv"]
+        changed = [
+            (x, y)
+            for row, old in zip(table.rows, whole.rows, strict=True)
+            for x, y in zip(row, old, strict=True)
+            if x != y
+        ]
+        assert [x for x, _ in changed] == ["", "", ""]
+        record = results.verification[gone]
+        assert changed[0][1] == f"{100 * record.metrics['challenge']['eer']:.3f}"
+
+
+def test_blank_forms() -> None:
+    tables = {t.name: t for t in blank_tables(load_protocol("vpc2020"))}
+    assert list(tables) == ["asv", "rocch_eer", "linkability", "zebra", "min_dcf", "asr"]
+    asv = tables["asv"]
+    assert [row[1] for row in asv.rows] == [row_name(name, "dev") for name, *_ in ROWS]
+    assert all(row[2:5] == row[9:12] == ("", "", "") for row in asv.rows)
+    run = cli("tables", "--conf", "vpc2020")
+    assert run.code == 0
+    assert run.out.count("vctk_dev_com") == 5 * 6
+
+
+def test_blank_forms_as_files(tmp_path: Path) -> None:
+    assert cli("tables", "--conf", "vpc2020", "--out", tmp_path).code == 0
+    assert len(list(tmp_path.glob("*asv.tex"))) == 1
+
+
+# --- intervals and variants
+
+
+def with_intervals() -> Results:
+    results = imported(ANON, protocol="vpc2022", system="M")
+    bounds: dict[str, Any] = {
+        "eer": (0.1, 0.2),
+        "cllr_min": (0.3, 0.4),
+        "cllr": (150.0, 188.8888),
+        "linkability": (0.5, 0.6),
+        "zebra_population": (0.0, float("inf")),
+    }
+    first = replace(results.verification[0], speaker_intervals={"challenge": bounds})
+    return replace(results, verification=(first, *results.verification[1:]))
+
+
+def test_intervals() -> None:
+    tables = tables_of(with_intervals())
+    assert "intervals_test" not in tables
+    (row,) = tables["intervals_dev"].rows
+    assert row == (
+        "1",
+        "libri_dev",
+        "14.910 [10.000, 20.000]",
+        "0.466 [0.300, 0.400]",
+        "12.520 [150.000, 188.889]",
+        "o",
+        "o",
+        "f",
+    )
+    (row,) = tables["intervals_privacy_dev"].rows
+    # The third quantity has no interval among the given ones.
+    assert row[2:5] == ("", "0.661 [0.500, 0.600]", "0.375 [0, inf]")
+
+
+@pytest.mark.parametrize(("n_target", "noted"), [(19, True), (20, False), (None, False)])
+def test_linkability_of_few_targets_is_noted(n_target: int | None, noted: bool) -> None:
+    results = with_intervals()
+    first = replace(results.verification[0], n_target=n_target)
+    tables = tables_of(replace(results, verification=(first, *results.verification[1:])))
+    with_note = {
+        name
+        for name, table in tables.items()
+        if any("Linkability says nothing of fewer than 20" in note for note in table.notes)
+    }
+    assert with_note == ({"linkability", "intervals_privacy_dev"} if noted else set())
+
+
+def test_variants_that_print_differently() -> None:
+    results = imported(ANON, protocol="vpc2022", system="M")
+    first = results.verification[0]
+    same = {**first.metrics["challenge"], "min_dcf_0.01": 0.5, "min_dcf_0.001": 0.5}
+    other = {**same, "linkability": 0.75, "cllr_min": same["cllr_min"] + 1e-9}
+    record = replace(
+        first,
+        metrics={"challenge": same, "exact": other},
+        zebra_tag={"challenge": "C", "exact": "B"},
+    )
+    results = replace(results, verification=(record, *results.verification[1:]))
+    table = tables_of(results)["variants"]
+    assert table.rows == [
+        (first.condition, "Linkability", "0.661", "0.750"),
+        (first.condition, "Tag", "C", "B"),
+    ]
+    assert "variants" not in tables_of(imported(ANON, protocol="vpc2022"))
+
+
+# --- files
+
+
+def test_files_of_two_systems(tmp_path: Path) -> None:
+    both = merge([imported(B1, system="B1"), imported(B2, system="B2")])
+    files = write_tables(both, tmp_path)
+    assert sorted([*files, tmp_path / ".tables.list"]) == sorted(tmp_path.iterdir())
+    names = {p.name for p in files}
+    for system in ("B1", "B2"):
+        for ending in (".tex", ".md", ".txt", ".csv"):
+            assert f"{system}_asv{ending}" in names
+    included = re.findall(r"\\input\{(.*)\}", (tmp_path / "tables.tex").read_text())
+    assert set(included) <= names
+    assert {
+        f"{s}_{t}.tex" for s in ("B1", "B2") for t in ("asv_dev", "asv_test", "asv", "asr")
+    } <= set(included)
+
+
+@pytest.mark.parametrize("form", ["latex", "markdown", "text", "csv"])
+def test_one_format_only(form: str, tmp_path: Path) -> None:
+    files = write_tables(imported(B1), tmp_path, only=form)
+    endings = {p.suffix for p in files}
+    assert endings == {{"latex": ".tex", "markdown": ".md", "text": ".txt", "csv": ".csv"}[form]}
+
+
+def test_names_that_differ_in_odd_characters_only_keep_their_files(tmp_path: Path) -> None:
+    both = merge([imported(B1, system="a b"), imported(B2, system="a_b")])
+    files = write_tables(both, tmp_path)
+    assert len({p.name.casefold() for p in files}) == len(files)
+    assert len([p for p in files if p.name.endswith("_asv.csv")]) == 2
+
+
+OUTSIDE = "x/../../../outside"
+
+
+def foreign(results: Results, split: str) -> Results:
+    """Results of somebody else, whose plan has a split of an odd name."""
+    plan = replace(results.protocol, splits=(split,))
+    record = replace(results.verification[0], split=split)
+    return Results(plan, (record,))
+
+
+def test_no_plan_makes_us_write_elsewhere(tmp_path: Path) -> None:
+    out = tmp_path / "a" / "tables"
+    write_tables(foreign(imported(B1), OUTSIDE), out)
+    assert {p.parent for p in tmp_path.rglob("*") if p.is_file()} == {out}
+
+
+def test_no_plan_writes_latex(tmp_path: Path) -> None:
+    write_tables(foreign(imported(B1), "dev}\\input{/etc/passwd}"), tmp_path)
+    assert not [p for p in tmp_path.rglob("*.tex") if r"\input{/etc/passwd}" in p.read_text()]
+
+
+@pytest.mark.parametrize(
+    "name", [ODD_NAME, r"\input{/etc/passwd}", "../../up", "<script>", "a|b\nc"]
+)
+def test_odd_names_of_systems_are_escaped(name: str, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "tables"
+    write_tables(imported(B1, system=name), out)
+    assert {p.parent for p in tmp_path.rglob("*") if p.is_file()} == {out}
+    for path in out.iterdir():
+        assert re.fullmatch(r"[A-Za-z0-9._+-]+", path.name)
+    for path in out.glob("*.tex"):
+        text = path.read_text()
+        assert not re.search(r"\\input\{(?![\w.+-]+\.tex\})", text)
+        for line in text.splitlines():
+            if line.endswith(r" \\") and "multi" not in line:
+                columns = len(re.split(r"(?<!\\) & ", line))
+                assert columns in {3, 8, 12, 10, 6}
+    for path in out.glob("*.md"):
+        assert not re.search(r"(?<!\\)<", path.read_text())
+
+
+@pytest.mark.parametrize("path", [B1, B2], ids=["B1", "B2"])
+@pytest.mark.parametrize("style", ["challenge", "booktabs"])
+def test_columns_are_equal_in_every_latex_row(path: Path, style: str, tmp_path: Path) -> None:
+    for file in write_tables(imported(path), tmp_path, style=style, only="latex"):  # type: ignore[arg-type]
+        if file.name == "tables.tex":
+            continue
+        text = file.read_text()
+        declared = re.search(r"\\begin\{(?:tabular|longtable)\}\{(.*)\}", text)
+        assert declared is not None
+        columns = len(re.sub(r"[^lcr]", "", declared[1]))
+        rows = [line for line in text.splitlines() if line.endswith(r" \\")]
+        assert rows
+        assert {len(re.split(r"(?<!\\) & ", row)) for row in rows} == {columns}
+
+
+# --- with LaTeX
+
+
+def compiled(folder: Path) -> str:
+    """The log of the second of two runs."""
+    log = ""
+    for _ in range(2):
+        done = subprocess.run(
+            ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        log = (folder / "tables.log").read_text(errors="replace")
+        assert done.returncode == 0, log[-3000:]
+    return log
+
+
+LATEX_CASES = {
+    "B1 and B2": lambda: merge([imported(B1, system="B1"), imported(B2, system="B2")]),
+    "2022": lambda: imported(ANON, ORIG, protocol="vpc2022", system="M"),
+    "odd name": lambda: imported(B1, system=f'{ODD_NAME} \\input{{x}} Zoë 日本 "q" a^b~c <s>'),
+    "intervals": with_intervals,
+}
+
+
+@needs_latex
+@pytest.mark.parametrize("style", ["challenge", "booktabs"])
+@pytest.mark.parametrize("case", LATEX_CASES)
+def test_latex_compiles_and_fits(case: str, style: str, tmp_path: Path) -> None:
+    write_tables(LATEX_CASES[case](), tmp_path, style=style, only="latex")  # type: ignore[arg-type]
+    log = compiled(tmp_path)
+    wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
+    assert [w for w in wide if w > 1.0] == []
+    assert "undefined" not in log
+    assert "multiply defined" not in log
+    assert "Missing character" not in log
+    assert "Rerun to get" not in log
+    assert (tmp_path / "tables.pdf").stat().st_size > 10_000
+
+
+@needs_latex
+def test_a_long_table_compiles(tmp_path: Path) -> None:
+    results = imported(ANON, ORIG, protocol="vpc2022", system="M")
+    records = []
+    for r in results.verification:
+        same = {**r.metrics["challenge"], "min_dcf_0.01": 0.5, "min_dcf_0.001": 0.5}
+        other = {**same, "linkability": 0.0, "cllr": 0.0}
+        tags = {"challenge": "C", "exact": "C"}
+        records.append(replace(r, metrics={"challenge": same, "exact": other}, zebra_tag=tags))
+    write_tables(replace(results, verification=tuple(records)), tmp_path, only="latex")
+    assert r"\begin{longtable}" in (tmp_path / "M_variants.tex").read_text()
+    log = compiled(tmp_path)
+    wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
+    assert [w for w in wide if w > 1.0] == []
+
+
+def test_rows_that_lack_trials_are_marked() -> None:
+    results = imported(B1)
+    first = replace(results.verification[0], trials_without_score=3, scores_without_trial=0)
+    results = replace(results, verification=(first, *results.verification[1:]))
+    table = tables_of(results)["asv"]
+    assert "*: 3 trials without a score and 0 scores without a trial left out" in table.caption
+    assert [row[1] for row in table.rows].count("libri_dev*") == 1
+    assert table.rows[0][1] == "libri_dev*"
+    assert "left out" not in tables_of(results)["asv_test"].caption
+
+
+def test_tables_of_a_system_that_is_gone_go_too(tmp_path: Path) -> None:
+    both = merge([imported(B1, system="B1"), imported(B2, system="B2")])
+    write_tables(both, tmp_path)
+    (tmp_path / "notes.md").write_text("mine")
+    write_tables(imported(B2, system="B2"), tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert "B2_asv.tex" in names and "notes.md" in names
+    assert not [name for name in names if name.startswith("B1")]

@@ -1,0 +1,484 @@
+"""Tables as LaTeX, Markdown, text and CSV; names that mean something in each."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support import ODD_NAME
+
+from privacy_eval.report.latex import escape_latex, latex_document, to_latex
+from privacy_eval.report.table import Column, Heading, Table
+from privacy_eval.report.text import (
+    FORMATS,
+    escape_markdown,
+    to_csv,
+    to_html,
+    to_markdown,
+    to_text,
+)
+
+ODD = [
+    ODD_NAME,
+    r"back\slash",
+    "{brace}",
+    "a|b",
+    r"\input{/etc/passwd}",
+    "<script>alert(1)</script>",
+    "$x^2_i$ ~ #1",
+    "quo\"te's `tick`",
+    "Zoë Müller ×",
+    "日本語 ✓",
+    "\\\\",
+    "%",
+]
+
+
+def table(*rows: tuple[str, ...], caption: str = "A caption.", groups: int = 1) -> Table:
+    columns = (Column("#"), Column("Name", align="l"), Column("EER, %", rule=True))
+    size = max(1, len(rows) // groups)
+    parts = tuple(tuple(rows[i : i + size]) for i in range(0, len(rows), size))
+    return Table("name", caption, columns, parts)
+
+
+def latex_rows(text: str) -> list[str]:
+    return [line.removesuffix(r" \\") for line in text.splitlines() if line.endswith(r" \\")]
+
+
+def latex_cells(row: str) -> list[str]:
+    """Cells of a row: an & that is not escaped parts them."""
+    return re.split(r"(?<!\\) & ", row)
+
+
+#: What each escape prints, to read LaTeX back.
+PRINTED = {
+    r"\textbackslash{}": "\\",
+    r"\textasciicircum{}": "^",
+    r"\textasciitilde{}": "~",
+    r"\textless{}": "<",
+    r"\textgreater{}": ">",
+    r"\textbar{}": "|",
+    r"\textquotedbl{}": '"',
+    r"\textquotesingle{}": "'",
+    r"\textasciigrave{}": "`",
+    **{f"\\{c}": c for c in "{}$&#%_"},
+}
+
+
+def printed(latex: str) -> str:
+    """What LaTeX prints of escaped text; anything active that is not an escape fails."""
+    pattern = "|".join(re.escape(k) for k in sorted(PRINTED, key=len, reverse=True))
+    latex = re.sub(r"(?<=[-,])\{\}(?=[-,])", "", latex)  # what keeps ligatures apart
+    rest = re.sub(pattern, "", latex)
+    assert not re.search(r"[\\{}$&#%_^~]", rest), latex
+    return re.sub(pattern, lambda m: PRINTED[m.group()], latex)
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=20))
+@example(r"\input{/etc/passwd}")
+@example("50%_team & Co")
+def test_latex_prints_any_ascii(text: str) -> None:
+    assert printed(escape_latex(text)) == text
+
+
+@given(st.text(max_size=20))
+@example("日本語 ✓ \u202e")
+@example("a\nb\r\n\tc\0\x1b[31m")
+def test_latex_of_any_text_is_harmless_and_one_line(text: str) -> None:
+    escaped = escape_latex(text)
+    shown = printed(escaped)
+    assert all(" " <= c <= "~" or "\u00c0" <= c <= "\u00ff" for c in shown)
+    assert len(escaped.splitlines()) <= 1
+
+
+def test_characters_without_a_glyph_are_named() -> None:
+    assert escape_latex("日é✓") == "[U+65E5]é[U+2713]"
+
+
+@pytest.mark.parametrize("text", ["a--b", "a---b", ",,x"])
+def test_latex_ligatures_are_kept_apart(text: str) -> None:
+    assert not re.search(r"--|,,", escape_latex(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("plain text, 5.2 (a) a-b", "plain text, 5.2 (a) a-b"),
+        ("a|b", r"a\|b"),
+        ("a_b", r"a\_b"),
+        ("<script>", r"\<script\>"),
+        ("a & b", r"a \& b"),
+        ("[x](http://y)", r"\[x\]\(http://y\)"),
+        ("# title", r"\# title"),
+        ("- item", r"\- item"),
+        ("+ item", r"\+ item"),
+        ("![i](j)", r"\!\[i\]\(j\)"),
+        ("`code`", r"\`code\`"),
+        ("back\\slash", r"back\\slash"),
+        ("two\nlines\r\n| x |", r"two lines \| x \|"),
+        ("~~out~~ $x$ ^", r"\~\~out\~\~ \$x\$ \^"),
+    ],
+)
+def test_markdown_is_escaped(text: str, escaped: str) -> None:
+    assert escape_markdown(text) == escaped
+
+
+@given(st.text(max_size=20))
+def test_markdown_of_any_text_is_one_line_without_markup(text: str) -> None:
+    escaped = escape_markdown(text)
+    assert len(escaped.splitlines()) <= 1
+    bare = re.sub(r"\\[\\`*_{}\[\]()#+!|<>&~$^-]", "", escaped)
+    assert not re.search(r"[\\`*_\[\]#|<>&~$^]", bare)
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    assert re.sub(r"\\(.)", r"\1", escaped) == " ".join(shown.split())
+
+
+# --- whole tables
+
+
+@pytest.mark.parametrize("style", ["challenge", "booktabs"])
+@pytest.mark.parametrize("name", ODD)
+def test_every_latex_row_has_all_columns(name: str, style: str) -> None:
+    text = to_latex(table(("1", name, "5.0"), ("2", "x", "")), style)  # type: ignore[arg-type]
+    rows = [latex_cells(row) for row in latex_rows(text)]
+    assert [len(row) for row in rows] == [3, 3, 3]
+    expected = "".join(f"[U+{ord(c):04X}]" if ord(c) > 255 else c for c in name)
+    assert printed(rows[1][1]) == expected
+    assert rows[2] == ["2", "x", ""]
+
+
+@pytest.mark.parametrize("caption", ODD)
+def test_a_caption_is_escaped(caption: str) -> None:
+    text = to_latex(table(("1", "x", "5"), caption=caption))
+    inner = re.search(r"\\caption\{(.*)\}\\label\{tab:name\}", text)
+    assert inner is not None
+    printed(inner.group(1))
+    assert r"\input" not in text
+
+
+def test_challenge_style_has_rules_between_groups() -> None:
+    rows = [(str(n), "x", "1.0") for n in range(1, 7)]
+    lines = to_latex(table(*rows, groups=2)).splitlines()
+    body = lines[lines.index(r"\begin{tabular}{|c|l||c|}") + 1 : lines.index(r"\end{tabular}")]
+    kinds = [line if line.startswith(r"\h") else "row" for line in body]
+    assert kinds == [
+        r"\hline",
+        "row",
+        r"\hline\hline",
+        *["row"] * 3,
+        r"\hline",
+        *["row"] * 3,
+        r"\hline",
+    ]
+    assert latex_rows("\n".join(body))[0] == r"\textbf{\#} & \textbf{Name} & \textbf{EER, \%}"
+
+
+def test_booktabs_style() -> None:
+    text = to_latex(table(("1", "x", "1.0"), ("2", "y", "2.0"), groups=2), "booktabs")
+    rules = [line for line in text.splitlines() if "rule" in line]
+    assert rules == [r"\toprule", r"\midrule", r"\midrule", r"\bottomrule"]
+    assert r"\begin{tabular}{clc}" in text
+    assert "|" not in text and r"\hline" not in text and r"\textbf" not in text
+
+
+@pytest.mark.parametrize(("rows", "kind"), [(48, "tabular"), (49, "longtable")])
+def test_more_rows_than_a_page_holds_make_a_longtable(rows: int, kind: str) -> None:
+    text = to_latex(table(*[(str(n), "x", "1") for n in range(rows)], groups=4))
+    assert (r"\begin{longtable}" in text) == (kind == "longtable")
+    assert (r"\begin{tabular}" in text) == (kind == "tabular")
+    assert (r"\endhead" in text) == (kind == "longtable")
+    assert len(latex_rows(text)) == rows + 1
+    assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
+
+
+@pytest.mark.parametrize(
+    ("cell", "latex"),
+    [
+        ("-1.939", "$-$1.939"),
+        ("inf", r"$\infty$"),
+        ("-inf", r"$-$$\infty$"),
+        ("", ""),
+        ("3e-05", "3e-05"),
+        ("information", "information"),
+    ],
+)
+def test_numbers_in_latex(cell: str, latex: str) -> None:
+    row = latex_cells(latex_rows(to_latex(table(("1", "x", cell))))[1])
+    assert row[2].strip() == latex
+
+
+def test_markdown_table() -> None:
+    text = to_markdown(table(("1", "a|b", "5.0"), ("2", "<b>", ""), caption="50%_x"))
+    caption, blank, head, rule, *rows = text.splitlines()
+    assert (caption, blank) == (r"50%\_x", "")
+    assert set(rule) <= set("|:-")
+    assert [len(re.split(r"(?<!\\)\|", line)) for line in (head, *rows)] == [5, 5, 5]
+    assert r"a\|b" in rows[0] and r"\<b\>" in rows[1]
+
+
+def test_text_table_sets_groups_apart() -> None:
+    rows = [(str(n), f"name {n}", "1.0") for n in range(1, 5)]
+    lines = to_text(table(*rows, groups=2)).splitlines()
+    assert lines[:2] == ["A caption.", ""]
+    assert [line.split()[0] if line else "" for line in lines[4:]] == ["1", "2", "", "3", "4"]
+    for line, row in zip([x for x in lines[4:] if x], rows, strict=True):
+        assert tuple(re.split(r"\s{2,}", line.strip())) == row
+
+
+@pytest.mark.parametrize("between", ["\n", "\r", "\x0b", "\x1c", "\u2028"])
+def test_text_table_loses_no_row_to_a_line_end_in_a_cell(between: str) -> None:
+    text = to_text(table(("1", f"a{between}b", "5.0"), ("2", "x", "6.0"), ("3", "y", "7.0")))
+    assert [value in text for value in ("5.0", "6.0", "7.0")] == [True, True, True]
+    assert len(text.splitlines()) == 4 + 3
+
+
+def test_text_table_passes_no_control_character_on() -> None:
+    assert "\x1b" not in to_text(table(("1", "\x1b[31mred", "5.0")))
+
+
+@pytest.mark.parametrize("name", [*ODD, 'a,"b"\nc'])
+def test_csv_comes_back(name: str) -> None:
+    rows = [("1", name, "5.0"), ("2", "", "")]
+    found = list(csv.reader(io.StringIO(to_csv(table(*rows)), newline="")))
+    assert [tuple(row) for row in found] == [("#", "Name", "EER, %"), *rows]
+
+
+def test_formats() -> None:
+    made = {kind: form.write(table(("1", "x", "2")), "challenge") for kind, form in FORMATS.items()}
+    assert list(made) == ["latex", "markdown", "text", "csv"]
+    assert [form.extension for form in FORMATS.values()] == [".tex", ".md", ".txt", ".csv"]
+    assert all(text.endswith("\n") and "x" in text for text in made.values())
+
+
+def test_a_table_without_rows() -> None:
+    empty = Table("n", "c", (Column("a"), Column("b")), ())
+    assert len(latex_rows(to_latex(empty))) == 1
+    assert to_csv(empty) == "a,b\n"
+    assert to_text(empty).splitlines()[0] == "c"
+    assert to_markdown(empty).startswith("c\n\n")
+
+
+def test_a_document_names_its_files_and_escapes_its_title() -> None:
+    text = latex_document(r"50%_x \input{y}", [["a.tex", "b.tex"], ["c.tex"]])
+    assert re.findall(r"^\\input\{(.*)\}$", text, re.M) == ["a.tex", "b.tex", "c.tex"]
+    assert text.count(r"\clearpage") == 2
+    assert r"50\%\_x \textbackslash{}input\{y\}" in text
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.parametrize("title", [ODD_NAME, "A long title of a plan " * 12])
+def test_the_title_heads_the_page_of_a_turned_table(title: str, tmp_path: Path) -> None:
+    turned = Table("t", "c", (Column("x"),), ((("cell",),),), fit="landscape")
+    (tmp_path / "t.tex").write_text(to_latex(turned))
+    (tmp_path / "d.tex").write_text(latex_document(title, [["t.tex"]]))
+    run = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "d.tex"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, check=False)
+    log = (tmp_path / "d.log").read_text(errors="replace")
+    assert done.returncode == 0 and "Overfull" not in log, log[-3000:]
+    assert "(1 page," in log
+
+
+# --- marks, headings, notes, and tables larger than a page
+
+
+def marked() -> Table:
+    """Two groups with headings, a best cell, a highlighted and a coloured column."""
+    columns = (
+        Column("Data", align="l", sparse=True),
+        Column("Gender"),
+        Column("a_b", highlight=True),
+        Column("c", colour="red"),
+    )
+    rows = (("x", "f", "-1.5", "2.0"), ("x", "m", "3.0", ""), ("Mean", "", "0.8", "0.7"))
+    return Table(
+        "name",
+        "A caption.",
+        columns,
+        (rows, rows[:2]),
+        headings=(Heading("EER, %"), Heading("min Cllr", r"$C$")),
+        bold=frozenset({(0, 2), (1, 2), (3, 3)}),
+        bold_means="the best of a row",
+        highlight_means="ours & co",
+        colour_means="red: B2",
+        notes=("One note",),
+        fit="shrunk",
+        repeated=2,
+    )
+
+
+def test_marks_in_latex() -> None:
+    lines = to_latex(marked()).splitlines()
+    rows = [line for line in lines if line.endswith(r" \\") and "multicolumn" not in line]
+    assert rows == [
+        r"\textbf{Data} & \textbf{Gender} & \textbf{a\_b} & \textcolor{red}{\textbf{c}} \\",
+        r"x & f & \textbf{$-$1.5} & 2.0 \\",
+        r" & m & \textbf{3.0} &  \\",
+        r"Mean &  & 0.8 & 0.7 \\",
+        r"x & f & $-$1.5 & \textbf{2.0} \\",
+        r" & m & 3.0 &  \\",
+    ]
+    headings = [line for line in lines if line.startswith(r"\multicolumn{4}{|l|}")]
+    assert [re.findall(r"\\textbf\{(.*)\}\}", h) for h in headings] == [[r"EER, \%"], ["$C$"]]
+    assert r"\begin{tabular}{|l|c|>{\columncolor[gray]{0.9}}c|c|}" in lines
+    below = r"Bold: the best of a row. Shaded: ours \& co. One note. red: B2."
+    assert any(below in line for line in lines)
+
+
+@pytest.mark.parametrize("style", ["challenge", "booktabs"])
+def test_a_long_heading_widens_columns_of_values_alike(style: str) -> None:
+    columns = tuple(replace(c, highlight=c.title == "c") for c in marked().columns)
+    heading = Heading("A heading that is longer than all of the columns together are")
+    wide = replace(marked(), columns=columns, headings=(heading, Heading("EER")))
+    narrow = to_latex(marked(), style)  # type: ignore[arg-type]
+    (spec,) = re.findall(
+        r"begin\{tabular\}\{(.*)\}",
+        to_latex(wide, style),  # type: ignore[arg-type]
+    )
+    parts = re.findall(r"(>\{\\columncolor\[gray\]\{0\.9\}\})?(l|w\{c\}\{([0-9.]+)em\})", spec)
+    assert [part[1][0] for part in parts] == ["l", "w", "w", "w"]
+    assert len({width for _, _, width in parts[1:]}) == 1 and bool(parts[3][0])
+    assert float(parts[1][2]) > 4 and "w{" not in narrow
+
+
+def test_marks_in_markdown() -> None:
+    parts = to_markdown(marked()).split("\n\n")
+    assert (parts[0], parts[1], parts[3]) == ("A caption.", "**EER, %**", "**min Cllr**")
+    first = [[c.strip() for c in line.split("|")[1:-1]] for line in parts[2].splitlines()]
+    assert first[0] == ["Data", "Gender", "a\\_b \u2020", "c"]
+    assert first[2:] == [
+        ["x", "f", r"**\-1.5**", "2.0"],
+        ["", "m", "**3.0**", ""],
+        ["Mean", "", "0.8", "0.7"],
+    ]
+    assert parts[5:] == ["bold: the best of a row.", "\u2020: ours \\& co.", "One note.\n"]
+
+
+def test_marks_in_text() -> None:
+    lines = to_text(marked()).splitlines()
+    assert [line.split() for line in lines[4:]] == [
+        ["EER,", "%"],
+        ["x", "f", "-1.5*", "2.0"],
+        ["m", "3.0*"],
+        ["Mean", "0.8", "0.7"],
+        [],
+        ["min", "Cllr"],
+        ["x", "f", "-1.5", "2.0*"],
+        ["m", "3.0"],
+        [],
+        ["*:", "the", "best", "of", "a", "row."],
+        ["\u2020:", "ours", "&", "co."],
+        ["One", "note."],
+    ]
+
+
+def test_csv_has_every_cell_and_no_marks() -> None:
+    assert list(csv.reader(io.StringIO(to_csv(marked())))) == [
+        ["Block", "Data", "Gender", "a_b", "c"],
+        ["EER, %", "x", "f", "-1.5", "2.0"],
+        ["EER, %", "x", "m", "3.0", ""],
+        ["EER, %", "Mean", "", "0.8", "0.7"],
+        ["min Cllr", "x", "f", "-1.5", "2.0"],
+        ["min Cllr", "x", "m", "3.0", ""],
+    ]
+
+
+def test_html() -> None:
+    text = to_html(marked())
+    assert '<tr><th colspan="4">min Cllr</th></tr>' in text
+    assert '<tr><td>x</td><td>f</td><td class="own"><b>-1.5</b></td><td>2.0</td></tr>' in text
+    assert "<p>shaded: ours &amp; co.</p>" in text
+
+
+def test_wrapped_cells() -> None:
+    columns = (Column("a"), Column("b", wrap=20))
+    wide = Table("n", "c", columns, ((("x", "long text"),),))
+    assert '<td>x</td><td style="white-space: normal; min-width: 20em">' in to_html(wide)
+    assert r"|c|>{\raggedright\arraybackslash}p{20em}|" in to_latex(wide)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_html_is_escaped(name: str) -> None:
+    text = to_html(replace(table(("1", name, "5")), caption=name, notes=(name,)))
+    bare = re.sub(r"</?(?:table|caption|thead|tbody|tr|th|td|p)(?: id=\"tab-name\")?>", "", text)
+    assert "<" not in bare and ">" not in bare
+    assert not re.search(r"&(?!amp;|lt;|gt;|quot;|#x27;)", bare)
+
+
+def test_wide_and_long_tables_are_set_in_parts_that_hold_every_cell() -> None:
+    columns = (Column("Data"), *(Column(f"s{i}") for i in range(60)))
+    groups = tuple(
+        tuple((f"d{g}.{r}", *(f"{g}.{r}.{i}" for i in range(60))) for r in range(30))
+        for g in range(3)
+    )
+    bold = frozenset({(0, 1), (45, 33), (89, 60)})
+    big = Table("n", "c", columns, groups, bold=bold, fit="landscape", repeated=1)
+    big = replace(big, headings=tuple(Heading(f"h{g}") for g in range(3)))
+    text = to_latex(big)
+    parts = text.split(r"\begin{table}")[1:]
+    assert len(parts) == 3 * 3
+    cells = [c for part in parts for row in latex_rows(part) for c in latex_cells(row)]
+    values = [c for c in cells if re.fullmatch(r"(\\textbf\{)?\d+\.\d+\.\d+\}?", c)]
+    best = [f"\\textbf{{{value}}}" for value in ("0.0.0", "1.15.32", "2.29.59")]
+    assert sorted(c for c in values if "textbf" in c) == best
+    plain = [c.removeprefix(r"\textbf{").removesuffix("}") for c in values]
+    assert sorted(plain) == sorted(c for group in groups for row in group for c in row[1:])
+    assert text.count("(continued)") == 8 and text.count(r"\label{tab:n}") == 1
+    assert text.startswith(r"\begin{landscape}") and text.endswith("\\end{landscape}\n")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "pages"),
+    [
+        ([7] * 5, [[7] * 5]),  # 5 headings and 35 rows
+        ([7] * 6, [[7] * 3] * 2),
+        ([6] * 6, [[6] * 6]),
+        ([40, 4], [[40], [4]]),
+        ([4, 40], [[4], [40]]),
+    ],
+)
+def test_parts_are_about_as_long_and_keep_groups_whole(
+    lengths: list[int], pages: list[list[int]]
+) -> None:
+    groups = tuple(tuple(("x", "y") for _ in range(n)) for n in lengths)
+    headings = tuple(Heading("h") for _ in lengths)
+    table = Table("n", "c", (Column("a"), Column("b")), groups, headings, fit="landscape")
+    parts = to_latex(table).split(r"\begin{table}")[1:]
+    found = [[block.count("x & y") for block in part.split(r"\multicolumn")[1:]] for part in parts]
+    assert found == pages
+
+
+def test_a_group_longer_than_a_page_goes_on_under_its_heading() -> None:
+    rows = tuple((str(i), "x") for i in range(150))
+    long = Table("n", "c", (Column("#"), Column("S")), (rows,), (Heading("h"),), fit="shrunk")
+    parts = to_latex(long).split(r"\begin{table}")[1:]
+    assert [part.count(r"\multicolumn") for part in parts] == [1, 1, 1]
+    assert sum(part.count(" & x ") for part in parts) == 150
+
+
+@pytest.mark.parametrize("first", ["[x]", "*x"])
+def test_no_row_begins_with_what_ends_the_row_before_it(first: str) -> None:
+    columns = (Column("a"), Column("b"))
+    text = to_latex(Table("n", "c", columns, ((("1", "2"), (first, "2")),)))
+    assert latex_rows(text)[1:] == ["1 & 2", f"{{}}{first} & 2"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "latex"),
+    [
+        ("[-1.2, 3.4]", "[$-$1.2, 3.4]"),
+        ("1.0 [-2.0, inf]", r"1.0 [$-$2.0, $\infty$]"),
+        ("2020-1", "2020-1"),
+        ("[-x, 3]", "[-x, 3]"),
+    ],
+)
+def test_intervals_in_latex(cell: str, latex: str) -> None:
+    row = latex_cells(latex_rows(to_latex(table(("1", "x", cell))))[1])
+    assert row[2].strip() == latex

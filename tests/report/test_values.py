@@ -1,0 +1,160 @@
+"""Values of many systems: from records, from published tables, and side by side."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from support import B1, B2, imported
+
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.protocol.published import load_published
+from privacy_eval.report.values import (
+    Cell,
+    Cells,
+    Place,
+    average,
+    cells_of_published,
+    cells_of_results,
+    merged,
+    text_of,
+)
+from privacy_eval.results.records import merge
+
+PLAN = load_protocol("vpc2020")
+PUBLISHED = cells_of_published("vpc2020")
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "text"),
+    [
+        ("eer", 0.5014, "50.14"),
+        ("rocch_eer", 0.2, "20.000"),
+        ("cllr", 42.857, "42.9"),
+        ("cllr_min", 0.304, "0.304"),
+        ("deid", 0.7805, "78.0"),
+        ("gvd_db", -1.9394, "-1.94"),
+        ("linkability", 1.0, "1.000"),
+        ("zebra_individual", 3.9794, "3.979"),
+        ("cllr", math.inf, "inf"),
+    ],
+)
+def test_decimals_of_the_supplement(metric: str, value: float, text: str) -> None:
+    assert text_of(metric, value) == text
+
+
+def test_published_cells_are_digit_for_digit() -> None:
+    tables = [v for v in load_published("vpc2020") if v.table < 18]
+    for v in tables:
+        cell = PUBLISHED.get(v.metric, v.attack_model, v.split, v.data_set, v.gender, v.system)
+        assert cell is not None and (cell.text, cell.value) == (v.value, v.number)
+
+
+def test_the_order_under_an_attack_model_is_that_of_its_tables() -> None:
+    assert PUBLISHED.columns("semi-informed")[:6] == ("B1", "B2", "O1", "M1", "S2", "K2")
+    assert sorted(PUBLISHED.columns("semi-informed")) == sorted(PUBLISHED.systems)
+    assert PUBLISHED.columns("ignorant") == PUBLISHED.systems
+    assert Cells({}, ("a",)).columns("any") == ("a",)
+
+
+def test_original_speech_is_one_column_under_every_attack_model() -> None:
+    both = cells_of_results(merge([imported(B1, system="x"), imported(B1, system="y")]))
+    assert both.systems == ("x", "y") and both.own == {"x", "y"} and both.notes == ()
+    for model in ("ignorant", "lazy-informed", "semi-informed"):
+        cell = both.get("eer", model, "dev", "libri", "f", "Orig")
+        assert cell is not None and cell.text == "8.66"
+
+
+def test_systems_that_disagree_on_original_speech_are_named() -> None:
+    cells = cells_of_results(merge([imported(B1, system="B1"), imported(B2, system="B2")]))
+    assert len(cells.notes) == 1 and cells.notes[0].startswith("Original speech differs")
+    assert cells.notes[0].count(" of B2") == 5 and cells.notes[0].endswith(", ...")
+
+
+def test_a_system_of_ones_own_stands_beside_the_published_one_of_its_name() -> None:
+    cells = merged([cells_of_results(imported(B1, system="B1")), PUBLISHED])
+    assert cells.systems[0] == "B1" and "B1 (published)" in cells.systems
+    assert cells.own == {"B1"}
+    assert cells.family["B1 (published)"] == "B1" and "B1" not in cells.family
+    assert cells.columns("semi-informed")[:3] == ("B1", "B1 (published)", "B2")
+    place = ("cllr_min", "ignorant", "dev", "libri", "f")
+    for system in ("B1", "B1 (published)"):
+        cell = cells.get(*place, system)
+        assert cell is not None and cell.text == "0.996"
+
+
+def test_two_systems_of_one_name_are_refused() -> None:
+    own = cells_of_results(imported(B1, system="x"))
+    with pytest.raises(ValueError, match="two sources"):
+        merged([own, own])
+
+
+def test_the_first_source_gives_original_speech_and_that_is_said() -> None:
+    results = imported(B1, system="mine")
+    cells = merged([cells_of_results(results), PUBLISHED])
+    cell = cells.get("eer", "ignorant", "dev", "libri", "f", "Orig")
+    assert cell is not None and cell.text == "8.66"
+    assert not any("differ" in note for note in cells.notes)
+    # Linkability and disclosure are not in this file; the published ones are shown.
+    (note,) = [n for n in cells.notes if "of another source" in n]
+    assert "linkability (dev)" in note and "subjective" not in note
+    first = replace(results.verification[0], metrics={"challenge": {"eer": 0.1}})
+    assert first.attack_model == "original"
+    changed = replace(results, verification=(first, *results.verification[1:]))
+    cells = merged([cells_of_results(changed), PUBLISHED])
+    assert any("sources differ in 1 of" in note for note in cells.notes)
+
+
+def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> None:
+    def original(**of: str) -> Cells:
+        """Cllr of original speech of test, by data set and gender."""
+        return Cells(
+            {
+                Place("cllr", "original", "test", *at.split("__"), "Orig"): Cell(float(v), v)
+                for at, v in of.items()
+            },
+            (),
+        )
+
+    libri = {"libri__f": "1.0", "libri__m": "2.0"}
+    vctk = {f"vctk_{kind}__{g}": "3.0" for kind in ("common", "different") for g in "fm"}
+    mean = pytest.approx(2 * 0.25 * 1.5 + 2 * 0.25 * 3.0, abs=1e-12)
+
+    def of(*parts: Cells) -> float | None:
+        return average(merged(parts), PLAN, "cllr", "ignorant", "test", "Orig")
+
+    assert of(original(**libri, **vctk)) == mean
+    assert of(original(**libri), original(**libri, **vctk)) == mean
+    assert of(original(**libri, **vctk), original(**{**libri, "libri__m": "9.0"})) == mean
+    assert of(original(**libri), original(**{**libri, "libri__m": "9.0"}, **vctk)) is None
+    assert of(original(**libri), original(**vctk)) is None
+
+
+def test_a_system_called_like_original_speech_is_kept_apart() -> None:
+    cells = cells_of_results(imported(B1, system="Orig"))
+    assert cells.systems == ("Orig (system)",)
+    cell = cells.get("eer", "ignorant", "dev", "libri", "f", "Orig (system)")
+    assert cell is not None and cell.text == "50.14"
+
+
+def test_an_average_needs_every_cell_and_weighs_as_the_plan_says() -> None:
+    values = {
+        Place("cllr", "a", "dev", d.id, g, "s"): Cell(value, "")
+        for (d, g), value in zip(
+            ((d, g) for d in PLAN.data_sets for g in PLAN.genders), range(6), strict=True
+        )
+    }
+    cells = Cells(values, ("s",))
+    expected = 0.25 * (0 + 1) + 0.20 * (2 + 3) + 0.05 * (4 + 5)
+    assert average(cells, PLAN, "cllr", "a", "dev", "s") == pytest.approx(expected, abs=1e-12)
+    for place in values:
+        rest = {p: c for p, c in values.items() if p != place}
+        assert average(Cells(rest, ("s",)), PLAN, "cllr", "a", "dev", "s") is None
+    abbreviate = {**values, Place("cllr", "a", "dev", "libri", "f", "s"): Cell(math.inf, "inf")}
+    assert average(Cells(abbreviate, ("s",)), PLAN, "cllr", "a", "dev", "s") == math.inf
+    weightless = replace(
+        PLAN, data_sets=(replace(PLAN.data_sets[0], weight=0.0), *PLAN.data_sets[1:])
+    )
+    mean = average(Cells(abbreviate, ("s",)), weightless, "cllr", "a", "dev", "s")
+    assert mean == pytest.approx((0.20 * 5 + 0.05 * 9) / 0.5)

@@ -1,0 +1,162 @@
+"""The challenge's averages, against its published summary and an average made by hand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+import pytest
+from support import ANON, B1, ORIG, SUMMARY, imported
+
+from privacy_eval.results.averages import averages, summary_text
+from privacy_eval.results.records import Results
+
+#: Weights of the data sets, per gender, as the evaluation plan of 2022 has them.
+WEIGHTS = {"libri": Decimal("0.25"), "vctk": Decimal("0.20"), "common": Decimal("0.05")}
+
+
+def published() -> dict[str, str]:
+    """The averages at the end of the summary."""
+    return dict(re.findall(r"^((?:Weighted a|A)verage .*): (\S+)$", SUMMARY.read_text(), re.M))
+
+
+@pytest.fixture(name="results")
+def _results() -> Results:
+    return imported(ANON, ORIG, protocol="vpc2022", system="M")
+
+
+def weight(trial_set: str) -> Decimal:
+    return WEIGHTS["common" if "_common" in trial_set else trial_set.split("_")[0]]
+
+
+def by_hand(lines: list[tuple[str, str]]) -> str:
+    """Weighted mean of (trial set, printed number), in exact decimals."""
+    assert sum(weight(name) for name, _ in lines) == 1
+    total = sum(weight(name) * Decimal(number) for name, number in lines)
+    return str(total.quantize(Decimal("0.001"), ROUND_HALF_UP))
+
+
+def eers(path: Path, split: str, ending: str) -> list[tuple[str, str]]:
+    pattern = rf"^ASV-\w+_{split}_enrolls{ending}-(\w+_{split}_trials_[fm](?:_common)?){ending}\n"
+    return re.findall(pattern + r"  EER: (\S+)%", path.read_text(), re.M)
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_averages_are_those_of_the_summary(results: Results, split: str) -> None:
+    """Each title: by hand from the files' text, by the toolkit, as published."""
+    text = ANON.read_text()
+    pitch = re.findall(rf"^(\w+_{split}_\S+)  Pitch_correlation: mean=(\S+)", text, re.M)
+    gvd = re.findall(
+        rf"^(\w+_{split}_\S+)\n.*\n  Gain of voice distinctiveness : (\S+)", text, re.M
+    )
+    large = re.findall(rf"%WER (\S+) .*decode_\w+_{split}_asr_anon_tglarge", text)
+    assert len(large) == 2
+    by_title = {
+        f"Weighted average EER {split} orig": by_hand(eers(ORIG, split, "")),
+        f"Weighted average EER {split} anon": by_hand(eers(ANON, split, "_anon")),
+        f"Average WER {split} anon": str((Decimal(large[0]) + Decimal(large[1])) / 2) + "0",
+        f"Weighted average pitch correlation {split}": by_hand(pitch),
+        f"Weighted average gain of voice distinctiveness {split}": by_hand(gvd),
+    }
+    found = {a.title: a.value for a in averages(results)}
+    for title, expected in by_title.items():
+        assert expected.rstrip("0") == published()[title].rstrip("0")
+        assert f"{found[title]:.3f}" == published()[title]
+
+
+def test_the_text_is_the_end_of_the_summary(results: Results) -> None:
+    """But for the original WER: the published `.orig` file repeats the decodings of the
+    recognizer trained on anonymized speech, so those of the other are in neither file."""
+    wanted = [
+        line
+        for line in SUMMARY.read_text().splitlines()
+        if "verage" in line and not re.match(r"Average WER \w+ orig", line)
+    ]
+    assert len(wanted) == len(published()) - 2
+    assert summary_text(averages(results)).splitlines() == wanted
+    assert "/asr_eval/" not in ANON.read_text() + ORIG.read_text()
+
+
+def test_the_original_wer_comes_from_the_decodings_that_the_summary_lists(
+    results: Results,
+) -> None:
+    """Where the recognizer trained on original speech is there, its average is too."""
+    lines = re.findall(r"^ASR-(\w+)_(dev|test)_asr  %WER (\S+)", SUMMARY.read_text(), re.M)
+    assert len(lines) == 4
+    template = results.recognition[0]
+    records = tuple(
+        replace(
+            template,
+            data_set=data_set,
+            split=split,
+            speech="original",
+            language_model="large",
+            asr_model="original",
+            wer=float(number) / 100,
+        )
+        for data_set, split, number in lines
+    )
+    found = {a.title: a.value for a in averages(replace(results, recognition=records))}
+    assert f"{found['Average WER dev orig']:.3f}" == published()["Average WER dev orig"]
+    assert f"{found['Average WER test orig']:.3f}" == published()["Average WER test orig"]
+    assert found["Average WER dev anon"] is None
+
+
+def test_a_missing_part_leaves_its_average_blank(results: Results) -> None:
+    """Any record taken away blanks the averages it is part of, and changes no other. Word
+    error rates stand in both files, so here they are taken from one."""
+    once = tuple(r for r in results.recognition if r.results_folder == "")
+    results = replace(results, recognition=once)
+    whole = {a.title: a.value for a in averages(results)}
+    assert sum(value is None for value in whole.values()) == 2  # the original WER
+    for kind in ("verification", "recognition", "pitch", "similarity"):
+        records = getattr(results, kind)
+        for index, record in enumerate(records):
+            rest = replace(results, **{kind: records[:index] + records[index + 1 :]})
+            found = {a.title: a.value for a in averages(rest)}
+            blank = {t for t in whole if found[t] is None and whole[t] is not None}
+            assert blank == _titles(kind, record)
+            assert all(found[t] == whole[t] for t in whole if t not in blank)
+            assert len(summary_text(averages(rest)).splitlines()) == 10 - len(blank)
+
+
+def _titles(kind: str, record: object) -> set[str]:
+    """The averages that a record is part of."""
+    split = record.split  # type: ignore[attr-defined]
+    if kind == "pitch":
+        return {f"Weighted average pitch correlation {split}"}
+    if kind == "similarity":
+        return {f"Weighted average gain of voice distinctiveness {split}"}
+    if kind == "recognition":
+        counts = record.language_model == "large" and record.speech == "anonymized"  # type: ignore[attr-defined]
+        return {f"Average WER {split} anon"} if counts else set()  # type: ignore[attr-defined]
+    words = {"original": "orig", "semi-informed": "anon"}
+    model = record.attack_model  # type: ignore[attr-defined]
+    return {f"Weighted average EER {split} {words[model]}"} if model in words else set()
+
+
+def test_under_the_plan_of_2020_the_anonymized_eer_is_the_lazy_informed_one() -> None:
+    found = {a.title: a.value for a in averages(imported(B1))}
+    assert f"{found['Weighted average EER dev anon']:.3f}" == by_hand(eers(B1, "dev", "_anon"))
+    assert f"{found['Weighted average EER test orig']:.3f}" == by_hand(eers(B1, "test", ""))
+    assert found["Average WER dev orig"] == pytest.approx((3.83 + 10.79) / 2, abs=1e-12)
+    assert found["Weighted average pitch correlation dev"] is None
+
+
+def test_weights_are_shares_of_their_sum(results: Results) -> None:
+    """The same averages where all weights are three times as large."""
+    protocol = results.protocol
+    sets = tuple(replace(d, weight=3 * d.weight) for d in protocol.data_sets)
+    decoded = tuple(replace(d, weight=3 * d.weight) for d in protocol.recognition.data_sets)
+    recognition = replace(protocol.recognition, data_sets=decoded)
+    larger = replace(results, protocol=replace(protocol, data_sets=sets, recognition=recognition))
+    for one, other in zip(averages(results), averages(larger), strict=True):
+        assert (one.title, one.value is None) == (other.title, other.value is None)
+        if one.value is not None:
+            assert other.value == pytest.approx(one.value, abs=1e-12)
+
+
+def test_titles_and_order(results: Results) -> None:
+    assert [a.title for a in averages(results)] == list(published())

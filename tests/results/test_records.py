@@ -1,0 +1,526 @@
+"""results.json: the one store, what leaves it and what may come in."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ANON, B1, B2, ORIG, changed_plan, imported
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
+from privacy_eval.results.csv_export import to_csv
+from privacy_eval.results.json_store import FORMAT, read_json, to_json
+from privacy_eval.results.records import UNITS, Results, merge
+
+KINDS = ("verification", "recognition", "pitch", "similarity")
+Plain = dict[str, Any]
+
+#: How a number of a record stands in results.txt, by its place in the record. Other
+#: numbers of a record do not stand there.
+SHOWN: dict[tuple[str, ...], Callable[[float], str]] = {
+    ("metrics", "challenge", "eer"): lambda v: f"{100 * v:.4g}",
+    ("metrics", "challenge", "cllr_min"): lambda v: f"{v:.3f}",
+    ("metrics", "challenge", "cllr"): lambda v: f"{v:.3f}",
+    ("metrics", "challenge", "rocch_eer"): lambda v: f"{100 * v:.3f}",
+    ("metrics", "challenge", "linkability"): lambda v: f"{v:.6f}",
+    ("metrics", "challenge", "zebra_population"): lambda v: f"{v:.3f}",
+    ("metrics", "challenge", "zebra_individual"): lambda v: f"{v:.3f}",
+    ("wer",): lambda v: f"{100 * v:.2f}",
+    ("errors",): str,
+    ("words",): str,
+    ("insertions",): str,
+    ("deletions",): str,
+    ("substitutions",): str,
+    ("lm_weight",): str,
+    ("word_insertion_penalty",): repr,
+    ("values", "pitch_correlation_mean"): lambda v: f"{v:.4f}",
+    ("values", "pitch_correlation_std"): lambda v: f"{v:.4f}",
+    ("metrics", "challenge", "deid"): repr,
+    ("metrics", "challenge", "gvd_db"): repr,
+}
+_TOKENS = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\binf\b)")
+
+
+def tokens(text: str) -> list[str]:
+    """Numbers and what stands between them."""
+    return _TOKENS.split(text)
+
+
+def leaves(value: object, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Everything in plain values that holds nothing else, with its place."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, (*place, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from leaves(inner, (*place, str(index)))
+    else:
+        yield place, value
+
+
+def numbers(record: Plain) -> list[tuple[str, ...]]:
+    """Places of all numbers of a record."""
+    return [p for p, v in leaves(record) if isinstance(v, (int, float)) and not isinstance(v, bool)]
+
+
+def put(record: Plain, place: tuple[str, ...], value: object) -> None:
+    for key in place[:-1]:
+        record = record[key]
+    record[place[-1]] = value
+
+
+def at(record: Plain, place: tuple[str, ...]) -> Any:
+    for key in place:
+        record = record[key]
+    return record
+
+
+def other(place: tuple[str, ...], value: Any) -> Any:
+    """Another value within the range, by an amount that every output shows."""
+    if place[-1] == "eer":
+        return 0.4321 if value < 0.4 else 0.0321  # four digits, whatever was there
+    if isinstance(value, int):
+        return value + 1
+    return value + (0.25 if value < 0.45 else -0.25)
+
+
+def document(results: Results) -> Plain:
+    plain: Plain = json.loads(to_json(results))
+    return plain
+
+
+def written(folder: Path, plain: object) -> Path:
+    path = folder / "results.json"
+    path.write_text(json.dumps(plain))
+    return path
+
+
+PUBLISHED = {"B1": (B1,), "B2": (B2,), "2022": (ANON, ORIG)}
+
+
+@pytest.fixture(params=PUBLISHED, name="results")
+def _results(request: pytest.FixtureRequest) -> Results:
+    protocol = "vpc2022" if request.param == "2022" else "vpc2020"
+    return imported(*PUBLISHED[request.param], protocol=protocol)
+
+
+def test_json_comes_back(results: Results, tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(to_json(results))
+    assert read_json(path) == results
+    assert to_json(read_json(path)) == to_json(results)
+
+
+def test_the_format_before_is_read(tmp_path: Path) -> None:
+    """It called the protocol `config`."""
+    results = imported(B1)
+    plain = json.loads(to_json(results))
+    plain["config"] = plain.pop("protocol")
+    plain["format"] = "privacy_eval results 2"
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(plain))
+    assert read_json(path) == results
+
+
+@pytest.mark.parametrize(
+    ("path", "protocol", "folder"),
+    [(B1, "vpc2020", ""), (B2, "vpc2020", ""), (ANON, "vpc2022", ""), (ORIG, "vpc2022", ".orig")],
+    ids=["B1", "B2", "anon", "orig"],
+)
+def test_export_equals_import(path: Path, protocol: str, folder: str, tmp_path: Path) -> None:
+    """Through the file, not only through memory; both folders of 2022 in one store."""
+    whole = imported(*(PUBLISHED["2022"] if protocol == "vpc2022" else (path,)), protocol=protocol)
+    stored = read_json(written(tmp_path, document(whole)))
+    assert to_results_txt(stored, "B1", folder).encode() == path.read_bytes()
+
+
+def test_no_record_holds_a_line_of_text(results: Results) -> None:
+    """Beside names of folders no string of a record stands in the imported text, and
+    none has a blank or a line's words in it."""
+    plain = document(results)
+    texts = [to_results_txt(results, "B1", f) for f in results.results_folders("B1")]
+    lines = {line.strip() for text in texts for line in text.splitlines() if " " in line.strip()}
+    for kind in KINDS:
+        for record in plain[kind]:
+            for place, value in leaves(record):
+                if isinstance(value, str):
+                    assert not re.search(r"\s|%|EER|Cllr|WER|bit", value), (place, value)
+                    assert not any(line in value for line in lines)
+    assert not any("EER:" in str(v) or "%WER" in str(v) for _, v in leaves(plain))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_number_changed_changes_that_number(
+    results: Results, kind: str, tmp_path: Path
+) -> None:
+    """Every number of every record, through the file. One that the text does not show
+    changes nothing."""
+    plain = document(results)
+    alone = {**plain, **{k: [] for k in KINDS}}
+    tried = set()
+    for record in plain[kind]:
+        folder = record["results_folder"]
+        before = tokens(
+            to_results_txt(read_json(written(tmp_path, {**alone, kind: [record]})), "B1", folder)
+        )
+        for place in numbers(record):
+            changed = copy.deepcopy(record)
+            value = other(place, at(record, place))
+            put(changed, place, value)
+            stored = read_json(written(tmp_path, {**alone, kind: [changed]}))
+            after = tokens(to_results_txt(stored, "B1", folder))
+            different = [(x, y) for x, y in zip(before, after, strict=True) if x != y]
+            if place in SHOWN:
+                assert different == [(SHOWN[place](at(record, place)), SHOWN[place](value))]
+            else:
+                assert different == []
+            tried.add(place)
+    expected = {p for p in SHOWN if plain[kind] and p in {q for q, _ in leaves(plain[kind][0])}}
+    assert expected <= tried
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_other_records_stay_as_they_are(kind: str, tmp_path: Path) -> None:
+    """The same in a whole store, where another record's text could change instead."""
+    plain = document(imported(ANON, ORIG, protocol="vpc2022"))
+    before = {f: tokens(to_results_txt(_stored(tmp_path, plain), "B1", f)) for f in ("", ".orig")}
+    for index in (0, len(plain[kind]) // 2, len(plain[kind]) - 1):
+        record = plain[kind][index]
+        for place in set(numbers(record)) & set(SHOWN):
+            old = at(record, place)
+            put(record, place, other(place, old))
+            stored = _stored(tmp_path, plain)
+            put(record, place, old)
+            for folder, tokens_before in before.items():
+                after = tokens(to_results_txt(stored, "B1", folder))
+                different = sum(x != y for x, y in zip(tokens_before, after, strict=True))
+                assert different == (folder == record["results_folder"])
+
+
+def _stored(folder: Path, plain: Plain) -> Results:
+    return read_json(written(folder, plain))
+
+
+@pytest.mark.parametrize("metric", ["cllr", "cllr_min", "zebra_population", "eer", "linkability"])
+def test_infinite_values(metric: str, tmp_path: Path) -> None:
+    """`inf` in JSON is the string; in results.txt a word that reads back."""
+    plain = document(imported(ANON, protocol="vpc2022"))
+    plain["verification"][0]["metrics"]["challenge"][metric] = "inf"
+    stored = _stored(tmp_path, plain)
+    assert stored.verification[0].metrics["challenge"][metric] == float("inf")
+    assert document(stored)["verification"][0]["metrics"]["challenge"][metric] == "inf"
+    text = to_results_txt(stored, "B1", "")
+    assert text.count("inf") == 1
+    again = import_results_txt(text, "r", stored.protocol, system="B1")
+    assert again.verification[0].metrics == stored.verification[0].metrics
+
+
+def test_a_whole_store_is_exported_without_a_tag_line_of_another() -> None:
+    results = imported(ANON, protocol="vpc2022")
+    assert [r.zebra_tag["challenge"] for r in results.verification] == re.findall(
+        r"Individual: \S+ \((.)\)", ANON.read_text()
+    )
+
+
+# --- what may not come in
+
+
+def removed(kind: str, name: str) -> Callable[[Plain], object]:
+    return lambda d: d[kind][0].pop(name)
+
+
+def altered(kind: str, **entries: object) -> Callable[[Plain], object]:
+    return lambda d: d[kind][0].update(entries)
+
+
+def metric(**entries: object) -> Callable[[Plain], object]:
+    return lambda d: d["verification"][0]["metrics"]["challenge"].update(entries)
+
+
+MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
+    "missing entry": (removed("verification", "split"), r"verification\[0\]: entry 'split' is m"),
+    "missing wer": (removed("recognition", "wer"), r"recognition\[0\]: entry 'wer' is missing"),
+    "missing kind": (lambda d: d.pop("pitch"), "entry 'pitch' is missing"),
+    "unknown entry": (altered("verification", foo=1), r"unknown entry 'foo'"),
+    "unknown entry on top": (lambda d: d.update(foo=1), r"unknown entry 'foo'"),
+    "text for a number": (metric(eer="5"), r"metrics.challenge.eer: expected a number, found '5'"),
+    "null for a number": (metric(eer=None), "eer: expected a number, found 'None'"),
+    "true for a number": (metric(eer=True), "eer: expected a number, found 'True'"),
+    "list for a number": (metric(eer=[0.5]), r"eer: expected a number, found a list of 1"),
+    "number for text": (altered("verification", system=5), "system: expected text, found '5'"),
+    "fraction of a word": (altered("recognition", words=1.5), "words: expected a whole number"),
+    "float for a count": (altered("recognition", errors=1.0), "errors: expected a whole number"),
+    "list for a mapping": (altered("verification", metrics=[]), "metrics: expected a mapping"),
+    "mapping for a list": (lambda d: d.update(pitch={}), "pitch: expected a list"),
+    "record is text": (lambda d: d["verification"].insert(0, "x"), "expected a mapping, found 'x'"),
+    "other format": (lambda d: d.update(format="results 9"), f"expected the format '{FORMAT}'"),
+    "no format": (lambda d: d.pop("format"), "not a results.json"),
+    "no config": (lambda d: d.pop("protocol"), "protocol: expected a mapping, found 'None'"),
+    "wrong config": (lambda d: d["protocol"].update(splits=[]), "splits must not be empty"),
+    "unknown in config": (lambda d: d["protocol"].update(x=1), "protocol: unknown entry 'x'"),
+    "a number too large": (metric(eer=10**400), "eer: expected a number"),
+    "a negative rate": (metric(eer=-0.01), "B1 ASV-.*: challenge eer: -0.01 is not within 0 to 1"),
+    "a rate above one": (metric(rocch_eer=1e300), r"rocch_eer: 1e\+300 is not within 0 to 1"),
+    "a negative cost": (metric(cllr=-1), "challenge cllr: -1 is not within 0 to inf"),
+    "a disclosure above all": (metric(zebra_population=0.73), "zebra_population: 0.73 is not with"),
+    "no targets": (altered("verification", n_target=0), "n_target: 0 is less than 1"),
+    "fewer than none": (altered("verification", trials_without_score=-3), "-3 is less than 0"),
+    "bounds the wrong way round": (
+        altered("verification", eer_interval_if_independent=[0.2, 0.1]),
+        "an interval has two bounds, the lower one first",
+    ),
+    "words below none": (altered("recognition", words=-1), "words: -1 is less than 0"),
+    "a negative WER": (altered("recognition", wer=-0.5), "wer: -0.5 is not within 0 to inf"),
+    "a system without name": (altered("verification", system=""), "the system has no name"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_store_is_refused(
+    change: Callable[[Plain], object], message: str, tmp_path: Path
+) -> None:
+    plain = document(imported(B1))
+    change(plain)
+    path = written(tmp_path, plain)
+    with pytest.raises(PrivacyEvalError, match=message) as caught:
+        read_json(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", ":1: not JSON"),
+        (b"{\n\n 'a': 1}", ":3: not JSON"),
+        (b"[]", ": not a results.json"),
+        (b"null", ": not a results.json"),
+        (b'{"format":\n NaN}', ": NaN is no JSON number"),
+        (b'{"format": -Infinity}', ": -Infinity is no JSON number"),
+        (b'{"a": "\xff"}', ":1: not UTF-8 text"),
+        (b"[" * 100_000, ": not JSON"),
+        (b'{"format": 1} x', ":1: not JSON"),
+        (b'{"a": [{"b": 1, "c": 2, "b": 1}]}', ": 'b' stands twice in one object"),
+        pytest.param(b'{"format": ' + b"1" * 5000 + b"}", ": not"),
+    ],
+    ids=lambda value: repr(value[:20]),
+)
+def test_what_is_no_json_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_bytes(content)
+    with pytest.raises(PrivacyEvalError, match=f"^{re.escape(str(path))}{message}"):
+        read_json(path)
+
+
+def test_nan_among_the_values_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(re.sub(r'"eer": [\d.]+', '"eer": NaN', to_json(imported(B1)), count=1))
+    with pytest.raises(PrivacyEvalError, match="NaN is no JSON number"):
+        read_json(path)
+
+
+#: Stores that are well-formed but hold what no output has a place for. Every output made
+#: of them must be an error of ours or hold the value; none may fall over.
+UNPLACED: dict[str, Callable[[Plain], object]] = {
+    "unknown metric": metric(foo=0.5),
+    "unknown value of a trial set": lambda d: d["similarity"][0]["metrics"]["challenge"].update(
+        zzz=1.0
+    ),
+    "voice similarity of a variant of its own": lambda d: d["similarity"][0]["metrics"].update(
+        mine={"deid": 0.5}
+    ),
+    "voice similarity of one number": lambda d: d["similarity"][0]["metrics"].update(
+        challenge={"deid": 0.5}
+    ),
+    "voice similarity of none": lambda d: d["similarity"][0].update(metrics={}),
+    "pitch without its values": lambda d: d["pitch"][0].update(values={}),
+    "an interval of three": altered(
+        "verification", speaker_intervals={"challenge": {"eer": [0.1, 0.2, 0.3]}}
+    ),
+    "intervals of one metric only": altered(
+        "verification", speaker_intervals={"challenge": {"eer": [0.1, 0.2]}}
+    ),
+    "a second variant of one metric only": lambda d: d["verification"][0]["metrics"].update(
+        exact={"eer": 0.1}
+    ),
+}
+
+
+@pytest.mark.parametrize("change", UNPLACED.values(), ids=UNPLACED)
+def test_a_store_with_unplaced_values_breaks_no_output(
+    change: Callable[[Plain], object], tmp_path: Path
+) -> None:
+    from privacy_eval.report.per_system import write_tables
+
+    plain = document(imported(ANON, protocol="vpc2022"))
+    change(plain)
+    path = written(tmp_path, plain)
+    try:
+        stored = read_json(path)
+        to_results_txt(stored, "B1", "")
+        to_csv(stored)
+        write_tables(stored, tmp_path / "tables")
+    except PrivacyEvalError as error:
+        assert str(path) in str(error)
+
+
+@pytest.mark.parametrize("entry", ["data_set", "gender", "split", "enrollment", "results_folder"])
+def test_a_record_without_a_place_in_its_plan_is_refused(entry: str, tmp_path: Path) -> None:
+    plain = document(imported(B1))
+    plain["verification"][0][entry] = "nowhere"
+    with pytest.raises(PrivacyEvalError, match="nowhere"):
+        read_json(written(tmp_path, plain))
+
+
+# --- several files
+
+
+def test_two_systems_in_one_store() -> None:
+    both = merge([imported(B1, system="B1"), imported(B2, system="B2")])
+    assert both.systems == ["B1", "B2"]
+    assert to_results_txt(both, "B2", "").encode() == B2.read_bytes()
+    assert both.of("B2") == imported(B2, system="B2")
+
+
+def test_the_same_condition_twice_is_refused() -> None:
+    with pytest.raises(PrivacyEvalError, match="system 'B1': ASV-.* stands in two results files"):
+        merge([imported(B1), imported(B2)])
+
+
+@pytest.mark.parametrize("kind", ["recognition", "pitch", "similarity"])
+def test_other_records_twice_are_refused(kind: str) -> None:
+    whole = imported(ANON, protocol="vpc2022")
+    part = replace(Results(whole.protocol), **{kind: getattr(whole, kind)})
+    with pytest.raises(PrivacyEvalError, match="two results files"):
+        merge([part, part])
+
+
+def test_different_plans_are_not_mixed() -> None:
+    with pytest.raises(PrivacyEvalError, match="under different plans"):
+        merge([imported(B1), imported(ANON, protocol="vpc2022", system="M")])
+
+
+def test_under_another_plan() -> None:
+    results = imported(B1)
+    moved = results.under(load_protocol("vpc2022"))
+    assert moved.protocol.name == "vpc2022"
+    assert moved.verification == results.verification
+    assert moved.recognition == results.recognition
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (changed_plan(splits=["dev"]), "B1: libri, test, f, results folder ''"),
+        (changed_plan(genders={"m": "male"}), "B1: libri, dev, f, results folder ''"),
+        (
+            changed_plan(results_folders=[{"suffix": ".x", "asv_model": "original"}]),
+            "B1: libri, dev, f, results folder ''",
+        ),
+    ],
+    ids=["splits", "genders", "folders"],
+)
+def test_a_plan_without_a_place_for_a_record(plan: Any, message: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=f"^the plan vpc2020 has no place for .* {message}"):
+        imported(B1).under(plan)
+
+
+def test_the_2022_pair_does_not_fit_under_2020() -> None:
+    results = imported(ANON, ORIG, protocol="vpc2022")
+    with pytest.raises(PrivacyEvalError, match=r"results folder '\.orig'"):
+        results.under(load_protocol("vpc2020"))
+
+
+# --- import
+
+
+def test_what_records_of_an_import_say() -> None:
+    results = imported(ANON, ORIG, protocol="vpc2022")
+    models = {
+        (r.results_folder, r.enrollment[0] + "-" + r.trial[0]): (r.asv_model, r.attack_model)
+        for r in results.verification
+    }
+    assert models == {
+        ("", "o-o"): ("anonymized", None),
+        ("", "o-a"): ("anonymized", None),
+        ("", "a-a"): ("anonymized", "semi-informed"),
+        (".orig", "o-o"): ("original", "original"),
+        (".orig", "o-a"): ("original", "ignorant"),
+        (".orig", "a-a"): ("original", "lazy-informed"),
+    }
+    assert {(r.language_model, r.asr_model) for r in results.recognition} == {
+        ("small", "anonymized"),
+        ("large", "anonymized"),
+    }
+
+
+def test_a_condition_that_the_plan_lacks() -> None:
+    text = B1.read_text().replace("vctk_test_trials_m_common_anon", "vctk_test_trials_x_anon")
+    with pytest.raises(PrivacyEvalError, match="^r: ASV-.*trials_x_anon is no condition or set of"):
+        import_results_txt(text, "r", load_protocol("vpc2020"), system="B1")
+
+
+def test_another_suffix() -> None:
+    text = B1.read_text().replace("_anon-", "_mine-").replace("_anon\n", "_mine\n")
+    protocol = load_protocol("vpc2020")
+    with pytest.raises(PrivacyEvalError, match="_mine is no condition"):
+        import_results_txt(text, "r", protocol, system="B1")
+    results = import_results_txt(text, "r", protocol, system="B1", anon_suffix="_mine")
+    assert to_results_txt(results, "B1", "") == text
+    assert results.verification[1].trial == "anonymized"
+
+
+def test_a_folder_that_the_plan_lacks() -> None:
+    with pytest.raises(PrivacyEvalError, match="no results folder with suffix '.orig'"):
+        import_results_txt(
+            B1.read_text(), "r", load_protocol("vpc2020"), system="B1", results_folder=".orig"
+        )
+
+
+# --- CSV
+
+
+def test_csv_has_a_line_for_every_number() -> None:
+    results = imported(ANON, ORIG, protocol="vpc2022")
+    rows = list(csv.DictReader(io.StringIO(to_csv(results))))
+    plain = document(results)
+    wanted = sum(
+        place[0] in ("metrics", "values", "wer")
+        for kind in KINDS
+        for record in plain[kind]
+        for place in numbers(record)
+    )
+    assert len(rows) == wanted == 72 * 7 + 32 + 12 * 2 + 12 * 2
+    for row in rows:
+        metric_name = "wer" if row["metric"].startswith("wer_") else row["metric"]
+        assert row["unit"] == UNITS[metric_name]
+    first = rows[0]
+    assert (first["system"], first["metric"], first["unit"], first["variant"]) == (
+        "B1",
+        "eer",
+        "fraction",
+        "challenge",
+    )
+    assert float(first["value"]) == pytest.approx(0.1491, abs=1e-15)
+
+
+def test_csv_with_an_odd_name_comes_back() -> None:
+    name = 'a,"b"\n%_& é'
+    rows = list(csv.DictReader(io.StringIO(to_csv(imported(B1, system=name)))))
+    assert {row["system"] for row in rows} == {name}
+
+
+@pytest.mark.parametrize("name", ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+cmd()", "-A1"])
+def test_no_name_is_a_formula_in_a_spreadsheet(name: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(imported(B1, system=name)))))
+    assert {row["system"] for row in rows} == {f"'{name}"}
+    assert any(row["value"].startswith("0.") for row in rows)

@@ -1,0 +1,786 @@
+"""Scores of a tree's conditions: numbers, what is made anew, whose scores are kept."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reference_backend as reference
+from support import (
+    BACKEND,
+    ENROLLS,
+    MODEL,
+    SMALL_PLAN_2022,
+    TRIALS,
+    SpeechTree,
+    lines_to,
+    snapshot,
+    times,
+    utterances_of,
+)
+
+import privacy_eval.stages.asv_scores as scoring
+from privacy_eval import PrivacyEvalError
+from privacy_eval.io.scp import write_vectors
+from privacy_eval.stages.asv_scores import (
+    NOTE,
+    VECTORS,
+    Models,
+    Place,
+    Scored,
+    find_targets,
+    make_scores,
+    missing_vectors,
+    stale_scores,
+)
+
+NAMES = {
+    "oo": f"anon ASV-{ENROLLS}-{TRIALS}",
+    "oa": f"anon ASV-{ENROLLS}-{TRIALS}_anon",
+    "aa": f"anon ASV-{ENROLLS}_anon-{TRIALS}_anon",
+}
+
+
+@pytest.fixture(name="tree")
+def _tree(tmp_path: Path) -> SpeechTree:
+    return SpeechTree(tmp_path / "a tree")
+
+
+def place_of(tree: SpeechTree, results: str = "exp", **options: bool) -> Place:
+    return Place(tree.root, tree.root / results, **options)
+
+
+def made(
+    tree: SpeechTree,
+    results: str = "exp",
+    *,
+    job: tuple[int, int] = (1, 1),
+    name: str | None = None,
+    anon_suffix: str | None = None,
+    **options: bool,
+) -> Scored:
+    place = place_of(tree, results, **options)
+    targets, _ = find_targets(place, tree.protocol, name=name, anon_suffix=anon_suffix)
+    return make_scores(targets, place, tree.protocol, job=job)
+
+
+def names(*kinds: str) -> list[str]:
+    return [NAMES[kind] for kind in kinds]
+
+
+# --- numbers
+
+
+def expected_scores(tree: SpeechTree, enrollment: str, trial: str, enrolls: set[str]) -> list[str]:
+    """Lines of the score file, by the second implementation."""
+    root = tree.root
+    model = reference.read_plda(root / BACKEND / "plda")
+    mean = reference.read_array(root / BACKEND / "mean.vec")
+    lda = reference.read_array(root / BACKEND / "transform.mat")
+    vectors = {n: reference.read_scp(tree.scp(n), root) for n in (enrollment, trial)}
+    spk2utt = reference.read_lists(root / "data" / enrollment / "spk2utt")
+    members = {s: [u for u in own if u in enrolls] for s, own in spk2utt.items()}
+    lines = []
+    for speaker, utterance, *_ in reference.read_trials(root / "data" / trial / "trials"):
+        own = [vectors[enrollment][u] for u in members[speaker]]
+        first = reference.prepared(reference.mean_of(own), mean, lda)
+        second = reference.prepared(vectors[trial][utterance], mean, lda)
+        score = reference.log_likelihood_ratio(
+            model,
+            reference.plda_transform(model, first, len(own)),
+            len(own),
+            reference.plda_transform(model, second),
+        )
+        lines.append(reference.score_line(speaker, utterance, score))
+    return lines
+
+
+def test_scores_are_those_of_a_second_implementation(tree: SpeechTree) -> None:
+    """The list chooses among the utterances of spk2utt, so that speakers differ in number."""
+    enrolls = set(utterances_of(ENROLLS)) - {"s1-e0", "s3-e1"}
+    for mark in ("", "_anon"):
+        lines_to(tree.root / f"data/{ENROLLS}{mark}/enrolls", sorted(enrolls))
+    assert made(tree).made == names("oo", "oa", "aa")
+    for marks, path in tree.all_scores.items():
+        enrollment, trial = (
+            n + ("_anon" if mark == "a" else "")
+            for n, mark in zip((ENROLLS, TRIALS), marks, strict=True)
+        )
+        expected = [line.split() for line in expected_scores(tree, enrollment, trial, enrolls)]
+        found = [line.split() for line in path.read_text().splitlines()]
+        assert [line[:2] for line in found] == [line[:2] for line in expected]
+        wanted = [float(line[2]) for line in expected]
+        assert [float(line[2]) for line in found] == pytest.approx(wanted, abs=2e-5)
+        assert all(re.fullmatch(r"-?\d+(\.\d+)?(e-\d\d)?", line[2]) for line in found)
+        assert all(f"{np.float32(line[2]):.7g}" == line[2] for line in found)
+        # Anonymized as it is, the speech of a speaker still sounds alike.
+        target = np.array([line.endswith(" target") for line in key_of(tree, trial)])
+        scores = np.array([float(line[2]) for line in found])
+        assert scores[target].mean() > scores[~target].mean() + 2
+
+
+def key_of(tree: SpeechTree, trial: str) -> list[str]:
+    return (tree.root / "data" / trial / "trials").read_text().splitlines()
+
+
+def test_trials_may_come_without_labels(tree: SpeechTree) -> None:
+    """They do not change a score."""
+    made(tree)
+    before = {k: p.read_bytes() for k, p in tree.all_scores.items()}
+    path = tree.root / f"data/{TRIALS}/trials"
+    lines_to(path, (line.rsplit(" ", 1)[0] for line in path.read_text().splitlines()))
+    assert made(tree).made == names("oo")
+    assert {k: p.read_bytes() for k, p in tree.all_scores.items()} == before
+
+
+# --- what is made anew
+
+
+def test_what_is_up_to_date_is_not_touched(tree: SpeechTree) -> None:
+    first = made(tree)
+    assert (first.made, first.kept, first.lacking, first.failed) == (
+        names("oo", "oa", "aa"),
+        [],
+        {},
+        {},
+    )
+    files = [p for p in (tree.root / "exp/results-anon").rglob("*") if p.is_file()]
+    assert {p.name for p in files} == {"scores", NOTE}
+    before = times(files)
+    second = made(tree)
+    assert (second.made, second.up_to_date) == ([], first.made)
+    assert times(files) == before
+
+
+def thinner(path: Path) -> None:
+    lines_to(path, path.read_text().splitlines()[:-1])
+
+
+#: What is changed, and which conditions that concerns.
+CHANGES: dict[str, tuple[Callable[[SpeechTree], object], list[str]]] = {
+    "original enrollment": (lambda t: t.vectors(ENROLLS, seed=1), ["oo", "oa"]),
+    "original trials": (lambda t: t.vectors(TRIALS, seed=1), ["oo"]),
+    "anonymized enrollment": (lambda t: t.vectors(f"{ENROLLS}_anon", seed=1), ["aa"]),
+    "anonymized trials": (lambda t: t.vectors(f"{TRIALS}_anon", seed=1), ["oa", "aa"]),
+    "back end": (lambda t: t.backend(BACKEND, seed=1), ["oo", "oa", "aa"]),
+    "no mean any more": (
+        lambda t: (t.root / BACKEND / "mean.vec").unlink(),
+        ["oo", "oa", "aa"],
+    ),
+    "trial key": (lambda t: thinner(t.root / f"data/{TRIALS}/trials"), ["oo"]),
+    "enrollment list": (lambda t: thinner(t.root / f"data/{ENROLLS}/enrolls"), ["oo", "oa"]),
+    "scores removed": (lambda t: t.all_scores["oa"].unlink(), ["oa"]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_scores_are_made_anew_when_what_they_are_made_of_changed(
+    tree: SpeechTree, change: str
+) -> None:
+    made(tree)
+    before, written = {k: p.read_bytes() for k, p in tree.all_scores.items()}, {}
+    for kind, path in tree.all_scores.items():
+        written[kind] = path.stat().st_mtime_ns
+    do, concerned = CHANGES[change]
+    do(tree)
+    outcome = made(tree)
+    assert (outcome.made, outcome.failed, outcome.kept) == (names(*concerned), {}, [])
+    for kind, path in tree.all_scores.items():
+        if kind not in concerned:
+            assert path.stat().st_mtime_ns == written[kind]
+        elif change != "scores removed":
+            assert path.read_bytes() != before[kind]
+    assert made(tree).made == []
+
+
+def test_packing_vectors_otherwise_changes_nothing(tree: SpeechTree) -> None:
+    """The content counts, not how it is packed."""
+    made(tree)
+    scp = tree.scp(TRIALS)
+    archive = scp.with_suffix(".ark")
+    archive.write_bytes(gzip.compress(archive.read_bytes()))
+    assert made(tree).up_to_date == names("oo", "oa", "aa")
+
+
+# --- whose scores
+
+
+def test_scores_of_others_are_kept_and_named(tree: SpeechTree) -> None:
+    theirs = lines_to(tree.all_scores["oo"], ["s1 s1-u0 1.5"])
+    packed = tree.all_scores["oa"].with_name("scores.gz")
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress(b"s1 s1-u0 1.5\n"))
+    before = snapshot(tree.root / "exp/results-anon")
+    for _ in range(2):
+        outcome = made(tree)
+        assert outcome.kept == names("oo", "oa")
+        assert {n: c for n, c in snapshot(tree.root / "exp/results-anon").items() if n in before}
+        assert theirs.read_text() == "s1 s1-u0 1.5\n"
+        assert sorted(p.name for p in packed.parent.iterdir()) == ["scores.gz"]
+    assert outcome.up_to_date == names("aa")
+
+
+@pytest.mark.parametrize("change", ["edited", "no note", "a broken note", "a note that is no note"])
+def test_ours_that_somebody_changed_are_theirs(tree: SpeechTree, change: str) -> None:
+    made(tree)
+    path = tree.all_scores["oa"]
+    note = path.with_name(NOTE)
+    if change == "edited":
+        path.write_text(path.read_text().replace("s1-u0 ", "s1-u0  "))
+    elif change == "no note":
+        note.unlink()
+    elif change == "a broken note":
+        note.write_text("{")
+    else:
+        note.write_text('{"scores_sha256": 5}')
+    before = path.read_bytes()
+    tree.backend(BACKEND, seed=1)
+    outcome = made(tree)
+    assert (outcome.kept, outcome.made) == (names("oa"), names("oo", "aa"))
+    assert path.read_bytes() == before
+
+
+def test_a_copy_of_our_scores_elsewhere_stays_theirs(tree: SpeechTree) -> None:
+    made(tree)
+    others = tree.root / "exp/results-others"
+    for path in tree.all_scores.values():
+        (others / path.parent.name).mkdir(parents=True)
+        shutil.copy(path, others / path.parent.name)
+    outcome = made(tree, "exp/results-others")
+    assert len(outcome.kept) == 3
+    assert {p.name for p in others.rglob("*") if p.is_file()} == {"scores"}
+
+
+@pytest.mark.parametrize("before", ["nothing", "older scores"])
+def test_a_run_killed_between_note_and_scores(
+    tree: SpeechTree, before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if before == "older scores":
+        made(tree)
+        tree.backend(BACKEND, seed=1)
+    old = {k: p.read_bytes() for k, p in tree.all_scores.items() if p.exists()}
+    write_text = scoring.write_text
+
+    def killed(path: Path, text: str) -> None:
+        if path.name == "scores":
+            raise KeyboardInterrupt
+        write_text(path, text)
+
+    monkeypatch.setattr(scoring, "write_text", killed)
+    with pytest.raises(KeyboardInterrupt):
+        made(tree)
+    monkeypatch.undo()
+    note = tree.all_scores["oo"].with_name(NOTE)
+    assert note.exists()
+    assert {k: p.read_bytes() for k, p in tree.all_scores.items() if p.exists()} == old
+    assert made(tree).made == names("oo", "oa", "aa")
+    assert made(tree).up_to_date == names("oo", "oa", "aa")
+    left = snapshot(tree.root / "exp/results-anon")
+    shutil.rmtree(tree.root / "exp/results-anon")
+    made(tree)
+    fresh = snapshot(tree.root / "exp/results-anon")
+    assert {n: c for n, c in left.items() if n.endswith("scores")} == {
+        n: c for n, c in fresh.items() if n.endswith("scores")
+    }
+
+
+@pytest.mark.parametrize("moment", ["read_note", "_write_note"])
+def test_another_run_that_is_faster_does_not_make_them_theirs(
+    tree: SpeechTree, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tree)
+    tree.backend(BACKEND, seed=1)
+    own = getattr(scoring, moment)
+
+    def after_another_run(*arguments: object) -> object:
+        monkeypatch.undo()
+        made(tree)
+        return own(*arguments)
+
+    monkeypatch.setattr(scoring, moment, after_another_run)
+    outcome = made(tree)
+    assert (outcome.kept, outcome.failed) == ([], {})
+    assert made(tree).up_to_date == names("oo", "oa", "aa")
+
+
+def test_shares_cover_everything_once(tree: SpeechTree) -> None:
+    parts = [made(tree, job=(number, 2)).made for number in (1, 2)]
+    assert sorted(parts[0] + parts[1]) == sorted(names("oo", "oa", "aa"))
+    assert made(tree, job=(4, 4)).up_to_date == []
+    assert made(tree).up_to_date == names("oo", "oa", "aa")
+
+
+# --- which systems
+
+
+@pytest.mark.parametrize(
+    ("results", "name", "folder", "system"),
+    [
+        ("exp", None, "exp/results-anon", "anon"),
+        ("exp", "50%_team & Co", "exp/results-50%_team & Co", "50%_team & Co"),
+        ("exp/results-mine", None, "exp/results-mine", "mine"),
+        ("exp/results-mine", "B9", "exp/results-mine", "B9"),
+        ("new/results-mine", None, "new/results-mine", "mine"),
+    ],
+)
+def test_where_the_first_scores_go(
+    tree: SpeechTree, results: str, name: str | None, folder: str, system: str
+) -> None:
+    (tree.root / "new").mkdir()
+    outcome = made(tree, results, name=name)
+    assert outcome.made == [n.replace("anon", system, 1) for n in names("oo", "oa", "aa")]
+    assert len(list((tree.root / folder).glob("ASV-*/scores"))) == 3
+    assert made(tree, results, name=name).up_to_date == outcome.made
+
+
+def test_the_suffix_comes_from_the_results_folder_or_the_option(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path, suffix="_mine")
+    assert len(made(tree, "exp/results-b_mine").made) == 3
+    assert (tree.root / f"exp/results-b_mine/ASV-{ENROLLS}-{TRIALS}_mine/scores").is_file()
+    assert len(made(tree, "exp/results-c", anon_suffix="_mine").made) == 3
+    (tree.root / "other").mkdir()
+    assert len(made(tree, "other", anon_suffix="_mine").made) == 3
+    assert len(list((tree.root / "other/results-mine").iterdir())) == 3
+    # Without either it is the plan's, of which nothing is there.
+    assert set(made(tree, "exp/results-d").lacking) == {
+        f"d ASV-{ENROLLS}-{TRIALS}_anon",
+        f"d ASV-{ENROLLS}_anon-{TRIALS}_anon",
+    }
+
+
+def test_both_results_folders_of_a_plan(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path, plan=SMALL_PLAN_2022)
+    own = "exp/models/user_asv_eval_anon/xvect_01709_1"
+    tree.anonymized("_anon", model=own)
+    tree.backend(f"{own}/xvect_train_clean_360_anon", seed=5)
+    outcome = made(tree)
+    assert outcome.made == [*names("oo", "oa", "aa"), *(f"{n} (.orig)" for n in NAMES.values())]
+    for kind, path in tree.all_scores.items():
+        original = path.parents[1].with_name("results-anon.orig") / path.parent.name / "scores"
+        assert path.read_bytes() != original.read_bytes(), kind
+
+
+def test_systems_that_share_a_suffix_are_left_alone(tree: SpeechTree) -> None:
+    for team in ("one", "two"):
+        lines_to(tree.root / f"exp/{team}/results-x/ASV-{ENROLLS}-{TRIALS}_anon/scores", ["a b 1"])
+    tree.anonymized("_own")
+    folder = tree.root / f"exp/three/results-y_own/ASV-{ENROLLS}-{TRIALS}_own"
+    lines_to(folder / "scores", ["a b 1"])
+    before = snapshot(tree.root / "exp")
+    targets, notes = find_targets(place_of(tree), tree.protocol, name=None, anon_suffix=None)
+    assert [t.name for t in targets] == ["three"]
+    assert len(notes) == 1
+    assert notes[0].startswith("one, two: all mark anonymized sets by '_anon'")
+    assert "--system NAME chooses one" in notes[0]
+    make_scores(targets, place_of(tree), tree.protocol)
+    written = set(snapshot(tree.root / "exp")) - set(before)
+    assert {n.split("/")[0] for n in written} == {"three"}
+    outcome = made(tree, name="two")
+    assert outcome.kept == [f"two ASV-{ENROLLS}-{TRIALS}_anon"]
+    assert len(outcome.made) == 2
+    with pytest.raises(PrivacyEvalError, match="no system 'four' there, only one, three, two"):
+        made(tree, name="four")
+
+
+def test_a_new_system_is_called_by_no_path(tree: SpeechTree) -> None:
+    for name in ("team/system", "../../elsewhere"):
+        with pytest.raises(PrivacyEvalError, match="no system .* a new one has a name without /"):
+            made(tree, name=name)
+
+
+def test_what_is_made_anew_is_named_with_what_changed(tree: SpeechTree) -> None:
+    assert made(tree).made_anew == []
+    tree.vectors(f"{TRIALS}_anon", seed=1)
+    assert made(tree).made_anew == [f"{NAMES[k]}: changed: trial_vectors" for k in ("oa", "aa")]
+
+
+def test_stale_scores_are_ours_of_other_inputs(tree: SpeechTree) -> None:
+    def stale() -> dict[str, str]:
+        place = place_of(tree)
+        targets, _ = find_targets(place, tree.protocol, name=None, anon_suffix=None)
+        return stale_scores(targets, Models(place, tree.protocol))
+
+    assert stale() == {}
+    made(tree)
+    assert stale() == {}
+    lines_to(tree.all_scores["oa"], ["s1 s1-u0 1"])
+    tree.vectors(f"{TRIALS}_anon", seed=1)
+    assert stale() == {NAMES["aa"]: "stage 5 would make it anew: trial_vectors"}
+    tree.scp(f"{TRIALS}_anon").unlink()
+    assert stale() == {}  # a submission comes without what its scores were made of
+    tree.vectors(f"{TRIALS}_anon", seed=1)
+    made(tree)
+    assert stale() == {}
+
+
+def test_folders_that_are_not_there(tree: SpeechTree) -> None:
+    nowhere = tree.root / "nowhere"
+    for place, message in (
+        (Place(nowhere, nowhere / "exp"), r"nowhere: no such folder \(experiment tree\)"),
+        (Place(tree.root, nowhere, keys=nowhere), r"nowhere: no such folder \(keys\)"),
+        (place_of(tree, "exp/typo"), r"exp/typo: no such folder \(results folder\); name one"),
+        (place_of(tree, "no/results-x"), r"no/results-x: no such folder \(results folder\)"),
+    ):
+        with pytest.raises(PrivacyEvalError, match=message):
+            find_targets(place, tree.protocol, name=None, anon_suffix=None)
+
+
+# --- where the inputs come from
+
+
+def test_x_vectors_of_a_larger_set_do(tree: SpeechTree) -> None:
+    made(tree)
+    before = tree.all_scores["oa"].read_bytes()
+    own = tree.scp(f"{TRIALS}_anon")
+    larger = own.parent.with_name("xvect_libri_dev_trials_all_anon")
+    own.parent.rename(larger)
+    scp = larger / "xvector.scp"
+    scp.write_text(scp.read_text().replace(own.parent.name, larger.name))
+    assert made(tree).made == names("oa", "aa")  # the note names the file
+    assert tree.all_scores["oa"].read_bytes() == before
+
+
+def test_anonymized_enrollment_without_a_data_folder_is_enrolled_as_the_original(
+    tree: SpeechTree,
+) -> None:
+    thinner(tree.root / f"data/{ENROLLS}/enrolls")
+    thinner(tree.root / f"data/{ENROLLS}_anon/enrolls")
+    made(tree)
+    before = tree.all_scores["aa"].read_bytes()
+    shutil.rmtree(tree.root / f"data/{ENROLLS}_anon")
+    made(tree)
+    assert tree.all_scores["aa"].read_bytes() == before
+
+
+def test_keys_of_a_folder_of_their_own(tree: SpeechTree) -> None:
+    keys = tree.root / "the keys"
+    keys.mkdir()
+    (tree.root / f"data/{TRIALS}/trials").rename(keys / TRIALS)
+    place = Place(tree.root, tree.root / "exp", keys=keys)
+    targets, _ = find_targets(place, tree.protocol, name=None, anon_suffix=None)
+    assert make_scores(targets, place, tree.protocol).made == names("oo", "oa", "aa")
+
+
+#: What is taken away; which conditions lack it, of what kind it is, and where it belongs.
+GONE: dict[str, tuple[list[str], list[str], str, str]] = {
+    "trials": (
+        [f"data/{TRIALS}/trials", f"data/{TRIALS}_anon/trials"],
+        ["oo", "oa", "aa"],
+        "trials",
+        f"data/{TRIALS}",
+    ),
+    "enrollment": (
+        [f"data/{ENROLLS}/spk2utt", f"data/{ENROLLS}/utt2spk"],
+        ["oo", "oa"],
+        "enrollment data",
+        f"data/{ENROLLS}/spk2utt",
+    ),
+    "back end": (
+        [f"{BACKEND}/plda"],
+        ["oo", "oa", "aa"],
+        "back end of the model trained on original speech",
+        f"{BACKEND}/plda (with mean.vec, transform.mat)",
+    ),
+    "x-vectors": (
+        [f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp"],
+        ["oa", "aa"],
+        VECTORS,
+        f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp or "
+        f"{MODEL}/xvect_libri_dev_trials_all_anon/xvector.scp",
+    ),
+}
+
+
+@pytest.mark.parametrize("gone", GONE)
+def test_what_is_not_there_is_named_with_its_place(tree: SpeechTree, gone: str) -> None:
+    files, concerned, kind, where = GONE[gone]
+    for name in files:
+        (tree.root / name).unlink()
+    outcome = made(tree)
+    assert list(outcome.lacking) == names(*concerned)
+    for found, place in outcome.lacking.values():
+        assert found == kind
+        assert place.startswith(where)
+    assert len(outcome.made) == 3 - len(concerned)
+    there = [k for k, path in tree.all_scores.items() if path.parent.exists()]
+    assert there == [k for k in tree.all_scores if k not in concerned]
+
+
+def test_sets_of_speech_without_x_vectors(tree: SpeechTree) -> None:
+    """Those that scores need, unless all of these are somebody else's; each once."""
+
+    def missing() -> list[tuple[str, str]]:
+        targets, _ = find_targets(place_of(tree), tree.protocol, name=None, anon_suffix=None)
+        return missing_vectors(targets, place_of(tree), tree.protocol)
+
+    for name in (TRIALS, f"{TRIALS}_anon", f"{ENROLLS}_anon"):
+        tree.scp(name).unlink()
+    assert missing() == []  # there is no speech to extract them from
+    for name in (TRIALS, f"{TRIALS}_anon", f"{ENROLLS}_anon"):
+        lines_to(tree.root / f"data/{name}/wav.scp", ["u x.wav"])
+    sets = [(TRIALS, MODEL), (f"{TRIALS}_anon", MODEL), (f"{ENROLLS}_anon", MODEL)]
+    assert missing() == sets
+    lines_to(tree.all_scores["oo"], ["s1 s1-u0 1.5"])
+    assert missing() == sets[1:]
+    lines_to(tree.all_scores["aa"].with_name("scores.gz"), ["s1 s1-u0 1.5"])
+    assert missing() == sets[1:2]
+
+
+def test_x_vectors_that_were_removed_are_extracted_anew_though_there_are_scores(
+    tree: SpeechTree,
+) -> None:
+    made(tree)
+    lines_to(tree.root / f"data/{TRIALS}_anon/wav.scp", ["u x.wav"])
+    tree.scp(f"{TRIALS}_anon").unlink()
+    targets, _ = find_targets(place_of(tree), tree.protocol, name=None, anon_suffix=None)
+    assert missing_vectors(targets, place_of(tree), tree.protocol) == [(f"{TRIALS}_anon", MODEL)]
+
+
+# --- bad input
+
+
+def scp_line(tree: SpeechTree, name: str, target: str) -> None:
+    scp = tree.scp(name)
+    lines = scp.read_text().splitlines()
+    lines_to(scp, [f"{lines[0].split()[0]} {target}", *lines[1:]])
+
+
+def other_dimension(tree: SpeechTree) -> None:
+    spoken = utterances_of(TRIALS)
+    write_vectors(tree.scp(TRIALS), list(spoken), np.ones((len(spoken), 4)), tree=tree.root)
+
+
+def not_a_number(tree: SpeechTree) -> None:
+    archive = tree.scp(TRIALS).with_suffix(".ark")
+    content = bytearray(archive.read_bytes())
+    content[-4:] = np.float32("nan").tobytes()
+    archive.write_bytes(content)
+
+
+def huge(tree: SpeechTree) -> None:
+    folder = tree.root / BACKEND
+    (folder / "mean.vec").unlink()
+    (folder / "transform.mat").unlink()
+    spoken = utterances_of(TRIALS)
+    shape = (len(spoken), 5)
+    write_vectors(tree.scp(TRIALS), list(spoken), np.full(shape, 3e38), tree=tree.root)
+    members = utterances_of(ENROLLS)
+    write_vectors(
+        tree.scp(ENROLLS), list(members), np.full((len(members), 5), 3e38), tree=tree.root
+    )
+
+
+def cut(path: Path, size: int) -> None:
+    path.write_bytes(path.read_bytes()[:-size])
+
+
+#: By name: what is done to the files of the o-o condition, and the message.
+BAD: dict[str, tuple[Callable[[SpeechTree], object], str]] = {
+    "no vector of a trial": (
+        lambda t: t.vectors(TRIALS, without=["s2-u1"]),
+        rf"xvect_{TRIALS}/xvector.scp: no vector for 1 ids of the trials in .*{TRIALS}/trials: "
+        r"s2-u1$",
+    ),
+    "no vector of an enrollment": (
+        lambda t: t.vectors(ENROLLS, without=["s2-e1", "s3-e0"]),
+        rf"xvect_{ENROLLS}/xvector.scp: no vector for [12] ids of the enrollment in "
+        rf".*{ENROLLS}/enrolls: s2-e1",
+    ),
+    "a stranger enrolled": (
+        lambda t: lines_to(t.root / f"data/{ENROLLS}/enrolls", ["s1-e0", "s9-e0"]),
+        rf"{ENROLLS}/enrolls:2: 1 utterances have no speaker in .*spk2utt: s9-e0",
+    ),
+    "nobody enrolled": (
+        lambda t: lines_to(t.root / f"data/{ENROLLS}/enrolls", ["s1-e0"]),
+        rf"{TRIALS}/trials: 3 speakers are not enrolled in .*{ENROLLS}/enrolls: s\d, s\d, s\d$",
+    ),
+    "dimension": (other_dimension, rf"{TRIALS}/xvector.scp: .* of 6 dimensions, .* of 4"),
+    "NaN": (not_a_number, r"xvector.scp:12: s4-u2 \(.*\): 1 of 6 values are NaN"),
+    "huge values": (huge, r"scores are not finite|not finite"),
+    "a pipe": (
+        lambda t: scp_line(t, TRIALS, "touch pwned; cat x |"),
+        r"xvector.scp:1: s1-u0 is what a command prints, which is run with --allow-pipes only",
+    ),
+    "truncated archive": (
+        lambda t: cut(t.scp(TRIALS).with_suffix(".ark"), 3),
+        r"xvector.scp:12: s4-u2 \(.*xvector.ark:\d+\)",
+    ),
+    "no archive": (
+        lambda t: t.scp(TRIALS).with_suffix(".ark").unlink(),
+        r"xvector.scp:1: s1-u0 \(.*cannot be read",
+    ),
+    "a path out of the tree": (
+        lambda t: scp_line(t, TRIALS, "/etc/hostname:0"),
+        r"xvector.scp:1: s1-u0: /etc/hostname is neither in the tree .*--allow-outside only",
+    ),
+    "a damaged back end": (
+        lambda t: cut(t.root / BACKEND / "plda", 20),
+        r"xvect_train_clean_360/plda: ",
+    ),
+    "a back end of parts that do not fit": (
+        lambda t: shutil.copy(t.root / BACKEND / "mean.vec", t.root / BACKEND / "transform.mat"),
+        r"xvect_train_clean_360: LDA gives 1 dimensions, PLDA expects 5",
+    ),
+    "a malformed key": (
+        lambda t: lines_to(t.root / f"data/{TRIALS}/trials", ["s1"]),
+        rf"{TRIALS}/trials:1: expected 2 fields",
+    ),
+    "a trial twice": (
+        lambda t: lines_to(t.root / f"data/{TRIALS}/trials", ["s1 s1-u0 target"] * 2),
+        rf"{TRIALS}/trials:2: 1 duplicate",
+    ),
+    "an empty key": (
+        lambda t: lines_to(t.root / f"data/{TRIALS}/trials", []),
+        rf"{TRIALS}/trials: empty file",
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_input_fails_with_its_file_and_writes_nothing(tree: SpeechTree, bad: str) -> None:
+    damage, message = BAD[bad]
+    damage(tree)
+    outcome = made(tree)
+    assert NAMES["oo"] in outcome.failed
+    assert re.search(message, outcome.failed[NAMES["oo"]], re.M), outcome.failed[NAMES["oo"]]
+    assert not tree.all_scores["oo"].parent.exists()
+    assert not (tree.root / "pwned").exists()
+    assert not [p for p in tree.root.rglob("*") if p.name.endswith((".tmp", ".partial"))]
+
+
+@pytest.mark.parametrize("bad", ["no vector of a trial", "truncated archive", "a damaged back end"])
+def test_bad_input_leaves_the_scores_before_it(tree: SpeechTree, bad: str) -> None:
+    made(tree)
+    before = snapshot(tree.root / "exp/results-anon")
+    BAD[bad][0](tree)
+    assert NAMES["oo"] in made(tree).failed
+    assert snapshot(tree.root / "exp/results-anon") == before
+
+
+def test_allow_missing_leaves_out_and_says_so(tree: SpeechTree) -> None:
+    tree.vectors(TRIALS, without=["s2-u1"])
+    tree.vectors(f"{ENROLLS}_anon", without=["s1-e0", "s3-e0", "s3-e1"])
+    outcome = made(tree, allow_missing=True)
+    assert outcome.made == names("oo", "oa", "aa")
+    said = [
+        f"{NAMES['oo']}: 4 trials and 0 enrollment utterances without x-vectors left out",
+        f"{NAMES['aa']}: 12 trials and 3 enrollment utterances without x-vectors left out",
+    ]
+    assert outcome.left_out == said
+    lines = {k: p.read_text().splitlines() for k, p in tree.all_scores.items()}
+    assert {k: len(found) for k, found in lines.items()} == {"oo": 44, "oa": 48, "aa": 36}
+    assert not [line for line in lines["oo"] if " s2-u1 " in line]
+    assert not [line for line in lines["aa"] if line.startswith("s3 ")]
+    again = made(tree, allow_missing=True)
+    assert (again.made, again.left_out) == ([], said)
+    # Not asked for any more, it is an error again, and what was whole is not touched.
+    strict = made(tree)
+    assert list(strict.failed) == names("oo", "aa")
+    assert strict.up_to_date == names("oa")
+
+
+def test_allow_missing_changes_nothing_where_nothing_is_missing(tree: SpeechTree) -> None:
+    made(tree)
+    assert made(tree, allow_missing=True).up_to_date == names("oo", "oa", "aa")
+    assert made(tree).up_to_date == names("oo", "oa", "aa")
+
+
+def test_nothing_left_to_score(tree: SpeechTree) -> None:
+    tree.vectors(TRIALS, of=ENROLLS)
+    outcome = made(tree, allow_missing=True)
+    assert list(outcome.failed) == names("oo")
+    assert f"{TRIALS}/trials: no trial whose utterances have vectors" in str(outcome.failed)
+
+
+def test_pipes_and_paths_that_are_allowed(tree: SpeechTree, tmp_path: Path) -> None:
+    made(tree)
+    before = {k: p.read_bytes() for k, p in tree.all_scores.items()}
+    shutil.rmtree(tree.root / "exp/results-anon")
+    elsewhere = tmp_path / "elsewhere"
+    scp = tree.scp(TRIALS)
+    archive = scp.with_suffix(".ark")
+    shutil.move(archive, elsewhere)
+    first, *rest = scp.read_text().splitlines()
+    name, place = first.split()
+    offset = int(place.rpartition(":")[2])
+    size = len(elsewhere.read_bytes())
+    moved = [line.replace(str(archive.relative_to(tree.root)), str(elsewhere)) for line in rest]
+    end = int(moved[0].rpartition(":")[2]) - len("s1-u1 ")
+    command = f"head -c {end} '{elsewhere}' | tail -c {end - offset} |"
+    lines_to(scp, [f"{name} {command}", *moved])
+    assert size > end
+    assert "--allow-pipes only" in made(tree).failed[NAMES["oo"]]
+    assert "--allow-outside only" in made(tree, allow_pipes=True).failed[NAMES["oo"]]
+    both = made(tree, allow_pipes=True, allow_outside=True)
+    assert both.made == names("oo")
+    assert {k: p.read_bytes() for k, p in tree.all_scores.items()} == before
+
+
+@pytest.mark.parametrize("what", ["scp", "plda", "trials", "enrolls"])
+def test_links_out_of_the_tree(tree: SpeechTree, tmp_path: Path, what: str) -> None:
+    path = {
+        "scp": tree.scp(TRIALS),
+        "plda": tree.root / BACKEND / "plda",
+        "trials": tree.root / f"data/{TRIALS}/trials",
+        "enrolls": tree.root / f"data/{ENROLLS}/enrolls",
+    }[what]
+    shutil.move(path, tmp_path / what)
+    path.symlink_to(tmp_path / what)
+    message = made(tree).failed[NAMES["oo"]]
+    assert message.startswith(f"{path}: leads out of the tree")
+    assert "--allow-outside reads it all the same" in message
+    assert NAMES["oo"] in made(tree, allow_outside=True).made
+
+
+@pytest.mark.parametrize("level", ["condition", "results", "team", "beside"])
+def test_scores_are_not_written_through_links(tmp_path: Path, level: str) -> None:
+    """A folder of the results that leads elsewhere; --results itself may be one."""
+    tree = SpeechTree(tmp_path / "tree", plan=SMALL_PLAN_2022)
+    outside = tmp_path / "outside"
+    theirs = lines_to(outside / f"results-x/ASV-{ENROLLS}-{TRIALS}_anon/scores", ["a b 1"])
+    link = {
+        "condition": tree.root / f"exp/team/results-x/ASV-{ENROLLS}-{TRIALS}_anon",
+        "results": tree.root / "exp/team/results-x",
+        "team": tree.root / "exp/team",
+        "beside": tree.root / "exp/team/results-x.orig",
+    }[level]
+    target = {
+        "condition": theirs.parent,
+        "results": theirs.parents[1],
+        "team": outside,
+        "beside": lines_to(outside / "other/file", ["a"]).parent,
+    }
+    if level in ("condition", "beside"):
+        there = tree.root / f"exp/team/results-x/ASV-{ENROLLS}-{TRIALS}/scores"
+        lines_to(there, ["a b 1"])
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(target[level])
+    before = snapshot(outside)
+    outcome = made(tree, allow_outside=True)
+    assert any(f"{link}: is a link and is not written to" in m for m in outcome.failed.values())
+    assert snapshot(outside) == before
+
+
+def test_results_that_the_user_chose_may_be_a_link(tree: SpeechTree, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tree.root / "results-x").symlink_to(tmp_path / "disk")
+    assert len(made(tree, "results-x").made) == 3
+    assert len(list((tmp_path / "disk").glob("ASV-*/scores"))) == 3
+
+
+def test_the_note_says_what_scores_were_made_of(tree: SpeechTree) -> None:
+    made(tree)
+    note = json.loads(tree.all_scores["oa"].with_name(NOTE).read_text())
+    made_of = note["made_of"]
+    assert made_of["model"]["path"] == BACKEND
+    assert set(made_of["model"]["sha256"]) == {"plda", "mean.vec", "transform.mat"}
+    assert made_of["enrollment"]["path"] == f"data/{ENROLLS}/enrolls"
+    assert made_of["trials"]["path"] == f"data/{TRIALS}_anon/trials"
+    assert made_of["trial_vectors"]["path"] == f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp"
+    assert str(tree.root) not in json.dumps(note)

@@ -1,0 +1,155 @@
+"""Estimates of seconds and memory, and shares that take equally long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import SpeechTree, Tree, lines_to
+
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.stages.asv_scores import Models, Place
+from privacy_eval.stages.jobs import (
+    START_BYTES,
+    Cost,
+    likely_lines,
+    metrics_cost,
+    needed_bytes,
+    scoring_cost,
+    share,
+    similarity_cost,
+)
+from privacy_eval.stages.privacy_metrics import condition_cost, evaluate
+from privacy_eval.stages.similarity import trial_set_cost
+from privacy_eval.tree.discovery import find_systems
+
+GIB = 2**30
+
+
+def shares_of(seconds: list[float], jobs: int) -> list[list[int]]:
+    costs = [Cost(s, 0.0) for s in seconds]
+    return [share(range(len(seconds)), costs, (j, jobs)) for j in range(1, jobs + 1)]
+
+
+@settings(max_examples=200)
+@given(
+    seconds=st.lists(st.floats(0, 1e4) | st.sampled_from([0.0, 1.0, 2.0]), max_size=30),
+    jobs=st.integers(1, 8),
+)
+def test_every_piece_is_in_one_share_and_none_is_too_heavy(seconds: list[float], jobs: int) -> None:
+    shares = shares_of(seconds, jobs)
+    assert sorted(i for part in shares for i in part) == list(range(len(seconds)))
+    assert all(part == sorted(part) for part in shares)
+    assert shares == shares_of(seconds, jobs)
+    heaviest = max(sum(seconds[i] for i in part) for part in shares)
+    bound = sum(seconds) / jobs + max(seconds, default=0.0)
+    assert heaviest <= bound * (1 + 1e-9)
+
+
+@given(
+    seconds=st.lists(st.integers(0, 50), max_size=20).map(lambda x: [float(i) for i in x]),
+    jobs=st.integers(1, 5),
+)
+def test_shares_by_a_second_implementation(seconds: list[float], jobs: int) -> None:
+    loads = np.zeros(jobs)
+    expected: list[list[int]] = [[] for _ in range(jobs)]
+    for index in np.argsort(-np.array(seconds), kind="stable").tolist():
+        lightest = int(np.argmin(loads))  # the first of equal ones
+        loads[lightest] += seconds[index]
+        expected[lightest].append(index)
+    assert shares_of(seconds, jobs) == [sorted(part) for part in expected]
+
+
+def test_shares_by_hand() -> None:
+    assert shares_of([1, 5, 2, 3, 3], 2) == [[1, 2], [0, 3, 4]]
+    assert shares_of([], 2) == [[], []]
+    assert shares_of([1, 1], 4) == [[0], [1], [], []]
+
+
+@pytest.mark.parametrize(
+    ("cost", "measured"),
+    [
+        (metrics_cost(10**6), 0.41),
+        (metrics_cost(10**7), 3.57),
+        (metrics_cost(10**6, 100), 0.44),
+        (scoring_cost(2 * 10**5), 0.16),
+        (similarity_cost(1000), 0.11),
+        (similarity_cost(5400), 0.44),
+        (similarity_cost(20_000), 4.11),
+    ],
+)
+def test_memory_is_about_what_was_measured(cost: Cost, measured: float) -> None:
+    assert needed_bytes([cost]) / GIB == pytest.approx(measured, rel=0.15)
+
+
+def test_costs_grow_with_the_work_and_no_piece_is_free() -> None:
+    for function in (metrics_cost, scoring_cost, similarity_cost):
+        costs = [function(n) for n in (0, 10, 10**4, 10**6)]
+        assert costs[0].seconds > 0
+        for less, more in zip(costs, costs[1:], strict=False):
+            assert less.seconds < more.seconds and less.working_bytes < more.working_bytes
+    assert metrics_cost(10**5, 10).seconds < metrics_cost(10**5, 100).seconds
+
+
+def test_a_process_keeps_what_it_has_read() -> None:
+    assert needed_bytes([]) == START_BYTES
+    costs = [Cost(1, 100, 10), Cost(1, 300, 20), Cost(1, 200, 30)]
+    assert needed_bytes(costs) == START_BYTES + 300 + 60
+
+
+def test_lines_by_the_size_of_a_file(tmp_path: Path) -> None:
+    lines = [f"{1000 + i % 40} {1000 + i % 40}-128104-{i:04d} target" for i in range(3000)]
+    assert likely_lines(lines_to(tmp_path / "trials", lines)) == pytest.approx(3000, rel=0.2)
+    assert likely_lines(tmp_path / "none") == likely_lines(tmp_path) == likely_lines(None) == 0
+
+
+# --- of a tree
+
+PLAN = load_protocol("vpc2020")
+
+
+def conditions(root: Path) -> Tree:
+    """Three conditions, of which one costs more than the others together."""
+    tree = Tree(root)
+    tree.keys("libri_dev_trials_f", "libri_dev_trials_f_anon")
+    paths = tree.libri("exp/results-now")
+    paths[1].write_text(paths[1].read_text() * 4000)
+    return tree
+
+
+def test_the_largest_condition_has_a_job_of_its_own(tmp_path: Path) -> None:
+    tree = conditions(tmp_path)
+    systems = find_systems(tmp_path, tmp_path / "exp", PLAN)
+    largest = max(systems[0].conditions, key=lambda c: condition_cost(c).seconds)
+    assert largest.name == "ASV-libri_dev_enrolls-libri_dev_trials_f_anon"
+    told: list[Sequence[Cost]] = []
+    for job in (1, 2, 2, 1):  # records that are there by then change nothing
+        evaluate(systems, tree.root / "out", tree=tmp_path, job=(job, 2), announce=told.append)
+    assert [len(costs) for costs in told] == [1, 2, 2, 1]
+    assert told[0] == told[3] == [condition_cost(largest)]
+
+
+def test_a_trial_set_costs_by_its_utterances(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path / "t")
+    models = Models(Place(tree.root, tree.root / "exp"), tree.protocol)
+    (trial_set,) = tree.protocol.trial_sets()
+    assert trial_set_cost(trial_set, models) == similarity_cost(12)
+    utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
+    # What lies outside the tree is not read.
+    utt2spk.rename(tmp_path / "elsewhere")
+    utt2spk.symlink_to(tmp_path / "elsewhere")
+    assert trial_set_cost(trial_set, models) == similarity_cost(0)
+    utt2spk.unlink()
+    assert trial_set_cost(trial_set, models) == similarity_cost(0)
+
+
+def test_a_job_says_what_memory_it_needs(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path / "t")
+    assert tree.run("score-tree").code == 0
+    for verb in ("evaluate", "similarity-tree"):
+        assert "this job needs about 0.1 GiB of memory" in tree.run(verb, "--job", "1/1").err
+        assert "GiB" not in tree.run(verb).err

@@ -1,0 +1,778 @@
+"""Records of a tree: what they hold, when they are made anew, and that nothing breaks them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import Tree, lines_to, score_lines, snapshot, three_conditions, utterances
+
+from privacy_eval import PrivacyEvalError, __version__
+from privacy_eval.io.files import digest
+from privacy_eval.io.scores import pair, read_scores, read_trials
+from privacy_eval.metrics import METRICS, TrialScores, score_metrics
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.stages.collect import collect, write_outputs
+from privacy_eval.stages.privacy_metrics import Options, Outcome, evaluate, evaluate_trials
+from privacy_eval.tree.confine import refuse_links
+from privacy_eval.tree.discovery import find_systems
+
+CONFIG = load_protocol("vpc2020")
+O_O = "ASV-libri_dev_enrolls-libri_dev_trials_f"
+O_A, A_A = f"{O_O}_anon", "ASV-libri_dev_enrolls_anon-libri_dev_trials_f_anon"
+NAMES = {f"now {name}" for name in (O_O, O_A, A_A)}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return three_conditions(tmp_path / "tree")
+
+
+def scores_of(tree: Tree, name: str) -> Path:
+    return tree.root / "exp/results-now" / name / "scores"
+
+
+PLAIN = Options()
+
+
+def run(tree: Tree, out: str = "out", options: Options = PLAIN, **more: object) -> Outcome:
+    systems = find_systems(tree.root, tree.root / "exp", CONFIG)
+    return evaluate(systems, tree.root / out, tree=tree.root, options=options, **more)  # type: ignore[arg-type]
+
+
+def record_of(tree: Tree, name: str, out: str = "out") -> Path:
+    return tree.root / out / "records/now" / f"{name}.json"
+
+
+def collected(tree: Tree, out: str = "out", *, partial: bool = False):  # type: ignore[no-untyped-def]
+    systems = find_systems(tree.root, tree.root / "exp", CONFIG)
+    return collect(systems, tree.root / out, CONFIG, tree=tree.root, partial=partial)
+
+
+# --- records
+
+
+def test_a_record_holds_metrics_counts_and_digests(tree: Tree) -> None:
+    outcome = run(tree)
+    assert set(outcome.computed) == NAMES
+    assert (outcome.up_to_date, outcome.failures) == ((), ())
+    record = json.loads(record_of(tree, O_A).read_text())
+    scores, key = scores_of(tree, O_A), tree.root / "data/libri_dev_trials_f_anon/trials"
+    paired = pair(read_scores(scores), read_trials(key))
+    trials = TrialScores.from_labels(paired.score, paired.is_target)
+    for variant in ("challenge", "exact"):
+        assert record["metrics"][variant] == score_metrics(trials, variant=variant)
+        assert list(record["metrics"][variant]) == list(METRICS)
+    assert (record["n_target"], record["n_nontarget"]) == (12, 36)
+    assert (record["system"], record["condition"], record["attack_model"]) == (
+        "now",
+        O_A,
+        "ignorant",
+    )
+    assert record["provenance"] == {
+        "version": __version__,
+        "inputs": {
+            "scores": {
+                "path": f"exp/results-now/{O_A}/scores",
+                "sha256": digest(scores.read_bytes()),
+            },
+            "trials": {
+                "path": "data/libri_dev_trials_f_anon/trials",
+                "sha256": digest(key.read_bytes()),
+            },
+        },
+        "options": {"bootstrap": 0, "seed": 0, "allow_missing": False},
+        "curves": 2,
+    }
+    low, high = record["eer_interval_if_independent"]
+    assert low <= record["metrics"]["exact"]["eer"] <= high
+    assert record["speaker_intervals"] == {}
+
+
+def test_curves_stand_beside_the_record(tree: Tree) -> None:
+    run(tree)
+    curves = dict(np.load(record_of(tree, O_O).with_suffix(".npz")))
+    priors = curves["prior_log_odds"]
+    assert np.all(np.diff(priors) > 0)
+    for name in ("ece_zero_evidence", "ece_minimum", "ece_actual"):
+        assert curves[name].shape == priors.shape
+    assert np.all(curves["ece_minimum"] <= curves["ece_actual"] + 1e-12)
+    at_even_odds = np.interp(0.0, priors, curves["ece_minimum"])
+    record = json.loads(record_of(tree, O_O).read_text())
+    assert at_even_odds == pytest.approx(record["metrics"]["exact"]["cllr_min"], abs=1e-3)
+    assert curves["linkability_edges"].size == curves["linkability_local"].size + 1
+
+
+# --- up to date by content
+
+
+def state(tree: Tree, out: str = "out") -> dict[str, tuple[int, int]]:
+    """Which files there are and whether they were written again."""
+    return {p.name: (p.stat().st_ino, p.stat().st_mtime_ns) for p in (tree.root / out).rglob("*.*")}
+
+
+def test_nothing_is_written_twice(tree: Tree) -> None:
+    run(tree)
+    before = state(tree)
+    for path in tree.root.rglob("*"):
+        if path.is_file() and "out" not in path.parts:
+            os.utime(path, (2e9, 2e9))
+    outcome = run(tree)
+    assert (outcome.computed, set(outcome.up_to_date)) == ((), NAMES)
+    assert state(tree) == before
+
+
+def test_a_changed_byte_concerns_its_condition_only(tree: Tree) -> None:
+    run(tree)
+    path = scores_of(tree, O_A)
+    old = path.stat()
+    text = path.read_text()
+    digit = next(i for i in range(len(text) - 2, 0, -1) if text[i].isdigit())
+    path.write_text(text[:digit] + ("1" if text[digit] != "1" else "2") + text[digit + 1 :])
+    os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
+    outcome = run(tree)
+    assert outcome.computed == (f"now {O_A}",)
+    assert set(outcome.up_to_date) == NAMES - set(outcome.computed)
+
+
+def test_a_changed_key_concerns_the_conditions_that_use_it(tree: Tree) -> None:
+    run(tree)
+    key = tree.root / "data/libri_dev_trials_f_anon/trials"
+    key.write_text("\n" + key.read_text())
+    assert set(run(tree).computed) == {f"now {O_A}", f"now {A_A}"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(allow_missing=True),
+        Options(bootstrap=3),
+        Options(bootstrap=3, seed=1),
+        Options(bootstrap=4),
+    ],
+)
+def test_changed_options_compute_anew(tree: Tree, options: Options) -> None:
+    run(tree, options=Options(bootstrap=3, seed=7))
+    assert set(run(tree, options=options).computed) == NAMES
+    assert set(run(tree, options=options).up_to_date) == NAMES
+
+
+def test_a_seed_without_a_bootstrap_changes_nothing(tree: Tree) -> None:
+    run(tree)
+    assert set(run(tree, options=Options(seed=9)).up_to_date) == NAMES
+
+
+def test_changed_speakers_compute_anew_only_with_a_bootstrap(tree: Tree) -> None:
+    run(tree, "plain")
+    run(tree, "boot", Options(bootstrap=3))
+    utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
+    utt2spk.write_text(utt2spk.read_text() + "another s9\n")
+    assert run(tree, "plain").computed == ()
+    assert run(tree, "boot", Options(bootstrap=3)).computed == (f"now {O_O}",)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda record: record.write_text(""),
+        lambda record: record.write_text(record.read_text()[:-20]),
+        lambda record: record.write_text("{}"),
+        lambda record: record.write_text(record.read_text().replace('"eer"', '"EER"')[:-1] + "x"),
+        lambda record: record.write_text(record.read_text().replace(__version__, "0.0.9")),
+        lambda record: record.write_text(
+            record.read_text().replace('"gender": "f"', '"gender": "m"')
+        ),
+        lambda record: record.write_bytes(b"\xff\xfe"),
+        lambda record: record.unlink(),
+        lambda record: record.with_suffix(".npz").unlink(),
+    ],
+    ids=["empty", "cut", "no entry", "damaged", "version", "other", "bytes", "gone", "no curves"],
+)
+def test_a_damaged_record_is_made_anew(tree: Tree, damage) -> None:  # type: ignore[no-untyped-def]
+    run(tree)
+    before = snapshot(tree.root / "out")
+    damage(record_of(tree, O_A))
+    assert run(tree).computed == (f"now {O_A}",)
+    assert snapshot(tree.root / "out") == before
+
+
+@pytest.mark.parametrize("what", ["npz", "metrics"])
+def test_a_record_that_lost_its_content_is_made_anew(tree: Tree, what: str) -> None:
+    run(tree)
+    record = record_of(tree, O_A)
+    if what == "npz":
+        curves = record.with_suffix(".npz")
+        curves.write_bytes(curves.read_bytes()[:100])
+    else:
+        record.write_text(json.dumps({**json.loads(record.read_text()), "metrics": {}}))
+    assert run(tree).computed == (f"now {O_A}",)
+
+
+# --- shares, processes, failures
+
+
+@pytest.mark.parametrize("shares", [1, 2, 3, 5])
+def test_shares_are_a_partition(tree: Tree, shares: int) -> None:
+    found: list[str] = []
+    for job in range(1, shares + 1):
+        found += run(tree, job=(job, shares)).computed
+    assert sorted(found) == sorted(NAMES)
+    run(tree, "whole")
+    assert snapshot(tree.root / "out") == snapshot(tree.root / "whole")
+
+
+def test_processes_do_not_change_a_byte(tree: Tree) -> None:
+    options = Options(bootstrap=5, seed=1)
+    one, two = run(tree, "one", options), run(tree, "two", options, nj=2)
+    assert one == two
+    assert snapshot(tree.root / "one") == snapshot(tree.root / "two")
+
+
+@pytest.mark.parametrize("nj", [1, 2])
+def test_a_failure_does_not_keep_others_back(tree: Tree, nj: int) -> None:
+    path = scores_of(tree, O_A)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:4], "s1 s1-u0 x", *lines[5:]]) + "\n")
+    outcome = run(tree, nj=nj)
+    assert set(outcome.computed) == NAMES - {f"now {O_A}"}
+    (failure,) = outcome.failures
+    assert (failure.system, failure.condition) == ("now", O_A)
+    assert failure.reason.startswith(f"{path}:5: expected a finite decimal number as score")
+    assert not record_of(tree, O_A).exists()
+    assert not record_of(tree, O_A).with_suffix(".npz").exists()
+
+
+def test_a_condition_that_fails_now_does_not_keep_its_old_record_in_results(tree: Tree) -> None:
+    run(tree)
+    scores_of(tree, O_A).write_text("s1 s1-u0 1\n")
+    assert len(run(tree).failures) == 1
+    with pytest.raises(PrivacyEvalError, match=f"1 conditions have no record .*\n  now {O_A}$"):
+        collected(tree)
+    assert [r.condition for r in collected(tree, partial=True).verification] == [O_O, A_A]
+
+
+def test_progress_counts_every_condition(tree: Tree) -> None:
+    scores_of(tree, O_A).write_text("")
+    seen: list[tuple[int, int, str]] = []
+    run(tree, progress=lambda *args: seen.append(args))
+    assert [(done, total) for done, total, _ in seen] == [(1, 3), (2, 3), (3, 3)]
+    assert {name for _, _, name in seen} == NAMES
+
+
+def test_no_scores_and_no_key_are_named(tree: Tree) -> None:
+    scores_of(tree, O_O).unlink()
+    shutil.rmtree(tree.root / "data")
+    reasons = {f.condition: f.reason for f in run(tree).failures}
+    assert reasons[O_O] == f"now: the folder {O_O} holds no file `scores`"
+    assert reasons[O_A].startswith(
+        f"{scores_of(tree, O_A)}: no trial key for libri_dev_trials_f_anon; looked for "
+        "data/libri_dev_trials_f_anon/trials, data/libri_dev_trials_f_anon/trials.gz, "
+    )
+
+
+# --- trials left out
+
+
+def test_what_is_left_out_is_recorded(tree: Tree) -> None:
+    path = scores_of(tree, O_A)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:-2], "s1 other 0.5"]) + "\n")
+    (failure,) = run(tree).failures
+    assert "2 trials without a score" in failure.reason
+    assert "1 scores without a trial" in failure.reason
+    assert run(tree, options=Options(allow_missing=True)).failures == ()
+    record = json.loads(record_of(tree, O_A).read_text())
+    assert (record["trials_without_score"], record["scores_without_trial"]) == (2, 1)
+    assert record["provenance"]["options"]["allow_missing"] is True
+    assert record["n_target"] + record["n_nontarget"] == 46
+    whole = json.loads(record_of(tree, O_O).read_text())
+    assert (whole["trials_without_score"], whole["scores_without_trial"]) == (0, 0)
+
+
+# --- bootstrap
+
+
+def test_intervals_of_the_bootstrap(tree: Tree) -> None:
+    run(tree, options=Options(bootstrap=20, seed=1))
+    record = json.loads(record_of(tree, A_A).read_text())
+    for variant in ("challenge", "exact"):
+        assert list(record["speaker_intervals"][variant]) == list(METRICS)
+        for low, high in record["speaker_intervals"][variant].values():
+            assert float(low) <= float(high)
+    assert record["provenance"]["options"] == {"bootstrap": 20, "seed": 1, "allow_missing": False}
+    assert record["provenance"]["inputs"]["utt2spk"]["path"].endswith("_anon/utt2spk")
+    other = run(tree, "other", Options(bootstrap=20, seed=2))
+    assert other.failures == ()
+    changed = json.loads(record_of(tree, A_A, "other").read_text())
+    assert changed["speaker_intervals"] != record["speaker_intervals"]
+    assert changed["metrics"] == record["metrics"]
+
+
+def test_a_bootstrap_needs_speakers(tree: Tree) -> None:
+    utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
+    utt2spk.unlink()
+    (failure,) = run(tree, options=Options(bootstrap=3)).failures
+    assert failure.reason == (
+        f"{utt2spk}: no such file; a bootstrap over speakers needs the speakers of the trial "
+        "utterances: put utt2spk beside the trials or name it with --utt2spk"
+    )
+    named = lines_to(tree.root / "speakers", (f"{u} {s}" for u, s in utterances().items()))
+    assert run(tree, options=Options(bootstrap=3, utt2spk=named)).failures == ()
+
+
+def test_an_utterance_without_a_speaker(tree: Tree) -> None:
+    utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
+    lines = utt2spk.read_text().splitlines()
+    utt2spk.write_text("\n".join(lines[:5]) + "\n")
+    (failure,) = run(tree, options=Options(bootstrap=3)).failures
+    assert failure.reason == (
+        f"{utt2spk}: 7 trial utterances have no speaker: s2-u2, s3-u0, s3-u1, s3-u2, s4-u0, ..."
+    )
+
+
+def test_speakers_that_contradict_the_key(tree: Tree) -> None:
+    utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
+    utt2spk.write_text(utt2spk.read_text().replace("s1-u0 s1", "s1-u0 s2"))
+    (failure,) = run(tree, options=Options(bootstrap=3)).failures
+    assert "2 trials contradict their speakers" in failure.reason
+
+
+def test_one_replicate_is_no_bootstrap(tree: Tree) -> None:
+    assert len(run(tree, options=Options(bootstrap=1)).failures) == 3
+
+
+# --- collecting
+
+
+def test_collect_refuses_what_is_stale_or_missing(tree: Tree) -> None:
+    run(tree)
+    whole = collected(tree)
+    assert {r.condition for r in whole.verification} == {O_O, O_A, A_A}
+    path = scores_of(tree, O_A)
+    path.write_text(path.read_text() + "\n")
+    record_of(tree, A_A).unlink()
+    with pytest.raises(PrivacyEvalError) as caught:
+        collected(tree)
+    assert str(caught.value).splitlines() == [
+        f"{tree.root / 'out'}: 2 conditions have no record of their present scores and trials; "
+        "evaluate them first (or collect the others with --allow-missing):",
+        f"  now {O_A}",
+        f"  now {A_A}",
+    ]
+    part = collected(tree, partial=True)
+    assert [r.condition for r in part.verification] == [O_O]
+    assert part.not_evaluated == (f"now {O_A}", f"now {A_A}")
+    write_outputs(part, tree.root / "out")
+    assert read_json(tree.root / "out/results.json").not_evaluated == part.not_evaluated
+
+
+def test_a_key_that_changed_makes_records_stale(tree: Tree) -> None:
+    run(tree)
+    (tree.root / "data/libri_dev_trials_f/trials").write_text("s1 s1-u0 target\n")
+    with pytest.raises(PrivacyEvalError, match=f"1 conditions have no record .*\n  now {O_O}$"):
+        collected(tree)
+
+
+def test_more_than_five_are_not_all_named(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    tree.libri("exp/results-now", gender="m")
+    with pytest.raises(PrivacyEvalError, match="6 conditions have no record") as caught:
+        collected(tree)
+    assert len(str(caught.value).splitlines()) == 7
+    assert str(caught.value).endswith("\n  ...")
+
+
+def test_word_error_rates_are_collected(tree: Tree) -> None:
+    run(tree)
+    line = (
+        "%WER 5.25 [ 2 / 38, 1 ins, 1 del, 0 sub ] exp/models/asr_eval/decode_x_tglarge/wer_9_0.5"
+    )
+    path = lines_to(tree.root / "exp/results-now/ASR-vctk_dev_asr_anon/WER", [line])
+    (record,) = collected(tree).recognition
+    assert (record.data_set, record.split, record.speech) == ("vctk", "dev", "anonymized")
+    assert (record.language_model, record.asr_model, record.wer) == ("large", "original", 0.0525)
+    assert record.provenance["inputs"] == {
+        "exp/results-now/ASR-vctk_dev_asr_anon/WER": digest(path.read_bytes())
+    }
+    write_outputs(collected(tree), tree.root / "out")
+    assert (
+        (tree.root / "out/results.txt").read_text().endswith(f"ASR-vctk_dev_asr_anon\n  {line}\n")
+    )
+
+
+def test_an_unfinished_decoding_can_be_left_out(tree: Tree) -> None:
+    run(tree)
+    (tree.root / "exp/results-now/ASR-vctk_dev_asr").mkdir()
+    with pytest.raises(PrivacyEvalError, match="no '%WER' line"):
+        collected(tree)
+    assert any("ASR-vctk_dev_asr" in name for name in collected(tree, partial=True).not_evaluated)
+
+
+def test_several_systems_share_a_results_txt(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.keys("libri_dev_trials_f")
+    tree.libri("exp/b team/results-1")
+    tree.libri("exp/a/results-1")
+    run(tree)
+    results = collected(tree)
+    write_outputs(results, tree.root / "out")
+    alone = [(tree.root / f"out/results/{name}.txt").read_text() for name in ("a", "b_team")]
+    text = (tree.root / "out/results.txt").read_text()
+    assert text == f"# a\n{alone[0]}# b team\n{alone[1]}"
+    assert (tree.root / "out/results.json").read_text() == to_json(results)
+
+
+def test_a_read_only_tree_stays_as_it_was(tree: Tree, tmp_path: Path) -> None:
+    """With --out elsewhere nothing is written into the tree."""
+    before = snapshot(tree.root)
+    systems = find_systems(tree.root, tree.root / "exp", CONFIG)
+    out = tmp_path / "elsewhere"
+    evaluate(systems, out, tree=tree.root)
+    write_outputs(collect(systems, out, CONFIG, tree=tree.root), out)
+    assert snapshot(tree.root) == before
+    assert {p.name for p in out.iterdir()} == {
+        ".results.list",
+        "records",
+        "results.json",
+        "results.csv",
+        "results.txt",
+    }
+
+
+def test_no_byte_depends_on_the_folder(tmp_path: Path) -> None:
+    found = []
+    for name in ("here", "somewhere/else entirely"):
+        tree = three_conditions(tmp_path / name)
+        run(tree, options=Options(bootstrap=4, seed=3))
+        write_outputs(collected(tree), tree.root / "out")
+        found.append(snapshot(tree.root / "out"))
+    assert found[0] == found[1]
+    assert len(found[0]) == 3 * 2 + 4
+    assert not any(str(tmp_path).encode() in content for content in found[0].values())
+
+
+def test_an_output_that_cannot_be_written(tree: Tree) -> None:
+    (tree.root / "out").write_text("a file")
+    failures = run(tree).failures
+    assert len(failures) == 3
+    assert all("cannot be written" in f.reason for f in failures)
+
+
+# --- killed and run together
+
+#: Reads a line, then does all of evaluation; what is imported before does not count.
+DRIVER = """
+import os, signal, sys
+from dataclasses import replace
+from pathlib import Path
+from privacy_eval.cli import main
+from privacy_eval.report import per_system
+tree, out, rename = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+# Killed with a finished temporary file in hand, at this rename of all (0: at none).
+count, replace = 0, os.replace
+def replace_or_die(source, target):
+    global count
+    count += 1
+    if count == rename:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(source, target)
+os.replace = replace_or_die
+
+common = ["--tree", tree, "--results", "exp", "--out", out]
+print("ready", flush=True)
+sys.stdin.readline()
+code = main(["evaluate", *common, "--bootstrap", "8", "--seed", "1"])
+code = code or main(["collect", *common])
+results = str(Path(tree) / out / "results.json")
+code = code or main(["tables", "--results", results, "--out", str(Path(tree) / out / "tables")])
+sys.exit(code)
+"""
+KILLS = 12
+
+
+class Drivers:
+    """Processes that wait for a word before they begin."""
+
+    def __init__(self, tree: Path) -> None:
+        self.tree = tree
+        self.started: list[subprocess.Popen[str]] = []
+
+    def ready(self, out: str, rename: int = 0) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, str(self.tree), out, str(rename)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )
+        self.started.append(process)
+        return process
+
+    @staticmethod
+    def begin(process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.stdin.write("go\n")
+        process.stdin.close()
+
+    def end(self) -> None:
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    stream.close()
+
+
+@pytest.fixture
+def drivers(tmp_path: Path) -> Iterator[Drivers]:
+    tree = Tree(tmp_path / "tree")
+    tree.keys("libri_dev_trials_f", "libri_dev_trials_m")
+    for system in ("one", "two"):
+        for gender in "fm":
+            tree.libri(f"exp/{system}/results-1", gender=gender)
+    found = Drivers(tree.root)
+    yield found
+    found.end()
+
+
+def test_killed_at_any_moment_the_next_run_ends_with_the_same_bytes(drivers: Drivers) -> None:
+    whole = drivers.ready("whole")
+    drivers.begin(whole)
+    start = time.monotonic()
+    assert whole.wait() == 0
+    duration = time.monotonic() - start
+    moments = random.Random(2020)
+    # Every other one at a rename: there a temporary file is left, which is rare otherwise.
+    renames = [0 if n % 2 else moments.randint(1, 20) for n in range(KILLS)]
+    waiting = [drivers.ready("out", rename) for rename in renames]
+    last = drivers.ready("out")
+    killed, left = 0, 0
+    for number, process in enumerate(waiting):
+        drivers.begin(process)
+        if renames[number] == 0:
+            # Spread over the run: each falls into its own part of it.
+            time.sleep(duration * (number + moments.random()) / KILLS)
+            process.send_signal(signal.SIGKILL)
+        killed += process.wait() == -signal.SIGKILL
+        left += len(list((drivers.tree / "out").rglob("*.tmp")))
+        if number % 3 == 2:  # so that later moments find something left to do
+            shutil.rmtree(drivers.tree / "out" / "records" / "one", ignore_errors=True)
+    drivers.begin(last)
+    assert last.wait() == 0
+    assert killed >= 3  # most of them; a machine under load may miss some moments
+    assert left > 0
+    found = snapshot(drivers.tree / "out")
+    assert found == snapshot(drivers.tree / "whole")
+    assert not [name for name in found if name.endswith(".tmp")]
+    assert {"results.json", "results.csv", "results.txt", "tables/tables.tex"} <= set(found)
+
+
+def test_two_at_once_end_with_the_same_bytes(drivers: Drivers) -> None:
+    both = [drivers.ready("out"), drivers.ready("out")]
+    alone = drivers.ready("whole")
+    for process in both:
+        drivers.begin(process)
+    assert [process.wait() for process in both] == [0, 0]
+    drivers.begin(alone)
+    assert alone.wait() == 0
+    assert snapshot(drivers.tree / "out") == snapshot(drivers.tree / "whole")
+
+
+def test_a_record_never_stands_without_its_curves(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that ends between the two leaves curves only, which count for nothing."""
+    import privacy_eval.results.record_files as module
+
+    def broken(path: Path, text: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "write_text", broken)
+    with pytest.raises(KeyboardInterrupt):
+        run(tree)
+    files = snapshot(tree.root / "out")
+    assert [Path(name).suffix for name in files] == [".npz"]
+    monkeypatch.undo()
+    assert set(run(tree).computed) == NAMES
+
+
+def test_scores_in_another_order_give_the_same_metrics(tree: Tree) -> None:
+    run(tree)
+    before = json.loads(record_of(tree, O_A).read_text())
+    path = scores_of(tree, O_A)
+    path.write_text("\n".join(sorted(path.read_text().splitlines(), reverse=True)) + "\n")
+    run(tree)
+    after = json.loads(record_of(tree, O_A).read_text())
+    assert after["metrics"] == before["metrics"]
+    assert after["provenance"] != before["provenance"]
+    assert score_lines("a") != score_lines("b")
+
+
+# --- what does not hinder the others
+
+
+def test_a_system_with_an_unknown_mark_fails_alone(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.keys("libri_dev_trials_f")
+    tree.libri("exp/good/results-1")
+    tree.libri("exp/odd/results-1", suffix="_mcadams")
+    systems = find_systems(tree.root, tree.root / "exp", CONFIG)
+    outcome = evaluate(systems, tree.root / "out", tree=tree.root)
+    (failure,) = outcome.failures
+    assert failure.system == "odd"
+    assert "--anon-suffix" in failure.reason
+    assert len(outcome.computed) == 3 + 1
+    with pytest.raises(PrivacyEvalError, match="1 conditions have no record"):
+        collect(systems, tree.root / "out", CONFIG, tree=tree.root)
+    partial = collect(systems, tree.root / "out", CONFIG, tree=tree.root, partial=True)
+    assert partial.systems == ["good", "odd"]
+    assert any("--anon-suffix" in reason for reason in partial.not_evaluated)
+
+
+def test_allowing_trials_to_miss_changes_no_whole_record(tree: Tree) -> None:
+    run(tree)
+    assert run(tree, options=Options(allow_missing=True)).computed == ()
+    scores = tree.root / "exp/results-now" / O_A / "scores"
+    lines_to(scores, scores.read_text().splitlines()[1:])
+    assert run(tree, options=Options(allow_missing=True)).computed == (f"now {O_A}",)
+    assert run(tree, options=Options(allow_missing=True)).computed == ()
+    assert len(run(tree).failures) == 1
+
+
+def test_speakers_for_keys_of_a_folder_come_from_the_data(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    trials = tree.root / "data/libri_dev_trials_f/trials"
+    lines_to(trials.parent / "utt2spk", (f"{u} {s}" for u, s in utterances().items()))
+    (tree.root / "keys-2020").mkdir()
+    trials.rename(tree.root / "keys-2020/libri_dev_trials_f")
+    outcome = run(tree, options=Options(bootstrap=2))
+    assert (len(outcome.computed), outcome.failures) == (3, ())
+
+
+def test_outputs_of_a_system_that_is_gone_go_too(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.keys("libri_dev_trials_f")
+    for name in ("a", "b", "c"):
+        tree.libri(f"exp/{name}/results-1")
+    run(tree)
+    out = tree.root / "out"
+    (out / "results").mkdir()
+    (out / "results" / "mine.txt").write_text("not ours")
+    write_outputs(collected(tree), out)
+    assert {p.name for p in (out / "results").iterdir()} == {"a.txt", "b.txt", "c.txt", "mine.txt"}
+    shutil.rmtree(tree.root / "exp/c")
+    write_outputs(collected(tree), out)
+    assert {p.name for p in (out / "results").iterdir()} == {"a.txt", "b.txt", "mine.txt"}
+
+
+def test_what_a_killed_writer_left_is_swept_where_nothing_is_to_do(tree: Tree) -> None:
+    run(tree)
+    before = snapshot(tree.root / "out")
+    record = record_of(tree, O_A)
+    for path in (record, record.with_suffix(".npz")):
+        (path.parent / f".{path.name}.abcdef.tmp").write_text("half")
+    assert run(tree).computed == ()
+    assert snapshot(tree.root / "out") == before
+
+
+# --- strangers' files
+
+
+def test_links_out_of_the_tree_are_refused(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path / "tree")
+    secret = lines_to(tmp_path / "secret", ["root:x:0:0"])
+    scores = tree.root / "exp/results-now" / O_A / "scores"
+    moved = scores.rename(tmp_path / "moved")
+    scores.symlink_to(secret)
+    (failure,) = run(tree).failures
+    assert "leads out of the tree" in failure.reason and "--allow-outside" in failure.reason
+    assert "root:x" not in failure.reason
+    scores.unlink()
+    scores.symlink_to(moved)
+    assert len(run(tree).failures) == 1
+    systems = find_systems(tree.root, tree.root / "exp", CONFIG, allow_outside=True)
+    assert evaluate(systems, tree.root / "out", tree=tree.root).failures == ()
+
+
+@pytest.mark.parametrize("name", ["WER", "best_wer"])
+def test_word_error_rates_are_not_read_from_outside(tmp_path: Path, name: str) -> None:
+    tree = three_conditions(tmp_path / "tree")
+    folder = tree.root / "exp/results-now/ASR-libri_dev_asr"
+    folder.mkdir()
+    (folder / name).symlink_to(lines_to(tmp_path / "secret", ["%WER secret"]))
+    run(tree)
+    with pytest.raises(PrivacyEvalError, match="leads out of the tree") as caught:
+        collected(tree)
+    assert "WER secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "privacy_eval",
+        "privacy_eval/records",
+        "privacy_eval/tables",
+        "privacy_eval/subjective",
+        "privacy_eval/subjective/figures",
+    ],
+)
+def test_output_folders_that_are_links_in_a_submission(tmp_path: Path, link: str) -> None:
+    results = tmp_path / "exp" / "results-1"
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (results / link).parent.mkdir(parents=True)
+    (results / link).symlink_to(precious)
+    with pytest.raises(PrivacyEvalError, match="is a link within the results"):
+        refuse_links(results / "privacy_eval", results)
+    refuse_links(tmp_path / "elsewhere", results)
+    (tmp_path / "mine").symlink_to(precious)
+    refuse_links(tmp_path / "mine", results)  # a link of the user's own is the user's affair
+
+
+def test_a_record_changed_by_hand_is_made_anew(tree: Tree) -> None:
+    run(tree)
+    before = snapshot(tree.root / "out")
+    record = record_of(tree, O_A)
+    plain = json.loads(record.read_text())
+    plain["metrics"]["challenge"]["eer"] = 0.5
+    record.write_text(json.dumps(plain))
+    with pytest.raises(PrivacyEvalError, match="1 conditions have no record"):
+        collected(tree)
+    assert run(tree).computed == (f"now {O_A}",)
+    assert snapshot(tree.root / "out") == before
+
+
+def test_scores_that_change_while_they_are_evaluated(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = tree.root / "exp/results-now" / O_A / "scores"
+
+    def change(*arguments: object) -> object:
+        result = evaluate_trials(*arguments)  # type: ignore[arg-type]
+        scores.write_text(scores.read_text() + "\n")
+        return result
+
+    monkeypatch.setattr("privacy_eval.stages.privacy_metrics.evaluate_trials", change)
+    systems = [
+        replace(s, conditions=tuple(c for c in s.conditions if c.name == O_A))
+        for s in find_systems(tree.root, tree.root / "exp", CONFIG)
+    ]
+    (failure,) = evaluate(systems, tree.root / "out", tree=tree.root).failures
+    assert "changed" in failure.reason
+    assert not record_of(tree, O_A).exists()

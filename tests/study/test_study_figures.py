@@ -1,0 +1,61 @@
+"""Figures of a metric study: what captions and axes say of the rows they are drawn from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from study_support import small_plan
+
+from privacy_eval.report.figures import draw
+from privacy_eval.report.figures.style import Drawing
+from privacy_eval.report.figures.tex import to_tex
+from privacy_eval.study.figures import study_figures
+from privacy_eval.study.run import read_rows, run_tasks, study_tasks
+
+
+@pytest.fixture(name="drawings", scope="module")
+def _drawings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Drawing]:
+    folder: Path = tmp_path_factory.mktemp("study")
+    plan = small_plan(**dict.fromkeys(("discrete", "gaussian", "matrices", "estimators")))
+    tasks = study_tasks(plan)
+    run_tasks(tasks, folder, seed=0)
+    return {d.name: d for d in study_figures(plan, read_rows(tasks, folder, seed=0))}
+
+
+def test_the_axis_of_local_linkability_has_numbers_and_a_label(
+    drawings: dict[str, Drawing],
+) -> None:
+    scores = drawings["clusters_scores"]
+    scores.canvas.draw_without_rendering()
+    right = [a for a in scores.canvas.axes if not a.get_title()]
+    assert len(right) == 3
+    for axes in right:
+        assert axes.get_ylabel() == "local D(s)"
+        assert "1.0" in [t.get_text() for t in axes.get_yticklabels()]
+    assert isinstance(scores, draw.CurveDrawing)
+    assert "yticklabels={}" not in to_tex(scores.plot)
+
+
+def test_scores_of_several_clusters_are_drawn_as_histograms_alone(
+    drawings: dict[str, Drawing],
+) -> None:
+    scores = drawings["clusters_scores"]
+    assert isinstance(scores, draw.CurveDrawing)
+    for _, _, panel in scores.plot.panels():
+        names = [c.name for c in panel.curves]
+        assert names == ["non-mated: histogram", "mated: histogram", "local D(s)"]
+        top = max(c.y.max() for c in panel.curves if c.fill)
+        assert top < panel.y_limits[1] < 1.1 * top
+
+
+def test_captions_count_the_combinations_of_attacks(drawings: dict[str, Drawing]) -> None:
+    found = [d for name, d in drawings.items() if name.startswith("attacks")]
+    assert len(found) == 2
+    for d in found:
+        points = sum(len(c.get_offsets()) for c in d.canvas.axes[0].collections)
+        assert points == 2 * 3 * 3 * 3
+        assert (
+            f"{points} points: the combinations of techniques (2), target selections (3), "
+            "attackers (3) and linkages (3). The comparative study had 72" in d.caption
+        )

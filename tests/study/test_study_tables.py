@@ -1,0 +1,141 @@
+"""Tables of a study from its rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from privacy_eval.io.schema import from_plain
+from privacy_eval.metrics import VARIANTS, TrialScores, linkability
+from privacy_eval.report.latex import to_latex
+from privacy_eval.study.plan import StudyPlan
+from privacy_eval.study.tables import shown, study_tables, values_csv
+
+NAME = "50%_team & $x$"
+
+
+def estimate(mean: float, deviation: float) -> dict[str, float]:
+    return {"mean": mean, "deviation": deviation, "low": mean, "high": mean}
+
+
+def row(speakers: int | None, targets: int, mean: float, deviation: float) -> dict[str, object]:
+    """Estimates of an EER of 0.2 by `mean` and of a min Cllr that is right."""
+    values = {"eer": estimate(mean, deviation), "linkability": estimate(0.5, 0.0)}
+    return {
+        "design": "independent" if speakers is None else "speakers",
+        "eer": 0.2,
+        "speakers": speakers,
+        "n_target": targets,
+        "n_nontarget": 2 * targets,
+        "estimates": {"exact": values, "challenge": values},
+    }
+
+
+PLAN = from_plain(
+    StudyPlan,
+    {
+        "name": "x",
+        "title": "x",
+        "seed": 0,
+        "variant": "exact",
+        "estimators": {
+            "eers": [0.2],
+            "replicates": 2,
+            "targets": [10, 20, 40],
+            "nontargets_per_target": [2],
+            "speakers": [3, 5],
+            "utterances": 4,
+            "speaker_share": 0.1,
+            "tolerances": {"eer": 0.02, "linkability": 0.001},
+        },
+    },
+    "x",
+)
+
+
+def needed(*rows: dict[str, object]) -> list[tuple[str, ...]]:
+    tables = {t.name: t for t in study_tables(PLAN, {"estimators": rows})}
+    return tables["estimators_needed"].rows
+
+
+def test_how_many_trials_are_needed() -> None:
+    independent = [row(None, 10, 0.25, 0.01), row(None, 20, 0.21, 0.02), row(None, 40, 0.2, 0.01)]
+    of_speakers = [row(3, 12, 0.2, 0.03), row(5, 20, 0.2, 0.021)]
+    lines = needed(*independent, *of_speakers)
+    assert lines[0] == ("EER", "2.0", "20", "20", "more than 5")
+    # Good on few trials by chance, and bad on more: what counts is from where on all are good.
+    independent[0], independent[1] = row(None, 10, 0.2, 0.0), row(None, 20, 0.23, 0.0)
+    assert needed(*independent, *of_speakers)[0][3] == "40"
+    independent[1] = row(None, 20, 0.2, 0.0)
+    assert needed(*independent, *of_speakers)[0][3] == "at most 10"
+    # The population's linkability at an EER of 0.2 is 0.523: 0.5 is not within 0.001 of it.
+    assert lines[1][3:] == ("more than 40", "more than 5")
+
+
+def test_ceilings() -> None:
+    tables = {t.name: t for t in study_tables(PLAN, {"estimators": [row(None, 100, 0.2, 0)]})}
+    # log10(101 * 200 / 100) = 2.305
+    assert tables["estimators_ceiling"].rows == [("100", "200", "2.305", "C")]
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "text"),
+    [
+        ("eer", 0.25, "25.00"),
+        ("cllr_min", -0.0001, "0.000"),
+        ("cllr", float("inf"), "inf"),
+        ("mine", 2.0, "2.000"),
+    ],
+)
+def test_shown(metric: str, value: float, text: str) -> None:
+    assert shown(metric, value) == text
+
+
+def test_names_of_others_are_escaped() -> None:
+    rows = {
+        "gaussian": [
+            {"case": NAME, "metrics": {"exact": {"eer": 0.5, "my_metric": 1.0}}},
+        ]
+    }
+    (table,) = study_tables(PLAN, rows)
+    text = to_latex(table)
+    assert r"50\%\_team \& \$x\$" in text and r"my\_metric" in text
+
+
+def test_values_hold_every_number() -> None:
+    text = values_csv(
+        {
+            "gaussian": [
+                {"case": "a,b", "curves": [1], "metrics": {"exact": {"eer": 0.5, "cllr": 1.5}}}
+            ],
+            "estimators": [row(None, 10, 0.25, 0.01)],
+        }
+    )
+    found = list(csv.DictReader(io.StringIO(text)))
+    assert len(found) == 2 + 2 * 2 * 4
+    assert found[1] == {
+        "experiment": "gaussian",
+        "parameters": '{"case": "a,b"}',
+        "variant": "exact",
+        "metric": "cllr",
+        "quantity": "value",
+        "value": "1.5",
+    }
+
+
+@pytest.mark.parametrize(("mated", "noted"), [(19, True), (20, False)])
+def test_too_few_mated_scores_for_linkability_are_noted(mated: int, noted: bool) -> None:
+    separated = TrialScores(np.arange(mated) + 9.0, np.arange(4.0))
+    metrics = {v: {"linkability": linkability(separated, variant=v).value} for v in VARIANTS}
+    assert (metrics["exact"]["linkability"] == 0) is noted
+    case = {
+        "title": "x",
+        "labels": "N" * 4 + "T" * mated,
+        "metrics": metrics,
+        "printed": {"linkability": 1.0},
+    }
+    (table,) = study_tables(PLAN, {"discrete": [case]})
+    assert any("Linkability says nothing" in note for note in table.notes) is noted

@@ -1,0 +1,517 @@
+"""Walking experiment trees: the three layouts, suffixes, keys, names."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from support import Tree, three_conditions, trial_lines
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.stages.privacy_metrics import evaluate
+from privacy_eval.tree.conditions import Condition, System
+from privacy_eval.tree.discovery import find_systems
+
+VPC2020, VPC2022 = load_protocol("vpc2020"), load_protocol("vpc2022")
+
+
+def find(
+    tree: Tree, results: str = "exp", protocol: str = "vpc2020", **options: object
+) -> list[System]:
+    plan = VPC2022 if protocol == "vpc2022" else VPC2020
+    return find_systems(tree.root, tree.root / results, plan, **options)  # type: ignore[arg-type]
+
+
+def meanings(system: System) -> list[tuple[str, ...]]:
+    return [
+        (c.data_set, c.split, c.gender, f"{c.enrollment[0]}-{c.trial[0]}")
+        for c in system.conditions
+    ]
+
+
+def of_name(system: System, name: str) -> Condition:
+    return next(c for c in system.conditions if c.name == name)
+
+
+# --- a checkout
+
+
+@pytest.mark.parametrize("results", ["exp", "exp/results-2020-05-01", "."])
+def test_a_checkout(tmp_path: Path, results: str) -> None:
+    tree = Tree(tmp_path)
+    tree.keys("libri_dev_trials_f", "libri_dev_trials_f_anon")
+    scores = tree.libri("exp/results-2020-05-01")
+    (system,) = find(tree, results)
+    assert system.anon_suffix == "_anon"
+    assert system.folders == (tmp_path / "exp/results-2020-05-01",)
+    assert sorted(meanings(system)) == [("libri", "dev", "f", x) for x in ("a-a", "o-a", "o-o")]
+    assert {c.scores for c in system.conditions} == set(scores)
+    first = of_name(system, "ASV-libri_dev_enrolls-libri_dev_trials_f")
+    assert (first.enrollment_set, first.trial_set) == ("libri_dev_enrolls", "libri_dev_trials_f")
+    assert (first.results_folder, first.asv_model) == ("", "original")
+    assert first.trials == tmp_path / "data/libri_dev_trials_f/trials"
+    assert [c.attack_model for c in system.conditions] == ["original", "ignorant", "lazy-informed"]
+
+
+def test_every_trial_set_of_the_plan_has_its_meaning(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    for split in ("dev", "test"):
+        for gender in "fm":
+            tree.condition(
+                "r/results-1", f"libri_{split}_enrolls", f"libri_{split}_trials_{gender}"
+            )
+            for common in ("", "_common"):
+                tree.condition(
+                    "r/results-1",
+                    f"vctk_{split}_enrolls_anon",
+                    f"vctk_{split}_trials_{gender}{common}_anon",
+                )
+    (system,) = find(tree, "r")
+    assert sorted(meanings(system)) == sorted(
+        (data_set, split, gender, "o-o" if data_set == "libri" else "a-a")
+        for data_set in ("libri", "vctk_common", "vctk_different")
+        for split in ("dev", "test")
+        for gender in "fm"
+    )
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    (tmp_path / "exp" / "results-empty").mkdir(parents=True)
+    (tmp_path / "exp" / "models").mkdir()
+    assert find(tree) == []
+
+
+@pytest.mark.parametrize("what", ["tree", "results", "keys"])
+def test_missing_folders_are_named(tmp_path: Path, what: str) -> None:
+    folders = {"tree": tmp_path, "results": tmp_path, "keys": tmp_path}
+    folders[what] = tmp_path / "nowhere"
+    with pytest.raises(PrivacyEvalError, match=f"^{tmp_path}/nowhere: no such folder"):
+        find_systems(folders["tree"], folders["results"], VPC2020, keys=folders["keys"])
+
+
+def test_a_folder_without_scores_is_kept_without_them(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    name = "ASV-libri_dev_enrolls-libri_dev_trials_f"
+    scores = tmp_path / "exp/results-now" / name / "scores"
+    scores.unlink()
+    (system,) = find(tree)
+    assert of_name(system, name).scores is None
+    assert name in system.missing(VPC2020)
+    (scores.parent / "scores.gz").write_bytes(gzip.compress(b"x"))
+    (system,) = find(tree)
+    assert of_name(system, name).scores == scores.parent / "scores.gz"
+    assert len(system.missing(VPC2020)) == 33
+
+
+def test_unknown_folders_are_reported(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    tree.condition("exp/results-now", "libri_dev_enrolls", "libri_dev_trials_x")
+    tree.condition("exp/results-now", "libri_dev_enrolls_anon", "libri_dev_trials_f")
+    (tmp_path / "exp/results-now/ASR-unknown").mkdir()
+    (tmp_path / "exp/results-now/log").mkdir()
+    (tmp_path / "exp/results-now/.ASV-hidden").mkdir()
+    (system,) = find(tree)
+    assert [p.name for p in system.unknown] == [
+        "ASR-unknown",
+        "ASV-libri_dev_enrolls-libri_dev_trials_x",
+        "ASV-libri_dev_enrolls_anon-libri_dev_trials_f",
+    ]
+    assert len(system.conditions) == 3
+
+
+def test_recognition_folders(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    for name in ("ASR-libri_dev_asr", "ASR-libri_dev_asr_anon", "ASR-vctk_test_asr_anon"):
+        (tmp_path / "exp/results-now" / name).mkdir()
+    (system,) = find(tree)
+    assert [(r.name, r.data_set, r.split, r.speech) for r in system.recognition] == [
+        ("ASR-libri_dev_asr", "libri", "dev", "original"),
+        ("ASR-libri_dev_asr_anon", "libri", "dev", "anonymized"),
+        ("ASR-vctk_test_asr_anon", "vctk", "test", "anonymized"),
+    ]
+
+
+# --- the pair of 2022
+
+
+@pytest.mark.parametrize("results", ["exp", "exp/results-X"])
+def test_the_pair_of_2022(tmp_path: Path, results: str) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-X")
+    tree.libri("exp/results-X.orig")
+    (system,) = find(tree, results, "vpc2022")
+    assert system.name == "X"
+    assert system.folders == (tmp_path / "exp/results-X", tmp_path / "exp/results-X.orig")
+    found = {
+        (c.results_folder, f"{c.enrollment[0]}-{c.trial[0]}"): (c.asv_model, c.attack_model)
+        for c in system.conditions
+    }
+    assert found == {
+        ("", "o-o"): ("anonymized", None),
+        ("", "o-a"): ("anonymized", None),
+        ("", "a-a"): ("anonymized", "semi-informed"),
+        (".orig", "o-o"): ("original", "original"),
+        (".orig", "o-a"): ("original", "ignorant"),
+        (".orig", "a-a"): ("original", "lazy-informed"),
+    }
+    for condition in system.conditions:
+        assert condition.scores is not None
+        assert condition.scores.parts[-3] == f"results-X{condition.results_folder}"
+    assert len(system.missing(VPC2022)) == 2 * 33
+
+
+def test_one_folder_of_the_pair_alone(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-X.orig")
+    (system,) = find(tree, "exp/results-X.orig", "vpc2022")
+    assert {c.asv_model for c in system.conditions} == {"original"}
+    assert {c.results_folder for c in system.conditions} == {".orig"}
+
+
+def test_under_2020_the_pair_is_two_systems(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-X")
+    tree.libri("exp/results-X.orig")
+    assert [s.name for s in find(tree)] == ["X", "X.orig"]
+
+
+def test_pairs_in_a_collection(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    for folder in ("a/s/results-1", "a/s/results-1.orig", "b/s/results-1.orig", "b/s/results-1"):
+        tree.libri(f"exp/{folder}")
+    systems = find(tree, protocol="vpc2022")
+    assert [s.name for s in systems] == ["a/s", "b/s"]
+    assert all(len(s.conditions) == 6 for s in systems)
+
+
+def test_from_within_the_results_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-X")
+    tree.libri("exp/results-X.orig")
+    monkeypatch.chdir(tmp_path / "exp/results-X")
+    (system,) = find_systems(Path(), Path(), VPC2022)
+    assert system.name == "X"
+    assert len(system.conditions) == 6
+
+
+# --- a collection
+
+
+def test_a_collection(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/teamA/sys1/results-t")
+    tree.libri("exp/teamA/sys2/results-t")
+    tree.libri("exp/teamB/sys1/results-t")
+    systems = find(tree)
+    assert [s.name for s in systems] == ["teamA/sys1", "teamA/sys2", "teamB/sys1"]
+    for system in systems:
+        assert {c.system for c in system.conditions} == {system.name}
+        assert all(system.name in str(c.scores) for c in system.conditions)
+
+
+def test_naming(tmp_path: Path) -> None:
+    """By the path in the collection; with the tag where a folder holds several."""
+    tree = Tree(tmp_path)
+    for folder in ("results-here", "one/results-t", "two/results-a", "two/results-b_x"):
+        tree.libri(f"exp/{folder}", suffix="_x" if folder.endswith("_x") else "_anon")
+    assert [s.name for s in find(tree)] == ["here", "one", "two/a", "two/b_x"]
+
+
+def test_choosing_a_system(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/one/results-t")
+    tree.libri("exp/two/results-t")
+    (system,) = find(tree, name="two")
+    assert system.name == "two"
+    with pytest.raises(PrivacyEvalError, match="no system 'three' there, only one, two"):
+        find(tree, name="three")
+
+
+def test_naming_the_only_system(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    (tmp_path / "exp/results-now/ASR-libri_dev_asr").mkdir()
+    (system,) = find(tree, name="mine")
+    named = {x.system for x in (*system.conditions, *system.recognition)}
+    assert named == {"mine"} == {system.name}
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("exp/a/b/results-t", "a/b"),
+        ("exp/a/b/c/d/e/results-t", "a/b/c/d/e"),
+        ("exp/results-team/results-t", "results-team"),
+        ("exp/results-team/b1/results-t", "results-team/b1"),
+        ("exp/team/upload", "team/upload"),
+        ("exp/upload", "upload"),
+    ],
+)
+def test_wherever_results_are_they_are_found(tmp_path: Path, folder: str, name: str) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/other/results-o")
+    tree.libri(folder)
+    assert [(s.name, len(s.conditions)) for s in find(tree)] == sorted([("other", 3), (name, 3)])
+
+
+def test_through_links_only_three_levels_are_looked_into(tmp_path: Path) -> None:
+    tree = Tree(tmp_path / "tree")
+    for folder in ("b/results-t", "b/c/results-t"):
+        tree.libri(f"elsewhere/{folder}")
+    (tmp_path / "tree" / "exp").mkdir()
+    os.symlink("../elsewhere", tmp_path / "tree" / "exp" / "a")
+    assert [s.name for s in find(tree)] == ["a/b"]
+
+
+@pytest.mark.parametrize("stray", ["ASV-team/b1/results-t", "ASV-libri_dev_enrolls-x", "ASR-x"])
+def test_conditions_of_one_system_hide_no_others(tmp_path: Path, stray: str) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/other/b1/results-o")
+    (tmp_path / "exp" / stray).mkdir(parents=True)
+    message = rf"exp: holds {stray.split('/')[0]} as .* below it: .*exp/other/b1/results-o\. Name"
+    with pytest.raises(PrivacyEvalError, match=message):
+        find(tree)
+
+
+def test_what_is_kept_within_the_results_of_one_system_is_no_other(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-t")
+    tree.libri("exp/results-t/old/results-s")
+    assert [(s.name, len(s.conditions)) for s in find(tree, "exp/results-t")] == [("t", 3)]
+
+
+def test_two_systems_of_one_name_are_not_lost(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-T1")
+    tree.libri("exp/T1/results-x")
+    try:
+        systems = find(tree)
+    except PrivacyEvalError as error:
+        assert "T1" in str(error)
+    else:
+        assert sum(len(s.conditions) for s in systems) == 6
+
+
+def test_two_systems_do_not_share_records(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.keys("libri_dev_trials_f")
+    tree.libri("exp/sys/results-1_team", suffix="_team")
+    tree.condition("exp/sys/results-1_team", "libri_dev_enrolls", "libri_dev_trials_f_anon")
+    tree.libri("exp/sys_anon/results-1")
+    try:
+        systems = find(tree)
+    except PrivacyEvalError as error:
+        assert "sys_anon" in str(error)
+    else:
+        evaluate(systems, tmp_path / "out", tree=tmp_path)
+        assert evaluate(systems, tmp_path / "out", tree=tmp_path).computed == ()
+
+
+# --- a team's own suffix
+
+
+def test_a_suffix_from_the_name_of_the_folder(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-2020_mine", suffix="_mine")
+    (system,) = find(tree)
+    assert (system.name, system.anon_suffix, len(system.conditions)) == ("2020_mine", "_mine", 3)
+    assert system.unknown == ()
+
+
+def test_only_what_follows_the_first_underscore_counts(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-t_a_b", suffix="_a_b")
+    tree.libri("exp/results-u_a_b", suffix="_b")
+    systems = {s.name: s for s in find(tree)}
+    assert systems["t_a_b"].anon_suffix == "_a_b"
+    assert len(systems["u_a_b"].unknown) == 2
+
+
+def test_the_usual_suffix_in_a_folder_of_another(tmp_path: Path) -> None:
+    """The folder's name offers a suffix; where its sets do not use it, it is a tag."""
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-2020_mine")
+    (system,) = find(tree)
+    assert (system.name, system.anon_suffix) == ("2020_mine", "_anon")
+
+
+def test_the_suffix_of_a_pair_is_not_its_ending(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-t_mine", suffix="_mine")
+    tree.libri("exp/results-t_mine.orig", suffix="_mine")
+    (system,) = find(tree, protocol="vpc2022")
+    assert (system.name, system.anon_suffix, len(system.conditions)) == ("t_mine", "_mine", 6)
+
+
+def test_a_suffix_that_is_given(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-t", suffix="_own")
+    (system,) = find(tree, anon_suffix="_own")
+    assert (system.anon_suffix, len(system.conditions)) == ("_own", 3)
+    (system,) = find(tree)
+    assert len(system.conditions) == 1
+    assert len(system.unknown) == 2
+
+
+def test_two_suffixes_in_one_folder_are_two_systems(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/team/results-t_mine")
+    tree.libri("exp/team/results-t_mine", suffix="_mine")
+    first, second = find(tree)
+    assert [s.name for s in (first, second)] == ["team_anon", "team_mine"]
+    assert [s.anon_suffix for s in (first, second)] == ["_anon", "_mine"]
+    for system in (first, second):
+        assert [m[-1] for m in sorted(meanings(system))] == ["a-a", "o-a", "o-o"]
+        assert {c.system for c in system.conditions} == {system.name}
+    shared = "ASV-libri_dev_enrolls-libri_dev_trials_f"
+    assert of_name(first, shared).scores == of_name(second, shared).scores
+    assert first.unknown == second.unknown == ()
+
+
+# --- trial keys
+
+
+def keyed(tree: Tree, **options: object) -> dict[str, Path | None]:
+    (system,) = find(tree, **options)
+    return {c.trial_set: c.trials for c in system.conditions}
+
+
+def test_the_original_list_serves_where_the_copy_has_none(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    original = tree.key("data/libri_dev_trials_f/trials")
+    tree.libri("exp/results-now")
+    assert set(keyed(tree).values()) == {original}
+    own = tree.key("data/libri_dev_trials_f_anon/trials")
+    assert keyed(tree) == {"libri_dev_trials_f": original, "libri_dev_trials_f_anon": own}
+
+
+def test_a_team_suffix_falls_back_on_the_usual_copy(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    original = tree.key("data/libri_dev_trials_f/trials")
+    usual = tree.key("data/libri_dev_trials_f_anon/trials")
+    tree.libri("exp/results-1_mine", suffix="_mine")
+    assert keyed(tree) == {"libri_dev_trials_f": original, "libri_dev_trials_f_mine": usual}
+    own = tree.key("data/libri_dev_trials_f_mine/trials")
+    assert keyed(tree)["libri_dev_trials_f_mine"] == own
+
+
+COMMON = "vctk_test_trials_f_common"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "vctk_common_test_trials_f",
+        "vctk_common_test_trials_f_anon",
+        "vctk_common_test_trials_f/trials",
+        "vctk_common_test_trials_f_anon/trials",
+        "vctk_common_test_trials_f.gz",
+        "vctk_test_trials_f_common",
+        "vctk_test_trials_f_common_anon",
+        "vctk_test_trials_f_common/trials",
+        "vctk_test_trials_f_common_anon/trials.gz",
+    ],
+)
+@pytest.mark.parametrize("place", ["keys-vpc", "exp/keys-vpc"])
+def test_keys_folders_in_either_naming(tmp_path: Path, key: str, place: str) -> None:
+    tree = Tree(tmp_path)
+    path = tmp_path / place / key
+    path.parent.mkdir(parents=True)
+    content = "".join(f"{t}\n" for t in trial_lines()).encode()
+    path.write_bytes(gzip.compress(content) if key.endswith(".gz") else content)
+    tree.condition("exp/team/s/results-1", "vctk_test_enrolls_anon", f"{COMMON}_anon")
+    assert keyed(tree) == {f"{COMMON}_anon": path}
+    (system,) = find(tree)
+    outcome = evaluate([system], tmp_path / "out", tree=tmp_path)
+    assert len(outcome.computed) == 1
+    assert outcome.failures == ()
+
+
+def test_an_original_trial_set_does_not_take_the_key_of_the_copy(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.key(f"keys-vpc/{COMMON}_anon")
+    tree.condition("exp/results-1", "vctk_test_enrolls", COMMON)
+    assert keyed(tree) == {COMMON: None}
+
+
+def test_data_goes_before_keys(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    tree.key("keys-1/libri_dev_trials_f")
+    tree.key("keys-2/libri_dev_trials_f")
+    assert keyed(tree)["libri_dev_trials_f"] == tmp_path / "data/libri_dev_trials_f/trials"
+
+
+def test_two_keys_folders_are_an_error(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-1")
+    first = tree.key("keys-1/libri_dev_trials_f")
+    tree.key("exp/keys-2/libri_dev_trials_f/trials")
+    with pytest.raises(PrivacyEvalError, match="several of .*keys-.* have a trial key.*--keys"):
+        find(tree)
+    assert set(keyed(tree, keys=tmp_path / "keys-1").values()) == {first}
+
+
+def test_two_keys_folders_with_different_sets_are_none(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/results-1")
+    tree.libri("exp/results-1", gender="m")
+    female = tree.key("keys-1/libri_dev_trials_f")
+    male = tree.key("keys-2/libri_dev_trials_m")
+    assert set(keyed(tree).values()) == {female, male}
+
+
+def test_keys_that_are_named_are_the_only_ones(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    (tmp_path / "mine").mkdir()
+    assert set(keyed(tree, keys=tmp_path / "mine").values()) == {None}
+
+
+def test_a_missing_key_lists_what_was_tried(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    (tmp_path / "keys-vpc").mkdir()
+    tree.condition("exp/results-1", "vctk_test_enrolls_anon", f"{COMMON}_anon")
+    (system,) = find(tree)
+    (condition,) = system.conditions
+    assert condition.trials is None
+    tried = [str(p.relative_to(tmp_path)) for p in condition.keys_tried]
+    assert tried[:4] == [
+        f"data/{COMMON}_anon/trials",
+        f"data/{COMMON}_anon/trials.gz",
+        f"data/{COMMON}/trials",
+        f"data/{COMMON}/trials.gz",
+    ]
+    assert "keys-vpc/vctk_common_test_trials_f_anon" in tried
+    (failure,) = evaluate([system], tmp_path / "out", tree=tmp_path).failures
+    assert (
+        f"no trial key for {COMMON}_anon; looked for data/{COMMON}_anon/trials," in failure.reason
+    )
+
+
+# --- links
+
+
+def test_loops_of_links_end(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.libri("exp/team/results-1")
+    os.symlink(tmp_path / "exp", tmp_path / "exp/team/loop")
+    os.symlink("itself", tmp_path / "exp/itself")
+    os.symlink("nowhere", tmp_path / "exp/results-broken")
+    os.symlink("../results-1", tmp_path / "exp/team/results-1/ASV-again")
+    systems = find(tree)
+    assert "team" in [s.name for s in systems]
+    team = next(s for s in systems if s.name == "team")
+    assert len(team.conditions) == 3
+    assert [p.name for p in team.unknown] == ["ASV-again"]
+
+
+def test_the_same_keys_folder_by_two_paths_is_one(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    key = tree.key("keys-vpc/libri_dev_trials_f")
+    tree.libri("results-1")
+    os.symlink("keys-vpc", tmp_path / "keys-again")
+    (system,) = find(tree, ".")
+    found = {c.trials.resolve() for c in system.conditions if c.trials is not None}
+    assert found == {key.resolve()}
