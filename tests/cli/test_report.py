@@ -164,7 +164,7 @@ def own_values(results: Results) -> dict[Key, float]:
             if metric in TITLES.values():
                 factor = 100 if metric in ("eer", "deid") else 1
                 at = (r.condition.split, r.condition.data_set, r.condition.gender)
-                values[metric, attack, *at, column] = factor * value
+                values[(metric, attack, *at, column)] = factor * value
     return values
 
 
