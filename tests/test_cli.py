@@ -276,7 +276,7 @@ def options_of(verb: str) -> set[str]:
 def test_options_are_the_keywords_of_the_functions() -> None:
     own = {f.name for f in fields(Options)}
     inner = {"systems", "options", "announce", "progress", "dry_run"}
-    keywords = set(signature(evaluate).parameters) - inner
+    keywords = set(signature(evaluate).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
     assert options_of("evaluate") == own | keywords | tree
     assert own <= options_of("metrics")
@@ -408,7 +408,7 @@ def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
     common = ("--tree", tree.root, "--results", "exp", "--out", "out")
     run = cli("evaluate", *common)
     assert (run.code, run.out) == (1, "")
-    assert "2 conditions computed, 0 up to date, 1 failed" in run.err
+    assert "2 conditions computed, 0 current, 1 failed" in run.err
     assert run.err.startswith(f"now {name}: ")
     assert re.search(message, run.err, flags=re.M), run.err
     assert not [p for p in snapshot(tree.root / "out") if f"/{name}." in p]

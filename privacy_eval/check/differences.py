@@ -15,7 +15,7 @@ from ..io.data_dir import read_list, read_utt2spk
 from ..io.files import read_bytes, relative
 from ..io.scores import TrialFile, same_trials
 from ..protocol.protocol import Protocol
-from ..stages.asv_scores import Models
+from ..stages.access import AsvSystems
 from .findings import Finding
 
 #: Utterances of a set whose x-vectors are compared: copied sets show in the first, and a few of
@@ -41,8 +41,8 @@ class Sets:
         What cannot be read, as a set that keeps its order.
     """
 
-    def __init__(self, models: Models) -> None:
-        self.models, self.protocol, self.tree = models, models.protocol, models.place.tree
+    def __init__(self, asv: AsvSystems) -> None:
+        self.access, self.protocol, self.tree = asv.access, asv.protocol, asv.access.tree
         self.data = self.tree / "data"
         self.wrong: dict[str, None] = {}
         self._speakers: dict[Path, Mapping[str, str] | None] = {}
@@ -54,7 +54,7 @@ class Sets:
             self._speakers[path] = None
             if path.is_file():
                 try:
-                    self.models.check_inside(path)
+                    self.access.check_inside(path)
                     self._speakers[path] = read_utt2spk(path)
                 except PrivacyEvalError as error:
                     self.wrong[str(error)] = None
@@ -99,7 +99,7 @@ class Sets:
             if not all(path.is_file() for path in paths):
                 continue
             try:
-                self.models.check_inside(*paths)
+                self.access.check_inside(*paths)
                 ours, theirs = (_list(path, what) for path in paths)
             except PrivacyEvalError as error:
                 self.wrong[str(error)] = None
@@ -117,7 +117,7 @@ class Sets:
         if not all(path.is_file() for path in paths):
             return []
         try:
-            self.models.check_inside(*paths)
+            self.access.check_inside(*paths)
             ours, theirs = map(_lines, paths)
         except PrivacyEvalError as error:
             self.wrong[str(error)] = None
@@ -133,7 +133,7 @@ class Sets:
             self.tree,
             self.protocol,
             folder,
-            allow_outside=self.models.place.allow_outside,
+            allow_outside=self.access.allow_outside,
         )
         found: dict[Finding, None] = {}
         for suffix in dict.fromkeys(("", *suffixes)):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from ..asv.model_folder import TreeVectors, backend_folder
 from ..io.files import relative
 from ..protocol.protocol import ORIGINAL, AsvModel, ResultsFolder, TrialSet
-from ..stages.asv_scores import MissingInput, Models, enrollment_files
+from ..stages.access import AsvSystems, enrollment_files
+from ..stages.freshness import MissingInput
 from ..stages.subsets import makeable
 from ..tree.conditions import System, TrialCondition, plain_sets
 from ..tree.keys import trial_keys
@@ -61,8 +62,8 @@ class Subject:
 class Needs:
     """What a tree has of that which scores and voice similarity are made of."""
 
-    def __init__(self, models: Models) -> None:
-        self.place, self.protocol = models.place, models.protocol
+    def __init__(self, asv: AsvSystems) -> None:
+        self.place, self.protocol = asv.access, asv.protocol
         self.tree, self.data = self.place.tree, self.place.tree / "data"
         self._makeable: dict[str, set[str]] = {}
 

@@ -18,16 +18,17 @@ from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_spk2gender, read_utt2spk
 from ..protocol.protocol import Protocol
 from ..results.records import SimilarityRecord
-from ..stages.asv_scores import Models, is_ours, new_target
+from ..stages.access import AsvSystems, new_system
+from ..stages.asv_scores import made_here
+from ..stages.freshness import Progress
 from ..stages.jobs import (
     Cost,
-    Progress,
     likely_lines,
     metrics_cost,
     needed_bytes,
     scoring_cost,
-    share,
     similarity_cost,
+    split,
 )
 from ..tree.conditions import ConditionFiles, System, trial_conditions
 from ..tree.confine import leaves_tree
@@ -84,7 +85,7 @@ class _State:
 
 def check_tree(
     systems: Iterable[System],
-    models: Models,
+    asv: AsvSystems,
     *,
     name: str | None = None,
     anon_suffix: str | None = None,
@@ -99,22 +100,22 @@ def check_tree(
     ----------
     systems : iterable of System
         Those found; none where nothing is scored yet.
-    models : Models
+    asv : AsvSystems
         The tree and its plan.
     name, anon_suffix : str, optional
-        Of a system that is not there yet, see `new_target`.
+        Of a system that is not there yet, see `new_system`.
     read : bool
         Read the score files and say what in them cannot be right.
     nj, replicates : int
         Jobs and resamplings that costs are estimated for.
     """
-    systems, protocol, place = list(systems), models.protocol, models.place
+    systems, protocol, place = list(systems), asv.protocol, asv.access
     inside = [c for s in systems for c in s.conditions if not c.outside]
     outside = dict.fromkeys(path for s in systems for c in s.conditions for path in c.outside)
     judged = judge(inside, scores=read, allow_missing=place.allow_missing, progress=progress)
-    sets = Sets(models)
-    states = [_State(subject) for subject in _subjects(systems, models, name, anon_suffix)]
-    needs = Needs(models)
+    sets = Sets(asv)
+    states = [_State(subject) for subject in _subjects(systems, asv, name, anon_suffix)]
+    needs = Needs(asv)
     errors = [Finding(leaves_tree(path)) for path in outside]
     for state in states:
         errors += _look(state, needs, judged, protocol)
@@ -124,7 +125,7 @@ def check_tree(
         different += sets.vectors(folder, marks)
     errors += [Finding(s.problem) for s in systems if s.problem is not None]
     errors += [Finding(text) for text in (*judged.keys_wrong, *sets.wrong)]
-    errors = list(dict.fromkeys((*errors, *_gender_errors(inside, models))))
+    errors = list(dict.fromkeys((*errors, *_gender_errors(inside, asv))))
     warnings = [*judged.findings, *different, *_names(systems, place.results, protocol)]
     costs, more = _costs(states, judged, needs, sets, nj, replicates)
     warnings += more
@@ -155,11 +156,11 @@ def check_tree(
 
 
 def _subjects(
-    systems: Sequence[System], models: Models, name: str | None, anon_suffix: str | None
+    systems: Sequence[System], asv: AsvSystems, name: str | None, anon_suffix: str | None
 ) -> list[Subject]:
     """The systems, or the one that stage 5 would make scores of."""
     if not systems:
-        new = new_target(models.place, models.protocol, name=name, anon_suffix=anon_suffix)
+        new = new_system(asv.access, asv.protocol, name=name, anon_suffix=anon_suffix)
         return [Subject(new.name, new.anon_suffix, None, alone=True)]
     having = Counter(s.anon_suffix for s in systems)
     return [Subject(s.name, s.anon_suffix, s, having[s.anon_suffix] == 1) for s in systems]
@@ -219,7 +220,7 @@ def _error(c: ConditionFiles, message: str) -> Finding:
 
 def _ours(folder: Path) -> bool:
     try:
-        return is_ours(folder)
+        return made_here(folder)
     except PrivacyEvalError:  # said already: it was read before
         return False
 
@@ -320,7 +321,7 @@ def _model_folders(
     return folders
 
 
-def _gender_errors(conditions: Iterable[ConditionFiles], models: Models) -> list[Finding]:
+def _gender_errors(conditions: Iterable[ConditionFiles], asv: AsvSystems) -> list[Finding]:
     """What is wrong with the genders of the trial sets' speakers, where both utt2spk and
     spk2gender stand beside the trial key: results are reported by gender."""
     folders = {c.trials.parent: c.condition.gender for c in conditions if c.trials is not None}
@@ -330,7 +331,7 @@ def _gender_errors(conditions: Iterable[ConditionFiles], models: Models) -> list
         if not (utt2spk.is_file() and spk2gender.is_file()):
             continue
         try:
-            models.check_inside(utt2spk, spk2gender)
+            asv.access.check_inside(utt2spk, spk2gender)
             speakers = sorted(set(read_utt2spk(utt2spk).values()))
             genders = read_spk2gender(spk2gender)
         except PrivacyEvalError as error:
@@ -401,8 +402,8 @@ def _costs(
         if not work.sizes:
             continue
         costs = [work.cost(size) for size in work.sizes]
-        jobs = [share(costs, costs, (j, nj)) for j in range(1, nj + 1)]
-        seconds = [sum(c.seconds for c in job) for job in jobs]
+        jobs = [split(costs, costs, (j, nj)) for j in range(1, nj + 1)]
+        seconds = [sum(c.weight for c in job) for job in jobs]
         memory = [needed_bytes(job) for job in jobs if job]
         most = max(most, sum(memory))
         rows.append(

@@ -9,7 +9,8 @@ from ..asv.trials import load_enrollment, score_trials
 from ..io.files import write_text
 from ..io.scores import read_trial_list
 from ..protocol.protocol import load_protocol
-from ..stages.asv_scores import BACKEND, VECTORS, make_scores, missing_vectors
+from ..stages.access import BACKEND, VECTORS
+from ..stages.asv_scores import make_scores, missing_vectors
 from .options import (
     IN_PLACE,
     Verbs,
@@ -19,13 +20,12 @@ from .options import (
     add_pipes,
     add_reading,
     add_tree,
+    asv_of,
     load_model,
     log,
-    place_of,
-    progress,
     read_vectors_of,
     report_outcome,
-    targets_of,
+    run_of,
 )
 
 
@@ -77,22 +77,16 @@ def _score(arguments: argparse.Namespace) -> int:
 
 def _score_tree(arguments: argparse.Namespace) -> int:
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    targets, notes = targets_of(arguments, protocol)
+    asv, systems, notes = asv_of(arguments, protocol)
     if arguments.missing_vectors:
-        for name, folder in missing_vectors(targets, place_of(arguments), protocol):
+        for name, folder in missing_vectors(systems, asv):
             print(name, folder)
         return 0
     for note in notes:
         log(f"privacy-eval: {note}")
-    outcome = make_scores(
-        targets,
-        place_of(arguments),
-        protocol,
-        job=arguments.job or (1, 1),
-        progress=progress(),
-    )
+    outcome = make_scores(systems, asv, run_of(arguments))
     report_outcome(outcome, "score files", IN_PLACE if arguments.after_jobs else "made")
-    kinds = {kind for kind, _ in outcome.lacking.values()}
+    kinds = {error.kind for error in outcome.missing.values()}
     if VECTORS in kinds:
         log(
             "privacy-eval: x-vectors come from Kaldi's extractor: stage 5 of the recipe runs it on "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from ..check import check_tree
-from ..stages.asv_scores import Models
-from .options import Verbs, add_tree, place_of, positive, progress, replicates, systems_of
+from ..stages.access import AsvSystems
+from .options import Verbs, access_of, add_tree, positive, progress, replicates, systems_of
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -35,7 +35,7 @@ def _check(arguments: argparse.Namespace) -> int:
     systems, protocol, _ = systems_of(arguments, needed=False, warn=False)
     report = check_tree(
         systems,
-        Models(place_of(arguments), protocol),
+        AsvSystems(access_of(arguments), protocol),
         name=arguments.system,
         anon_suffix=arguments.anon_suffix,
         read=not arguments.quick,

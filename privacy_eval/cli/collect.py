@@ -12,11 +12,11 @@ from ..check import not_there
 from ..errors import PrivacyEvalError, abbreviate
 from ..report.values import caveats
 from ..results.records import Results
-from ..stages.asv_scores import Models, find_targets, stale_scores
-from ..stages.collect import collect, write_outputs
+from ..stages.access import AsvSystems
+from ..stages.collect import collect, stale_scores, write_outputs
 from ..stages.similarity import collect_similarities
 from ..tree.conditions import System
-from .options import Verbs, add_tree, log, place_of, systems_of
+from .options import Verbs, add_tree, asv_of, log, systems_of
 
 _ABSENT_SHOWN = 20
 
@@ -35,12 +35,8 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _collect(arguments: argparse.Namespace) -> int:
     systems, protocol, out = systems_of(arguments)
-    place = place_of(arguments)
-    targets, _ = find_targets(
-        place, protocol, name=arguments.system, anon_suffix=arguments.anon_suffix
-    )
-    models = Models(place, protocol)
-    results = collected(systems, out, models, stale_scores(targets, models))
+    asv, under_test, _ = asv_of(arguments, protocol, systems)
+    results = collected(systems, out, asv, stale_scores(under_test, asv))
     absent = results.not_evaluated
     for line in absent[:_ABSENT_SHOWN]:
         log(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
@@ -61,20 +57,26 @@ def _collect(arguments: argparse.Namespace) -> int:
 
 
 def collected(
-    systems: list[System], out: Path, models: Models, stale: Mapping[str, str]
+    systems: list[System], out: Path, asv: AsvSystems, stale: Mapping[str, str]
 ) -> Results:
     """All that `results.json` holds; `stale` as of `collect`."""
-    place, protocol = models.place, models.protocol
+    access, protocol = asv.access, asv.protocol
     results = collect(
-        systems, out, protocol, tree=place.tree, partial=place.allow_missing, stale=stale
+        systems,
+        out,
+        protocol,
+        tree=access.tree,
+        partial=access.allow_missing,
+        stale=stale,
+        inputs=access.inputs,
     )
-    similarity, changed = collect_similarities(systems, models, out)
-    if changed and not place.allow_missing:
+    similarity, changed = collect_similarities(systems, asv, out)
+    if changed and not access.allow_missing:
         raise PrivacyEvalError(
-            f"{out}: compute the voice similarity anew (or leave it out with --allow-missing): "
+            f"{out}: compute the voice similarity again (or leave it out with --allow-missing): "
             + "; ".join(changed)
         )
-    absent = not_there(systems, protocol, place.tree, place.results, place.keys, similarity)
+    absent = not_there(systems, protocol, access.tree, access.results, access.keys, similarity)
     return replace(
         results,
         similarity=tuple(similarity),

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from ..results.arrays import FIGURE_FORMATS
-from .options import Verbs, add_job, add_results, progress
-from .report import cells_of, check_sources, curves_of, figures_key, read_sources
+from .options import Verbs, add_job, add_results, run_of
+from .report import cells_of, check_sources, curves_of, drawn_from_results, read_sources
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -43,10 +43,9 @@ def _figures(arguments: argparse.Namespace) -> int:
     written, there = write_figures(
         all_figures(results, cells, curves, conventional=conventional),
         arguments.out,
-        made_from=figures_key(arguments, results, conventional=conventional),
+        drawn_from=drawn_from_results(arguments, conventional=conventional),
         formats=formats,
-        job=arguments.job or (1, 1),
-        progress=progress(),
+        run=run_of(arguments),
     )
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[K")  # the line of the progress

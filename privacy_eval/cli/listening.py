@@ -30,9 +30,9 @@ from .options import Verbs, log, natural
 from .report import (
     SUBJECTIVE_FIGURES,
     SUBJECTIVE_JSON,
-    made_from_results,
+    digest_of_results,
+    drawn_from_ratings,
     read_sources,
-    subjective_made_from,
 )
 
 
@@ -142,15 +142,15 @@ def _subjective(arguments: argparse.Namespace) -> int:
     objective = ""
     if arguments.results:
         results, _ = read_sources(arguments)
-        objective = made_from_results(arguments, results)
+        objective = digest_of_results(arguments)
     protocol = results.protocol if results else load_protocol(arguments.conf or "vpc2020")
     subjective: Subjective | None = None
     curves: SubjectiveCurves | None = None
-    source = digest(json.dumps(protocol.to_dict()).encode())
+    drawn_from: dict[str, object] = {"protocol": digest(json.dumps(protocol.to_dict()).encode())}
     if arguments.ratings:
         subjective, curves = _evaluate(arguments, results, protocol)
         subjective = write_subjective(arguments.out, subjective, curves)
-        source = subjective_made_from(arguments.out / SUBJECTIVE_JSON, objective)
+        drawn_from = drawn_from_ratings(arguments.out / SUBJECTIVE_JSON, objective)
     cells = objective_and_subjective(subjective, results, arguments.published)
     for note in cells.notes:
         log(f"privacy-eval: {note}")
@@ -166,7 +166,7 @@ def _subjective(arguments: argparse.Namespace) -> int:
     written, there = write_figures(
         figures(subjective, curves, cells, protocol, split),
         arguments.out / SUBJECTIVE_FIGURES,
-        made_from=f"{source}:{arguments.published or ''}",
+        drawn_from={**drawn_from, "published": arguments.published or ""},
         formats=formats,
     )
     for line in test_summary(subjective) if subjective else ():

@@ -9,25 +9,21 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from ..io.files import is_written
 from ..protocol.protocol import bundled
-from ..report.figure_folder import is_complete
-from ..report.html import made_from as reported_from
-from ..report.per_system import table_files
-from ..results.arrays import FIGURE_FORMATS
-from ..results.records import Results
-from ..stages.asv_scores import Models, Scored, find_targets, make_scores, stale_scores
-from ..stages.collect import output_files
+from ..report.figure_folder import figure_folder
+from ..stages.asv_scores import make_scores
+from ..stages.collect import outputs, stale_scores
+from ..stages.freshness import Run
 from ..stages.privacy_metrics import evaluate
 from ..stages.similarity import make_similarities
 from ..stages.subsets import make_subsets
-from . import report
 from .collect import collected
-from .options import Verbs, add_options, add_tree, log, natural, options_of, place_of, systems_of
+from .options import Verbs, add_options, add_tree, asv_of, log, natural, options_of, systems_of
+from .report import drawn_from_results, report_product
+from .tables import tables_product
 
 _FIRST, _LAST = 5, 10
 
@@ -69,16 +65,14 @@ def _pending(arguments: argparse.Namespace) -> int:
 
 
 class _Stages:
-    """Whether there is anything to do in each stage, or anything to say."""
+    """Whether there is anything to do in each stage, or anything to say: dry runs of it."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._arguments = arguments
-        self._systems, self._config, self._out = systems_of(arguments)
-        self._place = place_of(arguments)
-        self._targets, self._notes = find_targets(
-            self._place, self._config, name=arguments.system, anon_suffix=arguments.anon_suffix
-        )
-        self._models = Models(self._place, self._config)
+        self._systems, self._protocol, self._out = systems_of(arguments)
+        self._asv, self._under_test, self._notes = asv_of(arguments, self._protocol, self._systems)
+        self._access = self._asv.access
+        self._run = Run(dry_run=True)
         self._stale: Mapping[str, str] | None = None
         self.work: Mapping[int, Callable[[], bool]] = {
             5: self._scores,
@@ -92,75 +86,43 @@ class _Stages:
     def _scores(self) -> bool:
         if self._notes:
             return True
-        suffixes = {target.anon_suffix: None for target in self._targets}
-        made = make_subsets(
-            self._place.tree,
-            self._config,
-            suffixes=list(suffixes),
-            allow_outside=self._place.allow_outside,
-            dry_run=True,
-        )
-        scored = make_scores(
-            self._targets, self._place, self._config, models=self._models, dry_run=True
-        )
+        suffixes = list(dict.fromkeys(system.anon_suffix for system in self._under_test))
+        subsets = make_subsets(self._access, self._protocol, suffixes=suffixes, dry_run=True)
+        scores = make_scores(self._under_test, self._asv, self._run)
         self._stale = {}  # or else there is something to do
-        return bool(made.made) or _something(scored)
+        return bool(subsets.made or scores.has_work or scores.left_out)
 
     def _metrics(self) -> bool:
-        outcome = evaluate(
+        return evaluate(
             self._systems,
             self._out,
-            tree=self._place.tree,
-            options=options_of(self._arguments, self._place.tree),
-            dry_run=True,
-        )
-        return bool(outcome.computed or outcome.failures)
+            tree=self._access.tree,
+            options=options_of(self._arguments, self._access.tree),
+            run=self._run,
+            inputs=self._access.inputs,
+        ).has_work
 
     def _similarity(self) -> bool:
-        return _something(
-            make_similarities(
-                self._systems,
-                [target.name for target in self._targets],
-                self._place,
-                self._config,
-                self._out,
-                models=self._models,
-                dry_run=True,
-            )
-        )
+        names = [system.name for system in self._under_test]
+        outcome = make_similarities(self._systems, names, self._asv, self._out, self._run)
+        return bool(outcome.has_work or outcome.left_out)
 
     def _outputs(self) -> bool:
-        files = output_files(self._results)
-        return bool(self._results.not_evaluated) or not is_written(
-            self._out, files, listed_in=".results.list"
-        )
+        if self._stale is None:
+            self._stale = stale_scores(self._under_test, self._asv)
+        results = collected(self._systems, self._out, self._asv, self._stale)
+        product = outputs(results, self._out)
+        return bool(results.not_evaluated) or not product.is_current(self._access.inputs)
 
     def _tables(self) -> bool:
-        arguments, results = self._shown, self._results
-        curves = report.curves_of(*self._read)
-        cells = report.cells_of(arguments, results)
-        across = report.across_tables(arguments, results, cells, curves, "eer", None)
-        files = table_files(results, across=across)
-        return not is_written(self._out / "tables", files, listed_in=".tables.list")
+        return not tables_product(self._shown).is_current(self._access.inputs)
 
     def _figures(self) -> bool:
-        arguments, (results, _) = self._shown, self._read
-        made_from = report.figures_key(
-            arguments, results, conventional=self._arguments.conventional
-        )
-        if not is_complete(arguments.figures, made_from, FIGURE_FORMATS):
+        shown = self._shown
+        drawn_from = drawn_from_results(shown, conventional=self._arguments.conventional)
+        if not figure_folder(shown.figures, drawn_from).is_current(self._access.inputs):
             return True
-        return reported_from(arguments.output) != report.report_key(arguments, results)
-
-    @cached_property
-    def _results(self) -> Results:
-        if self._stale is None:
-            self._stale = stale_scores(self._targets, self._models)
-        return collected(self._systems, self._out, self._models, self._stale)
-
-    @cached_property
-    def _read(self) -> tuple[Results, list[tuple[Results, Path]]]:
-        return report.read_sources(self._shown)
+        return not report_product(shown).is_current(self._access.inputs)
 
     @property
     def _shown(self) -> argparse.Namespace:
@@ -168,14 +130,14 @@ class _Stages:
         conf = self._arguments.conf
         return argparse.Namespace(
             results=[self._out / "results.json"],
-            conf=conf if conf in bundled() else str(self._place.tree / conf),
+            conf=conf if conf in bundled() else str(self._access.tree / conf),
             published=self._arguments.published,
+            style="challenge",
+            format=None,
+            rank_by="eer",
+            attack_model=None,
+            out=self._out / "tables",
             figures=self._out / "figures",
             subjective=self._arguments.subjective,
             output=self._out / "report.html",
         )
-
-
-def _something(scored: Scored) -> bool:
-    """Whether anything would be made, or said of what cannot be."""
-    return bool(scored.made or scored.failed or scored.lacking or scored.left_out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 
 from ..stages.privacy_metrics import evaluate
 from .options import (
@@ -14,8 +13,7 @@ from .options import (
     log,
     options_of,
     positive,
-    progress,
-    say_needed,
+    run_of,
     systems_of,
 )
 
@@ -37,18 +35,12 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         out,
         tree=arguments.tree,
         options=options_of(arguments, arguments.tree),
-        nj=arguments.nj,
-        job=arguments.job or (1, 1),
-        announce=say_needed if arguments.job else None,
-        progress=progress(),
+        run=run_of(arguments),
     )
-    for failure in outcome.failures:
-        log(f"{failure.system} {failure.condition}: {failure.reason}")
-    failed = Counter(failure.system for failure in outcome.failures)
-    of_systems = ", ".join(f"{system} ({count})" for system, count in failed.items())
+    for name, message in outcome.failed.items():
+        log(f"{name}: {message}")
     log(
-        f"privacy-eval: {len(outcome.computed)} conditions computed, "
-        f"{len(outcome.up_to_date)} up to date, {len(outcome.failures)} failed"
-        + (f": {of_systems}" if failed else "")
+        f"privacy-eval: {len(outcome.made)} conditions computed, {len(outcome.current)} current, "
+        f"{len(outcome.failed)} failed"
     )
-    return 1 if outcome.failures else 0
+    return 1 if outcome.failed else 0

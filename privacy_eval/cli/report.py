@@ -11,15 +11,14 @@ from pathlib import Path
 from .. import __version__
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
+from ..io.inputs import Inputs
 from ..listening.store import read_subjective
 from ..listening.tables import objective_and_subjective, subjective_tables
 from ..listening.tables import summary as test_summary
 from ..protocol.protocol import Protocol, load_protocol
 from ..report.across_systems import comparison_tables, submissions_table
-from ..report.figure_folder import made_from as drawn_from
-from ..report.figure_folder import read_captions
-from ..report.html import Picture, Section, provenance_tables, summary, write_report
-from ..report.html import made_from as reported_from
+from ..report.figure_folder import drawn_from, read_captions
+from ..report.html import Picture, Section, provenance_tables, report_page, summary
 from ..report.per_system import system_tables
 from ..report.ranking import WITHOUT_ATTACK, ranking_table
 from ..report.table import Table
@@ -27,6 +26,7 @@ from ..report.values import ORIGINAL_ATTACK, Cells, cells_of_published, cells_of
 from ..results.arrays import Curves
 from ..results.json_store import read_json
 from ..results.records import Results, merge
+from ..stages.freshness import NOTE, Content, Product, bring_up_to_date
 from .options import Verbs, add_results, log
 
 #: In a folder that the verb subjective wrote.
@@ -57,50 +57,62 @@ def add_verbs(verbs: Verbs) -> None:
     add_results(report)
 
 
-def figures_key(arguments: argparse.Namespace, results: Results, *, conventional: bool) -> str:
+def drawn_from_results(arguments: argparse.Namespace, *, conventional: bool) -> dict[str, object]:
     """All that the figures of results depend on."""
-    made_from = made_from_results(arguments, results)
-    return f"{made_from}:{arguments.published or ''}:{conventional}"
+    return {
+        "results": digest_of_results(arguments),
+        "published": arguments.published or "",
+        "conventional": conventional,
+    }
 
 
-def made_from_results(arguments: argparse.Namespace, results: Results) -> str:
-    """Digest of the results that figures are drawn from."""
+def digest_of_results(arguments: argparse.Namespace) -> str:
+    """Digest of the results and the protocol that they are shown under."""
     sources = [
         (digest(read_bytes(path)), (path.parent / "records").is_dir())
         for path in arguments.results or ()
     ]
-    return digest(json.dumps([results.protocol.to_dict(), sources]).encode())
+    protocol = load_protocol(arguments.conf).to_dict() if arguments.conf else {}
+    return digest(json.dumps([protocol, sources]).encode())
 
 
 def _report(arguments: argparse.Namespace) -> int:
     check_sources(arguments)
-    results, sources = read_sources(arguments)
-    key = report_key(arguments, results)
-    if reported_from(arguments.output) == key:
-        print(f"{arguments.output}: up to date")
-        return 0
-    cells = cells_of(arguments, results)
-    write_report(
-        arguments.output,
-        f"{results.protocol.title}: evaluation of voice anonymization",
-        _sections(arguments, results, cells, curves_of(results, sources)),
-        made_from=key,
-    )
-    print(arguments.output)
+    outcome = bring_up_to_date([report_product(arguments)], Inputs())
+    for message in outcome.failed.values():
+        raise PrivacyEvalError(message)
+    print(f"{arguments.output}: current" if outcome.current else arguments.output)
     return 0
 
 
-def report_key(arguments: argparse.Namespace, results: Results) -> str:
-    """Digest of all that a report depends on."""
+def report_product(arguments: argparse.Namespace) -> Product:
+    """The report, and all that it depends on."""
+    output: Path = arguments.output
+    made_from = {
+        "version": __version__,
+        "results": digest_of_results(arguments),
+        "published": arguments.published or "",
+    }
     folders = [arguments.figures]
-    parts = [__version__, made_from_results(arguments, results), arguments.published or ""]
     if arguments.subjective is not None:
-        parts.append(digest(read_bytes(arguments.subjective / SUBJECTIVE_JSON)))
+        made_from["subjective"] = digest(read_bytes(arguments.subjective / SUBJECTIVE_JSON))
         folders.append(arguments.subjective / SUBJECTIVE_FIGURES)
-    for folder in folders:
-        captions = {} if folder is None else read_captions(folder)
-        parts.append("" if folder is None else f"{drawn_from(folder)} {json.dumps(captions)}")
-    return digest(json.dumps(parts).encode())
+    for number, folder in enumerate(f for f in folders if f is not None):
+        drawn = [drawn_from(folder), read_captions(folder)]
+        made_from[f"figures {number}"] = digest(json.dumps(drawn, default=dict).encode())
+
+    def make(*_: object) -> Content:
+        results, sources = read_sources(arguments)
+        sections = _sections(
+            arguments, results, cells_of(arguments, results), curves_of(results, sources)
+        )
+        title = f"{results.protocol.title}: evaluation of voice anonymization"
+        return Content({output: report_page(title, sections).encode()})
+
+    note = output.with_name(f".{output.name}{NOTE}")
+    return Product(
+        str(output), output.parent, note, (output,), lambda _: {}, make, subject=made_from
+    )
 
 
 def _sections(
@@ -125,10 +137,10 @@ def _sections(
         sections.append(_subjective_section(arguments, results))
     if arguments.figures is not None:
         captions = read_captions(arguments.figures)
-        if drawn_from(arguments.figures).split(":")[0] != made_from_results(arguments, results):
+        if drawn_from(arguments.figures).get("results") != digest_of_results(arguments):
             raise PrivacyEvalError(
                 f"{arguments.figures}: figures of other results, or made before these changed; "
-                "draw them anew with privacy-eval figures"
+                "draw them again with privacy-eval figures"
             )
         for title, prefixes, folded in _FIGURE_SECTIONS:
             pictures = [
@@ -189,11 +201,11 @@ def _subjective_section(arguments: argparse.Namespace, results: Results) -> Sect
             f"{results.protocol.name}"
         )
     figures = folder / SUBJECTIVE_FIGURES
-    objective = made_from_results(arguments, results) if arguments.results else ""
-    now = subjective_made_from(path, objective)
-    if not drawn_from(figures).startswith(now):
+    objective = digest_of_results(arguments) if arguments.results else ""
+    now = drawn_from_ratings(path, objective)
+    if not now.items() <= drawn_from(figures).items():
         raise PrivacyEvalError(
-            f"{figures}: figures of other ratings or results; draw them anew with privacy-eval "
+            f"{figures}: figures of other ratings or results; draw them again with privacy-eval "
             "subjective"
         )
     cells = objective_and_subjective(subjective, results, arguments.published)
@@ -208,9 +220,9 @@ def _subjective_section(arguments: argparse.Namespace, results: Results) -> Sect
     )
 
 
-def subjective_made_from(path: Path, results: str) -> str:
-    """What figures of a listening test are made from: its subjective.json and results."""
-    return f"{digest(read_bytes(path))}:{results}"
+def drawn_from_ratings(path: Path, results: str) -> dict[str, object]:
+    """What figures of a listening test are drawn from: its subjective.json and results."""
+    return {"ratings": digest(read_bytes(path)), "results": results}
 
 
 def read_sources(arguments: argparse.Namespace) -> tuple[Results, list[tuple[Results, Path]]]:

@@ -24,15 +24,13 @@ from .options import (
     add_pipes,
     add_reading,
     add_tree,
+    asv_of,
     load_model,
     log,
-    place_of,
-    progress,
     read_vectors_of,
     report_outcome,
-    say_needed,
+    run_of,
     systems_of,
-    targets_of,
 )
 
 _LEAST_PROTECTED = 3
@@ -108,18 +106,10 @@ def _write_similarity(out: Path, measured: Measured) -> None:
 
 def _similarity_tree(arguments: argparse.Namespace) -> int:
     systems, protocol, out = systems_of(arguments)
-    targets, notes = targets_of(arguments, protocol)
+    asv, chosen, notes = asv_of(arguments, protocol, systems)
     for note in notes:
         log(f"privacy-eval: {note}")
-    outcome = make_similarities(
-        systems,
-        [target.name for target in targets],
-        place_of(arguments),
-        protocol,
-        out,
-        job=arguments.job or (1, 1),
-        announce=say_needed if arguments.job else None,
-        progress=progress(),
-    )
+    names = [system.name for system in chosen]
+    outcome = make_similarities(systems, names, asv, out, run_of(arguments))
     report_outcome(outcome, "voice similarities", IN_PLACE if arguments.after_jobs else "computed")
     return 1 if outcome.failed else 0

@@ -11,7 +11,7 @@ from ..protocol.protocol import bundled_studies, load_protocol
 from ..study.plan import OwnMetric, StudyPlan, check_pairs, load_study, own_metric
 from ..study.run import remove_others, run_tasks, study_tasks
 from ..study.tasks import Task
-from .options import Verbs, add_job, natural, progress
+from .options import Verbs, add_job, natural, run_of
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -51,15 +51,9 @@ def _study(arguments: argparse.Namespace) -> int:
     job = arguments.job or (1, 1)
     if job[0] == 1:
         remove_others(tasks, arguments.out)
-    computed, there = run_tasks(
-        tasks,
-        arguments.out,
-        seed=plan.seed,
-        own=own,
-        job=job,
-        progress=progress(),
-    )
-    print(f"{arguments.out}: {computed} simulations made, {there} there")
+    outcome = run_tasks(tasks, arguments.out, seed=plan.seed, own=own, run=run_of(arguments))
+    made, current = len(outcome.made), len(outcome.current)
+    print(f"{arguments.out}: {made} simulations made, {current} current")
     return 0
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from ..io.files import write_set, write_text
+from ..io.files import write_text
 from ..report.figure_folder import read_captions
-from ..report.html import Picture, Section, write_report
+from ..report.html import Picture, Section, report_page
 from ..report.latex import latex_document
 from ..report.text import FORMATS
+from ..stages.freshness import write_set
 from ..study.run import digest_of, read_rows
 from ..study.tables import study_tables, values_csv
 from .options import Verbs
@@ -45,13 +46,13 @@ def _report(arguments: argparse.Namespace) -> int:
         for form in FORMATS.values()
     }
     files["tables.tex"] = latex_document(plan.title, [[f"{name}.tex" for name in names]])
-    write_set(arguments.out / "tables", files, listed_in=".tables.list")
+    write_set(arguments.out / "tables", files)
     write_text(arguments.out / "values.csv", values_csv(rows))
     figures = arguments.out / "figures"
     drawn, there = write_figures(
         study_figures(plan, rows),
         figures,
-        made_from=digest_of(tasks, plan, own),
+        drawn_from={"study": digest_of(tasks, plan, own)},
     )
     captions = read_captions(figures)
     sections = []
@@ -64,6 +65,6 @@ def _report(arguments: argparse.Namespace) -> int:
         own_tables = [table for table in tables if table.name.startswith(experiment)]
         if pictures or own_tables:
             sections.append(Section(title, tables=tuple(own_tables), pictures=tuple(pictures)))
-    write_report(arguments.out / "report.html", plan.title, sections)
+    write_text(arguments.out / "report.html", report_page(plan.title, sections))
     print(f"{arguments.out}: {len(tables)} tables, {drawn} figures drawn, {there} there")
     return 0

@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..report.per_system import blank_tables, system_tables, write_tables
+from .. import __version__
+from ..errors import PrivacyEvalError
+from ..io.inputs import Inputs
+from ..report.per_system import blank_tables, system_tables, table_files
 from ..report.ranking import RANKED_BY
+from ..report.table import Table
 from ..report.text import FORMATS
+from ..results.records import Results
+from ..stages.freshness import NOTE, Content, Product, bring_up_to_date
 from .options import Verbs, add_results
-from .report import across_tables, cells_of, curves_of, read_sources
+from .report import across_tables, cells_of, curves_of, digest_of_results, read_sources
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -35,20 +41,16 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _tables(arguments: argparse.Namespace) -> int:
-    results, sources = read_sources(arguments)
-    curves = curves_of(results, sources)
-    cells = cells_of(arguments, results)
-    across = across_tables(
-        arguments, results, cells, curves, arguments.rank_by, arguments.attack_model
-    )
     if arguments.out is not None:
-        files = write_tables(
-            results, arguments.out, style=arguments.style, only=arguments.format, across=across
-        )
-        print(f"{arguments.out}: {len(files)} files")
+        outcome = bring_up_to_date([tables_product(arguments)], Inputs())
+        for message in outcome.failed.values():
+            raise PrivacyEvalError(message)
+        noted = tables_product(arguments).read_note()
+        print(f"{arguments.out}: {len(noted.files) if noted else 0} files")
         return 0
+    results, sources = read_sources(arguments)
     render = FORMATS[arguments.format or "text"]
-    tables = across + [
+    tables = _across(arguments, results, sources) + [
         table
         for system in results.systems
         for folder in results.results_folders(system)
@@ -56,3 +58,35 @@ def _tables(arguments: argparse.Namespace) -> int:
     ] or blank_tables(results.protocol)
     print("\n".join(render.write(table, arguments.style) for table in tables), end="")
     return 0
+
+
+def tables_product(arguments: argparse.Namespace) -> Product:
+    """The folder of tables, and all that it depends on."""
+
+    def make(*_: object) -> Content:
+        results, sources = read_sources(arguments)
+        across = _across(arguments, results, sources)
+        files = table_files(results, style=arguments.style, only=arguments.format, across=across)
+        return Content({arguments.out / name: text.encode() for name, text in files.items()})
+
+    names = ("published", "style", "format", "rank_by", "attack_model")
+    return Product(
+        str(arguments.out),
+        arguments.out,
+        arguments.out / NOTE,
+        (),
+        lambda _: {},
+        make,
+        subject={"version": __version__, "results": digest_of_results(arguments)},
+        options={name: getattr(arguments, name) for name in names},
+    )
+
+
+def _across(
+    arguments: argparse.Namespace, results: Results, sources: list[tuple[Results, Path]]
+) -> list[Table]:
+    """Tables of all systems side by side."""
+    curves, cells = curves_of(results, sources), cells_of(arguments, results)
+    return across_tables(
+        arguments, results, cells, curves, arguments.rank_by, arguments.attack_model
+    )

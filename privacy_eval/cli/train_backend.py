@@ -8,18 +8,17 @@ from pathlib import Path
 from ..asv.model_folder import save_backend, train_on
 from ..io.data_dir import read_utt2spk
 from ..protocol.protocol import load_protocol
-from ..stages.train_backend import train_models
+from ..stages.train_backend import train_backends
 from .options import (
     Verbs,
     add_pipes,
     add_reading,
     add_tree,
+    asv_of,
     log,
-    place_of,
     positive,
     read_vectors_of,
     report_outcome,
-    targets_of,
 )
 
 
@@ -57,9 +56,9 @@ def _train(arguments: argparse.Namespace) -> int:
 
 def _train_tree(arguments: argparse.Namespace) -> int:
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    targets, notes = targets_of(arguments, protocol)
+    asv, systems, notes = asv_of(arguments, protocol)
     for note in notes:
         log(f"privacy-eval: {note}")
-    outcome = train_models(targets, place_of(arguments), protocol)
+    outcome = train_backends(systems, asv)
     report_outcome(outcome, "back ends", "trained")
     return 1 if outcome.failed else 0

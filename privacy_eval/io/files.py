@@ -14,6 +14,7 @@ import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Protocol
 
@@ -37,11 +38,27 @@ class SupportsRead(Protocol):
         """At most `size` bytes; none at the end."""
 
 
+_SUPPLIED: ContextVar[Mapping[Path, bytes]] = ContextVar("supplied", default={})  # noqa: B039
 _PIECE_BYTES = 64 << 20
 # Of a piece of a file's name; file systems take 255 bytes of the whole.
 _LONGEST_NAME = 120
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF8_BOM = b"\xef\xbb\xbf"
+
+
+@contextlib.contextmanager
+def supply(contents: Mapping[Path, bytes]) -> Iterator[None]:
+    """Within this block `read_bytes` of these paths returns these contents."""
+    token = _SUPPLIED.set({**_SUPPLIED.get(), **contents})
+    try:
+        yield
+    finally:
+        _SUPPLIED.reset(token)
+
+
+def supplied(path: Path) -> bytes | None:
+    """The content that `supply` holds for a path."""
+    return _SUPPLIED.get().get(path)
 
 
 def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
@@ -53,6 +70,9 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
         Missing, unreadable, truncated, larger than `max_bytes` or a gzip bomb; larger than
         the memory that there is.
     """
+    known = supplied(path)
+    if known is not None and len(known) <= max_bytes:
+        return known
     try:
         with open(path, "rb") as file:
             data = _read_up_to(max_bytes, file)
@@ -164,41 +184,6 @@ def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 file atomically."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
-
-
-def write_set(folder: Path, files: Mapping[str, str], *, listed_in: str) -> list[Path]:
-    """Write text files that belong together, and remove those of the set before that
-    are none of this one.
-
-    Parameters
-    ----------
-    files : mapping
-        Contents by name relative to `folder`.
-    listed_in : str
-        Name of the file that keeps the list of the set's names.
-    """
-    listing = folder / listed_in
-    before = read_text(listing).splitlines() if listing.is_file() else []
-    # The list grows first and shrinks last: a killed run leaves no file unlisted.
-    write_text(listing, "".join(f"{name}\n" for name in sorted({*before, *files})))
-    for name, text in files.items():
-        write_text(folder / name, text)
-    for name in before:
-        if name not in files and re.fullmatch(
-            r"(?:[\w+-][\w.+-]{0,200}/)?[\w+-][\w.+-]{0,200}", name, re.ASCII
-        ):
-            (folder / name).unlink(missing_ok=True)
-    write_text(listing, "".join(f"{name}\n" for name in sorted(files)))
-    return [folder / name for name in files]
-
-
-def is_written(folder: Path, files: Mapping[str, str], *, listed_in: str) -> bool:
-    """Whether `write_set` would change nothing."""
-    listing = "".join(f"{name}\n" for name in sorted(files))
-    return all(
-        (folder / name).is_file() and read_bytes(folder / name) == text.encode()
-        for name, text in {listed_in: listing, **files}.items()
-    )
 
 
 def _umask() -> int:

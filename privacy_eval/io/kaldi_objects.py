@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .files import MAX_BYTES, SupportsRead, atomic_path, most_unpacked
+from .files import MAX_BYTES, SupportsRead, atomic_path, most_unpacked, supplied
 
 #: Of a vector, and of a matrix in either direction.
 MAX_DIMENSION = 1 << 16
@@ -216,6 +216,10 @@ def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
         What errors begin with instead of the path.
     """
     where = where or str(path)
+    content = supplied(path)
+    if content is not None:
+        yield ObjectFile(io.BytesIO(content), where)
+        return
     try:
         raw = open(path, "rb", buffering=0, opener=_open_at_once)
     except OSError as error:

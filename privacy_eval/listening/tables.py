@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..io.files import file_names, write_set
+from ..io.files import file_names
 from ..io.ratings import METRICS, ORIGINAL_SYSTEM
 from ..metrics import VARIANTS, Variant
 from ..protocol.protocol import Protocol
@@ -35,6 +35,7 @@ from ..report.values import (
     merged,
 )
 from ..results.records import Results
+from ..stages.freshness import write_set
 from .evaluation import (
     DETECTION_METRICS,
     DISAGREES,
@@ -189,7 +190,7 @@ def write_subjective_tables(
     }
     included = [f"{names[table.name]}.tex" for table in tables]
     files["tables.tex"] = latex_document(title, [included])
-    return write_set(out, files, listed_in=".tables.list")
+    return write_set(out, files)
 
 
 def summary_table(subjective: Subjective) -> Table:

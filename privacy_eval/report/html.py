@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import base64
 import html
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..io.files import atomic_path, read_bytes
+from ..io.files import read_bytes
 from ..results.records import Results
 from .table import Column, Table
 from .text import to_html
@@ -21,8 +20,6 @@ from .text import to_html
 # Of what was not evaluated, which may be hundreds of conditions.
 _ABSENT_SHOWN = 20
 _SHA_SHOWN = 12
-_MADE_FROM = re.compile(rb'<meta name="made-from" content="([0-9a-f]*)">')
-_HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -62,34 +59,15 @@ class Section:
     folded: bool = False
 
 
-def write_report(
-    path: Path, title: str, sections: Iterable[Section], *, made_from: str = ""
-) -> None:
-    """Write the report, a section at a time.
-
-    Parameters
-    ----------
-    made_from : str
-        Digest of all that it depends on; `made_from` finds it again.
+def report_page(title: str, sections: Iterable[Section]) -> str:
+    """The report as one HTML page.
 
     Raises
     ------
     PrivacyEvalError
-        A picture that cannot be read, a path that cannot be written.
+        A picture that cannot be read.
     """
-    sections = list(sections)
-    with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
-        for piece in _page(title, sections, made_from):
-            file.write(piece)
-
-
-def made_from(path: Path) -> str:
-    """What a report was made from, as `write_report` was told; "" where there is none."""
-    if not path.is_file():
-        return ""
-    with open(path, "rb") as file:
-        found = _MADE_FROM.search(file.read(_HEAD_BYTES))
-    return found[1].decode("ascii") if found else ""
+    return "".join(_page(title, list(sections)))
 
 
 def provenance_tables(results: Results) -> list[Table]:
@@ -204,8 +182,8 @@ def _made(provenance: Mapping[str, Any]) -> tuple[str, str, str]:
     )
 
 
-def _page(title: str, sections: Sequence[Section], made_from: str) -> Iterator[str]:
-    yield _HEAD.format(title=_text(title), style=_STYLE, made_from=_text(made_from))
+def _page(title: str, sections: Sequence[Section]) -> Iterator[str]:
+    yield _HEAD.format(title=_text(title), style=_STYLE)
     yield "<nav><ul>\n"
     for number, section in enumerate(sections):
         yield f'<li><a href="#s{number}">{_text(section.title)}</a></li>\n'
@@ -245,7 +223,6 @@ _HEAD = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; \
 style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<meta name="made-from" content="{made_from}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>{style}</style>

@@ -13,12 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..io.files import file_names, write_set
+from ..io.files import file_names
 from ..io.results_txt import zebra_number
 from ..metrics import VARIANTS
 from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..results.averages import averages
 from ..results.records import Results, VerificationRecord
+from ..stages.freshness import write_set
 from .latex import latex_document
 from .table import Column, Style, Table
 from .text import FORMATS
@@ -466,7 +467,7 @@ def write_tables(
     """Write `table_files`. Tables that an earlier call wrote there and that are none of these
     are removed."""
     files = table_files(results, style=style, only=only, across=across)
-    return write_set(out, files, listed_in=".tables.list")
+    return write_set(out, files)
 
 
 def table_files(

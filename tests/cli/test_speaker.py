@@ -42,8 +42,8 @@ from privacy_eval.cli import parser
 from privacy_eval.io.scp import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS
 from privacy_eval.results.json_store import read_json
-from privacy_eval.stages.asv_scores import NOTE, Place
-from privacy_eval.stages.subsets import make_subsets
+from privacy_eval.stages.access import TreeAccess
+from privacy_eval.stages.freshness import NOTE
 
 
 @pytest.fixture(name="tree")
@@ -117,7 +117,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         assert options_of(verb)["tree"].default == Path()
     assert options_of("similarity")["variant"].choices == [*VARIANTS, "both"]
     tree = {"tree", "results", "out", "conf", "system", "anon_suffix", "keys", "allow_outside"}
-    place = {f.name for f in fields(Place)}
+    place = {f.name for f in fields(TreeAccess)} - {"inputs"}
     assert place <= tree | {"allow_pipes", "allow_missing"}
     jobs = {"job", "after_jobs"}
     own = {"score-tree": jobs | {"missing_vectors"}, "similarity-tree": jobs}
@@ -125,7 +125,6 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         assert set(options_of(verb)) == tree | place | more
     assert set(options_of("train-tree")) == tree | {"allow_pipes"}
     assert set(options_of("subsets")) == tree | {"anonymized"}
-    assert {"allow_outside"} == keywords(make_subsets) - {"suffixes", "dry_run"}
 
 
 # --- score
@@ -450,12 +449,12 @@ def test_pipes_run_only_where_they_are_allowed(files: Files) -> None:
 def test_a_tree_from_x_vectors_to_results(tree: SpeechTree) -> None:
     """Every stage's verb, in a tree of an odd name; again, nothing is written."""
     verbs = [
-        (("subsets",), "1 folders made, 1 there, 0 lack what they are made of"),
-        (("subsets", "--anonymized"), "1 folders made, 1 there, 0 lack what they are made of"),
-        (("train-tree",), "back ends: 0 trained, 0 up to date, 1 of others, 0 not possible, 0 f"),
-        (("score-tree",), "score files: 3 made, 0 up to date, 0 of others, 0 not possible, 0 f"),
+        (("subsets",), "1 folders made, 0 current, 1 external, 0 missing a source"),
+        (("subsets", "--anonymized"), "1 folders made, 0 current, 1 external, 0 missing a source"),
+        (("train-tree",), "back ends: 0 trained, 0 current, 1 external, 0 missing an input, 0 f"),
+        (("score-tree",), "score files: 3 made, 0 current, 0 external, 0 missing an input, 0 f"),
         (("evaluate",), ""),
-        (("similarity-tree",), "voice similarities: 1 computed, 0 up to date, 0 of others, 0 not"),
+        (("similarity-tree",), "voice similarities: 1 computed, 0 current, 0 external, 0 mis"),
         (("collect",), "1 systems, 3 conditions, 1 voice similarities"),
     ]
     for arguments, text in verbs:
@@ -502,14 +501,14 @@ def test_collecting_a_stale_similarity_is_an_error(tree: SpeechTree, what: str) 
     if what != "a speaker's utterances":
         run = tree.run("collect")
         assert (run.code, run.out) == (1, "")
-        assert "stage 5 would make it anew" in run.err
+        assert "stage 5 would rebuild it" in run.err
         assert snapshot(tree.root / "exp/privacy_eval") == before
         for verb in ("score-tree", "evaluate"):
             assert tree.run(verb).code == 0
         before = snapshot(tree.root / "exp/privacy_eval")
     run = tree.run("collect")
     assert (run.code, run.out) == (1, "")
-    assert "compute the voice similarity anew (or leave it out with --allow-missing)" in run.err
+    assert "compute the voice similarity again (or leave it out with --allow-missing)" in run.err
     assert f"anon {TRIALS} (its x-vectors or model are not those of its record)" in run.err
     assert snapshot(tree.root / "exp/privacy_eval") == before
     run = tree.run("collect", "--allow-missing")
@@ -531,11 +530,9 @@ def test_scores_of_others_are_named(tree: SpeechTree) -> None:
     run = tree.run("score-tree")
     assert (run.code, run.out) == (
         0,
-        "score files: 2 made, 0 up to date, 1 of others, 0 not possible, 0 failed\n",
+        "score files: 2 made, 0 current, 1 external, 0 missing an input, 0 failed\n",
     )
-    assert run.err == (
-        f"privacy-eval: of others, kept as they are: 1:\n  anon ASV-{ENROLLS}-{TRIALS}_anon\n"
-    )
+    assert run.err == (f"privacy-eval: external, kept: 1:\n  anon ASV-{ENROLLS}-{TRIALS}_anon\n")
 
 
 def test_systems_of_one_suffix(tree: SpeechTree) -> None:
@@ -545,12 +542,12 @@ def test_systems_of_one_suffix(tree: SpeechTree) -> None:
     for verb in ("score-tree", "train-tree", "similarity-tree"):
         run = tree.run(verb)
         assert run.code == 0
-        assert "one, two: all mark anonymized sets by '_anon'" in run.err
+        assert "one, two: all have the anonymization suffix '_anon'" in run.err
         assert "--system NAME chooses one" in run.err
         assert " 0 made" in run.out or " 0 trained" in run.out or " 0 computed" in run.out
     assert snapshot(tree.root) == before
     run = tree.run("score-tree", "--system", "two")
-    assert "2 made, 0 up to date, 1 of others" in run.out
+    assert "2 made, 0 current, 1 external" in run.out
     run = tree.run("similarity-tree", "--system", "two")
     assert "1 computed" in run.out
     assert tree.run("score-tree", "--system", "three").code == 1
@@ -560,8 +557,8 @@ def test_jobs_share_the_work(tree: SpeechTree) -> None:
     for number in (1, 2):
         run = tree.run("score-tree", "--job", f"{number}/2")
         assert run.code == 0
-        assert re.match(r"score files: [12] made, 0 up to date", run.out)
-    assert "0 made, 3 up to date" in tree.run("score-tree").out
+        assert re.match(r"score files: [12] made, 0 current", run.out)
+    assert "0 made, 3 current" in tree.run("score-tree").out
     assert "0 computed" in tree.run("similarity-tree", "--job", "2/2").out
     assert "1 computed" in tree.run("similarity-tree", "--job", "1/2").out
 
@@ -570,7 +567,7 @@ def test_missing_x_vectors_are_asked_for(tree: SpeechTree) -> None:
     tree.scp(f"{TRIALS}_anon").unlink()
     run = tree.run("score-tree")
     assert run.code == 1
-    assert run.out.startswith("score files: 1 made, 0 up to date, 0 of others, 2 not possible")
+    assert run.out.startswith("score files: 1 made, 0 current, 0 external, 2 missing an input")
     assert (
         "privacy-eval: 2 score files not made, no x-vectors: "
         f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp or "
@@ -582,7 +579,7 @@ def test_missing_x_vectors_are_asked_for(tree: SpeechTree) -> None:
     run = tree.run("score-tree", "--missing-vectors")
     assert run == Run(0, f"{TRIALS}_anon {MODEL}\n", "")
     run = tree.run("similarity-tree")
-    assert (run.code, run.out.split(",")[3]) == (0, " 1 not possible")
+    assert (run.code, run.out.split(",")[3]) == (0, " 1 missing an input")
 
 
 def test_a_failure_is_named_and_does_not_hinder_the_others(tree: SpeechTree) -> None:
@@ -590,12 +587,12 @@ def test_a_failure_is_named_and_does_not_hinder_the_others(tree: SpeechTree) -> 
     tree.vectors(TRIALS, without=["s3-u0"])
     run = tree.run("score-tree")
     assert run.code == 1
-    assert run.out == "score files: 1 made, 0 up to date, 0 of others, 0 not possible, 2 failed\n"
+    assert run.out == "score files: 1 made, 0 current, 0 external, 0 missing an input, 2 failed\n"
     assert f"anon ASV-{ENROLLS}_anon-{TRIALS}_anon: " in run.err
     assert re.search(r"no vector for 1 ids of the enrollment in .*: s2-e1$", run.err, re.M)
     run = tree.run("score-tree", "--allow-missing")
     assert (run.code, run.out.split(",")[0]) == (0, "score files: 2 made")
-    assert "made without some utterances: 2:" in run.err
+    assert "made without some of their input: 2:" in run.err
     assert tree.run("similarity-tree").code == 1
     run = tree.run("similarity-tree", "--allow-missing")
     assert run.code == 0
@@ -625,14 +622,14 @@ def test_training_the_back_ends_of_a_tree(tmp_path: Path) -> None:
     assert "1 back ends not trained, no training set of a back end: " in run.err
     assert f"{own}/xvect_train_clean_360_anon/xvector.scp" in run.err
     scp = tree.training_set("train_clean_360_anon", own)
-    assert tree.run("train-tree").out.startswith("back ends: 1 trained, 0 up to date, 1 of others")
+    assert tree.run("train-tree").out.startswith("back ends: 1 trained, 0 current, 1 external")
     run = tree.run("score-tree")
     assert run.out.startswith("score files: 6 made")
     assert tree.run("similarity-tree").code == 0
     before = times(tree.all_scores.values())
     tree.training_set("train_clean_360_anon", own, seed=1)
     assert tree.run("train-tree").out.startswith("back ends: 1 trained")
-    assert tree.run("score-tree").out.startswith("score files: 3 made, 3 up to date")
+    assert tree.run("score-tree").out.startswith("score files: 3 made, 3 current")
     assert all(p.stat().st_mtime_ns > before[p] for p in before)
     scp.with_suffix(".ark").write_bytes(b"")
     run = tree.run("train-tree")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ...errors import PrivacyEvalError
-from ...io.files import write_text
+from ...io.inputs import Inputs
 from ...results.arrays import FIGURE_FORMATS, Curves
 from ...results.records import Results
-from ...stages.jobs import Progress
-from ..figure_folder import CAPTIONS, LISTING, begin, is_there, key_of, read_captions
+from ...stages.freshness import Run
+from ..figure_folder import figure_files, figure_folder, read_captions
 from ..values import Cells
 from . import (
     bars,
@@ -57,67 +57,48 @@ def write_figures(
     drawings: Iterable[style.Drawing],
     out: Path,
     *,
-    made_from: str,
+    drawn_from: Mapping[str, Any],
     formats: Sequence[str] = FORMATS,
-    job: tuple[int, int] = (1, 1),
-    progress: Progress | None = None,
+    run: Run = Run(),
 ) -> tuple[int, int]:
-    """Bring a folder of figures up to date, and the list of their captions.
+    """Draw the figures that a folder lacks, and list their captions.
 
-    Figures made from something else, by an earlier run, are removed first; those that are
-    there are left as they are.
+    Figures drawn from anything else, by an earlier run, are removed first.
 
     Parameters
     ----------
     drawings : iterable of Drawing
         All figures that belong there; nothing is drawn where all are there.
-    made_from : str
-        Digest of all that the figures depend on, and what else they depend on after a colon.
-    job : (int, int)
-        Which of how many equal shares of the figures to write, from 1.
+    drawn_from : mapping
+        Digests and options of all that the figures depend on.
 
     Returns
     -------
     (int, int)
         How many were written, and how many were there.
     """
-    number, shares = job
-    begin(out, key_of(made_from, formats))
-    captions = read_captions(out) if (out / CAPTIONS).is_file() else {}
-    if captions and all(is_there(out, name, formats) for name in captions):
-        return 0, len(range(number - 1, len(captions), shares))
-    captions = {}
+    number, jobs = run.job
+    folder = figure_folder(out, drawn_from, formats)
+    if folder.is_current(Inputs()):
+        return 0, len(range(number - 1, len(read_captions(out)), jobs))
+    only_curves = list(formats) == ["tex"]  # nothing else is written as TeX
+    shown = [d for d in drawings if not only_curves or isinstance(d, draw.CurveDrawing)]
+    captions = {drawing.name: drawing.caption for drawing in shown}
+    if len(captions) < len(shown):
+        names = [drawing.name for drawing in shown]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise PrivacyEvalError(f"{out / twice}: two figures would have this name")
+    folder.begin(captions)
     written = there = 0
-    for index, drawing in enumerate(drawings):
-        if formats == ["tex"] and not isinstance(drawing, draw.CurveDrawing):
-            drawing.discard()  # only curves are written as TeX
-            continue
-        if drawing.name in captions:
-            raise PrivacyEvalError(f"{out / drawing.name}: two figures would have this name")
-        captions[drawing.name] = drawing.caption
-        if index % shares != number - 1:
-            drawing.discard()
-        elif is_there(out, drawing.name, formats):
-            drawing.discard()
+    for drawing in shown[number - 1 :: jobs]:
+        if all((out / file).is_file() for file in figure_files(drawing.name, formats)):
             there += 1
+            continue
+        if isinstance(drawing, draw.CurveDrawing):
+            draw.write(drawing, out, formats)
         else:
-            _write(drawing, out, formats)
-            written += 1
-            if progress is not None:
-                progress(written + there, 0, drawing.name)
-    if number == 1:
-        write_text(out / CAPTIONS, json.dumps(captions, indent=1, ensure_ascii=False) + "\n")
+            style.write(drawing, out, [f for f in formats if f != "tex"])
+        written += 1
+        if run.progress is not None:
+            run.progress(written + there, len(shown[number - 1 :: jobs]), drawing.name)
     return written, there
-
-
-def _write(drawing: style.Drawing, out: Path, formats: Sequence[str]) -> None:
-    listing = out / LISTING
-    try:
-        with open(listing, "a", encoding="utf-8") as file:  # before there is a figure
-            file.write(f"{drawing.name}\n")
-    except OSError as error:
-        raise PrivacyEvalError(f"{listing}: cannot be written ({error.strerror})") from error
-    if isinstance(drawing, draw.CurveDrawing):
-        draw.write(drawing, out, formats)
-    else:
-        style.write(drawing, out, [f for f in formats if f != "tex"])

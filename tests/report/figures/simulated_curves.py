@@ -12,7 +12,7 @@ from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics, zebra_tag
 from privacy_eval.protocol.protocol import Protocol, load_protocol
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.json_store import to_json
-from privacy_eval.results.record_files import read_record, write_record
+from privacy_eval.results.record_files import read_record, record_content
 from privacy_eval.results.records import Results, VerificationRecord
 from privacy_eval.stages.privacy_metrics import _curves
 from privacy_eval.tree.conditions import TrialCondition
@@ -51,10 +51,11 @@ def record_of(
     )  # fmt: skip
     record = VerificationRecord(condition, metrics, tags, scores.n_target, scores.n_nontarget)
     path = folder / "records" / digest(system.encode()) / f"{name}.json"
-    write_record(path, record, {k: v for k, v in _curves(scores).items() if k not in without})
-    read = read_record(path, VerificationRecord)
-    assert read is not None
-    return read
+    arrays = {k: v for k, v in _curves(scores).items() if k not in without}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for file, content in record_content(path, record, arrays).items():
+        file.write_bytes(content)
+    return read_record(path, VerificationRecord)
 
 
 def results_of(
