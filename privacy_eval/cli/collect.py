@@ -13,7 +13,7 @@ from ..errors import PrivacyEvalError, abbreviate
 from ..report.values import caveats
 from ..results.records import Results
 from ..stages.access import AsvSystems
-from ..stages.collect import collect, stale_scores, write_outputs
+from ..stages.collect import collect, outdated_scores, write_outputs
 from ..stages.similarity import collect_similarities
 from ..tree.conditions import System
 from .options import Verbs, add_tree, asv_of, log, systems_of
@@ -36,7 +36,7 @@ def add_verbs(verbs: Verbs) -> None:
 def _collect(arguments: argparse.Namespace) -> int:
     systems, protocol, out = systems_of(arguments)
     asv, under_test, _ = asv_of(arguments, protocol, systems)
-    results = collected(systems, out, asv, stale_scores(under_test, asv))
+    results = collected(systems, out, asv, outdated_scores(under_test, asv))
     absent = results.not_evaluated
     for line in absent[:_ABSENT_SHOWN]:
         log(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")

@@ -15,7 +15,7 @@ from ..errors import PrivacyEvalError
 from ..protocol.protocol import bundled
 from ..report.figure_folder import figure_folder
 from ..stages.asv_scores import make_scores
-from ..stages.collect import outputs, stale_scores
+from ..stages.collect import outdated_scores, outputs
 from ..stages.freshness import Run
 from ..stages.privacy_metrics import evaluate
 from ..stages.similarity import make_similarities
@@ -109,7 +109,7 @@ class _Stages:
 
     def _outputs(self) -> bool:
         if self._stale is None:
-            self._stale = stale_scores(self._under_test, self._asv)
+            self._stale = outdated_scores(self._under_test, self._asv)
         results = collected(self._systems, self._out, self._asv, self._stale)
         product = outputs(results, self._out)
         return bool(results.not_evaluated) or not product.is_current(self._access.inputs)

@@ -88,18 +88,18 @@ def _report(arguments: argparse.Namespace) -> int:
 def report_product(arguments: argparse.Namespace) -> Product:
     """The report, and all that it depends on."""
     output: Path = arguments.output
-    made_from = {
+    depends_on = {
         "version": __version__,
         "results": digest_of_results(arguments),
         "published": arguments.published or "",
     }
     folders = [arguments.figures]
     if arguments.subjective is not None:
-        made_from["subjective"] = digest(read_bytes(arguments.subjective / SUBJECTIVE_JSON))
+        depends_on["subjective"] = digest(read_bytes(arguments.subjective / SUBJECTIVE_JSON))
         folders.append(arguments.subjective / SUBJECTIVE_FIGURES)
     for number, folder in enumerate(f for f in folders if f is not None):
         drawn = [drawn_from(folder), read_captions(folder)]
-        made_from[f"figures {number}"] = digest(json.dumps(drawn, default=dict).encode())
+        depends_on[f"figures {number}"] = digest(json.dumps(drawn, default=dict).encode())
 
     def make(*_: object) -> Content:
         results, sources = read_sources(arguments)
@@ -111,7 +111,7 @@ def report_product(arguments: argparse.Namespace) -> Product:
 
     note = output.with_name(f".{output.name}{NOTE}")
     return Product(
-        str(output), output.parent, note, (output,), lambda _: {}, make, subject=made_from
+        str(output), output.parent, note, (output,), lambda _: {}, make, subject=depends_on
     )
 
 

@@ -45,7 +45,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         outcome = bring_up_to_date([tables_product(arguments)], Inputs())
         for message in outcome.failed.values():
             raise PrivacyEvalError(message)
-        noted = tables_product(arguments).read_note()
+        noted = tables_product(arguments).read_fingerprint()
         print(f"{arguments.out}: {len(noted.files) if noted else 0} files")
         return 0
     results, sources = read_sources(arguments)

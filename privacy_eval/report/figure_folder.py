@@ -42,7 +42,7 @@ class FigureFolder(Product):
         now, _ = self.fingerprint(Inputs())
         now = replace(now, files=dict.fromkeys([*files, CAPTIONS], ""))
         with locked_folder(out):  # another job may begin at the same time
-            noted = self.read_note()
+            noted = self.read_fingerprint()
             stale = noted is not None and bool(self.changes(now, noted))
             for name in noted.files if noted is not None else ():
                 if is_safe_name(name) and (stale or name not in now.files):
@@ -80,7 +80,7 @@ def figure_folder(
 
 def drawn_from(folder: Path) -> Mapping[str, Any]:
     """What the figures in a folder were drawn from, see `figure_folder`."""
-    noted = figure_folder(folder, {}).read_note()
+    noted = figure_folder(folder, {}).read_fingerprint()
     return {} if noted is None else noted.subject
 
 

@@ -96,7 +96,7 @@ def collect(
     return Results(protocol, tuple(records), tuple(recognition), not_evaluated=left_out)
 
 
-def stale_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> dict[str, str]:
+def outdated_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> dict[str, str]:
     """Conditions whose scores were made here, but not of the present x-vectors, back end and
     trials: their names to the reason. Where any of these is missing, the scores are taken as
     they are: submissions travel without it."""
@@ -105,8 +105,12 @@ def stale_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> dict[st
         products.values(), asv.access.inputs, Run(dry_run=True), allow_missing=True
     )
     rebuilt = {n: f"stage 5 would rebuild it: {what}" for n, what in outcome.rebuilt.items()}
-    damaged = {n: why for n, why in outcome.failed.items() if products[n].read_note() is not None}
-    return rebuilt | {n: f"its inputs are damaged: {why}" for n, why in damaged.items()}
+    damaged = {
+        name: f"its inputs are damaged: {why}"
+        for name, why in outcome.failed.items()
+        if products[name].read_fingerprint() is not None
+    }
+    return rebuilt | damaged
 
 
 def outputs(results: Results, out: Path) -> Product:

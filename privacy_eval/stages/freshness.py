@@ -233,7 +233,7 @@ class Product:
         subject, options = to_plain(self.subject), to_plain(self.options)
         return Fingerprint(self.key, self.revision, subject, options, noted), sources
 
-    def read_note(self) -> Fingerprint | None:
+    def read_fingerprint(self) -> Fingerprint | None:
         """The fingerprint beside the files; None where there is none of this product."""
         if not self.note.is_file() or self.note.is_symlink():
             return None
@@ -268,7 +268,7 @@ class Product:
 
     def _foreign(self, inputs: Inputs) -> list[str]:
         names = [path.name for path in self.rivals if path.exists()]
-        present, noted = self.present(inputs, None), self.read_note()
+        present, noted = self.present(inputs, None), self.read_fingerprint()
         if noted is None and not self.files[-1].is_file():
             return names
         known = (noted.files, noted.replaces) if noted is not None else ()
@@ -280,7 +280,7 @@ class Product:
 
     def is_current(self, inputs: Inputs, *, options: bool = True) -> bool:
         """Whether the product is there, whole, and made of what is there now."""
-        noted = self.read_note()
+        noted = self.read_fingerprint()
         try:
             now, _ = self.fingerprint(inputs)
         except (MissingInput, PrivacyEvalError):
@@ -303,7 +303,7 @@ class Product:
     def write(self, inputs: Inputs, content: Content, made_of: Fingerprint) -> None:
         """Write files and fingerprint; files of an earlier version that are none of these are
         removed. Whenever it is killed, what stands there is rebuilt and not taken for external."""
-        noted = self.read_note()
+        noted = self.read_fingerprint()
         folder = self.note.parent
         files = {relative(path, folder): digest(data) for path, data in content.files.items()}
         made_of = replace(made_of, files=files, left_out=content.left_out, remarks=content.remarks)
@@ -411,12 +411,12 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
         product.refuse_links()
         if product.guarded and (foreign := product.foreign(inputs)):
             outcome.kept.append(name)
-            if product.read_note() is not None:
+            if product.read_fingerprint() is not None:
                 changed = f"{', '.join(foreign)} edited since it was made"
                 outcome.notes.append(f"{name}: {changed}: kept; remove it to have it rebuilt")
             return outcome
         now, sources = product.fingerprint(inputs)
-        noted = product.read_note()
+        noted = product.read_fingerprint()
         changes = [] if noted is None else product.changes(now, noted)
         whole = noted is not None and product.is_whole(inputs, noted)
         if noted is not None and whole and not changes and (allow_missing or not noted.left_out):

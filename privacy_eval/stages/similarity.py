@@ -69,7 +69,8 @@ def trial_set_cost(trial_set: TrialSet, asv: AsvSystems) -> Cost:
     utt2spk = asv.access.tree / "data" / trial_set.trials_name / "utt2spk"
     try:
         asv.access.check_inside(utt2spk)
-        return similarity_cost(read_bytes(utt2spk).count(b"\n"))
+        with asv.access.inputs.supplied(utt2spk):
+            return similarity_cost(read_bytes(utt2spk).count(b"\n"))
     except PrivacyEvalError:
         return similarity_cost(0)
 
@@ -82,7 +83,7 @@ def collect_similarities(
     records, stale = [], []
     for similarity in _similarities(list(systems), asv, out):
         product = similarity.product()
-        if product.read_note() is None:
+        if product.read_fingerprint() is None:
             continue
         if product.is_current(asv.access.inputs, options=False):
             records.append(read_record(similarity.path, SimilarityRecord))

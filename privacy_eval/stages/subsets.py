@@ -150,8 +150,8 @@ class _DataFolder(Product):
     def key(self) -> str:
         return self.folder.name
 
-    def read_note(self) -> Fingerprint | None:
-        return None if self.folder.is_symlink() else super().read_note()
+    def read_fingerprint(self) -> Fingerprint | None:
+        return None if self.folder.is_symlink() else super().read_fingerprint()
 
     def is_whole(self, inputs: Inputs, noted: Fingerprint) -> bool:
         return self.folder.is_dir()  # an edited one is kept
@@ -163,7 +163,7 @@ class _DataFolder(Product):
 
     def added(self) -> list[str]:
         """Names of what was added to the folder since it was made."""
-        noted = self.read_note()
+        noted = self.read_fingerprint()
         if noted is None:
             return []
         return sorted({p.name for p in self.folder.iterdir()} - {*noted.files, self.note.name})
@@ -173,7 +173,7 @@ class _DataFolder(Product):
             raise PrivacyEvalError(
                 f"{self.folder}: is not a folder; expected a data folder or nothing"
             )
-        noted = self.read_note()
+        noted = self.read_fingerprint()
         if noted is None:
             return [self.folder.name] if self.folder.is_dir() else []
         paths = {name: self.folder / _name(name) for name in noted.files}
@@ -269,7 +269,7 @@ def _recipe(tree: Path, protocol: Protocol, folder: DataFolder, suffix: str) -> 
 
 def _is_external(folder: Path) -> bool:
     nothing = _DataFolder("", folder, folder / NOTE, (), lambda _: {}, lambda *_: Content({}))
-    return nothing.read_note() is None
+    return nothing.read_fingerprint() is None
 
 
 def _check_suffixes(suffixes: Sequence[str], names: Set[str]) -> None:

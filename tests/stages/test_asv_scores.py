@@ -29,7 +29,7 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.io.scp import write_vectors
 from privacy_eval.stages.access import VECTORS, AsvSystems, TreeAccess, systems_under_test
 from privacy_eval.stages.asv_scores import make_scores, missing_vectors
-from privacy_eval.stages.collect import stale_scores
+from privacy_eval.stages.collect import outdated_scores
 from privacy_eval.stages.freshness import Outcome, Run
 
 NAMES = {
@@ -288,7 +288,7 @@ def test_what_is_made_anew_is_named_with_what_changed(tree: SpeechTree) -> None:
 
 def test_stale_scores_are_ours_of_other_inputs(tree: SpeechTree) -> None:
     def stale() -> dict[str, str]:
-        return stale_scores(*stage_of(tree))
+        return outdated_scores(*stage_of(tree))
 
     assert stale() == {}
     made(tree)
