@@ -27,6 +27,7 @@ from privacy_eval.metrics.similarity import SimilarityMatrix, similarity_matrix,
 from privacy_eval.protocol.protocol import Protocol, TrialSet, load_protocol
 from privacy_eval.results.json_store import read_json
 from privacy_eval.simulate import DEMO_SIZES, VectorModel, demo_tree, write_demo_tree
+from privacy_eval.stages.access import TreeAccess
 from privacy_eval.stages.subsets import make_subsets
 
 CONFIG = load_protocol("vpc2020")
@@ -189,7 +190,8 @@ def test_a_plan_of_one_gender_anonymizes_trial_sets_on_their_own(tmp_path: Path)
 
 def test_stage_5_cuts_all_anonymized_sets_out_of_the_tree(tree: Path, tmp_path: Path) -> None:
     shutil.copytree(tree, tmp_path / "t")
-    make_subsets(tmp_path / "t", CONFIG, suffixes=["", "_B1", "_B2"])
+    access = TreeAccess(tmp_path / "t", tmp_path / "t/exp")
+    make_subsets(access, CONFIG, suffixes=["", "_B1", "_B2"])
     for suffix in ("", "_B1", "_B2"):
         for name in sorted(ORIGINAL_SETS):
             made = table(tmp_path / "t/data" / f"{name}{suffix}" / "utt2spk")
