@@ -19,6 +19,7 @@ from ..listening.evaluation import (
     SubjectiveCurves,
     evaluate_ratings,
 )
+from ..listening.report import FIGURES, figures_source
 from ..listening.store import write_subjective
 from ..listening.tables import (
     objective_and_subjective,
@@ -28,16 +29,11 @@ from ..listening.tables import (
 from ..listening.tables import summary as test_summary
 from ..protocol.protocol import Protocol, load_protocol
 from ..protocol.published import load_systems
+from ..report.data import read_report_data
+from ..report.figures import write_figures
 from ..results.arrays import FIGURE_FORMATS
 from ..results.records import Results
 from .options import Verbs, log, natural
-from .report import (
-    SUBJECTIVE_FIGURES,
-    SUBJECTIVE_JSON,
-    made_from_results,
-    read_sources,
-    subjective_made_from,
-)
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -135,18 +131,16 @@ class _Template(argparse.Action):
 
 
 def _subjective(arguments: argparse.Namespace) -> int:
-    from ..listening.figures import figures
-    from ..report.figures import write_figures  # matplotlib, which other verbs do without
+    from ..listening.figures import figures  # matplotlib, which other verbs do without
 
     if not arguments.ratings and not arguments.published:
         raise PrivacyEvalError("nothing to evaluate: neither --ratings nor --published is given")
     if arguments.results and not arguments.ratings:
         raise PrivacyEvalError("--results stand beside ratings: --ratings is missing")
-    results: Results | None = None
-    objective = ""
+    data = None
     if arguments.results:
-        results, _ = read_sources(arguments)
-        objective = made_from_results(arguments, results)
+        data = read_report_data(arguments.results, conf=arguments.conf)
+    results = data.results if data else None
     protocol = results.protocol if results else load_protocol(arguments.conf or "vpc2020")
     subjective: Subjective | None = None
     curves: SubjectiveCurves | None = None
@@ -154,7 +148,7 @@ def _subjective(arguments: argparse.Namespace) -> int:
     if arguments.ratings:
         subjective, curves = _evaluate(arguments, results, protocol)
         subjective = write_subjective(arguments.out, subjective, curves)
-        source = subjective_made_from(arguments.out / SUBJECTIVE_JSON, objective)
+        source = figures_source(arguments.out, data)
     cells = objective_and_subjective(subjective, results, arguments.published)
     for note in cells.notes:
         log(f"privacy-eval: {note}")
@@ -169,7 +163,7 @@ def _subjective(arguments: argparse.Namespace) -> int:
     formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
     written, there = write_figures(
         figures(subjective, curves, cells, protocol, split),
-        arguments.out / SUBJECTIVE_FIGURES,
+        arguments.out / FIGURES,
         made_from=f"{source}:{arguments.published or ''}",
         formats=formats,
     )
