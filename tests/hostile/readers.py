@@ -79,6 +79,7 @@ from privacy_eval.results.records import (
     VerificationRecord,
 )
 from privacy_eval.study.plan import StudyPlan, study_from_dict
+from privacy_eval.tree.conditions import SetCondition
 
 #: Seconds that an input of a few kB may take: far more than any does, less than a hang.
 SECONDS = 10
@@ -417,13 +418,8 @@ def _results() -> Results:
         provenance={"version": "1", "inputs": {"scores": {"path": "a", "sha256": "0"}}},
     )
     similarity = SimilarityRecord(
-        system="B1",
-        results_folder="",
+        SetCondition("B1", "", "libri_dev_trials_f", "libri", "dev", "f"),
         asv_model="original",
-        trial_set="libri_dev_trials_f",
-        data_set="libri",
-        split="dev",
-        gender="f",
         metrics={"exact": {"deid": 0.9, "gvd_db": -9.5}},
         speakers=(SpeakerSimilarity("s1", 0.5, 1.0, 0.5, 0.7, None, 0.1),),
     )

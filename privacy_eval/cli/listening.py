@@ -20,11 +20,7 @@ from ..listening.evaluation import (
     evaluate_ratings,
 )
 from ..listening.store import write_subjective
-from ..listening.tables import (
-    objective_and_subjective,
-    subjective_tables,
-    write_subjective_tables,
-)
+from ..listening.tables import objective_and_subjective, subjective_tables, write_subjective_tables
 from ..listening.tables import summary as test_summary
 from ..protocol.protocol import Protocol, load_protocol
 from ..protocol.published import load_systems
