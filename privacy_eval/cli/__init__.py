@@ -17,19 +17,21 @@ from .. import __version__
 from ..errors import PrivacyEvalError
 from .options import log
 
-#: Where the verbs are. A command loads the module of its verb alone: a recipe starts dozens of
-#: commands, and to load all of it takes as long as most of them run.
+#: All verbs. A verb is in the module of its name, but for these.
+_VERBS = (
+    *("metrics", "evaluate", "collect", "import", "export", "check", "demo-tree"),
+    *("subsets", "train-backend", "train-tree", "score", "score-tree"),
+    *("similarity", "similarity-tree", "pending", "tables", "figures", "report"),
+    *("subjective", "zebra", "study", "study-report"),
+)
 _MODULES = {
-    "evaluation": ("metrics", "evaluate", "collect", "import", "export", "check", "demo-tree"),
-    "speaker": (
-        *("subsets", "train-backend", "train-tree", "score", "score-tree"),
-        *("similarity", "similarity-tree"),
-    ),
-    "pending": ("pending",),
-    "report": ("tables", "figures", "report"),
-    "subjective": ("subjective",),
-    "zebra": ("zebra",),
-    "study": ("study", "study-report"),
+    "evaluate": "privacy_metrics",
+    "import": "import_",
+    "train-tree": "train_backend",
+    "score": "asv_scores",
+    "score-tree": "asv_scores",
+    "similarity-tree": "similarity",
+    "subjective": "listening",
 }
 
 
@@ -69,7 +71,9 @@ def parser(verb: str | None = None) -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     verbs = top.add_subparsers(metavar="VERB", required=True)
-    of_verb = [module for module, names in _MODULES.items() if verb in names]
-    for module in of_verb or _MODULES:
+    # A command loads the module of its verb alone: a recipe starts dozens of commands, and to
+    # load all of it takes as long as most of them run.
+    wanted = [verb] if verb in _VERBS else _VERBS
+    for module in dict.fromkeys(_MODULES.get(v, v.replace("-", "_")) for v in wanted):
         importlib.import_module(f".{module}", __name__).add_verbs(verbs)
     return top

@@ -11,10 +11,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..asv.backend import BACKENDS, PldaBackend
+from ..asv.model_folder import BACKEND_FILES, load_backend
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.scp import Vectors, read_vectors
 from ..protocol.protocol import Protocol, bundled, load_protocol
-from ..stages.asv_scores import Place
+from ..stages.asv_scores import Place, Scored, Target, find_targets
 from ..stages.jobs import Cost, Progress, needed_bytes
+from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
 from ..tree.confine import refuse_links
 from ..tree.discovery import beside_each_other, find_systems, unknown_folders
@@ -24,6 +28,10 @@ PROGRESS = "PRIVACY_EVAL_PROGRESS"
 
 # More would not end, and tell nothing more.
 _MOST_REPLICATES = 1_000_000
+
+_SHOWN = 3
+
+IN_PLACE = "in place"
 
 #: What argparse's `add_subparsers` gives.
 Verbs = Any
@@ -204,3 +212,139 @@ def _share(text: str) -> tuple[int, int]:
     if not 1 <= share[0] <= share[1]:
         raise argparse.ArgumentTypeError(f"expected J/N with 1 <= J <= N, not {text!r}")
     return share
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--bootstrap",
+        type=replicates,
+        default=0,
+        metavar="N",
+        help="95 %% intervals from N resamplings of speakers (at least 2; usual: 1000)",
+    )
+    parser.add_argument("--seed", type=natural, default=0, metavar="S")
+    parser.add_argument("--utt2spk", type=Path, metavar="F", help="speakers of trial utterances")
+    parser.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help="leave out trials without a score and scores without a trial, and say so",
+    )
+
+
+def options_of(arguments: argparse.Namespace, base: Path) -> Options:
+    return Options(
+        bootstrap=arguments.bootstrap,
+        seed=arguments.seed,
+        allow_missing=arguments.allow_missing,
+        utt2spk=None if arguments.utt2spk is None else base / arguments.utt2spk,
+    )
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", type=Path, metavar="DIR", help="plda, mean.vec, transform.mat")
+    parser.add_argument("--backend", choices=BACKENDS, default="plda")
+
+
+def add_pipes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-pipes", action="store_true", help="run commands that stand in scp files"
+    )
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tree", type=Path, default=Path(), metavar="DIR", help="where paths in scp files start"
+    )
+    parser.add_argument(
+        "--allow-outside", action="store_true", help="follow paths that lead out of the tree"
+    )
+    add_pipes(parser)
+
+
+def add_missing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help="leave out utterances without an x-vector, and say so",
+    )
+
+
+def add_finishing(parser: argparse.ArgumentParser) -> None:
+    add_job(parser)
+    parser.add_argument(
+        "--after-jobs", action="store_true", help="jobs did it: do what is left, say how it stands"
+    )
+
+
+def targets_of(arguments: argparse.Namespace, protocol: Protocol) -> tuple[list[Target], list[str]]:
+    return find_targets(
+        place_of(arguments), protocol, name=arguments.system, anon_suffix=arguments.anon_suffix
+    )
+
+
+def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
+    if arguments.backend != "plda":
+        return None
+    if arguments.model is None:
+        raise PrivacyEvalError("the back end plda needs --model, a folder with plda in it")
+    stored = load_backend(arguments.model)
+    for name in BACKEND_FILES[1:]:
+        if name not in stored.sha256:
+            log(f"privacy-eval: {arguments.model}: no {name}, goes on without")
+    return stored.model
+
+
+def read_vectors_of(arguments: argparse.Namespace, path: Path) -> Vectors:
+    return read_vectors(
+        path,
+        tree=arguments.tree,
+        allow_pipes=arguments.allow_pipes,
+        allow_outside=arguments.allow_outside,
+    )
+
+
+def report_outcome(outcome: Scored, what: str, done: str) -> None:
+    """Say what became of a tree's conditions or sets."""
+    for text, names in (
+        ("of others, kept as they are", outcome.kept),
+        ("made anew", outcome.made_anew),
+        ("made without some utterances", outcome.left_out),
+    ):
+        if names:
+            log(f"privacy-eval: {text}: {len(names)}:")
+            for name in names:
+                log(f"  {name}")
+    by_kind: dict[str, list[str]] = {}
+    for kind, where in outcome.lacking.values():
+        by_kind.setdefault(kind, []).append(where)
+    for kind, places in by_kind.items():
+        log(
+            f"privacy-eval: {len(places)} {what} not {done}, no {kind}: "
+            + some(list(dict.fromkeys(places)))
+        )
+    for name, message in outcome.failed.items():
+        log(f"{name}: {message}")
+    ours = {done: outcome.made, "up to date": outcome.up_to_date}
+    if done == IN_PLACE:  # what the jobs before made is up to date by now
+        ours = {done: [*outcome.made, *outcome.up_to_date]}
+    counts = {
+        **ours,
+        "of others": outcome.kept,
+        "not possible": outcome.lacking,
+        "failed": outcome.failed,
+    }
+    print(f"{what}: " + ", ".join(f"{len(names)} {text}" for text, names in counts.items()))
+
+
+def some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def add_results(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--conf", metavar="FILE", help="default: the plan of the results, or vpc2020"
+    )
+    parser.add_argument(
+        "--published", metavar="NAME", help="published results beside them, or alone: vpc2020"
+    )

@@ -25,8 +25,9 @@ from ..stages.collect import output_files
 from ..stages.privacy_metrics import evaluate
 from ..stages.similarity import make_similarities
 from ..stages.subsets import make_subsets
-from . import evaluation, report
-from .options import Verbs, add_tree, log, natural, place_of, systems_of
+from . import report
+from .collect import collected
+from .options import Verbs, add_options, add_tree, log, natural, options_of, place_of, systems_of
 
 _FIRST, _LAST = 5, 10
 
@@ -38,7 +39,7 @@ def add_verbs(verbs: Verbs) -> None:
     )
     pending.set_defaults(verb=_pending)
     add_tree(pending)
-    evaluation.add_options(pending)
+    add_options(pending)
     pending.add_argument(
         "--allow-pipes", action="store_true", help="run commands that stand in scp files"
     )
@@ -110,7 +111,7 @@ class _Stages:
             self._systems,
             self._out,
             tree=self._place.tree,
-            options=evaluation.options_of(self._arguments, self._place.tree),
+            options=options_of(self._arguments, self._place.tree),
             dry_run=True,
         )
         return bool(outcome.computed or outcome.failures)
@@ -155,7 +156,7 @@ class _Stages:
     def _results(self) -> Results:
         if self._stale is None:
             self._stale = stale_scores(self._targets, self._models)
-        return evaluation.collected(self._systems, self._out, self._models, self._stale)
+        return collected(self._systems, self._out, self._models, self._stale)
 
     @cached_property
     def _read(self) -> tuple[Results, list[tuple[Results, Path]]]:

@@ -189,7 +189,8 @@ def test_objective_values_of_the_same_systems_are_shown(test: ListeningTest) -> 
     (record,) = [
         r
         for r in results.verification
-        if (r.attack_model, r.split, r.data_set, r.gender) == ("ignorant", "test", "libri", "f")
+        if (r.condition.attack_model, r.condition.split, r.condition.data_set, r.condition.gender)
+        == ("ignorant", "test", "libri", "f")
     ]
     row = table.groups[0][0]
     header = [c.title for c in table.columns]

@@ -21,8 +21,8 @@ from ..listening.evaluation import (
 )
 from ..listening.store import write_listening_test
 from ..listening.tables import (
-    objective_and_subjective,
     listening_test_tables,
+    objective_and_subjective,
     write_listening_test_tables,
 )
 from ..listening.tables import summary as test_summary

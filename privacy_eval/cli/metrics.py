@@ -1,0 +1,71 @@
+"""The verb metrics: all metrics of one score file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from ..io.results_txt import eer_percent, format_metrics
+from ..io.schema import to_plain
+from ..io.scores import pair, read_scores, read_trials
+from ..metrics import VARIANTS, Interval
+from ..stages.privacy_metrics import evaluate_trials
+from .options import Verbs, add_options, log, options_of
+
+
+def add_verbs(verbs: Verbs) -> None:
+    """The verb of one score file."""
+    metrics = verbs.add_parser("metrics", help="all metrics of one score file")
+    metrics.set_defaults(verb=_metrics)
+    metrics.add_argument("--scores", required=True, type=Path, metavar="F")
+    metrics.add_argument("--trials", required=True, type=Path, metavar="F", help="trial key")
+    metrics.add_argument("--variant", choices=[*VARIANTS, "both"], default="both")
+    metrics.add_argument("--format", choices=["text", "json"], default="text")
+    add_options(metrics)
+
+
+def _metrics(arguments: argparse.Namespace) -> int:
+    options = options_of(arguments, Path())
+    trials = pair(
+        read_scores(arguments.scores),
+        read_trials(arguments.trials),
+        allow_missing=options.allow_missing,
+    )
+    utt2spk = options.utt2spk or arguments.trials.parent / "utt2spk"
+    metrics, tags, intervals, scores = evaluate_trials(trials, options, utt2spk)
+    variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
+    if trials.missing or trials.extra:
+        log(
+            f"privacy-eval: left out {trials.missing} trials without a score and "
+            f"{trials.extra} scores without a trial"
+        )
+    if arguments.format == "json":
+        plain: dict[str, object] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
+        for variant in variants:
+            plain[variant] = {**to_plain(metrics[variant]), "zebra_tag": tags[variant]}
+        if intervals:
+            plain["intervals"] = to_plain({v: intervals[v] for v in variants})
+        if options.allow_missing:
+            plain["trials_without_score"] = trials.missing
+            plain["scores_without_trial"] = trials.extra
+        print(json.dumps(plain, indent=1, allow_nan=False))
+        return 0
+    for variant in variants:
+        if len(variants) > 1:
+            print(f"# {variant}")
+        for line in format_metrics(metrics[variant], tags[variant]):
+            print(line)
+        for p_target in ("0.01", "0.001"):
+            print(f"minDCF(p-target={p_target}): {metrics[variant][f'min_dcf_{p_target}']:.4f}")
+        for key, interval in intervals.get(variant, {}).items():
+            print(f"95 % interval over speakers, {key}: {_interval_text(key, interval)}")
+    return 0
+
+
+def _interval_text(key: str, interval: Interval) -> str:
+    if key == "eer":
+        return f"{eer_percent(interval.low)}% .. {eer_percent(interval.high)}%"
+    if key == "rocch_eer":
+        return f"{100 * interval.low:.3f}% .. {100 * interval.high:.3f}%"
+    return f"{interval.low:.3f} .. {interval.high:.3f}"
