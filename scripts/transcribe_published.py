@@ -746,7 +746,8 @@ def results_cells(path: Path) -> dict[tuple[str, str, str, str, str], tuple[str,
                 digits = 4 - len(text.partition(".")[0])
             else:
                 text, digits = f"{number * (100 if metric == 'rocch_eer' else 1):.3f}", 3
-            key = (metric, record.attack_model or "", record.split, record.data_set, record.gender)
+            c = record.condition
+            key = (metric, c.attack_model or "", c.split, c.data_set, c.gender)
             cells[key] = text, digits
     return cells
 

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_fro
 from privacy_eval.report.figures import style
 from privacy_eval.results.challenge_text import import_results_txt
 from privacy_eval.results.records import Results, merge
+
+Record = TypeVar("Record", bound=Any)
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "tests" / "data" / "golden" / "results"
@@ -47,6 +50,16 @@ class Run:
     code: int
     out: str
     err: str
+
+
+def changed(record: Record, **values: object) -> Record:
+    """A record with other values of its own or of its condition."""
+    own = {f.name for f in fields(record)}
+    condition = replace(
+        record.condition, **{name: value for name, value in values.items() if name not in own}
+    )
+    kept = {name: value for name, value in values.items() if name in own}
+    return replace(record, condition=condition, **kept)
 
 
 def cli(*arguments: object) -> Run:

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     if len(absent) > _ABSENT_SHOWN:
         log(f"privacy-eval: left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
     for why, records in caveats(results.verification, ["eer"], protocol.variant).items():
-        names = [f"{r.system} {r.condition}" for r in records]
+        names = [f"{r.condition.system} {r.condition.name}" for r in records]
         log(f"privacy-eval: warning: {why}, of {len(names)} conditions: {abbreviate(names)}")
     if not results.verification:
         log(f"privacy-eval: {out}: nothing is left: results of no condition; nothing is written")

@@ -459,7 +459,7 @@ def test_a_tree_from_x_vectors_to_results(tree: SpeechTree) -> None:
         assert tree.run(*arguments).code == 0
     assert times(before) == before
     results = read_json(tree.root / "exp/privacy_eval/results.json")
-    assert [r.condition for r in results.verification] == [
+    assert [r.condition.name for r in results.verification] == [
         p.parent.name for p in tree.all_scores.values()
     ]
     assert results.similarity[0].metrics["exact"]["deid"] <= 1

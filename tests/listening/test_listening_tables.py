@@ -230,7 +230,8 @@ def test_objective_values_stand_beside(test: Subjective) -> None:
     (record,) = [
         r
         for r in results.verification
-        if (r.attack_model, r.split, r.data_set, r.gender) == ("ignorant", "test", "libri", "f")
+        if (r.condition.attack_model, r.condition.split, r.condition.data_set, r.condition.gender)
+        == ("ignorant", "test", "libri", "f")
     ]
     row = table.groups[0][0]
     header = [c.title for c in table.columns]
