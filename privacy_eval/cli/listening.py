@@ -7,10 +7,9 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError
-from ..io.files import digest
 from ..io.ratings import SCALE, TEMPLATE, read_ratings
 from ..listening.evaluation import (
     MIN_AGREEMENT,
@@ -19,21 +18,12 @@ from ..listening.evaluation import (
     SubjectiveCurves,
     evaluate_ratings,
 )
-from ..listening.store import write_subjective
-from ..listening.tables import objective_and_subjective, subjective_tables, write_subjective_tables
-from ..listening.tables import summary as test_summary
-from ..protocol.protocol import Protocol, load_protocol
-from ..protocol.published import load_systems
 from ..results.arrays import FIGURE_FORMATS
-from ..results.records import Results
 from .options import log, natural
-from .report import (
-    SUBJECTIVE_FIGURES,
-    SUBJECTIVE_JSON,
-    made_from_results,
-    read_sources,
-    subjective_made_from,
-)
+
+if TYPE_CHECKING:
+    from ..protocol.protocol import Protocol
+    from ..results.records import Results
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -127,8 +117,24 @@ class _Template(argparse.Action):
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..io.files import digest
     from ..listening.figures import figures
-    from ..report.figures import write_figures  # matplotlib, which few verbs need
+    from ..listening.store import write_subjective
+    from ..listening.tables import (
+        objective_and_subjective,
+        subjective_tables,
+        write_subjective_tables,
+    )
+    from ..listening.tables import summary as test_summary
+    from ..protocol.protocol import load_protocol
+    from ..report.figures import write_figures
+    from .report import (
+        SUBJECTIVE_FIGURES,
+        SUBJECTIVE_JSON,
+        made_from_results,
+        read_sources,
+        subjective_made_from,
+    )
 
     if not arguments.ratings and not arguments.published:
         raise PrivacyEvalError("nothing to evaluate: neither --ratings nor --published is given")
@@ -174,6 +180,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _evaluate(
     arguments: argparse.Namespace, results: Results | None, protocol: Protocol
 ) -> tuple[Subjective, SubjectiveCurves]:
+    from ..protocol.published import load_systems
+
     systems = [*(results.systems if results else ()), *arguments.systems]
     known: Sequence[str] | None = None
     if systems and not arguments.any_system:

@@ -11,9 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..asv.backend import BACKENDS
-from ..metrics import VARIANTS
-
 #: Environment variable that asks for progress in lines.
 PROGRESS = "PRIVACY_EVAL_PROGRESS"
 
@@ -166,12 +163,16 @@ def add_scp_base(files: Form) -> None:
 
 def add_model(files: Form) -> None:
     """Add the model that compares x-vectors."""
+    from ..asv.backend import BACKENDS
+
     files.add_argument("--model", type=Path, metavar="DIR", help="plda, mean.vec, transform.mat")
     files.add_argument("--backend", choices=BACKENDS, default="plda")
 
 
 def add_variant(options: Options) -> None:
     """Add the variants of metrics, and the format they are printed in."""
+    from ..metrics import VARIANTS
+
     options.add_argument("--variant", choices=[*VARIANTS, "both"], default="both")
     options.add_argument("--format", choices=["text", "json"], default="text")
 
