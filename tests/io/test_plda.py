@@ -241,11 +241,20 @@ def test_a_model_cut_anywhere(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("plda", "message"),
     [
-        (Plda(SMALL.mean[:1], SMALL.transform, SMALL.psi), "not written, inconsistent dimensions"),
-        (Plda(SMALL.mean, SMALL.transform[:1], SMALL.psi), "not written, inconsistent dimensions"),
-        (Plda(SMALL.mean, SMALL.transform.ravel(), SMALL.psi), "not written, inconsistent dimensions"),
-        (Plda(SMALL.mean, SMALL.transform, SMALL.psi[:, None]), "not written, inconsistent dimensions"),
-        (Plda(SMALL.mean[:0], SMALL.transform[:0, :0], SMALL.psi[:0]), "not written, inconsistent dimensions"),
+        (Plda(SMALL.mean[:1], SMALL.transform, SMALL.psi), "inconsistent dimensions"),
+        (Plda(SMALL.mean, SMALL.transform[:1], SMALL.psi), "inconsistent dimensions"),
+        (
+            Plda(SMALL.mean, SMALL.transform.ravel(), SMALL.psi),
+            "inconsistent dimensions",
+        ),
+        (
+            Plda(SMALL.mean, SMALL.transform, SMALL.psi[:, None]),
+            "inconsistent dimensions",
+        ),
+        (
+            Plda(SMALL.mean[:0], SMALL.transform[:0, :0], SMALL.psi[:0]),
+            "inconsistent dimensions",
+        ),
         (Plda(SMALL.mean * np.nan, SMALL.transform, SMALL.psi), "not written, 2 values are NaN"),
         (Plda(SMALL.mean, SMALL.transform, -SMALL.psi), "not written, 1 of 2 values of psi"),
     ],
