@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ..asv.model_folder import TreeVectors, backend_folder
 from ..io.files import relative
 from ..protocol.protocol import ORIGINAL, AsvModel, ResultsFolder, TrialSet
-from ..stages.asv_scores import MissingInput, Models, enrollment_files, sets_of
+from ..stages.asv_scores import MissingInput, Models, enrollment_files
 from ..stages.subsets import makeable
-from ..tree.conditions import NamedComparison, System
+from ..tree.conditions import System, TrialCondition, plain_sets
 from ..tree.keys import trial_keys
 
 #: Shown of a stage that nothing else is needed for.
@@ -66,24 +66,28 @@ class Needs:
         self.tree, self.data = self.place.tree, self.place.tree / "data"
         self._makeable: dict[str, set[str]] = {}
 
-    def key(self, meaning: NamedComparison) -> list[Lack]:
+    def key(self, condition: TrialCondition) -> list[Lack]:
         """The key of the trials."""
         place = self.place
-        key, _ = trial_keys(meaning, self.protocol, self.tree, place.results, place.keys)
+        key, _ = trial_keys(condition, self.protocol, self.tree, place.results, place.keys)
         if key is not None:
             return []
-        name = meaning.trial_set.trials_name
+        name = plain_sets(condition, self.protocol)[1][0]
         if place.keys is not None:
             return [Lack("trial keys", "their owner", name, relative(place.keys, self.tree))]
         return [Lack("trial keys", self._data_stage(name, ""), name)]
 
-    def scores(self, meaning: NamedComparison, part: ResultsFolder, subject: Subject) -> list[Lack]:
+    def scores(
+        self, condition: TrialCondition, part: ResultsFolder, subject: Subject
+    ) -> list[Lack]:
         """What the scores of a condition are made of; if all is there, the scores."""
-        (enroll_name, enroll_suffix), (trial_name, trial_suffix) = sets_of(meaning)
+        (enroll_name, enroll_suffix), (trial_name, trial_suffix) = plain_sets(
+            condition, self.protocol
+        )
         if not subject.alone:
             # Stage 5 leaves these alone, whatever the tree holds.
             return [Lack(SCORES, "their owners")]
-        lacks = self.key(meaning)
+        lacks = self.key(condition)
         try:
             enrollment_files(self.data, enroll_name, enroll_suffix)
         except MissingInput:

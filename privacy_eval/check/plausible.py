@@ -16,7 +16,7 @@ from ..io.text_table import Column, hash_rows, unique_fields
 from ..metrics import IMPLAUSIBLE_EER, Eer, TrialScores, kaldi_eer
 from ..protocol.protocol import ORIGINAL
 from ..stages.jobs import Progress
-from ..tree.conditions import Condition
+from ..tree.conditions import ConditionFiles
 from ..tree.discovery import score_file
 from .differences import key_errors
 from .findings import Finding
@@ -61,8 +61,8 @@ class Judged:
     findings : list of Finding
     """
 
-    trials: dict[Condition, int]
-    wrong: dict[Condition, str]
+    trials: dict[ConditionFiles, int]
+    wrong: dict[ConditionFiles, str]
     keys_wrong: list[str]
     findings: list[Finding]
 
@@ -71,7 +71,7 @@ class Judged:
 class _Scores:
     """A condition's scores in an order that depends on its trials only."""
 
-    condition: Condition
+    condition: ConditionFiles
     trials: NDArray[np.uint64]
     values: NDArray[np.float64]
     eer: Eer
@@ -82,7 +82,7 @@ class _Scores:
 
 
 def judge(
-    conditions: Iterable[Condition],
+    conditions: Iterable[ConditionFiles],
     *,
     scores: bool = True,
     allow_missing: bool = False,
@@ -98,17 +98,21 @@ def judge(
         Trials without a score, and scores without a trial, are no error.
     """
     there = [c for c in conditions if c.trials is not None]
-    groups: dict[tuple[str, str, str], list[Condition]] = {}
-    for c in sorted(there, key=lambda c: (c.system, c.results_folder, c.name)):
-        groups.setdefault((c.data_set, c.split, c.gender), []).append(c)
+    groups: dict[tuple[str, str, str], list[ConditionFiles]] = {}
+    for c in sorted(
+        there, key=lambda c: (c.condition.system, c.condition.results_folder, c.condition.name)
+    ):
+        groups.setdefault((c.condition.data_set, c.condition.split, c.condition.gender), []).append(
+            c
+        )
     judged = Judged({}, {}, [], [])
     done = 0
     for group in groups.values():
         keys = _keys(group, judged)
-        seen: dict[str, Condition] = {}
-        for system in dict.fromkeys(c.system for c in group):
+        seen: dict[str, ConditionFiles] = {}
+        for system in dict.fromkeys(c.condition.system for c in group):
             read: list[_Scores] = []
-            for c in (c for c in group if c.system == system):
+            for c in (c for c in group if c.condition.system == system):
                 done += 1
                 if scores and c.scores is not None and c.trials in keys:
                     read += _read(c, keys[c.trials], allow_missing, judged)
@@ -118,14 +122,16 @@ def judge(
     return judged
 
 
-def title(c: Condition) -> str:
+def title(c: ConditionFiles) -> str:
     """A condition as a message calls it."""
-    return f"{c.system} {c.name}" + (f" ({c.results_folder})" if c.results_folder else "")
+    return f"{c.condition.system} {c.condition.name}" + (
+        f" ({c.condition.results_folder})" if c.condition.results_folder else ""
+    )
 
 
-def _keys(group: Sequence[Condition], judged: Judged) -> dict[Path, TrialFile]:
+def _keys(group: Sequence[ConditionFiles], judged: Judged) -> dict[Path, TrialFile]:
     """The keys of a trial set, original and anonymized, which list the same trials."""
-    users: dict[Path, list[Condition]] = {}
+    users: dict[Path, list[ConditionFiles]] = {}
     for c in group:
         if c.trials is not None:
             users.setdefault(c.trials, []).append(c)
@@ -140,7 +146,7 @@ def _keys(group: Sequence[Condition], judged: Judged) -> dict[Path, TrialFile]:
     return keys
 
 
-def _read(c: Condition, key: TrialFile, allow_missing: bool, judged: Judged) -> list[_Scores]:
+def _read(c: ConditionFiles, key: TrialFile, allow_missing: bool, judged: Judged) -> list[_Scores]:
     try:
         trials = pair(read_scores(score_file(c)), key, allow_missing=allow_missing)
         scores = TrialScores.from_labels(trials.score, trials.is_target)
@@ -160,13 +166,13 @@ def _read(c: Condition, key: TrialFile, allow_missing: bool, judged: Judged) -> 
     return [] if equal else [_Scores(c, hashes[order], trials.score[order], eer)]
 
 
-def _alone(c: Condition, trials: PairedTrials, scores: TrialScores, eer: Eer) -> list[Finding]:
+def _alone(c: ConditionFiles, trials: PairedTrials, scores: TrialScores, eer: Eer) -> list[Finding]:
     """What is odd in the scores of a single condition."""
     name = title(c)
     if np.all(trials.score == trials.score[0]):
         return [Finding(EQUAL, f"{name} ({trials.score[0]:g})")]
     found = []
-    of_original = _original(c) and c.asv_model == ORIGINAL
+    of_original = _original(c) and c.condition.asv_model == ORIGINAL
     if eer.value > IMPLAUSIBLE_EER and (of_original or eer.interval[0] > 0.5):
         found.append(Finding(SWAPPED, f"{name} ({100 * eer.value:.1f} %)"))
     elif of_original and eer.value > MAX_ORIGINAL_EER:
@@ -192,17 +198,26 @@ def _constant_within(column: Column, score: NDArray[np.float64]) -> bool:
     return bool(np.all(first[of_row] == score))
 
 
-def _compare(read: Sequence[_Scores], seen: dict[str, Condition], judged: Judged) -> None:
+def _compare(read: Sequence[_Scores], seen: dict[str, ConditionFiles], judged: Judged) -> None:
     """What is odd in the scores of a system's conditions on one trial set, beside each other
     and those of other systems."""
     originals = [s for s in read if _original(s.condition)]
-    of_original_model = next((s for s in originals if s.condition.asv_model == ORIGINAL), None)
+    of_original_model = next(
+        (s for s in originals if s.condition.condition.asv_model == ORIGINAL), None
+    )
     for scores in read:
         c = scores.condition
         if _original(c):
             seen.setdefault(scores.digest, c)
             continue
-        base = next((s for s in originals if s.condition.results_folder == c.results_folder), None)
+        base = next(
+            (
+                s
+                for s in originals
+                if s.condition.condition.results_folder == c.condition.results_folder
+            ),
+            None,
+        )
         before = seen.get(scores.digest)
         if before is not None or (base is not None and _nearly(scores, base)):
             other = before or (base.condition if base is not None else c)
@@ -213,9 +228,13 @@ def _compare(read: Sequence[_Scores], seen: dict[str, Condition], judged: Judged
             judged.findings.append(Finding(LOW, f"{title(c)} ({values})"))
 
 
-def _beside(other: Condition, c: Condition) -> str:
+def _beside(other: ConditionFiles, c: ConditionFiles) -> str:
     """Another condition, without what the two share."""
-    return title(other) if other.system != c.system else title(other).removeprefix(f"{c.system} ")
+    return (
+        title(other)
+        if other.condition.system != c.condition.system
+        else title(other).removeprefix(f"{c.condition.system} ")
+    )
 
 
 def _nearly(a: _Scores, b: _Scores) -> bool:
@@ -232,5 +251,5 @@ def _far_below(anonymized: Eer, original: Eer) -> bool:
     )
 
 
-def _original(c: Condition) -> bool:
-    return (c.enrollment, c.trial) == (ORIGINAL, ORIGINAL)
+def _original(c: ConditionFiles) -> bool:
+    return (c.condition.enrollment, c.condition.trial) == (ORIGINAL, ORIGINAL)

@@ -29,7 +29,7 @@ from ..stages.jobs import (
     share,
     similarity_cost,
 )
-from ..tree.conditions import Condition, System, named_comparisons
+from ..tree.conditions import ConditionFiles, System, trial_conditions
 from ..tree.confine import leaves_tree
 from ..tree.discovery import beside_each_other, no_scores, unknown_folders
 from ..tree.keys import trial_keys
@@ -169,23 +169,26 @@ def _look(state: _State, needs: Needs, judged: Judged, protocol: Protocol) -> li
     """Fill in what a system lacks; what of it cannot be evaluated."""
     subject, errors = state.subject, []
     system = subject.system
-    there = {(c.results_folder, c.name): c for c in (system.conditions if system else ())}
+    there = {
+        (c.condition.results_folder, c.condition.name): c
+        for c in (system.conditions if system else ())
+    }
     for part in protocol.results_folders:
-        for name, meaning in named_comparisons(protocol, subject.anon_suffix).items():
+        for name, condition in trial_conditions(protocol, part, subject.anon_suffix).items():
             c = there.get((part.suffix, name))
             lacks: list[Lack] = []
             if c is not None and c.scores is None and any(c.folder.glob("[sS]core*")):
                 lacks = [Lack(VALID, "their owner")]
                 errors.append(_error(c, no_scores(c)))
             elif c is None or c.scores is None:
-                lacks = needs.scores(meaning, part, subject)
+                lacks = needs.scores(condition, part, subject)
             elif c.trials is None:
-                lacks = needs.key(meaning)
+                lacks = needs.key(condition)
                 tried = ", ".join(str(path) for path in c.keys_tried[:2])
                 errors.append(Finding(KEYLESS, f"{title(c)} (looked for {tried}, ...)"))
             elif c in judged.wrong:
                 remade = _ours(c.scores.parent) and _only_scores(
-                    needs.scores(meaning, part, subject)
+                    needs.scores(condition, part, subject)
                 )
                 lacks = [Lack(ANEW, "stage 5") if remade else Lack(VALID, "their owner")]
                 if not remade:
@@ -199,19 +202,19 @@ def _look(state: _State, needs: Needs, judged: Judged, protocol: Protocol) -> li
     return errors
 
 
-def _error(c: Condition, message: str) -> Finding:
+def _error(c: ConditionFiles, message: str) -> Finding:
     """Why a condition cannot be evaluated: the reason first, which of a long line stays."""
-    reason, where = " ".join(message.split()), c.name + _in(c.results_folder)
+    reason, where = " ".join(message.split()), c.condition.name + _in(c.condition.results_folder)
     place = ""
     scores, key = re.escape(str(c.scores)), re.escape(str(c.trials))
     for start in (
         rf"({scores}(?::\d+)?): ",
         rf"({scores}) and {key} do not hold the same trials: ",
-        rf"(){re.escape(c.system)}: the folder {re.escape(c.name)} ",
+        rf"(){re.escape(c.condition.system)}: the folder {re.escape(c.condition.name)} ",
     ):
         if found := re.match(start, reason):
             place, reason = found[1], reason[found.end() :]
-    return Finding(f"{c.system}: {UNUSABLE}", f"{reason} ({where})", place)
+    return Finding(f"{c.condition.system}: {UNUSABLE}", f"{reason} ({where})", place)
 
 
 def _ours(folder: Path) -> bool:
@@ -317,10 +320,10 @@ def _model_folders(
     return folders
 
 
-def _gender_errors(conditions: Iterable[Condition], models: Models) -> list[Finding]:
+def _gender_errors(conditions: Iterable[ConditionFiles], models: Models) -> list[Finding]:
     """What is wrong with the genders of the trial sets' speakers, where both utt2spk and
     spk2gender stand beside the trial key: results are reported by gender."""
-    folders = {c.trials.parent: c.gender for c in conditions if c.trials is not None}
+    folders = {c.trials.parent: c.condition.gender for c in conditions if c.trials is not None}
     errors = []
     for folder, gender in sorted(folders.items()):
         utt2spk, spk2gender = folder / "utt2spk", folder / "spk2gender"
@@ -349,19 +352,28 @@ def _costs(
     replicates: int,
 ) -> tuple[list[str], list[Finding]]:
     """What the stages would cost, as lines; a warning if that is too much."""
-    known = {(c.system, c.results_folder, c.name): n for c, n in judged.trials.items()}
+    known = {
+        (c.condition.system, c.condition.results_folder, c.condition.name): n
+        for c, n in judged.trials.items()
+    }
     to_score: list[float] = []
     to_evaluate: list[float] = []
     utterances: list[float] = []
     for state in states:
         subject = state.subject
-        meanings = named_comparisons(needs.protocol, subject.anon_suffix)
-        there = {(c.results_folder, c.name): c for c in _conditions_of(subject)}
+        named = {
+            (part.suffix, name): condition
+            for part in needs.protocol.results_folders
+            for name, condition in trial_conditions(
+                needs.protocol, part, subject.anon_suffix
+            ).items()
+        }
+        there = {(c.condition.results_folder, c.condition.name): c for c in _conditions_of(subject)}
         for (suffix, name), lacks in state.lacks.items():
             if _only_scores(lacks):
                 place = needs.place
                 key, _ = trial_keys(
-                    meanings[name], needs.protocol, place.tree, place.results, place.keys
+                    named[suffix, name], needs.protocol, place.tree, place.results, place.keys
                 )
                 trials = likely_lines(key)
                 to_score.append(trials)
@@ -430,7 +442,7 @@ class _Work:
     cost: Callable[[float], Cost]
 
 
-def _conditions_of(subject: Subject) -> tuple[Condition, ...]:
+def _conditions_of(subject: Subject) -> tuple[ConditionFiles, ...]:
     return subject.system.conditions if subject.system else ()
 
 
@@ -506,20 +518,25 @@ def not_there(
     """Per system, conditions whose trials the tree has but that have no scores, and trial
     sets whose voice similarity was not measured: what its results do not hold. Systems that
     lack the same share a line."""
-    measured = {(s.system, s.results_folder, s.trial_set) for s in similarity}
+    measured = {
+        (s.condition.system, s.condition.results_folder, s.condition.trial_set) for s in similarity
+    }
     lacking: dict[str, list[str]] = {}
     for system in systems:
-        named = named_comparisons(protocol, system.anon_suffix)
-        scored = {(c.results_folder, c.name) for c in system.conditions if c.scores is not None}
+        scored = {
+            (c.condition.results_folder, c.condition.name)
+            for c in system.conditions
+            if c.scores is not None
+        }
         for part in protocol.results_folders:
             if part.suffix not in system.parts:
                 continue
             where = f"{system.name}{part.suffix}"
             unscored = [
                 name
-                for name, meaning in named.items()
+                for name, condition in trial_conditions(protocol, part, system.anon_suffix).items()
                 if (part.suffix, name) not in scored
-                and trial_keys(meaning, protocol, tree, results, keys)[0] is not None
+                and trial_keys(condition, protocol, tree, results, keys)[0] is not None
             ]
             unmeasured = [
                 t.trials_name

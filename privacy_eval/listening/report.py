@@ -10,8 +10,8 @@ from ..report.data import ReportData
 from ..report.figure_folder import made_from
 from ..report.html import Section
 from ..report.report import folder_key, pictures
-from .store import read_subjective
-from .tables import objective_and_subjective, subjective_tables, summary
+from .store import read_listening_test
+from .tables import listening_test_tables, objective_and_subjective, summary
 
 #: Results and figures in the folder of an evaluated listening test.
 RESULTS, FIGURES = "subjective.json", "figures"
@@ -26,7 +26,7 @@ def listening_section(folder: Path, data: ReportData) -> Section:
         The test is under another protocol, its figures are of other ratings or results.
     """
     path, figures = folder / RESULTS, folder / FIGURES
-    subjective, _ = read_subjective(path)
+    subjective, _ = read_listening_test(path)
     if subjective.protocol.name != data.protocol.name:
         raise PrivacyEvalError(
             f"{path}: of the protocol {subjective.protocol.name}, the results of "
@@ -35,11 +35,11 @@ def listening_section(folder: Path, data: ReportData) -> Section:
     if not made_from(figures).startswith(figures_source(folder, data)):
         raise PrivacyEvalError(
             f"{figures}: figures of other ratings or results; draw them again with privacy-eval "
-            "subjective"
+            "listening"
         )
     published = data.published or None
     cells = objective_and_subjective(subjective, data.results, published)
-    tables = subjective_tables(
+    tables = listening_test_tables(
         subjective, cells, data.protocol, subjective.split, published=published
     )
     return Section(

@@ -15,7 +15,7 @@ from . import style
 from .drawing import Drawing
 from .ece import ECE_LABEL, LOG_ODDS_LABEL, log_odds_ticks
 from .plot import Curve, Panel, Plot
-from .selection import Condition, key_of, load
+from .selection import key_of, load
 
 # Stored arrays that the figures need.
 _ARRAYS = (
@@ -30,12 +30,13 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     seen = set()
     for record in data.results.verification:
         key, arrays = key_of(record), load(record, data.curves, _ARRAYS)
-        if arrays is None or key is None or (record.system, *key) in seen:
+        system = record.condition.system
+        if arrays is None or key is None or (system, *key) in seen:
             continue
-        seen.add((record.system, *key))
-        where = f"{record.system}, {Condition(*key).title(data.protocol)}"
+        seen.add((system, *key))
+        where = f"{system}, {key.title(data.protocol)}"
         yield Drawing(
-            style.stem("conventional", record.system, *key),
+            style.stem("conventional", system, *key),
             f"Cross-entropy (ECE), detection cost (APE plot), and both normalised: {where}. "
             "Actual: scores taken as log-likelihood ratios, which leaves the panel where they "
             "are badly calibrated; minimum: after the best calibration.",

@@ -162,9 +162,9 @@ def _system_profiles(data: ReportData) -> Iterator[Drawing]:
             panels = []
             for attack in protocol.attack_models:
                 records = {
-                    (r.data_set, r.gender): r
+                    (r.condition.data_set, r.condition.gender): r
                     for r in reversed(of_system)
-                    if r.split == split and r.attack_model == attack.id
+                    if (r.condition.split, r.condition.attack_model) == (split, attack.id)
                 }
                 found = [_profile(labels[key], r, data) for key, r in records.items()]
                 shown = [p for p in found if p is not None]

@@ -94,10 +94,10 @@ def linkability_panel(arrays: Arrays, value: float, title: str) -> Panel:
 def figures(data: ReportData) -> Iterator[Drawing]:
     """Per trial set `linkability_*`: systems in rows, the attack models side by side."""
     sets: dict[tuple[str, str, str], dict[str, dict[str, VerificationRecord]]] = {}
-    for condition in conditions(data.results):
-        for record in condition.records:
-            by_attack = sets.setdefault(condition.key[1:], {}).setdefault(record.system, {})
-            by_attack[condition.attack_model] = record
+    for key, records, _ in conditions(data.results):
+        for record in records:
+            by_system = sets.setdefault(key[1:], {})
+            by_system.setdefault(record.condition.system, {})[key.attack_model] = record
     for place, of_set in sets.items():
         title = set_title(data.protocol, *place)
         # Only whether there are arrays is kept of all systems at once.

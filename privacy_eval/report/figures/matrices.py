@@ -96,8 +96,9 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         key = (t.data_set.id, t.split, t.gender)
         of_set: dict[str, dict[str, SimilarityRecord]] = {}
         for r in data.results.similarity:
-            if (r.data_set, r.split, r.gender) == key and r.curves is not None:
-                of_set.setdefault(r.system, {}).setdefault(r.asv_model, r)
+            c = r.condition
+            if (c.data_set, c.split, c.gender) == key and r.curves is not None:
+                of_set.setdefault(c.system, {}).setdefault(r.asv_model, r)
         title = set_title(protocol, *key)
         where = (
             f"on {t.data_set.title}, {protocol.split_title(t.split)}, for "
@@ -131,7 +132,7 @@ def _pages(
     of_system = max(map(len, records), default=1)
     for page in style.pages(records, max(1, _MOST // of_system)):
         blocks = [
-            (record.system, record.asv_model, block(arrays, variant))
+            (record.condition.system, record.asv_model, block(arrays, variant))
             for record in itertools.chain.from_iterable(page)
             if (arrays := data.curves.of(record)) is not None
             and all(f"{variant}_{part}" in arrays for part in _PARTS)

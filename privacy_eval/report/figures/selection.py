@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ...protocol.protocol import Protocol
 from ...results.arrays import Arrays, Curves
@@ -19,27 +19,18 @@ MOST_SYSTEMS = 20
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True)
-class Condition:
-    """A trial set under an attack model, with its records, one per system, and those of
-    original speech."""
+class Key(NamedTuple):
+    """A trial set under an attack model; also the parts of a file name."""
 
     attack_model: str
     data_set: str
     split: str
     gender: str
-    records: tuple[VerificationRecord, ...] = ()
-    original: tuple[VerificationRecord, ...] = ()
-
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """What tells it from others, as parts of a file name."""
-        return self.attack_model, self.data_set, self.split, self.gender
 
     def title(self, protocol: Protocol) -> str:
         """Describe it in words."""
         attack = next(a.title for a in protocol.attack_models if a.id == self.attack_model)
-        return f"{set_title(protocol, *self.key[1:])}, {attack.lower()}"
+        return f"{set_title(protocol, *self[1:])}, {attack.lower()}"
 
 
 def set_title(protocol: Protocol, data_set: str, split: str, gender: str) -> str:
@@ -47,30 +38,33 @@ def set_title(protocol: Protocol, data_set: str, split: str, gender: str) -> str
     return f"{protocol.data_set(data_set).title} {split}, {protocol.genders[gender]}"
 
 
-def key_of(record: VerificationRecord) -> tuple[str, str, str, str] | None:
-    """Attack model, data set, split and gender of a record; None without an attack model."""
-    if record.attack_model is None:
+def key_of(record: VerificationRecord) -> Key | None:
+    """The trial set and attack model of a record; None without an attack model."""
+    c = record.condition
+    if c.attack_model is None:
         return None
-    return record.attack_model, record.data_set, record.split, record.gender
+    return Key(c.attack_model, c.data_set, c.split, c.gender)
 
 
-def conditions(results: Results) -> list[Condition]:
+def conditions(
+    results: Results,
+) -> Iterator[tuple[Key, list[VerificationRecord], list[VerificationRecord]]]:
     """Every trial set under every attack model, in the order of the protocol, with its
-    records; of what a system has twice the first."""
-    found: dict[tuple[str, ...], dict[str, VerificationRecord]] = {}
+    records, one per system, and those of original speech; of what a system has twice the
+    first."""
+    found: dict[Key, dict[str, VerificationRecord]] = {}
     for record in results.verification:
         key = key_of(record)
         if key is not None:
-            found.setdefault(key, {}).setdefault(record.system, record)
-    listed = []
-    for t in results.protocol.trial_sets():
-        of_set = (t.data_set.id, t.split, t.gender)
-        original = tuple(found.get((ORIGINAL_ATTACK, *of_set), {}).values())
-        for attack in results.protocol.attack_models:
-            records = tuple(found.get((attack.id, *of_set), {}).values())
-            if records and attack.id != ORIGINAL_ATTACK:
-                listed.append(Condition(attack.id, *of_set, records, original))
-    return listed
+            found.setdefault(key, {}).setdefault(record.condition.system, record)
+    for t, attack in itertools.product(
+        results.protocol.trial_sets(), results.protocol.attack_models
+    ):
+        key, original = (
+            Key(a, t.data_set.id, t.split, t.gender) for a in (attack.id, ORIGINAL_ATTACK)
+        )
+        if key in found and key != original:
+            yield key, list(found[key].values()), list(found.get(original, {}).values())
 
 
 def load(record: VerificationRecord, curves: Curves, names: Iterable[str]) -> Arrays | None:
@@ -102,13 +96,13 @@ def condition_pages(
     title, part : str
         The condition in words; which of several figures it is.
     """
-    for condition in conditions(data.results):
-        found = [i for r in condition.records if (i := read(r.system, r)) is not None]
+    for key, records, originals in conditions(data.results):
+        found = [i for r in records if (i := read(r.condition.system, r)) is not None]
         if not found:
             continue
-        originals = (read(ORIGINAL_COLUMN, r) for r in condition.original)
-        original = next((i for i in originals if i is not None), None)
-        title = condition.title(data.protocol)
+        possible = (read(ORIGINAL_COLUMN, r) for r in originals)
+        original = next((i for i in possible if i is not None), None)
+        title = key.title(data.protocol)
         for page, number, part in style.numbered(sorted(found, key=order), MOST_SYSTEMS):
             items = [*page, original] if original is not None else [*page]
-            yield items, (*condition.key, *number), title, part
+            yield items, (*key, *number), title, part

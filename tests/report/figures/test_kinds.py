@@ -18,6 +18,7 @@ from privacy_eval.report.html import Section
 from privacy_eval.report.report import figures_key, report_sections
 from privacy_eval.report.values import Cell, Cells, Place
 from privacy_eval.results.records import Results, SimilarityRecord
+from privacy_eval.tree.conditions import SetCondition
 
 ARRAYS = {f"challenge_{part}": np.full((3, 3), 0.5) for part in ("oo", "oa", "aa")}
 
@@ -33,7 +34,8 @@ class Matrices:
 def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     """Of each kind of figure what it is drawn from."""
     curves = simulated(tmp_path_factory.mktemp("curves"), {ODD: 0.0, "K2": 1.0})
-    record = SimilarityRecord(ODD, "", "original", "t", "libri", "test", "f", {}, curves="a.npz")
+    place = SetCondition(ODD, "", "t", "libri", "test", "f")
+    record = SimilarityRecord(place, "original", {}, curves="a.npz")
     matrices = ReportData(Results(CONFIG, similarity=(record,)), curves=Matrices())  # type: ignore[arg-type]
     points = Cells(
         {

@@ -14,6 +14,7 @@ from privacy_eval.report.data import ReportData
 from privacy_eval.report.figures import matrices, style
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.results.records import Results, SimilarityRecord
+from privacy_eval.tree.conditions import SetCondition
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Stored:
     def of(self, record: SimilarityRecord) -> dict[str, Any] | None:
         if record.curves == "gone":
             return None
-        seed = sum(f"{record.system}{record.asv_model}{record.gender}".encode())
+        seed = sum(f"{record.condition.system}{record.asv_model}{record.condition.gender}".encode())
         random = np.random.default_rng(seed)
         arrays = {
             f"{variant}_{part}": random.random((self.speakers, self.speakers))
@@ -40,7 +41,7 @@ STORED: Any = Stored()
 
 def record(system: str, model: str = "original", curves: str | None = "a.npz", **place: str) -> Any:
     at = {"data_set": "libri", "split": "test", "gender": "f"} | place
-    return SimilarityRecord(system, "", model, "t", metrics={}, curves=curves, **at)
+    return SimilarityRecord(SetCondition(system, "", "t", **at), model, {}, curves=curves)
 
 
 def figures(
@@ -100,7 +101,7 @@ def test_two_models_stand_under_each_other_the_original_one_first() -> None:
     rows = [records[1], records[3], records[0], records[4]]
     assert len(panels(compared)) == 4
     for axes, r in zip(panels(compared), rows, strict=True):
-        assert axes.get_title() == r.system
+        assert axes.get_title() == r.condition.system
         np.testing.assert_array_equal(
             axes.images[0].get_array(), matrices.block(STORED.of(r), "challenge")
         )

@@ -1,0 +1,50 @@
+"""figures: PNG, PDF and, of curves, pgfplots."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ..results.arrays import FIGURE_FORMATS
+from .options import add_job, add_published, add_results, progress
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_results(parser)
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
+    add_published(parser)
+    parser.add_argument(
+        "--format",
+        action="append",
+        choices=FIGURE_FORMATS,
+        help="default: all; may be given several times",
+    )
+    parser.add_argument(
+        "--conventional",
+        action="store_true",
+        help="also ECE, APE, NBER and NECE plots, one figure per condition of a system",
+    )
+    add_job(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..report.figures import all_figures, write_figures
+    from ..report.report import figures_key
+    from .report import check_sources, read_shown
+
+    check_sources(arguments)
+    data, conventional = read_shown(arguments), arguments.conventional
+    written, there = write_figures(
+        all_figures(data, conventional=conventional),
+        arguments.out,
+        made_from=figures_key(data, conventional=conventional),
+        formats=[f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)],
+        job=arguments.job or (1, 1),
+        progress=progress(),
+    )
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\033[K")  # the line of the progress
+    print(f"{arguments.out}: {written} figures drawn, {there} there")
+    return 0
