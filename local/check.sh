@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Stage 0: says on one screen whether the tree is complete, which stage makes what is missing, what in
-# data sets, x-vectors and scores cannot be right, and what it costs to evaluate. Scores that are
-# there are read, a second per million trials (--quick leaves them); nothing is written.
+# Stage 0: check the tree: missing inputs and the stage that creates each, original/anonymized
+# mismatches, implausible scores, memory of the jobs. Scores are read, a second per million trials
+# (not with --quick); nothing is written.
 # Usage: check.sh [options of privacy-eval check]
 set -euo pipefail
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .. import __version__
-from ..check import check_tree, not_there
+from ..check import check_tree, not_evaluated
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.files import digest, read_bytes, read_text, write_text
 from ..io.results_txt import eer_percent, format_metrics
@@ -26,7 +26,7 @@ from ..results.csv_export import to_csv
 from ..results.json_store import read_json, to_json
 from ..results.records import Results, merge
 from ..simulate import DEMO_SIZES, write_demo_tree
-from ..stages.asv_scores import Models, find_targets, stale_scores
+from ..stages.asv_scores import Models, find_targets, new_target, stale_scores
 from ..stages.collect import collect, write_outputs
 from ..stages.privacy_metrics import Options, evaluate, evaluate_trials
 from ..stages.similarity import collect_similarities
@@ -109,7 +109,7 @@ def add_verbs(verbs: Verbs) -> None:
     exporting.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
 
     check = verbs.add_parser(
-        "check", help="whether a tree is complete, what in it is odd, what it costs to evaluate"
+        "check", help="missing inputs, original/anonymized mismatches, implausible scores"
     )
     check.set_defaults(verb=_check)
     add_tree(check)
@@ -118,14 +118,12 @@ def add_verbs(verbs: Verbs) -> None:
         action="store_true",
         help="exit 0 even where something cannot be evaluated; trials without a score are no error",
     )
-    check.add_argument("--details", action="store_true", help="every item, not one screen")
+    check.add_argument("--details", action="store_true", help="list every item")
     check.add_argument(
-        "--quick", action="store_true", help="leave score files unread (a second per million lines)"
+        "--quick", action="store_true", help="do not read score files (a second per 10^6 trials)"
     )
-    check.add_argument("--nj", type=positive, default=2, help="jobs that the cost is of (2)")
-    check.add_argument(
-        "--bootstrap", type=replicates, default=0, metavar="N", help="resamplings that it is of"
-    )
+    check.add_argument("--nj", type=positive, default=2, help="jobs to estimate memory for (2)")
+    check.add_argument("--bootstrap", type=replicates, help=argparse.SUPPRESS)
 
     demo = verbs.add_parser("demo-tree", help="a simulated challenge tree")
     demo.set_defaults(verb=_demo_tree)
@@ -274,7 +272,7 @@ def collected(
             f"{out}: compute the voice similarity anew (or leave it out with --allow-missing): "
             + "; ".join(changed)
         )
-    absent = not_there(systems, protocol, place.tree, place.results, place.keys, similarity)
+    absent = not_evaluated(systems, protocol, place.tree, place.results, place.keys, similarity)
     return replace(
         results,
         similarity=tuple(similarity),
@@ -346,17 +344,16 @@ def _export(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     systems, protocol, _ = systems_of(arguments, needed=False, warn=False)
+    place = place_of(arguments)
     report = check_tree(
         systems,
-        Models(place_of(arguments), protocol),
-        name=arguments.system,
-        anon_suffix=arguments.anon_suffix,
+        Models(place, protocol),
+        new_target(place, protocol, name=arguments.system, anon_suffix=arguments.anon_suffix),
         read=not arguments.quick,
         nj=arguments.nj,
-        replicates=arguments.bootstrap,
         progress=progress(),
     )
-    print("\n".join(report.details() if arguments.details else report.screen()))
+    print("\n".join(report.lines(details=arguments.details)))
     return 0 if report.ready or arguments.allow_missing else 1
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, printable
 from ..protocol.protocol import Protocol, bundled, load_protocol
 from ..stages.asv_scores import Place
 from ..stages.jobs import Cost, Progress, needed_bytes
@@ -153,10 +153,8 @@ def say_needed(costs: Sequence[Cost]) -> None:
 
 
 def log(text: str) -> None:
-    """Say something on stderr. Names may be strangers': what a terminal would obey, or not
-    show, is escaped."""
-    shown = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
-    print("".join(shown), file=sys.stderr)
+    """Print to stderr, with escapes for what is not printable."""
+    print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
 
 
 def natural(text: str) -> int:
