@@ -37,14 +37,22 @@ class Section:
     title: str
     findings: Sequence[Finding]
 
-    def lines(self, details: bool) -> list[str]:
-        """Lines of the report: one per kind, or one per item and detail."""
+    @property
+    def kinds(self) -> dict[str, dict[str, dict[str, None]]]:
+        """Items of every kind, with their details, each once."""
         kinds: dict[str, dict[str, dict[str, None]]] = {}
         for finding in self.findings:
             items = kinds.setdefault(finding.kind, {})
             items.setdefault(finding.item, {})[finding.detail] = None
-        lines = [f"{self.title}: {sum(map(len, kinds.values()))}"] if kinds else []
-        for kind, items in kinds.items():
+        return kinds
+
+    def __len__(self) -> int:
+        return sum(map(len, self.kinds.values()))
+
+    def lines(self, details: bool) -> list[str]:
+        """Lines of the report: one per kind, or one per item and detail."""
+        lines = [f"{self.title}: {len(self)}"] if self.findings else []
+        for kind, items in self.kinds.items():
             head = f"  {kind} ({len(items)}):"
             if details:
                 lines.append(head)

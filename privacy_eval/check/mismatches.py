@@ -87,28 +87,23 @@ class DataSets:
         """
         findings = []
         for folder, gender in sorted(folders.items()):
-            utt2spk, spk2gender = folder / "utt2spk", folder / "spk2gender"
-            if not (utt2spk.is_file() and spk2gender.is_file()):
-                continue
-            speakers = self._read(read_utt2spk, utt2spk)
-            genders = self._read(read_spk2gender, spk2gender)
-            if speakers and genders:
-                names = sorted(set(speakers[0].values()))
-                wrong = [s for s in names if genders[0].get(s) != gender]
-                item = f"{spk2gender} ({len(wrong)} not {gender}: {abbreviate(wrong)})"
-                findings += [Finding(GENDERS, item)] if wrong else []
+            genders = self._read(read_spk2gender, folder / "spk2gender")
+            speakers = self._read(read_utt2spk, folder / "utt2spk") if genders else []
+            names = sorted({s for of_utterance in speakers for s in of_utterance.values()})
+            if wrong := [s for s in names if genders[0].get(s) != gender]:
+                count = f"{len(wrong)} not {gender}: {abbreviate(wrong)}"
+                findings.append(Finding(GENDERS, f"{folder / 'spk2gender'} ({count})"))
         return findings
 
-    def _read(self, read: Callable[[Path], T], *paths: Path) -> list[T] | None:
-        """Read files; None if one is missing or invalid, which `errors` then has."""
-        if not all(path.is_file() for path in paths):
-            return None
-        try:
-            self.models.check_inside(*paths)
-            return [read(path) for path in paths]
-        except PrivacyEvalError as error:
-            self.errors[str(error)] = None
-            return None
+    def _read(self, read: Callable[[Path], T], *paths: Path) -> list[T]:
+        """Read files; none if one is missing, or invalid, which adds to `errors`."""
+        if all(path.is_file() for path in paths):
+            try:
+                self.models.check_inside(*paths)
+                return [read(path) for path in paths]
+            except PrivacyEvalError as error:
+                self.errors[str(error)] = None
+        return []
 
     def _utterances(self, name: str, suffix: str) -> list[Finding]:
         """Compare utterances and speakers, with an anonymized superset where there is one."""

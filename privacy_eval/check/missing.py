@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..asv.model_folder import TreeVectors, backend_folder
 from ..io.files import relative
-from ..protocol.protocol import ORIGINAL, AsvModel, Protocol, ResultsFolder, TrialSet
+from ..protocol.protocol import ORIGINAL, AsvModel, ResultsFolder, TrialSet
 from ..results.records import SimilarityRecord
 from ..stages.asv_scores import MissingInput, Models, enrollment_files, sets_of
 from ..stages.subsets import makeable
@@ -88,7 +89,11 @@ class Inputs:
             return []
         if keys is not None:
             return [Missing("trial keys", TEAM, name, relative(keys, self.tree))]
-        return [Missing("trial keys", stages(self._data_stage(name, "")), name)]
+        return [self._data_set("trial keys", name)]
+
+    def has_trials(self, name: str) -> bool:
+        """Whether the data folder of a trial set is there."""
+        return (self.data / name / "utt2spk").is_file()
 
     def of_scores(self, meaning: NamedComparison, part: ResultsFolder) -> list[Missing]:
         """Return missing inputs of a condition's scores, or the scores if none is missing."""
@@ -100,7 +105,7 @@ class Inputs:
         try:
             enrollment_files(self.data, name, suffix)
         except MissingInput:
-            missing.append(Missing("enrollment sets", stages(self._data_stage(name, "")), name))
+            missing.append(self._data_set("enrollment sets", name))
         missing += self._of_model(part, meaning.anon_suffix, *sets)
         return missing or [Missing(SCORES, stages("asv_scores"))]
 
@@ -109,9 +114,7 @@ class Inputs:
         if suffix in self._shared:
             return [Missing("x-vectors", TEAM)]
         name = trial_set.trials_name
-        missing = []
-        if not (self.data / name / "utt2spk").is_file():
-            missing.append(Missing("trial sets", stages(self._data_stage(name, "")), name))
+        missing = [] if self.has_trials(name) else [self._data_set("trial sets", name)]
         return missing + self._of_model(part, suffix, (name, ""), (name, suffix))
 
     def _of_model(self, part: ResultsFolder, suffix: str, *sets: tuple[str, str]) -> list[Missing]:
@@ -148,6 +151,9 @@ class Inputs:
             return f"{TEAM}, as there is no wav.scp"
         return stages(self._data_stage(name, suffix), "xvectors")
 
+    def _data_set(self, what: str, name: str) -> Missing:
+        return Missing(what, stages(self._data_stage(name, "")), name)
+
     def _data_stage(self, name: str, suffix: str) -> str:
         """The stage that creates a data folder."""
         if suffix not in self._subsets:
@@ -158,38 +164,31 @@ class Inputs:
 
 
 def not_evaluated(
-    systems: Iterable[System],
-    protocol: Protocol,
-    tree: Path,
-    results: Path,
-    keys: Path | None,
-    similarity: Iterable[SimilarityRecord],
+    systems: Iterable[System], models: Models, similarity: Iterable[SimilarityRecord]
 ) -> list[str]:
     """List what results lack although the tree has the trials: scores of conditions, and the
     voice similarity of trial sets. Systems that lack the same share a line.
     """
+    inputs, protocol = Inputs(models, []), models.protocol
     measured = {(s.system, s.results_folder, s.trial_set) for s in similarity}
     lines: dict[str, list[str]] = {}
-    for system in systems:
-        named = named_comparisons(protocol, system.anon_suffix)
-        scored = {(c.results_folder, c.name) for c in system.conditions if c.scores is not None}
-        for part in protocol.results_folders:
-            if part.suffix not in system.parts:
-                continue
-            unscored = [
-                name
-                for name, meaning in named.items()
-                if (part.suffix, name) not in scored
-                and trial_keys(meaning, protocol, tree, results, keys)[0] is not None
-            ]
-            unmeasured = [
-                t.trials_name
-                for t in protocol.trial_sets()
-                if (system.name, part.suffix, t.trials_name) not in measured
-                and (tree / "data" / t.trials_name / "utt2spk").is_file()
-            ]
-            for what, names in (("scores", unscored), ("voice similarity", unmeasured)):
-                if names:
-                    text = f"no {what} of {len(names)}: {', '.join(names)}"
-                    lines.setdefault(text, []).append(f"{system.name}{part.suffix}")
+    for system, part in itertools.product(systems, protocol.results_folders):
+        if part.suffix not in system.parts:
+            continue
+        own = [c for c in system.conditions if c.results_folder == part.suffix]
+        scored = {c.name for c in own if c.scores is not None}
+        unscored = [
+            name
+            for name, meaning in named_comparisons(protocol, system.anon_suffix).items()
+            if name not in scored and inputs.key(meaning) is not None
+        ]
+        unmeasured = [
+            name
+            for name in (t.trials_name for t in protocol.trial_sets())
+            if (system.name, part.suffix, name) not in measured and inputs.has_trials(name)
+        ]
+        for what, names in (("scores", unscored), ("voice similarity", unmeasured)):
+            if names:
+                text = f"no {what} of {len(names)}: {', '.join(names)}"
+                lines.setdefault(text, []).append(f"{system.name}{part.suffix}")
     return [f"{', '.join(systems)}: {text}" for text, systems in lines.items()]

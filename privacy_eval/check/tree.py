@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -40,26 +41,33 @@ MEMORY = "more memory than this machine has (use fewer --nj)"
 EXTERNAL = "written by another tool"
 
 
+CONDITION, SIMILARITY = "condition", "voice similarity"
+
+
 @dataclass(frozen=True)
 class _Output:
     """A condition of the protocol, or the voice similarity of a trial set.
 
     Attributes
     ----------
-    system, name : str
+    kind, system, name : str
     missing : list of Missing
         Missing inputs; those of a condition are its scores if stage 5 can create them.
     costs : mapping
         Costs by stage, of the stages whose inputs are there.
-    errors : list of Finding
-        Why the condition cannot be evaluated although it has a folder.
+    condition : Condition or None
+        The condition in the tree, if there is one.
+    errors : list of str
+        Why it cannot be evaluated.
     """
 
+    kind: str
     system: str
     name: str
     missing: list[Missing]
     costs: Mapping[str, Cost]
-    errors: list[Finding] = field(default_factory=list)
+    condition: Condition | None = None
+    errors: list[str] = field(default_factory=list)
 
 
 def check_tree(
@@ -87,52 +95,46 @@ def check_tree(
         Number of jobs that memory is estimated for.
     """
     protocol, place = models.protocol, models.place
-    systems = systems or [System(target.name, (), target.anon_suffix, (), (), (), None)]
+    new = System(target.name, (), target.anon_suffix, (), (), (), None)
+    expected = systems or [new]
     inside = [c for system in systems for c in system.conditions if not c.outside]
     scores = check_scores(inside, scores=read, allow_missing=place.allow_missing, progress=progress)
     inputs, sets = Inputs(models, systems), DataSets(models)
-    parts = [(system, part) for system in systems for part in protocol.results_folders]
-    conditions = [o for s, part in parts for o in _conditions(s, part, inputs, scores)]
-    similarity = [o for s, part in parts for o in _similarity(s, part, inputs, sets)]
-    memory, too_much = _memory([*conditions, *similarity], nj)
+    outputs = [
+        output
+        for system, part in itertools.product(expected, protocol.results_folders)
+        for output in (
+            *_conditions(system, part, inputs, scores),
+            *_similarity(system, part, inputs, sets),
+        )
+    ]
+    memory, too_much = _memory(outputs, nj)
+    mismatches = sets.mismatches(list(dict.fromkeys(s.anon_suffix for s in expected)))
     warnings = [
-        Section(
-            "original/anonymized mismatches",
-            sets.mismatches(list(dict.fromkeys(s.anon_suffix for s in systems))),
-        ),
+        Section("original/anonymized mismatches", mismatches),
         Section("implausible scores", scores.findings),
         Section("folders and jobs", [*_folders(systems, models), *too_much]),
     ]
-    errors = [error for output in conditions for error in output.errors]
+    errors = [_error(o.condition, text) for o in outputs if o.condition for text in o.errors]
     errors += sets.gender_mismatches({c.trials.parent: c.gender for c in inside if c.trials})
     errors += [Finding(f"{s.name}: {SUFFIX}", s.problem) for s in systems if s.problem is not None]
     errors += [Finding(INVALID, text) for text in (*scores.key_errors, *sets.errors)]
-    missing = list(_missing(conditions))
-    for system in systems:
-        lacking = [o for o in similarity if o.missing and o.system == system.name]
-        kind = f"voice similarity [{stages('similarity')}], from {_summary(lacking)}"
-        missing += _by_system(kind, [(o.system, o.name) for o in lacking], "trial set")
-    external = [
-        (c.system, _with_suffix(c.name, c.results_folder))
-        for c in inside
-        if read and c.scores is not None and not _is_ours(c)
-    ]
+    found = [o for o in outputs if o.condition and o.condition.scores and not o.condition.outside]
+    external = [o for o in found if read and o.condition and not _is_ours(o.condition)]
+    error_section = Section("errors", errors)
     return Report(
         ready=not errors,
         head=(
-            _status(conditions, len(systems), errors, warnings),
+            _status(outputs, len(error_section), sum(map(len, warnings))),
             f"protocol: {protocol.title} ({protocol.name}); tree: {place.tree}; "
             f"results: {place.results}",
-            *_table(systems, conditions, similarity),
+            *_table(expected, outputs),
         ),
         sections=(
-            Section("errors", errors),
-            Section("missing inputs [and what creates each]", missing),
+            error_section,
+            Section("missing inputs [and what creates each]", list(_missing(outputs))),
             *warnings,
-            Section(
-                "external scores, kept by stage 5",
-                list(_by_system(EXTERNAL, external, "condition")),
-            ),
+            Section("external scores, kept by stage 5", list(_by_system(EXTERNAL, external))),
         ),
         foot=(*memory, *([] if read else ["score files were not read (--quick)"])),
     )
@@ -158,8 +160,7 @@ def _conditions(
                 missing = [Missing(OUTDATED, stages("asv_scores"))]
             else:
                 errors = [scores.errors[c]]
-        if c is not None:
-            errors += [leaves_tree(path) for path in c.outside]
+        errors += [leaves_tree(path) for path in (c.outside if c is not None else ())]
         if errors and not missing:
             missing = [Missing("valid scores", TEAM)]
         costs = {}
@@ -168,8 +169,8 @@ def _conditions(
             costs = {"stage 5": scoring_cost(trials), "stage 6": metrics_cost(trials)}
         elif c is not None and not missing:
             costs = {"stage 6": metrics_cost(scores.trials.get(c) or likely_lines(c.scores))}
-        findings = [_error(c, text) for text in errors] if c is not None else []
-        yield _Output(system.name, _with_suffix(name, part.suffix), missing, costs, findings)
+        label = _with_suffix(name, part.suffix)
+        yield _Output(CONDITION, system.name, label, missing, costs, c, errors)
 
 
 def _similarity(
@@ -180,22 +181,16 @@ def _similarity(
         missing = inputs.of_similarity(trial_set, part, system.anon_suffix)
         cost = similarity_cost(len(sets.speakers(name) or ()))
         costs = {} if missing else {stages("similarity"): cost}
-        yield _Output(system.name, _with_suffix(name, part.suffix), missing, costs)
+        label = _with_suffix(f"{SIMILARITY} of {name}", part.suffix)
+        yield _Output(SIMILARITY, system.name, label, missing, costs)
 
 
 def _error(c: Condition, message: str) -> Finding:
-    """Report the reason first, then the condition and the file."""
-    reason, file = " ".join(message.split()), ""
-    scores, key = re.escape(str(c.scores)), re.escape(str(c.trials))
-    for start in (
-        rf"({scores}(?::\d+)?): ",
-        rf"({scores}) and {key} do not hold the same trials: ",
-        rf"(){re.escape(c.system)}: the folder {re.escape(c.name)} ",
-    ):
-        if found := re.match(start, reason):
-            file, reason = found[1], reason[found.end() :]
-    where = _with_suffix(c.name, c.results_folder)
-    return Finding(f"{c.system}: {UNUSABLE}", f"{reason} ({where})", file)
+    """Report an error with paths relative to the parent of the results folder."""
+    message = " ".join(message.split())
+    text = message.replace(f"{c.folder.parent.parent}/", "")
+    item = text if c.name in text else f"{c.folder.parent.name}/{c.name}: {text}"
+    return Finding(f"{c.system}: {UNUSABLE}", item, message)
 
 
 def _is_ours(c: Condition) -> bool:
@@ -205,96 +200,80 @@ def _is_ours(c: Condition) -> bool:
         return False
 
 
-def _status(
-    conditions: Sequence[_Output],
-    systems: int,
-    errors: Sequence[Finding],
-    warnings: Sequence[Section],
-) -> str:
+def _status(outputs: Sequence[_Output], errors: int, warnings: int) -> str:
+    conditions = [o for o in outputs if o.kind == CONDITION]
     complete = sum(not c.missing for c in conditions)
     creatable = sum("stage 5" in c.costs for c in conditions)
-    of = f"{len(conditions)} conditions of {_count(systems, 'system')} have scores and a trial key"
+    systems = _count(len({c.system for c in conditions}), "system")
     if errors:
-        text = f"not ready: {_count(len(set(errors)), 'error')}"
-    elif complete == len(conditions):
-        text = f"ready: all {of}"
+        text = f"not ready: {_count(errors, 'error')}"
     elif complete:
-        text = f"ready in part: {complete} of {of}"
+        text = "ready: all" if complete == len(conditions) else f"ready in part: {complete} of"
+        text += f" {len(conditions)} conditions of {systems} have scores and a trial key"
     else:
         text = f"no scores yet of {len(conditions)} conditions"
     if creatable:
         text += f"; stage 5 can create {creatable}"
     elif not (complete or errors):
         text += ", and inputs of stage 5 are missing"
-    number = sum(len(set(section.findings)) for section in warnings)
-    return text + (f"; {_count(number, 'warning')}" if number else "")
+    return text + (f"; {_count(warnings, 'warning')}" if warnings else "")
 
 
-def _table(
-    systems: Iterable[System], conditions: Sequence[_Output], similarity: Sequence[_Output]
-) -> list[str]:
+def _table(systems: Iterable[System], outputs: Sequence[_Output]) -> list[str]:
     rows = []
-    for s in sorted(systems, key=lambda s: s.name):
-        outputs = [[o for o in kind if o.system == s.name] for kind in (conditions, similarity)]
-        counts = [f"{sum(not o.missing for o in kind)}/{len(kind)}" for kind in outputs]
-        summary = _summary(outputs[0]) or "nothing"
-        rows.append((printable(s.name), *counts, str(len(s.recognition)), summary))
+    for system in sorted(systems, key=lambda s: s.name):
+        row, own = [printable(system.name)], [o for o in outputs if o.system == system.name]
+        for kind in (CONDITION, SIMILARITY):
+            of_kind = [o for o in own if o.kind == kind]
+            row.append(f"{sum(not o.missing for o in of_kind)}/{len(of_kind)}")
+        missing = (m for o in own if o.kind == CONDITION for m in o.missing)
+        summary = dict.fromkeys(f"{m.what} ({m.source})" for m in missing)
+        rows.append((*row, str(len(system.recognition)), ", ".join(summary) or "nothing"))
     headers = ("system", "scores", "similarity", "ASR", "missing")
     return tabulate(rows, headers, tablefmt="plain", disable_numparse=True).splitlines()
 
 
-def _missing(conditions: Iterable[_Output]) -> Iterator[Finding]:
-    """List missing inputs and the conditions that need them."""
-    needed_by: dict[Missing, list[tuple[str, str]]] = {}
-    for condition in conditions:
-        for missing in condition.missing:
-            needed_by.setdefault(missing, []).append((condition.system, condition.name))
+def _missing(outputs: Iterable[_Output]) -> Iterator[Finding]:
+    """List missing inputs and the conditions and voice similarities that need them."""
+    needed_by: dict[Missing, list[_Output]] = {}
+    for output in outputs:
+        for missing in output.missing:
+            needed_by.setdefault(missing, []).append(output)
     for missing, users in needed_by.items():
         folder = f" in {missing.folder}" if missing.folder else ""
-        kind = f"{missing.what}{folder} [{missing.source}]"
-        if missing.name:
-            systems = _grouped(users)
-            needed = f"{_count(len(users), 'condition')} of {abbreviate(list(systems))}"
-            for system, names in systems.items():
-                detail = f"{system}: {', '.join(names)}"
-                yield Finding(kind, f"{missing.name} (for {needed})", detail)
+        yield from _by_system(f"{missing.what}{folder} [{missing.source}]", users, missing.name)
+
+
+def _by_system(kind: str, outputs: Sequence[_Output], name: str = "") -> Iterator[Finding]:
+    """Findings of a kind, or of one item of it, with the outputs concerned by system."""
+    systems: dict[str, list[_Output]] = {}
+    for output in outputs:
+        systems.setdefault(output.system, []).append(output)
+    for system, own in systems.items():
+        names = ", ".join(output.name for output in own)
+        if name:
+            item = f"{name} (for {_tally(outputs)} of {abbreviate(list(systems))})"
+            yield Finding(kind, item, f"{system}: {names}")
         else:
-            yield from _by_system(kind, users, "condition")
+            yield Finding(kind, f"{system} ({_tally(own)})", names)
 
 
-def _by_system(kind: str, named: Iterable[tuple[str, str]], noun: str) -> Iterator[Finding]:
-    for system, names in _grouped(named).items():
-        yield Finding(kind, f"{system} ({_count(len(names), noun)})", ", ".join(names))
-
-
-def _grouped(named: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Names by system."""
-    systems: dict[str, list[str]] = {}
-    for system, name in named:
-        systems.setdefault(system, []).append(name)
-    return systems
+def _tally(outputs: Iterable[_Output]) -> str:
+    return ", ".join(_count(n, kind) for kind, n in Counter(o.kind for o in outputs).items())
 
 
 def _folders(systems: Sequence[System], models: Models) -> list[Finding]:
     """List skipped folders, those perhaps counted twice, and systems without recognition."""
     results, recognition = models.place.results, models.protocol.recognition.data_sets
-    return [
-        *(
-            Finding(UNKNOWN_FOLDERS, f"{folder} ({len(names)})", ", ".join(names))
-            for folder, names in unknown_folders(systems).items()
-        ),
-        *(
-            Finding(BESIDE, f"{folder} ({', '.join(names)})")
-            for folder, names in beside_each_other(
-                [s for s in systems if s.folders], results
-            ).items()
-        ),
-        *(
-            Finding(NO_RECOGNITION, s.name)
-            for s in systems
-            if s.folders and recognition and not s.recognition
-        ),
+    findings = [
+        Finding(UNKNOWN_FOLDERS, f"{folder} ({len(names)})", ", ".join(names))
+        for folder, names in unknown_folders(systems).items()
     ]
+    for folder, names in beside_each_other(systems, results).items():
+        findings.append(Finding(BESIDE, f"{folder} ({', '.join(names)})"))
+    if recognition:
+        findings += [Finding(NO_RECOGNITION, s.name) for s in systems if not s.recognition]
+    return findings
 
 
 def _memory(outputs: Iterable[_Output], nj: int) -> tuple[list[str], list[Finding]]:
@@ -310,10 +289,9 @@ def _memory(outputs: Iterable[_Output], nj: int) -> tuple[list[str], list[Findin
         gib = [needed_bytes(job) / 2**30 for job in jobs]
         largest.append(f"{stage} {max(gib):.1f} GiB")
         if 0 < available < sum(gib):
-            numbers = (
-                f"{sum(gib):.1f} GiB for {_count(len(jobs), 'job')}, {available:.1f} available"
-            )
-            findings.append(Finding(MEMORY, f"{stage} ({numbers})"))
+            number = _count(len(jobs), "job")
+            item = f"{stage} ({sum(gib):.1f} GiB for {number}, {available:.1f} available)"
+            findings.append(Finding(MEMORY, item))
     head = f"memory of the largest of {_count(nj, 'job')}: "
     return ([head + ", ".join(largest)] if largest else []), findings
 
@@ -327,13 +305,8 @@ def _machine_gib() -> float:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
-def _summary(outputs: Iterable[_Output]) -> str:
-    """Kinds of missing inputs and their sources."""
-    kinds = dict.fromkeys((m.what, m.source) for output in outputs for m in output.missing)
-    return ", ".join(f"{what} ({source})" for what, source in kinds)
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
 
 
 def _with_suffix(name: str, suffix: str) -> str:

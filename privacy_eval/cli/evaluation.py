@@ -272,7 +272,7 @@ def collected(
             f"{out}: compute the voice similarity anew (or leave it out with --allow-missing): "
             + "; ".join(changed)
         )
-    absent = not_evaluated(systems, protocol, place.tree, place.results, place.keys, similarity)
+    absent = not_evaluated(systems, models, similarity)
     return replace(
         results,
         similarity=tuple(similarity),
