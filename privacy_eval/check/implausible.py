@@ -16,7 +16,7 @@ from ..io.text_table import Column, hash_rows, unique_fields
 from ..metrics import IMPLAUSIBLE_EER, Eer, TrialScores, kaldi_eer
 from ..protocol.protocol import ORIGINAL
 from ..stages.jobs import Progress
-from ..tree.conditions import Condition
+from ..tree.conditions import ConditionFiles
 from ..tree.discovery import score_file
 from .findings import Finding
 
@@ -62,8 +62,8 @@ class ScoreCheck:
         Implausible scores.
     """
 
-    trials: dict[Condition, int] = field(default_factory=dict)
-    errors: dict[Condition, str] = field(default_factory=dict)
+    trials: dict[ConditionFiles, int] = field(default_factory=dict)
+    errors: dict[ConditionFiles, str] = field(default_factory=dict)
     key_errors: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
@@ -72,7 +72,7 @@ class ScoreCheck:
 class _Scores:
     """A condition's scores, sorted by trial."""
 
-    condition: Condition
+    files: ConditionFiles
     trials: NDArray[np.uint64]
     values: NDArray[np.float64]
     eer: Eer
@@ -83,7 +83,7 @@ class _Scores:
 
 
 def check_scores(
-    conditions: Iterable[Condition],
+    conditions: Iterable[ConditionFiles],
     *,
     scores: bool = True,
     allow_missing: bool = False,
@@ -99,17 +99,17 @@ def check_scores(
         Accept trials without a score, and scores without a trial.
     """
     keyed = [c for c in conditions if c.trials is not None]
-    trial_sets: dict[tuple[str, str, str], list[Condition]] = {}
-    for c in sorted(keyed, key=lambda c: (c.system, c.results_folder, c.name)):
-        trial_sets.setdefault((c.data_set, c.split, c.gender), []).append(c)
+    trial_sets: dict[tuple[str, str, str], list[ConditionFiles]] = {}
+    for c in sorted(keyed, key=lambda c: (c.condition.system, c.condition.label)):
+        trial_sets.setdefault(_trial_set(c), []).append(c)
     check = ScoreCheck()
     done = 0
     for group in trial_sets.values():
         keys = _keys(group, check)
-        seen: dict[str, Condition] = {}
-        for system in dict.fromkeys(c.system for c in group):
+        seen: dict[str, ConditionFiles] = {}
+        for system in dict.fromkeys(c.condition.system for c in group):
             read: list[_Scores] = []
-            for c in (c for c in group if c.system == system):
+            for c in (c for c in group if c.condition.system == system):
                 done += 1
                 if scores and c.scores is not None and c.trials in keys:
                     read += _read(c, keys[c.trials], allow_missing, check)
@@ -119,12 +119,16 @@ def check_scores(
     return check
 
 
-def title(c: Condition) -> str:
+def title(c: ConditionFiles) -> str:
     """System, name and results folder of a condition, for messages."""
-    return f"{c.system} {c.name}" + (f" ({c.results_folder})" if c.results_folder else "")
+    return f"{c.condition.system} {c.condition.label}"
 
 
-def _keys(group: Sequence[Condition], check: ScoreCheck) -> dict[Path, TrialFile]:
+def _trial_set(c: ConditionFiles) -> tuple[str, str, str]:
+    return c.condition.data_set, c.condition.split, c.condition.gender
+
+
+def _keys(group: Sequence[ConditionFiles], check: ScoreCheck) -> dict[Path, TrialFile]:
     """Read the keys of a trial set, original and anonymized, which must list the same trials."""
     keys: dict[Path, TrialFile] = {}
     for path in sorted({c.trials for c in group if c.trials is not None}):
@@ -142,7 +146,9 @@ def _keys(group: Sequence[Condition], check: ScoreCheck) -> dict[Path, TrialFile
     return keys
 
 
-def _read(c: Condition, key: TrialFile, allow_missing: bool, check: ScoreCheck) -> list[_Scores]:
+def _read(
+    c: ConditionFiles, key: TrialFile, allow_missing: bool, check: ScoreCheck
+) -> list[_Scores]:
     """Read a condition's scores; none if they are invalid or constant."""
     try:
         trials = pair(read_scores(score_file(c)), key, allow_missing=allow_missing)
@@ -165,11 +171,11 @@ def _read(c: Condition, key: TrialFile, allow_missing: bool, check: ScoreCheck) 
 
 
 def _implausible(
-    c: Condition, trials: PairedTrials, scores: TrialScores, eer: Eer
+    c: ConditionFiles, trials: PairedTrials, scores: TrialScores, eer: Eer
 ) -> Iterator[Finding]:
     """Check the scores of a single condition."""
     name = title(c)
-    is_baseline = _is_original(c) and c.asv_model == ORIGINAL
+    is_baseline = _is_original(c) and c.condition.asv_model == ORIGINAL
     if eer.value > IMPLAUSIBLE_EER and (is_baseline or eer.interval[0] > 0.5):
         yield Finding(SWAPPED, f"{name} ({100 * eer.value:.1f} %)")
     elif is_baseline and eer.value > MAX_ORIGINAL_EER:
@@ -193,22 +199,21 @@ def _constant_within(column: Column, score: NDArray[np.float64]) -> bool:
     return bool(np.all(first[of_row] == score))
 
 
-def _compare(read: Sequence[_Scores], seen: dict[str, Condition]) -> Iterator[Finding]:
+def _compare(read: Sequence[_Scores], seen: dict[str, ConditionFiles]) -> Iterator[Finding]:
     """Compare a system's scores of one trial set with each other and those of other systems."""
-    originals = [s for s in read if _is_original(s.condition)]
-    baseline = next((s for s in originals if s.condition.asv_model == ORIGINAL), None)
+    originals = {s.files.condition.asv_model: s for s in read if _is_original(s.files)}
+    baseline = originals.get(ORIGINAL)
     for scores in read:
-        c = scores.condition
+        c = scores.files
         same = seen.setdefault(scores.digest, c)
         if _is_original(c):
             continue
-        base = next((s for s in originals if s.condition.results_folder == c.results_folder), None)
+        base = originals.get(c.condition.asv_model)
         if same is c and base is not None and _nearly_equal(scores, base):
-            same = base.condition
+            same = base.files
         if same is not c:
-            name = title(same)
-            if same.system == c.system:
-                name = name.removeprefix(f"{c.system} ")
+            is_other_system = same.condition.system != c.condition.system
+            name = title(same) if is_other_system else same.condition.label
             yield Finding(SAME, f"{title(c)} = {name}")
         if baseline is not None and _far_below(scores.eer, baseline.eer):
             values = f"{100 * scores.eer.value:.1f}, original: {100 * baseline.eer.value:.1f} %"
@@ -229,5 +234,5 @@ def _far_below(anonymized: Eer, original: Eer) -> bool:
     )
 
 
-def _is_original(c: Condition) -> bool:
-    return (c.enrollment, c.trial) == (ORIGINAL, ORIGINAL)
+def _is_original(c: ConditionFiles) -> bool:
+    return (c.condition.enrollment, c.condition.trial) == (ORIGINAL, ORIGINAL)

@@ -11,9 +11,15 @@ from ..asv.model_folder import TreeVectors, backend_folder
 from ..io.files import relative
 from ..protocol.protocol import ORIGINAL, AsvModel, ResultsFolder, TrialSet
 from ..results.records import SimilarityRecord
-from ..stages.asv_scores import MissingInput, Models, enrollment_files, sets_of
+from ..stages.asv_scores import MissingInput, Models, enrollment_files
 from ..stages.subsets import makeable
-from ..tree.conditions import NamedComparison, System, named_comparisons
+from ..tree.conditions import (
+    System,
+    TrialCondition,
+    plain_sets,
+    set_condition,
+    trial_conditions,
+)
 from ..tree.keys import trial_keys
 
 #: Numbers of the recipe's stages by what they create.
@@ -77,15 +83,15 @@ class Inputs:
         self.tree, self.data = self.place.tree, self.place.tree / "data"
         self._subsets: dict[str, set[str]] = {}
 
-    def key(self, meaning: NamedComparison) -> Path | None:
+    def key(self, condition: TrialCondition) -> Path | None:
         """Find the trial key of a condition."""
         place = self.place
-        return trial_keys(meaning, self.protocol, self.tree, place.results, place.keys)[0]
+        return trial_keys(condition, self.protocol, self.tree, place.results, place.keys)[0]
 
-    def of_key(self, meaning: NamedComparison) -> list[Missing]:
+    def of_key(self, condition: TrialCondition) -> list[Missing]:
         """Return the trial key if it is missing."""
-        name, keys = meaning.trial_set.trials_name, self.place.keys
-        if self.key(meaning) is not None:
+        name, keys = plain_sets(condition, self.protocol)[1][0], self.place.keys
+        if self.key(condition) is not None:
             return []
         if keys is not None:
             return [Missing("trial keys", TEAM, name, relative(keys, self.tree))]
@@ -95,18 +101,17 @@ class Inputs:
         """Whether the data folder of a trial set is there."""
         return (self.data / name / "utt2spk").is_file()
 
-    def of_scores(self, meaning: NamedComparison, part: ResultsFolder) -> list[Missing]:
+    def of_scores(self, condition: TrialCondition, suffix: str) -> list[Missing]:
         """Return missing inputs of a condition's scores, or the scores if none is missing."""
-        if meaning.anon_suffix in self._shared:
+        if suffix in self._shared:
             return [Missing(SCORES, TEAM)]
-        sets = sets_of(meaning)
-        name, suffix = sets[0]
-        missing = self.of_key(meaning)
+        sets = plain_sets(condition, self.protocol)
+        missing = self.of_key(condition)
         try:
-            enrollment_files(self.data, name, suffix)
+            enrollment_files(self.data, *sets[0])
         except MissingInput:
-            missing.append(self._data_set("enrollment sets", name))
-        missing += self._of_model(part, meaning.anon_suffix, *sets)
+            missing.append(self._data_set("enrollment sets", sets[0][0]))
+        missing += self._of_model(condition.asv_model, suffix, *sets)
         return missing or [Missing(SCORES, stages("asv_scores"))]
 
     def of_similarity(self, trial_set: TrialSet, part: ResultsFolder, suffix: str) -> list[Missing]:
@@ -115,12 +120,12 @@ class Inputs:
             return [Missing("x-vectors", TEAM)]
         name = trial_set.trials_name
         missing = [] if self.has_trials(name) else [self._data_set("trial sets", name)]
-        return missing + self._of_model(part, suffix, (name, ""), (name, suffix))
+        return missing + self._of_model(part.asv_model, suffix, (name, ""), (name, suffix))
 
-    def _of_model(self, part: ResultsFolder, suffix: str, *sets: tuple[str, str]) -> list[Missing]:
-        model = self.protocol.asv_model(part.asv_model)
+    def _of_model(self, trained_on: str, suffix: str, *sets: tuple[str, str]) -> list[Missing]:
+        model = self.protocol.asv_model(trained_on)
         if model is None:
-            what = f"model trained on {part.asv_model} speech"
+            what = f"model trained on {trained_on} speech"
             return [Missing(what, f"not in protocol {self.protocol.name}")]
         missing = []
         if backend_folder(self.tree, model, suffix) is None:
@@ -170,23 +175,19 @@ def not_evaluated(
     voice similarity of trial sets. Systems that lack the same share a line.
     """
     inputs, protocol = Inputs(models, []), models.protocol
-    measured = {(s.system, s.results_folder, s.trial_set) for s in similarity}
+    measured = {s.condition for s in similarity}
     lines: dict[str, list[str]] = {}
     for system, part in itertools.product(systems, protocol.results_folders):
         if part.suffix not in system.parts:
             continue
-        own = [c for c in system.conditions if c.results_folder == part.suffix]
-        scored = {c.name for c in own if c.scores is not None}
+        missing = system.missing(protocol)
         unscored = [
-            name
-            for name, meaning in named_comparisons(protocol, system.anon_suffix).items()
-            if name not in scored and inputs.key(meaning) is not None
+            c.name
+            for c in trial_conditions(protocol, part, system.anon_suffix).values()
+            if c.label in missing and inputs.key(c) is not None
         ]
-        unmeasured = [
-            name
-            for name in (t.trials_name for t in protocol.trial_sets())
-            if (system.name, part.suffix, name) not in measured and inputs.has_trials(name)
-        ]
+        sets = [set_condition(t, part, system.name) for t in protocol.trial_sets()]
+        unmeasured = [s.name for s in sets if s not in measured and inputs.has_trials(s.name)]
         for what, names in (("scores", unscored), ("voice similarity", unmeasured)):
             if names:
                 text = f"no {what} of {len(names)}: {', '.join(names)}"

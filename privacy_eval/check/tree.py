@@ -23,13 +23,20 @@ from ..stages.jobs import (
     share,
     similarity_cost,
 )
-from ..tree.conditions import Condition, System, named_comparisons
+from ..tree.conditions import (
+    ConditionFiles,
+    SetCondition,
+    System,
+    TrialCondition,
+    set_condition,
+    trial_conditions,
+)
 from ..tree.confine import leaves_tree
 from ..tree.discovery import beside_each_other, no_scores, unknown_folders
 from .findings import Finding, Report, Section
 from .implausible import ScoreCheck, check_scores
 from .mismatches import DataSets
-from .missing import OUTDATED, TEAM, Inputs, Missing, stages
+from .missing import OUTDATED, SCORES, TEAM, Inputs, Missing, stages
 
 INVALID = "invalid file"
 SUFFIX = "anonymization suffix"
@@ -40,34 +47,41 @@ NO_RECOGNITION = "no ASR-* folders, so that word error rates will be left out"
 MEMORY = "more memory than this machine has (use fewer --nj)"
 EXTERNAL = "written by another tool"
 
-
-CONDITION, SIMILARITY = "condition", "voice similarity"
+SIMILARITY = "voice similarity"
 
 
 @dataclass(frozen=True)
 class _Output:
-    """A condition of the protocol, or the voice similarity of a trial set.
+    """A trial condition of the protocol, or a trial set whose voice similarity is measured.
 
     Attributes
     ----------
-    kind, system, name : str
+    condition : TrialCondition or SetCondition
     missing : list of Missing
-        Missing inputs; those of a condition are its scores if stage 5 can create them.
+        Missing inputs; those of a trial condition are its scores if they can be created.
     costs : mapping
         Costs by stage, of the stages whose inputs are there.
-    condition : Condition or None
-        The condition in the tree, if there is one.
+    files : ConditionFiles or None
+        Files of the condition in the tree, if there are any.
     errors : list of str
         Why it cannot be evaluated.
     """
 
-    kind: str
-    system: str
-    name: str
+    condition: TrialCondition | SetCondition
     missing: list[Missing]
     costs: Mapping[str, Cost]
-    condition: Condition | None = None
+    files: ConditionFiles | None = None
     errors: list[str] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        return SCORES if isinstance(self.condition, TrialCondition) else SIMILARITY
+
+    @property
+    def name(self) -> str:
+        if isinstance(self.condition, TrialCondition):
+            return self.condition.label
+        return f"{SIMILARITY} of {self.condition.name}{self.condition.results_folder}"
 
 
 def check_tree(
@@ -115,12 +129,14 @@ def check_tree(
         Section("implausible scores", scores.findings),
         Section("folders and jobs", [*_folders(systems, models), *too_much]),
     ]
-    errors = [_error(o.condition, text) for o in outputs if o.condition for text in o.errors]
-    errors += sets.gender_mismatches({c.trials.parent: c.gender for c in inside if c.trials})
+    genders = {c.trials.parent: c.condition.gender for c in inside if c.trials is not None}
+    errors = [_error(o.files, text) for o in outputs if o.files for text in o.errors]
+    errors += sets.gender_mismatches(genders)
     errors += [Finding(f"{s.name}: {SUFFIX}", s.problem) for s in systems if s.problem is not None]
     errors += [Finding(INVALID, text) for text in (*scores.key_errors, *sets.errors)]
-    found = [o for o in outputs if o.condition and o.condition.scores and not o.condition.outside]
-    external = [o for o in found if read and o.condition and not _is_ours(o.condition)]
+    external = [
+        o for o in outputs if read and o.files and not o.files.outside and _is_external(o.files)
+    ]
     error_section = Section("errors", errors)
     return Report(
         ready=not errors,
@@ -143,20 +159,23 @@ def check_tree(
 def _conditions(
     system: System, part: ResultsFolder, inputs: Inputs, scores: ScoreCheck
 ) -> Iterator[_Output]:
-    present = {c.name: c for c in system.conditions if c.results_folder == part.suffix}
-    for name, meaning in named_comparisons(inputs.protocol, system.anon_suffix).items():
-        c = present.get(name)
+    present = {c.condition: c for c in system.conditions}
+    suffix = system.anon_suffix
+    for condition in trial_conditions(inputs.protocol, part, suffix, system.name).values():
+        c = present.get(condition)
         missing: list[Missing] = []
         errors: list[str] = []
         if c is None or (c.scores is None and not any(c.folder.glob("[sS]core*"))):
-            missing = inputs.of_scores(meaning, part)
+            missing = inputs.of_scores(condition, suffix)
         elif c.scores is None:
             errors = [no_scores(c)]
         elif c.trials is None:
-            missing = inputs.of_key(meaning)
+            missing = inputs.of_key(condition)
             errors = [f"no trial key (looked for {abbreviate([str(p) for p in c.keys_tried])})"]
         elif c in scores.errors:
-            if _is_ours(c) and all(m.is_creatable for m in inputs.of_scores(meaning, part)):
+            if not _is_external(c) and all(
+                m.is_creatable for m in inputs.of_scores(condition, suffix)
+            ):
                 missing = [Missing(OUTDATED, stages("asv_scores"))]
             else:
                 errors = [scores.errors[c]]
@@ -165,46 +184,45 @@ def _conditions(
             missing = [Missing("valid scores", TEAM)]
         costs = {}
         if any(m.is_creatable for m in missing):
-            trials = likely_lines(inputs.key(meaning))
+            trials = likely_lines(inputs.key(condition))
             costs = {"stage 5": scoring_cost(trials), "stage 6": metrics_cost(trials)}
         elif c is not None and not missing:
             costs = {"stage 6": metrics_cost(scores.trials.get(c) or likely_lines(c.scores))}
-        label = _with_suffix(name, part.suffix)
-        yield _Output(CONDITION, system.name, label, missing, costs, c, errors)
+        yield _Output(condition, missing, costs, c, errors)
 
 
 def _similarity(
     system: System, part: ResultsFolder, inputs: Inputs, sets: DataSets
 ) -> Iterator[_Output]:
     for trial_set in inputs.protocol.trial_sets():
-        name = trial_set.trials_name
         missing = inputs.of_similarity(trial_set, part, system.anon_suffix)
-        cost = similarity_cost(len(sets.speakers(name) or ()))
+        cost = similarity_cost(len(sets.speakers(trial_set.trials_name) or ()))
         costs = {} if missing else {stages("similarity"): cost}
-        label = _with_suffix(f"{SIMILARITY} of {name}", part.suffix)
-        yield _Output(SIMILARITY, system.name, label, missing, costs)
+        yield _Output(set_condition(trial_set, part, system.name), missing, costs)
 
 
-def _error(c: Condition, message: str) -> Finding:
+def _error(c: ConditionFiles, message: str) -> Finding:
     """Report an error with paths relative to the parent of the results folder."""
     message = " ".join(message.split())
     text = message.replace(f"{c.folder.parent.parent}/", "")
-    item = text if c.name in text else f"{c.folder.parent.name}/{c.name}: {text}"
-    return Finding(f"{c.system}: {UNUSABLE}", item, message)
+    name = c.condition.name
+    item = text if name in text else f"{c.folder.parent.name}/{name}: {text}"
+    return Finding(f"{c.condition.system}: {UNUSABLE}", item, message)
 
 
-def _is_ours(c: Condition) -> bool:
+def _is_external(c: ConditionFiles) -> bool:
+    """Whether scores were written by another tool."""
     try:
-        return is_ours(c.folder)
+        return c.scores is not None and not is_ours(c.folder)
     except PrivacyEvalError:  # reported when its scores were read
-        return False
+        return True
 
 
 def _status(outputs: Sequence[_Output], errors: int, warnings: int) -> str:
-    conditions = [o for o in outputs if o.kind == CONDITION]
+    conditions = [o for o in outputs if o.kind == SCORES]
     complete = sum(not c.missing for c in conditions)
     creatable = sum("stage 5" in c.costs for c in conditions)
-    systems = _count(len({c.system for c in conditions}), "system")
+    systems = _count(len({c.condition.system for c in conditions}), "system")
     if errors:
         text = f"not ready: {_count(errors, 'error')}"
     elif complete:
@@ -222,11 +240,14 @@ def _status(outputs: Sequence[_Output], errors: int, warnings: int) -> str:
 def _table(systems: Iterable[System], outputs: Sequence[_Output]) -> list[str]:
     rows = []
     for system in sorted(systems, key=lambda s: s.name):
-        row, own = [printable(system.name)], [o for o in outputs if o.system == system.name]
-        for kind in (CONDITION, SIMILARITY):
+        row, own = (
+            [printable(system.name)],
+            [o for o in outputs if o.condition.system == system.name],
+        )
+        for kind in (SCORES, SIMILARITY):
             of_kind = [o for o in own if o.kind == kind]
             row.append(f"{sum(not o.missing for o in of_kind)}/{len(of_kind)}")
-        missing = (m for o in own if o.kind == CONDITION for m in o.missing)
+        missing = (m for o in own if o.kind == SCORES for m in o.missing)
         summary = dict.fromkeys(f"{m.what} ({m.source})" for m in missing)
         rows.append((*row, str(len(system.recognition)), ", ".join(summary) or "nothing"))
     headers = ("system", "scores", "similarity", "ASR", "missing")
@@ -248,7 +269,7 @@ def _by_system(kind: str, outputs: Sequence[_Output], name: str = "") -> Iterato
     """Findings of a kind, or of one item of it, with the outputs concerned by system."""
     systems: dict[str, list[_Output]] = {}
     for output in outputs:
-        systems.setdefault(output.system, []).append(output)
+        systems.setdefault(output.condition.system, []).append(output)
     for system, own in systems.items():
         names = ", ".join(output.name for output in own)
         if name:
@@ -259,7 +280,9 @@ def _by_system(kind: str, outputs: Sequence[_Output], name: str = "") -> Iterato
 
 
 def _tally(outputs: Iterable[_Output]) -> str:
-    return ", ".join(_count(n, kind) for kind, n in Counter(o.kind for o in outputs).items())
+    nouns = {SCORES: "condition", SIMILARITY: SIMILARITY}
+    counts = Counter(nouns[o.kind] for o in outputs)
+    return ", ".join(_count(n, noun) for noun, n in counts.items())
 
 
 def _folders(systems: Sequence[System], models: Models) -> list[Finding]:
@@ -307,7 +330,3 @@ def _machine_gib() -> float:
 def _count(number: int, noun: str) -> str:
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number} {noun if number == 1 else plural}"
-
-
-def _with_suffix(name: str, suffix: str) -> str:
-    return f"{name} ({suffix})" if suffix else name

@@ -14,6 +14,7 @@ from .eer import (
     kaldi_eer,
     rocch_eer,
 )
+from .evaluation import Evaluation, evaluate
 from .linkability import LINKABILITY_MIN_TARGETS, Linkability, linkability
 from .pav import Groups, PavBlocks, pav
 from .similarity import (
@@ -45,6 +46,7 @@ __all__ = [
     "Cllr",
     "EceProfile",
     "Eer",
+    "Evaluation",
     "Groups",
     "Interval",
     "Linkability",
@@ -60,6 +62,7 @@ __all__ = [
     "categorical_tag",
     "cllr",
     "ece_profile",
+    "evaluate",
     "individual_disclosure",
     "kaldi_eer",
     "linkability",
