@@ -109,19 +109,14 @@ def check_tree(
         Number of jobs that memory is estimated for.
     """
     protocol, place = models.protocol, models.place
-    new = System(target.name, (), target.anon_suffix, (), (), (), None)
-    expected = systems or [new]
+    expected = systems or [System(target.name, (), target.anon_suffix, (), (), (), None)]
     inside = [c for system in systems for c in system.conditions if not c.outside]
     scores = check_scores(inside, scores=read, allow_missing=place.allow_missing, progress=progress)
     inputs, sets = Inputs(models, systems), DataSets(models)
-    outputs = [
-        output
-        for system, part in itertools.product(expected, protocol.results_folders)
-        for output in (
-            *_conditions(system, part, inputs, scores),
-            *_similarity(system, part, inputs, sets),
-        )
-    ]
+    outputs: list[_Output] = []
+    for system, part in itertools.product(expected, protocol.results_folders):
+        outputs += _conditions(system, part, inputs, scores)
+        outputs += _similarity(system, part, inputs, sets)
     memory, too_much = _memory(outputs, nj)
     mismatches = sets.mismatches(list(dict.fromkeys(s.anon_suffix for s in expected)))
     warnings = [
@@ -130,25 +125,27 @@ def check_tree(
         Section("folders and jobs", [*_folders(systems, models), *too_much]),
     ]
     genders = {c.trials.parent: c.condition.gender for c in inside if c.trials is not None}
-    errors = [_error(o.files, text) for o in outputs if o.files for text in o.errors]
-    errors += sets.gender_mismatches(genders)
-    errors += [Finding(f"{s.name}: {SUFFIX}", s.problem) for s in systems if s.problem is not None]
-    errors += [Finding(INVALID, text) for text in (*scores.key_errors, *sets.errors)]
-    external = [
-        o for o in outputs if read and o.files and not o.files.outside and _is_external(o.files)
+    found = [
+        *(_error(o.files, text) for o in outputs if o.files for text in o.errors),
+        *sets.gender_mismatches(genders),
+        *(Finding(f"{s.name}: {SUFFIX}", s.problem) for s in systems if s.problem is not None),
+        *(Finding(INVALID, text) for text in (*scores.key_errors, *sets.errors)),
     ]
-    error_section = Section("errors", errors)
+    errors, missing = Section("errors", found), _missing(outputs)
+    external = [
+        o for o in outputs if read and not (o.files and o.files.outside) and _is_external(o.files)
+    ]
     return Report(
-        ready=not errors,
+        ready=not found,
         head=(
-            _status(outputs, len(error_section), sum(map(len, warnings))),
+            _status(outputs, len(errors), sum(map(len, warnings))),
             f"protocol: {protocol.title} ({protocol.name}); tree: {place.tree}; "
             f"results: {place.results}",
             *_table(expected, outputs),
         ),
         sections=(
-            error_section,
-            Section("missing inputs [and what creates each]", list(_missing(outputs))),
+            errors,
+            Section("missing inputs [and what creates each]", list(missing)),
             *warnings,
             Section("external scores, kept by stage 5", list(_by_system(EXTERNAL, external))),
         ),
@@ -210,10 +207,10 @@ def _error(c: ConditionFiles, message: str) -> Finding:
     return Finding(f"{c.condition.system}: {UNUSABLE}", item, message)
 
 
-def _is_external(c: ConditionFiles) -> bool:
+def _is_external(c: ConditionFiles | None) -> bool:
     """Whether scores were written by another tool."""
     try:
-        return c.scores is not None and not is_ours(c.folder)
+        return c is not None and c.scores is not None and not is_ours(c.folder)
     except PrivacyEvalError:  # reported when its scores were read
         return True
 
@@ -240,10 +237,8 @@ def _status(outputs: Sequence[_Output], errors: int, warnings: int) -> str:
 def _table(systems: Iterable[System], outputs: Sequence[_Output]) -> list[str]:
     rows = []
     for system in sorted(systems, key=lambda s: s.name):
-        row, own = (
-            [printable(system.name)],
-            [o for o in outputs if o.condition.system == system.name],
-        )
+        row = [printable(system.name)]
+        own = [o for o in outputs if o.condition.system == system.name]
         for kind in (SCORES, SIMILARITY):
             of_kind = [o for o in own if o.kind == kind]
             row.append(f"{sum(not o.missing for o in of_kind)}/{len(of_kind)}")
