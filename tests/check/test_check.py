@@ -215,102 +215,70 @@ def test_memory_of_jobs(tree: SpeechTree, monkeypatch: pytest.MonkeyPatch) -> No
 # --- missing inputs, and the stage that creates each
 
 
-def no_vectors(tree: SpeechTree) -> None:
-    remove(tree.root / MODEL / f"xvect_{TRIALS}_anon")
+COPY = [f"{MODEL}/xvect_{TRIALS}_anon", f"data/{TRIALS}_anon"]
+ORIGINAL = [f"{MODEL}/xvect_{TRIALS}", f"data/{TRIALS}"]
+SUPERSET = ["data/libri_dev/utt2spk", "data/libri_dev/trials_f"]
+COPIED_SUPERSET = ["data/libri_dev_trials_all_anon/utt2spk"]
+CONTENTS = {
+    "utt2spk": [f"{u} {s}" for u, s in utterances().items()],
+    "trials_f": trial_lines(),
+    "wav.scp": ["u x.wav"],
+}
 
 
-def speech_only(tree: SpeechTree) -> None:
-    no_vectors(tree)
-    lines_to(tree.root / f"data/{TRIALS}_anon/wav.scp", ["u x.wav"])
-
-
-def not_anonymized(tree: SpeechTree) -> None:
-    no_vectors(tree)
-    remove(tree.root / f"data/{TRIALS}_anon")
-
-
-def superset(tree: SpeechTree, name: str) -> None:
-    lines_to(tree.root / f"data/{name}/utt2spk", (f"{u} {s}" for u, s in utterances().items()))
-    lines_to(tree.root / "data/libri_dev/trials_f", trial_lines())
-
-
-def anonymized_superset(tree: SpeechTree) -> None:
-    not_anonymized(tree)
-    superset(tree, "libri_dev_trials_all_anon")
-
-
-def no_original(tree: SpeechTree) -> None:
-    remove(tree.root / MODEL / f"xvect_{TRIALS}")
-    remove(tree.root / f"data/{TRIALS}")
-
-
-def original_superset(tree: SpeechTree) -> None:
-    no_original(tree)
-    superset(tree, "libri_dev")
-
-
-def no_enrollment(tree: SpeechTree) -> None:
-    for suffix in ("", "_anon"):
-        remove(tree.root / f"data/{ENROLLS}{suffix}")
-
-
-def no_backend(tree: SpeechTree) -> None:
-    remove(tree.root / BACKEND)
+def change(tree: SpeechTree, gone: list[str], new: list[str]) -> None:
+    for name in gone:
+        remove(tree.root / name)
+    for name in new:
+        lines_to(tree.root / name, CONTENTS[Path(name).name])
 
 
 VECTORS = f"x-vectors in {MODEL}"
 SIMILARITY = f"voice similarity of {TRIALS}"
-KEY_ITEM = [f"{TRIALS} (for 1 condition of anon)", f"  anon: {OO}"]
-ORIGINAL_ITEM = [
+ORIGINAL_VECTORS = [
     f"{TRIALS} (for 1 condition, 1 voice similarity of anon)",
     f"  anon: {OO}, {SIMILARITY}",
 ]
-ANONYMIZED_ITEM = [
+COPY_VECTORS = [
     f"{TRIALS}_anon (for 2 conditions, 1 voice similarity of anon)",
     f"  anon: {OA}, {AA}, {SIMILARITY}",
 ]
-BACKEND_ITEM = "anon (3 conditions, 1 voice similarity)"
+KEY = [f"{TRIALS} (for 1 condition of anon)", f"  anon: {OO}"]
+TRIAL_SET = [f"{TRIALS} (for 1 voice similarity of anon)", f"  anon: {SIMILARITY}"]
+ENROLLMENT = [f"{ENROLLS} (for 3 conditions of anon)", f"  anon: {OO}, {OA}, {AA}"]
+BOTH = ["anon (3 conditions, 1 voice similarity)", f"  {OO}, {OA}, {AA}, {SIMILARITY}"]
 
 
 @pytest.mark.parametrize(
-    ("change", "kind", "expected"),
+    ("gone", "new", "kind", "expected"),
     [
-        (no_vectors, f"{VECTORS} [{TEAM}, as there is no wav.scp]", ANONYMIZED_ITEM),
-        (speech_only, f"{VECTORS} [stage 5, with Kaldi]", ANONYMIZED_ITEM),
-        (not_anonymized, f"{VECTORS} [stage 4, then stage 5]", ANONYMIZED_ITEM),
-        (anonymized_superset, f"{VECTORS} [stage 5]", ANONYMIZED_ITEM),
-        (no_original, f"{VECTORS} [stage 1, then stage 5]", ORIGINAL_ITEM),
-        (no_original, "trial keys [stage 1]", KEY_ITEM),
+        (COPY[:1], [], f"{VECTORS} [{TEAM}, as there is no wav.scp]", COPY_VECTORS),
+        (COPY[:1], [f"{COPY[1]}/wav.scp"], f"{VECTORS} [stage 5, with Kaldi]", COPY_VECTORS),
+        (COPY, [], f"{VECTORS} [stage 4, then stage 5]", COPY_VECTORS),
+        (COPY, [*COPIED_SUPERSET, SUPERSET[1]], f"{VECTORS} [stage 5]", COPY_VECTORS),
+        (ORIGINAL, [], f"{VECTORS} [stage 1, then stage 5]", ORIGINAL_VECTORS),
+        (ORIGINAL, [], "trial keys [stage 1]", KEY),
+        (ORIGINAL, [], "trial sets [stage 1]", TRIAL_SET),
+        (ORIGINAL, SUPERSET, f"{VECTORS} [stage 3, then stage 5]", ORIGINAL_VECTORS),
+        (ORIGINAL, SUPERSET, "trial keys [stage 3]", KEY),
         (
-            no_original,
-            "trial sets [stage 1]",
-            [f"{TRIALS} (for 1 voice similarity of anon)", f"  anon: {SIMILARITY}"],
-        ),
-        (original_superset, f"{VECTORS} [stage 3, then stage 5]", ORIGINAL_ITEM),
-        (original_superset, "trial keys [stage 3]", KEY_ITEM),
-        (
-            no_enrollment,
+            [f"data/{ENROLLS}", f"data/{ENROLLS}_anon"],
+            [],
             "enrollment sets [stage 1]",
-            [f"{ENROLLS} (for 3 conditions of anon)", f"  anon: {OO}, {OA}, {AA}"],
+            ENROLLMENT,
         ),
-        (
-            no_backend,
-            f"back end in {MODEL} [stage 1]",
-            [BACKEND_ITEM, f"  {OO}, {OA}, {AA}, {SIMILARITY}"],
-        ),
+        ([BACKEND], [], f"back end in {MODEL} [stage 1]", BOTH),
     ],
 )
 def test_missing_inputs(
-    tree: SpeechTree, change: Callable[[SpeechTree], None], kind: str, expected: list[str]
+    tree: SpeechTree, gone: list[str], new: list[str], kind: str, expected: list[str]
 ) -> None:
-    change(tree)
+    change(tree, gone, new)
     assert items(check(tree), kind) == expected
 
 
 def test_stages_3_and_5_create_the_data_folders_named(tree: SpeechTree) -> None:
-    anonymized_superset(tree)
-    remove(tree.root / f"data/{TRIALS}")
-    superset(tree, "libri_dev")
+    change(tree, [*COPY, ORIGINAL[1]], [*SUPERSET, *COPIED_SUPERSET])
     assert items(check(tree), "trial keys [stage 3]")[0].startswith(TRIALS)
     assert tree.run("subsets").code == 0
     lines = check(tree)
@@ -325,10 +293,10 @@ def test_the_back_end_of_the_attacker_comes_from_stage_2(tmp_path: Path) -> None
     model = "exp/models/user_asv_eval_anon/xvect_01709_1"
     kind = f"back end in {model} [stage 2"
     lines = check(tree)
-    assert items(lines, kind)[0] == BACKEND_ITEM
+    assert items(lines, kind)[0] == BOTH[0]
     assert any("[stage 2, from x-vectors of train_clean_360_anon]" in line for line in lines)
     tree.training_set("train_clean_360_anon", model)
-    assert items(check(tree), f"{kind}]")[0] == BACKEND_ITEM
+    assert items(check(tree), f"{kind}]")[0] == BOTH[0]
     assert tree.run("train-tree").code == 0
     assert items(check(tree), "back end") == []
 
@@ -348,7 +316,7 @@ def test_a_protocol_without_models(tree: SpeechTree) -> None:
     plan = (tree.root / "small.yaml").read_text()
     (tree.root / "small.yaml").write_text(f"{plan}asv_models: []\n")
     found = items(check(tree), "model trained on original speech [not in protocol small]")
-    assert found[0] == BACKEND_ITEM
+    assert found[0] == BOTH[0]
 
 
 def test_missing_keys_of_a_keys_folder(tree: SpeechTree) -> None:
