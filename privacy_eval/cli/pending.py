@@ -50,13 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the first stage that has anything to do or to log, else the one after the last.
 
-    Before there are results that is the first one asked for.
+    Before a first run that is the first one asked for.
     """
     first = max(arguments.stage, _FIRST)
     tree, results = arguments.tree, arguments.tree / arguments.results
     out = tree / (arguments.out or results / "privacy_eval")
     refuse_links(out, results)
-    if not (out / "results.json").is_file():
+    if not out.is_dir():
         print(first)
         return 0
     try:
