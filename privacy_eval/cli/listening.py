@@ -14,8 +14,8 @@ from ..io.ratings import SCALE, TEMPLATE, read_ratings
 from ..listening.evaluation import (
     MIN_AGREEMENT,
     MIN_RATINGS,
-    Subjective,
-    SubjectiveCurves,
+    ListeningTest,
+    ListeningTestCurves,
     evaluate_ratings,
 )
 from ..results.arrays import FIGURE_FORMATS
@@ -119,11 +119,11 @@ class _Template(argparse.Action):
 def run(arguments: argparse.Namespace) -> int:
     from ..io.files import digest
     from ..listening.figures import figures
-    from ..listening.store import write_subjective
+    from ..listening.store import write_listening_test
     from ..listening.tables import (
+        listening_test_tables,
         objective_and_subjective,
-        subjective_tables,
-        write_subjective_tables,
+        write_listening_test_tables,
     )
     from ..listening.tables import summary as test_summary
     from ..protocol.protocol import load_protocol
@@ -146,19 +146,21 @@ def run(arguments: argparse.Namespace) -> int:
         results, _ = read_sources(arguments)
         objective = made_from_results(arguments, results)
     protocol = results.protocol if results else load_protocol(arguments.conf or "vpc2020")
-    subjective: Subjective | None = None
-    curves: SubjectiveCurves | None = None
+    subjective: ListeningTest | None = None
+    curves: ListeningTestCurves | None = None
     source = digest(json.dumps(protocol.to_dict()).encode())
     if arguments.ratings:
         subjective, curves = _evaluate(arguments, results, protocol)
-        subjective = write_subjective(arguments.out, subjective, curves)
+        subjective = write_listening_test(arguments.out, subjective, curves)
         source = subjective_made_from(arguments.out / SUBJECTIVE_JSON, objective)
     cells = objective_and_subjective(subjective, results, arguments.published)
     for note in cells.notes:
         log(f"privacy-eval: {note}")
     split = subjective.split if subjective else protocol.splits[-1]
-    tables = subjective_tables(subjective, cells, protocol, split, published=arguments.published)
-    files = write_subjective_tables(
+    tables = listening_test_tables(
+        subjective, cells, protocol, split, published=arguments.published
+    )
+    files = write_listening_test_tables(
         arguments.out / "tables",
         tables,
         f"{protocol.title}: subjective evaluation",
@@ -179,7 +181,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _evaluate(
     arguments: argparse.Namespace, results: Results | None, protocol: Protocol
-) -> tuple[Subjective, SubjectiveCurves]:
+) -> tuple[ListeningTest, ListeningTestCurves]:
     from ..protocol.published import load_systems
 
     systems = [*(results.systems if results else ()), *arguments.systems]

@@ -11,8 +11,8 @@ from pathlib import Path
 from .. import __version__
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
-from ..listening.store import read_subjective
-from ..listening.tables import objective_and_subjective, subjective_tables
+from ..listening.store import read_listening_test
+from ..listening.tables import listening_test_tables, objective_and_subjective
 from ..listening.tables import summary as test_summary
 from ..protocol.protocol import Protocol, load_protocol
 from ..report.across_systems import comparison_tables, submissions_table
@@ -178,7 +178,7 @@ def _subjective_section(arguments: argparse.Namespace, results: Results) -> Sect
     """What a listening test said, with the figures beside its results."""
     folder: Path = arguments.listening
     path = folder / SUBJECTIVE_JSON
-    subjective, _ = read_subjective(path)
+    subjective, _ = read_listening_test(path)
     if subjective.protocol.name != results.protocol.name:
         raise PrivacyEvalError(
             f"{path}: of the protocol {subjective.protocol.name}, the results of "
@@ -193,7 +193,7 @@ def _subjective_section(arguments: argparse.Namespace, results: Results) -> Sect
             "subjective"
         )
     cells = objective_and_subjective(subjective, results, arguments.published)
-    tables = subjective_tables(
+    tables = listening_test_tables(
         subjective, cells, results.protocol, subjective.split, published=arguments.published
     )
     return Section(
