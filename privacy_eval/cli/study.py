@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..protocol.protocol import bundled_studies, load_protocol
-from ..study.plan import OwnMetric, StudyPlan, check_pairs, load_study, own_metric
+from ..study.protocol import StudyProtocol, UserMetric, check_pairs, load_study, load_user_metric
 from ..study.run import remove_others, run_tasks, study_tasks
 from ..study.tasks import Task
 from .options import Verbs, add_job, natural, progress
@@ -63,11 +63,11 @@ def _study(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def study_of(arguments: argparse.Namespace) -> tuple[StudyPlan, list[Task], list[OwnMetric]]:
+def study_of(arguments: argparse.Namespace) -> tuple[StudyProtocol, list[Task], list[UserMetric]]:
     plan = load_study(arguments.conf)
     if arguments.seed is not None:
         plan = replace(plan, seed=arguments.seed)
-    own = [own_metric(text) for text in arguments.metric]
+    own = [load_user_metric(text) for text in arguments.metric]
     if len({metric.name for metric in own}) < len(own):
         raise PrivacyEvalError("--metric: two metrics of one name")
     check_pairs(plan, own)
