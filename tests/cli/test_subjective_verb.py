@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import shutil
@@ -10,9 +9,8 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from support import B1, ROOT, Run, cli, imported, snapshot, undrawn
+from support import B1, ROOT, Run, cli, imported, options_of, snapshot, undrawn
 
-from privacy_eval.cli import parser
 from privacy_eval.io.ratings import TEMPLATE, read_ratings
 from privacy_eval.listening.evaluation import evaluate_ratings
 from privacy_eval.listening.store import read_listening_test
@@ -234,8 +232,7 @@ def test_the_readme_names_every_column() -> None:
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
-    verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
-    options = {a.dest: a for a in verbs.choices["subjective"]._actions}
+    options = options_of("listening")
     keywords = {
         name: parameter.default
         for function in (evaluate_ratings, read_ratings)
