@@ -25,7 +25,7 @@ from ..report.figures.matrices import block, similarity_matrices
 from ..report.figures.plot import Curve, Panel, Plot
 from ..results.arrays import Arrays
 from .estimators import individual_ceiling, population_values
-from .plan import EstimatorsPlan, StudyPlan
+from .protocol import EstimatorsExperiment, StudyProtocol
 from .scores import cllr_min_in_between
 
 Row = Mapping[str, Any]
@@ -51,44 +51,44 @@ _BANDS = (
 )
 
 
-def study_figures(plan: StudyPlan, rows: Rows) -> Iterator[Drawing]:
+def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
     """Every figure that there are rows for."""
     gaussian, attacks = rows.get("gaussian", ()), rows.get("attacks", ())
-    if plan.gaussian is not None and gaussian:
-        for x, y in plan.gaussian.pairs:
+    if study.gaussian is not None and gaussian:
+        for x, y in study.gaussian.pairs:
             yield Drawing(
                 f"gaussian_{x}_{y}",
                 f"Gaussian scores: {_name(x)} vs. {_name(y)}. A point per combination of keys and "
                 "deviations.",
-                partial(_gaussian_pair, gaussian, x, y, plan.variant),
+                partial(_gaussian_pair, gaussian, x, y, study.variant),
             )
         yield Drawing(
             "gaussian_pairs",
             "Gaussian scores: every metric against every other.",
-            partial(_gaussian_pairs, gaussian, plan.variant),
+            partial(_gaussian_pairs, gaussian, study.variant),
         )
     if rows.get("clusters"):
         yield from _clusters(rows["clusters"])
-    if plan.attacks is not None:
+    if study.attacks is not None:
         speeches = list(dict.fromkeys(row["speech"] for row in attacks))
-        for speech, (x, y) in itertools.product(speeches, plan.attacks.pairs):
+        for speech, (x, y) in itertools.product(speeches, study.attacks.pairs):
             found = [r for r in attacks if r["speech"] == speech]
             yield Drawing(
                 style.stem("attacks", x, y, speech),
                 f"Attacks on converted x-vectors ({speech}): {_name(x)} vs. {_name(y)}. "
                 f"{_combinations(found)} The colour: difference of the means of mated and "
                 "non-mated scores, in units of their deviation.",
-                partial(_attacks_pair, found, x, y, plan.variant),
+                partial(_attacks_pair, found, x, y, study.variant),
             )
     if rows.get("matrices"):
         blocks = [
-            (row["title"], "", block(_arrays(row["matrices"]), plan.variant))
+            (row["title"], "", block(_arrays(row["matrices"]), study.variant))
             for row in rows["matrices"]
         ]
         caption = "Artificial voice similarity matrices."
         yield Drawing("matrices", caption, partial(similarity_matrices, blocks))
-    if plan.estimators is not None and rows.get("estimators"):
-        yield from _estimators(plan.estimators, rows["estimators"], plan.variant)
+    if study.estimators is not None and rows.get("estimators"):
+        yield from _estimators(study.estimators, rows["estimators"], study.variant)
 
 
 # Metric against metric
@@ -297,12 +297,14 @@ def _cluster_points(row: Row) -> Canvas:
 # Estimates
 
 
-def _estimators(plan: EstimatorsPlan, rows: Sequence[Row], variant: str) -> Iterator[Drawing]:
+def _estimators(
+    experiment: EstimatorsExperiment, rows: Sequence[Row], variant: str
+) -> Iterator[Drawing]:
     metrics = [
         m for m in rows[0]["estimates"][variant] if m in _ESTIMATED or m not in style.METRIC_NAMES
     ]
     groups = []
-    for per_target in plan.nontargets_per_target:
+    for per_target in experiment.nontargets_per_target:
         found = [
             row
             for row in rows
@@ -312,8 +314,8 @@ def _estimators(plan: EstimatorsPlan, rows: Sequence[Row], variant: str) -> Iter
         what = f"target trials, {per_target} {nontargets} to each, independent"
         groups.append((f"independent_{per_target}", what, found, "target trials"))
     what = (
-        f"speakers, each with {plan.utterances} utterances against all, who cause "
-        f"{100 * plan.speaker_share:g} % of the variance of scores"
+        f"speakers, each with {experiment.utterances} utterances against all, who cause "
+        f"{100 * experiment.speaker_share:g} % of the variance of scores"
     )
     with_speakers = [row for row in rows if row["speakers"] is not None]
     groups.append(("speakers", what, with_speakers, "speakers"))
