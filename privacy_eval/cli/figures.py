@@ -32,14 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..report.figures import all_figures, write_figures
     from ..report.report import figures_key
-    from .report import check_sources, read_shown
+    from .report import read_shown, sources_of
 
-    check_sources(arguments)
-    data, conventional = read_shown(arguments), arguments.conventional
+    sources, conventional = sources_of(arguments, needed=True), arguments.conventional
     written, there = write_figures(
-        all_figures(data, conventional=conventional),
+        all_figures(read_shown(sources), conventional=conventional),
         arguments.out,
-        made_from=figures_key(data, conventional=conventional),
+        made_from=figures_key(sources, conventional=conventional),
         formats=[f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)],
         job=arguments.job or (1, 1),
         progress=progress(),

@@ -128,17 +128,15 @@ def run(arguments: argparse.Namespace) -> int:
     )
     from ..listening.tables import summary as test_summary
     from ..protocol.protocol import load_protocol
-    from ..report.data import read_report_data
+    from ..report.data import ReportSources
     from ..report.figures import write_figures
 
     if not arguments.ratings and not arguments.published:
         raise PrivacyEvalError("nothing to evaluate: neither --ratings nor --published is given")
     if arguments.results and not arguments.ratings:
         raise PrivacyEvalError("--results stand beside ratings: --ratings is missing")
-    data = None
-    if arguments.results:
-        data = read_report_data(arguments.results, conf=arguments.conf)
-    results = data.results if data else None
+    sources = ReportSources(tuple(arguments.results or ()), arguments.conf)
+    results = sources.read().results if sources.paths else None
     protocol = results.protocol if results else load_protocol(arguments.conf or "vpc2020")
     subjective: ListeningTest | None = None
     curves: ListeningTestCurves | None = None
@@ -146,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.ratings:
         subjective, curves = _evaluate(arguments, results, protocol)
         subjective = write_listening_test(arguments.out, subjective, curves)
-        source = figures_source(arguments.out, data)
+        source = figures_source(arguments.out, sources)
     cells = objective_and_subjective(subjective, results, arguments.published)
     for note in cells.notes:
         log(f"privacy-eval: {note}")

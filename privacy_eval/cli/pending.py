@@ -15,7 +15,7 @@ from ..errors import PrivacyEvalError
 from ..io.files import is_written
 from ..listening.report import listening_key
 from ..protocol.protocol import bundled
-from ..report.data import ReportData
+from ..report.data import ReportSources
 from ..report.figure_folder import is_complete
 from ..report.html import made_from as reported_from
 from ..report.per_system import table_files
@@ -142,18 +142,18 @@ class _Stages:
         )
 
     def _tables(self) -> bool:
-        across, notes = across_tables(self._shown)
+        across, notes = across_tables(read_shown(self._shown))
         log_notes(notes)
         files = table_files(self._results, across=across)
         return not is_written(self._out / "tables", files, listed_in=".tables.list")
 
     def _figures(self) -> bool:
-        data, figures = self._shown, self._out / "figures"
-        made_from = figures_key(data, conventional=self._arguments.conventional)
+        sources, figures = self._shown, self._out / "figures"
+        made_from = figures_key(sources, conventional=self._arguments.conventional)
         if not is_complete(figures, made_from, FIGURE_FORMATS):
             return True
         test = self._arguments.listening
-        key = report_key(data, figures, listening_key(test) if test is not None else ())
+        key = report_key(sources, figures, listening_key(test) if test is not None else ())
         return reported_from(self._out / "report.html") != key
 
     @cached_property
@@ -162,16 +162,14 @@ class _Stages:
             self._stale = stale_scores(self._targets, self._models)
         return collected(self._systems, self._out, self._models, self._stale)
 
-    @cached_property
-    def _shown(self) -> ReportData:
+    @property
+    def _shown(self) -> ReportSources:
         """What the recipe makes tables, figures and report of."""
         conf = self._arguments.conf
-        return read_shown(
-            argparse.Namespace(
-                results=[self._out / "results.json"],
-                conf=conf if conf in bundled() else str(self._place.tree / conf),
-                published=self._arguments.published,
-            )
+        return ReportSources(
+            (self._out / "results.json",),
+            conf if conf in bundled() else str(self._place.tree / conf),
+            self._arguments.published or "",
         )
 
 

@@ -11,7 +11,7 @@ from ..errors import PrivacyEvalError
 from .options import add_listening, add_published, add_renamed, add_results, log
 
 if TYPE_CHECKING:
-    from ..report.data import ReportData
+    from ..report.data import ReportData, ReportSources
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,13 +28,13 @@ def run(arguments: argparse.Namespace) -> int:
     from ..report.html import made_from, write_report
     from ..report.report import report_key, report_sections
 
-    check_sources(arguments)
-    data = read_shown(arguments)
+    sources = sources_of(arguments, needed=True)
     test = arguments.listening
-    key = report_key(data, arguments.figures, listening_key(test) if test is not None else ())
+    key = report_key(sources, arguments.figures, listening_key(test) if test is not None else ())
     if made_from(arguments.out) == key:
         print(f"{arguments.out}: up to date")
         return 0
+    data = read_shown(sources)
     inserted = [listening_section(test, data)] if test is not None else []
     sections, notes = report_sections(data, figures=arguments.figures, inserted=inserted)
     log_notes(notes)
@@ -44,19 +44,18 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def check_sources(arguments: argparse.Namespace) -> None:
-    """Refuse to show nothing."""
-    if not arguments.results and not arguments.published:
+def sources_of(arguments: argparse.Namespace, *, needed: bool = False) -> ReportSources:
+    """Return the sources asked for; nothing at all is an error where they are needed."""
+    from ..report.data import ReportSources
+
+    if needed and not arguments.results and not arguments.published:
         raise PrivacyEvalError("nothing to show: neither --results nor --published is given")
+    return ReportSources(tuple(arguments.results or ()), arguments.conf, arguments.published or "")
 
 
-def read_shown(arguments: argparse.Namespace) -> ReportData:
-    """Read the results asked for; missing arrays are logged."""
-    from ..report.data import read_report_data
-
-    data = read_report_data(
-        arguments.results or (), conf=arguments.conf, published=arguments.published
-    )
+def read_shown(sources: ReportSources) -> ReportData:
+    """Read sources; missing arrays are logged."""
+    data = sources.read()
     absent = data.curves.absent(data.results)
     if absent:
         log_notes(

@@ -33,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..report.per_system import blank_tables, system_tables, write_tables
     from ..report.report import across_tables
-    from .report import log_notes, read_shown
+    from .report import log_notes, read_shown, sources_of
 
-    data = read_shown(arguments)
+    data = read_shown(sources_of(arguments))
     results = data.results
     across, notes = across_tables(data, arguments.rank_by, arguments.attack_model)
     log_notes(notes)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
-from ..report.data import ReportData
+from ..report.data import ReportData, ReportSources
 from ..report.figure_folder import made_from
 from ..report.html import Section
 from ..report.report import folder_key, pictures
@@ -32,12 +32,12 @@ def listening_section(folder: Path, data: ReportData) -> Section:
             f"{path}: of the protocol {subjective.protocol.name}, the results of "
             f"{data.protocol.name}"
         )
-    if not made_from(figures).startswith(figures_source(folder, data)):
+    if not made_from(figures).startswith(figures_source(folder, data.sources)):
         raise PrivacyEvalError(
             f"{figures}: figures of other ratings or results; draw them again with privacy-eval "
             "listening"
         )
-    published = data.published or None
+    published = data.sources.published or None
     cells = objective_and_subjective(subjective, data.results, published)
     tables = listening_test_tables(
         subjective, cells, data.protocol, subjective.split, published=published
@@ -52,6 +52,7 @@ def listening_key(folder: Path) -> tuple[str, ...]:
     return digest(read_bytes(folder / RESULTS)), folder_key(folder / FIGURES)
 
 
-def figures_source(folder: Path, data: ReportData | None) -> str:
+def figures_source(folder: Path, objective: ReportSources) -> str:
     """What figures of a listening test are made from: its results, and the objective ones."""
-    return f"{digest(read_bytes(folder / RESULTS))}:{data.digest() if data and data.paths else ''}"
+    beside = objective.digest() if objective.paths else ""
+    return f"{digest(read_bytes(folder / RESULTS))}:{beside}"

@@ -1,9 +1,8 @@
-"""Read what tables, figures and the report are made of."""
+"""Read what tables, figures and the report are made of: results, published results, arrays."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,66 +18,72 @@ _USUAL = "vpc2020"
 
 
 @dataclass(frozen=True)
+class ReportSources:
+    """Where tables, figures and the report come from.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+        The results files; without any there are no records.
+    conf : str or None
+        Name or file of a protocol, instead of that of the results.
+    published : str
+        Name of the published results beside them; "" for none.
+    """
+
+    paths: tuple[Path, ...] = ()
+    conf: str | None = None
+    published: str = ""
+
+    def digest(self) -> str:
+        """Digest of the results files, the protocol, and whether there are arrays."""
+        files = [
+            (digest(read_bytes(path)), path.with_name("records").is_dir()) for path in self.paths
+        ]
+        protocol = load_protocol(self.conf).to_dict() if self.conf else {}
+        return digest(json.dumps([protocol, files]).encode())
+
+    def read(self) -> ReportData:
+        """Read all of them.
+
+        Raises
+        ------
+        PrivacyEvalError
+            Damaged results, results under different protocols, unknown published results.
+        """
+        read = [(read_json(path), path) for path in self.paths]
+        if read:
+            results = merge([results for results, _ in read])
+            results = results.under(load_protocol(self.conf)) if self.conf else results
+        else:
+            results = Results(load_protocol(self.conf or _USUAL))
+        cells = cells_of_results(results)
+        if self.published:
+            cells = merged([cells, cells_of_published(self.published)])
+        return ReportData(results, cells, Curves(read), self)
+
+
+@dataclass(frozen=True)
 class ReportData:
     """What tables, figures and the report are made of.
 
     Attributes
     ----------
     results : Results
-        Of all results files; without any, no records under a protocol.
+        Of all results files.
     cells : Cells
         Their values, and those of published systems beside them.
     curves : Curves
         The arrays stored beside the results files.
-    published : str
-        Name of the published results; "" for none.
-    paths : tuple of Path
-        The results files.
+    sources : ReportSources
     """
 
     results: Results
     cells: Cells = field(default_factory=lambda: Cells({}, ()))
     curves: Curves = field(default_factory=lambda: Curves(()))
-    published: str = ""
-    paths: tuple[Path, ...] = ()
+    sources: ReportSources = ReportSources()
 
     @property
     def protocol(self) -> Protocol:
         """The protocol of the results."""
         return self.results.protocol
-
-    def digest(self) -> str:
-        """Digest of the results files, the protocol, and whether there are arrays."""
-        sources = [
-            (digest(read_bytes(path)), (path.parent / "records").is_dir()) for path in self.paths
-        ]
-        return digest(json.dumps([self.protocol.to_dict(), sources]).encode())
-
-
-def read_report_data(
-    paths: Sequence[Path], *, conf: str | None = None, published: str | None = None
-) -> ReportData:
-    """Read results files, and published results beside them.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        May be empty.
-    conf : str, optional
-        Name or file of a protocol, instead of that of the results.
-    published : str, optional
-        Name of published results.
-
-    Raises
-    ------
-    PrivacyEvalError
-        Damaged results, results under different protocols, unknown published results.
-    """
-    sources = [(read_json(path), path) for path in paths]
-    results = merge([r for r, _ in sources]) if sources else Results(load_protocol(conf or _USUAL))
-    if sources and conf:
-        results = results.under(load_protocol(conf))
-    cells = cells_of_results(results)
-    if published:
-        cells = merged([cells, cells_of_published(published)])
-    return ReportData(results, cells, Curves(sources), published or "", tuple(paths))

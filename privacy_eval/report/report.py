@@ -13,11 +13,12 @@ from ..errors import PrivacyEvalError
 from ..io.files import digest
 from ..protocol.protocol import Protocol
 from .across_systems import comparison_tables, submissions_table
-from .data import ReportData
+from .data import ReportData, ReportSources
 from .figure_folder import made_from, read_captions
 from .figures import KINDS
-from .html import Picture, Section, provenance_tables, summary
+from .html import Picture, Section
 from .per_system import system_tables
+from .provenance import provenance_tables, summary
 from .ranking import WITHOUT_ATTACK, ranking_table
 from .table import Table
 from .values import ORIGINAL_ATTACK
@@ -59,7 +60,11 @@ def report_sections(
         tuple(t for tables in per_system for t in tables if t.name.endswith(ending))
         for ending in ("-variants", "-speakers")
     )
-    about = summary(results) if data.paths else [f"Published results: {data.published}."]
+    about = (
+        summary(results)
+        if data.sources.paths
+        else [f"Published results: {data.sources.published}."]
+    )
     across, notes = across_tables(data)
     sections = [
         Section("Systems side by side", tables=tuple(across)),
@@ -94,7 +99,7 @@ def across_tables(
     PrivacyEvalError
         The protocol has no such attack model, or the metric does not depend on one.
     """
-    results, published = data.results, data.published
+    results, published = data.results, data.sources.published
     _check_attack_model(data.protocol, metric, attack_model)
     if not published and len(results.systems) < 2:
         return [], []
@@ -118,12 +123,12 @@ def across_tables(
     return [*([submissions] if submissions else ()), *tables, *found], notes
 
 
-def figures_key(data: ReportData, *, conventional: bool) -> str:
+def figures_key(sources: ReportSources, *, conventional: bool) -> str:
     """Everything that figures of results depend on."""
-    return f"{data.digest()}:{data.published}:{conventional}"
+    return f"{sources.digest()}:{sources.published}:{conventional}"
 
 
-def report_key(data: ReportData, figures: Path | None, inserted: Sequence[str] = ()) -> str:
+def report_key(sources: ReportSources, figures: Path | None, inserted: Sequence[str] = ()) -> str:
     """Digest of everything that a report depends on.
 
     Parameters
@@ -133,7 +138,7 @@ def report_key(data: ReportData, figures: Path | None, inserted: Sequence[str] =
     inserted : sequence of str
         What inserted sections depend on.
     """
-    parts = [__version__, data.digest(), data.published, *inserted]
+    parts = [__version__, sources.digest(), sources.published, *inserted]
     if figures is not None:
         parts.append(folder_key(figures))
     return digest(json.dumps(parts).encode())
@@ -155,7 +160,7 @@ def pictures(folder: Path, prefix: str = "") -> tuple[Picture, ...]:
 
 def _figure_sections(data: ReportData, folder: Path) -> list[Section]:
     found = pictures(folder)
-    if made_from(folder).split(":")[0] != data.digest():
+    if made_from(folder).split(":")[0] != data.sources.digest():
         raise PrivacyEvalError(
             f"{folder}: figures of other results, or made before these changed; draw them again "
             "with privacy-eval figures"

@@ -85,7 +85,7 @@ def data_of_records(folder: Path, records: Iterable[VerificationRecord]) -> Repo
     results = Results(CONFIG, tuple(records))
     path = folder / "results.json"
     path.write_text(to_json(results))
-    return ReportData(results, curves=Curves([(results, path)]), paths=(path,))
+    return ReportData(results, curves=Curves([(results, path)]))
 
 
 def simulated(

@@ -118,7 +118,7 @@ def test_a_kind_is_one_file_and_one_entry(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(figures, "KINDS", kinds)
     monkeypatch.setattr("privacy_eval.report.report.KINDS", kinds)
     data, out = ReportData(Results(CONFIG)), tmp_path / "figures"
-    key = figures_key(data, conventional=False)
+    key = figures_key(data.sources, conventional=False)
     assert write_figures(all_figures(data), out, made_from=key) == (1, 0)
     assert {p.suffix for p in out.glob("toy_plot.*")} == {".png", ".pdf"}
     sections, _ = report_sections(data, figures=out)
