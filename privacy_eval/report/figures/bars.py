@@ -461,7 +461,7 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
                 rotation_mode=None if upright else "anchor",
             )
             for label, system in zip(axes.get_xticklabels(), panel.systems, strict=True):
-                style.name_style(cells, system).apply(label)
+                style.set_name(label, cells, system)
             axes.tick_params(axis="x", length=0, labelbottom=named[_place(axes).rowspan.start])
             if _place(axes).is_first_col():
                 axes.set_ylabel(style.METRIC_LABELS[metric])

@@ -19,7 +19,7 @@ from ...io.files import atomic_path, write_text
 from ...results.arrays import FIGURE_FORMATS
 from .draw import draw
 from .plot import Plot
-from .style import DPI, styled
+from .style import styled
 from .tex import to_tex
 
 _CANVASES = MappingProxyType({"png": FigureCanvasAgg, "pdf": FigureCanvasPdf})
@@ -98,8 +98,9 @@ def save(canvas: Canvas, files: Mapping[str, Path]) -> None:
         if engine is not None:  # laid out once for all formats
             engine.execute(canvas)
             canvas.set_layout_engine("none")
+    dpi = canvas.dpi
     for extension, path in files.items():
-        canvas.dpi = DPI  # printing as PDF changes it
+        canvas.dpi = dpi  # printing as PDF changes it
         # Not `savefig`, which draws everything twice as soon as there is a layout.
         to_print = getattr(_CANVASES[extension](canvas), f"print_{extension}")
         with atomic_path(path) as temporary, styled(), _plain_fonts():

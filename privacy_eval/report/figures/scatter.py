@@ -220,7 +220,7 @@ def scatter(
         options = dict(ncols=columns, handlelength=1.0, columnspacing=1.2)
         made = style.legend(canvas, handles, names, loc="outside lower center", **options)
         for text, system in zip(made.get_texts(), systems, strict=False):
-            style.name_style(cells, system).apply(text)
+            style.set_name(text, cells, system)
     return canvas
 
 

@@ -13,10 +13,12 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import matplotlib.style
+from matplotlib import RcParams, rc_params_from_file
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -32,9 +34,8 @@ from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, PERCENT, Cells
 
 #: Widths in inches: a column, and a whole page, of a two-column paper.
 COLUMN_WIDTH, FULL_WIDTH = 3.3, 6.9
-#: Font sizes in points at print size.
-FONT, SMALL_FONT = 8.0, 7.0
-DPI = 200
+#: Size in points of the smaller font, that of ticks and legends.
+SMALL_FONT = 7.0
 #: Characters of a name in a legend, and of one that the height of a panel has room for.
 NAME, SIDE = 28, 16
 
@@ -59,39 +60,6 @@ METRIC_LABELS = MappingProxyType({metric: titles.axis for metric, titles in TITL
 METRIC_NAMES = MappingProxyType({metric: titles.figure for metric, titles in TITLES.items()})
 
 _Item = TypeVar("_Item")
-_FAMILY_FONT = "DejaVu Sans"  # comes with matplotlib: the same everywhere
-_RC: Mapping[str, Any] = MappingProxyType(
-    {
-        "font.family": _FAMILY_FONT,
-        "font.size": FONT,
-        "axes.titlesize": FONT,
-        "axes.labelsize": FONT,
-        "figure.titlesize": FONT,
-        "xtick.labelsize": SMALL_FONT,
-        "ytick.labelsize": SMALL_FONT,
-        "legend.fontsize": SMALL_FONT,
-        "legend.frameon": False,
-        "legend.handlelength": 2.2,
-        "axes.linewidth": 0.6,
-        "axes.axisbelow": True,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "grid.linewidth": 0.4,
-        "grid.color": "#D0D0D0",
-        "lines.linewidth": 1.2,
-        "lines.markersize": 4.0,
-        "hatch.linewidth": 0.6,
-        "patch.linewidth": 0.5,
-        "xtick.major.width": 0.6,
-        "ytick.major.width": 0.6,
-        "xtick.major.size": 2.5,
-        "ytick.major.size": 2.5,
-        "savefig.dpi": DPI,
-        "figure.dpi": DPI,
-        "pdf.fonttype": 42,
-        "svg.hashsalt": "privacy_eval",
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -101,20 +69,6 @@ class SystemStyle:
     colour: str
     marker: str
     line_style: LineStyle
-
-
-@dataclass(frozen=True)
-class NameStyle:
-    """How a system's name is set: colour and slant tell its family, weight that it is
-    one's own."""
-
-    colour: str
-    slant: str
-    weight: str
-
-    def apply(self, text: Text) -> None:
-        """Set a text so."""
-        text.set(color=self.colour, fontstyle=self.slant, fontweight=self.weight)
 
 
 @dataclass(frozen=True)
@@ -167,11 +121,12 @@ def system_styles(systems: Sequence[str]) -> Mapping[str, SystemStyle]:
     return MappingProxyType({**styles, ORIGINAL_COLUMN: ORIGINAL_STYLE})
 
 
-def name_style(cells: Cells, system: str) -> NameStyle:
-    """How the name of a system is set: blue if developed from B1, red and italic if from
-    B2, bold if it is the user's."""
+def set_name(text: Text, cells: Cells, system: str) -> None:
+    """Set the name of a system: blue if developed from B1, red and italic if from B2, bold if
+    it is submitted."""
     colour, slant = _NAME_COLOURS.get(cells.family.get(system, ""), ("black", "normal"))
-    return NameStyle(colour, slant, "bold" if system in cells.own else "normal")
+    weight = "bold" if system in cells.own else "normal"
+    text.set(color=colour, fontstyle=slant, fontweight=weight)
 
 
 def attack_styles(protocol: Protocol) -> Mapping[str, BarStyle]:
@@ -216,7 +171,7 @@ def shortened(text: str, limit: int = NAME) -> str:
 
 @functools.cache
 def _glyphs() -> frozenset[int]:
-    return frozenset(get_font(findfont(_FAMILY_FONT)).get_charmap())
+    return frozenset(get_font(findfont(_settings()["font.family"][0])).get_charmap())
 
 
 def stem(*parts: str) -> str:
@@ -310,6 +265,12 @@ def legend_columns(width: float, labels: Iterable[str]) -> int:
 
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
-    """Apply this module's style within the block."""
-    with matplotlib.style.context(["default", dict(_RC)]):
+    """Apply the settings of figures within the block."""
+    with matplotlib.style.context(["default", dict(_settings())]):
         yield
+
+
+@functools.cache
+def _settings() -> RcParams:
+    path = Path(__file__).with_name("figures.mplstyle")
+    return rc_params_from_file(path, use_default_template=False)

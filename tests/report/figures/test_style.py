@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from figure_data import CONFIG
 from matplotlib.colors import to_rgb
+from matplotlib.text import Text
 
 from privacy_eval.report.figures import style
 from privacy_eval.report.values import ORIGINAL_COLUMN, Cells
@@ -31,13 +32,15 @@ def test_original_speech_is_black_wherever_it_stands() -> None:
 
 def test_names_by_family_and_owner() -> None:
     cells = Cells({}, ("A", "D", "K", "me"), frozenset({"me"}), {"A": "B1", "D": "B2", "K": "x"})
-    looks = [style.name_style(cells, s) for s in cells.systems]
-    red, green, blue = to_rgb(looks[0].colour)
+    texts = [Text() for _ in cells.systems]
+    for text, system in zip(texts, cells.systems, strict=True):
+        style.set_name(text, cells, system)
+    red, green, blue = to_rgb(texts[0].get_color())
     assert blue > max(red, green)
-    red, green, blue = to_rgb(looks[1].colour)
+    red, green, blue = to_rgb(texts[1].get_color())
     assert red > max(green, blue)
-    assert [look.slant for look in looks] == ["normal", "italic", "normal", "normal"]
-    assert [look.weight for look in looks] == ["normal", "normal", "normal", "bold"]
+    assert [t.get_fontstyle() for t in texts] == ["normal", "italic", "normal", "normal"]
+    assert [t.get_fontweight() for t in texts] == ["normal", "normal", "normal", "bold"]
 
 
 def test_attack_models_differ_in_grey() -> None:
