@@ -2,7 +2,7 @@
 
 Each case is something done to a tree, a verb, and how that must end. What single readers make
 of damaged files stands in tests/io and test_readers.py, bad lines of scores and keys in
-tests/test_cli.py, bad plans in tests/test_config.py, links in tests/test_tree.py.
+tests/cli/test_cli.py, bad plans in tests/test_config.py, links in tests/test_tree.py.
 """
 
 from __future__ import annotations

@@ -200,6 +200,7 @@ def _agrees(found: dict[str, object], expected: dict[str, object]) -> None:
         ["metrics", "--scores", "x"],
         ["metrics", "--scores", "x", "--trials", "y", "--variant", "new"],
         ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "-1"],
+        ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "1"],
         ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "many"],
         ["metrics", "--scores", "x", "--trials", "y", "--seed", "1.5"],
         ["evaluate", "--tree", "."],
@@ -309,91 +310,65 @@ def test_contracts_are_accepted() -> None:
 
 # --- bad input
 
+Change = Callable[[list[str]], list[str]]
 
-def without(number: int) -> Callable[[list[str]], list[str]]:
+
+def without(number: int) -> Change:
     return lambda lines: lines[:-number]
 
 
-def line(number: int, text: str) -> Callable[[list[str]], list[str]]:
+def line(number: int, text: str) -> Change:
     return lambda lines: [*lines[: number - 1], text, *lines[number:]]
 
 
-#: By name: what is done to the lines of the scores, of the key, and the message.
-BAD: dict[str, tuple[Callable[[list[str]], list[str]] | None, Callable | None, str]] = {  # type: ignore[type-arg]
-    "trials without a score": (
-        without(7),
-        None,
-        r"do not hold the same trials:\n  7 trials without a score \(first at \S+trials:42\): "
-        r"s4 s2-u2, s4 s3-u0, s4 s3-u1, s4 s3-u2, s4 s4-u0, \.\.\.\n",
-    ),
-    "scores without a trial": (
-        None,
-        without(6),
-        r"\n  6 scores without a trial \(first at \S+scores:43\): "
-        r"s4 s3-u0, s4 s3-u1, s4 s3-u2, s4 s4-u0, s4 s4-u1, \.\.\.\n",
-    ),
+#: By name: what is done to the lines of the scores, of the key, and facts of the message.
+BAD: dict[str, tuple[Change | None, Change | None, str]] = {
+    "trials without a score": (without(7), None, r"  7 trials .*trials:42\): s4 s2-u2, .*, \.\.\."),
+    "scores without a trial": (None, without(6), r"  6 scores .*scores:43\): s4 s3-u0, .*, \.\.\."),
     "both": (
         line(3, "s1 new 0.5"),
         None,
-        r"\n  1 trials without a score \(first at \S+trials:3\): s1 s1-u2\n"
-        r"  1 scores without a trial \(first at \S+scores:3\): s1 new\n  \(--allow-missing",
+        r"  1 trials .*trials:3\): s1 s1-u2\n  1 scores .*scores:3\): s1 new\n.*--allow-missing",
     ),
-    "duplicate scores": (
-        lambda lines: [*lines, *lines[:6]],
-        None,
-        r"scores:49: 6 duplicate score lines, .*: s1 s1-u0, s1 s1-u1, s1 s1-u2, s1 s2-u0, "
-        r"s1 s2-u1, \.\.\.$",
-    ),
-    "duplicate trials": (
-        None,
-        lambda lines: [lines[0], *lines],
-        r"trials:2: 1 duplicate trial lines, each \(speaker, utterance\) may stand once: s1 s1-u0",
-    ),
-    "a trial of both labels": (
-        None,
-        lambda lines: [*lines, "s1 s1-u0 nontarget"],
-        r"trials:49: 1 duplicate trial lines",
-    ),
-    "NaN": (line(5, "s1 s2-u1 nan"), None, r"scores:5: expected a finite decimal .* found 'nan'"),
-    "inf": (line(6, "s1 s2-u2 -inf"), None, r"scores:6: expected a finite .* found '-inf'"),
-    "too large": (line(6, "s1 s2-u2 1e999"), None, r"scores:6: expected a finite .*'1e999'"),
-    "no number": (line(7, "s1 s3-u0 1,5"), None, r"scores:7: expected a finite .* found '1,5'"),
-    "unknown label": (
-        None,
-        line(8, "s1 s3-u1 Target"),
-        r"trials:8: expected the label target or nontarget, found 'Target'",
-    ),
-    "no label": (None, line(8, "s1 s3-u1"), r"trials:8: expected 3 fields .*, found 2: 's1 s3-u1'"),
-    "four fields": (line(9, "s1 s3-u2 1 2"), None, r"scores:9: expected 3 fields .*, found 4"),
+    "duplicate scores": (lambda x: [*x, *x[:6]], None, r"scores:49: 6 .*: s1 s1-u0, .*, \.\.\.$"),
+    "duplicate trials": (None, lambda x: [x[0], *x], r"trials:2: 1 duplicate .*: s1 s1-u0"),
+    "two labels": (None, lambda x: [*x, "s1 s1-u0 nontarget"], r"trials:49: 1 duplicate"),
+    "NaN": (line(5, "s1 s2-u1 nan"), None, r"scores:5: .*decimal.*'nan'"),
+    "inf": (line(6, "s1 s2-u2 -inf"), None, r"scores:6: .*finite.*'-inf'"),
+    "too large": (line(6, "s1 s2-u2 1e999"), None, r"scores:6: .*finite.*'1e999'"),
+    "no number": (line(7, "s1 s3-u0 1,5"), None, r"scores:7: .*decimal.*'1,5'"),
+    "unknown label": (None, line(8, "s1 s3-u1 Target"), r"trials:8: .*nontarget.*'Target'"),
+    "no label": (None, line(8, "s1 s3-u1"), r"trials:8: .*3 fields.* 2: 's1 s3-u1'"),
+    "four fields": (line(9, "s1 s3-u2 1 2"), None, r"scores:9: .*3 fields.* 4"),
     "no targets": (
         None,
-        lambda lines: [x.replace(" target", " nontarget") for x in lines],
-        r"trials: no target trials with a score",
+        lambda x: [t.replace(" target", " nontarget") for t in x],
+        r"trials: no target",
     ),
-    "no nontargets": (
-        None,
-        lambda lines: [x.replace("nontarget", "target") for x in lines],
-        r"trials: no nontarget trials with a score",
-    ),
-    "empty scores": (lambda lines: [], None, r"scores: empty file"),
-    "empty key": (None, lambda lines: ["", " "], r"trials: empty file"),
+    "no nontargets": (None, lambda x: [t.replace("non", "") for t in x], r"trials: no nontarget"),
+    "empty scores": (lambda x: [], None, r"scores: empty file"),
+    "empty key": (None, lambda x: ["", " "], r"trials: empty file"),
     "control character": (line(4, "s1 s2-u0\x07 1"), None, r"scores:4: control character"),
-    "a long field": (line(4, "s1 " + "u" * 2000 + " 1"), None, r"scores:4: a field of 2000 bytes"),
+    "a long field": (line(4, "s1 " + "u" * 2000 + " 1"), None, r"scores:4: .*2000 bytes"),
 }
+
+
+def damage(case: str, scores: Path, trials: Path) -> str:
+    """Change the lines of both files; the facts that a message must tell."""
+    *changes, message = BAD[case]
+    for path, change in zip((scores, trials), changes, strict=True):
+        if change is not None:
+            lines_to(path, change(path.read_text().splitlines()))
+    return message
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_of_metrics(files: Pair, case: str) -> None:
-    to_scores, to_trials, message = BAD[case]
-    for path, change in ((files.scores, to_scores), (files.trials, to_trials)):
-        if change is not None:
-            lines_to(path, change(path.read_text().splitlines()))
+    message = damage(case, files.scores, files.trials)
     run = files.run()
-    assert run.code == 1
-    assert run.out == ""
+    assert (run.code, run.out) == (1, "")
     assert run.err.startswith("privacy-eval: ")
     assert re.search(message, run.err, flags=re.M), run.err
-    assert "Traceback" not in run.err
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -403,11 +378,7 @@ def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
     tree = three_conditions(tmp_path)
     name = "ASV-libri_dev_enrolls-libri_dev_trials_f"
     scores = tree.root / "exp/results-now" / name / "scores"
-    to_scores, to_trials, message = BAD[case]
-    trials = tree.root / "data/libri_dev_trials_f/trials"
-    for path, change in ((scores, to_scores), (trials, to_trials)):
-        if change is not None:
-            lines_to(path, change(path.read_text().splitlines()))
+    message = damage(case, scores, tree.root / "data/libri_dev_trials_f/trials")
     common = ("--tree", tree.root, "--results", "exp", "--out", "out")
     run = cli("evaluate", *common)
     assert (run.code, run.out) == (1, "")
@@ -454,11 +425,6 @@ def test_files_that_are_not_there(files: Pair, option: str, what: str) -> None:
     assert run.err.startswith(f"privacy-eval: {path}: ")
 
 
-def test_one_replicate_is_refused(files: Pair) -> None:
-    lines_to(files.folder / "utt2spk", (f"{u} {s}" for u, s in utterances().items()))
-    assert files.run("--bootstrap", "1").code in (1, 2)
-
-
 def test_a_limit_of_memory_as_grids_set_it(files: Pair) -> None:
     limit = 4 << 30
     done = subprocess.run(
@@ -477,19 +443,25 @@ def test_a_limit_of_memory_as_grids_set_it(files: Pair) -> None:
     assert done.returncode == 0
 
 
-def test_bad_trees(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "verb", ["evaluate", "collect", "subsets", "train-backend", "asv-scores", "similarity"]
+)
+def test_bad_trees(tmp_path: Path, verb: str) -> None:
     tree = three_conditions(tmp_path)
     (tmp_path / "empty").mkdir()
-    common = ("evaluate", "--tree", tree.root, "--results")
-    for arguments, message in (
-        (("evaluate", "--tree", tmp_path / "no", "--results", "exp"), "no: no such folder (exp"),
-        ((*common, "nothere"), "nothere: no such folder (results folder)"),
-        ((*common, "empty"), "empty: no results, expected folders ASV-<enrollment set>-<trial"),
-        ((*common, "exp", "--keys", "nokeys"), "nokeys: no such folder (keys)"),
-        ((*common, "exp", "--conf", "nope"), "nope: no such configuration; bundled ones: vpc2020"),
-    ):
-        run = cli(*arguments)
-        assert (run.code, run.out) == (1, "")
+    cases = [
+        (("--tree", tmp_path / "no", "--results", "exp"), "no: no such folder (exp"),
+        (("--tree", tree.root, "--results", "exp", "--conf", "x"), "x: no such configuration"),
+    ]
+    if verb != "subsets":  # it needs none
+        nokeys = ("--results", "exp", "--keys", "nokeys")
+        cases.append((("--tree", tree.root, *nokeys), "nokeys: no such folder"))
+    if verb in ("evaluate", "collect"):
+        for name, message in (("nothere", "no such folder (results"), ("empty", "no results,")):
+            cases.append((("--tree", tree.root, "--results", name), f"{name}: {message}"))
+    for arguments, message in cases:
+        run = cli(verb, *arguments)
+        assert (run.code, run.out) == (1, ""), arguments
         assert message in run.err
 
 
@@ -661,9 +633,7 @@ def recipe(*arguments: object) -> Run:
 def test_bad_input_ends_the_recipe(tmp_path: Path, case: str) -> None:
     tree = three_conditions(tmp_path)
     scores = tree.root / "exp/results-now/ASV-libri_dev_enrolls-libri_dev_trials_f/scores"
-    change, _, message = BAD[case]
-    assert change is not None
-    lines_to(scores, change(scores.read_text().splitlines()))
+    message = damage(case, scores, tree.root / "data/libri_dev_trials_f/trials")
     run = recipe("--stage", 6, "--tree", tree.root, "--results", "exp", "--out", "out", "--nj", 2)
     assert run.code == 1
     logs = "".join(p.read_text() for p in (tree.root / "out/log").iterdir())
