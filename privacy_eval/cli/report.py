@@ -27,7 +27,7 @@ from ..report.values import ORIGINAL_ATTACK, Cells, cells_of_published, cells_of
 from ..results.arrays import Curves
 from ..results.json_store import read_json
 from ..results.records import Results, merge
-from .options import add_listening, add_published, add_renamed, add_results, log
+from .options import add_listening, add_renamed, add_results, log, path
 
 #: In a folder that the verb subjective wrote.
 SUBJECTIVE_JSON, SUBJECTIVE_FIGURES = "subjective.json", "figures"
@@ -47,10 +47,9 @@ _FIGURE_SECTIONS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_results(parser)
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="as the verb figures wrote it")
+    parser.add_argument("--figures", **path("DIR", "as the verb figures wrote it"))
     add_listening(parser)
     add_renamed(parser, "--out", "-o", "--output", required=True, metavar="report.html")
-    add_published(parser)
 
 
 def figures_key(arguments: argparse.Namespace, results: Results, *, conventional: bool) -> str:

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from ..report.ranking import RANKED_BY
 from ..report.text import FORMATS
-from .options import add_published, add_results
+from .options import add, add_results, choice, path, value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    add_results(parser, help="default: blank forms")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="default: to stdout")
-    add_published(parser)
+    add_results(parser)
+    parser.add_argument("--out", **path("DIR", "default: to stdout"))
+    add(parser, "--style")
     parser.add_argument("--format", choices=list(FORMATS), help="default: all; on stdout text")
-    parser.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
-    parser.add_argument(
-        "--rank-by",
-        choices=RANKED_BY,
-        default="eer",
-        help="metric of the ranking (default: eer)",
-    )
-    parser.add_argument(
-        "--attack-model",
-        metavar="ID",
-        help="of the ranking; default: the one that the protocol averages",
-    )
+    ranked = choice(RANKED_BY, "metric of the ranking (default: eer)", default="eer")
+    parser.add_argument("--rank-by", **ranked)
+    attack = value("ID", "of the ranking; default: the one that the protocol averages")
+    parser.add_argument("--attack-model", **attack)
 
 
 def run(arguments: argparse.Namespace) -> int:
