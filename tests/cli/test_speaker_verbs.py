@@ -111,7 +111,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     trained = keywords(train_backend) | {"vectors", "utt2spk"} | stage - jobs
     assert of("train-backend") | reading == trained | reading
     for verb in ("asv-scores", "similarity"):
-        assert options_of(verb)["backend"].choices == BACKENDS
+        assert options_of(verb)["backend"].choices == list(BACKENDS)
     assert options_of("similarity")["variant"].choices == [*VARIANTS, "both"]
     place = {f.name for f in fields(Place)}
     assert place <= tree | {"allow_pipes", "allow_missing"}
