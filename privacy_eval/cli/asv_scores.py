@@ -83,5 +83,5 @@ def _stage(arguments: argparse.Namespace) -> int:
         )
     needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)
     if needed and not arguments.allow_missing:
-        log("privacy-eval: goes on without them with --allow-missing")
+        log("privacy-eval: --allow-missing continues without them")
     return 1 if outcome.failed or (needed and not arguments.allow_missing) else 0

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         names = [f"{r.condition.system} {r.condition.name}" for r in records]
         log(f"privacy-eval: warning: {why}, of {len(names)} conditions: {abbreviate(names)}")
     if not results.verification:
-        log(f"privacy-eval: {out}: nothing is left: results of no condition; nothing is written")
+        log(f"privacy-eval: {out}: no evaluated conditions; nothing written")
         return 1
     write_outputs(results, out)
     print(

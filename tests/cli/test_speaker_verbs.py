@@ -181,7 +181,7 @@ def test_a_model_of_plda_alone(files: Files) -> None:
     (files.root / "alone/mean.vec").unlink()
     run = files.score(model="alone")
     assert run.code == 0
-    assert run.err == f"privacy-eval: {files.root}/alone: no mean.vec, goes on without\n"
+    assert f"{files.root}/alone: no mean.vec" in run.err
     (files.root / "alone/transform.mat").unlink()
     run = files.score(model="alone")
     assert run.code == 1
