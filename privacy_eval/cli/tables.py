@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from ..report.ranking import RANKED_BY
-from ..report.text import FORMATS
 from .options import add, add_results, choice, path, value
+
+FORMATS = ("latex", "markdown", "text", "csv")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_results(parser)
     parser.add_argument("--out", **path("DIR", "default: to stdout"))
     add(parser, "--style")
-    parser.add_argument("--format", choices=list(FORMATS), help="default: all; on stdout text")
+    parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout text")
     ranked = choice(RANKED_BY, "metric of the ranking (default: eer)", default="eer")
     parser.add_argument("--rank-by", **ranked)
     attack = value("ID", "of the ranking; default: the one that the protocol averages")
@@ -22,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..report import text
     from ..report.per_system import blank_tables, system_tables, write_tables
     from ..report.report import across_tables
     from .report import log_notes, read_shown, sources_of
@@ -36,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         print(f"{arguments.out}: {len(files)} files")
         return 0
-    render = FORMATS[arguments.format or "text"]
+    render = text.FORMATS[arguments.format or "text"]
     tables = across + [
         table
         for system in results.systems

@@ -44,6 +44,7 @@ from privacy_eval.report.figures import all_figures, bars, det, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
 from privacy_eval.report.per_system import write_tables
 from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.text import FORMATS as TABLE_FORMATS
 from privacy_eval.results.arrays import FIGURE_FORMATS
 from privacy_eval.results.json_store import read_json, to_json
 from privacy_eval.results.records import Results, merge
@@ -70,6 +71,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     assert options["conventional"].default == drawing["conventional"]
     assert (options["job"].default, drawing["job"]) == (None, (1, 1))
     options = options_of("tables")
+    assert options["format"].choices == tuple(TABLE_FORMATS)
     names = {"only": "format", "metric": "rank_by"}
     chosen = {names.get(n, n) for n in (writing.keys() - {"across"}) | ranking.keys()}
     assert set(options) == shared | {"out"} | chosen - {"split", "cells"}
