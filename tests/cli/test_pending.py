@@ -19,13 +19,13 @@ def all_stages(tree: SpeechTree) -> None:
     shown = ("--results", out / "results.json", "--conf", tree.root / "small.yaml")
     for run in (
         tree.run("subsets", "--anonymized"),
-        tree.run("score-tree"),
-        tree.run("evaluate", "--out", OUT),
-        tree.run("similarity-tree", "--out", OUT),
+        tree.run("asv-scores"),
+        tree.run("privacy-metrics", "--out", OUT),
+        tree.run("similarity", "--out", OUT),
         tree.run("collect", "--out", OUT),
         cli("tables", *shown, "--out", out / "tables"),
         cli("figures", *shown, "--out", out / "figures"),
-        cli("report", *shown, "--figures", out / "figures", "-o", out / "report.html"),
+        cli("report", *shown, "--figures", out / "figures", "--out", out / "report.html"),
     ):
         assert run.code == 0, run.err
 
