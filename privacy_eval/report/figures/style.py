@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import matplotlib.style
-from matplotlib import RcParams, rc_params_from_file
+from matplotlib import rc_params_from_file
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -266,11 +266,12 @@ def legend_columns(width: float, labels: Iterable[str]) -> int:
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
     """Apply the settings of figures within the block."""
-    with matplotlib.style.context(["default", dict(_settings())]):
+    with matplotlib.style.context(["default", _settings()]):
         yield
 
 
 @functools.cache
-def _settings() -> RcParams:
+def _settings() -> dict[str, Any]:
     path = Path(__file__).with_name("figures.mplstyle")
-    return rc_params_from_file(path, use_default_template=False)
+    settings = rc_params_from_file(path, use_default_template=False)
+    return {str(name): value for name, value in settings.items()}
