@@ -2,7 +2,7 @@
 Challenge, and summaries of ratings and evaluators.
 
 Table 18 is made of `Cells` like other multi-system tables, so that published systems stand
-beside evaluated ones; p-values of a published test have tables of their own.
+beside evaluated ones; p-values of a published test have separate tables.
 """
 
 from __future__ import annotations
