@@ -41,7 +41,7 @@ _BLANKS = " \t\xa0"
 _MOST_CHARACTERS = 256
 _MOST_BYTES = 1 << 30
 
-#: What `privacy-eval subjective --template` prints.
+#: Printed by `privacy-eval listening --template`.
 TEMPLATE = f"""{",".join(COLUMNS)}
 listener01,Original,libri,f,1089-134686-0007,1089-134691-0002,yes,9,10,8
 listener01,B1,libri,f,1089-134686-0007,1089-134691-0002,yes,5,7,3
