@@ -344,7 +344,7 @@ BAD: dict[str, tuple[Callable[[list[str]], list[str]] | None, Callable | None, s
     "duplicate trials": (
         None,
         lambda lines: [lines[0], *lines],
-        r"trials:2: 1 duplicate trial lines, each \(speaker, utterance\) may stand once: s1 s1-u0",
+        "trials:2: 1 duplicate trial lines: s1 s1-u0",
     ),
     "a trial of both labels": (
         None,

@@ -13,7 +13,7 @@ from ..asv.model_folder import TreeVectors
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_list, read_utt2spk
 from ..io.files import read_bytes, relative
-from ..io.scores import TrialFile, same_trials
+from ..io.scores import TrialKey, same_trials
 from ..protocol.protocol import Protocol
 from ..stages.asv_scores import Models
 from .findings import Finding
@@ -204,7 +204,7 @@ def plan_sets(protocol: Protocol) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def key_errors(keys: Mapping[Path, TrialFile]) -> list[str]:
+def key_errors(keys: Mapping[Path, TrialKey]) -> list[str]:
     """Keys of one trial set that do not list the same trials."""
     paths = sorted(keys)
     return [

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from ..io.files import digest
-from ..io.scores import PairedTrials, TrialFile, pair, read_scores, read_trials
+from ..io.scores import PairedTrials, TrialKey, pair, read_scores, read_trials
 from ..io.text_table import Column, hash_rows, unique_fields
 from ..metrics import IMPLAUSIBLE_EER, Eer, TrialScores, kaldi_eer
 from ..protocol.protocol import ORIGINAL
@@ -123,7 +123,7 @@ def title(c: Condition) -> str:
     return f"{c.system} {c.name}" + (f" ({c.results_folder})" if c.results_folder else "")
 
 
-def _keys(group: Sequence[Condition], judged: Judged) -> dict[Path, TrialFile]:
+def _keys(group: Sequence[Condition], judged: Judged) -> dict[Path, TrialKey]:
     """The keys of a trial set, original and anonymized, which list the same trials."""
     users: dict[Path, list[Condition]] = {}
     for c in group:
@@ -140,7 +140,7 @@ def _keys(group: Sequence[Condition], judged: Judged) -> dict[Path, TrialFile]:
     return keys
 
 
-def _read(c: Condition, key: TrialFile, allow_missing: bool, judged: Judged) -> list[_Scores]:
+def _read(c: Condition, key: TrialKey, allow_missing: bool, judged: Judged) -> list[_Scores]:
     try:
         trials = pair(read_scores(score_file(c)), key, allow_missing=allow_missing)
         scores = TrialScores.from_labels(trials.score, trials.is_target)

@@ -241,18 +241,18 @@ def test_a_model_cut_anywhere(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("plda", "message"),
     [
-        (Plda(SMALL.mean[:1], SMALL.transform, SMALL.psi), "not written, inconsistent dimensions"),
-        (Plda(SMALL.mean, SMALL.transform[:1], SMALL.psi), "not written, inconsistent dimensions"),
-        (Plda(SMALL.mean, SMALL.transform.ravel(), SMALL.psi), "not written, inconsistent dimensions"),
-        (Plda(SMALL.mean, SMALL.transform, SMALL.psi[:, None]), "not written, inconsistent dimensions"),
-        (Plda(SMALL.mean[:0], SMALL.transform[:0, :0], SMALL.psi[:0]), "not written, inconsistent dimensions"),
-        (Plda(SMALL.mean * np.nan, SMALL.transform, SMALL.psi), "not written, 2 values are NaN"),
-        (Plda(SMALL.mean, SMALL.transform, -SMALL.psi), "not written, 1 of 2 values of psi"),
+        (Plda(SMALL.mean[:1], SMALL.transform, SMALL.psi), "inconsistent dimensions"),
+        (Plda(SMALL.mean, SMALL.transform[:1], SMALL.psi), "inconsistent dimensions"),
+        (Plda(SMALL.mean, SMALL.transform.ravel(), SMALL.psi), "inconsistent dimensions"),
+        (Plda(SMALL.mean, SMALL.transform, SMALL.psi[:, None]), "inconsistent dimensions"),
+        (Plda(SMALL.mean[:0], SMALL.transform[:0, :0], SMALL.psi[:0]), "inconsistent dimensions"),
+        (Plda(SMALL.mean * np.nan, SMALL.transform, SMALL.psi), "2 values are NaN"),
+        (Plda(SMALL.mean, SMALL.transform, -SMALL.psi), "1 of 2 values of psi"),
     ],
 )
 def test_a_bad_model_is_not_written(tmp_path: Path, plda: Plda, message: str) -> None:
     path = write(tmp_path / "plda", b"old")
-    with pytest.raises(PrivacyEvalError, match=f"^{path}: {message}"):
+    with pytest.raises(PrivacyEvalError, match=f"^{path}: not written, {message}"):
         write_plda(path, plda)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
