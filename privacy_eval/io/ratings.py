@@ -10,19 +10,19 @@ import csv
 import io
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, abbreviate
 from .files import digest, read_text
 
 #: What evaluators rate, in the order of the columns.
 METRICS = ("naturalness", "intelligibility", "similarity")
-#: What a system is called that changed nothing.
+#: Name of unchanged speech among the systems.
 ORIGINAL_SYSTEM = "Original"
 #: The column of the ratings in a file of one metric.
 SCORE = "score"
@@ -41,7 +41,6 @@ _BLANKS = " \t\xa0"
 # Longer names are surely none, and would make every cell of their column as long.
 _MOST_CHARACTERS = 256
 _MOST_BYTES = 1 << 30
-_SHOWN = 5
 
 #: What `privacy-eval subjective --template` prints.
 TEMPLATE = f"""{",".join(COLUMNS)}
@@ -54,6 +53,7 @@ listener02,B1,vctk_different,m,p226_012,,,6,8,
 
 TextArray = NDArray[np.str_]
 IntArray = NDArray[np.int64]
+Known = Mapping[str, Collection[str] | None]
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Ratings:
         return int(self.score.size)
 
     def take(self, kept: NDArray[np.bool_]) -> Ratings:
-        """Some of the ratings."""
+        """Select the ratings where the bool array `kept`, shape (R,), is true."""
         arrays = {
             name: value[kept] for name, value in vars(self).items() if isinstance(value, np.ndarray)
         }
@@ -112,24 +112,30 @@ def read_ratings(
 ) -> Ratings:
     """Read files of ratings, or folders of one file per metric, as one test.
 
-    Columns `evaluator`, `system` and `trial` are needed, `same_speaker` where similarity
-    was rated, and one column of a metric. `data_set`, `gender` and `enrollment` may be
-    missing; where a file has `data_set` or `gender`, every line has.
+    Columns `evaluator`, `system` and `trial` are required, `same_speaker` where similarity
+    was rated, and a column of a metric. `data_set`, `gender` and `enrollment` may be absent;
+    where a file has `data_set` or `gender`, every line has.
 
     Parameters
     ----------
+    paths : sequence of Path
     systems, data_sets, genders : collections of str, optional
-        What is known, beside `Original`; any, unless given.
+        Known names, beside `Original`; any, unless given.
     scale : (float, float)
+        Lowest and highest possible rating.
+
+    Returns
+    -------
+    Ratings
 
     Raises
     ------
     PrivacyEvalError
-        With file and line: no such CSV; a column that is missing, unknown or there twice;
-        a name that is blank or unknown; a rating that is no number or off the scale; a
-        line without a rating; a rating given twice (same evaluator, system, trial,
-        enrollment and metric, in any of the files); a trial of two data sets or genders,
-        a pair that is both of the same and of different speakers.
+        With file and line: not such a CSV; a missing, unknown or duplicate column; a name that
+        is blank or unknown; a rating that is not a number or off the scale; a line without a
+        rating; a duplicate rating (same evaluator, system, trial, enrollment and metric, in any
+        of the files); a trial of two data sets or genders, a pair that is both of the same and
+        of different speakers.
 
     Examples
     --------
@@ -142,128 +148,113 @@ def read_ratings(
     low, high = scale
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise PrivacyEvalError(f"the scale of ratings from {low:g} to {high:g} has no extent")
-    tables = [_read(path, metric) for path, metric in _files(paths)]
-    for table in tables:
-        _check_names(table, systems, data_sets, genders)
-    parts = [part for number, table in enumerate(tables) for part in _ratings(table, number, scale)]
-    names = ("metric", "evaluator", "system", "trial", "data_set", "gender", "enrollment")
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in names}
-    same = np.concatenate([part["same_speaker"] for part in parts])
-    places = _Places(
-        tuple(str(t.path) for t in tables),
-        np.concatenate([part["file"] for part in parts]),
-        np.concatenate([part["line"] for part in parts]),
-    )
-    _check_duplicates(columns, places)
-    _check_facts(columns, same, places)
+    if systems is not None:
+        systems = [ORIGINAL_SYSTEM, *(s for s in systems if s != ORIGINAL_SYSTEM)]
+    known = {"system": systems, "data_set": data_sets, "gender": genders}
+    sources: dict[str, str] = {}
+    answers: list[tuple[str, _Row]] = []
+    for path, metric in _files(paths):
+        rows, sources[str(path)] = _read(path, metric)
+        _refuse_first(rows, known, scale)
+        answers += ((m, row) for m in METRICS for row in rows if row.cell(m))
+    _check_duplicates(answers)
+    _check_facts(answers)
+
+    def column(name: str) -> TextArray:
+        return np.array([row.cell(name) for _, row in answers], dtype=np.str_)
+
     return Ratings(
-        score=np.concatenate([part["score"] for part in parts]),
-        same_speaker=same.astype(np.int8),
+        metric=np.array([metric for metric, _ in answers], dtype=np.str_),
+        score=np.array([float(row.cell(metric)) for metric, row in answers], dtype=np.float64),
+        evaluator=column("evaluator"),
+        system=column("system"),
+        trial=column("trial"),
+        data_set=column("data_set"),
+        gender=column("gender"),
+        enrollment=column("enrollment"),
+        same_speaker=np.array([row.same_speaker for _, row in answers], dtype=np.int8),
         scale=scale,
-        sources={str(t.path): t.sha256 for t in tables},
-        **columns,
+        sources=sources,
     )
 
 
 @dataclass(frozen=True)
-class _Table:
-    """The cells of a file by column, and the line that each row begins on."""
+class _Row:
+    """A line of a file: its cells by column."""
 
     path: Path
-    cells: Mapping[str, TextArray]
-    line: IntArray
-    sha256: str
+    line: int
+    cells: Mapping[str, str]
 
-    def column(self, name: str) -> TextArray:
-        """The cells of a column; blank ones where the file has no such column."""
-        return self.cells.get(name, np.zeros(self.line.size, dtype="<U1"))
+    def cell(self, name: str) -> str:
+        """Return a cell, blank where the file has no such column."""
+        return self.cells.get(name, "")
 
-    def refuse(self, wrong: NDArray[np.bool_], message: str) -> None:
-        """Raise for the first wrong row and say how many more there are."""
-        rows = np.flatnonzero(wrong)
-        if rows.size:
-            raise PrivacyEvalError(
-                f"{self.path}:{self.line[rows[0]]}: {message}{_more(self.line[rows[1:]])}"
-            )
+    @property
+    def same_speaker(self) -> int:
+        return _SAME[self.cell("same_speaker").lower()]
 
+    @property
+    def pair(self) -> str:
+        return " with ".join(filter(None, (self.cell("trial"), self.cell("enrollment"))))
 
-@dataclass(frozen=True)
-class _Places:
-    """File and line of every rating."""
-
-    paths: tuple[str, ...]
-    file: IntArray
-    line: IntArray
-
-    def of(self, rating: int) -> str:
-        return f"{self.paths[int(self.file[rating])]}:{self.line[rating]}"
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
 
 
 def _files(paths: Sequence[Path]) -> list[tuple[Path, str | None]]:
-    """The files to read, each with its metric if it holds one only."""
+    """List the files to read, each with its metric if it holds only one."""
     found: list[tuple[Path, str | None]] = []
+    expected = [f"{metric}.csv" for metric in METRICS]
     for path in paths:
         if not path.is_dir():
             found.append((path, None))
             continue
         files = sorted(path.glob("*.csv"))
         for file in files:
-            if file.stem not in METRICS:
+            if file.name not in expected:
                 raise PrivacyEvalError(
-                    f"{file}: a folder of ratings has one file per metric: "
-                    f"{', '.join(f'{m}.csv' for m in METRICS)}"
+                    f"{file}: a folder of ratings has one file per metric: {', '.join(expected)}"
                 )
             found.append((file, file.stem))
         if not files:
-            raise PrivacyEvalError(
-                f"{path}: no ratings, expected {' or '.join(f'{m}.csv' for m in METRICS)} in it"
-            )
+            raise PrivacyEvalError(f"{path}: no ratings, expected {' or '.join(expected)} in it")
     if len({path.resolve() for path, _ in found}) < len(found):
         raise PrivacyEvalError("the same file of ratings is given twice")
     return found
 
 
-def _read(path: Path, metric: str | None) -> _Table:
+def _read(path: Path, metric: str | None) -> tuple[list[_Row], str]:
+    """Read the rows of a file, and its SHA-256."""
     text = read_text(path)
     if len(text) > _MOST_BYTES:
         raise PrivacyEvalError(f"{path}: larger than {_MOST_BYTES} characters")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    rows: list[list[str]] = []
-    lines: list[int] = []
+    header: list[str] = []
+    rows: list[_Row] = []
     begin = 1
     try:
-        for row in reader:
-            if row:
-                rows.append([cell.strip(_BLANKS) for cell in row])
-                lines.append(begin)
+        for cells in reader:
+            cells = [cell.strip(_BLANKS) for cell in cells]
+            if cells and not header:
+                _check_header(f"{path}:{begin}", cells, metric)
+                first, header = begin, [metric or SCORE if n == SCORE else n for n in cells]
+            elif cells:
+                _check_cells(f"{path}:{begin}", header, cells)
+                rows.append(_Row(path, begin, dict(zip(header, cells, strict=True))))
             begin = reader.line_num + 1
     except csv.Error as error:
-        raise PrivacyEvalError(f"{path}:{begin}: no CSV ({error})") from error
-    if not rows:
+        raise PrivacyEvalError(f"{path}:{begin}: not CSV ({error})") from error
+    if not header:
         raise PrivacyEvalError(f"{path}: empty file, expected the columns {','.join(COLUMNS)}")
-    header, *rows = rows
-    _check_header(path, lines[0], header, metric)
     if not rows:
-        raise PrivacyEvalError(f"{path}:{lines[0]}: no ratings below the names of the columns")
-    for line, row in zip(lines[1:], rows, strict=True):
-        if len(row) != len(header):
-            raise PrivacyEvalError(f"{path}:{line}: expected {len(header)} cells, found {len(row)}")
-        for name, cell in zip(header, row, strict=True):
-            if len(cell) > _MOST_CHARACTERS or not cell.isprintable():
-                raise PrivacyEvalError(
-                    f"{path}:{line}: {name}: no name or number: {cell[:40]!r} (at most "
-                    f"{_MOST_CHARACTERS} printable characters)"
-                )
-    columns = {name: np.array([row[i] for row in rows]) for i, name in enumerate(header)}
-    if metric is not None:
-        columns[metric] = columns.pop(SCORE)
-    return _Table(path, columns, np.array(lines[1:]), digest(text.encode()))
+        raise PrivacyEvalError(f"{path}:{first}: no ratings below the names of the columns")
+    return rows, digest(text.encode())
 
 
-def _check_header(path: Path, line: int, header: list[str], metric: str | None) -> None:
-    where = f"{path}:{line}"
+def _check_header(where: str, header: Sequence[str], metric: str | None) -> None:
     if len(header) == 1 and re.search(r"[;\t]", header[0]):
-        raise PrivacyEvalError(f"{where}: expected cells set apart by commas")
+        raise PrivacyEvalError(f"{where}: expected cells separated by commas")
     known = (*COLUMNS[: -len(METRICS)], SCORE) if metric else COLUMNS
     for name in header:
         if name not in known:
@@ -271,10 +262,9 @@ def _check_header(path: Path, line: int, header: list[str], metric: str | None) 
                 f"{where}: unknown column {name[:80]!r}, expected some of {','.join(known)}"
             )
         if header.count(name) > 1:
-            raise PrivacyEvalError(f"{where}: two columns {name!r}")
+            raise PrivacyEvalError(f"{where}: duplicate column {name!r}")
     needed = [*_NEEDED, *([SCORE] if metric else [])]
-    rates_similarity = metric == "similarity" or "similarity" in header
-    if rates_similarity:
+    if metric == "similarity" or "similarity" in header:
         needed.append("same_speaker")
     for name in needed:
         if name not in header:
@@ -284,131 +274,118 @@ def _check_header(path: Path, line: int, header: list[str], metric: str | None) 
         raise PrivacyEvalError(f"{where}: no column of ratings: {', '.join(METRICS)}")
 
 
-def _check_names(
-    table: _Table,
-    systems: Collection[str] | None,
-    data_sets: Collection[str] | None,
-    genders: Collection[str] | None,
-) -> None:
+def _check_cells(where: str, header: Sequence[str], cells: Sequence[str]) -> None:
+    if len(cells) != len(header):
+        raise PrivacyEvalError(f"{where}: expected {len(header)} cells, found {len(cells)}")
+    for name, cell in zip(header, cells, strict=True):
+        if len(cell) > _MOST_CHARACTERS or not cell.isprintable():
+            raise PrivacyEvalError(
+                f"{where}: {name}: not a name or number: {cell[:40]!r} (at most "
+                f"{_MOST_CHARACTERS} printable characters)"
+            )
+
+
+def _refuse_first(rows: Sequence[_Row], known: Known, scale: tuple[float, float]) -> None:
+    """Raise for the first problem and say which other lines have the same."""
+    found: dict[str, list[tuple[_Row, str]]] = {}
+    for row in rows:
+        for kind, message in _problems(row, known, scale):
+            found.setdefault(kind, []).append((row, message))
+    for (row, message), *others in found.values():
+        raise PrivacyEvalError(f"{row}: {message}{_more([other for other, _ in others])}")
+
+
+def _problems(row: _Row, known: Known, scale: tuple[float, float]) -> Iterator[tuple[str, str]]:
+    """Yield the problems of a row, each with its kind."""
     for name in _NEEDED:
-        table.refuse(table.cells[name] == "", f"{name} is blank")
-    of_original = np.char.lower(table.cells["system"])
-    nearly = np.isin(of_original, ("original", "orig")) & (table.cells["system"] != ORIGINAL_SYSTEM)
-    table.refuse(nearly, f"original speech is the system {ORIGINAL_SYSTEM!r}, spelled so")
-    if systems is not None:
-        systems = [ORIGINAL_SYSTEM, *(s for s in systems if s != ORIGINAL_SYSTEM)]
-    for name, known in (("system", systems), ("data_set", data_sets), ("gender", genders)):
-        cells = table.cells.get(name)
-        if cells is None:
-            continue
-        table.refuse(cells == "", f"{name} is blank; leave out the whole column, or fill it")
-        if known is not None:
-            wrong = ~np.isin(cells, list(known))
-            found = str(cells[wrong][0]) if wrong.any() else ""
+        if not row.cell(name):
+            yield name, f"{name} is blank"
+    system = row.cell("system")
+    if system.lower() in ("original", "orig") and system != ORIGINAL_SYSTEM:
+        yield "original", f"original speech is the system {ORIGINAL_SYSTEM!r}, spelled so"
+    for name, names in known.items():
+        cell = row.cells.get(name)
+        if cell == "":
+            yield name, f"{name} is blank; leave out the whole column, or fill it"
+        elif cell is not None and names is not None and cell not in names:
             hint = " (others: --systems, --any-system)" if name == "system" else ""
-            table.refuse(wrong, f"unknown {name} {found!r}, known: {', '.join(known)}{hint}")
-
-
-def _ratings(
-    table: _Table, number: int, scale: tuple[float, float]
-) -> list[dict[str, NDArray[np.generic]]]:
-    """The ratings of a file, metric by metric."""
-    rows = table.line.size
-    said = np.char.lower(table.column("same_speaker"))
-    table.refuse(
-        ~np.isin(said, list(_SAME)), f"same_speaker: expected {', '.join(s for s in _SAME if s)}"
-    )
-    same = np.array([_SAME[s] for s in said.tolist()], dtype=np.int8)
-    parts = []
-    rated = np.zeros(rows, dtype=np.bool_)
+            yield name, f"unknown {name} {cell!r}, known: {', '.join(names)}{hint}"
+    if row.cell("same_speaker").lower() not in _SAME:
+        yield "same_speaker", f"same_speaker: expected {', '.join(s for s in _SAME if s)}"
+    elif row.cell("similarity") and row.same_speaker < 0:
+        yield "same_speaker", "similarity is rated, but same_speaker is blank"
     for metric in METRICS:
-        cells = table.column(metric)
-        given = cells != ""
-        rated |= given
-        if metric == "similarity":
-            table.refuse(given & (same < 0), "similarity is rated, but same_speaker is blank")
-        texts = cells.tolist()
-        wrong = np.array([bool(c) and _NUMBER.fullmatch(c) is None for c in texts])
-        found = cells[wrong][0] if wrong.any() else ""
-        table.refuse(wrong, f"{metric}: expected a number, found {str(found)!r}")
-        score = np.array([float(c) for c in texts if c], dtype=np.float64)
-        off = np.zeros(rows, dtype=np.bool_)
-        off[given] = (score < scale[0]) | (score > scale[1])
-        found = cells[off][0] if off.any() else ""
-        table.refuse(
-            off, f"{metric}: {found!s} is not within the scale from {scale[0]:g} to {scale[1]:g}"
-        )
-        part = {
-            name: table.column(name)[given]
-            for name in ("evaluator", "system", "trial", "data_set", "gender", "enrollment")
-        }
-        parts.append(
-            {
-                **part,
-                "metric": np.full(score.size, metric),
-                "score": score,
-                "same_speaker": same[given],
-                "file": np.full(score.size, number),
-                "line": table.line[given],
-            }
-        )
-    table.refuse(~rated, "no rating in this line")
-    return parts
+        cell = row.cell(metric)
+        if cell and _NUMBER.fullmatch(cell) is None:
+            yield metric, f"{metric}: expected a number, found {cell!r}"
+        elif cell and not scale[0] <= float(cell) <= scale[1]:
+            yield (
+                metric,
+                f"{metric}: {cell} is not within the scale from {scale[0]:g} to {scale[1]:g}",
+            )
+    if not any(map(row.cell, METRICS)):
+        yield "rating", "no rating in this line"
 
 
-def _check_duplicates(columns: Mapping[str, TextArray], places: _Places) -> None:
-    keys = ("metric", "evaluator", "system", "trial", "enrollment")
-    code = joint_codes([columns[key] for key in keys])
-    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[inverse] != np.arange(code.size))
-    if again.size:
-        row = int(again[0])
-        earlier = int(first[inverse[row]])
-        pair = " with ".join(filter(None, (columns[k][row] for k in ("trial", "enrollment"))))
-        # A line of several metrics counts once.
-        lines = np.unique(np.column_stack([places.file[again], places.line[again]]), axis=0)
-        others = lines[(lines != [places.file[row], places.line[row]]).any(axis=1), 1]
-        raise PrivacyEvalError(
-            f"{places.of(row)}: {columns['metric'][row]} of {pair}, system "
-            f"{columns['system'][row]}, is rated by {columns['evaluator'][row]} for the second "
-            f"time, first in {places.of(earlier)}{_more(others)}"
-        )
+def _check_duplicates(answers: Sequence[tuple[str, _Row]]) -> None:
+    seen: dict[tuple[str, ...], _Row] = {}
+    again: dict[str, tuple[_Row, str]] = {}  # a line of several metrics counts once
+    for metric, row in answers:
+        names = [row.cell(name) for name in ("evaluator", "system", "trial", "enrollment")]
+        earlier = seen.setdefault((metric, *names), row)
+        if earlier is not row:
+            message = (
+                f"{metric} of {row.pair}, system {names[1]}, is rated by {names[0]} for the "
+                f"second time, first in {earlier}"
+            )
+            again.setdefault(str(row), (row, message))
+    if again:
+        (row, message), *others = again.values()
+        raise PrivacyEvalError(f"{row}: {message}{_more([other for other, _ in others])}")
 
 
-def _check_facts(columns: Mapping[str, TextArray], same: IntArray, places: _Places) -> None:
-    """Whether data set and gender of a trial, and what a pair is, are always the same."""
-    trials = joint_codes([columns["trial"]])
-    for name in _PLACE:
-        _check_fact(trials, columns[name], places, f"{name} of trial", columns["trial"])
-    said = (same >= 0) & (columns["enrollment"] != "")
-    pairs = joint_codes([columns["trial"], columns["enrollment"]])
-    names = np.char.add(np.char.add(columns["trial"], " with "), columns["enrollment"])
-    words = np.where(same == 1, "yes", "no")
-    _check_fact(pairs, words, places, "same_speaker of", names, said)
+def _check_facts(answers: Sequence[tuple[str, _Row]]) -> None:
+    """Make sure that a trial has one data set and gender, and a pair one answer to whether it
+    is of the same speaker."""
+    facts: dict[tuple[str, ...], tuple[str, _Row]] = {}
+    for _, row in answers:
+        trial, enrollment = row.cell("trial"), row.cell("enrollment")
+        stated = [(f"{name} of trial", trial, "", row.cell(name)) for name in _PLACE]
+        if row.same_speaker >= 0 and enrollment:
+            value = "yes" if row.same_speaker else "no"
+            stated.append(("same_speaker of", trial, enrollment, value))
+        for what, *pair, value in stated:
+            before, earlier = facts.setdefault((what, *pair), (value, row))
+            if value != before:
+                raise PrivacyEvalError(
+                    f"{row}: {what} {' with '.join(filter(None, pair))} is {value!r}, but "
+                    f"{before!r} in {earlier}"
+                )
 
 
-def _check_fact(
-    owner: IntArray,
-    value: TextArray,
-    places: _Places,
-    what: str,
-    names: TextArray,
-    kept: NDArray[np.bool_] | None = None,
-) -> None:
-    rows = np.arange(owner.size) if kept is None else np.flatnonzero(kept)
-    _, first, inverse = np.unique(owner[rows], return_index=True, return_inverse=True)
-    before = rows[first[inverse]]
-    wrong = np.flatnonzero(value[rows] != value[before])
-    if wrong.size:
-        row, earlier = int(rows[wrong[0]]), int(before[wrong[0]])
-        raise PrivacyEvalError(
-            f"{places.of(row)}: {what} {names[row]} is {str(value[row])!r}, but "
-            f"{str(value[earlier])!r} in {places.of(earlier)}"
-        )
+def _more(rows: Sequence[_Row]) -> str:
+    """Name the other lines with the same mistake."""
+    lines = abbreviate([str(row.line) for row in rows])
+    return f" (and {len(rows)} more: line {lines})" if rows else ""
 
 
 def joint_codes(columns: Sequence[NDArray[np.generic]]) -> IntArray:
-    """A number for every row: equal where all columns are, shape (R,)."""
+    """Number the distinct rows of some columns.
+
+    Parameters
+    ----------
+    columns : sequence of arrays, shape (R,)
+
+    Returns
+    -------
+    int array, shape (R,)
+        Equal where all columns are.
+
+    Examples
+    --------
+    >>> joint_codes([np.array(["a", "a", "b"]), np.array([1, 1, 1])])
+    array([0, 0, 1])
+    """
     code: IntArray = np.zeros(columns[0].size, dtype=np.int64)
     for column in columns:
         texts, part = np.unique(column, return_inverse=True)
@@ -416,12 +393,3 @@ def joint_codes(columns: Sequence[NDArray[np.generic]]) -> IntArray:
         _, code = np.unique(code * max(texts.size, 1) + part.reshape(-1), return_inverse=True)
         code = code.reshape(-1).astype(np.int64)
     return code
-
-
-def _more(lines: IntArray) -> str:
-    """The other lines with the same mistake."""
-    if not lines.size:
-        return ""
-    shown = ", ".join(map(str, lines[:_SHOWN].tolist()))
-    rest = ", ..." if lines.size > _SHOWN else ""
-    return f" (and {lines.size} more: line {shown}{rest})"

@@ -124,9 +124,9 @@ ROW = "ann,B1,libri,f,u1,e1,yes"
 WRONG = {
     "empty": ("", r"ratings.csv: empty file, expected the columns evaluator,system"),
     "no rows": (f"{ALL}\n", r":1: no ratings below"),
-    "semicolons": (GOOD.replace(",", ";"), r":1: expected cells set apart by commas"),
+    "semicolons": (GOOD.replace(",", ";"), r":1: expected cells separated by commas"),
     "unknown column": (GOOD.replace("gender", "sex"), r":1: unknown column 'sex', expected some"),
-    "column twice": (GOOD.replace("gender", "trial"), r":1: two columns 'trial'"),
+    "column twice": (GOOD.replace("gender", "trial"), r":1: duplicate column 'trial'"),
     "no evaluator": ("system,trial,naturalness\nB1,u,5\n", r":1: the column 'evaluator' is miss"),
     "no system": ("evaluator,trial,naturalness\na,u,5\n", r":1: the column 'system' is missing"),
     "no trial": ("evaluator,system,naturalness\na,B1,5\n", r":1: the column 'trial' is missing"),
@@ -189,9 +189,9 @@ WRONG = {
         GOOD + "bob,B1,libri,f,u1,e1,no,5,6,\n",
         r":5: same_speaker of u1 with e1 is 'no', but 'yes' in .*:2",
     ),
-    "open quote": (GOOD + '"bob,B1\n', r":5: no CSV"),
-    "endless name": (GOOD.replace("bob", "b" * 300), r":4: evaluator: no name or number"),
-    "control character": (GOOD.replace("bob", "b\x07b"), r":4: evaluator: no name or number"),
+    "open quote": (GOOD + '"bob,B1\n', r":5: not CSV"),
+    "endless name": (GOOD.replace("bob", "b" * 300), r":4: evaluator: not a name or number"),
+    "control character": (GOOD.replace("bob", "b\x07b"), r":4: evaluator: not a name or number"),
 }
 
 
