@@ -187,7 +187,7 @@ class Sets:
         sample = readable[::step][:SAMPLED]
         if not sample:
             return []
-        read = [vectors.abbreviate(p, sample) for p in (original, path)]
+        read = [vectors.read_some(p, sample) for p in (original, path)]
         x, y = (v.matrix[v.rows(sample, "a sample")] for v in read)
         if x.shape != y.shape:
             return []

@@ -7,12 +7,12 @@ from dataclasses import fields
 
 from ..io.csv_text import csv_text
 from ..io.schema import to_plain
+from ..metrics.similarity import SpeakerSimilarity
 from .records import (
     UNITS,
     PitchRecord,
     Results,
     SimilarityRecord,
-    SpeakerSimilarity,
 )
 
 CSV_COLUMNS = (

@@ -367,7 +367,7 @@ def test_dimensions_that_do_not_fit(trial_list: Any) -> None:
 @pytest.mark.filterwarnings("error")
 def test_scores_that_are_not_finite(trial_list: Any) -> None:
     huge = make_vectors(ENROLLED.ids, np.full((5, 3), 3e38))
-    with pytest.raises(PrivacyEvalError, match="2 scores are not finite: vectors or model hold hu"):
+    with pytest.raises(PrivacyEvalError, match="2 scores are not finite: huge values in"):
         score_trials(huge, MEMBERS, TESTED, trial_list("a t1", "a t2"), model=random_model())
 
 
