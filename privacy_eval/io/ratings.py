@@ -370,7 +370,7 @@ def _more(rows: Sequence[_Row]) -> str:
 
 
 def joint_codes(columns: Sequence[NDArray[np.generic]]) -> IntArray:
-    """Number the distinct rows of some columns.
+    """Enumerate the distinct rows of some columns.
 
     Parameters
     ----------

@@ -301,7 +301,7 @@ def _join(a: tuple[Column, Column], b: tuple[Column, Column]) -> tuple[IndexArra
 def _join_by_dictionary(
     a: tuple[Column, Column], b: tuple[Column, Column]
 ) -> tuple[IndexArray, IndexArray]:
-    """The same join by text, for files whose ids collide in the hash."""
+    """Join by text, for files whose ids collide in the hash."""
     place = {key: row for row, key in enumerate(zip(b[0].tolist(), b[1].tolist(), strict=True))}
     found = [
         (row, place[key])

@@ -122,7 +122,7 @@ def same_fields(
 
 
 def unique_fields(column: Column) -> tuple[list[str], IndexArray]:
-    """Number the distinct texts of a column.
+    """Enumerate the distinct texts of a column.
 
     Parameters
     ----------

@@ -260,7 +260,7 @@ def expanded_tail(tail: float, n: int) -> float:
 def _speakers(
     enrolled: NDArray[np.str_], spoken: NDArray[np.str_], is_target: NDArray[np.bool_]
 ) -> tuple[NDArray[np.str_], IntArray, IntArray, list[IntArray]]:
-    """Number the speakers of both sides by their names, and find which are drawn together."""
+    """Enumerate the speakers of both sides by their names, and find which are drawn together."""
     names, number = np.unique(np.concatenate([enrolled, spoken]), return_inverse=True)
     first, second = number[: enrolled.size], number[enrolled.size :]
     wrong = np.flatnonzero((first == second) != is_target)
