@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import contextlib
 import io
@@ -11,14 +12,15 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
 from privacy_eval.asv.backend import train_backend
-from privacy_eval.cli import main
+from privacy_eval.cli import main, parser
 from privacy_eval.io.kaldi_objects import write_matrix, write_vector
 from privacy_eval.io.plda import write_plda
 from privacy_eval.io.scp import write_vectors
@@ -26,6 +28,8 @@ from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_fro
 from privacy_eval.report.figures import style
 from privacy_eval.results.challenge_text import import_results_txt
 from privacy_eval.results.records import Results, merge
+
+Record = TypeVar("Record", bound=Any)
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "tests" / "data" / "golden" / "results"
@@ -48,6 +52,16 @@ class Run:
     err: str
 
 
+def changed(record: Record, **values: object) -> Record:
+    """A record with other values of its own or of its condition."""
+    own = {f.name for f in fields(record)}
+    condition = replace(
+        record.condition, **{name: value for name, value in values.items() if name not in own}
+    )
+    kept = {name: value for name, value in values.items() if name in own}
+    return replace(record, condition=condition, **kept)
+
+
 def cli(*arguments: object) -> Run:
     """The command line, run in this process; an exception that it lets through is not caught."""
     out, err = io.StringIO(), io.StringIO()
@@ -57,6 +71,12 @@ def cli(*arguments: object) -> Run:
         except SystemExit as stop:
             code = int(stop.code or 0)
     return Run(code, out.getvalue(), err.getvalue())
+
+
+def options_of(verb: str) -> dict[str, argparse.Action]:
+    """The options of a verb, by what they set."""
+    verbs = next(a for a in parser(verb)._actions if isinstance(a, argparse._SubParsersAction))
+    return {a.dest: a for a in verbs.choices[verb]._actions if a.dest != "help"}
 
 
 def command(*arguments: object, cwd: Path, **environment: str) -> Run:

@@ -1,4 +1,4 @@
-"""Ratings of a listening test: CSV files of what evaluators answered.
+"""Ratings of a listening test: CSV files of evaluators' answers.
 
 One file holds all metrics, a column each and blank where an evaluator was not asked; or a
 folder holds one file per metric, `naturalness.csv` and so on, with a column `score`.
@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,25 +20,24 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError, abbreviate
 from .files import digest, read_text
 
-#: What evaluators rate, in the order of the columns.
+#: The rated qualities, in the order of the columns.
 METRICS = ("naturalness", "intelligibility", "similarity")
-#: Name of unchanged speech among the systems.
+#: Name of the system that stands for original speech.
 ORIGINAL_SYSTEM = "Original"
 #: The column of the ratings in a file of one metric.
 SCORE = "score"
 #: The lowest and highest rating of the 2020 challenge's listening test.
 SCALE = (1.0, 10.0)
 
-_NEEDED = ("evaluator", "system", "trial")
-_PLACE = ("data_set", "gender")
-_PAIR = ("enrollment", "same_speaker")
-COLUMNS = ("evaluator", "system", *_PLACE, "trial", *_PAIR, *METRICS)
+_REQUIRED = ("evaluator", "system", "trial")
+_TRIAL_SET = ("data_set", "gender")
+COLUMNS = ("evaluator", "system", *_TRIAL_SET, "trial", "enrollment", "same_speaker", *METRICS)
 
 _SAME = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "": -1}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?")
-# Left out around a cell; other characters that cannot be seen are refused there as inside.
+# Stripped around a cell; other invisible characters are refused.
 _BLANKS = " \t\xa0"
-# Longer names are surely none, and would make every cell of their column as long.
+# Longest cell: one longer name would widen the whole column of the array.
 _MOST_CHARACTERS = 256
 _MOST_BYTES = 1 << 30
 
@@ -52,8 +51,6 @@ listener02,B1,vctk_different,m,p226_012,,,6,8,
 """
 
 TextArray = NDArray[np.str_]
-IntArray = NDArray[np.int64]
-Known = Mapping[str, Collection[str] | None]
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ class Ratings:
         return int(self.score.size)
 
     def take(self, kept: NDArray[np.bool_]) -> Ratings:
-        """Select the ratings where the bool array `kept`, shape (R,), is true."""
+        """Select the ratings where the bool array, shape (R,), is true."""
         arrays = {
             name: value[kept] for name, value in vars(self).items() if isinstance(value, np.ndarray)
         }
@@ -112,30 +109,32 @@ def read_ratings(
 ) -> Ratings:
     """Read files of ratings, or folders of one file per metric, as one test.
 
-    Columns `evaluator`, `system` and `trial` are required, `same_speaker` where similarity
-    was rated, and a column of a metric. `data_set`, `gender` and `enrollment` may be absent;
-    where a file has `data_set` or `gender`, every line has.
+    The columns `evaluator`, `system` and `trial` are required, `same_speaker` if similarity
+    was rated, and at least one column of ratings. `data_set`, `gender` and `enrollment` are
+    optional; a file with a column `data_set` or `gender` must fill it in every line.
 
     Parameters
     ----------
     paths : sequence of Path
+        CSV files, or folders with one file per metric.
     systems, data_sets, genders : collections of str, optional
-        Known names, beside `Original`; any, unless given.
+        Known names, beside `Original`; default: any.
     scale : (float, float)
         Lowest and highest possible rating.
 
     Returns
     -------
     Ratings
+        By file, then by metric, then in the order of the lines.
 
     Raises
     ------
     PrivacyEvalError
-        With file and line: not such a CSV; a missing, unknown or duplicate column; a name that
-        is blank or unknown; a rating that is not a number or off the scale; a line without a
-        rating; a duplicate rating (same evaluator, system, trial, enrollment and metric, in any
-        of the files); a trial of two data sets or genders, a pair that is both of the same and
-        of different speakers.
+        With file and line: malformed CSV; a missing, unknown or duplicate column; a blank or
+        unknown name; a rating that is not a number or outside the scale; a line without a
+        rating; a duplicate rating (same evaluator, system, trial, enrollment and metric, in
+        any of the files); a trial with two data sets or genders, a pair marked both as same
+        and as different speakers.
 
     Examples
     --------
@@ -147,114 +146,125 @@ def read_ratings(
     """
     low, high = scale
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise PrivacyEvalError(f"the scale of ratings from {low:g} to {high:g} has no extent")
+        raise PrivacyEvalError(f"the scale of ratings from {low:g} to {high:g} is empty")
     if systems is not None:
         systems = [ORIGINAL_SYSTEM, *(s for s in systems if s != ORIGINAL_SYSTEM)]
     known = {"system": systems, "data_set": data_sets, "gender": genders}
     sources: dict[str, str] = {}
-    answers: list[tuple[str, _Row]] = []
+    answers: list[_Answer] = []
     for path, metric in _files(paths):
-        rows, sources[str(path)] = _read(path, metric)
-        _refuse_first(rows, known, scale)
-        answers += ((m, row) for m in METRICS for row in rows if row.cell(m))
+        text = read_text(path)
+        sources[str(path)] = digest(text.encode())
+        rows = _read(path, text, metric)
+        _check_names(rows, known)
+        answers += _answers(rows, scale)
     _check_duplicates(answers)
-    _check_facts(answers)
-
-    def column(name: str) -> TextArray:
-        return np.array([row.cell(name) for _, row in answers], dtype=np.str_)
-
+    _check_consistency(answers)
+    names = ("evaluator", "system", "trial", "data_set", "gender", "enrollment")
     return Ratings(
-        metric=np.array([metric for metric, _ in answers], dtype=np.str_),
-        score=np.array([float(row.cell(metric)) for metric, row in answers], dtype=np.float64),
-        evaluator=column("evaluator"),
-        system=column("system"),
-        trial=column("trial"),
-        data_set=column("data_set"),
-        gender=column("gender"),
-        enrollment=column("enrollment"),
-        same_speaker=np.array([row.same_speaker for _, row in answers], dtype=np.int8),
+        metric=np.array([a.metric for a in answers]),
+        score=np.array([float(a.row.get(a.metric)) for a in answers]),
+        same_speaker=np.array([_SAME[a.row.get("same_speaker").lower()] for a in answers], "i1"),
         scale=scale,
         sources=sources,
+        **{name: np.array([a.row.get(name) for a in answers]) for name in names},
     )
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A line of a file: its cells by column."""
+    """The cells of a line by column."""
 
     path: Path
     line: int
     cells: Mapping[str, str]
 
-    def cell(self, name: str) -> str:
-        """Return a cell, blank where the file has no such column."""
+    def get(self, name: str) -> str:
+        """Return a cell; blank if the file has no such column."""
         return self.cells.get(name, "")
 
     @property
-    def same_speaker(self) -> int:
-        return _SAME[self.cell("same_speaker").lower()]
-
-    @property
-    def pair(self) -> str:
-        return " with ".join(filter(None, (self.cell("trial"), self.cell("enrollment"))))
-
-    def __str__(self) -> str:
+    def place(self) -> str:
         return f"{self.path}:{self.line}"
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """One rating: the cell of a metric in a row."""
+
+    metric: str
+    row: _Row
+
+
+def _refuse(faults: Iterable[tuple[_Row, str]]) -> None:
+    """Raise the first of several faults of one kind; name the lines of the others."""
+    for row, message in faults:
+        lines = dict.fromkeys(other.line for other, _ in faults if other is not row)
+        more = f" (and {len(lines)} more: line {abbreviate([*map(str, lines)])})" if lines else ""
+        raise PrivacyEvalError(f"{row.place}: {message}{more}")
+
+
 def _files(paths: Sequence[Path]) -> list[tuple[Path, str | None]]:
-    """List the files to read, each with its metric if it holds only one."""
-    found: list[tuple[Path, str | None]] = []
+    """List the files to read, with the metric of those that have one only."""
+    files: list[tuple[Path, str | None]] = []
     expected = [f"{metric}.csv" for metric in METRICS]
     for path in paths:
         if not path.is_dir():
-            found.append((path, None))
+            files.append((path, None))
             continue
-        files = sorted(path.glob("*.csv"))
-        for file in files:
-            if file.name not in expected:
+        in_folder = sorted(path.glob("*.csv"))
+        for file in in_folder:
+            if file.stem not in METRICS:
                 raise PrivacyEvalError(
                     f"{file}: a folder of ratings has one file per metric: {', '.join(expected)}"
                 )
-            found.append((file, file.stem))
-        if not files:
+            files.append((file, file.stem))
+        if not in_folder:
             raise PrivacyEvalError(f"{path}: no ratings, expected {' or '.join(expected)} in it")
-    if len({path.resolve() for path, _ in found}) < len(found):
-        raise PrivacyEvalError("the same file of ratings is given twice")
-    return found
+    if len({path.resolve() for path, _ in files}) < len(files):
+        raise PrivacyEvalError("duplicate file of ratings")
+    return files
 
 
-def _read(path: Path, metric: str | None) -> tuple[list[_Row], str]:
-    """Read the rows of a file, and its SHA-256."""
-    text = read_text(path)
+def _read(path: Path, text: str, metric: str | None) -> list[_Row]:
     if len(text) > _MOST_BYTES:
         raise PrivacyEvalError(f"{path}: larger than {_MOST_BYTES} characters")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    header: list[str] = []
-    rows: list[_Row] = []
+    lines: list[tuple[int, list[str]]] = []
     begin = 1
     try:
         for cells in reader:
-            cells = [cell.strip(_BLANKS) for cell in cells]
-            if cells and not header:
-                _check_header(f"{path}:{begin}", cells, metric)
-                first, header = begin, [metric or SCORE if n == SCORE else n for n in cells]
-            elif cells:
-                _check_cells(f"{path}:{begin}", header, cells)
-                rows.append(_Row(path, begin, dict(zip(header, cells, strict=True))))
+            if cells:
+                lines.append((begin, [cell.strip(_BLANKS) for cell in cells]))
             begin = reader.line_num + 1
     except csv.Error as error:
-        raise PrivacyEvalError(f"{path}:{begin}: not CSV ({error})") from error
-    if not header:
+        raise PrivacyEvalError(f"{path}:{begin}: malformed CSV ({error})") from error
+    if not lines:
         raise PrivacyEvalError(f"{path}: empty file, expected the columns {','.join(COLUMNS)}")
-    if not rows:
-        raise PrivacyEvalError(f"{path}:{first}: no ratings below the names of the columns")
-    return rows, digest(text.encode())
+    (first, header), *lines = lines
+    _check_header(f"{path}:{first}", header, metric)
+    if not lines:
+        raise PrivacyEvalError(f"{path}:{first}: no ratings below the header")
+    names = [metric if metric is not None and name == SCORE else name for name in header]
+    rows = []
+    for line, cells in lines:
+        if len(cells) != len(header):
+            raise PrivacyEvalError(
+                f"{path}:{line}: expected {len(header)} cells, found {len(cells)}"
+            )
+        for name, cell in zip(header, cells, strict=True):
+            if len(cell) > _MOST_CHARACTERS or not cell.isprintable():
+                raise PrivacyEvalError(
+                    f"{path}:{line}: {name}: expected at most {_MOST_CHARACTERS} printable "
+                    f"characters, found {cell[:40]!r}"
+                )
+        rows.append(_Row(path, line, dict(zip(names, cells, strict=True))))
+    return rows
 
 
-def _check_header(where: str, header: Sequence[str], metric: str | None) -> None:
+def _check_header(where: str, header: list[str], metric: str | None) -> None:
     if len(header) == 1 and re.search(r"[;\t]", header[0]):
-        raise PrivacyEvalError(f"{where}: expected cells separated by commas")
+        raise PrivacyEvalError(f"{where}: expected comma-separated cells")
     known = (*COLUMNS[: -len(METRICS)], SCORE) if metric else COLUMNS
     for name in header:
         if name not in known:
@@ -263,114 +273,105 @@ def _check_header(where: str, header: Sequence[str], metric: str | None) -> None
             )
         if header.count(name) > 1:
             raise PrivacyEvalError(f"{where}: duplicate column {name!r}")
-    needed = [*_NEEDED, *([SCORE] if metric else [])]
-    if metric == "similarity" or "similarity" in header:
-        needed.append("same_speaker")
-    for name in needed:
+    required = {name: "" for name in (*_REQUIRED, *([SCORE] if metric else []))}
+    if "similarity" in (metric, *header):
+        required["same_speaker"] = " (required with similarity)"
+    for name, why in required.items():
         if name not in header:
-            why = " (needed with similarity)" if name == "same_speaker" else ""
             raise PrivacyEvalError(f"{where}: the column {name!r} is missing{why}")
     if metric is None and not set(METRICS) & set(header):
         raise PrivacyEvalError(f"{where}: no column of ratings: {', '.join(METRICS)}")
 
 
-def _check_cells(where: str, header: Sequence[str], cells: Sequence[str]) -> None:
-    if len(cells) != len(header):
-        raise PrivacyEvalError(f"{where}: expected {len(header)} cells, found {len(cells)}")
-    for name, cell in zip(header, cells, strict=True):
-        if len(cell) > _MOST_CHARACTERS or not cell.isprintable():
-            raise PrivacyEvalError(
-                f"{where}: {name}: not a name or number: {cell[:40]!r} (at most "
-                f"{_MOST_CHARACTERS} printable characters)"
-            )
+def _check_names(rows: Sequence[_Row], known: Mapping[str, Collection[str] | None]) -> None:
+    for name in _REQUIRED:
+        _refuse([(row, f"{name} is blank") for row in rows if not row.cells[name]])
+    message = f"original speech must be named {ORIGINAL_SYSTEM!r}"
+    systems = [(row, row.cells["system"]) for row in rows]
+    _refuse(
+        [
+            (row, message)
+            for row, system in systems
+            if system.lower() in ("original", "orig") and system != ORIGINAL_SYSTEM
+        ]
+    )
+    for column, names in known.items():
+        cells = [(row, row.cells[column]) for row in rows if column in row.cells]
+        message = f"{column} is blank; fill the column, or leave it out"
+        _refuse([(row, message) for row, cell in cells if not cell])
+        if names is not None:
+            hint = " (others: --systems, --any-system)" if column == "system" else ""
+            rest = f"known: {', '.join(names)}{hint}"
+            _refuse([(r, f"unknown {column} {c!r}, {rest}") for r, c in cells if c not in names])
 
 
-def _refuse_first(rows: Sequence[_Row], known: Known, scale: tuple[float, float]) -> None:
-    """Raise for the first problem and say which other lines have the same."""
-    found: dict[str, list[tuple[_Row, str]]] = {}
-    for row in rows:
-        for kind, message in _problems(row, known, scale):
-            found.setdefault(kind, []).append((row, message))
-    for (row, message), *others in found.values():
-        raise PrivacyEvalError(f"{row}: {message}{_more([other for other, _ in others])}")
-
-
-def _problems(row: _Row, known: Known, scale: tuple[float, float]) -> Iterator[tuple[str, str]]:
-    """Yield the problems of a row, each with its kind."""
-    for name in _NEEDED:
-        if not row.cell(name):
-            yield name, f"{name} is blank"
-    system = row.cell("system")
-    if system.lower() in ("original", "orig") and system != ORIGINAL_SYSTEM:
-        yield "original", f"original speech is the system {ORIGINAL_SYSTEM!r}, spelled so"
-    for name, names in known.items():
-        cell = row.cells.get(name)
-        if cell == "":
-            yield name, f"{name} is blank; leave out the whole column, or fill it"
-        elif cell is not None and names is not None and cell not in names:
-            hint = " (others: --systems, --any-system)" if name == "system" else ""
-            yield name, f"unknown {name} {cell!r}, known: {', '.join(names)}{hint}"
-    if row.cell("same_speaker").lower() not in _SAME:
-        yield "same_speaker", f"same_speaker: expected {', '.join(s for s in _SAME if s)}"
-    elif row.cell("similarity") and row.same_speaker < 0:
-        yield "same_speaker", "similarity is rated, but same_speaker is blank"
+def _answers(rows: Sequence[_Row], scale: tuple[float, float]) -> Iterator[_Answer]:
+    """Yield the ratings of a file, metric by metric."""
+    message = f"same_speaker: expected {', '.join(filter(None, _SAME))}"
+    _refuse([(row, message) for row in rows if row.get("same_speaker").lower() not in _SAME])
     for metric in METRICS:
-        cell = row.cell(metric)
-        if cell and _NUMBER.fullmatch(cell) is None:
-            yield metric, f"{metric}: expected a number, found {cell!r}"
-        elif cell and not scale[0] <= float(cell) <= scale[1]:
-            yield (
-                metric,
-                f"{metric}: {cell} is not within the scale from {scale[0]:g} to {scale[1]:g}",
-            )
-    if not any(map(row.cell, METRICS)):
-        yield "rating", "no rating in this line"
+        given = [(row, row.cells[metric]) for row in rows if row.get(metric)]
+        if metric == "similarity":
+            message = "similarity is rated, but same_speaker is blank"
+            _refuse([(row, message) for row, _ in given if not row.get("same_speaker")])
+        _refuse(
+            [
+                (row, f"{metric}: expected a number, found {cell!r}")
+                for row, cell in given
+                if not _NUMBER.fullmatch(cell)
+            ]
+        )
+        bounds = f"outside the scale from {scale[0]:g} to {scale[1]:g}"
+        _refuse(
+            [
+                (row, f"{metric}: {cell} is {bounds}")
+                for row, cell in given
+                if not scale[0] <= float(cell) <= scale[1]
+            ]
+        )
+        yield from (_Answer(metric, row) for row, _ in given)
+    _refuse([(row, "no rating in this line") for row in rows if not any(map(row.get, METRICS))])
 
 
-def _check_duplicates(answers: Sequence[tuple[str, _Row]]) -> None:
+def _check_duplicates(answers: Sequence[_Answer]) -> None:
     seen: dict[tuple[str, ...], _Row] = {}
-    again: dict[str, tuple[_Row, str]] = {}  # a line of several metrics counts once
-    for metric, row in answers:
-        names = [row.cell(name) for name in ("evaluator", "system", "trial", "enrollment")]
-        earlier = seen.setdefault((metric, *names), row)
-        if earlier is not row:
+    faults = []
+    for metric, row in ((a.metric, a.row) for a in answers):
+        key = (metric, *map(row.get, (*_REQUIRED, "enrollment")))
+        first = seen.setdefault(key, row)
+        if first is not row:
+            evaluator, system, *pair = filter(None, key[1:])
             message = (
-                f"{metric} of {row.pair}, system {names[1]}, is rated by {names[0]} for the "
-                f"second time, first in {earlier}"
+                f"duplicate rating: {metric} of {' with '.join(pair)}, system {system}, by "
+                f"{evaluator}; first in {first.place}"
             )
-            again.setdefault(str(row), (row, message))
-    if again:
-        (row, message), *others = again.values()
-        raise PrivacyEvalError(f"{row}: {message}{_more([other for other, _ in others])}")
+            faults.append((row, message))
+    _refuse(faults)
 
 
-def _check_facts(answers: Sequence[tuple[str, _Row]]) -> None:
-    """Make sure that a trial has one data set and gender, and a pair one answer to whether it
-    is of the same speaker."""
-    facts: dict[tuple[str, ...], tuple[str, _Row]] = {}
-    for _, row in answers:
-        trial, enrollment = row.cell("trial"), row.cell("enrollment")
-        stated = [(f"{name} of trial", trial, "", row.cell(name)) for name in _PLACE]
-        if row.same_speaker >= 0 and enrollment:
-            value = "yes" if row.same_speaker else "no"
-            stated.append(("same_speaker of", trial, enrollment, value))
-        for what, *pair, value in stated:
-            before, earlier = facts.setdefault((what, *pair), (value, row))
-            if value != before:
-                raise PrivacyEvalError(
-                    f"{row}: {what} {' with '.join(filter(None, pair))} is {value!r}, but "
-                    f"{before!r} in {earlier}"
-                )
+def _check_consistency(answers: Sequence[_Answer]) -> None:
+    """Check that a trial has one data set and one gender, a pair one answer to same_speaker."""
+    seen: dict[tuple[str, ...], tuple[str, _Row]] = {}
+
+    def check(row: _Row, what: str, key: tuple[str, ...], value: str) -> None:
+        first, where = seen.setdefault((what, *key), (value, row))
+        if value != first:
+            raise PrivacyEvalError(
+                f"{row.place}: {what} {' with '.join(key)} is {value!r}, but {first!r} in "
+                f"{where.place}"
+            )
+
+    for row in {id(a.row): a.row for a in answers}.values():
+        trial, enrollment = row.get("trial"), row.get("enrollment")
+        for name in _TRIAL_SET:
+            check(row, f"{name} of trial", (trial,), row.get(name))
+        same = _SAME[row.get("same_speaker").lower()]
+        if same >= 0 and enrollment:
+            check(row, "same_speaker of", (trial, enrollment), "yes" if same else "no")
 
 
-def _more(rows: Sequence[_Row]) -> str:
-    """Name the other lines with the same mistake."""
-    lines = abbreviate([str(row.line) for row in rows])
-    return f" (and {len(rows)} more: line {lines})" if rows else ""
-
-
-def joint_codes(columns: Sequence[NDArray[np.generic]]) -> IntArray:
-    """Enumerate the distinct rows of some columns.
+def joint_codes(columns: Sequence[NDArray[np.generic]]) -> NDArray[np.int64]:
+    """Enumerate the distinct rows of several columns.
 
     Parameters
     ----------
@@ -383,13 +384,8 @@ def joint_codes(columns: Sequence[NDArray[np.generic]]) -> IntArray:
 
     Examples
     --------
-    >>> joint_codes([np.array(["a", "a", "b"]), np.array([1, 1, 1])])
-    array([0, 0, 1])
+    >>> joint_codes([np.array(["a", "a", "b"]), np.array(["x", "y", "x"])])
+    array([0, 1, 2])
     """
-    code: IntArray = np.zeros(columns[0].size, dtype=np.int64)
-    for column in columns:
-        texts, part = np.unique(column, return_inverse=True)
-        # Renumbered at each step, so that no product outgrows an integer.
-        _, code = np.unique(code * max(texts.size, 1) + part.reshape(-1), return_inverse=True)
-        code = code.reshape(-1).astype(np.int64)
-    return code
+    rows = np.rec.fromarrays(columns)
+    return np.unique(rows, return_inverse=True)[1].reshape(-1).astype(np.int64)

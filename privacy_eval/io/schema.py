@@ -1,7 +1,8 @@
 """Plain YAML or JSON values to frozen dataclasses and back, strictly typed.
 
 Every entry must be there with the type its field says, and no other; the message
-of the error says where. Infinite numbers are the strings "inf" and "-inf".
+of the error says where. Infinite numbers are the strings "inf" and "-inf". The entries
+of a field annotated as `INLINED` stand among those of its owner.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from typing import (
     Any,
     Literal,
+    NamedTuple,
     TypeVar,
     Union,
     cast,
@@ -25,6 +27,17 @@ from typing import (
 from ..errors import PrivacyEvalError
 
 T = TypeVar("T")
+
+
+#: `Annotated[SomeDataclass, INLINED]`: its entries stand among those of its owner.
+INLINED = "inlined"
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """`Annotated[type, Entry("name")]`: the entry of a field whose name is another."""
+
+    name: str
 
 
 def from_plain(kind: type[T], value: object, where: str) -> T:
@@ -40,7 +53,11 @@ def from_plain(kind: type[T], value: object, where: str) -> T:
 def to_plain(value: object) -> Any:
     """Plain values of a dataclass, in field order; fields at their defaults are kept."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        plain: dict[str, Any] = {}
+        for f in _fields(type(value)):
+            entry = to_plain(getattr(value, f.name))
+            plain.update(entry if f.inlined else {f.entry: entry})
+        return plain
     if isinstance(value, Mapping):
         return {str(k): to_plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -96,22 +113,50 @@ def _finite(value: float, where: str) -> float:
 def _build_dataclass(kind: type, value: object, where: str) -> object:
     if not isinstance(value, dict):
         raise _expected("a mapping", value, where)
-    hints = _hints(kind)
-    fields = {f.name: f for f in dataclasses.fields(kind)}
+    known = _entries(kind)
     for name in value:
-        if name not in fields:
-            raise PrivacyEvalError(f"{where}: unknown entry {name!r}, expected {', '.join(fields)}")
+        if name not in known:
+            raise PrivacyEvalError(f"{where}: unknown entry {name!r}, expected {', '.join(known)}")
     built = {}
-    for name, field in fields.items():
-        if name in value:
-            built[name] = _build(hints[name], value[name], f"{where}: {name}")
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise PrivacyEvalError(f"{where}: entry {name!r} is missing")
+    for field in _fields(kind):
+        if field.inlined:
+            own = {entry: value[entry] for entry in _entries(field.kind) if entry in value}
+            built[field.name] = _build(field.kind, own, where)
+        elif field.entry in value:
+            built[field.name] = _build(field.kind, value[field.entry], f"{where}: {field.entry}")
+        elif field.required:
+            raise PrivacyEvalError(f"{where}: entry {field.entry!r} is missing")
     return kind(**built)
 
 
-#: Types of the fields of a dataclass; finding them takes longer than building one.
-_hints = functools.cache(get_type_hints)
+class _Field(NamedTuple):
+    name: str
+    entry: str
+    kind: Any
+    inlined: bool
+    required: bool
+
+
+@functools.cache
+def _fields(kind: type) -> tuple[_Field, ...]:
+    """The fields of a dataclass; finding their types takes longer than building one."""
+    hints, marked = get_type_hints(kind), get_type_hints(kind, include_extras=True)
+    found = []
+    for f in dataclasses.fields(kind):
+        marks = getattr(marked[f.name], "__metadata__", ())
+        entry = next((mark.name for mark in marks if isinstance(mark, Entry)), f.name)
+        required = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+        found.append(_Field(f.name, entry, hints[f.name], INLINED in marks, required))
+    return tuple(found)
+
+
+@functools.cache
+def _entries(kind: type) -> tuple[str, ...]:
+    """Names of the entries of a dataclass."""
+    names: list[str] = []
+    for field in _fields(kind):
+        names += _entries(field.kind) if field.inlined else [field.entry]
+    return tuple(names)
 
 
 def _expected(what: str, value: object, where: str) -> PrivacyEvalError:

@@ -220,6 +220,10 @@ class Protocol:
         """The data set of an id."""
         return next(d for d in self.data_sets if d.id == name)
 
+    def trial_set(self, data_set: str, split: str, gender: str) -> TrialSet:
+        """The trial set of ids."""
+        return TrialSet(self.data_set(data_set), split, gender)
+
     def asv_model(self, trained_on: str) -> AsvModel | None:
         """The speaker-verification model trained on original or on anonymized speech."""
         return next((m for m in self.asv_models if m.trained_on == trained_on), None)

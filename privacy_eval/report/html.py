@@ -97,8 +97,8 @@ def provenance_tables(results: Results) -> list[Table]:
     made from with their SHA-256 (the first digits; results.json has them all)."""
     conditions = [
         (
-            r.system + r.results_folder,
-            r.condition,
+            r.condition.system + r.condition.results_folder,
+            r.condition.name,
             _count(r.n_target),
             _count(r.n_nontarget),
             *_made(r.provenance),
@@ -107,8 +107,8 @@ def provenance_tables(results: Results) -> list[Table]:
     ]
     similarity = [
         (
-            r.system + r.results_folder,
-            r.trial_set,
+            r.condition.system + r.condition.results_folder,
+            r.condition.trial_set,
             _count(r.n_speakers),
             _count(r.n_utterances),
             *_made(r.provenance),
@@ -116,7 +116,12 @@ def provenance_tables(results: Results) -> list[Table]:
         for r in results.similarity
     ]
     recognized = [
-        (r.system + r.results_folder, r.name, r.decode, *_made(r.provenance))
+        (
+            r.condition.system + r.condition.results_folder,
+            r.condition.name,
+            r.decode,
+            *_made(r.provenance),
+        )
         for r in results.recognition
     ]
     shared = ("Version", "Made from", "Options")
@@ -155,7 +160,7 @@ def summary(results: Results) -> list[str]:
     if partial:
         lines.append(
             f"{len(partial)} conditions lack trials that were left out on request: "
-            + "; ".join(f"{r.system} {r.condition}" for r in partial)
+            + "; ".join(f"{r.condition.system} {r.condition.name}" for r in partial)
         )
     absent = results.not_evaluated
     lines += [f"Not evaluated: {line}" for line in absent[:_ABSENT_SHOWN]]

@@ -175,14 +175,24 @@ def verification_table(
     protocol = results.protocol
     quantities = [_QUANTITIES[key] for key in keys]
     found = {
-        (r.split, r.data_set, r.gender, r.enrollment, r.trial): [
-            q.text(r, protocol) for q in quantities
-        ]
+        (
+            r.condition.split,
+            r.condition.data_set,
+            r.condition.gender,
+            r.condition.enrollment,
+            r.condition.trial,
+        ): [q.text(r, protocol) for q in quantities]
         for r in results.verification
     }
     found = {place: cells for place, cells in found.items() if any(cells)}
     incomplete = {
-        (r.split, r.data_set, r.gender, r.enrollment, r.trial)
+        (
+            r.condition.split,
+            r.condition.data_set,
+            r.condition.gender,
+            r.condition.enrollment,
+            r.condition.trial,
+        )
         for r in results.verification
         if r.left_out
     }
@@ -209,7 +219,7 @@ def verification_table(
     ]
     shown = f", {protocol.split_title(splits[0])}" if len(splits) == 1 else ""
     note = "o: original, a: anonymized speech"
-    partial = [r for r in results.verification if r.left_out and r.split in splits]
+    partial = [r for r in results.verification if r.left_out and r.condition.split in splits]
     if partial:
         note += (
             f"; *: {sum(r.trials_without_score or 0 for r in partial)} trials without a score and "
@@ -218,7 +228,7 @@ def verification_table(
     caption = f"{caption}{shown}: {title} ({note})."
     columns = [q.column for q in quantities]
     table = _by_splits(protocol, name, caption, groups, splits, columns, condition)
-    records = [r for r in results.verification if r.split in splits]
+    records = [r for r in results.verification if r.condition.split in splits]
     return replace(table, notes=tuple(caveats(records, keys, protocol.variant)))
 
 
@@ -229,7 +239,7 @@ def recognition_table(results: Results, title: str) -> Table:
     sets = {d.id: d for d in protocol.recognition.data_sets}
     found: dict[tuple[str | None, ...], dict[str, list[str]]] = {}
     for r in results.recognition:
-        place = (r.asr_model, r.split, r.data_set, r.speech)
+        place = (r.asr_model, r.condition.split, r.condition.data_set, r.condition.speech)
         if r.language_model is not None:
             cells = found.setdefault(place, {})
             cells.setdefault(r.language_model, []).append(f"{100 * r.wer:.2f}")
@@ -275,11 +285,15 @@ def trial_set_table(results: Results, title: str) -> Table:
     protocol = results.protocol
     found: dict[tuple[str, str, str], dict[str, float]] = {}
     for r in results.pitch:
-        found.setdefault((r.split, r.data_set, r.gender), {}).update(r.values)
+        found.setdefault((r.condition.split, r.condition.data_set, r.condition.gender), {}).update(
+            r.values
+        )
     for s in results.similarity:
-        found.setdefault((s.split, s.data_set, s.gender), {}).update(s.values(protocol.variant))
+        found.setdefault((s.condition.split, s.condition.data_set, s.condition.gender), {}).update(
+            s.values(protocol.variant)
+        )
     partial = {
-        (s.split, s.data_set, s.gender): s.utterances_left_out
+        (s.condition.split, s.condition.data_set, s.condition.gender): s.utterances_left_out
         for s in results.similarity
         if s.utterances_left_out
     }
@@ -323,7 +337,11 @@ def interval_table(
         group = []
         for r in results.verification:
             intervals = r.speaker_intervals.get(protocol.variant, {})
-            if (r.data_set, r.split, r.gender) != (data_set, split, gender) or not intervals:
+            if (r.condition.data_set, r.condition.split, r.condition.gender) != (
+                data_set,
+                split,
+                gender,
+            ) or not intervals:
                 continue
             cells = []
             for key in keys:
@@ -334,7 +352,7 @@ def interval_table(
                 low, high = (q.format(bound) for bound in intervals[key])
                 cells.append(f"{q.format(value)} [{low}, {high}]")
             row = protocol.data_set(data_set).row_name(split)
-            place = (_LETTER[r.enrollment], _LETTER[r.trial], gender)
+            place = (_LETTER[r.condition.enrollment], _LETTER[r.condition.trial], gender)
             group.append((str(next(number)), row, *cells, *place))
         groups.append(group)
     columns = (
@@ -352,7 +370,7 @@ def interval_table(
     shown = [
         r
         for r in results.verification
-        if r.split == split and r.speaker_intervals.get(protocol.variant)
+        if r.condition.split == split and r.speaker_intervals.get(protocol.variant)
     ]
     notes = tuple(caveats(shown, keys, protocol.variant))
     return Table(name, caption, columns, _without_empty(groups), notes=notes)
@@ -363,7 +381,10 @@ def speakers_table(results: Results, title: str) -> Table:
     protocol = results.protocol
     groups = []
     places = itertools.product(protocol.splits, protocol.table_rows, protocol.genders)
-    found = {(r.split, r.data_set, r.gender): r.speakers for r in results.similarity}
+    found = {
+        (r.condition.split, r.condition.data_set, r.condition.gender): r.speakers
+        for r in results.similarity
+    }
     for split, data_set, gender in places:
         row_name = protocol.data_set(data_set).row_name(split)
         groups.append(
@@ -418,12 +439,12 @@ def variants_table(results: Results, title: str) -> Table:
                 r.zebra_tag.get(v, "") if key == "tag" else q.of(r.metrics[v]) for v in VARIANTS
             ]
             if all(values) and len(set(values)) > 1:
-                rows.append((r.condition, q.column.title, *values))
+                rows.append((r.condition.name, q.column.title, *values))
     for s in results.similarity:
         for q in _VOICE_QUANTITIES:
             values = [q.of(s.metrics.get(v, {})) for v in VARIANTS]
             if all(values) and len(set(values)) > 1:
-                rows.append((s.trial_set, q.column.title, *values))
+                rows.append((s.condition.trial_set, q.column.title, *values))
     grouped = [list(g) for _, g in itertools.groupby(rows, key=lambda row: row[0])]
     columns = (
         Column("Condition", align="l"),

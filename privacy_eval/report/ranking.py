@@ -175,8 +175,10 @@ def rank(
     own = {column_of(s): s for s in results.systems}
     records: dict[str, dict[tuple[str, str], VerificationRecord]] = {}
     for r in results.verification:
-        if (r.attack_model, r.split) == (attack_model, split):
-            records.setdefault(column_of(r.system), {})[r.data_set, r.gender] = r
+        if (r.condition.attack_model, r.condition.split) == (attack_model, split):
+            records.setdefault(column_of(r.condition.system), {})[
+                r.condition.data_set, r.condition.gender
+            ] = r
     doubted = {
         s for s, of_set in records.items() if caveats(of_set.values(), [metric], protocol.variant)
     }
@@ -267,8 +269,10 @@ def ranking_table(
     stated = tested or bool(ranking.unranked)
     columns += [Column("Statement", align="l")] if stated else []
     place = (attack_model, split)
-    records = [v for v in results.verification if (v.attack_model, v.split) == place]
-    left_out = {column_of(v.system) for v in records if v.left_out}
+    records = [
+        v for v in results.verification if (v.condition.attack_model, v.condition.split) == place
+    ]
+    left_out = {column_of(v.condition.system) for v in records if v.left_out}
     ranked = []
     for number, r in enumerate(ranking.ranked, start=1):
         shown = [text_of(metric, r.value) + LEFT_OUT_MARK * (r.system in left_out)]

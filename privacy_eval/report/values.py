@@ -183,18 +183,18 @@ def cells_of_results(results: Results) -> Cells:
     values: dict[Place, Cell] = {}
     disagree: dict[str, None] = {}
     for r in results.verification:
-        if r.attack_model is None:
+        if r.condition.attack_model is None:
             continue
-        original = r.attack_model == ORIGINAL_ATTACK
+        original = r.condition.attack_model == ORIGINAL_ATTACK
         intervals = r.speaker_intervals.get(variant, {})
         for metric, value in r.values(variant).items():
             place = Place(
                 metric,
-                r.attack_model,
-                r.split,
-                r.data_set,
-                r.gender,
-                ORIGINAL_COLUMN if original else column_of(r.system),
+                r.condition.attack_model,
+                r.condition.split,
+                r.condition.data_set,
+                r.condition.gender,
+                ORIGINAL_COLUMN if original else column_of(r.condition.system),
             )
             bounds = intervals.get(metric)
             cell = Cell(
@@ -208,14 +208,21 @@ def cells_of_results(results: Results) -> Cells:
             )
             if original and place in values:
                 if values[place].text != cell.text:
-                    disagree[f"{r.condition} of {r.system}"] = None
+                    disagree[f"{r.condition.name} of {r.condition.system}"] = None
                 continue
             values[place] = cell
     for s in results.similarity:
         # Figures and tables compare systems by the model trained on original speech, where
         # there are several.
         for metric, value in s.values(variant).items():
-            place = Place(metric, None, s.split, s.data_set, s.gender, column_of(s.system))
+            place = Place(
+                metric,
+                None,
+                s.condition.split,
+                s.condition.data_set,
+                s.condition.gender,
+                column_of(s.condition.system),
+            )
             if place not in values or s.asv_model == ORIGINAL:
                 values[place] = Cell(value, text_of(metric, value))
     notes = []

@@ -83,7 +83,7 @@ class Curves:
         relative = Path(record.curves)
         if relative.is_absolute() or ".." in relative.parts:
             return []
-        folders = self._folders.get((record.system, record.results_folder), [])
+        folders = self._folders.get((record.condition.system, record.condition.results_folder), [])
         return [f / record.curves for f in folders if os.path.isfile(f / record.curves)]
 
 

@@ -41,24 +41,29 @@ def averages(results: Results) -> list[Average]:
     attack = next(a for a in protocol.attack_models if a.id == protocol.average_attack_model)
     variant = protocol.variant
     eer = {
-        (r.attack_model, r.split, r.data_set, r.gender): 100 * r.values(variant)["eer"]
+        (r.condition.attack_model, r.condition.split, r.condition.data_set, r.condition.gender): 100
+        * r.values(variant)["eer"]
         for r in results.verification
         if "eer" in r.values(variant)
     }
     decoded: dict[tuple[str, str | None, str, str], set[float]] = {}
     for r in results.recognition:
         if r.language_model == protocol.recognition.average:
-            place = (r.speech, r.asr_model, r.split, r.data_set)
+            place = (r.condition.speech, r.asr_model, r.condition.split, r.condition.data_set)
             decoded.setdefault(place, set()).add(100 * r.wer)
     # Several results folders may repeat a line; two different ones leave it open.
     wer = {place: rates.pop() for place, rates in decoded.items() if len(rates) == 1}
     pitch = {
-        (r.split, r.data_set, r.gender): r.values["pitch_correlation_mean"] for r in results.pitch
+        (r.condition.split, r.condition.data_set, r.condition.gender): r.values[
+            "pitch_correlation_mean"
+        ]
+        for r in results.pitch
     }
     gvd = {
-        (r.split, r.data_set, r.gender): r.values(variant)["gvd_db"]
+        (r.condition.split, r.condition.data_set, r.condition.gender): r.values(variant)["gvd_db"]
         for r in results.similarity
-        if "gvd_db" in r.values(variant) and r.results_folder == protocol.results_folders[0].suffix
+        if "gvd_db" in r.values(variant)
+        and r.condition.results_folder == protocol.results_folders[0].suffix
     }
     cells = [(d.id, g, d.weight) for d in protocol.data_sets for g in protocol.genders]
     sets = [(d.id, d.weight) for d in protocol.recognition.data_sets]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.results_txt import (
@@ -18,7 +18,12 @@ from ..io.results_txt import (
 from ..io.schema import to_plain
 from ..io.wer import WerLine
 from ..protocol.protocol import Protocol
-from ..tree.conditions import condition_meaning, recognition_meaning
+from ..tree.conditions import (
+    RecognitionCondition,
+    recognition_conditions,
+    set_condition,
+    trial_conditions,
+)
 from .records import (
     PitchRecord,
     RecognitionRecord,
@@ -26,6 +31,8 @@ from .records import (
     SimilarityRecord,
     VerificationRecord,
 )
+
+T = TypeVar("T")
 
 
 def to_results_txt(results: Results, system: str, results_folder: str) -> str:
@@ -35,16 +42,16 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
     recognized: dict[str, list[WerLine]] = {}
     for r in part.recognition:
         line = WerLine(**{f.name: getattr(r, f.name) for f in fields(WerLine)})
-        recognized.setdefault(r.name, []).append(line)
+        recognized.setdefault(r.condition.name, []).append(line)
     return format_results_txt(
         ResultsTxt(
             [
-                VerificationBlock(v.condition, v.values(variant), v.tag(variant))
+                VerificationBlock(v.condition.name, v.values(variant), v.tag(variant))
                 for v in part.verification
             ],
             [RecognitionBlock(name, tuple(lines)) for name, lines in recognized.items()],
-            [TrialSetBlock(t.trial_set, t.values) for t in part.pitch],
-            [TrialSetBlock(t.trial_set, t.values(variant)) for t in part.similarity],
+            [TrialSetBlock(t.condition.name, t.values) for t in part.pitch],
+            [TrialSetBlock(t.condition.name, t.values(variant)) for t in part.similarity],
         )
     )
 
@@ -107,63 +114,40 @@ def import_results_txt(
         )
     suffix = protocol.anon_suffix if anon_suffix is None else anon_suffix
     origin = dict(provenance or {})
-    verification = []
-    for block in parsed.verification:
-        meaning = condition_meaning(protocol, block.name, suffix)
-        if meaning is None:
-            raise _unknown(path, block.name, protocol)
-        verification.append(
+    verified = trial_conditions(protocol, folder, suffix, system)
+    decoded = recognition_conditions(protocol, folder, suffix, system)
+    sets = {t.trials_name: set_condition(t, folder, system) for t in protocol.trial_sets()}
+
+    def known(name: str, conditions: Mapping[str, T]) -> T:
+        if name not in conditions:
+            raise PrivacyEvalError(
+                f"{path}: {name} matches no condition or set of protocol {protocol.name} (check "
+                f"--conf, and --anon-suffix if it is not {protocol.anon_suffix})"
+            )
+        return conditions[name]
+
+    return Results(
+        protocol,
+        tuple(
             VerificationRecord(
-                system=system,
-                results_folder=results_folder,
-                condition=block.name,
-                data_set=meaning.trial_set.data_set.id,
-                split=meaning.trial_set.split,
-                gender=meaning.trial_set.gender,
-                enrollment=meaning.enrollment,
-                trial=meaning.trial,
-                asv_model=folder.asv_model,
-                attack_model=protocol.attack_model(
-                    meaning.enrollment, meaning.trial, folder.asv_model
-                ),
-                enrollment_set=meaning.enrollment_name,
-                trial_set=meaning.trial_name,
+                known(block.name, verified),
                 metrics={"challenge": block.metrics},
                 zebra_tag={} if block.tag is None else {"challenge": block.tag},
                 provenance=origin,
             )
-        )
-    recognition: list[RecognitionRecord] = []
-    for decoded in parsed.recognition:
-        place = recognition_meaning(protocol, decoded.name, suffix)
-        if place is None:
-            raise _unknown(path, decoded.name, protocol)
-        recognition += recognition_records(
-            decoded.lines, protocol, system, results_folder, decoded.name, place, origin
-        )
-    trial_sets = {t.trials_name: t for t in protocol.trial_sets()}
-
-    def place_of(block: TrialSetBlock) -> dict[str, Any]:
-        if block.name not in trial_sets:
-            raise _unknown(path, block.name, protocol)
-        t = trial_sets[block.name]
-        return {
-            "system": system,
-            "results_folder": results_folder,
-            "trial_set": block.name,
-            "data_set": t.data_set.id,
-            "split": t.split,
-            "gender": t.gender,
-        }
-
-    return Results(
-        protocol,
-        tuple(verification),
-        tuple(recognition),
-        tuple(PitchRecord(**place_of(b), values=b.values, provenance=origin) for b in parsed.pitch),
+            for block in parsed.verification
+        ),
+        tuple(
+            record
+            for block in parsed.recognition
+            for record in recognition_records(
+                block.lines, protocol, known(block.name, decoded), origin
+            )
+        ),
+        tuple(PitchRecord(known(b.name, sets), b.values, origin) for b in parsed.pitch),
         tuple(
             SimilarityRecord(
-                **place_of(b),
+                known(b.name, sets),
                 asv_model=folder.asv_model,
                 metrics={"challenge": b.values},
                 provenance=origin,
@@ -176,23 +160,13 @@ def import_results_txt(
 def recognition_records(
     lines: Iterable[WerLine],
     protocol: Protocol,
-    system: str,
-    results_folder: str,
-    name: str,
-    place: tuple[str, str, str],
+    condition: RecognitionCondition,
     provenance: Mapping[str, Any],
 ) -> list[RecognitionRecord]:
-    """Records of the `%WER` lines of one `ASR-*` folder; `place` is its data set, split
-    and speech."""
-    data_set, split, speech = place
+    """Records of the `%WER` lines of one `ASR-*` folder."""
     return [
         RecognitionRecord(
-            system=system,
-            results_folder=results_folder,
-            name=name,
-            data_set=data_set,
-            split=split,
-            speech=speech,
+            condition,
             language_model=_language_model(protocol, line.decode),
             asr_model=_asr_model(protocol, line.decode),
             **to_plain(line),
@@ -216,10 +190,3 @@ def _asr_model(protocol: Protocol, decode: str) -> str | None:
         if above == [folder]:
             return name
     return None
-
-
-def _unknown(path: str, name: str, protocol: Protocol) -> PrivacyEvalError:
-    return PrivacyEvalError(
-        f"{path}: {name} is no condition or set of the plan {protocol.name} (another plan: --conf; "
-        f"another suffix than {protocol.anon_suffix}: --anon-suffix)"
-    )

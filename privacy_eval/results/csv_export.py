@@ -8,12 +8,7 @@ from dataclasses import fields
 from ..io.csv_text import csv_text
 from ..io.schema import to_plain
 from ..metrics.similarity import SpeakerSimilarity
-from .records import (
-    UNITS,
-    PitchRecord,
-    Results,
-    SimilarityRecord,
-)
+from .records import UNITS, AnyRecord, Results
 
 CSV_COLUMNS = (
     "system",
@@ -47,70 +42,37 @@ def to_csv(results: Results) -> str:
 
 def _csv_rows(results: Results) -> Iterator[dict[str, object]]:
     for v in results.verification:
-        shared = {
-            "system": v.system,
-            "results_folder": v.results_folder,
-            "name": v.condition,
-            "data_set": v.data_set,
-            "split": v.split,
-            "gender": v.gender,
-            "enrollment": v.enrollment,
-            "trial": v.trial,
-            "model": v.asv_model,
-            "attack_model": v.attack_model,
-            "n_target": v.n_target,
-            "n_nontarget": v.n_nontarget,
-            "trials_without_score": v.trials_without_score,
-            "scores_without_trial": v.scores_without_trial,
-        }
+        shared = {**_columns_of(v), "model": v.condition.asv_model}
         for variant, metrics in v.metrics.items():
             intervals = v.speaker_intervals.get(variant, {})
             for metric, value in metrics.items():
                 low, high = intervals.get(metric, (None, None))
-                yield {
-                    **shared,
-                    "variant": variant,
-                    "metric": metric,
-                    "unit": UNITS[metric],
-                    "value": value,
-                    "low_95": low,
-                    "high_95": high,
-                }
+                found = {**_value(metric, value, variant), "low_95": low, "high_95": high}
+                yield {**shared, **found}
     for r in results.recognition:
-        yield {
-            "system": r.system,
-            "results_folder": r.results_folder,
-            "name": r.name,
-            "data_set": r.data_set,
-            "split": r.split,
-            "trial": r.speech,
-            "model": r.asr_model,
-            "metric": f"wer_{r.language_model}" if r.language_model else "wer",
-            "unit": UNITS["wer"],
-            "value": r.wer,
-        }
-    of_trial_sets: list[tuple[PitchRecord | SimilarityRecord, str | None, Mapping[str, float]]] = [
-        *((p, None, p.values) for p in results.pitch),
-        *(
-            (s, variant, values)
-            for s in results.similarity
-            for variant, values in s.metrics.items()
-        ),
-    ]
-    for t, of_variant, values in of_trial_sets:
-        for metric, value in values.items():
-            yield {
-                "system": t.system,
-                "results_folder": t.results_folder,
-                "name": t.trial_set,
-                "data_set": t.data_set,
-                "split": t.split,
-                "gender": t.gender,
-                "variant": of_variant,
-                "metric": metric,
-                "unit": UNITS[metric],
-                "value": value,
-            }
+        name = f"wer_{r.language_model}" if r.language_model else "wer"
+        shared = {**_columns_of(r), "trial": r.condition.speech, "model": r.asr_model}
+        yield {**shared, **_value("wer", r.wer), "metric": name}
+    for p in results.pitch:
+        for metric, value in p.values.items():
+            yield {**_columns_of(p), **_value(metric, value)}
+    for s in results.similarity:
+        for variant, metrics in s.metrics.items():
+            for metric, value in metrics.items():
+                yield {**_columns_of(s), **_value(metric, value, variant)}
+
+
+def _columns_of(record: AnyRecord) -> dict[str, object]:
+    """What a record has of the columns under their names, and its name."""
+    condition = record.condition
+    return {
+        **{c: getattr(record, c) for c in CSV_COLUMNS if hasattr(record, c)},
+        **{c: getattr(condition, c) for c in CSV_COLUMNS if hasattr(condition, c)},
+    }
+
+
+def _value(metric: str, value: float, variant: str | None = None) -> dict[str, object]:
+    return {"variant": variant, "metric": metric, "unit": UNITS[metric], "value": value}
 
 
 def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], SpeakerSimilarity]]) -> str:
@@ -128,7 +90,7 @@ _SPEAKER_COLUMNS = (*_SPEAKER_PLACE, *(f.name for f in fields(SpeakerSimilarity)
 def to_speakers_csv(results: Results) -> str:
     """speakers.csv: every speaker of every trial set, the least protected first."""
     return speakers_csv(
-        ({name: getattr(r, name) for name in _SPEAKER_PLACE}, speaker)
+        ({name: getattr(r.condition, name) for name in _SPEAKER_PLACE}, speaker)
         for r in results.similarity
         for speaker in r.speakers
     )

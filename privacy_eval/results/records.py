@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 from ..errors import PrivacyEvalError
+from ..io.schema import INLINED
 from ..metrics import METRICS, VARIANTS, Variant
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import SPEECH, Protocol
+from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
 
 #: Units of all stored values.
 UNITS: Mapping[str, str] = {
@@ -48,9 +50,7 @@ class VerificationRecord:
 
     Attributes
     ----------
-    system, results_folder, condition, data_set, split, gender, enrollment, trial,
-    asv_model, attack_model, enrollment_set, trial_set
-        As in `tree.Condition`; `condition` is the folder's name.
+    condition : TrialCondition
     metrics : mapping
         By variant (`challenge`, `exact`), then by metric.
     zebra_tag : mapping
@@ -70,18 +70,7 @@ class VerificationRecord:
         Digests of inputs, options, version.
     """
 
-    system: str
-    results_folder: str
-    condition: str
-    data_set: str
-    split: str
-    gender: str
-    enrollment: str
-    trial: str
-    asv_model: str
-    attack_model: str | None
-    enrollment_set: str
-    trial_set: str
+    condition: Annotated[TrialCondition, INLINED]
     metrics: Mapping[str, Mapping[str, float]]
     zebra_tag: Mapping[str, str]
     n_target: int | None = None
@@ -116,10 +105,7 @@ class RecognitionRecord:
 
     Attributes
     ----------
-    name : str
-        The folder, `ASR-<set>`.
-    speech : str
-        `original` or `anonymized`.
+    condition : RecognitionCondition
     language_model, asr_model : str or None
         Ids of the plan; None where the decoding's path names none.
     wer : float
@@ -131,12 +117,7 @@ class RecognitionRecord:
     word_insertion_penalty : float or None
     """
 
-    system: str
-    results_folder: str
-    name: str
-    data_set: str
-    split: str
-    speech: str
+    condition: Annotated[RecognitionCondition, INLINED]
     language_model: str | None
     asr_model: str | None
     wer: float
@@ -156,12 +137,7 @@ class PitchRecord:
     """Pitch correlation of a trial set: `pitch_correlation_mean` and
     `pitch_correlation_std`."""
 
-    system: str
-    results_folder: str
-    trial_set: str
-    data_set: str
-    split: str
-    gender: str
+    condition: Annotated[SetCondition, INLINED]
     values: Mapping[str, float]
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -172,6 +148,7 @@ class SimilarityRecord:
 
     Attributes
     ----------
+    condition : SetCondition
     asv_model : str
         What the speaker-verification model that measured it was trained on.
     metrics : mapping
@@ -188,13 +165,8 @@ class SimilarityRecord:
         File of the matrices (.npz) below `records/`, and its digest.
     """
 
-    system: str
-    results_folder: str
+    condition: Annotated[SetCondition, INLINED]
     asv_model: str
-    trial_set: str
-    data_set: str
-    split: str
-    gender: str
     metrics: Mapping[str, Mapping[str, float]]
     n_speakers: int | None = None
     n_utterances: int | None = None
@@ -226,7 +198,7 @@ class Results:
 
     Attributes
     ----------
-    protocol : Config
+    protocol : Protocol
     verification, recognition, pitch, similarity : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
@@ -242,17 +214,19 @@ class Results:
     @property
     def systems(self) -> list[str]:
         """Names of the systems, in order of their first record."""
-        return list(dict.fromkeys(r.system for r in self._records()))
+        return list(dict.fromkeys(r.condition.system for r in self.records()))
 
     def results_folders(self, system: str) -> list[str]:
         """Suffixes of the results folders that a system has records of."""
-        return sorted({r.results_folder for r in self._records() if r.system == system})
+        found = (r.condition for r in self.records())
+        return sorted({c.results_folder for c in found if c.system == system})
 
     def of(self, system: str, results_folder: str | None = None) -> Results:
         """The records of one system, or of one of its results folders."""
 
-        def kept(record: Any) -> bool:
-            return record.system == system and results_folder in (None, record.results_folder)
+        def kept(record: AnyRecord) -> bool:
+            c = record.condition
+            return c.system == system and results_folder in (None, c.results_folder)
 
         return Results(
             self.protocol,
@@ -282,20 +256,21 @@ class Results:
         decoded = {(d.id, s) for d in protocol.recognition.data_sets for s in protocol.splits}
         suffixes = {f.suffix for f in protocol.results_folders}
         taken: set[tuple[object, ...]] = set()
-        for r in self._records():
-            place: tuple[str, ...] = (r.data_set, r.split)
+        for r in self.records():
+            c = r.condition
+            place: tuple[str, ...] = (c.data_set, c.split)
             speech: set[str | None] = set()
-            if not r.system:
-                raise PrivacyEvalError(f"{_name(r)}: the system has no name")
+            if not c.system:
+                raise PrivacyEvalError(f"{c.name}: the system has no name")
             if isinstance(r, RecognitionRecord):
                 _check_recognition(r)
                 known = place in decoded
-                speech = {r.speech, r.asr_model} - {None}
+                speech = {r.condition.speech, r.asr_model} - {None}
             else:
-                place = (*place, r.gender)
+                place = (*place, r.condition.gender)
                 known = place in trial_sets
             if isinstance(r, VerificationRecord):
-                speech = {r.enrollment, r.trial, r.asv_model}
+                speech = {r.condition.enrollment, r.condition.trial, r.condition.asv_model}
                 _check_values(r)
             elif isinstance(r, PitchRecord):
                 _check_pitch(r)
@@ -303,19 +278,21 @@ class Results:
                 speech = {r.asv_model}
                 _check_similarity(r)
             strange = sorted(str(word) for word in speech - set(SPEECH))
-            if not known or strange or r.results_folder not in suffixes:
+            if not known or strange or c.results_folder not in suffixes:
                 raise PrivacyEvalError(
-                    f"the plan {protocol.name} has no place for a record of {r.system}: "
-                    f"{', '.join([*place, *strange])}, results folder {r.results_folder!r}"
+                    f"record of {c.system} does not fit protocol {protocol.name} (unknown data "
+                    f"set, split, gender or results folder): {', '.join([*place, *strange])}, "
+                    f"results folder {c.results_folder!r}"
                 )
             if isinstance(r, VerificationRecord):
-                place = (*place, r.enrollment, r.trial)
-            full = (type(r), r.system, r.results_folder, place)
+                place = (*place, r.condition.enrollment, r.condition.trial)
+            full = (type(r), c.system, c.results_folder, place)
             if full in taken and not isinstance(r, RecognitionRecord):
-                raise PrivacyEvalError(f"{r.system} {_name(r)}: {', '.join(place)} stands twice")
+                raise PrivacyEvalError(f"{c.system} {c.name}: duplicate {', '.join(place)}")
             taken.add(full)
 
-    def _records(self) -> Iterator[AnyRecord]:
+    def records(self) -> Iterator[AnyRecord]:
+        """All records, kind by kind."""
         yield from self.verification
         yield from self.recognition
         yield from self.pitch
@@ -323,7 +300,7 @@ class Results:
 
 
 def _check_values(record: VerificationRecord) -> None:
-    where = f"{record.system} {record.condition}"
+    where = _title(record)
     for kind, by_variant in (
         ("metrics", record.metrics),
         ("speaker_intervals", record.speaker_intervals),
@@ -344,7 +321,7 @@ def _check_values(record: VerificationRecord) -> None:
 
 
 def _check_recognition(record: RecognitionRecord) -> None:
-    where = f"{record.system} {record.name}"
+    where = _title(record)
     _check_range(f"{where}: wer", record.wer, 0)
     _check_counts(record, where, 0, "errors", "words", "insertions", "deletions", "substitutions")
 
@@ -366,16 +343,16 @@ def _check_pitch(record: PitchRecord) -> None:
     expected = {"pitch_correlation_mean", "pitch_correlation_std"}
     if set(record.values) != expected:
         raise PrivacyEvalError(
-            f"{record.system} {record.trial_set}: expected {' and '.join(sorted(expected))}, "
+            f"{_title(record)}: expected {' and '.join(sorted(expected))}, "
             f"found {', '.join(sorted(record.values)) or 'nothing'}"
         )
-    where = f"{record.system} {record.trial_set}"
+    where = _title(record)
     _check_range(f"{where}: pitch_correlation_mean", record.values["pitch_correlation_mean"], -1, 1)
     _check_range(f"{where}: pitch_correlation_std", record.values["pitch_correlation_std"], 0, 1)
 
 
 def _check_similarity(record: SimilarityRecord) -> None:
-    where = f"{record.system} {record.trial_set}"
+    where = _title(record)
     if not any(record.metrics.values()):
         raise PrivacyEvalError(f"{where}: expected {' or '.join(SIMILARITY_METRICS)}")
     for variant, values in record.metrics.items():
@@ -407,26 +384,21 @@ def merge(parts: Iterable[Results]) -> Results:
         tuple(r for part in parts for r in part.similarity),
         tuple(n for part in parts for n in part.not_evaluated),
     )
-    seen: set[tuple[str, str, str, str]] = set()
+    seen: set[tuple[object, ...]] = set()
     for part in parts:
-        keys = [
-            (kind, r.system, r.results_folder, _name(r))
-            for kind, records in (
-                ("verification", part.verification),
-                ("recognition", part.recognition),
-                ("pitch", part.pitch),
-                ("similarity", part.similarity),
-            )
-            for r in records
-        ]
-        for key in keys:
+        keys = {
+            (type(r), c.system, c.results_folder, c.name): c
+            for r in part.records()
+            if (c := r.condition)
+        }
+        for key, c in keys.items():
             if key in seen:
-                raise PrivacyEvalError(f"system {key[1]!r}: {key[3]} stands in two results files")
+                raise PrivacyEvalError(
+                    f"system {c.system!r}: duplicate {c.name} in two results files"
+                )
         seen.update(keys)
     return merged
 
 
-def _name(record: AnyRecord) -> str:
-    if isinstance(record, VerificationRecord):
-        return record.condition
-    return record.name if isinstance(record, RecognitionRecord) else record.trial_set
+def _title(record: AnyRecord) -> str:
+    return f"{record.condition.system} {record.condition.name}"

@@ -29,8 +29,8 @@ from ..io.files import digest, read_bytes, relative, sweep, write_text
 from ..io.json_text import load_json
 from ..io.scores import TrialList, read_trial_list
 from ..io.scp import Vectors
-from ..protocol.protocol import ANONYMIZED, Protocol, ResultsFolder
-from ..tree.conditions import NamedComparison, System, named_comparisons
+from ..protocol.protocol import Protocol, ResultsFolder
+from ..tree.conditions import System, TrialCondition, plain_sets, trial_conditions
 from ..tree.confine import leaves_tree, outside_of
 from ..tree.discovery import (
     find_systems,
@@ -67,6 +67,10 @@ class Target:
     name: str
     anon_suffix: str
     folders: tuple[tuple[Path, ResultsFolder], ...]
+
+    def conditions(self, protocol: Protocol, part: ResultsFolder) -> Iterable[TrialCondition]:
+        """The protocol's conditions of a results folder."""
+        return trial_conditions(protocol, part, self.anon_suffix, self.name).values()
 
 
 @dataclass(frozen=True)
@@ -227,24 +231,24 @@ def make_scores(
         Write nothing: find out what would be made.
     """
     tasks = [
-        (target, folder, part, condition, meaning)
+        (target, folder / condition.name, condition)
         for target in targets
         for folder, part in target.folders
-        for condition, meaning in named_comparisons(protocol, target.anon_suffix).items()
+        for condition in target.conditions(protocol, part)
     ]
     costs = [
         scoring_cost(
-            likely_lines(trial_keys(meaning, protocol, place.tree, place.results, place.keys)[0])
+            likely_lines(trial_keys(condition, protocol, place.tree, place.results, place.keys)[0])
         )
-        for *_, meaning in tasks
+        for *_, condition in tasks
     ]
     tasks = share(tasks, costs, job)
     scored = Scored()
     models = models or Models(place, protocol)
-    for done, (target, folder, part, condition, meaning) in enumerate(tasks, start=1):
-        name = _name(target, condition, part)
+    for done, (target, folder, condition) in enumerate(tasks, start=1):
+        name = f"{target.name} {condition.label}"
         try:
-            _make(folder / condition, meaning, part, models, scored, name, dry_run=dry_run)
+            _make(folder, condition, target.anon_suffix, models, scored, dry_run=dry_run)
         except MissingInput as error:
             scored.lacking[name] = (error.kind, error.where)
         except PrivacyEvalError as error:
@@ -261,27 +265,22 @@ def stale_scores(targets: Iterable[Target], models: Models) -> dict[str, str]:
     found: dict[str, str] = {}
     for target in targets:
         for folder, part in target.folders:
-            for condition, meaning in named_comparisons(
-                models.protocol, target.anon_suffix
-            ).items():
-                of_others, present, noted = _of_others(folder / condition)
+            for condition in target.conditions(models.protocol, part):
+                name = f"{target.name} {condition.label}"
+                of_others, present, noted = _of_others(folder / condition.name)
                 if of_others or present is None:
                     continue
                 try:
-                    changed = _changed(noted, _inputs(meaning, part, models))
+                    changed = _changed(noted, _inputs(condition, target.anon_suffix, models))
                 except MissingInput:
                     continue  # where they were made, it was: submissions travel without it
                 except PrivacyEvalError as error:
-                    found[_name(target, condition, part)] = f"made of what is damaged now: {error}"
+                    found[name] = f"made of what is damaged now: {error}"
                     continue
                 if changed or present != _digests_of_ours(noted)[0]:
                     what = ", ".join(changed) or "the making was cut short"
-                    found[_name(target, condition, part)] = f"stage 5 would make it anew: {what}"
+                    found[name] = f"stage 5 would make it anew: {what}"
     return found
-
-
-def _name(target: Target, condition: str, part: ResultsFolder) -> str:
-    return f"{target.name} {condition}" + (f" ({part.suffix})" if part.suffix else "")
 
 
 def missing_vectors(
@@ -297,10 +296,10 @@ def missing_vectors(
                 continue
             models = place.tree / model.model_folder(target.anon_suffix)
             vectors = TreeVectors(place.tree, protocol, models)
-            for condition, meaning in named_comparisons(protocol, target.anon_suffix).items():
-                if _of_others(folder / condition)[0]:
+            for condition in target.conditions(protocol, part):
+                if _of_others(folder / condition.name)[0]:
                     continue
-                for name, suffix in sets_of(meaning):
+                for name, suffix in plain_sets(condition, protocol):
                     data = place.tree / "data" / f"{name}{suffix}"
                     if vectors.find(name, suffix) is None and (data / "wav.scp").is_file():
                         found[data.name, relative(models, place.tree)] = None
@@ -378,18 +377,6 @@ class Models:
         return path
 
 
-def sets_of(meaning: NamedComparison) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Enrollment and trial set of a comparison: plain name and suffix of each."""
-
-    def suffix(speech: str) -> str:
-        return meaning.anon_suffix if speech == ANONYMIZED else ""
-
-    return (
-        (meaning.trial_set.enrollment_name, suffix(meaning.enrollment)),
-        (meaning.trial_set.trials_name, suffix(meaning.trial)),
-    )
-
-
 @dataclass(frozen=True)
 class _Inputs:
     """What a condition is scored from, read, and what a note says of it."""
@@ -402,15 +389,17 @@ class _Inputs:
     made_of: Mapping[str, Any]
 
 
-def _inputs(meaning: NamedComparison, part: ResultsFolder, models: Models) -> _Inputs:
+def _inputs(condition: TrialCondition, anon_suffix: str, models: Models) -> _Inputs:
     """Find and read what a condition is scored from."""
     place = models.place
-    (enroll_name, enroll_suffix), (trial_name, trial_suffix) = sets_of(meaning)
-    key, tried = trial_keys(meaning, models.protocol, place.tree, place.results, place.keys)
+    (enroll_name, enroll_suffix), (trial_name, trial_suffix) = plain_sets(
+        condition, models.protocol
+    )
+    key, tried = trial_keys(condition, models.protocol, place.tree, place.results, place.keys)
     if key is None:
         raise MissingInput("trials", relative(tried[0], place.tree))
     found = enrollment_files(place.tree / "data", enroll_name, enroll_suffix)
-    stored, vectors = models.get(part.asv_model, meaning.anon_suffix)
+    stored, vectors = models.get(condition.asv_model, anon_suffix)
     enrolled_scp = models.vectors_of(vectors, enroll_name, enroll_suffix)
     tested_scp = models.vectors_of(vectors, trial_name, trial_suffix)
     models.check_inside(key, *found)
@@ -437,23 +426,22 @@ def _inputs(meaning: NamedComparison, part: ResultsFolder, models: Models) -> _I
 
 def _make(
     folder: Path,
-    meaning: NamedComparison,
-    part: ResultsFolder,
+    condition: TrialCondition,
+    anon_suffix: str,
     models: Models,
     scored: Scored,
-    name: str,
     *,
     dry_run: bool,
 ) -> None:
     """Bring one condition's score file up to date."""
-    place = models.place
+    place, name = models.place, f"{condition.system} {condition.label}"
     scores, note = folder / "scores", folder / NOTE
     _refuse_links(folder, place.results)
     of_others, present, noted = _of_others(folder)
     if of_others:
         scored.kept.append(name)
         return
-    inputs = _inputs(meaning, part, models)
+    inputs = _inputs(condition, anon_suffix, models)
     made = present is not None and present == _digests_of_ours(noted)[0]
     left_out = noted.get("left_out")
     changed = _changed(noted, inputs)

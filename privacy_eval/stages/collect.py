@@ -17,7 +17,7 @@ from ..results.json_store import to_json
 from ..results.records import RecognitionRecord, Results, VerificationRecord
 from ..tree.conditions import System
 from ..tree.confine import leaves_tree
-from .privacy_metrics import Options, condition_tasks, folder_name, same_inputs, stored_record
+from .privacy_metrics import Options, condition_tasks, same_inputs, stored_record
 
 
 def collect(
@@ -53,7 +53,7 @@ def collect(
     absent: list[str] = []
     for task in condition_tasks(systems, out, tree, Options()):
         record = stored_record(task)
-        name = f"{task.condition.system} {folder_name(task.condition)}"
+        name = f"{task.condition.condition.system} {task.condition.condition.label}"
         if name in stale:
             absent.append(f"{name} ({stale[name]})")
         elif record is None or not same_inputs(task, record):
@@ -74,20 +74,17 @@ def collect(
             try:
                 if folder.outside:
                     raise PrivacyEvalError(leaves_tree(folder.outside[0]))
-                lines, sources = read_wer_folder(folder.path)
+                lines, sources = read_wer_folder(folder.folder)
             except PrivacyEvalError as error:
                 if not partial:
                     raise
-                unread.append(f"{system.name} {folder.name} ({error})")
+                unread.append(f"{system.name} {folder.condition.name} ({error})")
                 continue
             inputs = {relative(path, tree): digest(read_bytes(path)) for path in sources}
             recognition += recognition_records(
                 lines,
                 protocol,
-                system.name,
-                folder.results_folder,
-                folder.name,
-                (folder.data_set, folder.split, folder.speech),
+                folder.condition,
                 {"version": __version__, "inputs": inputs},
             )
     left_out = (*unknown, *absent, *unread)

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from ..metrics.curves import dcf_profile, densities, det_curve
 from ..results.record_files import read_record, sweep_record, write_record
 from ..results.records import VerificationRecord
-from ..tree.conditions import Condition, System
+from ..tree.conditions import ConditionFiles, System
 from ..tree.confine import leaves_tree
 from ..tree.discovery import score_file
 from .jobs import Announce, Cost, Progress, likely_lines, metrics_cost, share
@@ -89,7 +89,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Task:
-    condition: Condition
+    condition: ConditionFiles
     record: Path
     tree: Path
     options: Options
@@ -136,7 +136,7 @@ def evaluate(
     failures: list[Failure] = []
 
     def note(task: _Task, outcome: str | Failure) -> None:
-        name = f"{task.condition.system} {folder_name(task.condition)}"
+        name = f"{task.condition.condition.system} {task.condition.condition.label}"
         if isinstance(outcome, Failure):
             failures.append(outcome)
         else:
@@ -158,14 +158,16 @@ def evaluate(
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-    order = {(t.condition.system, folder_name(t.condition)): i for i, t in enumerate(tasks)}
+    order = {
+        (t.condition.condition.system, t.condition.condition.label): i for i, t in enumerate(tasks)
+    }
     failures.sort(key=lambda f: order[f.system, f.condition])
     if job[0] == 1:
         failures += [Failure(s.name, "as a whole", s.problem) for s in systems if s.problem]
     return Outcome(tuple(sorted(computed)), tuple(sorted(up_to_date)), tuple(failures))
 
 
-def condition_cost(condition: Condition, options: Options = Options()) -> Cost:
+def condition_cost(condition: ConditionFiles, options: Options = Options()) -> Cost:
     """What a condition is likely to cost, by the size of its score file."""
     return metrics_cost(likely_lines(condition.scores), options.bootstrap)
 
@@ -251,21 +253,14 @@ def condition_tasks(
             condition,
             out
             / "records"
-            / f"{names[system.name]}{condition.results_folder}"
-            / f"{condition.name}.json",
+            / f"{names[system.name]}{condition.condition.results_folder}"
+            / f"{condition.condition.name}.json",
             tree,
             options,
         )
         for system in systems
         for condition in system.conditions
     ]
-
-
-def folder_name(condition: Condition) -> str:
-    """A condition's folder, told apart from that of the same name in another results
-    folder of the plan."""
-    suffix = condition.results_folder
-    return f"{condition.name} ({suffix})" if suffix else condition.name
 
 
 def _do(task: _Task, dry_run: bool) -> str | Failure:
@@ -281,10 +276,10 @@ def _do(task: _Task, dry_run: bool) -> str | Failure:
         if not dry_run:
             _write_record(task)
     except PrivacyEvalError as error:
-        return Failure(task.condition.system, folder_name(task.condition), str(error))
+        return Failure(task.condition.condition.system, task.condition.condition.label, str(error))
     except MemoryError:
         reason = f"{task.condition.scores}: there is not enough memory"
-        return Failure(task.condition.system, folder_name(task.condition), reason)
+        return Failure(task.condition.condition.system, task.condition.condition.label, reason)
     return "computed"
 
 
@@ -293,8 +288,7 @@ def stored_record(task: _Task) -> VerificationRecord | None:
     record = read_record(task.record, VerificationRecord)
     if record is None:
         return None
-    identity = _identity(task.condition)
-    whole = all(getattr(record, name) == value for name, value in identity.items()) and all(
+    whole = record.condition == task.condition.condition and all(
         record.metrics.get(variant, {}).keys() == METRICS.keys() for variant in VARIANTS
     )
     return record if whole else None
@@ -312,13 +306,6 @@ def same_inputs(task: _Task, record: VerificationRecord) -> bool:
     return all(noted.get(name) == value for name, value in present["inputs"].items())
 
 
-def _identity(condition: Condition) -> dict[str, Any]:
-    names = asdict(condition)
-    for path in ("folder", "scores", "trials", "keys_tried", "utt2spk", "outside"):
-        del names[path]
-    return {"condition": names.pop("name"), **names}
-
-
 def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
     """Score file, trial key, and utt2spk where a bootstrap needs it."""
     condition = task.condition
@@ -328,7 +315,7 @@ def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
     if condition.trials is None:
         tried = ", ".join(relative(path, task.tree) for path in condition.keys_tried)
         raise PrivacyEvalError(
-            f"{scores}: no trial key for {condition.trial_set}; looked for {tried}"
+            f"{scores}: no trial key for {condition.condition.trial_set}; looked for {tried}"
         )
     if not task.options.bootstrap:
         return scores, condition.trials, None
@@ -373,7 +360,7 @@ def _write_record(task: _Task) -> None:
     if (noted["scores"], noted["trials"]) != (score_file.digest, trials.digest):
         raise PrivacyEvalError(f"{score_path}: changed, or its trials did, while it was evaluated")
     record = VerificationRecord(
-        **_identity(task.condition),
+        task.condition.condition,
         metrics=metrics,
         zebra_tag=tags,
         n_target=scores.n_target,

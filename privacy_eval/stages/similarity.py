@@ -20,7 +20,7 @@ from ..metrics import Variant
 from ..protocol.protocol import Protocol, ResultsFolder, TrialSet
 from ..results.record_files import read_record, sweep_record, write_record
 from ..results.records import SimilarityRecord
-from ..tree.conditions import System
+from ..tree.conditions import SetCondition, System, set_condition
 from .asv_scores import MissingInput, Models, Place, Scored
 from .jobs import Announce, Cost, Progress, share, similarity_cost
 
@@ -194,24 +194,13 @@ def _tasks(systems: Sequence[System], protocol: Protocol, out: Path) -> list[_Ta
     return tasks
 
 
-def _identity(task: _Task) -> dict[str, str]:
-    trial_set = task.trial_set
-    return {
-        "system": task.system.name,
-        "results_folder": task.part.suffix,
-        "asv_model": task.part.asv_model,
-        "trial_set": trial_set.trials_name,
-        "data_set": trial_set.data_set.id,
-        "split": trial_set.split,
-        "gender": trial_set.gender,
-    }
+def _identity(task: _Task) -> tuple[SetCondition, str]:
+    return set_condition(task.trial_set, task.part, task.system.name), task.part.asv_model
 
 
 def _stored(task: _Task) -> SimilarityRecord | None:
     record = read_record(task.record, SimilarityRecord)
-    whole = record is not None and all(
-        getattr(record, name) == value for name, value in _identity(task).items()
-    )
+    whole = record is not None and (record.condition, record.asv_model) == _identity(task)
     return record if whole else None
 
 
@@ -268,7 +257,7 @@ def _bring_up_to_date(task: _Task, models: Models, outcome: Scored, *, dry_run: 
     write_record(
         task.record,
         SimilarityRecord(
-            **_identity(task),
+            *_identity(task),
             metrics={v: s.summary() for v, s in measured.by_variant.items()},
             n_speakers=len(measured.speakers),
             n_utterances=measured.n_utterances,

@@ -15,19 +15,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..protocol.protocol import Protocol, ResultsFolder
 from .conditions import (
-    Condition,
-    NamedComparison,
-    RecognitionFolder,
+    ConditionFiles,
+    RecognitionFiles,
     System,
+    TrialCondition,
     anonymized_names,
-    condition_names,
-    recognition_names,
+    recognition_conditions,
+    trial_conditions,
 )
 from .confine import outside_of
 from .keys import find_key_folders, first_file, key_paths, subfolders
@@ -82,23 +82,15 @@ def find_systems(
         results = Path(os.path.abspath(results))
     found = _results_folders(results, protocol)
     key_folders = find_key_folders(tree, results) if keys is None else [keys]
-    data = tree / "data" if keys is None else None
     roots = [] if allow_outside else [p.resolve() for p in (tree, results, keys) if p is not None]
+    search = _Search(protocol, tree / "data" if keys is None else None, key_folders, roots)
     systems: list[System] = []
     for base_name, parts in _by_system(found, results, protocol):
         suffixes = _anon_suffixes(parts, protocol, anon_suffix)
-        systems += _systems_of(base_name, parts, protocol, suffixes, data, key_folders, roots)
+        systems += _systems_of(base_name, parts, protocol, suffixes, search)
     _check_names(systems)
     if name is not None and len(systems) == 1:
-        only = systems[0]
-        systems = [
-            replace(
-                only,
-                name=name,
-                conditions=tuple(replace(c, system=name) for c in only.conditions),
-                recognition=tuple(replace(r, system=name) for r in only.recognition),
-            )
-        ]
+        systems = [_renamed(systems[0], name)]
     elif name is not None and systems:
         names = ", ".join(sorted(s.name for s in systems))
         systems = [s for s in systems if s.name == name]
@@ -271,67 +263,59 @@ def likely_suffix(suffixes: list[str], protocol: Protocol, tree: Path | None) ->
     return suffixes[0]
 
 
+def _renamed(system: System, name: str) -> System:
+    return replace(
+        system,
+        name=name,
+        conditions=tuple(
+            replace(c, condition=replace(c.condition, system=name)) for c in system.conditions
+        ),
+        recognition=tuple(
+            replace(r, condition=replace(r.condition, system=name)) for r in system.recognition
+        ),
+    )
+
+
 def _systems_of(
-    name: str,
-    parts: Parts,
-    protocol: Protocol,
-    suffixes: list[str],
-    data: Path | None,
-    key_folders: list[Path],
-    roots: list[Path],
+    name: str, parts: Parts, protocol: Protocol, suffixes: list[str], search: _Search
 ) -> list[System]:
     """The one system of some results folders, or one per suffix that occurs in them."""
-    meanings = condition_names(protocol, suffixes)
-    decoded = recognition_names(protocol, suffixes)
     children = [(child, part) for folder, part in parts for child in subfolders(folder)]
     there = {child.name for child, _ in children}
     used = [suffix for suffix in suffixes if there & anonymized_names(protocol, suffix)]
     found = bool(used)
-    tree = data.parent if data is not None else None
-    used = used or [likely_suffix(suffixes, protocol, tree)]
+    used = used or [likely_suffix(suffixes, protocol, search.data and search.data.parent)]
+    known = {
+        folder
+        for suffix in suffixes
+        for names in (trial_conditions, recognition_conditions)
+        for folder in names(protocol, protocol.results_folders[0], suffix)
+    }
     unknown = tuple(
-        child
-        for child, _ in children
-        if child.name.startswith(("ASV-", "ASR-"))
-        and child.name not in meanings
-        and child.name not in decoded
+        child for child, _ in children if _holds_conditions([child]) and child.name not in known
     )
     systems = []
     for suffix in used:
         own = name if len(used) == 1 else f"{name}{suffix}"
-        own_meanings = condition_names(protocol, [suffix])
-        own_decoded = recognition_names(protocol, [suffix])
+        conditions: list[ConditionFiles] = []
+        recognition: list[RecognitionFiles] = []
+        for folder, part in parts:
+            verified = trial_conditions(protocol, part, suffix, own)
+            decoded = recognition_conditions(protocol, part, suffix, own)
+            below = [child for child, of in children if child.parent == folder and of is part]
+            for child in below:
+                if child.name in verified:
+                    conditions.append(search.files(verified[child.name], child))
+                elif child.name in decoded:
+                    outside = outside_of([child, *sorted(child.glob("*"))], search.roots)
+                    recognition.append(RecognitionFiles(decoded[child.name], child, outside))
         systems.append(
             System(
                 name=own,
                 folders=tuple(folder for folder, _ in parts),
                 anon_suffix=suffix,
-                conditions=tuple(
-                    _condition(
-                        own,
-                        child,
-                        part,
-                        own_meanings[child.name],
-                        protocol,
-                        data,
-                        key_folders,
-                        roots,
-                    )
-                    for child, part in children
-                    if child.name in own_meanings
-                ),
-                recognition=tuple(
-                    RecognitionFolder(
-                        own,
-                        part.suffix,
-                        child.name,
-                        *own_decoded[child.name],
-                        path=child,
-                        outside=outside_of([child, *sorted(child.glob("*"))], roots),
-                    )
-                    for child, part in children
-                    if child.name in own_decoded
-                ),
+                conditions=tuple(conditions),
+                recognition=tuple(recognition),
                 unknown=unknown,
                 problem=_suffix_problem(found, suffix, unknown, protocol),
             )
@@ -339,53 +323,37 @@ def _systems_of(
     return systems
 
 
-def _condition(
-    system: str,
-    folder: Path,
-    part: ResultsFolder,
-    meaning: NamedComparison,
-    protocol: Protocol,
-    data: Path | None,
-    key_folders: list[Path],
-    roots: list[Path],
-) -> Condition:
-    tried = key_paths(meaning, protocol, data, key_folders)
-    key = first_file(tried)
-    supersets = [f for f in key_folders if key is not None and f in key.parents]
-    if supersets and any(
-        path.is_file()
-        and supersets[0] not in path.parents
-        and (data is None or data not in path.parents)
-        for path in tried
-    ):
-        folders = ", ".join(str(f) for f in key_folders)
-        raise PrivacyEvalError(
-            f"{meaning.trial_name}: several of {folders} have a trial key; choose one with --keys"
-        )
-    scores = [folder / "scores", folder / "scores.gz"]
-    data_folders = [path.parent for path in tried if data is not None and data in path.parents]
-    beside = [folder for folder in (key.parent if key else None, *data_folders) if folder]
-    utt2spk = first_file([folder / "utt2spk" for folder in beside])
-    return Condition(
-        system=system,
-        results_folder=part.suffix,
-        name=folder.name,
-        data_set=meaning.trial_set.data_set.id,
-        split=meaning.trial_set.split,
-        gender=meaning.trial_set.gender,
-        enrollment=meaning.enrollment,
-        trial=meaning.trial,
-        asv_model=part.asv_model,
-        attack_model=protocol.attack_model(meaning.enrollment, meaning.trial, part.asv_model),
-        enrollment_set=meaning.enrollment_name,
-        trial_set=meaning.trial_name,
-        folder=folder,
-        scores=first_file(scores),
-        trials=key,
-        keys_tried=tuple(tried),
-        utt2spk=utt2spk,
-        outside=outside_of([first_file(scores), key, utt2spk], roots),
-    )
+@dataclass(frozen=True)
+class _Search:
+    """Where the files of conditions are looked for."""
+
+    protocol: Protocol
+    data: Path | None
+    key_folders: list[Path]
+    roots: list[Path]
+
+    def files(self, condition: TrialCondition, folder: Path) -> ConditionFiles:
+        """The files of a condition."""
+        data = self.data
+        tried = key_paths(condition, self.protocol, data, self.key_folders)
+        key = first_file(tried)
+        in_data = [path for path in tried if data is not None and data in path.parents]
+        of_key = [f for f in self.key_folders if key is not None and f in key.parents]
+        if of_key and any(
+            path.is_file()
+            for path in tried
+            if path not in in_data and of_key[0] not in path.parents
+        ):
+            folders = ", ".join(map(str, self.key_folders))
+            raise PrivacyEvalError(
+                f"{condition.trial_set}: several of {folders} have a trial key; choose one with "
+                "--keys"
+            )
+        beside = dict.fromkeys(path.parent for path in ([key] if key else []) + in_data)
+        utt2spk = first_file([folder / "utt2spk" for folder in beside])
+        scores = first_file([folder / "scores", folder / "scores.gz"])
+        outside = outside_of([scores, key, utt2spk], self.roots)
+        return ConditionFiles(condition, folder, scores, key, tuple(tried), utt2spk, outside)
 
 
 def unknown_folders(systems: Iterable[System]) -> dict[Path, list[str]]:
@@ -406,7 +374,7 @@ def beside_each_other(systems: Iterable[System], results: Path) -> dict[Path, li
     return {parent: sorted(n) for parent, n in sorted(found.items()) if len(n) > 1}
 
 
-def score_file(condition: Condition) -> Path:
+def score_file(condition: ConditionFiles) -> Path:
     """The file of a condition's scores.
 
     Raises
@@ -424,10 +392,11 @@ def score_file(condition: Condition) -> Path:
     return condition.scores
 
 
-def no_scores(condition: Condition) -> str:
+def no_scores(condition: ConditionFiles) -> str:
     """What to say of a condition without a score file."""
     near = sorted(p.name for p in condition.folder.glob("*") if p.name.lower().startswith("score"))
-    text = f"{condition.system}: the folder {condition.name} holds no file `scores`"
+    c = condition.condition
+    text = f"{c.system}: the folder {c.name} holds no file `scores`"
     if {"scores", "scores.gz"} & set(near):
         return f"{text}: what is called so is none"
     return f"{text}; is it {abbreviate(near)}?" if near else text

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..protocol.protocol import ANONYMIZED, Protocol
-from .conditions import NamedComparison
+from .conditions import TrialCondition
 
 # Hidden folders, and what archives made by macOS hold beside their contents.
 _IGNORED = (".", "__MACOSX")
 
 
 def trial_keys(
-    meaning: NamedComparison, protocol: Protocol, tree: Path, results: Path, keys: Path | None
+    condition: TrialCondition, protocol: Protocol, tree: Path, results: Path, keys: Path | None
 ) -> tuple[Path | None, list[Path]]:
-    """The key of a comparison's trials, and where it was looked for."""
+    """The key of a condition's trials, and where it was looked for."""
     bases = [folder for folder in (tree, results) if folder.is_dir()]
     folders = find_key_folders(*bases) if keys is None else [keys]
-    tried = key_paths(meaning, protocol, tree / "data" if keys is None else None, folders)
+    tried = key_paths(condition, protocol, tree / "data" if keys is None else None, folders)
     return first_file(tried), tried
 
 
@@ -33,14 +33,16 @@ def subfolders(folder: Path) -> list[Path]:
 
 
 def key_paths(
-    meaning: NamedComparison, protocol: Protocol, data: Path | None, key_folders: list[Path]
+    condition: TrialCondition, protocol: Protocol, data: Path | None, key_folders: list[Path]
 ) -> list[Path]:
     """Where the trial key may be: the trial set itself, its usual anonymized copy, the
     original set; in `data/`, then in keys folders under either naming."""
+    cell = protocol.trial_set(condition.data_set, condition.split, condition.gender)
+    usual, names = cell.trials_name, cell.key_names
     suffixes = [""]
-    if meaning.trial == ANONYMIZED:
-        suffixes = list(dict.fromkeys((meaning.anon_suffix, protocol.anon_suffix, "")))
-    usual, names = meaning.trial_set.trials_name, meaning.trial_set.key_names
+    if condition.trial == ANONYMIZED:
+        own = condition.trial_set.removeprefix(usual)
+        suffixes = list(dict.fromkeys((own, protocol.anon_suffix, "")))
     in_data = [data / f"{usual}{suffix}" / "trials" for suffix in suffixes] if data else []
     listed = [
         folder / f"{name}{suffix}"

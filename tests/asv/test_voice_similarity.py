@@ -26,6 +26,7 @@ from support import (
     SMALL_PLAN_2022,
     TRIALS,
     SpeechTree,
+    changed,
     lines_to,
     snapshot,
     times,
@@ -361,7 +362,11 @@ def test_records_and_the_files_of_2020(tree: SpeechTree) -> None:
     assert (outcome.made, outcome.failed, outcome.lacking) == ([NAME], {}, {})
     ((record,), stale) = collected(tree)
     assert stale == []
-    assert (record.system, record.trial_set, record.gender) == ("anon", TRIALS, "f")
+    assert (record.condition.system, record.condition.trial_set, record.condition.gender) == (
+        "anon",
+        TRIALS,
+        "f",
+    )
     assert (record.n_speakers, record.n_utterances, record.utterances_left_out) == (4, 12, 0)
     assert set(record.metrics) == set(VARIANTS)
     for values in record.metrics.values():
@@ -491,7 +496,7 @@ def test_several_systems_have_folders_of_their_own(tmp_path: Path) -> None:
     folders = {p.relative_to(tmp_path / "out").parts[1] for p in files(tree)}
     assert folders == {"a_anon", "a_two"}
     records, _ = collected(tree)
-    assert [r.system for r in records] == ["a_anon", "a_two"]
+    assert [r.condition.system for r in records] == ["a_anon", "a_two"]
     assert records[0].metrics != records[1].metrics
 
 
@@ -507,7 +512,7 @@ def test_every_results_folder_has_its_model(tmp_path: Path) -> None:
     lines_to(tree.all_scores["oa"], ["s1 s1-u0 1"])
     assert made(tree).made == [NAME]
     records, stale = collected(tree)
-    assert [(r.results_folder, r.asv_model) for r in records] == [
+    assert [(r.condition.results_folder, r.asv_model) for r in records] == [
         ("", "anonymized"),
         (".orig", "original"),
     ]
@@ -629,7 +634,7 @@ def test_results_csv_and_txt(tree: SpeechTree) -> None:
 def test_speakers_csv_of_several_sets(tree: SpeechTree) -> None:
     made(tree)
     results = stored(tree)
-    other = replace(results.similarity[0], system="B", gender="m")
+    other = changed(results.similarity[0], system="B", gender="m")
     rows = list(
         csv.DictReader(
             io.StringIO(to_speakers_csv(replace(results, similarity=(*results.similarity, other))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import base64
 import csv
 import functools
@@ -30,12 +29,12 @@ from support import (
     SpeechTree,
     cli,
     imported,
+    options_of,
     snapshot,
     times,
     undrawn,
 )
 
-from privacy_eval.cli import parser
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import METRICS
 from privacy_eval.protocol.protocol import load_protocol
@@ -49,11 +48,6 @@ from privacy_eval.results.json_store import read_json, to_json
 from privacy_eval.results.records import Results, merge
 
 # --- options
-
-
-def options_of(verb: str) -> dict[str, argparse.Action]:
-    verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
-    return {a.dest: a for a in verbs.choices[verb]._actions if a.dest != "help"}
 
 
 def defaults_of(function: Callable[..., object]) -> dict[str, object]:
@@ -86,7 +80,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         ("format", writing["only"]),
     ):
         assert options[option].default == default
-    assert set(options_of("report")) == shared | {"figures", "subjective", "output"}
+    assert set(options_of("report")) == shared | {"figures", "listening", "out"}
 
 
 # --- tables
@@ -102,7 +96,12 @@ def incomplete() -> Results:
     whole = imported(ANON, ORIG, protocol="vpc2022", system=ODD_NAME)
     kept = []
     for r in whole.verification:
-        place = (r.attack_model, r.split, r.data_set, r.gender)
+        place = (
+            r.condition.attack_model,
+            r.condition.split,
+            r.condition.data_set,
+            r.condition.gender,
+        )
         if place in {
             ("ignorant", "dev", "libri", "f"),
             ("original", "test", "libri", "m"),
@@ -150,15 +149,16 @@ def own_values(results: Results) -> dict[Key, float]:
     """What records hold, as a table of comparison shows it."""
     values: dict[Key, float] = {}
     records: list[tuple[Any, str | None]] = [
-        *((r, r.attack_model) for r in results.verification if r.attack_model),
+        *((r, r.condition.attack_model) for r in results.verification if r.condition.attack_model),
         *((r, None) for r in results.similarity),
     ]
     for r, attack in records:
-        column = "Orig" if attack == "original" else r.system
+        column = "Orig" if attack == "original" else r.condition.system
         for metric, value in r.metrics["challenge"].items():
             if metric in TITLES.values():
                 factor = 100 if metric in ("eer", "deid") else 1
-                values[metric, attack, r.split, r.data_set, r.gender, column] = factor * value
+                at = (r.condition.split, r.condition.data_set, r.condition.gender)
+                values[(metric, attack, *at, column)] = factor * value
     return values
 
 
@@ -279,7 +279,9 @@ def test_every_row_in_latex_has_every_column(beside: Path) -> None:
 def test_the_document_has_every_table_once(beside: Path, tmp_path: Path) -> None:
     # A system with one split: its table of that split and of all are the same.
     one = imported(B2, system="dev only")
-    one = replace(one, verification=tuple(r for r in one.verification if r.split == "dev"))
+    one = replace(
+        one, verification=tuple(r for r in one.verification if r.condition.split == "dev")
+    )
     path = store(tmp_path / "one.json", replace(one, recognition=()))
     assert cli("tables", "--results", path, "--out", tmp_path / "one").code == 0
     left_out = {}
@@ -408,7 +410,7 @@ def test_a_published_system_of_the_same_name_stays(
     baselines: tuple[Path, Path], tmp_path: Path
 ) -> None:
     records = read_json(baselines[0])
-    first = next(r for r in records.verification if r.attack_model == "ignorant")
+    first = next(r for r in records.verification if r.condition.attack_model == "ignorant")
     changed = replace(first, metrics={"challenge": {**first.metrics["challenge"], "eer": 0.125}})
     others = tuple(changed if r == first else r for r in records.verification)
     path = store(tmp_path / "B1.json", replace(records, verification=others))
@@ -635,7 +637,9 @@ def test_curves_that_are_not_those_of_the_record(
     folder = tmp_path / "copy"
     shutil.copytree(results_of(measured).parent, folder)
     record = next(
-        r for r in read_json(folder / "results.json").verification if r.attack_model == "ignorant"
+        r
+        for r in read_json(folder / "results.json").verification
+        if r.condition.attack_model == "ignorant"
     )
     assert record.curves is not None
     path = folder / "records" / record.curves

@@ -420,7 +420,7 @@ def test_a_condition_that_stands_twice_in_one_file(tree: Path) -> None:
     results.write_text(json.dumps(plain))
     run = cli("tables", "--results", results)
     assert (run.code, run.out) == (1, "")
-    assert re.search(r"results.json: anon ASV-\S+: libri, dev, f, .* stands twice", run.err)
+    assert re.search(r"results.json: anon ASV-\S+: duplicate libri, dev, f", run.err)
 
 
 @pytest.mark.parametrize(

@@ -357,7 +357,9 @@ def test_more_than_one_object(tmp_path: Path, content: bytes) -> None:
     path = write(tmp_path / "v", content + b"\nx")
     assert "unexpected content behind its end, from byte" in error_of(read_vector, path)
     scp = write(tmp_path / "scp", "a v\n")
-    assert error_of(read_vectors, scp, tree=tmp_path).startswith(f"{scp}:1: a (v): unexp")
+    assert error_of(read_vectors, scp, tree=tmp_path).startswith(
+        f"{scp}:1: a (v): unexpected content"
+    )
 
 
 @pytest.mark.parametrize(

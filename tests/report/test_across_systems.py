@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from support import ANON, B1, B2, ODD_NAME, ORIG, OTHER_PLAN, ROOT, imported
+from support import ANON, B1, B2, ODD_NAME, ORIG, OTHER_PLAN, ROOT, changed, imported
 
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.across_systems import (
@@ -324,7 +324,7 @@ def test_averages_end_every_block(path: Path) -> None:
 
 def test_a_system_that_lacks_a_value_has_no_average() -> None:
     results = imported(B1, system="mine")
-    records = tuple(r for r in results.verification if r.data_set != "vctk_common")
+    records = tuple(r for r in results.verification if r.condition.data_set != "vctk_common")
     cells = merged([cells_of_results(replace(results, verification=records)), PUBLISHED])
     table = comparison_tables(cells, PLAN)[0]
     column = [c.title for c in table.columns].index("mine")
@@ -341,7 +341,11 @@ def test_a_system_that_lacks_a_value_has_no_average() -> None:
 def mixed(name: str = ODD_NAME) -> list[Table]:
     """A system of which some development conditions are evaluated, under the published."""
     results = imported(B1, system=name)
-    records = tuple(r for r in results.verification if (r.split, r.data_set) == ("dev", "libri"))
+    records = tuple(
+        r
+        for r in results.verification
+        if (r.condition.split, r.condition.data_set) == ("dev", "libri")
+    )
     own = cells_of_results(replace(results, verification=records))
     return comparison_tables(merged([own, PUBLISHED]), PLAN, coloured=True)
 
@@ -488,7 +492,9 @@ def test_scores_the_wrong_way_round_are_never_the_best() -> None:
             cells_of_results(replace(results, verification=tuple(changed))), PLAN
         )
 
-    number = next(i for i, r in enumerate(results.verification) if r.attack_model == "ignorant")
+    number = next(
+        i for i, r in enumerate(results.verification) if r.condition.attack_model == "ignorant"
+    )
     tables = reversed_at(number)
     assert any("80.00" in row for t in tables for row in t.rows)
     for table in tables:
@@ -508,7 +514,7 @@ def test_names_are_turned_where_one_is_long() -> None:
 def many(systems: int) -> Cells:
     record = imported(B1).verification
     names = [f"System {i} of a long name" for i in range(systems)]
-    records = tuple(replace(r, system=name) for name in names for r in record)
+    records = tuple(changed(r, system=name) for name in names for r in record)
     return cells_of_results(Results(PLAN, records))
 
 

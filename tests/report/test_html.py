@@ -130,7 +130,7 @@ def test_how_each_number_was_made() -> None:
     conditions, similarity, recognition = provenance_tables(results)
     assert conditions.rows[0] == (
         "B1",
-        record.condition,
+        record.condition.name,
         "7",
         "",
         "9.8",

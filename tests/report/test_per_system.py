@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ANON, B1, B2, ODD_NAME, ORIG, cli, imported, numbers_of
+from support import ANON, B1, B2, ODD_NAME, ORIG, changed, cli, imported, numbers_of
 
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.per_system import blank_tables, system_tables, write_tables
@@ -300,8 +300,8 @@ def test_variants_that_print_differently() -> None:
     results = replace(results, verification=(record, *results.verification[1:]))
     table = tables_of(results)["variants"]
     assert table.rows == [
-        (first.condition, "Linkability", "0.661", "0.750"),
-        (first.condition, "Tag", "C", "B"),
+        (first.condition.name, "Linkability", "0.661", "0.750"),
+        (first.condition.name, "Tag", "C", "B"),
     ]
     assert "variants" not in tables_of(imported(ANON, protocol="vpc2022"))
 
@@ -344,7 +344,7 @@ OUTSIDE = "x/../../../outside"
 def foreign(results: Results, split: str) -> Results:
     """Results of somebody else, whose plan has a split of an odd name."""
     plan = replace(results.protocol, splits=(split,))
-    record = replace(results.verification[0], split=split)
+    record = changed(results.verification[0], split=split)
     return Results(plan, (record,))
 
 

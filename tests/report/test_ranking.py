@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import ndtr
-from support import B1, B2, ODD_NAME, SMALL_PLAN, Tree, imported, three_conditions
+from support import B1, B2, ODD_NAME, SMALL_PLAN, Tree, changed, imported, three_conditions
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.confidence import BootstrapReplicates, speaker_bootstrap
@@ -43,7 +43,9 @@ class Stored:
     arrays: dict[tuple[str, str, str], dict[str, NDArray[Any]]] = field(default_factory=dict)
 
     def of(self, record: VerificationRecord) -> Mapping[str, NDArray[Any]] | None:
-        return self.arrays.get((record.system, record.data_set, record.gender))
+        return self.arrays.get(
+            (record.condition.system, record.condition.data_set, record.condition.gender)
+        )
 
 
 def small_plan(tmp_path: Path) -> Protocol:
@@ -64,10 +66,11 @@ def results_of(plan: Protocol, eers: Mapping[str, float]) -> Results:
     (template,) = (
         r
         for r in imported(B1).verification
-        if (r.attack_model, r.split, r.data_set, r.gender) == ("ignorant", "dev", "libri", "f")
+        if (r.condition.attack_model, r.condition.split, r.condition.data_set, r.condition.gender)
+        == ("ignorant", "dev", "libri", "f")
     )
     records = tuple(
-        replace(template, system=system, metrics={"challenge": {"eer": eer}})
+        changed(template, system=system, metrics={"challenge": {"eer": eer}})
         for system, eer in eers.items()
     )
     return Results(plan, records)
@@ -137,7 +140,9 @@ def test_published_systems_between_hinder_no_statement(tmp_path: Path) -> None:
 
 def test_what_says_nothing_and_what_was_left_out_are_marked(tmp_path: Path) -> None:
     results = results_of(small_plan(tmp_path), {"a": 0.3, "b": 0.92, "c": 0.65})
-    records = tuple(replace(r, trials_without_score=r.system == "a") for r in results.verification)
+    records = tuple(
+        replace(r, trials_without_score=r.condition.system == "a") for r in results.verification
+    )
     table = table_of(replace(results, verification=records), Stored({}))
     assert [row[:3] for row in table.rows] == [
         ("1", "c", "65.00"),
@@ -155,7 +160,7 @@ def test_disclosure_is_ranked_from_the_least(tmp_path: Path) -> None:
     base = results_of(plan, {"a": 0.3, "b": 0.3})
     values = {"a": 2.0, "b": 1.0}
     records = tuple(
-        replace(r, metrics={"challenge": {"zebra_individual": values[r.system]}})
+        replace(r, metrics={"challenge": {"zebra_individual": values[r.condition.system]}})
         for r in base.verification
     )
     noise = np.random.default_rng(0).normal(0, 0.01, 500)
@@ -235,7 +240,7 @@ def test_infinite_values_are_legal(tmp_path: Path) -> None:
 
 def test_systems_that_lack_a_cell_are_listed_with_the_reason() -> None:
     results = imported(B1, system=ODD_NAME)
-    kept = tuple(r for r in results.verification if r.data_set != "vctk_common")
+    kept = tuple(r for r in results.verification if r.condition.data_set != "vctk_common")
     results = replace(results, verification=kept)
     cells = merged([cells_of_results(results), cells_of_published("vpc2020")])
     table = table_of(results, Stored(), cells=cells)

@@ -100,7 +100,7 @@ def test_the_first_source_gives_original_speech_and_that_is_said() -> None:
     (note,) = [n for n in cells.notes if "of another source" in n]
     assert "linkability (dev)" in note and "subjective" not in note
     first = replace(results.verification[0], metrics={"challenge": {"eer": 0.1}})
-    assert first.attack_model == "original"
+    assert first.condition.attack_model == "original"
     changed = replace(results, verification=(first, *results.verification[1:]))
     cells = merged([cells_of_results(changed), PUBLISHED])
     assert any("sources differ in 1 of" in note for note in cells.notes)

@@ -6,9 +6,10 @@ import re
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support import ANON, B1, ORIG, SUMMARY, imported
+from support import ANON, B1, ORIG, SUMMARY, changed, imported
 
 from privacy_eval.results.averages import averages, summary_text
 from privacy_eval.results.records import Results
@@ -87,7 +88,7 @@ def test_the_original_wer_comes_from_the_decodings_that_the_summary_lists(
     assert len(lines) == 4
     template = results.recognition[0]
     records = tuple(
-        replace(
+        changed(
             template,
             data_set=data_set,
             split=split,
@@ -107,7 +108,7 @@ def test_the_original_wer_comes_from_the_decodings_that_the_summary_lists(
 def test_a_missing_part_leaves_its_average_blank(results: Results) -> None:
     """Any record taken away blanks the averages it is part of, and changes no other. Word
     error rates stand in both files, so here they are taken from one."""
-    once = tuple(r for r in results.recognition if r.results_folder == "")
+    once = tuple(r for r in results.recognition if r.condition.results_folder == "")
     results = replace(results, recognition=once)
     whole = {a.title: a.value for a in averages(results)}
     assert sum(value is None for value in whole.values()) == 2  # the original WER
@@ -122,18 +123,18 @@ def test_a_missing_part_leaves_its_average_blank(results: Results) -> None:
             assert len(summary_text(averages(rest)).splitlines()) == 10 - len(blank)
 
 
-def _titles(kind: str, record: object) -> set[str]:
+def _titles(kind: str, record: Any) -> set[str]:
     """The averages that a record is part of."""
-    split = record.split  # type: ignore[attr-defined]
+    split = record.condition.split
     if kind == "pitch":
         return {f"Weighted average pitch correlation {split}"}
     if kind == "similarity":
         return {f"Weighted average gain of voice distinctiveness {split}"}
     if kind == "recognition":
-        counts = record.language_model == "large" and record.speech == "anonymized"  # type: ignore[attr-defined]
-        return {f"Average WER {split} anon"} if counts else set()  # type: ignore[attr-defined]
+        counts = record.language_model == "large" and record.condition.speech == "anonymized"
+        return {f"Average WER {split} anon"} if counts else set()
     words = {"original": "orig", "semi-informed": "anon"}
-    model = record.attack_model  # type: ignore[attr-defined]
+    model = record.condition.attack_model
     return {f"Weighted average EER {split} {words[model]}"} if model in words else set()
 
 

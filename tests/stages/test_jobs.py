@@ -125,7 +125,7 @@ def test_the_largest_condition_has_a_job_of_its_own(tmp_path: Path) -> None:
     tree = conditions(tmp_path)
     systems = find_systems(tmp_path, tmp_path / "exp", PLAN)
     largest = max(systems[0].conditions, key=lambda c: condition_cost(c).seconds)
-    assert largest.name == "ASV-libri_dev_enrolls-libri_dev_trials_f_anon"
+    assert largest.condition.name == "ASV-libri_dev_enrolls-libri_dev_trials_f_anon"
     told: list[Sequence[Cost]] = []
     for job in (1, 2, 2, 1):  # records that are there by then change nothing
         evaluate(systems, tree.root / "out", tree=tmp_path, job=(job, 2), announce=told.append)

@@ -260,7 +260,7 @@ def test_a_condition_that_fails_now_does_not_keep_its_old_record_in_results(tree
     assert len(run(tree).failures) == 1
     with pytest.raises(PrivacyEvalError, match=f"1 conditions have no record .*\n  now {O_A}$"):
         collected(tree)
-    assert [r.condition for r in collected(tree, partial=True).verification] == [O_O, A_A]
+    assert [r.condition.name for r in collected(tree, partial=True).verification] == [O_O, A_A]
 
 
 def test_progress_counts_every_condition(tree: Tree) -> None:
@@ -359,7 +359,7 @@ def test_one_replicate_is_no_bootstrap(tree: Tree) -> None:
 def test_collect_refuses_what_is_stale_or_missing(tree: Tree) -> None:
     run(tree)
     whole = collected(tree)
-    assert {r.condition for r in whole.verification} == {O_O, O_A, A_A}
+    assert {r.condition.name for r in whole.verification} == {O_O, O_A, A_A}
     path = scores_of(tree, O_A)
     path.write_text(path.read_text() + "\n")
     record_of(tree, A_A).unlink()
@@ -372,7 +372,7 @@ def test_collect_refuses_what_is_stale_or_missing(tree: Tree) -> None:
         f"  now {A_A}",
     ]
     part = collected(tree, partial=True)
-    assert [r.condition for r in part.verification] == [O_O]
+    assert [r.condition.name for r in part.verification] == [O_O]
     assert part.not_evaluated == (f"now {O_A}", f"now {A_A}")
     write_outputs(part, tree.root / "out")
     assert read_json(tree.root / "out/results.json").not_evaluated == part.not_evaluated
@@ -401,7 +401,8 @@ def test_word_error_rates_are_collected(tree: Tree) -> None:
     )
     path = lines_to(tree.root / "exp/results-now/ASR-vctk_dev_asr_anon/WER", [line])
     (record,) = collected(tree).recognition
-    assert (record.data_set, record.split, record.speech) == ("vctk", "dev", "anonymized")
+    c = record.condition
+    assert (c.data_set, c.split, c.speech) == ("vctk", "dev", "anonymized")
     assert (record.language_model, record.asr_model, record.wer) == ("large", "original", 0.0525)
     assert record.provenance["inputs"] == {
         "exp/results-now/ASR-vctk_dev_asr_anon/WER": digest(path.read_bytes())
@@ -770,7 +771,7 @@ def test_scores_that_change_while_they_are_evaluated(
 
     monkeypatch.setattr("privacy_eval.stages.privacy_metrics.evaluate_trials", change)
     systems = [
-        replace(s, conditions=tuple(c for c in s.conditions if c.name == O_A))
+        replace(s, conditions=tuple(c for c in s.conditions if c.condition.name == O_A))
         for s in find_systems(tree.root, tree.root / "exp", CONFIG)
     ]
     (failure,) = evaluate(systems, tree.root / "out", tree=tree.root).failures

@@ -12,7 +12,7 @@ from support import Tree, three_conditions, trial_lines
 from privacy_eval import PrivacyEvalError
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.stages.privacy_metrics import evaluate
-from privacy_eval.tree.conditions import Condition, System
+from privacy_eval.tree.conditions import ConditionFiles, System
 from privacy_eval.tree.discovery import find_systems
 
 VPC2020, VPC2022 = load_protocol("vpc2020"), load_protocol("vpc2022")
@@ -27,13 +27,18 @@ def find(
 
 def meanings(system: System) -> list[tuple[str, ...]]:
     return [
-        (c.data_set, c.split, c.gender, f"{c.enrollment[0]}-{c.trial[0]}")
+        (
+            c.condition.data_set,
+            c.condition.split,
+            c.condition.gender,
+            f"{c.condition.enrollment[0]}-{c.condition.trial[0]}",
+        )
         for c in system.conditions
     ]
 
 
-def of_name(system: System, name: str) -> Condition:
-    return next(c for c in system.conditions if c.name == name)
+def of_name(system: System, name: str) -> ConditionFiles:
+    return next(c for c in system.conditions if c.condition.name == name)
 
 
 # --- a checkout
@@ -50,10 +55,17 @@ def test_a_checkout(tmp_path: Path, results: str) -> None:
     assert sorted(meanings(system)) == [("libri", "dev", "f", x) for x in ("a-a", "o-a", "o-o")]
     assert {c.scores for c in system.conditions} == set(scores)
     first = of_name(system, "ASV-libri_dev_enrolls-libri_dev_trials_f")
-    assert (first.enrollment_set, first.trial_set) == ("libri_dev_enrolls", "libri_dev_trials_f")
-    assert (first.results_folder, first.asv_model) == ("", "original")
+    assert (first.condition.enrollment_set, first.condition.trial_set) == (
+        "libri_dev_enrolls",
+        "libri_dev_trials_f",
+    )
+    assert (first.condition.results_folder, first.condition.asv_model) == ("", "original")
     assert first.trials == tmp_path / "data/libri_dev_trials_f/trials"
-    assert [c.attack_model for c in system.conditions] == ["original", "ignorant", "lazy-informed"]
+    assert [c.condition.attack_model for c in system.conditions] == [
+        "original",
+        "ignorant",
+        "lazy-informed",
+    ]
 
 
 def test_every_trial_set_of_the_plan_has_its_meaning(tmp_path: Path) -> None:
@@ -128,7 +140,10 @@ def test_recognition_folders(tmp_path: Path) -> None:
     for name in ("ASR-libri_dev_asr", "ASR-libri_dev_asr_anon", "ASR-vctk_test_asr_anon"):
         (tmp_path / "exp/results-now" / name).mkdir()
     (system,) = find(tree)
-    assert [(r.name, r.data_set, r.split, r.speech) for r in system.recognition] == [
+    assert [
+        (r.condition.name, r.condition.data_set, r.condition.split, r.condition.speech)
+        for r in system.recognition
+    ] == [
         ("ASR-libri_dev_asr", "libri", "dev", "original"),
         ("ASR-libri_dev_asr_anon", "libri", "dev", "anonymized"),
         ("ASR-vctk_test_asr_anon", "vctk", "test", "anonymized"),
@@ -147,7 +162,10 @@ def test_the_pair_of_2022(tmp_path: Path, results: str) -> None:
     assert system.name == "X"
     assert system.folders == (tmp_path / "exp/results-X", tmp_path / "exp/results-X.orig")
     found = {
-        (c.results_folder, f"{c.enrollment[0]}-{c.trial[0]}"): (c.asv_model, c.attack_model)
+        (c.condition.results_folder, f"{c.condition.enrollment[0]}-{c.condition.trial[0]}"): (
+            c.condition.asv_model,
+            c.condition.attack_model,
+        )
         for c in system.conditions
     }
     assert found == {
@@ -160,7 +178,7 @@ def test_the_pair_of_2022(tmp_path: Path, results: str) -> None:
     }
     for condition in system.conditions:
         assert condition.scores is not None
-        assert condition.scores.parts[-3] == f"results-X{condition.results_folder}"
+        assert condition.scores.parts[-3] == f"results-X{condition.condition.results_folder}"
     assert len(system.missing(VPC2022)) == 2 * 33
 
 
@@ -168,8 +186,8 @@ def test_one_folder_of_the_pair_alone(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     tree.libri("exp/results-X.orig")
     (system,) = find(tree, "exp/results-X.orig", "vpc2022")
-    assert {c.asv_model for c in system.conditions} == {"original"}
-    assert {c.results_folder for c in system.conditions} == {".orig"}
+    assert {c.condition.asv_model for c in system.conditions} == {"original"}
+    assert {c.condition.results_folder for c in system.conditions} == {".orig"}
 
 
 def test_under_2020_the_pair_is_two_systems(tmp_path: Path) -> None:
@@ -209,7 +227,7 @@ def test_a_collection(tmp_path: Path) -> None:
     systems = find(tree)
     assert [s.name for s in systems] == ["teamA/sys1", "teamA/sys2", "teamB/sys1"]
     for system in systems:
-        assert {c.system for c in system.conditions} == {system.name}
+        assert {c.condition.system for c in system.conditions} == {system.name}
         assert all(system.name in str(c.scores) for c in system.conditions)
 
 
@@ -235,7 +253,7 @@ def test_naming_the_only_system(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     (tmp_path / "exp/results-now/ASR-libri_dev_asr").mkdir()
     (system,) = find(tree, name="mine")
-    named = {x.system for x in (*system.conditions, *system.recognition)}
+    named = {x.condition.system for x in (*system.conditions, *system.recognition)}
     assert named == {"mine"} == {system.name}
 
 
@@ -365,7 +383,7 @@ def test_two_suffixes_in_one_folder_are_two_systems(tmp_path: Path) -> None:
     assert [s.anon_suffix for s in (first, second)] == ["_anon", "_mine"]
     for system in (first, second):
         assert [m[-1] for m in sorted(meanings(system))] == ["a-a", "o-a", "o-o"]
-        assert {c.system for c in system.conditions} == {system.name}
+        assert {c.condition.system for c in system.conditions} == {system.name}
     shared = "ASV-libri_dev_enrolls-libri_dev_trials_f"
     assert of_name(first, shared).scores == of_name(second, shared).scores
     assert first.unknown == second.unknown == ()
@@ -376,7 +394,7 @@ def test_two_suffixes_in_one_folder_are_two_systems(tmp_path: Path) -> None:
 
 def keyed(tree: Tree, **options: object) -> dict[str, Path | None]:
     (system,) = find(tree, **options)
-    return {c.trial_set: c.trials for c in system.conditions}
+    return {c.condition.trial_set: c.trials for c in system.conditions}
 
 
 def test_the_original_list_serves_where_the_copy_has_none(tmp_path: Path) -> None:

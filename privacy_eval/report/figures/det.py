@@ -166,7 +166,9 @@ def _found(records: Iterable[VerificationRecord], curves: Curves, protocol: Prot
         arrays = load(record, curves, DET)
         eer = record.values(protocol.variant).get("eer")
         if arrays is not None and eer is not None and math.isfinite(eer):
-            found.append(Line(record.system, arrays["det_miss"], arrays["det_false_alarm"], eer))
+            found.append(
+                Line(record.condition.system, arrays["det_miss"], arrays["det_false_alarm"], eer)
+            )
     return found
 
 

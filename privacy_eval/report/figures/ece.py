@@ -224,9 +224,9 @@ def system_profiles(
             panels = []
             for attack in protocol.attack_models:
                 records = {
-                    (r.data_set, r.gender): r
+                    (r.condition.data_set, r.condition.gender): r
                     for r in reversed(of_system.verification)
-                    if r.split == split and r.attack_model == attack.id
+                    if r.condition.split == split and r.condition.attack_model == attack.id
                 }
                 shown = [
                     replace(profile, name=labels[key])
@@ -259,15 +259,24 @@ def conventional(
     seen = set()
     for record in results.verification:
         arrays = load(record, curves, CONVENTIONAL)
-        if arrays is None or record.attack_model is None or record.system not in chosen:
+        if (
+            arrays is None
+            or record.condition.attack_model is None
+            or record.condition.system not in chosen
+        ):
             continue
-        key = (record.attack_model, record.data_set, record.split, record.gender)
-        if (record.system, *key) in seen:
+        key = (
+            record.condition.attack_model,
+            record.condition.data_set,
+            record.condition.split,
+            record.condition.gender,
+        )
+        if (record.condition.system, *key) in seen:
             continue
-        seen.add((record.system, *key))
-        where = f"{record.system}, {Condition(*key).title(protocol)}"
+        seen.add((record.condition.system, *key))
+        where = f"{record.condition.system}, {Condition(*key).title(protocol)}"
         yield drawing(
-            style.stem(_prefix("conventional", over), record.system, *key),
+            style.stem(_prefix("conventional", over), record.condition.system, *key),
             f"Cross-entropy (ECE), detection cost (APE plot), and both normalised: {where}. "
             "Actual: scores taken as log-likelihood ratios, which leaves the panel where they "
             "are badly calibrated; minimum: after the best calibration.",
@@ -320,9 +329,16 @@ def conditions(results: Results, systems: Sequence[str] | None = None) -> list[C
     of these systems (default: all); of what a system has twice the first."""
     found: dict[tuple[str, str, str, str], dict[str, VerificationRecord]] = {}
     for r in results.verification:
-        if r.attack_model is not None and (systems is None or r.system in systems):
-            place = (r.attack_model, r.data_set, r.split, r.gender)
-            found.setdefault(place, {}).setdefault(r.system, r)
+        if r.condition.attack_model is not None and (
+            systems is None or r.condition.system in systems
+        ):
+            place = (
+                r.condition.attack_model,
+                r.condition.data_set,
+                r.condition.split,
+                r.condition.gender,
+            )
+            found.setdefault(place, {}).setdefault(r.condition.system, r)
     listed = []
     for t in results.protocol.trial_sets():
         of_set = (t.data_set.id, t.split, t.gender)
@@ -345,14 +361,14 @@ def skipped(results: Results, curves: Curves, names: Iterable[str]) -> Iterator[
     names = tuple(names)
     for r in results.verification:
         reason = ""
-        if r.attack_model is None:
+        if r.condition.attack_model is None:
             reason = "no attack model of the plan"
         elif (arrays := curves.of(r)) is None:
             reason = "no curves stored (imported results have none)"
         elif not set(names) <= arrays.keys():
             reason = "curves of an earlier version; run stages 6 to 8 again"
         if reason:
-            yield f"{r.system} {r.condition} ({reason})"
+            yield f"{r.condition.system} {r.condition.name} ({reason})"
 
 
 def numbered(number: int, pages: Sequence[object]) -> tuple[str, ...]:
@@ -386,7 +402,7 @@ def _found(
             continue
         found.append(
             Profile(
-                record.system,
+                record.condition.system,
                 arrays["prior_log_odds"],
                 arrays["ece_minimum"],
                 arrays["ece_zero_evidence"],

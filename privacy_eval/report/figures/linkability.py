@@ -104,7 +104,7 @@ def figures(
         place = condition.key[1:]
         titles[place] = condition.set_title(protocol)
         for record in condition.records:
-            by_attack = sets.setdefault(place, {}).setdefault(record.system, {})
+            by_attack = sets.setdefault(place, {}).setdefault(record.condition.system, {})
             by_attack[condition.attack_model] = record
     for place, of_set in sets.items():
         # Only what tells where there are curves is kept of all systems at once.

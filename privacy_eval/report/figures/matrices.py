@@ -81,14 +81,14 @@ def figures(
     for t in protocol.trial_sets():
         of_set: dict[str, dict[str, SimilarityRecord]] = {}
         for record in results.similarity:
-            if (record.split, record.data_set, record.gender) != (
+            if (record.condition.split, record.condition.data_set, record.condition.gender) != (
                 t.split,
                 t.data_set.id,
                 t.gender,
             ):
                 continue
-            if record.system in chosen and record.curves is not None:
-                of_set.setdefault(record.system, {}).setdefault(record.asv_model, record)
+            if record.condition.system in chosen and record.curves is not None:
+                of_set.setdefault(record.condition.system, {}).setdefault(record.asv_model, record)
         title = f"{t.data_set.title} {t.split}, {protocol.genders[t.gender]}"
         where = (
             f"on {t.data_set.title}, {protocol.split_title(t.split)}, for "
@@ -128,7 +128,7 @@ def _pages(
     number = 0
     for page in style.pages(records, max(1, _MOST // of_system)):
         blocks = [
-            (record.system, record.asv_model, block(arrays, variant))
+            (record.condition.system, record.asv_model, block(arrays, variant))
             for record in itertools.chain.from_iterable(page)
             if (arrays := curves.of(record)) is not None
             for variant in [_stored(arrays, protocol.variant)]

@@ -15,6 +15,7 @@ from privacy_eval.results.json_store import to_json
 from privacy_eval.results.record_files import read_record, write_record
 from privacy_eval.results.records import Results, VerificationRecord
 from privacy_eval.stages.privacy_metrics import _curves
+from privacy_eval.tree.conditions import TrialCondition
 
 CONFIG = load_protocol("vpc2020")
 ODD = "_50%_team & $x$ Co"
@@ -44,10 +45,11 @@ def record_of(
     metrics = {v: score_metrics(scores, variant=v) for v in VARIANTS}
     tags = {v: zebra_tag(metrics[v], v) for v in VARIANTS}
     name = f"ASV-{attack}-{split}-{gender}"
-    record = VerificationRecord(
+    condition = TrialCondition(
         system, "", name, "libri", split, gender, model.enrollment, model.trial, model.asv_model,
-        attack, "enrolls", "trials", metrics, tags, scores.n_target, scores.n_nontarget,
+        attack, "enrolls", "trials",
     )  # fmt: skip
+    record = VerificationRecord(condition, metrics, tags, scores.n_target, scores.n_nontarget)
     path = folder / "records" / digest(system.encode()) / f"{name}.json"
     write_record(path, record, {k: v for k, v in _curves(scores).items() if k not in without})
     read = read_record(path, VerificationRecord)

@@ -28,7 +28,11 @@ def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
         f"det_{a}_libri_test_f" for a in ("ignorant", "lazy-informed", "semi-informed")
     ]
     (axes,) = drawn[1].canvas.axes
-    records = {r.system: r for r in results.verification if r.attack_model == "lazy-informed"}
+    records = {
+        r.condition.system: r
+        for r in results.verification
+        if r.condition.attack_model == "lazy-informed"
+    }
     eers = {name: r.values("challenge")["eer"] for name, r in records.items()}
     texts = [t.get_text().replace(r"\$", "$") for t in drawn[1].canvas.legends[0].get_texts()]
     assert texts[:2] == [f"{n} ({100 * eers[n]:.2f} %)" for n in (ODD, "B1")]

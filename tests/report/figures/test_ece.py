@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from scipy.integrate import trapezoid
 from scipy.special import expit
 from simulated_curves import APART, CONFIG, ODD, record_of, results_of, scores_of, simulated
+from support import changed
 
 from privacy_eval.metrics import population_disclosure
 from privacy_eval.report.figures import ece, style
@@ -33,7 +33,9 @@ def test_systems_of_a_condition_in_the_order_of_their_disclosure(tmp_path: Path)
     assert "LibriSpeech test, female, lazy-informed" in one.caption
     (axes,) = one.canvas.axes
     lines = [line for line in axes.lines if line.get_linestyle() != "None"]
-    record = next(r for r in results.of("B1").verification if r.attack_model == "lazy-informed")
+    record = next(
+        r for r in results.of("B1").verification if r.condition.attack_model == "lazy-informed"
+    )
     stored = curves.of(record)
     assert stored is not None
     np.testing.assert_array_equal(lines[2].get_xdata(), stored["prior_log_odds"])
@@ -141,8 +143,8 @@ def test_an_actual_curve_above_the_panel_is_said_to_be(tmp_path: Path) -> None:
 def test_what_has_no_curves_is_left_out_and_named(tmp_path: Path) -> None:
     good = record_of(tmp_path, "B1", "ignorant", scores_of(1.0))
     old = record_of(tmp_path, "B2", "ignorant", scores_of(1.0), without=["dcf_actual"])
-    imported = replace(good, system="K2", curves=None, curves_sha256=None)
-    nameless = replace(good, condition="ASV-x", attack_model=None)
+    imported = changed(good, system="K2", curves=None, curves_sha256=None)
+    nameless = changed(good, name="ASV-x", attack_model=None)
     results, curves = results_of(tmp_path, [good, old, imported, nameless])
     assert list(ece.skipped(results, curves, ece.PROFILE)) == [
         "K2 ASV-ignorant-test-f (no curves stored (imported results have none))",

@@ -38,7 +38,9 @@ def test_systems_in_rows_and_attack_models_in_columns(tmp_path: Path) -> None:
     assert sides == ["B1\ndensity", "", "", f"{ODD[:7]}...{ODD[-6:]}\ndensity", "", ""]
     assert [a.get_ylabel() for a in right] == ["", "", "local D(s)"] * 2
     for record, axes in zip(
-        [r for r in results.verification if r.attack_model != "original"], left, strict=True
+        [r for r in results.verification if r.condition.attack_model != "original"],
+        left,
+        strict=True,
     ):
         value = record.values("challenge")["linkability"]
         assert axes.get_title().endswith(rf"$D_\mathrm{{sys}} = {value:.3f}$")

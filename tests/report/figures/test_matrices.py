@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.figures import matrices, style
 from privacy_eval.results.records import Results, SimilarityRecord
+from privacy_eval.tree.conditions import SetCondition
 
 CONFIG = load_protocol("vpc2020")
 ODD = "_50%_team & $x$ Co"
@@ -27,7 +28,7 @@ class Stored:
     def of(self, record: SimilarityRecord) -> dict[str, Any] | None:
         if record.curves == "gone":
             return None
-        seed = sum(f"{record.system}{record.asv_model}{record.gender}".encode())
+        seed = sum(f"{record.condition.system}{record.asv_model}{record.condition.gender}".encode())
         random = np.random.default_rng(seed)
         arrays = {
             f"{variant}_{part}": random.random((self.speakers, self.speakers))
@@ -42,7 +43,7 @@ STORED: Any = Stored()
 
 def record(system: str, model: str = "original", curves: str | None = "a.npz", **place: str) -> Any:
     at = {"data_set": "libri", "split": "test", "gender": "f"} | place
-    return SimilarityRecord(system, "", model, "t", metrics={}, curves=curves, **at)
+    return SimilarityRecord(SetCondition(system, "", "t", **at), model, {}, curves=curves)
 
 
 def results(*records: SimilarityRecord) -> Results:
@@ -99,7 +100,7 @@ def test_two_models_stand_under_each_other_the_original_one_first() -> None:
     rows = [records[1], records[3], records[0], records[4]]
     assert len(panels(compared)) == 4
     for axes, r in zip(panels(compared), rows, strict=True):
-        assert axes.get_title() == r.system
+        assert axes.get_title() == r.condition.system
         np.testing.assert_array_equal(
             axes.images[0].get_array(), matrices.block(STORED.of(r), "challenge")
         )
