@@ -98,7 +98,7 @@ def save_backend(folder: Path, model: PldaBackend) -> None:
     model : PldaBackend
     """
     if model.mean is not None:
-        write_vector(folder / "mean.vec", model.mean, binary=False)
+        write_vector(folder / "mean.vec", model.mean)
     if model.transform is not None:
         write_matrix(folder / "transform.mat", model.transform)
     write_plda(folder / "plda", model.plda)
