@@ -228,7 +228,7 @@ def names(folder: Path, pattern: str = "*") -> list[str]:
         (["JOB=1:2", "x.log", "true"], "2 jobs cannot share the log x.log"),
         (["--mem", "JOB=1:2", "x.JOB.log", "true"], "option --mem needs a value"),
         (["--max-jobs-run", "0", "x.log", "true"], "--max-jobs-run takes at least 1"),
-        (["x.log", "true"], "there is no sbatch here"),
+        (["x.log", "true"], "sbatch: command not found"),
     ],
 )
 def test_bad_usage(tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -317,7 +317,7 @@ def test_options_reach_slurm_and_a_refusal_is_said(slurm: Slurm, folder: Path) -
     for option, said in (("--gpu=1", "gres"), ("--partition=none", "partition")):
         result = run(slurm, folder, option, "y.log", "true")
         assert result.code == 1
-        assert said in result.err and "slurm.sh: Slurm has not taken the jobs" in result.err
+        assert said in result.err and "slurm.sh: Slurm did not accept the jobs" in result.err
     assert names(folder) == ["x.log"]
 
 
