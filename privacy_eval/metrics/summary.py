@@ -90,5 +90,5 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
 
 
 def zebra_tag(values: Mapping[str, float], variant: Variant) -> str:
-    """Return the categorical tag that goes with `zebra_individual`."""
+    """The categorical tag that goes with `zebra_individual`."""
     return categorical_tag(values["zebra_individual"], variant=variant)
