@@ -92,7 +92,7 @@ class Ratings:
         return int(self.score.size)
 
     def take(self, kept: NDArray[np.bool_]) -> Ratings:
-        """Select ratings by a mask."""
+        """Select the ratings where the bool array, shape (R,), is true."""
         arrays = {
             name: value[kept] for name, value in vars(self).items() if isinstance(value, np.ndarray)
         }
@@ -180,7 +180,7 @@ class _Row:
     cells: Mapping[str, str]
 
     def get(self, name: str) -> str:
-        """A cell; blank if the file has no such column."""
+        """Return a cell; blank if the file has no such column."""
         return self.cells.get(name, "")
 
     @property
@@ -205,7 +205,7 @@ def _refuse(faults: Iterable[tuple[_Row, str]]) -> None:
 
 
 def _files(paths: Sequence[Path]) -> list[tuple[Path, str | None]]:
-    """The files to read, with the metric of those that have one only."""
+    """List the files to read, with the metric of those that have one only."""
     files: list[tuple[Path, str | None]] = []
     expected = [f"{metric}.csv" for metric in METRICS]
     for path in paths:
@@ -306,7 +306,7 @@ def _check_names(rows: Sequence[_Row], known: Mapping[str, Collection[str] | Non
 
 
 def _answers(rows: Sequence[_Row], scale: tuple[float, float]) -> Iterator[_Answer]:
-    """The ratings of a file, metric by metric."""
+    """Yield the ratings of a file, metric by metric."""
     message = f"same_speaker: expected {', '.join(filter(None, _SAME))}"
     _refuse([(row, message) for row in rows if row.get("same_speaker").lower() not in _SAME])
     for metric in METRICS:
@@ -350,7 +350,7 @@ def _check_duplicates(answers: Sequence[_Answer]) -> None:
 
 
 def _check_consistency(answers: Sequence[_Answer]) -> None:
-    """A trial has one data set and one gender; a pair is of the same speaker or not."""
+    """Check that a trial has one data set and one gender, a pair one answer to same_speaker."""
     seen: dict[tuple[str, ...], tuple[str, _Row]] = {}
 
     def check(row: _Row, what: str, key: tuple[str, ...], value: str) -> None:
@@ -371,7 +371,16 @@ def _check_consistency(answers: Sequence[_Answer]) -> None:
 
 
 def joint_codes(columns: Sequence[NDArray[np.generic]]) -> NDArray[np.int64]:
-    """A number for every row of several columns: equal if all columns are, shape (R,).
+    """Enumerate the distinct rows of several columns.
+
+    Parameters
+    ----------
+    columns : sequence of arrays, shape (R,)
+
+    Returns
+    -------
+    int array, shape (R,)
+        Equal where all columns are.
 
     Examples
     --------
