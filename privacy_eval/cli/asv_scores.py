@@ -1,61 +1,56 @@
-"""The verbs score and score-tree: scores of trials from x-vectors."""
+"""asv-scores: speaker verification scores from x-vectors."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from ..asv.trials import load_enrollment, score_trials
-from ..io.files import write_text
-from ..io.scores import read_trial_list
-from ..protocol.protocol import load_protocol
-from ..stages.asv_scores import BACKEND, VECTORS, make_scores, missing_vectors
 from .options import (
-    IN_PLACE,
-    Verbs,
-    add_finishing,
+    add_job,
     add_missing,
     add_model,
     add_pipes,
-    add_reading,
+    add_scp_base,
     add_tree,
-    load_model,
     log,
-    place_of,
+    over_tree,
     progress,
-    read_vectors_of,
-    report_outcome,
-    targets_of,
+    two_forms,
 )
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verbs of scores."""
-    score = verbs.add_parser("score", help="scores of trials from x-vectors")
-    score.set_defaults(verb=_score)
-    add_model(score)
-    score.add_argument("--enroll-vectors", required=True, type=Path, metavar="SCP")
-    score.add_argument("--spk2utt", required=True, type=Path, metavar="F", help="of the enrollment")
-    score.add_argument("--enrolls", type=Path, metavar="F", help="enroll only these utterances")
-    score.add_argument("--trial-vectors", required=True, type=Path, metavar="SCP")
-    score.add_argument("--trials", required=True, type=Path, metavar="F")
-    score.add_argument("--out", required=True, type=Path, metavar="F", help="the score file")
-    add_reading(score)
-    add_missing(score)
-    score_tree = verbs.add_parser("score-tree", help="scores of every condition of a tree")
-    score_tree.set_defaults(verb=_score_tree)
-    add_tree(score_tree)
-    add_pipes(score_tree)
-    add_missing(score_tree)
-    add_finishing(score_tree)
-    score_tree.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the stage, and those of one trial list."""
+    stage, files = two_forms(parser)
+    files.needed.append(add_tree(stage, common=parser, out="the score file"))
+    add_missing(parser, "utterances without an x-vector")
+    add_pipes(parser)
+    add_job(stage, after_jobs=True)
+    stage.add_argument(
         "--missing-vectors",
         action="store_true",
         help="only list data sets without x-vectors, each with the model folder they go into",
     )
+    add_model(files)
+    files.add_argument("--enroll-vectors", required=True, type=Path, metavar="SCP")
+    files.add_argument("--spk2utt", required=True, type=Path, metavar="F", help="of the enrollment")
+    files.add_argument("--enrolls", type=Path, metavar="F", help="enroll only these utterances")
+    files.add_argument("--trial-vectors", required=True, type=Path, metavar="SCP")
+    files.add_argument("--trials", required=True, type=Path, metavar="F", help="trial list or key")
+    add_scp_base(files)
 
 
-def _score(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    stage = over_tree(arguments, tree_as_base=arguments.verb == "score")
+    return _stage(arguments) if stage else _files(arguments)
+
+
+def _files(arguments: argparse.Namespace) -> int:
+    from ..asv.trials import load_enrollment, score_trials
+    from ..io.files import write_text
+    from ..io.scores import read_trial_list
+    from .inputs import load_model, read_vectors_of
+
     model = load_model(arguments)
     scored = score_trials(
         read_vectors_of(arguments, arguments.enroll_vectors),
@@ -75,7 +70,11 @@ def _score(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _score_tree(arguments: argparse.Namespace) -> int:
+def _stage(arguments: argparse.Namespace) -> int:
+    from ..protocol.protocol import load_protocol
+    from ..stages.asv_scores import BACKEND, VECTORS, make_scores, missing_vectors
+    from .inputs import IN_PLACE, place_of, report_outcome, targets_of
+
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     targets, notes = targets_of(arguments, protocol)
     if arguments.missing_vectors:

@@ -1,39 +1,37 @@
-"""The verb collect: results.json, results.csv, results.txt."""
+"""collect: results.json, results.csv, results.txt of a tree."""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..check import not_there
 from ..errors import PrivacyEvalError, abbreviate
-from ..report.values import caveats
-from ..results.records import Results
-from ..stages.asv_scores import Models, find_targets, stale_scores
-from ..stages.collect import collect, write_outputs
-from ..stages.similarity import collect_similarities
-from ..tree.conditions import System
-from .options import Verbs, add_tree, log, place_of, systems_of
+from .options import add_missing, add_tree, log
+
+if TYPE_CHECKING:
+    from ..results.records import Results
+    from ..stages.asv_scores import Models
+    from ..tree.conditions import System
 
 _ABSENT_SHOWN = 20
-
-_LINE = 200  # of what is said; results.json has all of it
-
-
-def add_verbs(verbs: Verbs) -> None:
-    """The verb that gathers results."""
-    collection = verbs.add_parser("collect", help="results.json, results.csv, results.txt")
-    collection.set_defaults(verb=_collect)
-    add_tree(collection)
-    collection.add_argument(
-        "--allow-missing", action="store_true", help="leave out what is not evaluated, and say so"
-    )
+_LINE = 200  # characters that are logged; results.json has all
 
 
-def _collect(arguments: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_tree(parser)
+    add_missing(parser, "conditions without metrics")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..report.values import caveats
+    from ..stages.asv_scores import Models, find_targets, stale_scores
+    from ..stages.collect import write_outputs
+    from .inputs import place_of, systems_of
+
     systems, protocol, out = systems_of(arguments)
     place = place_of(arguments)
     targets, _ = find_targets(
@@ -63,7 +61,13 @@ def _collect(arguments: argparse.Namespace) -> int:
 def collected(
     systems: list[System], out: Path, models: Models, stale: Mapping[str, str]
 ) -> Results:
-    """All that `results.json` holds; `stale` as of `collect`."""
+    """Return all that `results.json` holds; `stale` as of `collect`."""
+    from dataclasses import replace
+
+    from ..check import not_there
+    from ..stages.collect import collect
+    from ..stages.similarity import collect_similarities
+
     place, protocol = models.place, models.protocol
     results = collect(
         systems, out, protocol, tree=place.tree, partial=place.allow_missing, stale=stale

@@ -1,4 +1,4 @@
-"""The verb figures: PNG, PDF and pgfplots."""
+"""figures: PNG, PDF and, of curves, pgfplots."""
 
 from __future__ import annotations
 
@@ -7,33 +7,31 @@ import sys
 from pathlib import Path
 
 from ..results.arrays import FIGURE_FORMATS
-from .options import Verbs, add_job, add_results, progress
-from .report import cells_of, check_sources, curves_of, figures_key, read_sources
+from .options import add_job, add_published, add_results, progress
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb of figures."""
-    figures = verbs.add_parser("figures", help="figures as PNG, PDF and, of curves, pgfplots")
-    figures.set_defaults(verb=_figures)
-    figures.add_argument("--results", nargs="+", type=Path, metavar="results.json")
-    figures.add_argument("--out", required=True, type=Path, metavar="DIR")
-    add_results(figures)
-    figures.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_results(parser)
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
+    add_published(parser)
+    parser.add_argument(
         "--format",
         action="append",
         choices=FIGURE_FORMATS,
         help="default: all; may be given several times",
     )
-    figures.add_argument(
+    parser.add_argument(
         "--conventional",
         action="store_true",
         help="also ECE, APE, NBER and NECE plots, one figure per condition of a system",
     )
-    add_job(figures, verb="draw")
+    add_job(parser)
 
 
-def _figures(arguments: argparse.Namespace) -> int:
-    from ..report.figures import all_figures, write_figures  # matplotlib: other verbs do without
+def run(arguments: argparse.Namespace) -> int:
+    from ..report.figures import all_figures, write_figures
+    from .report import cells_of, check_sources, curves_of, figures_key, read_sources
 
     check_sources(arguments)
     results, sources = read_sources(arguments)

@@ -27,34 +27,25 @@ from ..stages.similarity import make_similarities
 from ..stages.subsets import make_subsets
 from . import report
 from .collect import collected
-from .options import Verbs, add_options, add_tree, log, natural, options_of, place_of, systems_of
+from .inputs import options_of, place_of, systems_of
+from .options import add_listening, add_metrics, add_pipes, add_tree, log, natural
 
 _FIRST, _LAST = 5, 10
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb that says where the recipe has to begin."""
-    pending = verbs.add_parser(
-        "pending", help="the first stage of the recipe, from 5 on, that has anything to do"
-    )
-    pending.set_defaults(verb=_pending)
-    add_tree(pending)
-    add_options(pending)
-    pending.add_argument(
-        "--allow-pipes", action="store_true", help="run commands that stand in scp files"
-    )
-    pending.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
-    pending.add_argument(
-        "--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage"
-    )
-    pending.add_argument("--published", metavar="NAME", help="published results beside")
-    pending.add_argument("--conventional", action="store_true", help="ECE, APE plots and so on")
-    pending.add_argument(
-        "--subjective", type=Path, metavar="DIR", help="a listening test that the report has"
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_tree(parser)
+    add_metrics(parser)
+    add_pipes(parser)
+    parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
+    parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
+    parser.add_argument("--published", metavar="NAME", help="published results beside")
+    parser.add_argument("--conventional", action="store_true", help="ECE, APE plots and so on")
+    add_listening(parser)
 
 
-def _pending(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print the first stage that has anything to do or to say; the one after the last where
     none has."""
     first = max(arguments.stage, _FIRST)
@@ -150,7 +141,7 @@ class _Stages:
         )
         if not is_complete(arguments.figures, made_from, FIGURE_FORMATS):
             return True
-        return reported_from(arguments.output) != report.report_key(arguments, results)
+        return reported_from(arguments.out) != report.report_key(arguments, results)
 
     @cached_property
     def _results(self) -> Results:
@@ -171,8 +162,8 @@ class _Stages:
             conf=conf if conf in bundled() else str(self._place.tree / conf),
             published=self._arguments.published,
             figures=self._out / "figures",
-            subjective=self._arguments.subjective,
-            output=self._out / "report.html",
+            listening=self._arguments.listening,
+            out=self._out / "report.html",
         )
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from .. import __version__
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
-from ..listening.store import read_subjective
-from ..listening.tables import objective_and_subjective, subjective_tables
+from ..listening.store import read_listening_test
+from ..listening.tables import listening_test_tables, objective_and_subjective
 from ..listening.tables import summary as test_summary
 from ..protocol.protocol import Protocol, load_protocol
 from ..report.across_systems import comparison_tables, submissions_table
@@ -27,7 +27,7 @@ from ..report.values import ORIGINAL_ATTACK, Cells, cells_of_published, cells_of
 from ..results.arrays import Curves
 from ..results.json_store import read_json
 from ..results.records import Results, merge
-from .options import Verbs, add_results, log
+from .options import add_listening, add_published, add_renamed, add_results, log
 
 #: In a folder that the verb subjective wrote.
 SUBJECTIVE_JSON, SUBJECTIVE_FIGURES = "subjective.json", "figures"
@@ -44,17 +44,13 @@ _FIGURE_SECTIONS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
 )
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb of the report."""
-    report = verbs.add_parser("report", help="one HTML file with tables, figures and provenance")
-    report.set_defaults(verb=_report)
-    report.add_argument("--results", nargs="+", type=Path, metavar="results.json")
-    report.add_argument("--figures", type=Path, metavar="DIR", help="as the verb figures wrote it")
-    report.add_argument(
-        "--subjective", type=Path, metavar="DIR", help="as the verb subjective wrote it"
-    )
-    report.add_argument("-o", "--output", required=True, type=Path, metavar="report.html")
-    add_results(report)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_results(parser)
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="as the verb figures wrote it")
+    add_listening(parser)
+    add_renamed(parser, "--out", "-o", "--output", required=True, metavar="report.html")
+    add_published(parser)
 
 
 def figures_key(arguments: argparse.Namespace, results: Results, *, conventional: bool) -> str:
@@ -72,21 +68,21 @@ def made_from_results(arguments: argparse.Namespace, results: Results) -> str:
     return digest(json.dumps([results.protocol.to_dict(), sources]).encode())
 
 
-def _report(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     check_sources(arguments)
     results, sources = read_sources(arguments)
     key = report_key(arguments, results)
-    if reported_from(arguments.output) == key:
-        print(f"{arguments.output}: up to date")
+    if reported_from(arguments.out) == key:
+        print(f"{arguments.out}: up to date")
         return 0
     cells = cells_of(arguments, results)
     write_report(
-        arguments.output,
+        arguments.out,
         f"{results.protocol.title}: evaluation of voice anonymization",
         _sections(arguments, results, cells, curves_of(results, sources)),
         made_from=key,
     )
-    print(arguments.output)
+    print(arguments.out)
     return 0
 
 
@@ -94,9 +90,9 @@ def report_key(arguments: argparse.Namespace, results: Results) -> str:
     """Digest of all that a report depends on."""
     folders = [arguments.figures]
     parts = [__version__, made_from_results(arguments, results), arguments.published or ""]
-    if arguments.subjective is not None:
-        parts.append(digest(read_bytes(arguments.subjective / SUBJECTIVE_JSON)))
-        folders.append(arguments.subjective / SUBJECTIVE_FIGURES)
+    if arguments.listening is not None:
+        parts.append(digest(read_bytes(arguments.listening / SUBJECTIVE_JSON)))
+        folders.append(arguments.listening / SUBJECTIVE_FIGURES)
     for folder in folders:
         captions = {} if folder is None else read_captions(folder)
         parts.append("" if folder is None else f"{drawn_from(folder)} {json.dumps(captions)}")
@@ -121,7 +117,7 @@ def _sections(
     across = across_tables(arguments, results, cells, curves, "eer", None)
     if across:
         sections.append(Section("Systems side by side", tables=tuple(across)))
-    if arguments.subjective is not None:
+    if arguments.listening is not None:
         sections.append(_subjective_section(arguments, results))
     if arguments.figures is not None:
         captions = read_captions(arguments.figures)
@@ -180,9 +176,9 @@ def _sections(
 
 def _subjective_section(arguments: argparse.Namespace, results: Results) -> Section:
     """What a listening test said, with the figures beside its results."""
-    folder: Path = arguments.subjective
+    folder: Path = arguments.listening
     path = folder / SUBJECTIVE_JSON
-    subjective, _ = read_subjective(path)
+    subjective, _ = read_listening_test(path)
     if subjective.protocol.name != results.protocol.name:
         raise PrivacyEvalError(
             f"{path}: of the protocol {subjective.protocol.name}, the results of "
@@ -197,7 +193,7 @@ def _subjective_section(arguments: argparse.Namespace, results: Results) -> Sect
             "subjective"
         )
     cells = objective_and_subjective(subjective, results, arguments.published)
-    tables = subjective_tables(
+    tables = listening_test_tables(
         subjective, cells, results.protocol, subjective.split, published=arguments.published
     )
     return Section(

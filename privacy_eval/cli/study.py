@@ -1,42 +1,42 @@
-"""The verb study: simulations that show what each metric sees."""
+"""study: simulations that show what each metric sees."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from ..protocol.protocol import bundled_studies, load_protocol
-from ..study.plan import OwnMetric, StudyPlan, check_pairs, load_study, own_metric
-from ..study.run import remove_others, run_tasks, study_tasks
-from ..study.tasks import Task
-from .options import Verbs, add_job, natural, progress
+from .options import add_job, natural, progress
+
+if TYPE_CHECKING:
+    from ..study.plan import OwnMetric, StudyPlan
+    from ..study.tasks import Task
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb of simulations."""
-    study = verbs.add_parser("study", help="simulations that show what each metric sees")
-    study.set_defaults(verb=_study)
-    add_shared(study)
-    add_job(study)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_shared(parser)
+    add_job(parser)
 
 
 def add_shared(parser: argparse.ArgumentParser) -> None:
+    """Add the options of both verbs of a study."""
     parser.add_argument("--out", required=True, type=Path, metavar="DIR")
     parser.add_argument(
         "--conf",
         default="metric_study",
         metavar="FILE",
-        help=f"{', '.join(bundled_studies())} (default), or a YAML file",
+        help="the study: metric_study (default), or a YAML file",
     )
-    parser.add_argument(
-        "--seed", type=natural, metavar="N", help="instead of the one that the plan names"
-    )
+    parser.add_argument("--seed", type=natural, metavar="N", help="instead of the study's own")
     parser.add_argument(
         "--tree", type=Path, metavar="DIR", help="attack the original speech of this tree"
     )
-    parser.add_argument("--tree-conf", default="vpc2020", metavar="FILE", help="plan of the tree")
+    parser.add_argument(
+        "--tree-conf", default="vpc2020", metavar="FILE", help="protocol of the tree"
+    )
     parser.add_argument(
         "--metric",
         action="append",
@@ -46,7 +46,9 @@ def add_shared(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _study(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    from ..study.run import remove_others, run_tasks
+
     plan, tasks, own = study_of(arguments)
     job = arguments.job or (1, 1)
     if job[0] == 1:
@@ -64,6 +66,11 @@ def _study(arguments: argparse.Namespace) -> int:
 
 
 def study_of(arguments: argparse.Namespace) -> tuple[StudyPlan, list[Task], list[OwnMetric]]:
+    """Return the study, its tasks and the user-defined metrics that the options name."""
+    from ..protocol.protocol import load_protocol
+    from ..study.plan import check_pairs, load_study, own_metric
+    from ..study.run import study_tasks
+
     plan = load_study(arguments.conf)
     if arguments.seed is not None:
         plan = replace(plan, seed=arguments.seed)

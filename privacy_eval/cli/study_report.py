@@ -1,17 +1,9 @@
-"""The verb study-report: tables, figures and report of a metric study."""
+"""study-report: tables, figures and report of a metric study."""
 
 from __future__ import annotations
 
 import argparse
 
-from ..io.files import write_set, write_text
-from ..report.figure_folder import read_captions
-from ..report.html import Picture, Section, write_report
-from ..report.latex import latex_document
-from ..report.text import FORMATS
-from ..study.run import digest_of, read_rows
-from ..study.tables import study_tables, values_csv
-from .options import Verbs
 from .study import add_shared, study_of
 
 _TITLES = {
@@ -24,16 +16,21 @@ _TITLES = {
 }
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb that shows simulations."""
-    read = verbs.add_parser("study-report", help="tables, figures and report of a metric study")
-    read.set_defaults(verb=_report)
-    add_shared(read)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_shared(parser)
 
 
-def _report(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.files import write_set, write_text
+    from ..report.figure_folder import read_captions
     from ..report.figures import write_figures
+    from ..report.html import Picture, Section, write_report
+    from ..report.latex import latex_document
+    from ..report.text import FORMATS
     from ..study.figures import study_figures
+    from ..study.run import digest_of, read_rows
+    from ..study.tables import study_tables, values_csv
 
     plan, tasks, own = study_of(arguments)
     rows = read_rows(tasks, arguments.out, seed=plan.seed, own=own)

@@ -1,40 +1,39 @@
-"""The verb tables: LaTeX, Markdown, text and CSV tables."""
+"""tables: LaTeX, Markdown, text and CSV tables."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from ..report.per_system import blank_tables, system_tables, write_tables
 from ..report.ranking import RANKED_BY
 from ..report.text import FORMATS
-from .options import Verbs, add_results
-from .report import across_tables, cells_of, curves_of, read_sources
+from .options import add_published, add_results
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb of tables."""
-    tables = verbs.add_parser("tables", help="LaTeX, Markdown, text and CSV tables")
-    tables.set_defaults(verb=_tables)
-    tables.add_argument(
-        "--results", nargs="+", type=Path, metavar="results.json", help="default: blank forms"
-    )
-    tables.add_argument("--out", type=Path, metavar="DIR", help="default: to stdout")
-    add_results(tables)
-    tables.add_argument("--format", choices=list(FORMATS), help="default: all; on stdout text")
-    tables.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
-    tables.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_results(parser, help="default: blank forms")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="default: to stdout")
+    add_published(parser)
+    parser.add_argument("--format", choices=list(FORMATS), help="default: all; on stdout text")
+    parser.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
+    parser.add_argument(
         "--rank-by",
         choices=RANKED_BY,
         default="eer",
         help="metric of the ranking (default: eer)",
     )
-    tables.add_argument(
-        "--attack-model", metavar="ID", help="of the ranking; default: the one the plan averages"
+    parser.add_argument(
+        "--attack-model",
+        metavar="ID",
+        help="of the ranking; default: the one that the protocol averages",
     )
 
 
-def _tables(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    from ..report.per_system import blank_tables, system_tables, write_tables
+    from .report import across_tables, cells_of, curves_of, read_sources
+
     results, sources = read_sources(arguments)
     curves = curves_of(results, sources)
     cells = cells_of(arguments, results)

@@ -18,6 +18,7 @@ from .wer import BLANKS, WerLine, format_wer_line, parse_wer_line
 
 _NUMBER = r"(-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf))"
 _PITCH = re.compile(rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}")
+_PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std")
 _SET_NAME = re.compile(r"[^\s:]+")
 
 _PERCENT = 100
@@ -38,8 +39,16 @@ _SIMILARITY_LINES = (
 
 @dataclass(frozen=True)
 class VerificationBlock:
-    """One `ASV-*` folder: metrics in stored units (rates as fractions) and the ZEBRA
-    category where it is given."""
+    """One `ASV-*` folder.
+
+    Attributes
+    ----------
+    name : str
+    metrics : mapping of str to float
+        In stored units: rates as fractions.
+    tag : str or None
+        ZEBRA category where it is given.
+    """
 
     name: str
     metrics: Mapping[str, float]
@@ -48,7 +57,13 @@ class VerificationBlock:
 
 @dataclass(frozen=True)
 class RecognitionBlock:
-    """One `ASR-*` folder: its word error rates."""
+    """One `ASR-*` folder.
+
+    Attributes
+    ----------
+    name : str
+    lines : tuple of WerLine
+    """
 
     name: str
     lines: tuple[WerLine, ...]
@@ -56,8 +71,15 @@ class RecognitionBlock:
 
 @dataclass(frozen=True)
 class TrialSetBlock:
-    """One trial set: `pitch_correlation_mean` and `pitch_correlation_std`, or `deid`
-    (fraction) and `gvd_db` (dB)."""
+    """One trial set.
+
+    Attributes
+    ----------
+    name : str
+    values : mapping of str to float
+        `pitch_correlation_mean` and `pitch_correlation_std`, or `deid` (fraction) and
+        `gvd_db` (dB).
+    """
 
     name: str
     values: Mapping[str, float]
@@ -65,7 +87,14 @@ class TrialSetBlock:
 
 @dataclass(frozen=True)
 class ResultsTxt:
-    """Content of a results.txt in file order."""
+    """Content of a results.txt in file order.
+
+    Attributes
+    ----------
+    verification : list of VerificationBlock
+    recognition : list of RecognitionBlock
+    pitch, similarity : lists of TrialSetBlock
+    """
 
     verification: list[VerificationBlock] = field(default_factory=list)
     recognition: list[RecognitionBlock] = field(default_factory=list)
@@ -74,13 +103,28 @@ class ResultsTxt:
 
 
 def parse_results_txt(text: str, path: str) -> ResultsTxt:
-    """Read a results.txt.
+    """Parse a results.txt.
+
+    Parameters
+    ----------
+    text : str
+    path : str
+        For messages.
+
+    Returns
+    -------
+    ResultsTxt
 
     Raises
     ------
     PrivacyEvalError
-        With `path` and line: a line of no known form, out of place, or repeated; a
-        name without values.
+        With `path` and line: a line of unknown form, out of place, or duplicate; a name
+        without values.
+
+    Examples
+    --------
+    >>> parse_results_txt("ASV-a\\n  EER: 20.5%\\n", "results.txt").verification[0].metrics
+    {'eer': 0.205}
     """
     results = ResultsTxt()
     names: set[str] = set()
@@ -88,13 +132,13 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
         pitch = _PITCH.fullmatch(head)
         name = f"pitch correlation of {pitch[1]}" if pitch else head
         if name in names:
-            raise PrivacyEvalError(f"{where}: {name} stands twice")
+            raise PrivacyEvalError(f"{where}: duplicate {name}")
         names.add(name)
         if pitch is not None:
             if body:
                 raise PrivacyEvalError(f"{body[0][0]}: unexpected after a pitch correlation")
-            mean, std = _number(pitch[2], where), _number(pitch[3], where)
-            values = {"pitch_correlation_mean": mean, "pitch_correlation_std": std}
+            numbers = (_number(text, where) for text in pitch.groups()[1:])
+            values = dict(zip(_PITCH_KEYS, numbers, strict=True))
             results.pitch.append(TrialSetBlock(pitch[1], values))
         elif _SET_NAME.fullmatch(head) is None:
             raise PrivacyEvalError(f"{where}: not a line of a results.txt: {head[:100]!r}")
@@ -115,7 +159,16 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
 
 
 def format_results_txt(results: ResultsTxt) -> str:
-    """The text that `parse_results_txt` reads, digit for digit the challenge's."""
+    """Format the text that `parse_results_txt` parses, digit for digit the challenge's.
+
+    Parameters
+    ----------
+    results : ResultsTxt
+
+    Returns
+    -------
+    str
+    """
     lines: list[str] = []
     for block in results.verification:
         lines.append(block.name)
@@ -124,8 +177,7 @@ def format_results_txt(results: ResultsTxt) -> str:
         lines.append(recognition.name)
         lines += [f"  {format_wer_line(line)}" for line in recognition.lines]
     for pitch in results.pitch:
-        mean = pitch.values["pitch_correlation_mean"]
-        std = pitch.values["pitch_correlation_std"]
+        mean, std = (pitch.values[key] for key in _PITCH_KEYS)
         lines.append(f"{pitch.name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}")
     for similarity in results.similarity:
         lines.append(similarity.name)
@@ -134,7 +186,24 @@ def format_results_txt(results: ResultsTxt) -> str:
 
 
 def format_metrics(metrics: Mapping[str, float], tag: str | None) -> list[str]:
-    """The challenge's lines of one condition, for the metrics that are there."""
+    """Format the challenge's lines of one condition.
+
+    Parameters
+    ----------
+    metrics : mapping of str to float
+        In stored units; lines of absent metrics are skipped.
+    tag : str or None
+        ZEBRA category.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> format_metrics({"eer": 0.205, "rocch_eer": 0.2}, None)
+    ['EER: 20.5%', 'ROCCH-EER: 20.000%']
+    """
     lines = []
     if "eer" in metrics:
         lines.append(f"EER: {eer_percent(metrics['eer'])}%")
@@ -152,7 +221,17 @@ def format_metrics(metrics: Mapping[str, float], tag: str | None) -> list[str]:
 
 
 def similarity_lines(values: Mapping[str, float]) -> list[str]:
-    """The challenge's lines of a trial set's voice similarity, for what is there."""
+    """Format the challenge's lines of a trial set's voice similarity.
+
+    Parameters
+    ----------
+    values : mapping of str to float
+        `deid` (fraction) and `gvd_db` (dB), or one of them.
+
+    Returns
+    -------
+    list of str
+    """
     lines = []
     if "deid" in values:
         lines.append(f"De-Identification : {values['deid']!r}")
@@ -162,20 +241,50 @@ def similarity_lines(values: Mapping[str, float]) -> list[str]:
 
 
 def eer_percent(eer: float) -> str:
-    """An EER in percent as Kaldi's compute-eer prints it: a float32, four digits."""
+    """Format an EER as Kaldi's compute-eer does: a float32, four digits.
+
+    Parameters
+    ----------
+    eer : float
+        Fraction.
+
+    Returns
+    -------
+    str
+        Percent, without the sign.
+
+    Examples
+    --------
+    >>> eer_percent(1 / 3)
+    '33.33'
+    """
     return f"{100.0 * float(np.float32(eer)):.4g}"
 
 
 def zebra_number(value: float) -> str:
-    """A number as the ZEBRA toolkit prints it: `0.375`, `3e-05`, `0`."""
+    """Format a number as the ZEBRA toolkit does.
+
+    Parameters
+    ----------
+    value : float
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> [zebra_number(x) for x in (0.375, 3e-5, 0.0)]
+    ['0.375', '3e-05', '0']
+    """
     if value == 0:
         return "0"
     return f"{value:.3f}" if abs(value) >= 5e-4 else f"{value:.0e}"
 
 
 def _number(text: str, where: str) -> float:
-    """A printed number. `5e-04` is how one just below 5e-4 is printed, which itself is
-    printed as `0.001`: it is taken for that one."""
+    """Parse a number. `5e-04` is how one just below 5e-4 is printed, which itself is printed
+    as `0.001`: it is taken for that one."""
     value = float(text)
     if math.isinf(value) and not text.endswith("inf"):
         raise PrivacyEvalError(f"{where}: too large a number: {text[:100]!r}")
@@ -186,7 +295,7 @@ Located = tuple[str, str]
 
 
 def _blocks(text: str, path: str) -> Iterable[tuple[str, str, list[Located]]]:
-    """Unindented lines with the indented ones below them, each with `path:line`."""
+    """Yield unindented lines with the indented ones below them, each with `path:line`."""
     block: tuple[str, str, list[Located]] | None = None
     for number, line in enumerate(text.split("\n"), start=1):
         where, stripped = f"{path}:{number}", line.strip(BLANKS)
@@ -207,7 +316,7 @@ def _blocks(text: str, path: str) -> Iterable[tuple[str, str, list[Located]]]:
 def _values(
     body: list[Located], forms: tuple[tuple[re.Pattern[str], tuple[str, ...], int], ...]
 ) -> tuple[dict[str, float], str | None]:
-    """The numbers of a block's lines by name, and the ZEBRA category if there is one."""
+    """Parse the numbers of a block's lines by name, and the ZEBRA category if there is one."""
     values: dict[str, float] = {}
     tag: str | None = None
     for where, line in body:
@@ -216,7 +325,7 @@ def _values(
             if match is None:
                 continue
             if names[0] in values:
-                raise PrivacyEvalError(f"{where}: {names[0]} stands twice")
+                raise PrivacyEvalError(f"{where}: duplicate {names[0]}")
             numbers = match.groups()[: len(names)]
             values |= {n: _number(x, where) / scale for n, x in zip(names, numbers, strict=True)}
             if scale == _PERCENT and any(1 < abs(values[n]) < math.inf for n in names):
