@@ -91,7 +91,7 @@ def run_program(*command: object, cwd: Path, **environment: str) -> Run:
         encoding="utf-8",
         errors="surrogateescape",
         check=False,
-        timeout=120,
+        timeout=900,
     )
     return Run(done.returncode, done.stdout, done.stderr)
 
