@@ -64,7 +64,7 @@ def collected(
     """Return all that `results.json` holds; `stale` as of `collect`."""
     from dataclasses import replace
 
-    from ..check import not_there
+    from ..check import not_evaluated
     from ..stages.collect import collect
     from ..stages.similarity import collect_similarities
 
@@ -78,7 +78,7 @@ def collected(
             f"{out}: compute the voice similarity anew (or leave it out with --allow-missing): "
             + "; ".join(changed)
         )
-    absent = not_there(systems, protocol, place.tree, place.results, place.keys, similarity)
+    absent = not_evaluated(systems, models, similarity)
     return replace(
         results,
         similarity=tuple(similarity),

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..errors import printable
+
 #: Environment variable that asks for progress in lines.
 PROGRESS = "PRIVACY_EVAL_PROGRESS"
 
@@ -261,8 +263,7 @@ def _position(done: int, total: int, name: str) -> str:
 
 def log(text: str) -> None:
     """Log to stderr. Names may be untrusted: control characters are escaped."""
-    shown = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
-    print("".join(shown), file=sys.stderr)
+    print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
 
 
 def natural(text: str) -> int:

@@ -23,14 +23,16 @@ from ..results.records import Results
 from ..stages.asv_scores import Models, Scored, find_targets, make_scores, stale_scores
 from ..stages.collect import output_files
 from ..stages.privacy_metrics import evaluate
+from ..stages.recipe import number_of
 from ..stages.similarity import make_similarities
 from ..stages.subsets import make_subsets
+from ..tree.confine import refuse_links
 from . import report
 from .collect import collected
 from .inputs import options_of, place_of, systems_of
 from .options import add_listening, add_metrics, add_pipes, add_tree, log, natural
 
-_FIRST, _LAST = 5, 10
+_FIRST, _LAST = number_of("asv_scores"), number_of("report")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,9 +48,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the first stage that has anything to do or to say; the one after the last where
-    none has."""
+    """Print the first stage that has anything to do or to log, else the one after the last.
+
+    Before a first run that is the first one asked for.
+    """
     first = max(arguments.stage, _FIRST)
+    tree, results = arguments.tree, arguments.tree / arguments.results
+    out = tree / (arguments.out or results / "privacy_eval")
+    refuse_links(out, results)
+    if not out.is_dir():
+        print(first)
+        return 0
     try:
         stages = _Stages(arguments)
         while first <= min(arguments.stop_stage, _LAST) and not stages.work[first]():
@@ -71,13 +81,16 @@ class _Stages:
         )
         self._models = Models(self._place, self._config)
         self._stale: Mapping[str, str] | None = None
+        queries = {
+            "asv_scores": self._scores,
+            "privacy_metrics": self._metrics,
+            "similarity": self._similarity,
+            "collect": self._outputs,
+            "tables": self._tables,
+            "figures": self._figures,
+        }
         self.work: Mapping[int, Callable[[], bool]] = {
-            5: self._scores,
-            6: self._metrics,
-            7: self._similarity,
-            8: self._outputs,
-            9: self._tables,
-            10: self._figures,
+            number_of(name): query for name, query in queries.items()
         }
 
     def _scores(self) -> bool:

@@ -11,7 +11,7 @@ from ..errors import PrivacyEvalError
 from .options import add_job, natural, progress
 
 if TYPE_CHECKING:
-    from ..study.plan import OwnMetric, StudyPlan
+    from ..study.protocol import StudyProtocol, UserMetric
     from ..study.tasks import Task
 
 
@@ -49,14 +49,14 @@ def add_shared(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..study.run import remove_others, run_tasks
 
-    plan, tasks, own = study_of(arguments)
+    study, tasks, own = study_of(arguments)
     job = arguments.job or (1, 1)
     if job[0] == 1:
         remove_others(tasks, arguments.out)
     computed, there = run_tasks(
         tasks,
         arguments.out,
-        seed=plan.seed,
+        seed=study.seed,
         own=own,
         job=job,
         progress=progress(),
@@ -65,22 +65,22 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def study_of(arguments: argparse.Namespace) -> tuple[StudyPlan, list[Task], list[OwnMetric]]:
+def study_of(arguments: argparse.Namespace) -> tuple[StudyProtocol, list[Task], list[UserMetric]]:
     """Return the study, its tasks and the user-defined metrics that the options name."""
     from ..protocol.protocol import load_protocol
-    from ..study.plan import check_pairs, load_study, own_metric
+    from ..study.protocol import check_pairs, load_study, load_user_metric
     from ..study.run import study_tasks
 
-    plan = load_study(arguments.conf)
+    study = load_study(arguments.conf)
     if arguments.seed is not None:
-        plan = replace(plan, seed=arguments.seed)
-    own = [own_metric(text) for text in arguments.metric]
+        study = replace(study, seed=arguments.seed)
+    own = [load_user_metric(text) for text in arguments.metric]
     if len({metric.name for metric in own}) < len(own):
         raise PrivacyEvalError("--metric: two metrics of one name")
-    check_pairs(plan, own)
+    check_pairs(study, own)
     if arguments.tree is None:
-        return plan, study_tasks(plan), own
+        return study, study_tasks(study), own
     if not arguments.tree.is_dir():
         raise PrivacyEvalError(f"{arguments.tree}: no such folder (experiment tree)")
     protocol = load_protocol(arguments.tree_conf, base=arguments.tree)
-    return plan, study_tasks(plan, tree=arguments.tree, protocol=protocol), own
+    return study, study_tasks(study, tree=arguments.tree, protocol=protocol), own

@@ -32,23 +32,23 @@ def run(arguments: argparse.Namespace) -> int:
     from ..study.run import digest_of, read_rows
     from ..study.tables import study_tables, values_csv
 
-    plan, tasks, own = study_of(arguments)
-    rows = read_rows(tasks, arguments.out, seed=plan.seed, own=own)
-    tables = study_tables(plan, rows)
+    study, tasks, own = study_of(arguments)
+    rows = read_rows(tasks, arguments.out, seed=study.seed, own=own)
+    tables = study_tables(study, rows)
     names = [table.name for table in tables]
     files = {
         f"{table.name}{form.extension}": form.write(table, "challenge")
         for table in tables
         for form in FORMATS.values()
     }
-    files["tables.tex"] = latex_document(plan.title, [[f"{name}.tex" for name in names]])
+    files["tables.tex"] = latex_document(study.title, [[f"{name}.tex" for name in names]])
     write_set(arguments.out / "tables", files, listed_in=".tables.list")
     write_text(arguments.out / "values.csv", values_csv(rows))
     figures = arguments.out / "figures"
     drawn, there = write_figures(
-        study_figures(plan, rows),
+        study_figures(study, rows),
         figures,
-        made_from=digest_of(tasks, plan, own),
+        made_from=digest_of(tasks, study, own),
     )
     captions = read_captions(figures)
     sections = []
@@ -61,6 +61,6 @@ def run(arguments: argparse.Namespace) -> int:
         own_tables = [table for table in tables if table.name.startswith(experiment)]
         if pictures or own_tables:
             sections.append(Section(title, tables=tuple(own_tables), pictures=tuple(pictures)))
-    write_report(arguments.out / "report.html", plan.title, sections)
+    write_report(arguments.out / "report.html", study.title, sections)
     print(f"{arguments.out}: {len(tables)} tables, {drawn} figures drawn, {there} there")
     return 0

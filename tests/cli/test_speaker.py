@@ -661,7 +661,7 @@ def test_the_notes_are_no_conditions(tree: SpeechTree) -> None:
     assert len(list(tree.root.rglob(f"ASV-*/{NOTE}"))) == 3
     run = tree.run("check")
     assert run.code == 0
-    assert run.out.startswith("complete: every condition of the plan has scores")
+    assert run.out.startswith("ready: all 3 conditions")
 
 
 # --- real speech

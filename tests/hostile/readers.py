@@ -78,7 +78,7 @@ from privacy_eval.results.records import (
     SpeakerSimilarity,
     VerificationRecord,
 )
-from privacy_eval.study.plan import StudyPlan, study_from_dict
+from privacy_eval.study.protocol import StudyProtocol, study_from_dict
 from privacy_eval.tree.conditions import SetCondition
 
 #: Seconds that an input of a few kB may take: far more than any does, less than a hang.
@@ -613,9 +613,9 @@ def check_ratings(content: bytes, found: Ratings) -> None:
     assert len(set(zip(*columns, strict=True))) == len(found)
 
 
-def check_study(content: bytes, found: StudyPlan) -> None:
+def check_study(content: bytes, found: StudyProtocol) -> None:
     """Read back from its own values it is the same."""
-    assert from_plain(StudyPlan, found.to_dict(), "again") == found
+    assert from_plain(StudyProtocol, found.to_dict(), "again") == found
 
 
 #: Text of ids and numbers of every script, all kinds of blanks and line ends.

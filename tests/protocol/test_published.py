@@ -405,7 +405,8 @@ def test_tables_differ_from_results_txt_as_listed(
     records = import_results_txt(results.read_text(), "", load_protocol("vpc2020"), system="x")
     printed = {}
     for record in records.verification:
-        where = (record.attack_model, record.split, record.data_set, record.gender)
+        c = record.condition
+        where = (c.attack_model, c.split, c.data_set, c.gender)
         for metric, value in record.values("challenge").items():
             text = f"{value * (100 if metric == 'rocch_eer' else 1):.3f}"
             digits = 3

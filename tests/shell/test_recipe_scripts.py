@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 from support import ROOT, Run, executable, run_program
 
+from privacy_eval.cli import VERBS
+from privacy_eval.stages.recipe import STAGES
+
 # Prints its arguments, one in each <>, and leaves what the next stage needs.
 FAKE_COMMAND = """#!/bin/bash
+if [ "$1" = pending ]; then $PENDING "$@"; exit; fi
 printf '<%s>' "$@"
 echo
 case $1 in
@@ -23,7 +29,7 @@ case $1 in
         printf '%s' "$FAKE_TABLE" >"${!#}/tables.tex"
         for system in B1 B2; do echo "| $system |" >"${!#}/${system}_asv_dev.md"; done
         ;;
-    subjective)
+    listening)
         mkdir -p "${!#}/tables"
         printf '%s' "$FAKE_TABLE" >"${!#}/tables/tables.tex"
         ;;
@@ -47,6 +53,9 @@ class Recipe:
             # Without work: a demo that was run here may be large.
             ignore = shutil.ignore_patterns("work")
             shutil.copytree(ROOT / name, self.copy / name, symlinks=True, ignore=ignore)
+        table = "privacy_eval/stages/recipe.py"
+        (self.copy / table).parent.mkdir(parents=True)
+        shutil.copy(ROOT / table, self.copy / table)
         self.tree = folder / "a JOB tree"
         self.out = self.tree / "exp/privacy_eval"
         (self.tree / "exp/results-x/ASV-a-b").mkdir(parents=True)
@@ -60,6 +69,7 @@ class Recipe:
         environment = {
             "PATH": f"{self.bin}:/usr/bin:/bin",
             "FAKE_TABLE": "good",
+            "PENDING": "echo 0 #",
             "FAKE_RUNS": str(self.pdflatex_runs),
             **environment,
         }
@@ -131,13 +141,27 @@ def test_bad_values(recipe: Recipe, arguments: list[str], code: int, message: st
     assert message in run.err
 
 
+def test_table_of_stages_names_scripts_verbs_and_modules(recipe: Recipe) -> None:
+    """One name per stage, from local/ to the log."""
+    text = recipe.run("--help").out
+    for stage in STAGES:
+        assert f"{stage.number:2} | {', '.join(stage.names)} " in text
+        for name in stage.names:
+            script = (ROOT / "local" / f"{name}.sh").read_text()
+            assert re.search(rf"^# Stages? [^\n]*{stage.number}\b|x-vectors", script, re.M)
+            verb = name.replace("_", "-")
+            if name not in ("data", "anonymize", "xvectors"):
+                assert verb in VERBS and re.search(rf" {verb} ", script)
+                importlib.import_module(f"privacy_eval.cli.{name}")
+
+
 def test_every_stage_says_what_it_does(recipe: Recipe) -> None:
     run = recipe.stages(0, 11)
     for number in range(12):
         assert run.err.count(f" Stage {number}: ") == 1
     verbs = [line.split(">")[0][1:] for line in run.out.splitlines() if line[0:1] == "<"]
     assert verbs == [
-        *("check", "train-tree", "subsets", "subsets", "score-tree", "similarity-tree"),
+        *("check", "train-backend", "subsets", "subsets", "asv-scores", "similarity"),
         *("collect", "tables", "report"),
     ]
     drawn = (recipe.out / "log/figures.2.log").read_text()
@@ -149,7 +173,7 @@ def test_only_the_requested_stages_run(recipe: Recipe) -> None:
     assert run.err.count(" Stage ") == 2
     common = "<--tree><.><--results><exp><--conf><vpc2020><--out><exp/privacy_eval>\n"
     after = common.replace("\n", "<--after-jobs>\n")
-    assert run.out == f"<similarity-tree>{after}<collect>{common}"
+    assert run.out == f"<similarity>{after}<collect>{common}"
     assert recipe.logs() == ["similarity.1.log", "similarity.2.log"]
 
 
@@ -176,18 +200,13 @@ def test_work_per_condition_goes_through_the_runner(recipe: Recipe, nj: int) -> 
     options = ["--nj", nj, "--cmd", "queue.pl --mem 4G"]
     run = recipe.stages(5, 10, *options, RUNNER_CALLS=str(calls), KALDI_ROOT="")
     assert calls.read_text().splitlines() == [
-        f"queue.pl --mem 4G 1:{nj} {name}.JOB.log {verb}"
-        for name, verb in (
-            ("asv_scores", "score-tree"),
-            ("privacy_metrics", "evaluate"),
-            ("similarity", "similarity-tree"),
-            ("figures", "figures"),
-        )
+        f"queue.pl --mem 4G 1:{nj} {verb.replace('-', '_')}.JOB.log {verb}"
+        for verb in ("asv-scores", "privacy-metrics", "similarity", "figures")
     ]
     for line in run.out.splitlines():
-        if line.startswith(("<score-tree>", "<similarity-tree>")):
+        if line.startswith(("<asv-scores>", "<similarity>")):
             assert line.endswith("<--after-jobs>")
-        assert not line.startswith(("<evaluate>", "<figures>"))
+        assert not line.startswith(("<privacy-metrics>", "<figures>"))
 
 
 @pytest.mark.parametrize("runner", ["run.pl", "queue.pl", "slurm.pl"])
@@ -202,7 +221,7 @@ def test_kaldis_runners_by_the_lines_of_cmd_sh(recipe: Recipe, runner: str) -> N
     calls = recipe.tree / "calls"
     recipe.stages(6, 6, "--tree", recipe.tree, RUNNER_CALLS=str(calls), KALDI_ROOT=str(kaldi))
     memory = "" if runner == "run.pl" else "--mem 4G "
-    assert calls.read_text() == f"{runner} {memory}1:2 privacy_metrics.JOB_N.log evaluate\n"
+    assert calls.read_text() == f"{runner} {memory}1:2 privacy_metrics.JOB_N.log privacy-metrics\n"
 
 
 def test_options_reach_the_jobs_whatever_the_tree_is_called(recipe: Recipe) -> None:
@@ -210,7 +229,7 @@ def test_options_reach_the_jobs_whatever_the_tree_is_called(recipe: Recipe) -> N
     recipe.stages(6, 6, "--tree", recipe.tree, "--nj=2", *options)
     assert recipe.logs() == ["privacy_metrics.1.log", "privacy_metrics.2.log"]
     assert (recipe.out / "log/privacy_metrics.2.log").read_text().splitlines()[3] == (
-        f"<evaluate><--tree><{recipe.tree}><--results><exp><--conf><vpc2020><--system><B 1>"
+        f"<privacy-metrics><--tree><{recipe.tree}><--results><exp><--conf><vpc2020><--system><B 1>"
         "<--keys><the keys><--allow-missing><--out><exp/privacy_eval><--bootstrap><0><--seed><7>"
         "<--job><2/2>"
     )
@@ -249,14 +268,14 @@ def test_listening_test_is_evaluated_where_there_are_ratings(recipe: Recipe) -> 
     (recipe.tree / "ratings.csv").touch()
     shown = "<--results><./o/results.json><--conf><vpc2020>"
     assert recipe.stages(11, 11, "--out", "o").out.splitlines() == [
-        f"<subjective><--ratings><./ratings.csv>{shown}<--out><./o/subjective>",
-        f"<report>{shown}<--subjective><./o/subjective><-o><./o/report.html>",
+        f"<listening><--ratings><./ratings.csv>{shown}<--out><./o/subjective>",
+        f"<report>{shown}<--listening><./o/subjective><--out><./o/report.html>",
     ]
     (recipe.tree / "o/figures").mkdir()
     run = recipe.stages(11, 11, "--out", "o", "--ratings", "rated", "--system", "B1")
     listening, report = run.out.splitlines()
     assert "<--ratings><./rated>" in listening and "<--any-system>" in listening
-    assert "<--figures><./o/figures><--subjective>" in report
+    assert "<--figures><./o/figures><--listening>" in report
 
 
 def test_scripts_name_no_data_sets() -> None:
@@ -288,7 +307,7 @@ def test_pdf_is_made_once_and_only_of_good_tables(recipe: Recipe, tmp_path: Path
 
 def test_without_pdflatex_the_tables_stay_as_they_are(recipe: Recipe) -> None:
     (recipe.bin / "pdflatex").unlink()
-    for tool in ["bash", "env", "readlink", "dirname", "date", "tail", "mkdir"]:
+    for tool in ["bash", "env", "readlink", "dirname", "date", "tail", "mkdir", "sed"]:
         (recipe.bin / tool).symlink_to(shutil.which(tool) or tool)
     run = recipe.stages(9, 9, PATH=str(recipe.bin))
     assert "pdflatex is not installed" in run.err
@@ -311,7 +330,7 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
     assert run.code == 0, run.err
     assert run.out.splitlines() == [
         "<demo-tree><other><--seed><0>",
-        "<similarity-tree><--tree><other><--results><exp><--conf><vpc2020><--out><results>"
+        "<similarity><--tree><other><--results><exp><--conf><vpc2020><--out><results>"
         "<--after-jobs>",
         "",
     ]
@@ -322,11 +341,13 @@ def test_output_links_are_refused_before_a_log_is_written(recipe: Recipe, tmp_pa
     out = recipe.tree / "exp/results-x/privacy_eval"
     out.mkdir()
     (out / "log").symlink_to(tmp_path / "precious")
-    run = recipe.run("--results", "exp/results-x", "--stage", "6")
+    real = f"{sys.executable} -m privacy_eval"
+    run = recipe.run("--results", "exp/results-x", "--stage", "6", PENDING=real)
     assert run.code == 1
-    assert "privacy_eval/log: " in run.err and "link" in run.err
-    assert "<evaluate>" not in run.out
+    assert "privacy_eval/log" in run.err and "--out" in run.err
+    assert "<privacy-metrics>" not in run.out
     assert list((tmp_path / "precious").iterdir()) == []
     # A folder outside the results is the user's own.
     (tmp_path / "mine").symlink_to(tmp_path / "precious")
-    recipe.stages(6, 6, "--results", "exp/results-x", "--out", tmp_path / "mine")
+    more = ("--results", "exp/results-x", "--out", tmp_path / "mine")
+    recipe.stages(6, 6, *more, PENDING=real)

@@ -30,7 +30,7 @@ from support import (
 
 from privacy_eval.io.scp import write_vectors
 
-XVECTORS, SHARES = ROOT / "local/xvectors.sh", ROOT / "scripts/run_shares.sh"
+XVECTORS, SPLIT = ROOT / "local/xvectors.sh", ROOT / "scripts/split_jobs.sh"
 #: Our own commands first.
 SEARCH = f"{ROOT / 'scripts'}:{ROOT / '.venv/bin'}:{os.environ['PATH']}"
 
@@ -45,10 +45,10 @@ class Splits:
         self.calls_file = folder / "calls"
         self.environment = {"PATH": f"{folder / 'bin'}:{SEARCH}", "CALLS": str(self.calls_file)}
 
-    def run(self, text: str, *options: object, verb: tuple[str, ...] = ("verb",)) -> Run:
+    def run(self, text: str, *options: object, more: tuple[str, ...] = ()) -> Run:
         self.command(text)
-        more = ("--log-dir", self.folder / "a JOB & JOB_N", *options, "--", *verb)
-        return run_program(SHARES, "--name", "JOB x", *more, cwd=self.folder, **self.environment)
+        options = ("JOB-x", "--log-dir", self.folder / "a JOB & JOB_N", *options, "--", *more)
+        return run_program(SPLIT, *options, cwd=self.folder, **self.environment)
 
     def command(self, text: str) -> None:
         executable(
@@ -66,11 +66,11 @@ def splits(tmp_path: Path) -> Splits:
 
 
 def test_splits_cover_everything_whatever_things_are_called(splits: Splits) -> None:
-    assert splits.run("", "--nj", 3, verb=("verb", "--tree", "my JOB")) == Run(0, "", "")
+    assert splits.run("", "--nj", 3, more=("--tree", "my JOB")) == Run(0, "", "")
     logs = {
         p.name: p.read_text().splitlines()[3] for p in (splits.folder / "a JOB & JOB_N").iterdir()
     }
-    assert logs == {f"JOB x.{n}.log": f"<verb><--tree><my JOB><--job><{n}/3>" for n in (1, 2, 3)}
+    assert logs == {f"JOB_x.{n}.log": f"<JOB-x><--tree><my JOB><--job><{n}/3>" for n in (1, 2, 3)}
 
 
 def test_failed_split_is_reported(splits: Splits) -> None:
@@ -80,17 +80,17 @@ def test_failed_split_is_reported(splits: Splits) -> None:
 
 
 def test_work_of_failed_splits_is_finished(splits: Splits) -> None:
-    run = splits.run('[ "$3" != 1/2 ]', "--nj", 2, "--finish", "true")
+    run = splits.run('[ "$3" != 1/2 ]', "--nj", 2, "--finish")
     assert run.code == 0
     assert "1 of 2 jobs failed" in run.err and "now done here" in run.err
     first, second, last = splits.calls()
-    assert {first, second} == {"verb --job 1/2", "verb --job 2/2"}
-    assert last == "verb --after-jobs"
+    assert {first, second} == {"JOB-x --job 1/2", "JOB-x --job 2/2"}
+    assert last == "JOB-x --after-jobs"
 
 
-@pytest.mark.parametrize("arguments", [["--name", "x"], ["--log-dir", "x"], ["--nope", "x"]])
+@pytest.mark.parametrize("arguments", [[], ["verb"], ["--log-dir", "x"], ["verb", "--nope", "x"]])
 def test_bad_usage_of_splits(arguments: list[str], tmp_path: Path) -> None:
-    assert run_program(SHARES, *arguments, "--", "verb", cwd=tmp_path).code == 2
+    assert run_program(SPLIT, *arguments, cwd=tmp_path).code == 2
 
 
 @pytest.mark.parametrize("name", ["asv_scores.sh", "similarity.sh"])
