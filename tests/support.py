@@ -12,13 +12,14 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure as Canvas
 
 from privacy_eval.asv.backend import train_backend
 from privacy_eval.cli import main, parser
@@ -26,7 +27,7 @@ from privacy_eval.io.kaldi_objects import write_matrix, write_vector
 from privacy_eval.io.plda import write_plda
 from privacy_eval.io.scp import write_vectors
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
-from privacy_eval.report.figures import style
+from privacy_eval.report.figures import drawing
 from privacy_eval.results.challenge_text import import_results_txt
 from privacy_eval.results.records import Results, merge
 
@@ -126,15 +127,12 @@ def undrawn(patch: pytest.MonkeyPatch) -> None:
     """Every file of a figure in this process becomes the same dot, which takes no time: for
     tests of which figures are made, and when."""
 
-    def save(
-        canvas: object, folder: Path, name: str, formats: Sequence[str] = style.FORMATS
-    ) -> tuple[Path, ...]:
-        files = tuple(folder / f"{name}.{extension}" for extension in formats)
-        for file in files:
+    def save(canvas: object, files: Mapping[str, Path]) -> None:
+        for file in files.values():
             file.write_bytes(DOT)
-        return files
 
-    patch.setattr(style, "save", save)
+    patch.setattr(drawing, "save", save)
+    patch.setattr(drawing.Drawing, "canvas", Canvas())
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

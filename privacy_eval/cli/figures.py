@@ -31,18 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report.figures import all_figures, write_figures
-    from .report import cells_of, check_sources, curves_of, figures_key, read_sources
+    from ..report.report import figures_key
+    from .report import read_shown, sources_of
 
-    check_sources(arguments)
-    results, sources = read_sources(arguments)
-    cells = cells_of(arguments, results)
-    formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
-    curves, conventional = curves_of(results, sources), arguments.conventional
+    sources, conventional = sources_of(arguments, needed=True), arguments.conventional
     written, there = write_figures(
-        all_figures(results, cells, curves, conventional=conventional),
+        all_figures(read_shown(sources), conventional=conventional),
         arguments.out,
-        made_from=figures_key(arguments, results, conventional=conventional),
-        formats=formats,
+        made_from=figures_key(sources, conventional=conventional),
+        formats=[f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)],
         job=arguments.job or (1, 1),
         progress=progress(),
     )

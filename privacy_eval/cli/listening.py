@@ -119,6 +119,7 @@ class _Template(argparse.Action):
 def run(arguments: argparse.Namespace) -> int:
     from ..io.files import digest
     from ..listening.figures import figures
+    from ..listening.report import FIGURES, figures_source
     from ..listening.store import write_listening_test
     from ..listening.tables import (
         listening_test_tables,
@@ -127,24 +128,15 @@ def run(arguments: argparse.Namespace) -> int:
     )
     from ..listening.tables import summary as test_summary
     from ..protocol.protocol import load_protocol
+    from ..report.data import ReportSources
     from ..report.figures import write_figures
-    from .report import (
-        SUBJECTIVE_FIGURES,
-        SUBJECTIVE_JSON,
-        made_from_results,
-        read_sources,
-        subjective_made_from,
-    )
 
     if not arguments.ratings and not arguments.published:
         raise PrivacyEvalError("nothing to evaluate: neither --ratings nor --published is given")
     if arguments.results and not arguments.ratings:
         raise PrivacyEvalError("--results stand beside ratings: --ratings is missing")
-    results: Results | None = None
-    objective = ""
-    if arguments.results:
-        results, _ = read_sources(arguments)
-        objective = made_from_results(arguments, results)
+    sources = ReportSources(tuple(arguments.results or ()), arguments.conf)
+    results = sources.read().results if sources.paths else None
     protocol = results.protocol if results else load_protocol(arguments.conf or "vpc2020")
     subjective: ListeningTest | None = None
     curves: ListeningTestCurves | None = None
@@ -152,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.ratings:
         subjective, curves = _evaluate(arguments, results, protocol)
         subjective = write_listening_test(arguments.out, subjective, curves)
-        source = subjective_made_from(arguments.out / SUBJECTIVE_JSON, objective)
+        source = figures_source(arguments.out, sources)
     cells = objective_and_subjective(subjective, results, arguments.published)
     for note in cells.notes:
         log(f"privacy-eval: {note}")
@@ -169,7 +161,7 @@ def run(arguments: argparse.Namespace) -> int:
     formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
     written, there = write_figures(
         figures(subjective, curves, cells, protocol, split),
-        arguments.out / SUBJECTIVE_FIGURES,
+        arguments.out / FIGURES,
         made_from=f"{source}:{arguments.published or ''}",
         formats=formats,
     )

@@ -32,14 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report.per_system import blank_tables, system_tables, write_tables
-    from .report import across_tables, cells_of, curves_of, read_sources
+    from ..report.report import across_tables
+    from .report import log_notes, read_shown, sources_of
 
-    results, sources = read_sources(arguments)
-    curves = curves_of(results, sources)
-    cells = cells_of(arguments, results)
-    across = across_tables(
-        arguments, results, cells, curves, arguments.rank_by, arguments.attack_model
-    )
+    data = read_shown(sources_of(arguments))
+    results = data.results
+    across, notes = across_tables(data, arguments.rank_by, arguments.attack_model)
+    log_notes(notes)
     if arguments.out is not None:
         files = write_tables(
             results, arguments.out, style=arguments.style, only=arguments.format, across=across

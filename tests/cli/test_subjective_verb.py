@@ -138,7 +138,7 @@ def test_a_report_of_what_has_changed_is_refused(
     path.write_text(json.dumps({**plain, "not_evaluated": ["one"]}))
     done = cli(*report)
     assert done.code == 1
-    assert "figures of other ratings or results; draw them anew" in done.err
+    assert "figures of other ratings or results; draw them again" in done.err
     path.write_text(text)
     assert cli(*report).code == 0
     other = to_json(imported(B1, protocol="vpc2022"))

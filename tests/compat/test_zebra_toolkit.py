@@ -346,7 +346,7 @@ def test_own_categories_from_yaml() -> None:
         ("A: 0\nB: yes\n", "B: expected a number"),
         ("A: 0\nB: [1, 2]\n", "B: expected a number"),
         ("A: 0\nno: 1\n", "put it in quotes"),
-        ("'0': 0\nA: 1\n", "kept for no evidence"),
+        ("'0': 0\nA: 1\n", "reserved for no evidence"),
         ("A: 0\n'': 1\n", "cannot be a tag"),
         ("A: 0\nB: 1\nA: 2\n", "duplicate"),
         ("A: 0\nB: 1: 2\n", "tags.yaml:2: invalid YAML"),

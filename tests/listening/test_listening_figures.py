@@ -122,8 +122,9 @@ def test_det_panels_are_the_stored_curves(test: Test) -> None:
 
 
 def scatter_points(canvas: Canvas) -> set[tuple[str, float, float]]:
+    """Data set, system and gender, objective and subjective value."""
     return {
-        (str(line.get_gid()), float(x), float(y))
+        (f"{axes.get_title(loc='left')}/{line.get_gid()}", float(x), float(y))
         for axes in canvas.axes
         for line in axes.lines
         for x, y in np.atleast_2d(line.get_xydata())
@@ -137,7 +138,10 @@ def test_figures_27_to_30_come_from_the_published_table_alone() -> None:
     assert [d.name for d in found] == [f"subjective_scatter_{m}" for m in metrics]
     table = [p for p in load_published("vpc2020") if p.table == 18]
     for figure, metric in zip(found, metrics, strict=True):
-        printed = {(p.metric, f"{p.data_set}/{p.gender}/{p.system}"): float(p.value) for p in table}
+        printed = {
+            (p.metric, f"{PLAN.data_set(p.data_set).title}/{p.system}/{p.gender}"): float(p.value)
+            for p in table
+        }
         wanted = {
             (place, x, printed[f"subjective_{metric}", place])
             for (name, place), x in printed.items()

@@ -10,7 +10,8 @@ import pytest
 from support import ANON, ODD_NAME, imported
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.report.html import Picture, Section, provenance_tables, summary, write_report
+from privacy_eval.report.html import Picture, Section, write_report
+from privacy_eval.report.provenance import provenance_tables, summary
 from privacy_eval.report.table import Column, Heading, Table
 
 PNG = base64.b64decode(
