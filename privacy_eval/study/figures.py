@@ -245,7 +245,7 @@ def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:
         panels.append((replace(panel, right_label=LOCAL),))
     yield Drawing(
         "clusters_scores",
-        "Scores of the clusters by which pairs are trials: histograms of mated and non-mated "
+        "Scores of the clusters by which pairs are trials: histograms of target and nontarget "
         "scores; the local linkability D(s) on the axis on the right.",
         Plot(tuple(panels), legend="bottom", panel_height=1.35, width=4.6),
     )
