@@ -264,7 +264,7 @@ def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:
     )
     yield Drawing(
         "clusters_formula",
-        "min Cllr where a share x of the target scores is below all nontarget scores.",
+        "min Cllr if a share x of the target scores is below all nontarget scores.",
         Plot(((panel,),), legend="bottom", panel_height=2.2, width=style.COLUMN_WIDTH),
     )
 
