@@ -334,7 +334,7 @@ def test_scores_without_a_key(tmp_path: Path) -> None:
     lines = check(tree, code=1)
     assert lines[0] == "not ready: 3 errors; 1 warning"
     found = items(lines, "now: cannot be evaluated")
-    tried = f"{tmp_path}/data/{TRIALS}/trials, {tmp_path}/data/{TRIALS}/trials.gz"
+    tried = f"data/{TRIALS}/trials, data/{TRIALS}/trials.gz"
     assert found[0].startswith(f"results-now/{OO}: no trial key (looked for {tried}")
     assert check(tree, "--allow-missing")[0] == lines[0]
 
