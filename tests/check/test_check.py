@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Iterable
@@ -683,3 +684,20 @@ def test_anonymized_speech_that_is_easier_to_attack(tmp_path: Path) -> None:
     with_scores(tree, "oa", separated(5, wrong=1))  # 8.3 %: below half, but of 12 targets
     with_scores(tree, "aa", separated(5))
     assert items(check(tree), implausible.LOW) == [f"anon {AA} (0.0, original: 25.0 %)"]
+
+
+# --- what results lack
+
+
+def test_results_name_what_was_not_evaluated(tmp_path: Path) -> None:
+    tree = scored(tmp_path)
+    shutil.rmtree(tree.all_scores["aa"].parent)
+    results = tree.root / tree.results / "privacy_eval" / "results.json"
+    missing = [f"anon: no scores of 1: {AA}", f"anon: no voice similarity of 1: {TRIALS}"]
+    for verbs, expected in (
+        (("privacy-metrics", "collect"), missing),
+        (("similarity", "collect"), missing[:1]),
+    ):
+        for verb in verbs:
+            assert tree.run(verb, results=tree.results).code == 0
+        assert json.loads(results.read_text())["not_evaluated"] == expected
