@@ -298,7 +298,7 @@ def test_data_are_asked_for_and_never_fetched(recipe: Recipe) -> None:
     assert "password" in result.stdout
     (recipe.tree / "data").mkdir()
     result = recipe.run("--stage", "1", "--stop-stage", "1")
-    assert "data is there" in result.stdout
+    assert "data exists" in result.stdout
     assert "password" not in result.stdout
 
 

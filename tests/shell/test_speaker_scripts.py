@@ -91,7 +91,7 @@ echo "$*" >>"$CALLS"
     run = script(SPLIT, *options, "--", cwd=tmp_path, PATH=path, CALLS=str(calls))
     assert run.code == 0
     assert "1 of 2 jobs failed (JOB: 1)" in run.err
-    assert run.err.endswith("split_jobs.sh: what these jobs left undone is now done here\n")
+    assert run.err.endswith("split_jobs.sh: doing the remaining work of these jobs\n")
     lines = calls.read_text().splitlines()
     assert sorted(lines[:2]) == ["verb --job 1/2", "verb --job 2/2"]
     assert lines[2:] == ["verb --after-jobs"]
