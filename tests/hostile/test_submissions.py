@@ -161,7 +161,7 @@ REFUSED = {
     # X-vectors and back ends
     "a command": Case(
         line(SCP, 1, "s1-u0 touch pwned; cat x |"),
-        r"scp:1: s1-u0 is what a command prints, which is run with --allow-pipes only",
+        r"scp:1: s1-u0 is the output of a command, which runs with --allow-pipes only",
         "score-tree",
     ),
     "a command that is fed": Case(
@@ -398,7 +398,7 @@ def test_curves_elsewhere_are_not_read(where: str, tree: Path) -> None:
     results.write_text(json.dumps(plain))
     run = cli("figures", "--results", results, "--out", tree / "figures", "--format", "tex")
     assert run.code == 0, run.err
-    assert "curves of 1 records are not there" in run.err
+    assert "curves of 1 records are missing" in run.err
 
 
 @pytest.mark.parametrize("verb", ["tables", "export", "figures"])
