@@ -10,8 +10,9 @@ import os
 import re
 import subprocess
 import sys
+import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -80,19 +81,40 @@ def options_of(verb: str) -> dict[str, argparse.Action]:
     return {a.dest: a for a in verbs.choices[verb]._actions if a.dest != "help"}
 
 
-def command(*arguments: object, cwd: Path, **environment: str) -> Run:
-    """The command line in a process of its own."""
+def run_program(*command: object, cwd: Path, **environment: str) -> Run:
+    """Run a program to its end, without input."""
     done = subprocess.run(
-        [sys.executable, "-m", "privacy_eval", *map(str, arguments)],
+        [str(part) for part in command],
         cwd=cwd,
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
         check=False,
-        timeout=120,
+        timeout=900,
     )
     return Run(done.returncode, done.stdout, done.stderr)
+
+
+def command(*arguments: object, cwd: Path, **environment: str) -> Run:
+    """The command line in a process of its own."""
+    return run_program(sys.executable, "-m", "privacy_eval", *arguments, cwd=cwd, **environment)
+
+
+def executable(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def until(condition: Callable[[], object], seconds: float = 20) -> bool:
+    """Whether a condition holds within some seconds."""
+    limit = time.monotonic() + seconds
+    while not (holds := bool(condition())) and time.monotonic() < limit:
+        time.sleep(0.02)
+    return holds
 
 
 #: A picture of one dot.

@@ -41,7 +41,7 @@ _BLANKS = " \t\xa0"
 _MOST_CHARACTERS = 256
 _MOST_BYTES = 1 << 30
 
-#: What `privacy-eval subjective --template` prints.
+#: Printed by `privacy-eval listening --template`.
 TEMPLATE = f"""{",".join(COLUMNS)}
 listener01,Original,libri,f,1089-134686-0007,1089-134691-0002,yes,9,10,8
 listener01,B1,libri,f,1089-134686-0007,1089-134691-0002,yes,5,7,3
@@ -66,14 +66,14 @@ class Ratings:
     evaluator, system, trial : str arrays, shape (R,)
         Systems include `Original`: unchanged speech.
     data_set, gender, enrollment : str arrays, shape (R,)
-        "" where the files do not say.
+        "" if not given.
     same_speaker : int8 array, shape (R,)
-        Whether enrollment and trial are of one speaker: 1 or 0, -1 where it is not said;
-        always said of a rating of similarity.
+        Whether enrollment and trial are of one speaker: 1 or 0, -1 if not given; always given
+        for ratings of similarity.
     scale : (float, float)
         Lowest and highest possible rating.
     sources : mapping
-        SHA-256 by path of the files that were read.
+        SHA-256 of the files by path.
     """
 
     metric: TextArray
