@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Stage 4: the participant's hook. Put the call of your anonymization system here, or run it
-# yourself before the later stages.
+# Stage 4: hook for the participant. Call your anonymization system here, or run it before the later
+# stages.
 #
 # Usage: anonymize.sh [--tree DIR]
 set -euo pipefail

@@ -375,7 +375,7 @@ class SpeechTree(Tree):
         model = train_backend(x, [str(s) for s in speakers], lda_dim=DIMENSION - 1)
         path = self.root / folder
         assert model.mean is not None and model.transform is not None
-        write_vector(path / "mean.vec", model.mean, binary=False)
+        write_vector(path / "mean.vec", model.mean)
         write_matrix(path / "transform.mat", model.transform)
         write_plda(path / "plda", model.plda)
         return path

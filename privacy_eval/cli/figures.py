@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from ..results.arrays import FIGURE_FORMATS
-from .options import add_job, add_published, add_results, progress
+from .options import add, add_results, choice, path, progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_results(parser)
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
-    add_published(parser)
-    parser.add_argument(
-        "--format",
-        action="append",
-        choices=FIGURE_FORMATS,
-        help="default: all; may be given several times",
-    )
-    parser.add_argument(
-        "--conventional",
-        action="store_true",
-        help="also ECE, APE, NBER and NECE plots, one figure per condition of a system",
-    )
-    add_job(parser)
+    parser.add_argument("--out", required=True, **path("DIR"))
+    formats = choice(FIGURE_FORMATS, "default: all; may be given several times")
+    parser.add_argument("--format", action="append", **formats)
+    add(parser, "--conventional", "--job")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -31,7 +31,7 @@ from ..stages.subsets import make_subsets
 from ..tree.confine import refuse_links
 from .collect import collected
 from .inputs import options_of, place_of, systems_of
-from .options import add_listening, add_metrics, add_pipes, add_tree, log, natural
+from .options import METRICS, add, add_listening, add_tree, log, natural
 from .report import log_notes, read_shown
 
 _FIRST, _LAST = number_of("asv_scores"), number_of("report")
@@ -40,12 +40,9 @@ _FIRST, _LAST = number_of("asv_scores"), number_of("report")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add_metrics(parser)
-    add_pipes(parser)
+    add(parser, *METRICS, "--allow-pipes", "--published", "--conventional")
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
-    parser.add_argument("--published", metavar="NAME", help="published results beside")
-    parser.add_argument("--conventional", action="store_true", help="ECE, APE plots and so on")
     add_listening(parser)
 
 

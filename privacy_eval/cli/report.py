@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from .options import add_listening, add_published, add_renamed, add_results, log
+from .options import add_listening, add_renamed, add_results, log, path
 
 if TYPE_CHECKING:
     from ..report.data import ReportData, ReportSources
@@ -17,10 +16,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_results(parser)
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="as the verb figures wrote it")
+    parser.add_argument("--figures", **path("DIR", "as the verb figures wrote it"))
     add_listening(parser)
     add_renamed(parser, "--out", "-o", "--output", required=True, metavar="report.html")
-    add_published(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from ..report.ranking import RANKED_BY
-from ..report.text import FORMATS
-from .options import add_published, add_results
+from .options import add, add_results, choice, path, value
+
+FORMATS = ("latex", "markdown", "text", "csv")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    add_results(parser, help="default: blank forms")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="default: to stdout")
-    add_published(parser)
-    parser.add_argument("--format", choices=list(FORMATS), help="default: all; on stdout text")
-    parser.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
-    parser.add_argument(
-        "--rank-by",
-        choices=RANKED_BY,
-        default="eer",
-        help="metric of the ranking (default: eer)",
-    )
-    parser.add_argument(
-        "--attack-model",
-        metavar="ID",
-        help="of the ranking; default: the one that the protocol averages",
-    )
+    add_results(parser)
+    parser.add_argument("--out", **path("DIR", "default: to stdout"))
+    add(parser, "--style")
+    parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout text")
+    ranked = choice(RANKED_BY, "metric of the ranking (default: eer)", default="eer")
+    parser.add_argument("--rank-by", **ranked)
+    attack = value("ID", "of the ranking; default: the one that the protocol averages")
+    parser.add_argument("--attack-model", **attack)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..report import text
     from ..report.per_system import blank_tables, system_tables, write_tables
     from ..report.report import across_tables
     from .report import log_notes, read_shown, sources_of
@@ -45,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         print(f"{arguments.out}: {len(files)} files")
         return 0
-    render = FORMATS[arguments.format or "text"]
+    render = text.FORMATS[arguments.format or "text"]
     tables = across + [
         table
         for system in results.systems

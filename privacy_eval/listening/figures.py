@@ -41,10 +41,6 @@ MOST_CURVES = 12
 
 _WIDTH = 0.42  # of half a violin; systems are 1 apart
 
-_LEVEL = 5  # systems whose names of usual length stand level below a violin
-
-_NAME = 6
-
 _FILL = 0.45
 
 _TASKS: Mapping[str, str] = {
@@ -178,10 +174,11 @@ def _violins(
     found = {(d.quantity, d.system): i for i, d in enumerate(subjective.distributions)}
     present = [q for q in QUANTITIES if any((q, s) in found for s in systems)]
     names = [style.literal(column(s), 16) for s in systems]
-    level = len(systems) <= _LEVEL or max(map(len, names)) * len(systems) <= _NAME * MOST_VIOLINS
     rows = [present[i : i + 2] for i in range(0, len(present), 2)]
-    height = 2.1 * len(rows) + (0.2 if level else 0.07 * max(map(len, names)))
     width = style.FULL_WIDTH if len(present) > 1 else style.COLUMN_WIDTH
+    longest = max(map(style.text_width, names))
+    level = longest + 0.04 < (width / len(rows[0]) - 0.5) / len(systems)
+    height = 2.1 * len(rows) + (0.2 if level else longest + 0.1)
     with style.figure(width, height) as canvas:
         for axes, quantity in style.panels(canvas, rows, sharey=True):
             middle = found.get((quantity, subjective.reference or ""))

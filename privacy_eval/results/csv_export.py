@@ -7,7 +7,8 @@ from dataclasses import fields
 
 from ..io.csv_text import csv_text
 from ..io.schema import to_plain
-from .records import UNITS, AnyRecord, Results, SpeakerSimilarity
+from ..metrics.similarity import SpeakerSimilarity
+from .records import UNITS, AnyRecord, Results
 
 CSV_COLUMNS = (
     "system",

@@ -76,8 +76,8 @@ def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
             yield Drawing(
                 style.stem("attacks", x, y, speech),
                 f"Attacks on converted x-vectors ({speech}): {_name(x)} vs. {_name(y)}. "
-                f"{_combinations(found)} The colour: difference of the means of mated and "
-                "non-mated scores, in units of their deviation.",
+                f"{_combinations(found)} The colour: difference of the means of target and "
+                "nontarget scores, in units of their deviation.",
                 partial(_attacks_pair, found, x, y, study.variant),
             )
     if rows.get("matrices"):
@@ -245,7 +245,7 @@ def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:
         panels.append((replace(panel, right_label=LOCAL),))
     yield Drawing(
         "clusters_scores",
-        "Scores of the clusters by which pairs are trials: histograms of mated and non-mated "
+        "Scores of the clusters by which pairs are trials: histograms of target and nontarget "
         "scores; the local linkability D(s) on the axis on the right.",
         Plot(tuple(panels), legend="bottom", panel_height=1.35, width=4.6),
     )
@@ -264,7 +264,7 @@ def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:
     )
     yield Drawing(
         "clusters_formula",
-        "min Cllr where a share x of the mated scores is below all non-mated ones.",
+        "min Cllr if a share x of the target scores is below all nontarget scores.",
         Plot(((panel,),), legend="bottom", panel_height=2.2, width=style.COLUMN_WIDTH),
     )
 

@@ -7,7 +7,7 @@
 set -euo pipefail
 
 # --- options
-dir=           # where the simulated tree goes (default: the folder work beside this script)
+dir=           # folder of the simulated tree (default: work beside this script)
 seed=0         # seed of the simulation
 nj=2           # number of parallel jobs
 stage=0        # first stage of the recipe vpc2020 to run

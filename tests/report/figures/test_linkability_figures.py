@@ -52,14 +52,14 @@ def test_a_panel_holds_what_d_sys_is_made_of(apart: float) -> None:
     value = linkability(scores).value
     panel = figures_of.linkability_panel(_curves(scores), value, "x")
     curves = {c.name: c for c in panel.curves}
-    local, mated = curves["local D(s)"], curves["mated: histogram"]
-    for name in ("mated", "non-mated"):
+    local, target = curves["local D(s)"], curves["target: histogram"]
+    for name in ("target", "nontarget"):
         histogram, density = curves[f"{name}: histogram"], curves[f"{name}: density"]
         assert trapezoid(histogram.y, histogram.x) == pytest.approx(1)
         assert trapezoid(density.y, density.x) == pytest.approx(1, abs=0.06)
         assert histogram.fill and not density.fill
-    # The mean of D(s) over mated scores.
-    assert trapezoid(local.y * mated.y, mated.x) == pytest.approx(value, abs=1e-12)
+    # The mean of D(s) over target scores.
+    assert trapezoid(local.y * target.y, target.x) == pytest.approx(value, abs=1e-12)
     assert local.right and 0 <= local.y.min() and local.y.max() <= 1
     assert panel.y_limits[1] >= max(c.y.max() for c in panel.curves if not c.right)
 
