@@ -33,8 +33,9 @@ import yaml
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.files import read_text, write_text
-from privacy_eval.io.results_txt import eer_percent
 from privacy_eval.io.schema import from_plain
+from privacy_eval.metrics import REGISTRY
+from privacy_eval.metrics.eer import eer_percent
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import (
     PublishedPValue,
@@ -44,7 +45,6 @@ from privacy_eval.protocol.published import (
     parse_values,
 )
 from privacy_eval.results.challenge_text import import_results_txt
-from privacy_eval.results.records import UNITS
 
 ROOT = Path(__file__).resolve().parents[1]
 VALUES, P_VALUES, SIMILARITY = "vpc2020.csv", "vpc2020_p_values.csv", "voice_similarity.csv"
@@ -189,7 +189,7 @@ class Slip:
 def unit(metric: str) -> str:
     """Unit that a metric is printed in."""
     plain = metric.removeprefix(SUBJECTIVE)
-    return PRINTED_UNITS.get(plain, UNITS[plain])
+    return PRINTED_UNITS.get(plain, REGISTRY[plain].unit)
 
 
 def decimals(value: PublishedValue, source: str = VALUES) -> int:

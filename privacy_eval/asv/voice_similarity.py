@@ -23,6 +23,7 @@ from ..metrics import (
     Variant,
     VoiceSimilarity,
     similarity_matrix,
+    similarity_metrics,
     speaker_linkability,
     voice_similarity,
 )
@@ -177,7 +178,7 @@ def measure(
 
 def write_2020(folder: Path, similarity: VoiceSimilarity) -> None:
     """The files that the scripts of 2020 write for a trial set."""
-    values = similarity.summary()
+    values = similarity_metrics(similarity)
     deid, gvd = similarity_lines(values)
     for kind, name in _FILES_2020.items():
         file = io.BytesIO()

@@ -14,10 +14,11 @@ from .. import __version__
 from ..check import check_tree, not_there
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.files import digest, read_bytes, read_text, write_text
-from ..io.results_txt import eer_percent, format_metrics
+from ..io.results_txt import format_metrics
 from ..io.schema import to_plain
 from ..io.scores import pair, read_scores, read_trials
 from ..metrics import VARIANTS, Interval
+from ..metrics.eer import eer_percent
 from ..protocol.protocol import load_protocol
 from ..report.values import caveats
 from ..results.averages import averages, summary_text
@@ -306,7 +307,7 @@ def _import(arguments: argparse.Namespace) -> int:
     log(
         f"{arguments.output}: {arguments.system} under the plan {protocol.name}: "
         f"{len(results.verification)} conditions ({wanted} in a results folder of the plan), "
-        f"{len(results.recognition)} word error rates, {len(results.pitch)} pitch correlations, "
+        f"{len(results.recognition)} word error rates, {len(results.utility)} pitch correlations, "
         f"{len(results.similarity)} voice similarities"
     )
     return 0

@@ -17,7 +17,8 @@ from ..io.files import is_written
 from ..protocol.protocol import bundled
 from ..report.figure_folder import is_complete
 from ..report.html import made_from as reported_from
-from ..report.per_system import table_files
+from ..report.per_system import table_groups
+from ..report.table_set import LISTED_IN, table_files
 from ..results.arrays import FIGURE_FORMATS
 from ..results.records import Results
 from ..stages.asv_scores import Models, Scored, find_targets, make_scores, stale_scores
@@ -139,8 +140,8 @@ class _Stages:
         curves = report.curves_of(*self._read)
         cells = report.cells_of(arguments, results)
         across = report.across_tables(arguments, results, cells, curves, "eer", None)
-        files = table_files(results, across=across)
-        return not is_written(self._out / "tables", files, listed_in=".tables.list")
+        files = table_files(table_groups(results, across), results.protocol.title)
+        return not is_written(self._out / "tables", files, listed_in=LISTED_IN)
 
     def _figures(self) -> bool:
         arguments, (results, _) = self._shown, self._read

@@ -15,18 +15,19 @@ from ..io.files import digest, read_bytes
 from ..listening.store import read_subjective
 from ..listening.tables import objective_and_subjective, subjective_tables
 from ..listening.tables import summary as test_summary
+from ..metrics import REGISTRY
 from ..protocol.protocol import Protocol, load_protocol
 from ..report.across_systems import comparison_tables, submissions_table
 from ..report.figure_folder import made_from as drawn_from
 from ..report.figure_folder import read_captions
 from ..report.html import Picture, Section, provenance_tables, summary, write_report
 from ..report.html import made_from as reported_from
-from ..report.per_system import blank_tables, system_tables, write_tables
-from ..report.ranking import RANKED_BY, WITHOUT_ATTACK, ranking_table
+from ..report.per_system import blank_tables, system_tables, table_groups
+from ..report.ranking import ranked_by, ranking_table
 from ..report.table import Table
+from ..report.table_set import write_tables
 from ..report.text import FORMATS
 from ..report.values import (
-    ORIGINAL_ATTACK,
     Cells,
     cells_of_published,
     cells_of_results,
@@ -54,7 +55,7 @@ def add_verbs(verbs: Verbs) -> None:
     tables.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
     tables.add_argument(
         "--rank-by",
-        choices=RANKED_BY,
+        choices=ranked_by(),
         default="eer",
         help="metric of the ranking (default: eer)",
     )
@@ -109,7 +110,11 @@ def _tables(arguments: argparse.Namespace) -> int:
     )
     if arguments.out is not None:
         files = write_tables(
-            results, arguments.out, style=arguments.style, only=arguments.format, across=across
+            arguments.out,
+            table_groups(results, across),
+            results.protocol.title,
+            style=arguments.style,
+            only=arguments.format,
         )
         print(f"{arguments.out}: {len(files)} files")
         return 0
@@ -385,9 +390,11 @@ def across_tables(
 
 def _check_attack_model(protocol: Protocol, metric: str, attack_model: str | None) -> None:
     """Whether there can be a ranking under the attack model asked for."""
-    known = [a.id for a in protocol.attack_models if a.id != ORIGINAL_ATTACK]
-    if attack_model is not None and metric in WITHOUT_ATTACK:
-        raise PrivacyEvalError(f"--attack-model {attack_model}: {metric} is not under an attack")
+    known = [a.id for a in protocol.attack_models if not a.is_original]
+    if attack_model is not None and REGISTRY[metric].kind != "scores":
+        raise PrivacyEvalError(
+            f"--attack-model {attack_model}: {metric} does not depend on an attack model"
+        )
     if attack_model is not None and attack_model not in known:
         raise PrivacyEvalError(
             f"--attack-model {attack_model}: no attack model of the plan {protocol.name}; known: "

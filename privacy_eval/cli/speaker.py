@@ -22,7 +22,7 @@ from ..io.results_txt import similarity_lines
 from ..io.schema import to_plain
 from ..io.scores import read_trial_list
 from ..io.scp import Vectors, read_vectors
-from ..metrics import VARIANTS
+from ..metrics import VARIANTS, similarity_metrics
 from ..protocol.protocol import Protocol, load_protocol
 from ..results.csv_export import speakers_csv
 from ..stages.asv_scores import (
@@ -280,7 +280,7 @@ def _similarity(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         plain: dict[str, object] = {}
         for variant, similarity in measured.by_variant.items():
-            values: dict[str, object] = to_plain(similarity.summary())
+            values: dict[str, object] = to_plain(similarity_metrics(similarity))
             shown = ("deid", "gvd_db") if variant == "challenge" else tuple(values)
             plain[variant] = {key: values[key] for key in shown}
         plain["speakers"] = len(measured.speakers)
@@ -291,7 +291,7 @@ def _similarity(arguments: argparse.Namespace) -> int:
     for variant, similarity in measured.by_variant.items():
         if len(measured.by_variant) > 1:
             print(f"# {variant}")
-        for line in similarity_lines(similarity.summary()):
+        for line in similarity_lines(similarity_metrics(similarity)):
             print(line)
     print(f"# {len(measured.speakers)} speakers; the least protected:")
     for speaker in measured.of_speakers[:_SHOWN]:

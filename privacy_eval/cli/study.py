@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from ..io.files import write_set, write_text
+from ..io.files import write_text
 from ..protocol.protocol import bundled_studies, load_protocol
 from ..report.figure_folder import read_captions
 from ..report.html import Picture, Section, write_report
-from ..report.latex import latex_document
-from ..report.text import FORMATS
+from ..report.table_set import write_tables
 from ..study.plan import OwnMetric, StudyPlan, check_pairs, load_study, own_metric
 from ..study.run import digest_of, read_rows, remove_others, run_tasks, study_tasks
 from ..study.tables import study_tables, values_csv
@@ -88,14 +87,7 @@ def _report(arguments: argparse.Namespace) -> int:
     plan, tasks, own = _of(arguments)
     rows = read_rows(tasks, arguments.out, seed=plan.seed, own=own)
     tables = study_tables(plan, rows)
-    names = [table.name for table in tables]
-    files = {
-        f"{table.name}{form.extension}": form.write(table, "challenge")
-        for table in tables
-        for form in FORMATS.values()
-    }
-    files["tables.tex"] = latex_document(plan.title, [[f"{name}.tex" for name in names]])
-    write_set(arguments.out / "tables", files, listed_in=".tables.list")
+    write_tables(arguments.out / "tables", [tables], plan.title)
     write_text(arguments.out / "values.csv", values_csv(rows))
     figures = arguments.out / "figures"
     drawn, there = write_figures(

@@ -23,11 +23,11 @@ from ..listening.store import write_subjective
 from ..listening.tables import (
     objective_and_subjective,
     subjective_tables,
-    write_subjective_tables,
 )
 from ..listening.tables import summary as test_summary
 from ..protocol.protocol import Protocol, load_protocol
 from ..protocol.published import load_systems
+from ..report.table_set import write_tables
 from ..results.arrays import FIGURE_FORMATS
 from ..results.records import Results
 from .options import Verbs, log, natural
@@ -160,9 +160,9 @@ def _subjective(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: {note}")
     split = subjective.split if subjective else protocol.splits[-1]
     tables = subjective_tables(subjective, cells, protocol, split, published=arguments.published)
-    files = write_subjective_tables(
+    files = write_tables(
         arguments.out / "tables",
-        tables,
+        [tables],
         f"{protocol.title}: subjective evaluation",
         style=arguments.style,
     )

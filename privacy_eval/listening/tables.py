@@ -10,22 +10,23 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from ..io.files import file_names, write_set
 from ..io.ratings import METRICS, ORIGINAL_SYSTEM
-from ..metrics import VARIANTS, Variant
+from ..metrics import VARIANTS, Label, Variant, describe
 from ..protocol.protocol import Protocol
-from ..protocol.published import FAR_BELOW, load_p_values, load_systems
-from ..report.across_systems import COLOURS_MEAN, MOST_UPRIGHT, system_columns
-from ..report.latex import escape_latex, latex_document
-from ..report.table import Column, Heading, Style, Table
-from ..report.text import FORMATS
-from ..report.titles import TITLES
+from ..protocol.published import FAR_BELOW, load_p_values
+from ..report.across_systems import (
+    HIGHLIGHT_MEANS,
+    MOST_UPRIGHT,
+    colours_mean,
+    highlighted,
+    system_columns,
+)
+from ..report.latex import escape_latex
+from ..report.table import Column, Table
 from ..report.values import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
-    PERCENT,
     Cell,
     Cells,
     Place,
@@ -157,14 +158,13 @@ def subjective_tables(
         )
         where = _pooled(protocol, split)
         tables += [
-            tests_table(name, p_values, subjective.systems, where, cells.family, notes)
-            for name in TESTS
+            tests_table(name, p_values, subjective.systems, where, cells, notes) for name in TESTS
         ]
     if published is not None:
         p_values, systems = _published_p_values(published)
-        family = {s.id: s.family for s in load_systems(published).systems}
+        of_paper = cells_of_published(published)
         for name in TESTS:
-            table = tests_table(name, p_values, systems, "as published", family, ())
+            table = tests_table(name, p_values, systems, "as published", of_paper, ())
             if table is not None and subjective is not None:
                 table = replace(table, name=f"{name}_published")
             tables.append(table)
@@ -174,22 +174,6 @@ def subjective_tables(
         tables.append(variants_table(subjective))
         tables.append(evaluators_table(subjective))
     return [table for table in tables if table is not None]
-
-
-def write_subjective_tables(
-    out: Path, tables: Sequence[Table], title: str, *, style: Style = "challenge"
-) -> list[Path]:
-    """Write tables in every format, and `tables.tex`, a document of them; what an earlier
-    call wrote there and is none of these is removed."""
-    names = file_names(table.name for table in tables)
-    files = {
-        f"{names[table.name]}{form.extension}": form.write(table, style)
-        for table in tables
-        for form in FORMATS.values()
-    }
-    included = [f"{names[table.name]}.tex" for table in tables]
-    files["tables.tex"] = latex_document(title, [included])
-    return write_set(out, files, listed_in=".tables.list")
 
 
 def summary_table(subjective: Subjective) -> Table:
@@ -222,7 +206,7 @@ def summary_table(subjective: Subjective) -> Table:
         f"({_pooled(subjective.protocol, subjective.split)}).",
         (Column("System", align="l"), *(Column(title, align="r") for title in titles)),
         groups,
-        headings=tuple(Heading(QUANTITY_TITLES[quantity]) for quantity in present),
+        headings=tuple(Label(QUANTITY_TITLES[quantity]) for quantity in present),
         notes=tuple(notes),
         fit="shrunk",
         repeated=1,
@@ -234,7 +218,7 @@ def tests_table(
     p_values: Mapping[str, PValues],
     systems: Sequence[str],
     where: str,
-    family: Mapping[str, str],
+    cells: Cells,
     notes: tuple[str, ...],
 ) -> Table | None:
     """P-values between every two systems, a block for each quantity: Table 16 or 17.
@@ -268,13 +252,13 @@ def tests_table(
         f"Significance tests on subjective {what} ({where}): p-values.",
         (
             Column("", align="l"),
-            *system_columns(systems, family=family, turned=not upright),
+            *system_columns(cells, systems, turned=not upright),
         ),
         tuple(groups),
-        headings=tuple(Heading(f"({'ab'[i]}) {t}") for i, t in enumerate(titles)),
+        headings=tuple(Label(f"({'ab'[i]}) {t}") for i, t in enumerate(titles)),
         bold=frozenset(bold),
         bold_means=f"significant (p < {SIGNIFICANT:g})",
-        colour_means=COLOURS_MEAN,
+        colour_means=colours_mean(cells),
         notes=notes,
         fit="shrunk" if upright else "landscape",
         repeated=1,
@@ -311,14 +295,12 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
             title = protocol.data_set(data_set).title
             rows.append((title, protocol.genders[gender], *texts))
         if any(any(row[2:]) for row in rows):
-            heading, rest = TITLES[metric].heading, f" \u2013 {kind}"
+            heading, rest = describe(metric).heading, f" \u2013 {kind}"
             latex = (heading.latex or escape_latex(heading.title)) + escape_latex(rest)
             groups.append(tuple(rows))
-            headings.append(Heading(heading.title + rest, latex))
-    own = cells.own & set(systems)
-    ours = f" (own systems: {VARIANT})" if own else ""
-    if own.issuperset(set(systems) - {ORIGINAL_COLUMN}):
-        own = frozenset()
+            headings.append(Label(heading.title + rest, latex))
+    ours = f" (own systems: {VARIANT})" if cells.own & set(systems) else ""
+    own = highlighted(cells, systems)
     both = any(heading.title.endswith("objective") for heading in headings)
     objective = " Objective metrics are those of the ignorant attack model." if both else ""
     upright = len(systems) <= MOST_UPRIGHT
@@ -328,12 +310,12 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
         (
             Column("Data", align="l", sparse=True),
             Column("Gender", align="l"),
-            *system_columns(systems, own=own, family=cells.family, turned=not upright),
+            *system_columns(cells, systems, own=own, turned=not upright),
         ),
         tuple(groups),
         headings=tuple(headings),
-        highlight_means="own systems; the others are published",
-        colour_means=COLOURS_MEAN,
+        highlight_means=HIGHLIGHT_MEANS,
+        colour_means=colours_mean(cells),
         notes=(
             f"Subjective metrics: of normalised ranks of similarity, taken for LLRs{ours}",
             *cells.notes,
@@ -363,7 +345,7 @@ def pooled_table(subjective: Subjective) -> Table | None:
         f"({_pooled(subjective.protocol, subjective.split)}).",
         (
             Column("System", align="l"),
-            *(TITLES[key].column for key in DETECTION_METRICS),
+            *(Column(*describe(key).column) for key in DETECTION_METRICS),
             Column("Same-speaker ratings", align="r"),
             Column("Different-speaker ratings", align="r"),
         ),
@@ -381,7 +363,7 @@ def variants_table(subjective: Subjective) -> Table | None:
             texts = [metric_text(key, d.values(variant)[key]) for variant in VARIANTS]
             if len(set(texts)) > 1:
                 place = _place(d.data_set, d.gender, subjective.protocol)
-                rows.append((d.system, place, TITLES[key].column.title, *texts))
+                rows.append((d.system, place, describe(key).column.title, *texts))
     if not rows:
         return None
     grouped = tuple(tuple(g) for _, g in itertools.groupby(rows, key=lambda row: row[0]))
@@ -528,7 +510,7 @@ def _pooled(protocol: Protocol, split: str) -> str:
 
 def metric_text(metric: str, value: float) -> str:
     """Table 18 has three decimals throughout."""
-    return f"{100 * value if metric in PERCENT else value:.3f}"
+    return describe(metric).format(value, decimals=3)
 
 
 def _place(data_set: str | None, gender: str | None, protocol: Protocol) -> str:

@@ -16,6 +16,16 @@ from .eer import (
 )
 from .linkability import LINKABILITY_MIN_TARGETS, Linkability, linkability
 from .pav import Groups, PavBlocks, pav
+from .registry import (
+    REGISTRY,
+    Label,
+    Metric,
+    describe,
+    of_kind,
+    score_metrics,
+    similarity_metrics,
+    zebra_tag,
+)
 from .similarity import (
     SimilarityMatrix,
     VoiceSimilarity,
@@ -23,7 +33,6 @@ from .similarity import (
     speaker_linkability,
     voice_similarity,
 )
-from .summary import METRICS, MetricInfo, score_metrics, zebra_tag
 from .trial_scores import VARIANTS, TrialScores, Variant
 from .zebra import (
     CATEGORICAL_TAGS,
@@ -40,15 +49,16 @@ __all__ = [
     "CATEGORICAL_TAGS",
     "IMPLAUSIBLE_EER",
     "LINKABILITY_MIN_TARGETS",
-    "METRICS",
+    "REGISTRY",
     "VARIANTS",
     "Cllr",
     "EceProfile",
     "Eer",
     "Groups",
     "Interval",
+    "Label",
     "Linkability",
-    "MetricInfo",
+    "Metric",
     "MinDcf",
     "PavBlocks",
     "SimilarityMatrix",
@@ -59,17 +69,20 @@ __all__ = [
     "bengio_mariethoz_interval",
     "categorical_tag",
     "cllr",
+    "describe",
     "ece_profile",
     "individual_disclosure",
     "kaldi_eer",
     "linkability",
     "min_cllr",
     "min_dcf",
+    "of_kind",
     "pav",
     "population_disclosure",
     "rocch_eer",
     "score_metrics",
     "similarity_matrix",
+    "similarity_metrics",
     "speaker_bootstrap",
     "speaker_linkability",
     "voice_similarity",

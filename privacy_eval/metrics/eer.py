@@ -115,3 +115,8 @@ def bengio_mariethoz_interval(
     variance = eer * (1 - eer) * (1 / (4 * n_target) + 1 / (4 * n_nontarget))
     half = z * math.sqrt(max(variance, 0.0))
     return max(0.0, eer - half), min(1.0, eer + half)
+
+
+def eer_percent(eer: float) -> str:
+    """An EER in percent as Kaldi's compute-eer prints it: a float32, four digits."""
+    return f"{100.0 * float(np.float32(eer)):.4g}"

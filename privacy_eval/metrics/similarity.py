@@ -102,16 +102,6 @@ class VoiceSimilarity:
     oa: SimilarityMatrix
     aa: SimilarityMatrix
 
-    def summary(self) -> dict[str, float]:
-        """The numbers by their names in records."""
-        return {
-            "deid": self.deid,
-            "gvd_db": self.gvd_db,
-            "d_diag_oo": self.oo.d_diag,
-            "d_diag_oa": self.oa.d_diag,
-            "d_diag_aa": self.aa.d_diag,
-        }
-
     def speaker_deid(self) -> FloatArray:
         """DeID of every speaker, at most 1, shape (S,): as `deid`, of its dominance in oa
         and oo. Where the anonymized voice does not stand out it is 1; where it does, but

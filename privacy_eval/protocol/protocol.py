@@ -76,6 +76,11 @@ class AttackModel:
     trial: str
     asv_model: str
 
+    @property
+    def is_original(self) -> bool:
+        """Whether nothing is anonymized: the reference of the others."""
+        return self.enrollment == self.trial == ORIGINAL
+
 
 @dataclass(frozen=True)
 class RecognitionSet:

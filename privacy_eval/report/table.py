@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from ..metrics.registry import Label
+
 Style = Literal["challenge", "booktabs"]
 
 Item = TypeVar("Item")
@@ -49,14 +51,6 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Heading:
-    """What stands above a group of rows: plain text, and LaTeX where that does not do."""
-
-    title: str
-    latex: str | None = None
-
-
-@dataclass(frozen=True)
 class Table:
     """A table of text, ready to be set.
 
@@ -68,7 +62,7 @@ class Table:
     columns : tuple of Column
     groups : tuple of groups of rows
         A rule is drawn between groups; a cell is plain text, "" is blank.
-    headings : tuple of Heading
+    headings : tuple of Label
         One for each group, or none at all.
     bold : set of (int, int)
         Cells to be marked, by row (of all groups) and column.
@@ -89,7 +83,7 @@ class Table:
     caption: str
     columns: tuple[Column, ...]
     groups: tuple[tuple[tuple[str, ...], ...], ...]
-    headings: tuple[Heading, ...] = ()
+    headings: tuple[Label, ...] = ()
     bold: frozenset[tuple[int, int]] = frozenset()
     bold_means: str = ""
     highlight_means: str = ""

@@ -16,6 +16,7 @@ from ..metrics import (
     Variant,
     VoiceSimilarity,
     similarity_matrix,
+    similarity_metrics,
     voice_similarity,
 )
 from ..metrics.pav import IntArray
@@ -52,7 +53,7 @@ def _matrices(
         rows.append(
             {
                 "title": case.title,
-                "metrics": {variant: one.summary() for variant, one in found.items()},
+                "metrics": {variant: similarity_metrics(one) for variant, one in found.items()},
                 "matrices": {
                     f"{variant}_{name}": plain(getattr(one, name).values)
                     for variant, one in found.items()

@@ -13,7 +13,7 @@ from ..asv.backend import BackendName
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
 from ..io.schema import from_plain, to_plain
-from ..metrics import METRICS, TrialScores, Variant
+from ..metrics import REGISTRY, TrialScores, Variant
 from ..protocol.protocol import bundled_studies, read_values
 
 Selection = Literal["const", "perm", "rand"]
@@ -226,7 +226,7 @@ def own_metric(text: str) -> OwnMetric:
     origin, colon, function = source.rpartition(":")
     if not (name and equals and origin and colon and function):
         raise PrivacyEvalError(f"expected NAME=FILE.py:FUNCTION, not {text!r}")
-    if name in METRICS or not name.isidentifier():
+    if name in REGISTRY or not name.isidentifier():
         raise PrivacyEvalError(f"{text}: {name!r} is a metric of ours, or no name of one")
     try:
         if origin.endswith(".py"):
@@ -253,7 +253,7 @@ def check_pairs(plan: StudyPlan, own: Sequence[OwnMetric]) -> None:
     PrivacyEvalError
         One is not, or a pair is no pair.
     """
-    known = {*METRICS, *(metric.name for metric in own)}
+    known = {*REGISTRY, *(metric.name for metric in own)}
     parts = {"gaussian": plan.gaussian, "attacks": plan.attacks}
     for name, part in parts.items():
         for pair in () if part is None else part.pairs:
@@ -341,7 +341,7 @@ def _validate_estimators(plan: EstimatorsPlan, need: _Need) -> None:
     )
     need(all(n >= 2 for n in plan.speakers), "estimators: speakers: expected at least 2")
     need(0 <= plan.speaker_share < 1, "estimators: speaker_share: expected 0 to less than 1")
-    unknown = [name for name in plan.tolerances if name not in METRICS]
+    unknown = [name for name in plan.tolerances if name not in REGISTRY]
     need(
         not unknown,
         "estimators: tolerances: expected metrics of ours, whose true values are known, not "

@@ -10,10 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..io.csv_text import csv_text
-from ..metrics import METRICS, categorical_tag
+from ..metrics import REGISTRY, categorical_tag, describe
 from ..report.table import Column, Table
-from ..report.titles import TITLES
-from ..report.values import caveat
 from .estimators import individual_ceiling, population_values
 from .plan import MATED, EstimatorsPlan, StudyPlan
 
@@ -75,12 +73,12 @@ def metric_names(rows: Iterable[Row], shown: Sequence[str] = _SHOWN) -> list[str
     first = next(iter(rows))
     variants = first.get("metrics") or first["estimates"]
     found = next(iter(variants.values()))
-    return [name for name in found if name in shown or name not in METRICS]
+    return [name for name in found if name in shown or name not in REGISTRY]
 
 
 def column(metric: str) -> Column:
     """Its heading; somebody's metric is called by its name."""
-    return TITLES[metric].column if metric in TITLES else Column(metric)
+    return Column(*describe(metric).column)
 
 
 def _with(heading: Column, before: str = "", after: str = "") -> Column:
@@ -94,7 +92,7 @@ def shown(metric: str, value: float, decimals: int = 3) -> str:
     value = float(value)
     if not math.isfinite(value):
         return str(value)
-    if metric in TITLES and TITLES[metric].percent:
+    if describe(metric).percent:
         value, decimals = 100 * value, decimals - 1
     return f"{round(value, decimals) + 0.0:.{decimals}f}"  # + 0.0: no negative zero
 
@@ -106,7 +104,7 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
     columns += [replace(column(m), rule=m == metrics[0]) for m in metrics]
     columns += [replace(_with(column(m), after=" printed"), rule=m == printed[0]) for m in printed]
     notes = [
-        caveat(metric, row["metrics"][variant][metric], row["labels"].count(MATED))
+        describe(metric).caveat(row["metrics"][variant][metric], row["labels"].count(MATED))
         for row in rows
         for metric in metrics
     ]
@@ -166,8 +164,8 @@ def _clusters(rows: Sequence[Row]) -> Table:
         )
         for row in rows
     )
-    minimum = TITLES["cllr_min"].column
-    linkability = TITLES["linkability"].column
+    minimum = column("cllr_min")
+    linkability = column("linkability")
     columns = (
         Column("Pairs that are trials", align="l"),
         Column("Mated", align="r"),
@@ -175,7 +173,7 @@ def _clusters(rows: Sequence[Row]) -> Table:
         Column("x", "$x$"),
         _with(minimum, after=" by formula"),
         minimum,
-        TITLES["eer"].column,
+        column("eer"),
         *(_with(linkability, after=f" ({v})") for v in ("exact", "challenge")),
     )
     return Table(
@@ -240,8 +238,8 @@ def _matrices(rows: Sequence[Row]) -> Table:
     columns = (
         Column("Case", align="l", sparse=True),
         Column("Variant", align="l"),
-        TITLES["deid"].column,
-        TITLES["gvd_db"].column,
+        column("deid"),
+        column("gvd_db"),
         *(
             Column(f"D_diag {part}", rf"$D_\mathrm{{diag}}(M_\mathrm{{{part}}})$")
             for part in ("oo", "oa", "aa")
@@ -299,7 +297,7 @@ def _needed(plan: EstimatorsPlan, rows: Sequence[Row], variant: str) -> Table:
 
 
 def _name(metric: str) -> str:
-    return TITLES[metric].column.title.split(",")[0] if metric in TITLES else metric
+    return column(metric).title.split(",")[0]
 
 
 def _ratio(row: Row) -> int | None:

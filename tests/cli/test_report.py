@@ -37,14 +37,14 @@ from support import (
 
 from privacy_eval.cli import parser
 from privacy_eval.io.files import digest
-from privacy_eval.metrics import METRICS
+from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report import figures
 from privacy_eval.report.figures import FORMATS, all_figures, bars, det, style, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
-from privacy_eval.report.per_system import write_tables
 from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.table_set import write_tables
 from privacy_eval.results.json_store import read_json, to_json
 from privacy_eval.results.records import Results, merge
 
@@ -76,9 +76,14 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     assert (options["job"].default, drawing["job"]) == (None, (1, 1))
     options = options_of("tables")
     names = {"only": "format", "metric": "rank_by"}
-    chosen = {names.get(n, n) for n in (writing.keys() - {"across"}) | ranking.keys()}
+    chosen = {names.get(n, n) for n in writing.keys() | ranking.keys()}
     assert set(options) == shared | {"out"} | chosen - {"split", "cells"}
-    assert set(options["rank_by"].choices) == {*METRICS, "deid", "gvd_db"} - {"cllr"}
+    assert set(options["rank_by"].choices) == {
+        *of_kind("scores"),
+        "pitch_correlation_mean",
+        "deid",
+        "gvd_db",
+    } - {"cllr"}
     for option, default in (
         ("rank_by", ranking["metric"]),
         ("attack_model", ranking["attack_model"]),
@@ -164,7 +169,7 @@ def own_values(results: Results) -> dict[Key, float]:
             if metric in TITLES.values():
                 factor = 100 if metric in ("eer", "deid") else 1
                 at = (r.condition.split, r.condition.data_set, r.condition.gender)
-                values[metric, attack, *at, column] = factor * value
+                values[(metric, attack, *at, column)] = factor * value
     return values
 
 
@@ -387,7 +392,7 @@ def test_the_ranking_asked_for(baselines: tuple[Path, Path], tmp_path: Path) -> 
     [
         (("--attack-model", "x"), "x: no attack model of the plan vpc2020; known: ignorant, lazy-"),
         (("--attack-model", "original"), "original: no attack model of the plan vpc2020; known:"),
-        (("--rank-by", "deid", "--attack-model", "ignorant"), "deid is not under an attack"),
+        (("--rank-by", "deid", "--attack-model", "ignorant"), "deid does not depend on an attack"),
     ],
 )
 def test_rankings_that_cannot_be(

@@ -24,12 +24,12 @@ from privacy_eval.listening.tables import (
     p_value_text,
     subjective_tables,
     summary,
-    write_subjective_tables,
 )
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_systems
 from privacy_eval.report.latex import to_latex
 from privacy_eval.report.table import Table
+from privacy_eval.report.table_set import write_tables
 from privacy_eval.report.text import to_csv
 from privacy_eval.simulate.ratings import simulate_ratings
 
@@ -302,7 +302,7 @@ def test_tables_of_odd_names_compile(tmp_path: Path) -> None:
     test = evaluated(tmp_path, *names)
     cells = objective_and_subjective(test, None, "vpc2020")
     tables = subjective_tables(test, cells, PLAN, "test", published="vpc2020")
-    files = write_subjective_tables(tmp_path / "tables", tables, f"A test & {ODD_NAME}")
+    files = write_tables(tmp_path / "tables", [tables], f"A test & {ODD_NAME}")
     before = {f.name: f.read_bytes() for f in files}
     done = subprocess.run(
         ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
@@ -312,5 +312,5 @@ def test_tables_of_odd_names_compile(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:]
-    again = write_subjective_tables(tmp_path / "tables", tables, f"A test & {ODD_NAME}")
+    again = write_tables(tmp_path / "tables", [tables], f"A test & {ODD_NAME}")
     assert {f.name: f.read_bytes() for f in again} == before

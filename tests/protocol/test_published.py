@@ -16,6 +16,7 @@ import pytest
 from support import GOLDEN, ROOT
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.metrics import REGISTRY
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import (
     PublishedPValue,
@@ -27,7 +28,6 @@ from privacy_eval.protocol.published import (
     parse_values,
     published_names,
 )
-from privacy_eval.results.records import UNITS
 
 FOLDER = ROOT / "conf" / "published"
 PAPERS = ROOT.parent / "shared" / "papers"
@@ -115,7 +115,7 @@ def test_ids_are_those_of_the_plan_and_of_the_metrics() -> None:
         assert value.attack_model in {None, *(a.id for a in plan.attack_models)}
         assert value.data_set in {d.id for d in plan.data_sets}
         assert value.split in plan.splits and value.gender in plan.genders
-        unit = UNITS[value.metric.removeprefix(SUBJECTIVE)]
+        unit = REGISTRY[value.metric.removeprefix(SUBJECTIVE)].unit
         assert value.unit == unit or (value.unit, unit) == ("percent", "fraction")
     for kind, without_attack in (("deid", True), ("gvd_db", True), ("eer", False)):
         assert {v.attack_model is None for v in VALUES if v.metric == kind} == {without_attack}

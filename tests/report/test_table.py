@@ -15,8 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support import ODD_NAME
 
+from privacy_eval.metrics import Label
 from privacy_eval.report.latex import escape_latex, latex_document, to_latex
-from privacy_eval.report.table import Column, Heading, Table
+from privacy_eval.report.table import Column, Table
 from privacy_eval.report.text import (
     FORMATS,
     escape_markdown,
@@ -303,7 +304,7 @@ def marked() -> Table:
         "A caption.",
         columns,
         (rows, rows[:2]),
-        headings=(Heading("EER, %"), Heading("min Cllr", r"$C$")),
+        headings=(Label("EER, %"), Label("min Cllr", r"$C$")),
         bold=frozenset({(0, 2), (1, 2), (3, 3)}),
         bold_means="the best of a row",
         highlight_means="ours & co",
@@ -335,8 +336,8 @@ def test_marks_in_latex() -> None:
 @pytest.mark.parametrize("style", ["challenge", "booktabs"])
 def test_a_long_heading_widens_columns_of_values_alike(style: str) -> None:
     columns = tuple(replace(c, highlight=c.title == "c") for c in marked().columns)
-    heading = Heading("A heading that is longer than all of the columns together are")
-    wide = replace(marked(), columns=columns, headings=(heading, Heading("EER")))
+    heading = Label("A heading that is longer than all of the columns together are")
+    wide = replace(marked(), columns=columns, headings=(heading, Label("EER")))
     narrow = to_latex(marked(), style)  # type: ignore[arg-type]
     (spec,) = re.findall(
         r"begin\{tabular\}\{(.*)\}",
@@ -420,7 +421,7 @@ def test_wide_and_long_tables_are_set_in_parts_that_hold_every_cell() -> None:
     )
     bold = frozenset({(0, 1), (45, 33), (89, 60)})
     big = Table("n", "c", columns, groups, bold=bold, fit="landscape", repeated=1)
-    big = replace(big, headings=tuple(Heading(f"h{g}") for g in range(3)))
+    big = replace(big, headings=tuple(Label(f"h{g}") for g in range(3)))
     text = to_latex(big)
     parts = text.split(r"\begin{table}")[1:]
     assert len(parts) == 3 * 3
@@ -448,7 +449,7 @@ def test_parts_are_about_as_long_and_keep_groups_whole(
     lengths: list[int], pages: list[list[int]]
 ) -> None:
     groups = tuple(tuple(("x", "y") for _ in range(n)) for n in lengths)
-    headings = tuple(Heading("h") for _ in lengths)
+    headings = tuple(Label("h") for _ in lengths)
     table = Table("n", "c", (Column("a"), Column("b")), groups, headings, fit="landscape")
     parts = to_latex(table).split(r"\begin{table}")[1:]
     found = [[block.count("x & y") for block in part.split(r"\multicolumn")[1:]] for part in parts]
@@ -457,7 +458,7 @@ def test_parts_are_about_as_long_and_keep_groups_whole(
 
 def test_a_group_longer_than_a_page_goes_on_under_its_heading() -> None:
     rows = tuple((str(i), "x") for i in range(150))
-    long = Table("n", "c", (Column("#"), Column("S")), (rows,), (Heading("h"),), fit="shrunk")
+    long = Table("n", "c", (Column("#"), Column("S")), (rows,), (Label("h"),), fit="shrunk")
     parts = to_latex(long).split(r"\begin{table}")[1:]
     assert [part.count(r"\multicolumn") for part in parts] == [1, 1, 1]
     assert sum(part.count(" & x ") for part in parts) == 150

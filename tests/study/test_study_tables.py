@@ -138,4 +138,4 @@ def test_too_few_mated_scores_for_linkability_are_noted(mated: int, noted: bool)
         "printed": {"linkability": 1.0},
     }
     (table,) = study_tables(PLAN, {"discrete": [case]})
-    assert any("Linkability says nothing" in note for note in table.notes) is noted
+    assert any("Linkability is uninformative" in note for note in table.notes) is noted

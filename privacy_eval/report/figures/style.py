@@ -28,10 +28,10 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 from ...io.files import atomic_path, digest
+from ...metrics import REGISTRY, describe
 from ...protocol.protocol import Protocol
 from ...results.arrays import FIGURE_FORMATS
-from ..titles import TITLES
-from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, PERCENT, Cells
+from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
 
 #: Widths in inches: a column, and a whole page, of a two-column paper.
 COLUMN_WIDTH, FULL_WIDTH = 3.3, 6.9
@@ -55,9 +55,9 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 GREY = "#8C8C8C"
 
 #: Axis labels, with the unit that `shown` gives.
-METRIC_LABELS = MappingProxyType({metric: titles.axis for metric, titles in TITLES.items()})
+METRIC_LABELS = MappingProxyType({key: metric.axis for key, metric in REGISTRY.items()})
 #: The same in captions: plain text.
-METRIC_NAMES = MappingProxyType({metric: titles.figure for metric, titles in TITLES.items()})
+METRIC_NAMES = MappingProxyType({key: metric.sentence for key, metric in REGISTRY.items()})
 
 _Item = TypeVar("_Item")
 _DPI = 200
@@ -238,7 +238,7 @@ def attack_styles(protocol: Protocol) -> Mapping[str, BarStyle]:
 
 def shown(metric: str, value: float) -> float:
     """A value of the unit of records in the unit of the metric's axis."""
-    return 100 * value if metric in PERCENT else value
+    return describe(metric).shown(value)
 
 
 def attack_label(protocol: Protocol, attack: str) -> str:

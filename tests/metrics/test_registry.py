@@ -16,13 +16,15 @@ from strategies import ScoreLists, any_scores, tied
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import (
-    METRICS,
     VARIANTS,
     TrialScores,
     Variant,
+    of_kind,
     score_metrics,
     zebra_tag,
 )
+
+METRICS = of_kind("scores")
 
 #: Depend on the order of the scores alone.
 RANK_METRICS = ("eer", "cllr_min", "rocch_eer", "zebra_population", "zebra_individual")
@@ -43,7 +45,7 @@ def test_metrics_are_those_of_the_contract() -> None:
         "min_dcf_0.001",
     }
     assert all(info.key == key for key, info in METRICS.items())
-    assert {info.more_private for info in METRICS.values()} == {"higher", "lower", None}
+    assert {info.best for info in METRICS.values()} == {"higher", "lower", None}
 
 
 @each_variant
@@ -59,8 +61,8 @@ def test_more_private_is_the_side_of_useless_scores() -> None:
     # Kaldi's EER of tied scores: no score is below another, so the loop ends at (T-1)/T.
     assert useless["eer"] == 49 / 50
     for key, info in METRICS.items():
-        if info.more_private is not None:
-            assert (useless[key] > perfect[key]) == (info.more_private == "higher"), key
+        if info.best is not None:
+            assert (useless[key] > perfect[key]) == (info.best == "higher"), key
 
 
 def test_actual_cllr_has_no_private_side() -> None:
@@ -68,7 +70,7 @@ def test_actual_cllr_has_no_private_side() -> None:
     useless = score_metrics(TrialScores([0.0] * 50, [0.0] * 50))
     shifted = score_metrics(TrialScores([109.0] * 50, [91.0] * 50))
     assert shifted["cllr"] > useless["cllr"] and shifted["eer"] < useless["eer"]
-    assert [key for key, info in METRICS.items() if info.more_private is None] == ["cllr"]
+    assert [key for key, info in METRICS.items() if info.best is None] == ["cllr"]
 
 
 def test_unknown_variant_is_an_error() -> None:
