@@ -1,8 +1,130 @@
-"""Evaluation of voice anonymization on Kaldi experiment trees."""
+"""Evaluation of voice anonymization on Kaldi experiment trees.
 
-from importlib.metadata import version
+All that a notebook needs is reachable from here and imported on first use:
+
+>>> import privacy_eval as pe
+>>> result = pe.evaluate(target=[3, 5, 7, 8], nontarget=[1, 2, 4, 6])
+>>> round(result.values["cllr_min"], 3), result.values["rocch_eer"]
+(0.5, 0.25)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from .errors import PrivacyEvalError
 
-__version__ = version("privacy_eval")
-__all__ = ["PrivacyEvalError", "__version__"]
+if TYPE_CHECKING:
+    from .asv.backend import PldaBackend, score_matrix, train_backend
+    from .asv.model_folder import load_backend
+    from .io.scores import pair, read_scores, read_trials
+    from .io.scp import read_vectors
+    from .metrics import (
+        METRICS,
+        TrialScores,
+        cllr,
+        evaluate,
+        kaldi_eer,
+        linkability,
+        min_cllr,
+        min_dcf,
+        rocch_eer,
+        score_metrics,
+        similarity_matrix,
+        speaker_bootstrap,
+        voice_similarity,
+        zebra,
+    )
+    from .protocol.protocol import load_protocol
+    from .results.json_store import read_json as load
+    from .results.json_store import read_json as read_results
+    from .results.signature import signature
+    from .stages.collect import collect
+    from .stages.privacy_metrics import evaluate as evaluate_tree
+    from .tree.discovery import find_systems
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "METRICS",
+    "PldaBackend",
+    "PrivacyEvalError",
+    "TrialScores",
+    "__version__",
+    "cllr",
+    "collect",
+    "evaluate",
+    "evaluate_tree",
+    "find_systems",
+    "kaldi_eer",
+    "linkability",
+    "load",
+    "load_backend",
+    "load_protocol",
+    "min_cllr",
+    "min_dcf",
+    "pair",
+    "read_results",
+    "read_scores",
+    "read_trials",
+    "read_vectors",
+    "rocch_eer",
+    "score_matrix",
+    "score_metrics",
+    "signature",
+    "similarity_matrix",
+    "speaker_bootstrap",
+    "train_backend",
+    "voice_similarity",
+    "zebra",
+]
+
+#: Where each lazy name is defined, as in the imports above, which only type checkers follow:
+#: `privacy-eval VERB --help` must not wait for scipy.
+_PLACES = {
+    "METRICS": "metrics.METRICS",
+    "PldaBackend": "asv.backend.PldaBackend",
+    "TrialScores": "metrics.TrialScores",
+    "cllr": "metrics.cllr",
+    "collect": "stages.collect.collect",
+    "evaluate": "metrics.evaluate",
+    "evaluate_tree": "stages.privacy_metrics.evaluate",
+    "find_systems": "tree.discovery.find_systems",
+    "kaldi_eer": "metrics.kaldi_eer",
+    "linkability": "metrics.linkability",
+    "load": "results.json_store.read_json",
+    "load_backend": "asv.model_folder.load_backend",
+    "load_protocol": "protocol.protocol.load_protocol",
+    "min_cllr": "metrics.min_cllr",
+    "min_dcf": "metrics.min_dcf",
+    "pair": "io.scores.pair",
+    "read_results": "results.json_store.read_json",
+    "read_scores": "io.scores.read_scores",
+    "read_trials": "io.scores.read_trials",
+    "read_vectors": "io.scp.read_vectors",
+    "rocch_eer": "metrics.rocch_eer",
+    "score_matrix": "asv.backend.score_matrix",
+    "score_metrics": "metrics.score_metrics",
+    "signature": "results.signature.signature",
+    "similarity_matrix": "metrics.similarity_matrix",
+    "speaker_bootstrap": "metrics.speaker_bootstrap",
+    "train_backend": "asv.backend.train_backend",
+    "voice_similarity": "metrics.voice_similarity",
+    "zebra": "metrics.zebra",
+}
+
+
+if not TYPE_CHECKING:  # which would take any name for a public one
+
+    def __getattr__(name: str) -> Any:
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module, _, attribute = _PLACES[name].rpartition(".")
+        value = getattr(importlib.import_module(f".{module}", __name__), attribute)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

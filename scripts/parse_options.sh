@@ -9,10 +9,11 @@
 #
 # --stage 3 or --stage=3 sets stage, --keep-log true sets keep_log. Only names declared between
 # the two markers can be set, so that no command line reaches PATH, IFS and the like. A variable
-# that is true or false by default takes only these two words, or none for true. Parsing stops at -- or at the first
-# word that is no option; what is left stays in "$@". --help prints the script's leading comment
+# that is true or false by default takes only these two words, or none for true. Parsing stops at
+# -- or at the first word that is no option; what is left stays in "$@". --help prints the script's leading comment
 # and its options; wrong usage ends the script with code 2. The folder must not be changed before
-# this file is sourced, because it reads the script's own text.
+# this file is sourced, because it reads the script's own text. What help_more holds is printed
+# between the comment and the options.
 
 _po_script=${BASH_SOURCE[1]:-$0}
 
@@ -62,7 +63,7 @@ done <"$_po_script"
 
 _po_help() {
     local i width=0 option
-    printf '%s\nOptions and their defaults:\n' "$_po_header"
+    printf '%s\n%sOptions and their defaults:\n' "$_po_header" "${help_more:+$help_more$'\n\n'}"
     for ((i = 0; i < ${#_po_names[@]}; i++)); do
         option="--${_po_names[i]//_/-} ${_po_defaults[i]}"
         if [ ${#option} -gt "$width" ]; then width=${#option}; fi

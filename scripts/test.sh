@@ -20,11 +20,6 @@ step() {
     }
 }
 
-# ruff reads no setup.cfg, and pyproject.toml holds nothing but the build system. The rules are
-# named, because the default set changes from version to version.
-ruff_options=(--line-length 100 --target-version py310)
-ruff_rules=E,W,F,I,B,UP
-
 check_shell() {
     local file files=()
     # Not a list by git: the sources may have come without it.
@@ -36,8 +31,8 @@ check_shell() {
     shellcheck -x -- "${files[@]}"
 }
 
-step "ruff check" ruff check "${ruff_options[@]}" --select "$ruff_rules" .
-step "ruff format" ruff format --check "${ruff_options[@]}" .
+step "ruff check" ruff check .
+step "ruff format" ruff format --check .
 step "mypy" mypy privacy_eval
 if command -v shellcheck >/dev/null; then
     step "shellcheck" check_shell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import contextlib
 import io
@@ -19,7 +20,7 @@ import numpy as np
 import pytest
 
 from privacy_eval.asv.backend import train_backend
-from privacy_eval.cli import main
+from privacy_eval.cli import main, parser
 from privacy_eval.io.kaldi_objects import write_matrix, write_vector
 from privacy_eval.io.plda import write_plda
 from privacy_eval.io.scp import write_vectors
@@ -70,6 +71,12 @@ def cli(*arguments: object) -> Run:
         except SystemExit as stop:
             code = int(stop.code or 0)
     return Run(code, out.getvalue(), err.getvalue())
+
+
+def options_of(verb: str) -> dict[str, argparse.Action]:
+    """The options of a verb, by what they set."""
+    verbs = next(a for a in parser(verb)._actions if isinstance(a, argparse._SubParsersAction))
+    return {a.dest: a for a in verbs.choices[verb]._actions if a.dest != "help"}
 
 
 def command(*arguments: object, cwd: Path, **environment: str) -> Run:

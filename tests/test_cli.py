@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import math
@@ -32,6 +31,7 @@ from support import (
     cli,
     command,
     lines_to,
+    options_of,
     score_lines,
     snapshot,
     three_conditions,
@@ -40,7 +40,7 @@ from support import (
 )
 
 from privacy_eval import __version__
-from privacy_eval.cli import parser
+from privacy_eval.cli import FORMER_VERBS, VERBS, parser
 from privacy_eval.metrics import TrialScores, of_kind, score_metrics
 from privacy_eval.stages.privacy_metrics import Options, evaluate
 
@@ -235,32 +235,21 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
 
 def test_help_and_version() -> None:
     assert cli("--version").out == f"privacy-eval {__version__}\n"
-    verbs = ["metrics", "evaluate", "collect", "tables", "import", "export", "check", "demo-tree"]
-    verbs += ["subsets", "train-backend", "train-tree", "score", "score-tree"]
-    verbs += ["similarity", "similarity-tree", "figures", "report", "zebra"]
-    help_text = cli("--help").out
-    for verb in verbs:
-        assert verb in help_text
+    listed = re.findall(r"^    (\S+)", cli("--help").out, re.M)
+    assert listed == list(VERBS)
+    for verb in (*VERBS, *FORMER_VERBS):
         run = cli(verb, "--help")
         assert run.code == 0
         assert run.out.startswith(f"usage: privacy-eval {verb}")
 
 
-def test_every_verb_is_found_alone() -> None:
-    def known(*verb: str) -> set[str]:
-        found = next(a for a in parser(*verb)._actions if isinstance(a, argparse._SubParsersAction))
-        return set(found.choices)
-
-    assert known("no verb") == known("--help") == known()
-    for verb in known():
-        assert verb in known(verb) < known()
-
-
-def test_a_command_does_not_wait_for_what_few_commands_need() -> None:
-    """A run starts dozens of commands, and each of these takes longer to load than all else."""
+def test_help_loads_what_numpy_loads_and_little_more() -> None:
+    """A recipe starts dozens of commands; each of these takes longer to load than most run."""
+    heavy = ("scipy.stats", "scipy.optimize", "matplotlib")
     script = (
-        "import sys; from privacy_eval.cli import parser; parser()\n"
-        "print(*{'scipy.stats', 'scipy.optimize', 'matplotlib.figure'} & set(sys.modules))"
+        "import sys; from privacy_eval.cli import *\n"
+        "for verb in VERBS: parser(verb)\n"
+        f"print(*{{*{heavy}}} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
@@ -268,9 +257,23 @@ def test_a_command_does_not_wait_for_what_few_commands_need() -> None:
     assert done.stdout == "\n"
 
 
-def options_of(verb: str) -> set[str]:
-    verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
-    return {a.dest for a in verbs.choices[verb]._actions} - {"help"}
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("privacy-metrics --tree . --scores x --trials y", ("--tree", "--scores")),
+        ("privacy-metrics --results r --scores x --trials y", ("--results", "--scores")),
+        ("similarity --tree . --results r --original x", ("--tree", "--original")),
+        ("train-backend --results r --utt2spk x", ("--results", "--utt2spk")),
+        ("asv-scores --tree . --trials x", ("--tree", "--trials")),
+        ("score-tree --job 1/2 --trials x", ("--job", "--trials")),
+    ],
+)
+def test_options_of_a_tree_and_of_single_files_exclude_each_other(
+    text: str, options: tuple[str, str]
+) -> None:
+    run = cli(*text.split())
+    assert run.code == 2 and run.out == ""
+    assert all(option in run.err.splitlines()[-1] for option in options)
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
@@ -278,9 +281,9 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     inner = {"systems", "options", "announce", "progress", "dry_run"}
     keywords = set(signature(evaluate).parameters) - inner
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
-    assert options_of("evaluate") == own | keywords | tree
-    assert own <= options_of("metrics")
-    assert options_of("metrics") - own == {"scores", "trials", "variant", "format"}
+    single = {"scores", "trials", "variant", "format"}
+    assert options_of("privacy-metrics").keys() == own | keywords | tree | single
+    assert options_of("metrics").keys() == own | single
 
 
 def test_contracts_are_accepted() -> None:
@@ -301,7 +304,7 @@ def test_contracts_are_accepted() -> None:
         "similarity --model D --backend euclidean --original S --anonymized S --utt2spk F "
         "--variant both --format json --out D",
     ):
-        assert callable(parser().parse_args(text.split()).verb)
+        assert callable(parser(text.split()[0]).parse_args(text.split()).run)
 
 
 # --- bad input
@@ -509,7 +512,7 @@ def test_import_and_export(tmp_path: Path) -> None:
     also = f".orig={ORIG}"
     run = cli("import", ANON, "--system", "M", "--conf", "vpc2022", "--also", also, "-o", out)
     assert run.err == (
-        f"{out}: M under the plan vpc2022: 72 conditions (36 in a results folder of the plan), "
+        f"{out}: M, protocol vpc2022: 72 conditions (36 in a results folder of the protocol), "
         "32 word error rates, 12 pitch correlations, 12 voice similarities\n"
     )
     assert (run.code, run.out) == (0, "")
@@ -519,7 +522,7 @@ def test_import_and_export(tmp_path: Path) -> None:
     assert (tmp_path / "again.txt").read_bytes() == ANON.read_bytes()
     run = cli("export", out, "--format", "averages")
     averages = run.out.splitlines()
-    assert "Average WER test orig: not known" in run.err
+    assert "Average WER test orig: unknown" in run.err
     assert set(averages) <= set(SUMMARY.read_text().splitlines())
     assert len(averages) == 10
     assert len(cli("export", out, "--format", "csv").out.splitlines()) == 1 + 584

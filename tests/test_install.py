@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
+import privacy_eval
+
 #: What pip says where it cannot get what a build needs.
 UNREACHABLE = re.compile(
     r"No matching distribution found|Could not find a version|Failed to establish|"
@@ -100,6 +102,26 @@ def run(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_package_in_use_is_the_installed_one(installed: Path) -> None:
     done = run(installed, "-c", "import privacy_eval; print(privacy_eval.__file__)")
     assert Path(done.stdout.strip()).parent == installed / "privacy_eval"
+
+
+@pytest.mark.parametrize("install", ["editable", "plain"])
+def test_a_clone_in_the_current_folder_does_not_hide_the_package(
+    install: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    (tmp_path / "privacy_eval").symlink_to(ROOT)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    if install == "plain":
+        environment["PYTHONPATH"] = str(request.getfixturevalue("installed"))
+    script = "import privacy_eval.results.json_store as store; print(store.__version__)"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, f"{privacy_eval.__version__}\n"), done.stderr
 
 
 def test_tables_work_from_anywhere(installed: Path) -> None:

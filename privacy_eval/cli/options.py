@@ -1,4 +1,4 @@
-"""What the verbs share: options of a tree, number types, progress and messages."""
+"""What the verbs share of options, number types, progress and messages."""
 
 from __future__ import annotations
 
@@ -7,119 +7,234 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrivacyEvalError, abbreviate
-from ..protocol.protocol import Protocol, bundled, load_protocol
-from ..stages.asv_scores import Place
-from ..stages.jobs import Cost, Progress, needed_bytes
-from ..tree.conditions import System
-from ..tree.confine import refuse_links
-from ..tree.discovery import beside_each_other, find_systems, unknown_folders
+from ..errors import printable
 
-#: Environment variable that asks for lines of progress.
+#: Environment variable that asks for progress in lines.
 PROGRESS = "PRIVACY_EVAL_PROGRESS"
 
 # More would not end, and tell nothing more.
 _MOST_REPLICATES = 1_000_000
 
-#: What argparse's `add_subparsers` gives.
-Verbs = Any
+#: What options are added to: a parser, or one `Form` of its verb.
+Options = Any
 
 
-def add_tree(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tree", type=Path, default=Path(), metavar="DIR", help="default: .")
-    parser.add_argument(
+class Form:
+    """One of the two forms of a verb: options that go together.
+
+    A verb runs either as a stage over a tree or on single files; `over_tree` tells which,
+    and ends the command with code 2 where options of both are mixed or needed ones missing.
+    """
+
+    def __init__(self, parser: argparse.ArgumentParser, title: str) -> None:
+        self.parser = parser
+        self.needed: list[argparse.Action] = []
+        self._group = parser.add_argument_group(title)
+        self._defaults: dict[argparse.Action, Any] = {}
+
+    def add_argument(
+        self, *names: str, required: bool = False, default: Any = None, **settings: Any
+    ) -> argparse.Action:
+        """Add an option; one that is `required` is so in this form only."""
+        action = self._group.add_argument(*names, default=argparse.SUPPRESS, **settings)
+        self._defaults[action] = False if action.nargs == 0 else default
+        if required:
+            self.needed.append(action)
+        return action
+
+    def given(self, arguments: argparse.Namespace) -> list[str]:
+        """Return the names of the form's options that were given, and set the others."""
+        given = [a.option_strings[0] for a in self._defaults if hasattr(arguments, a.dest)]
+        for action, default in self._defaults.items():
+            vars(arguments).setdefault(action.dest, default)
+        return given
+
+    def missing(self, arguments: argparse.Namespace) -> str:
+        """Return the names of the required options that were not given."""
+        needed = (a for a in self.needed if getattr(arguments, a.dest) is None)
+        return ", ".join(a.option_strings[0] for a in needed)
+
+
+def two_forms(parser: argparse.ArgumentParser) -> tuple[Form, Form]:
+    """Give a verb two forms: the stage over a tree (with `--results`), and single files."""
+    stage = Form(parser, "over a tree (the stage of the recipe)")
+    files = Form(parser, "on single files")
+    parser.set_defaults(forms=(stage, files))
+    return stage, files
+
+
+def over_tree(arguments: argparse.Namespace, *, tree_as_base: bool = False) -> bool:
+    """Tell whether a verb runs as the stage over a tree, not on single files.
+
+    `tree_as_base`: accept `--tree` with single files, as earlier versions named `--scp-base`.
+    """
+    stage, files = arguments.forms
+    of_stage, of_files = stage.given(arguments), files.given(arguments)
+    if tree_as_base and of_stage == ["--tree"]:
+        of_stage = []
+    if of_stage and of_files:
+        stage.parser.error(
+            f"{of_stage[0]} (over a tree) and {of_files[0]} (single files) exclude each other"
+        )
+    form, other = (files, stage) if of_files else (stage, files)
+    if missing := form.missing(arguments):
+        instead = (
+            "" if of_stage or of_files else f" (or on single files: {other.missing(arguments)})"
+        )
+        form.parser.error(f"the following arguments are required: {missing}{instead}")
+    return form is stage
+
+
+def add_tree(options: Options, *, out: str = "", common: Options = None) -> argparse.Action:
+    """Add what names a tree, its results and systems; return the option `--out`.
+
+    `common` gets the options that are of both forms; `out` is the help of `--out` then.
+    """
+    common = common or options
+    options.add_argument("--tree", type=Path, default=Path(), metavar="DIR", help="default: .")
+    options.add_argument(
         "--results",
         required=True,
         type=Path,
         metavar="DIR",
         help="folder of ASV-* folders, or a collection of such; relative to the tree",
     )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="relative to the tree; default: RESULTS/privacy_eval",
-    )
-    parser.add_argument(
+    options.add_argument(
         "--conf",
         default="vpc2020",
         metavar="FILE",
-        help=f"{', '.join(bundled())}, or a YAML file relative to the tree",
+        help="evaluation protocol: vpc2020 (default), vpc2022, or a YAML file relative to the tree",
     )
-    parser.add_argument(
+    options.add_argument(
         "--system", metavar="NAME", help="evaluate this one of several, or name the only one"
     )
-    parser.add_argument("--anon-suffix", metavar="SUFFIX", help="what marks anonymized sets")
+    options.add_argument("--anon-suffix", metavar="SUFFIX", help="suffix of anonymized data sets")
+    options.add_argument("--keys", type=Path, metavar="DIR", help="folder of trial keys")
+    text = "folder relative to the tree; default: RESULTS/privacy_eval"
+    if out:
+        text = f"{out}; over a tree: {text}"
+    output: argparse.Action = common.add_argument(
+        "--out",
+        type=Path,
+        metavar="PATH",
+        help=text,
+    )
+    common.add_argument(
+        "--allow-outside",
+        action="store_true",
+        help="follow links and paths that lead out of the tree",
+    )
+    return output
+
+
+def add_renamed(
+    parser: argparse.ArgumentParser,
+    name: str,
+    *former: str,
+    required: bool = False,
+    **settings: Any,
+) -> None:
+    """Add an option for a path; its former names still work and are not listed."""
+    group = parser.add_mutually_exclusive_group(required=required)
+    group.add_argument(name, type=Path, **settings)
+    group.add_argument(*former, type=Path, dest=name[2:], help=argparse.SUPPRESS)
+
+
+def add_missing(options: Options, what: str) -> None:
+    """Add `--allow-missing`, which leaves out what is missing."""
+    options.add_argument(
+        "--allow-missing", action="store_true", help=f"leave out {what}, and say so"
+    )
+
+
+def add_pipes(options: Options) -> None:
+    """Add `--allow-pipes`."""
+    options.add_argument("--allow-pipes", action="store_true", help="run commands in scp files")
+
+
+def add_scp_base(files: Form) -> None:
+    """Add the folder that relative paths in scp files start from."""
+    files.add_argument(
+        "--scp-base", type=Path, metavar="DIR", help="where paths in scp files start; default: ."
+    )
+
+
+def add_model(files: Form) -> None:
+    """Add the model that compares x-vectors."""
+    from ..asv.backend import BACKENDS
+
+    files.add_argument("--model", type=Path, metavar="DIR", help="plda, mean.vec, transform.mat")
+    files.add_argument("--backend", choices=BACKENDS, default="plda")
+
+
+def add_variant(options: Options) -> None:
+    """Add the variants of metrics, and the format they are printed in."""
+    from ..metrics import VARIANTS
+
+    options.add_argument("--variant", choices=[*VARIANTS, "both"], default="both")
+    options.add_argument("--format", choices=["text", "json"], default="text")
+
+
+def add_metrics(parser: argparse.ArgumentParser) -> None:
+    """Add how the metrics of a condition are computed."""
     parser.add_argument(
-        "--allow-outside", action="store_true", help="follow links that lead out of the tree"
+        "--bootstrap",
+        type=replicates,
+        default=0,
+        metavar="N",
+        help="95 %% intervals from N bootstrap replicates of speakers (at least 2; usual: 1000)",
     )
-    parser.add_argument("--keys", type=Path, metavar="DIR", help="folder of trial keys")
+    parser.add_argument("--seed", type=natural, default=0, metavar="S", help="of the bootstrap")
+    parser.add_argument("--utt2spk", type=Path, metavar="F", help="speakers of trial utterances")
+    add_missing(parser, "trials without a score and scores without a trial")
 
 
-def systems_of(
-    arguments: argparse.Namespace, *, needed: bool = True, warn: bool = True
-) -> tuple[list[System], Protocol, Path]:
-    """Systems, plan and output folder that the options of a tree name; with a warning of
-    folders that are odd."""
-    tree: Path = arguments.tree
-    if not tree.is_dir():
-        raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
-    protocol = load_protocol(arguments.conf, base=tree)
-    results = tree / arguments.results
-    out = tree / (arguments.out or arguments.results / "privacy_eval")
-    if not needed and not results.exists():
-        log(f"privacy-eval: {results}: not there yet (results folder)")
-        return [], protocol, out
-    refuse_links(out, results)
-    systems = find_systems(
-        tree,
-        results,
-        protocol,
-        name=arguments.system,
-        anon_suffix=arguments.anon_suffix,
-        keys=None if arguments.keys is None else tree / arguments.keys,
-        allow_outside=arguments.allow_outside,
+def add_job(options: Options, *, after_jobs: bool = False) -> None:
+    """Add the job split, and what is done after all jobs."""
+    options.add_argument(
+        "--job", type=_job, metavar="J/N", help="run job J of N only (default: all)"
     )
-    if needed and not systems:
-        raise PrivacyEvalError(
-            f"{results}: no results, expected folders ASV-<enrollment set>-<trial set> in it, or "
-            "folders results-* below that hold them"
+    if after_jobs:
+        options.add_argument(
+            "--after-jobs",
+            action="store_true",
+            help="after the jobs: make what they left undone, and log a summary",
         )
-    if warn:
-        for parent, names in unknown_folders(systems).items():
-            log(
-                f"privacy-eval: warning: {parent}: {len(names)} folders are no conditions of the "
-                f"plan {protocol.name} and left out (another plan: --conf; another mark of "
-                f"anonymized sets: --anon-suffix): {abbreviate(names)}"
-            )
-        for parent, names in beside_each_other(systems, results).items():
-            log(
-                f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
-                "systems; move aside any that are not"
-            )
-    return systems, protocol, out
 
 
-def place_of(arguments: argparse.Namespace) -> Place:
-    """Where the options of a tree say that files are, and what may be read."""
-    tree: Path = arguments.tree
-    return Place(
-        tree,
-        tree / arguments.results,
-        keys=None if arguments.keys is None else tree / arguments.keys,
-        allow_pipes=getattr(arguments, "allow_pipes", False),
-        allow_outside=arguments.allow_outside,
-        allow_missing=getattr(arguments, "allow_missing", False),
+def add_published(parser: argparse.ArgumentParser) -> None:
+    """Add the protocol that results are shown by, and the published ones beside them."""
+    parser.add_argument(
+        "--conf", metavar="FILE", help="default: the protocol of the results, or vpc2020"
+    )
+    parser.add_argument(
+        "--published", metavar="NAME", help="published results beside them, or alone: vpc2020"
     )
 
 
-def progress() -> Progress | None:
-    """How a verb shows where it is: on a terminal in a line that changes, in the log of a job
-    (`scripts/run_shares.sh` says that there is one) a line now and then, otherwise not."""
+def add_listening(parser: argparse.ArgumentParser) -> None:
+    """Add the listening test that a report shows."""
+    add_renamed(
+        parser,
+        "--listening",
+        "--subjective",
+        metavar="DIR",
+        help="as the verb listening wrote it",
+    )
+
+
+def add_results(parser: argparse.ArgumentParser, *, help: str | None = None) -> None:
+    """Add the results to show."""
+    parser.add_argument("--results", nargs="+", type=Path, metavar="results.json", help=help)
+
+
+def progress() -> Callable[[int, int, str], None] | None:
+    """Return the progress reporter: a live line on a terminal, periodic log lines in a job
+    (`scripts/split_jobs.sh` asks for these), otherwise none."""
     if sys.stderr.isatty():
         return show_progress
     return _LogLines().show if os.environ.get(PROGRESS) == "lines" else None
@@ -132,31 +247,23 @@ class _LogLines:
     def show(self, done: int, total: int, name: str) -> None:
         if time.monotonic() >= self._last + 1 or done == total:
             self._last = time.monotonic()
-            log(_place(done, total, name))
+            log(_position(done, total, name))
 
 
 def show_progress(done: int, total: int, name: str) -> None:
-    """One line of a terminal; a total of 0 is not known."""
+    """Show progress in one line of a terminal; a total of 0 is unknown."""
     end = "\n" if done == total else ""
-    sys.stderr.write(f"\r\033[K{_place(done, total, name)}{end}")
+    sys.stderr.write(f"\r\033[K{_position(done, total, name)}{end}")
     sys.stderr.flush()
 
 
-def _place(done: int, total: int, name: str) -> str:
+def _position(done: int, total: int, name: str) -> str:
     return f"{done}/{total} {name}" if total else f"{done} {name}"
 
 
-def say_needed(costs: Sequence[Cost]) -> None:
-    """Before a job begins, so that it stands in its log if it is killed for want of memory."""
-    gib = needed_bytes(costs) / 2**30
-    log(f"privacy-eval: this job needs about {gib:.1f} GiB of memory")
-
-
 def log(text: str) -> None:
-    """Say something on stderr. Names may be strangers': what a terminal would obey, or not
-    show, is escaped."""
-    shown = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
-    print("".join(shown), file=sys.stderr)
+    """Log to stderr. Names may be untrusted: control characters are escaped."""
+    print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
 
 
 def natural(text: str) -> int:
@@ -168,7 +275,7 @@ def natural(text: str) -> int:
 def replicates(text: str) -> int:
     if natural(text) == 1 or natural(text) > _MOST_REPLICATES:
         raise argparse.ArgumentTypeError(
-            f"expected 0 or 2 to {_MOST_REPLICATES} resamplings, not {text}"
+            f"expected 0 or 2 to {_MOST_REPLICATES} replicates, not {text}"
         )
     return int(text)
 
@@ -180,7 +287,7 @@ def positive(text: str) -> int:
 
 
 def one_of(numbers: range) -> Callable[[str], int]:
-    """The type of a whole number of a range."""
+    """Return the option type of whole numbers in a range."""
 
     def number(text: str) -> int:
         if natural(text) not in numbers:
@@ -192,15 +299,9 @@ def one_of(numbers: range) -> Callable[[str], int]:
     return number
 
 
-def add_job(parser: argparse.ArgumentParser, *, verb: str = "do") -> None:
-    parser.add_argument(
-        "--job", type=_share, metavar="J/N", help=f"{verb} the J-th of N shares (default: all)"
-    )
-
-
-def _share(text: str) -> tuple[int, int]:
+def _job(text: str) -> tuple[int, int]:
     number, slash, total = text.partition("/")
-    share = (positive(number), positive(total)) if slash else (0, 0)
-    if not 1 <= share[0] <= share[1]:
+    job = (positive(number), positive(total)) if slash else (0, 0)
+    if not 1 <= job[0] <= job[1]:
         raise argparse.ArgumentTypeError(f"expected J/N with 1 <= J <= N, not {text!r}")
-    return share
+    return job

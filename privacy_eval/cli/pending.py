@@ -24,40 +24,42 @@ from ..results.records import Results
 from ..stages.asv_scores import Models, Scored, find_targets, make_scores, stale_scores
 from ..stages.collect import output_files
 from ..stages.privacy_metrics import evaluate
+from ..stages.recipe import number_of
 from ..stages.similarity import make_similarities
 from ..stages.subsets import make_subsets
-from . import evaluation, report
-from .options import Verbs, add_tree, log, natural, place_of, systems_of
+from ..tree.confine import refuse_links
+from . import report
+from .collect import collected
+from .inputs import options_of, place_of, systems_of
+from .options import add_listening, add_metrics, add_pipes, add_tree, log, natural
 
-_FIRST, _LAST = 5, 10
-
-
-def add_verbs(verbs: Verbs) -> None:
-    """The verb that says where the recipe has to begin."""
-    pending = verbs.add_parser(
-        "pending", help="the first stage of the recipe, from 5 on, that has anything to do"
-    )
-    pending.set_defaults(verb=_pending)
-    add_tree(pending)
-    evaluation.add_options(pending)
-    pending.add_argument(
-        "--allow-pipes", action="store_true", help="run commands that stand in scp files"
-    )
-    pending.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
-    pending.add_argument(
-        "--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage"
-    )
-    pending.add_argument("--published", metavar="NAME", help="published results beside")
-    pending.add_argument("--conventional", action="store_true", help="ECE, APE plots and so on")
-    pending.add_argument(
-        "--subjective", type=Path, metavar="DIR", help="a listening test that the report has"
-    )
+_FIRST, _LAST = number_of("asv_scores"), number_of("report")
 
 
-def _pending(arguments: argparse.Namespace) -> int:
-    """Print the first stage that has anything to do or to say; the one after the last where
-    none has."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_tree(parser)
+    add_metrics(parser)
+    add_pipes(parser)
+    parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
+    parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
+    parser.add_argument("--published", metavar="NAME", help="published results beside")
+    parser.add_argument("--conventional", action="store_true", help="ECE, APE plots and so on")
+    add_listening(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the first stage that has anything to do or to log, else the one after the last.
+
+    Before a first run that is the first one asked for.
+    """
     first = max(arguments.stage, _FIRST)
+    tree, results = arguments.tree, arguments.tree / arguments.results
+    out = tree / (arguments.out or results / "privacy_eval")
+    refuse_links(out, results)
+    if not out.is_dir():
+        print(first)
+        return 0
     try:
         stages = _Stages(arguments)
         while first <= min(arguments.stop_stage, _LAST) and not stages.work[first]():
@@ -80,13 +82,16 @@ class _Stages:
         )
         self._models = Models(self._place, self._config)
         self._stale: Mapping[str, str] | None = None
+        queries = {
+            "asv_scores": self._scores,
+            "privacy_metrics": self._metrics,
+            "similarity": self._similarity,
+            "collect": self._outputs,
+            "tables": self._tables,
+            "figures": self._figures,
+        }
         self.work: Mapping[int, Callable[[], bool]] = {
-            5: self._scores,
-            6: self._metrics,
-            7: self._similarity,
-            8: self._outputs,
-            9: self._tables,
-            10: self._figures,
+            number_of(name): query for name, query in queries.items()
         }
 
     def _scores(self) -> bool:
@@ -111,7 +116,7 @@ class _Stages:
             self._systems,
             self._out,
             tree=self._place.tree,
-            options=evaluation.options_of(self._arguments, self._place.tree),
+            options=options_of(self._arguments, self._place.tree),
             dry_run=True,
         )
         return bool(outcome.computed or outcome.failures)
@@ -150,13 +155,13 @@ class _Stages:
         )
         if not is_complete(arguments.figures, made_from, FIGURE_FORMATS):
             return True
-        return reported_from(arguments.output) != report.report_key(arguments, results)
+        return reported_from(arguments.out) != report.report_key(arguments, results)
 
     @cached_property
     def _results(self) -> Results:
         if self._stale is None:
             self._stale = stale_scores(self._targets, self._models)
-        return evaluation.collected(self._systems, self._out, self._models, self._stale)
+        return collected(self._systems, self._out, self._models, self._stale)
 
     @cached_property
     def _read(self) -> tuple[Results, list[tuple[Results, Path]]]:
@@ -171,8 +176,8 @@ class _Stages:
             conf=conf if conf in bundled() else str(self._place.tree / conf),
             published=self._arguments.published,
             figures=self._out / "figures",
-            subjective=self._arguments.subjective,
-            output=self._out / "report.html",
+            listening=self._arguments.listening,
+            out=self._out / "report.html",
         )
 
 

@@ -1,154 +1,57 @@
-"""Verbs from results to what is read: tables, figures, report."""
+"""The verb report: one HTML file with tables, figures and provenance."""
 
 from __future__ import annotations
 
 import argparse
 import functools
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 from .. import __version__
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
-from ..listening.store import read_subjective
-from ..listening.tables import objective_and_subjective, subjective_tables
+from ..listening.store import read_listening_test
+from ..listening.tables import listening_test_tables, objective_and_subjective
 from ..listening.tables import summary as test_summary
-from ..metrics import REGISTRY
+from ..metrics import METRICS
 from ..protocol.protocol import Protocol, load_protocol
 from ..report.across_systems import comparison_tables, submissions_table
 from ..report.figure_folder import made_from as drawn_from
 from ..report.figure_folder import read_captions
 from ..report.html import Picture, Section, provenance_tables, summary, write_report
 from ..report.html import made_from as reported_from
-from ..report.per_system import blank_tables, system_tables, table_groups
-from ..report.ranking import ranked_by, ranking_table
+from ..report.per_system import system_tables
+from ..report.ranking import ranking_table
 from ..report.table import Table
-from ..report.table_set import write_tables
-from ..report.text import FORMATS
-from ..report.values import (
-    Cells,
-    cells_of_published,
-    cells_of_results,
-    merged,
-)
-from ..results.arrays import FIGURE_FORMATS, Curves
+from ..report.values import Cells, cells_of_published, cells_of_results, merged
+from ..results.arrays import Curves
 from ..results.json_store import read_json
 from ..results.records import Results, merge
-from .options import Verbs, add_job, log, progress
+from .options import add_listening, add_published, add_renamed, add_results, log
 
 #: In a folder that the verb subjective wrote.
 SUBJECTIVE_JSON, SUBJECTIVE_FIGURES = "subjective.json", "figures"
 
-
-def add_verbs(verbs: Verbs) -> None:
-    """The verbs from results to what is read."""
-    tables = verbs.add_parser("tables", help="LaTeX, Markdown, text and CSV tables")
-    tables.set_defaults(verb=_tables)
-    tables.add_argument(
-        "--results", nargs="+", type=Path, metavar="results.json", help="default: blank forms"
-    )
-    tables.add_argument("--out", type=Path, metavar="DIR", help="default: to stdout")
-    _add_shared(tables)
-    tables.add_argument("--format", choices=list(FORMATS), help="default: all; on stdout text")
-    tables.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
-    tables.add_argument(
-        "--rank-by",
-        choices=ranked_by(),
-        default="eer",
-        help="metric of the ranking (default: eer)",
-    )
-    tables.add_argument(
-        "--attack-model", metavar="ID", help="of the ranking; default: the one the plan averages"
-    )
-
-    figures = verbs.add_parser("figures", help="figures as PNG, PDF and, of curves, pgfplots")
-    figures.set_defaults(verb=_figures)
-    figures.add_argument("--results", nargs="+", type=Path, metavar="results.json")
-    figures.add_argument("--out", required=True, type=Path, metavar="DIR")
-    _add_shared(figures)
-    figures.add_argument(
-        "--format",
-        action="append",
-        choices=FIGURE_FORMATS,
-        help="default: all; may be given several times",
-    )
-    figures.add_argument(
-        "--conventional",
-        action="store_true",
-        help="also ECE, APE, NBER and NECE plots, one figure per condition of a system",
-    )
-    add_job(figures, verb="draw")
-
-    report = verbs.add_parser("report", help="one HTML file with tables, figures and provenance")
-    report.set_defaults(verb=_report)
-    report.add_argument("--results", nargs="+", type=Path, metavar="results.json")
-    report.add_argument("--figures", type=Path, metavar="DIR", help="as the verb figures wrote it")
-    report.add_argument(
-        "--subjective", type=Path, metavar="DIR", help="as the verb subjective wrote it"
-    )
-    report.add_argument("-o", "--output", required=True, type=Path, metavar="report.html")
-    _add_shared(report)
+#: Figures by what their names begin with.
+_FIGURE_SECTIONS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
+    ("Privacy of the systems", ("bars",), False),
+    ("ZEBRA profiles", ("ece",), True),
+    ("Conventional plots", ("conventional",), True),
+    ("Linkability", ("linkability",), True),
+    ("Voice similarity", ("matrices",), True),
+    ("Detection error trade-off", ("det",), True),
+    ("Metric against metric", ("scatter",), True),
+)
 
 
-def _add_shared(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--conf", metavar="FILE", help="default: the plan of the results, or vpc2020"
-    )
-    parser.add_argument(
-        "--published", metavar="NAME", help="published results beside them, or alone: vpc2020"
-    )
-
-
-def _tables(arguments: argparse.Namespace) -> int:
-    results, sources = read_sources(arguments)
-    curves = curves_of(results, sources)
-    cells = cells_of(arguments, results)
-    across = across_tables(
-        arguments, results, cells, curves, arguments.rank_by, arguments.attack_model
-    )
-    if arguments.out is not None:
-        files = write_tables(
-            arguments.out,
-            table_groups(results, across),
-            results.protocol.title,
-            style=arguments.style,
-            only=arguments.format,
-        )
-        print(f"{arguments.out}: {len(files)} files")
-        return 0
-    render = FORMATS[arguments.format or "text"]
-    tables = across + [
-        table
-        for system in results.systems
-        for folder in results.results_folders(system)
-        for table in system_tables(results, system, folder)
-    ] or blank_tables(results.protocol)
-    print("\n".join(render.write(table, arguments.style) for table in tables), end="")
-    return 0
-
-
-def _figures(arguments: argparse.Namespace) -> int:
-    from ..report.figures import all_figures, write_figures  # matplotlib: other verbs do without
-
-    _check_sources(arguments)
-    results, sources = read_sources(arguments)
-    cells = cells_of(arguments, results)
-    formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
-    curves, conventional = curves_of(results, sources), arguments.conventional
-    written, there = write_figures(
-        all_figures(results, cells, curves, conventional=conventional),
-        arguments.out,
-        made_from=figures_key(arguments, results, conventional=conventional),
-        formats=formats,
-        job=arguments.job or (1, 1),
-        progress=progress(),
-    )
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\033[K")  # the line of the progress
-    print(f"{arguments.out}: {written} figures drawn, {there} there")
-    return 0
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_results(parser)
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="as the verb figures wrote it")
+    add_listening(parser)
+    add_renamed(parser, "--out", "-o", "--output", required=True, metavar="report.html")
+    add_published(parser)
 
 
 def figures_key(arguments: argparse.Namespace, results: Results, *, conventional: bool) -> str:
@@ -166,21 +69,21 @@ def made_from_results(arguments: argparse.Namespace, results: Results) -> str:
     return digest(json.dumps([results.protocol.to_dict(), sources]).encode())
 
 
-def _report(arguments: argparse.Namespace) -> int:
-    _check_sources(arguments)
+def run(arguments: argparse.Namespace) -> int:
+    check_sources(arguments)
     results, sources = read_sources(arguments)
     key = report_key(arguments, results)
-    if reported_from(arguments.output) == key:
-        print(f"{arguments.output}: up to date")
+    if reported_from(arguments.out) == key:
+        print(f"{arguments.out}: up to date")
         return 0
     cells = cells_of(arguments, results)
     write_report(
-        arguments.output,
+        arguments.out,
         f"{results.protocol.title}: evaluation of voice anonymization",
         _sections(arguments, results, cells, curves_of(results, sources)),
         made_from=key,
     )
-    print(arguments.output)
+    print(arguments.out)
     return 0
 
 
@@ -188,9 +91,9 @@ def report_key(arguments: argparse.Namespace, results: Results) -> str:
     """Digest of all that a report depends on."""
     folders = [arguments.figures]
     parts = [__version__, made_from_results(arguments, results), arguments.published or ""]
-    if arguments.subjective is not None:
-        parts.append(digest(read_bytes(arguments.subjective / SUBJECTIVE_JSON)))
-        folders.append(arguments.subjective / SUBJECTIVE_FIGURES)
+    if arguments.listening is not None:
+        parts.append(digest(read_bytes(arguments.listening / SUBJECTIVE_JSON)))
+        folders.append(arguments.listening / SUBJECTIVE_FIGURES)
     for folder in folders:
         captions = {} if folder is None else read_captions(folder)
         parts.append("" if folder is None else f"{drawn_from(folder)} {json.dumps(captions)}")
@@ -215,7 +118,7 @@ def _sections(
     across = across_tables(arguments, results, cells, curves, "eer", None)
     if across:
         sections.append(Section("Systems side by side", tables=tuple(across)))
-    if arguments.subjective is not None:
+    if arguments.listening is not None:
         sections.append(_subjective_section(arguments, results))
     if arguments.figures is not None:
         captions = read_captions(arguments.figures)
@@ -274,9 +177,9 @@ def _sections(
 
 def _subjective_section(arguments: argparse.Namespace, results: Results) -> Section:
     """What a listening test said, with the figures beside its results."""
-    folder: Path = arguments.subjective
+    folder: Path = arguments.listening
     path = folder / SUBJECTIVE_JSON
-    subjective, _ = read_subjective(path)
+    subjective, _ = read_listening_test(path)
     if subjective.protocol.name != results.protocol.name:
         raise PrivacyEvalError(
             f"{path}: of the protocol {subjective.protocol.name}, the results of "
@@ -291,7 +194,7 @@ def _subjective_section(arguments: argparse.Namespace, results: Results) -> Sect
             "subjective"
         )
     cells = objective_and_subjective(subjective, results, arguments.published)
-    tables = subjective_tables(
+    tables = listening_test_tables(
         subjective, cells, results.protocol, subjective.split, published=arguments.published
     )
     return Section(
@@ -307,18 +210,6 @@ def subjective_made_from(path: Path, results: str) -> str:
     return f"{digest(read_bytes(path))}:{results}"
 
 
-#: Figures by what their names begin with.
-_FIGURE_SECTIONS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
-    ("Privacy of the systems", ("bars",), False),
-    ("ZEBRA profiles", ("ece",), True),
-    ("Conventional plots", ("conventional",), True),
-    ("Linkability", ("linkability",), True),
-    ("Voice similarity", ("matrices",), True),
-    ("Detection error trade-off", ("det",), True),
-    ("Metric against metric", ("scatter",), True),
-)
-
-
 def read_sources(arguments: argparse.Namespace) -> tuple[Results, list[tuple[Results, Path]]]:
     """All results together, and each with its file; without any, none under a plan."""
     if not arguments.results:
@@ -330,7 +221,7 @@ def read_sources(arguments: argparse.Namespace) -> tuple[Results, list[tuple[Res
     return results, sources
 
 
-def _check_sources(arguments: argparse.Namespace) -> None:
+def check_sources(arguments: argparse.Namespace) -> None:
     if not arguments.results and not arguments.published:
         raise PrivacyEvalError("nothing to show: neither --results nor --published is given")
 
@@ -391,7 +282,7 @@ def across_tables(
 def _check_attack_model(protocol: Protocol, metric: str, attack_model: str | None) -> None:
     """Whether there can be a ranking under the attack model asked for."""
     known = [a.id for a in protocol.attack_models if not a.is_original]
-    if attack_model is not None and REGISTRY[metric].kind != "scores":
+    if attack_model is not None and METRICS[metric].kind != "scores":
         raise PrivacyEvalError(
             f"--attack-model {attack_model}: {metric} does not depend on an attack model"
         )

@@ -14,19 +14,28 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import PrivacyEvalError
-from ..metrics.registry import REGISTRY, Kind, of_kind
+from ..metrics.registry import METRICS, Kind, of_kind
 from .wer import BLANKS, WerLine, format_wer_line, parse_wer_line
 
 _NUMBER = r"(-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf))"
 _PITCH = re.compile(rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}")
+_PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std")
 _SET_NAME = re.compile(r"[^\s:]+")
 _KEY = re.compile(r"\{([^}]+)\}")
 
 
 @dataclass(frozen=True)
 class VerificationBlock:
-    """One `ASV-*` folder: metrics in stored units (rates as fractions) and the ZEBRA
-    category where it is given."""
+    """One `ASV-*` folder.
+
+    Attributes
+    ----------
+    name : str
+    metrics : mapping of str to float
+        In stored units: rates as fractions.
+    tag : str or None
+        ZEBRA category where it is given.
+    """
 
     name: str
     metrics: Mapping[str, float]
@@ -35,7 +44,13 @@ class VerificationBlock:
 
 @dataclass(frozen=True)
 class RecognitionBlock:
-    """One `ASR-*` folder: its word error rates."""
+    """One `ASR-*` folder.
+
+    Attributes
+    ----------
+    name : str
+    lines : tuple of WerLine
+    """
 
     name: str
     lines: tuple[WerLine, ...]
@@ -43,8 +58,15 @@ class RecognitionBlock:
 
 @dataclass(frozen=True)
 class TrialSetBlock:
-    """One trial set: `pitch_correlation_mean` and `pitch_correlation_std`, or `deid`
-    (fraction) and `gvd_db` (dB)."""
+    """One trial set.
+
+    Attributes
+    ----------
+    name : str
+    values : mapping of str to float
+        `pitch_correlation_mean` and `pitch_correlation_std`, or `deid` (fraction) and
+        `gvd_db` (dB).
+    """
 
     name: str
     values: Mapping[str, float]
@@ -52,7 +74,14 @@ class TrialSetBlock:
 
 @dataclass(frozen=True)
 class ResultsTxt:
-    """Content of a results.txt in file order."""
+    """Content of a results.txt in file order.
+
+    Attributes
+    ----------
+    verification : list of VerificationBlock
+    recognition : list of RecognitionBlock
+    utility, similarity : lists of TrialSetBlock
+    """
 
     verification: list[VerificationBlock] = field(default_factory=list)
     recognition: list[RecognitionBlock] = field(default_factory=list)
@@ -61,13 +90,28 @@ class ResultsTxt:
 
 
 def parse_results_txt(text: str, path: str) -> ResultsTxt:
-    """Read a results.txt.
+    """Parse a results.txt.
+
+    Parameters
+    ----------
+    text : str
+    path : str
+        For messages.
+
+    Returns
+    -------
+    ResultsTxt
 
     Raises
     ------
     PrivacyEvalError
-        With `path` and line: a line of no known form, out of place, or repeated; a
-        name without values.
+        With `path` and line: a line of unknown form, out of place, or duplicate; a name
+        without values.
+
+    Examples
+    --------
+    >>> parse_results_txt("ASV-a\\n  EER: 20.5%\\n", "results.txt").verification[0].metrics
+    {'eer': 0.205}
     """
     results = ResultsTxt()
     names: set[str] = set()
@@ -80,8 +124,8 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
         if pitch is not None:
             if body:
                 raise PrivacyEvalError(f"{body[0][0]}: unexpected after a pitch correlation")
-            mean, std = _number(pitch[2], where), _number(pitch[3], where)
-            values = {"pitch_correlation_mean": mean, "pitch_correlation_std": std}
+            numbers = (_number(text, where) for text in pitch.groups()[1:])
+            values = dict(zip(_PITCH_KEYS, numbers, strict=True))
             results.utility.append(TrialSetBlock(pitch[1], values))
         elif _SET_NAME.fullmatch(head) is None:
             raise PrivacyEvalError(f"{where}: not a line of a results.txt: {head[:100]!r}")
@@ -96,7 +140,7 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
         else:
             values, _ = _values(body, "matrices", "utility")
             for kind, blocks in (("matrices", results.similarity), ("utility", results.utility)):
-                own = {k: v for k, v in values.items() if REGISTRY[k].kind == kind}
+                own = {k: v for k, v in values.items() if METRICS[k].kind == kind}
                 if own:
                     blocks.append(TrialSetBlock(head, own))
     if not names:
@@ -105,7 +149,16 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
 
 
 def format_results_txt(results: ResultsTxt) -> str:
-    """The text that `parse_results_txt` reads, digit for digit the challenge's."""
+    """Format the text that `parse_results_txt` parses, digit for digit the challenge's.
+
+    Parameters
+    ----------
+    results : ResultsTxt
+
+    Returns
+    -------
+    str
+    """
     lines: list[str] = []
     for block in results.verification:
         lines.append(block.name)
@@ -114,8 +167,7 @@ def format_results_txt(results: ResultsTxt) -> str:
         lines.append(recognition.name)
         lines += [f"  {format_wer_line(line)}" for line in recognition.lines]
     for utility in results.utility:
-        mean = utility.values.get("pitch_correlation_mean")
-        std = utility.values.get("pitch_correlation_std")
+        mean, std = (utility.values.get(key) for key in _PITCH_KEYS)
         if mean is not None and std is not None:
             lines.append(f"{utility.name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}")
     of_sets: dict[str, dict[str, float]] = {}
@@ -128,12 +180,39 @@ def format_results_txt(results: ResultsTxt) -> str:
 
 
 def format_metrics(metrics: Mapping[str, float], tag: str | None) -> list[str]:
-    """The challenge's lines of one condition, for the metrics that are there."""
+    """Format the challenge's lines of one condition.
+
+    Parameters
+    ----------
+    metrics : mapping of str to float
+        In stored units; lines of absent metrics are skipped.
+    tag : str or None
+        ZEBRA category.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> format_metrics({"eer": 0.205, "rocch_eer": 0.2}, None)
+    ['EER: 20.5%', 'ROCCH-EER: 20.000%']
+    """
     return list(_lines("scores", metrics, tag))
 
 
 def similarity_lines(values: Mapping[str, float]) -> list[str]:
-    """The challenge's lines of a trial set's voice similarity, for what is there."""
+    """Format the challenge's lines of a trial set's voice similarity.
+
+    Parameters
+    ----------
+    values : mapping of str to float
+        `deid` (fraction) and `gvd_db` (dB), or one of them.
+
+    Returns
+    -------
+    list of str
+    """
     return list(_lines("matrices", values, None))
 
 
@@ -143,7 +222,7 @@ def _lines(kind: Kind, values: Mapping[str, float], tag: str | None) -> Iterator
         if names and values.keys() >= set(names) - {"tag"}:
             line = metric.line.replace("{tag}", str(tag))
             for name in set(names) - {"tag"}:
-                line = line.replace(f"{{{name}}}", REGISTRY[name].line_number(values[name]))
+                line = line.replace(f"{{{name}}}", METRICS[name].line_number(values[name]))
             yield line
 
 
@@ -161,8 +240,8 @@ def _forms(*kinds: Kind) -> list[tuple[re.Pattern[str], list[str]]]:
 
 
 def _number(text: str, where: str) -> float:
-    """A printed number. `5e-04` is how one just below 5e-4 is printed, which itself is
-    printed as `0.001`: it is taken for that one."""
+    """Parse a number. `5e-04` is how one just below 5e-4 is printed, which itself is printed
+    as `0.001`: it is taken for that one."""
     value = float(text)
     if math.isinf(value) and not text.endswith("inf"):
         raise PrivacyEvalError(f"{where}: too large a number: {text[:100]!r}")
@@ -173,7 +252,7 @@ Located = tuple[str, str]
 
 
 def _blocks(text: str, path: str) -> Iterable[tuple[str, str, list[Located]]]:
-    """Unindented lines with the indented ones below them, each with `path:line`."""
+    """Yield unindented lines with the indented ones below them, each with `path:line`."""
     block: tuple[str, str, list[Located]] | None = None
     for number, line in enumerate(text.split("\n"), start=1):
         where, stripped = f"{path}:{number}", line.strip(BLANKS)

@@ -29,8 +29,8 @@ from .evaluation import (
     QUANTITIES,
     SIMILARITY,
     Distribution,
-    Subjective,
-    SubjectiveCurves,
+    ListeningTest,
+    ListeningTestCurves,
 )
 from .tables import ATTACK, PREFIX, QUANTITY_TITLES, VARIANT, metric_text
 
@@ -84,8 +84,8 @@ _MARK = (
 
 
 def figures(
-    subjective: Subjective | None,
-    curves: SubjectiveCurves | None,
+    subjective: ListeningTest | None,
+    curves: ListeningTestCurves | None,
     cells: Cells,
     protocol: Protocol,
     split: str,
@@ -94,7 +94,7 @@ def figures(
 
     Parameters
     ----------
-    subjective, curves : Subjective, SubjectiveCurves or None
+    subjective, curves : ListeningTest, ListeningTestCurves or None
         A listening test; None for a published one, of which only metrics are known.
     cells : Cells
         Of `report.subjective.objective_and_subjective`.
@@ -113,7 +113,7 @@ def column(system: str) -> str:
 
 
 def violin_figures(
-    subjective: Subjective, curves: SubjectiveCurves, styles: Mapping[str, SystemStyle]
+    subjective: ListeningTest, curves: ListeningTestCurves, styles: Mapping[str, SystemStyle]
 ) -> Iterator[Drawing]:
     """`subjective_violin`: a panel per quantity, a violin per system."""
     line = f"dotted line: median of {subjective.reference}. " if subjective.reference else ""
@@ -129,7 +129,7 @@ def violin_figures(
 
 
 def det_figures(
-    subjective: Subjective, curves: SubjectiveCurves, styles: Mapping[str, SystemStyle]
+    subjective: ListeningTest, curves: ListeningTestCurves, styles: Mapping[str, SystemStyle]
 ) -> Iterator[CurveDrawing]:
     """`subjective_det`, four panels, of all data sets pooled and of each; and
     `subjective_det_similarity` of both kinds of pairs of each system.
@@ -176,8 +176,8 @@ def scatter_figures(cells: Cells, protocol: Protocol, split: str) -> Iterator[Dr
 
 
 def _violins(
-    subjective: Subjective,
-    curves: SubjectiveCurves,
+    subjective: ListeningTest,
+    curves: ListeningTestCurves,
     styles: Mapping[str, SystemStyle],
     systems: Sequence[str],
 ) -> Canvas:
@@ -255,7 +255,7 @@ def _violin(
 
 
 def _lines(
-    subjective: Subjective, curves: SubjectiveCurves, quantity: str, data_set: str | None
+    subjective: ListeningTest, curves: ListeningTestCurves, quantity: str, data_set: str | None
 ) -> list[det.Line]:
     return [
         det.Line(

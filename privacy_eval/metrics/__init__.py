@@ -14,10 +14,11 @@ from .eer import (
     kaldi_eer,
     rocch_eer,
 )
+from .evaluation import Evaluation, evaluate
 from .linkability import LINKABILITY_MIN_TARGETS, Linkability, linkability
 from .pav import Groups, PavBlocks, pav
 from .registry import (
-    REGISTRY,
+    METRICS,
     Label,
     Metric,
     describe,
@@ -49,11 +50,12 @@ __all__ = [
     "CATEGORICAL_TAGS",
     "IMPLAUSIBLE_EER",
     "LINKABILITY_MIN_TARGETS",
-    "REGISTRY",
+    "METRICS",
     "VARIANTS",
     "Cllr",
     "EceProfile",
     "Eer",
+    "Evaluation",
     "Groups",
     "Interval",
     "Label",
@@ -71,6 +73,7 @@ __all__ = [
     "cllr",
     "describe",
     "ece_profile",
+    "evaluate",
     "individual_disclosure",
     "kaldi_eer",
     "linkability",

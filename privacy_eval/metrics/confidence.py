@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from ..errors import PrivacyEvalError
 from .pav import IntArray
@@ -211,7 +211,7 @@ def difference_p_value(differences: ArrayLike, n: int) -> float:
     replicates = np.asarray(differences)
     beyond = min(int(np.sum(replicates <= 0)), int(np.sum(replicates >= 0)))
     share = min(max(beyond, 1) / replicates.size, 0.5)
-    return float(2 * stdtr(n - 1, np.sqrt((n - 1) / n) * ndtri(share)))
+    return float(2 * scipy.special.stdtr(n - 1, np.sqrt((n - 1) / n) * scipy.special.ndtri(share)))
 
 
 def expanded_tail(tail: float, n: int) -> float:
@@ -226,7 +226,7 @@ def expanded_tail(tail: float, n: int) -> float:
     >>> round(expanded_tail(0.025, 20), 4)
     0.0159
     """
-    return float(ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, tail)))
+    return float(scipy.special.ndtr(np.sqrt(n / (n - 1)) * scipy.special.stdtrit(n - 1, tail)))
 
 
 def _speakers(

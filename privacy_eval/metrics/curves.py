@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import expit, ndtri
 
 from .eer import hull
 from .pav import FloatArray, IntArray
@@ -135,7 +135,7 @@ def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     (array([0., 0.]), array([0.047, 0.   ]))
     """
     grid = _grid(prior_log_odds)
-    prior, rest = expit(grid), expit(-grid)
+    prior, rest = scipy.special.expit(grid), scipy.special.expit(-grid)
     blocks = scores.pav("exact")
     miss, false_alarm = hull(blocks)
     corner = np.searchsorted(blocks.llr, -grid, side="left")
@@ -162,8 +162,8 @@ def expected_cost_reduction(scores: TrialScores) -> float:
     0.25
     """
     blocks = scores.pav("exact")
-    missed = expit(-blocks.llr) ** 2 @ blocks.targets / scores.n_target
-    accepted = expit(blocks.llr) ** 2 @ blocks.nontargets / scores.n_nontarget
+    missed = scipy.special.expit(-blocks.llr) ** 2 @ blocks.targets / scores.n_target
+    accepted = scipy.special.expit(blocks.llr) ** 2 @ blocks.nontargets / scores.n_nontarget
     return 0.25 - float(missed + accepted) / 2
 
 
@@ -239,4 +239,4 @@ def _spread(scores: TrialScores, corner: IntArray) -> FloatArray:
     n_target, n_nontarget = scores.n_target, scores.n_nontarget
     miss = np.clip(missed, 0.5, n_target - 0.5) / n_target
     correct = np.clip(rejected, 0.5, n_nontarget - 0.5) / n_nontarget
-    return np.asarray(ndtri(miss) + ndtri(correct), dtype=np.float64)
+    return np.asarray(scipy.special.ndtri(miss) + scipy.special.ndtri(correct), dtype=np.float64)

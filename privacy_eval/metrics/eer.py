@@ -118,5 +118,21 @@ def bengio_mariethoz_interval(
 
 
 def eer_percent(eer: float) -> str:
-    """An EER in percent as Kaldi's compute-eer prints it: a float32, four digits."""
+    """Format an EER as Kaldi's compute-eer does: a float32, four digits.
+
+    Parameters
+    ----------
+    eer : float
+        Fraction.
+
+    Returns
+    -------
+    str
+        Percent, without the sign.
+
+    Examples
+    --------
+    >>> eer_percent(1 / 3)
+    '33.33'
+    """
     return f"{100.0 * float(np.float32(eer)):.4g}"

@@ -133,7 +133,7 @@ class Metric:
 
         Examples
         --------
-        >>> REGISTRY["eer"].format(0.086648), REGISTRY["eer"].format(0.086648, detailed=True)
+        >>> METRICS["eer"].format(0.086648), METRICS["eer"].format(0.086648, detailed=True)
         ('8.66', '8.665')
         """
         form = decimals if decimals is not None else self.detail if detailed else self.decimals
@@ -201,7 +201,7 @@ _G_VD = r"$G_\mathrm{VD}$"
 _DISCLOSURE = "ZEBRA: {} privacy disclosure ({}), "
 
 #: Every metric by its key, in the order of the outputs.
-REGISTRY: dict[str, Metric] = {
+METRICS: dict[str, Metric] = {
     metric.key: metric
     for metric in (
         Metric(
@@ -388,14 +388,14 @@ REGISTRY: dict[str, Metric] = {
 
 def of_kind(kind: Kind) -> dict[str, Metric]:
     """The metrics of a kind by key, in order."""
-    return {key: metric for key, metric in REGISTRY.items() if metric.kind == kind}
+    return {key: metric for key, metric in METRICS.items() if metric.kind == kind}
 
 
 def describe(key: str) -> Metric:
     """The entry of a key; what is known of a user-defined metric is its name. Values of a
     listening test have the prefix `subjective_`."""
     name = key.removeprefix(SUBJECTIVE)
-    return REGISTRY[name] if name in REGISTRY else Metric(key, "scores", "", key)
+    return METRICS[name] if name in METRICS else Metric(key, "scores", "", key)
 
 
 def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[str, float]:

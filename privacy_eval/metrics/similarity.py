@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from ..errors import PrivacyEvalError
 from .linkability import linkability
@@ -191,7 +191,11 @@ def similarity_matrix(
         first, second = np.argwhere(count == 0)[0].tolist()
         raise PrivacyEvalError(f"no pair of utterances compares speakers {first} and {second}")
     return SimilarityMatrix(
-        expit(total / count), strongest / math.log(10), trials.n_target, trials.n_nontarget, variant
+        scipy.special.expit(total / count),
+        strongest / math.log(10),
+        trials.n_target,
+        trials.n_nontarget,
+        variant,
     )
 
 

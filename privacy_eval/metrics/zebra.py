@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from .cllr import softplus
 from .pav import CHALLENGE_SLOPE, FloatArray, IntArray, PavBlocks, sloped_llr
@@ -183,7 +183,21 @@ def categorical_tag(
 
 
 def zebra_number(value: float) -> str:
-    """A number as the ZEBRA toolkit prints it: `0.375`, `3e-05`, `0`."""
+    """Format a number as the ZEBRA toolkit does.
+
+    Parameters
+    ----------
+    value : float
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> [zebra_number(x) for x in (0.375, 3e-5, 0.0)]
+    ['0.375', '3e-05', '0']
+    """
     if value == 0:
         return "0"
     return f"{value:.3f}" if abs(value) >= 5e-4 else f"{value:.0e}"
@@ -244,17 +258,19 @@ def _ece(
     n, n_weight = nontarget_llr[held_n], nontarget_weight[held_n] / nontarget_weight.sum()
     values = []
     for log_odds in grid:  # over the curve's points, never over trials
-        prior = float(expit(log_odds))
+        prior = float(scipy.special.expit(log_odds))
         miss = float(softplus(-(t + log_odds)) @ t_weight)
         false_alarm = float(softplus(n + log_odds) @ n_weight)
-        values.append((prior * miss + float(expit(-log_odds)) * false_alarm) / math.log(2))
+        values.append(
+            (prior * miss + float(scipy.special.expit(-log_odds)) * false_alarm) / math.log(2)
+        )
     return np.array(values)
 
 
 def _actual_ece(grid: FloatArray, scores: TrialScores) -> FloatArray:
     miss = _mean_softplus(-scores.target[::-1], -grid)
     false_alarm = _mean_softplus(scores.nontarget, grid)
-    bits = expit(grid) * miss + expit(-grid) * false_alarm
+    bits = scipy.special.expit(grid) * miss + scipy.special.expit(-grid) * false_alarm
     return np.asarray(bits / math.log(2), dtype=np.float64)
 
 
@@ -297,7 +313,7 @@ def _binned_softplus(ascending: FloatArray, shift: FloatArray, low: float, bins:
         power *= offset
     values = []
     for x in shift:  # over the curve's points, never over trials
-        p = expit(centre + x)
+        p = scipy.special.expit(centre + x)
         curved = p * (1 - p)
         value = softplus(centre + x) @ moments[0] + p @ moments[1] + curved @ moments[2]
         values.append(value + (curved * (1 - 2 * p)) @ moments[3] + slope * x + constant)

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from dataclasses import dataclass, replace
 
 from ..io.files import file_names
-from ..metrics import REGISTRY, Label, Metric
+from ..metrics import METRICS, Label, Metric
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import load_systems
@@ -84,9 +84,9 @@ _GROUPS: Mapping[str, tuple[tuple[str, ...], str]] = {
 def layouts() -> list[Layout]:
     """All tables, in the order of the 2020 supplement; a metric of no group has its own."""
     grouped = {key for keys, _ in _GROUPS.values() for key in keys}
-    alone = [m for m in REGISTRY.values() if m.compared and m.key not in grouped]
+    alone = [m for m in METRICS.values() if m.compared and m.key not in grouped]
     groups = {**_GROUPS, **{m.key: ((m.key,), _direction(m)) for m in alone}}
-    of_scores = {n: g for n, g in groups.items() if REGISTRY[g[0][0]].kind == "scores"}
+    of_scores = {n: g for n, g in groups.items() if METRICS[g[0][0]].kind == "scores"}
     others = {n: g for n, g in groups.items() if n not in of_scores}
     return [
         *(Layout(name, keys, ORIGINAL, better) for name, (keys, better) in of_scores.items()),
@@ -257,7 +257,7 @@ class _Form:
                 if a.asv_model == self.layout.asv_model and not a.is_original
             ]
         pairs = [
-            (REGISTRY[key], attack)
+            (METRICS[key], attack)
             for key in self.layout.metrics
             for attack in attacks
             if any(self._found(key, attack, s) for s in self.cells.systems)

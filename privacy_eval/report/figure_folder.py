@@ -10,8 +10,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..errors import PrivacyEvalError
-from ..io.data_dir import locked_folder
-from ..io.files import read_text, write_text
+from ..io.files import locked_folder, read_text, write_text
 from ..io.json_text import load_json
 from ..results.arrays import FIGURE_FORMATS
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io.files import file_names
-from ..metrics import REGISTRY, Metric
+from ..metrics import METRICS, Metric
 from ..metrics.confidence import difference_p_value, expanded_interval
 from ..protocol.protocol import Protocol
 from ..results.arrays import Curves
@@ -34,7 +34,7 @@ LEVEL = 0.95
 
 def ranked_by() -> list[str]:
     """Metrics that systems can be ranked by: those with a best value, in tables of trial sets."""
-    return [key for key, m in REGISTRY.items() if m.best is not None and key != "wer"]
+    return [key for key, m in METRICS.items() if m.best is not None and key != "wer"]
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def rank(
     protocol = results.protocol
     cells = cells_of_results(results) if cells is None else cells
     means = {s: average(cells, protocol, metric, attack_model, split, s) for s in cells.systems}
-    sign = 1 if REGISTRY[metric].best == "higher" else -1
+    sign = 1 if METRICS[metric].best == "higher" else -1
     records: dict[str, dict[tuple[str, str], VerificationRecord]] = {
         column_of(s): {} for s in results.systems
     }
@@ -239,7 +239,7 @@ def ranking_table(
     results, curves, metric, split, cells
         As in `rank`.
     """
-    protocol, known = results.protocol, REGISTRY[metric]
+    protocol, known = results.protocol, METRICS[metric]
     if attack_model is None and known.kind == "scores":
         attack_model = protocol.average_attack_model
     ranking = rank(
@@ -391,7 +391,7 @@ def _bounds(metric: Metric, interval: Sequence[float] | None) -> str:
 
 
 def _caption(ranking: Ranking, protocol: Protocol) -> str:
-    metric = REGISTRY[ranking.metric]
+    metric = METRICS[ranking.metric]
     titles = {a.id: a.title[:1].lower() + a.title[1:] for a in protocol.attack_models}
     model = ranking.attack_model
     under = f" under the {titles.get(model, model)} attack model" if model else ""

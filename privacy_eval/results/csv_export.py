@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from ..io.csv_text import csv_text
 from ..io.schema import to_plain
-from ..metrics import REGISTRY
+from ..metrics import METRICS
 from .records import AnyRecord, Results, SpeakerSimilarity
 
 CSV_COLUMNS = (
@@ -72,7 +72,7 @@ def _columns_of(record: AnyRecord) -> dict[str, object]:
 
 
 def _value(metric: str, value: float, variant: str | None = None) -> dict[str, object]:
-    return {"variant": variant, "metric": metric, "unit": REGISTRY[metric].unit, "value": value}
+    return {"variant": variant, "metric": metric, "unit": METRICS[metric].unit, "value": value}
 
 
 def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], SpeakerSimilarity]]) -> str:

@@ -10,7 +10,7 @@ from .. import __version__
 from ..errors import PrivacyEvalError
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
-from ..metrics import REGISTRY
+from ..metrics import METRICS
 from ..protocol.protocol import protocol_from_dict
 from .records import (
     RecognitionRecord,
@@ -31,7 +31,7 @@ def to_json(results: Results) -> str:
     plain = {
         "format": FORMAT,
         "version": __version__,
-        "units": {key: metric.unit for key, metric in REGISTRY.items()},
+        "units": {key: metric.unit for key, metric in METRICS.items()},
         **{key: value for key, value in to_plain(results).items() if key != "protocol"},
         "protocol": results.protocol.to_dict(),
     }

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from ..errors import PrivacyEvalError
 from ..io.schema import INLINED
-from ..metrics import REGISTRY, VARIANTS, Variant, of_kind
+from ..metrics import METRICS, VARIANTS, Variant, of_kind
 from ..metrics.registry import Kind
 from ..protocol.protocol import SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
@@ -353,7 +353,7 @@ def _check_known(variant: str, keys: Iterable[str], kind: Kind, where: str) -> N
 
 def _check_values(values: Mapping[str, float], where: str) -> None:
     for key, value in values.items():
-        low, high = REGISTRY[key].range
+        low, high = METRICS[key].range
         # Infinite is what the released scripts may make of anything.
         if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
             raise PrivacyEvalError(f"{where} {key}: {value:g} is not within {low:g} to {high:g}")

@@ -23,14 +23,12 @@ from ..io.data_dir import (
     UTTERANCE_FILES,
     NewDataDir,
     combine_data_dirs,
-    locked_folder,
     read_data_dir,
     read_list,
     subset_data_dir,
-    sweep_data_dir,
     write_data_dir,
 )
-from ..io.files import digest, read_bytes
+from ..io.files import digest, locked_folder, read_bytes, sweep
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..protocol.protocol import DataFolder, Protocol
@@ -195,7 +193,7 @@ class _Run:
         name = folder.name + suffix
         target = self.data / name
         if self._in_tree(self.data) and not self.dry_run:
-            sweep_data_dir(target)
+            sweep(target)
         if os.path.lexists(target) and not target.is_dir():
             raise PrivacyEvalError(f"{target}: is no folder; expected a data folder or nothing")
         marker = _read_marker(target)

@@ -24,7 +24,7 @@ from ..report.figures.plot import Curve, Panel, Plot
 from ..report.figures.style import Drawing
 from ..results.arrays import Arrays
 from .estimators import individual_ceiling, population_values
-from .plan import EstimatorsPlan, StudyPlan
+from .protocol import EstimatorsExperiment, StudyProtocol
 from .scores import cllr_min_in_between
 
 Row = Mapping[str, Any]
@@ -46,7 +46,7 @@ _SHORT = {"cllr_min": r"min $C_\mathrm{llr}$", "linkability": r"$1 - D_\mathrm{s
 _ESTIMATED = ("eer", "cllr_min", "linkability", "zebra_population", "zebra_individual")
 
 
-def study_figures(plan: StudyPlan, rows: Rows) -> Iterator[Drawing]:
+def study_figures(plan: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
     """Every figure that there are rows for, one at a time."""
     gaussian, attacks = rows.get("gaussian", ()), rows.get("attacks", ())
     if plan.gaussian is not None and gaussian:
@@ -281,7 +281,7 @@ def _cluster_points(row: Row) -> Canvas:
         return canvas
 
 
-def _estimators(plan: EstimatorsPlan, rows: Sequence[Row], variant: str) -> Iterator[Drawing]:
+def _estimators(plan: EstimatorsExperiment, rows: Sequence[Row], variant: str) -> Iterator[Drawing]:
     metrics = [
         m for m in rows[0]["estimates"][variant] if m in _ESTIMATED or m not in style.METRIC_NAMES
     ]

@@ -22,29 +22,32 @@ from ..metrics import (
 from ..metrics.pav import IntArray
 from ..metrics.similarity import ScoreMatrix
 from ..simulate import Anonymization
-from .attacks import trained, voice_model
-from .plan import MatricesPlan, VectorPlan
+from .attacks import simulated_backend, voice_model
+from .protocol import MatricesExperiment, VectorSettings
 from .tasks import Metrics, Row, Task, plain
 
 
-def matrix_tasks(plan: MatricesPlan, vectors: VectorPlan) -> Iterator[Task]:
+def matrix_tasks(experiment: MatricesExperiment, vectors: VectorSettings) -> Iterator[Task]:
     """One task, as all cases have the same original speech; a row per case."""
-    inputs = [to_plain(plan), to_plain(vectors)]
-    yield Task("matrices", "cases", inputs, functools.partial(_matrices, plan, vectors))
+    inputs = [to_plain(experiment), to_plain(vectors)]
+    yield Task("matrices", "cases", inputs, functools.partial(_matrices, experiment, vectors))
 
 
 def _matrices(
-    plan: MatricesPlan, vectors: VectorPlan, generator: np.random.Generator, metrics: Metrics
+    experiment: MatricesExperiment,
+    vectors: VectorSettings,
+    generator: np.random.Generator,
+    metrics: Metrics,
 ) -> list[Row]:
-    model, backend = voice_model(vectors), trained(vectors, generator)
-    speaker = np.repeat(np.arange(plan.speakers, dtype=np.int64), plan.utterances)
-    voices = model.voices(plan.speakers, generator)[speaker]
+    model, backend = voice_model(vectors), simulated_backend(vectors, generator)
+    speaker = np.repeat(np.arange(experiment.speakers, dtype=np.int64), experiment.utterances)
+    voices = model.voices(experiment.speakers, generator)[speaker]
     original = model.utterances(voices, generator).astype(np.float32)
     oo = score_matrix(original, 1, original, model=backend)
     rows: list[Row] = []
-    for case in plan.cases:
+    for case in experiment.cases:
         kind = Anonymization(case.keep, pseudo=case.pseudo, noise=case.noise * vectors.within)
-        pseudo = kind.pseudo_voices(plan.speakers, model, generator)[speaker]
+        pseudo = kind.pseudo_voices(experiment.speakers, model, generator)[speaker]
         utterances = model.utterances(voices, generator)
         anonymized = kind.anonymize(utterances, pseudo, generator).astype(np.float32)
         oa = score_matrix(original, 1, anonymized, model=backend)

@@ -21,7 +21,7 @@ from ..stages.jobs import Progress
 from .attacks import attack_tasks, simulated_speech, speech_of_tree
 from .estimators import estimator_tasks
 from .matrices import matrix_tasks
-from .plan import OwnMetric, StudyPlan
+from .protocol import StudyProtocol, UserMetric
 from .scores import cluster_tasks, discrete_tasks, gaussian_tasks
 from .tasks import Metrics, Row, Task
 
@@ -30,7 +30,7 @@ RECORDS = "records"
 
 
 def study_tasks(
-    plan: StudyPlan, *, tree: Path | None = None, protocol: Protocol | None = None
+    plan: StudyProtocol, *, tree: Path | None = None, protocol: Protocol | None = None
 ) -> list[Task]:
     """Every task of a plan, in order.
 
@@ -64,7 +64,7 @@ def run_tasks(
     out: Path,
     *,
     seed: int,
-    own: Sequence[OwnMetric] = (),
+    own: Sequence[UserMetric] = (),
     job: tuple[int, int] = (1, 1),
     progress: Progress | None = None,
 ) -> tuple[int, int]:
@@ -99,7 +99,7 @@ def run_tasks(
 
 
 def read_rows(
-    tasks: Sequence[Task], out: Path, *, seed: int, own: Sequence[OwnMetric] = ()
+    tasks: Sequence[Task], out: Path, *, seed: int, own: Sequence[UserMetric] = ()
 ) -> dict[str, list[Row]]:
     """The rows of all experiments, by experiment and in the order of the tasks.
 
@@ -120,7 +120,7 @@ def read_rows(
     return rows
 
 
-def digest_of(tasks: Sequence[Task], plan: StudyPlan, own: Sequence[OwnMetric]) -> str:
+def digest_of(tasks: Sequence[Task], plan: StudyProtocol, own: Sequence[UserMetric]) -> str:
     """Digest of all that figures of the tasks depend on."""
     parts = [_made_from(task, plan.seed, own) for task in tasks]
     return digest(json.dumps([parts, plan.to_dict()], sort_keys=True).encode())
@@ -142,7 +142,7 @@ def _path(out: Path, task: Task) -> Path:
     return out / RECORDS / f"{_name(task)}.json"
 
 
-def _made_from(task: Task, seed: int, own: Sequence[OwnMetric]) -> str:
+def _made_from(task: Task, seed: int, own: Sequence[UserMetric]) -> str:
     """Digest of all that a record depends on; another NumPy may draw other numbers."""
     inputs = [
         __version__,

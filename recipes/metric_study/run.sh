@@ -20,7 +20,7 @@ dir=               # where everything goes (default: the folder work beside this
 conf=metric_study  # the study: a name or a YAML file, e.g. a changed copy of conf/metric_study.yaml
 seed=              # seed of the simulations (default: the one in the study)
 tree=              # attack the original speech of this tree's x-vectors, not simulated ones
-tree_conf=vpc2020  # plan of this tree
+tree_conf=vpc2020  # protocol of this tree
 metric=            # a metric of your own, NAME=FILE.py:FUNCTION, a function of TrialScores
 nj=2               # number of parallel jobs
 cmd=               # job runner, with its options (default: what recipes/vpc2020/cmd.sh says)

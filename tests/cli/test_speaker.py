@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import math
@@ -28,6 +27,7 @@ from support import (
     cli,
     command,
     lines_to,
+    options_of,
     snapshot,
     times,
     utterances,
@@ -38,7 +38,6 @@ from privacy_eval.asv.backend import BACKENDS, score_matrix, train_backend
 from privacy_eval.asv.model_folder import load_backend
 from privacy_eval.asv.trials import load_enrollment, score_trials
 from privacy_eval.asv.voice_similarity import measure
-from privacy_eval.cli import parser
 from privacy_eval.io.scp import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS
 from privacy_eval.results.json_store import read_json
@@ -88,11 +87,6 @@ def _files(tree: SpeechTree) -> Files:
 # --- options
 
 
-def options_of(verb: str) -> dict[str, argparse.Action]:
-    verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
-    return {a.dest: a for a in verbs.choices[verb]._actions if a.dest != "help"}
-
-
 def keywords(function: Callable[..., object]) -> set[str]:
     return {n for n, p in signature(function).parameters.items() if p.kind == p.KEYWORD_ONLY}
 
@@ -106,24 +100,21 @@ def test_options_are_the_keywords_of_the_functions() -> None:
 
     enrolled = set(signature(load_enrollment).parameters)
     vectors = {"enroll_vectors", "trial_vectors", "trials", "out"}
-    assert of("score") == keywords(score_trials) | enrolled | vectors
-    # `part` is for the sets of a tree; there is one variant or both.
-    assert of("similarity") == set(signature(measure).parameters) - {"part", "variants"} | {
-        *("variant", "format", "out")
-    }
-    assert of("train-backend") == keywords(train_backend) | {"vectors", "utt2spk", "out"}
-    for verb in ("score", "similarity"):
-        assert options_of(verb)["backend"].choices == BACKENDS
-        assert options_of(verb)["tree"].default == Path()
-    assert options_of("similarity")["variant"].choices == [*VARIANTS, "both"]
     tree = {"tree", "results", "out", "conf", "system", "anon_suffix", "keys", "allow_outside"}
+    jobs = {"job", "after_jobs"}
+    stage = tree | jobs | {"scp_base"}
+    asv_scores = keywords(score_trials) | enrolled | vectors | stage | {"missing_vectors"}
+    assert of("asv-scores") | reading == asv_scores | reading
+    # `part` is for the sets of a tree; there is one variant or both.
+    similarity = set(signature(measure).parameters) - {"part", "variants"}
+    assert of("similarity") | reading == similarity | {"variant", "format"} | stage | reading
+    trained = keywords(train_backend) | {"vectors", "utt2spk"} | stage - jobs
+    assert of("train-backend") | reading == trained | reading
+    for verb in ("asv-scores", "similarity"):
+        assert options_of(verb)["backend"].choices == BACKENDS
+    assert options_of("similarity")["variant"].choices == [*VARIANTS, "both"]
     place = {f.name for f in fields(Place)}
     assert place <= tree | {"allow_pipes", "allow_missing"}
-    jobs = {"job", "after_jobs"}
-    own = {"score-tree": jobs | {"missing_vectors"}, "similarity-tree": jobs}
-    for verb, more in own.items():
-        assert set(options_of(verb)) == tree | place | more
-    assert set(options_of("train-tree")) == tree | {"allow_pipes"}
     assert set(options_of("subsets")) == tree | {"anonymized"}
     assert {"allow_outside"} == keywords(make_subsets) - {"suffixes", "dry_run"}
 
@@ -670,7 +661,7 @@ def test_the_notes_are_no_conditions(tree: SpeechTree) -> None:
     assert len(list(tree.root.rglob(f"ASV-*/{NOTE}"))) == 3
     run = tree.run("check")
     assert run.code == 0
-    assert run.out.startswith("complete: every condition of the plan has scores")
+    assert run.out.startswith("ready: all 3 conditions")
 
 
 # --- real speech

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import shutil
@@ -10,12 +9,11 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from support import B1, ROOT, Run, cli, imported, snapshot, undrawn
+from support import B1, ROOT, Run, cli, imported, options_of, snapshot, undrawn
 
-from privacy_eval.cli import parser
 from privacy_eval.io.ratings import TEMPLATE, read_ratings
 from privacy_eval.listening.evaluation import evaluate_ratings
-from privacy_eval.listening.store import read_subjective
+from privacy_eval.listening.store import read_listening_test
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import to_json
 from privacy_eval.simulate.ratings import TURNED, simulate_ratings
@@ -103,7 +101,7 @@ def test_options_reach_what_is_written(tree: Path, monkeypatch: pytest.MonkeyPat
         *("--min-ratings", "50", "--split", "dev"),
     )
     assert done.code == 0, done.err
-    result, _ = read_subjective(tree / "out" / "subjective.json")
+    result, _ = read_listening_test(tree / "out" / "subjective.json")
     assert (result.holm, result.reference, result.split) == (True, "Original", "dev")
     assert (result.evaluators_left_out, result.min_ratings) == ((TURNED,), 50)
     assert all("few ratings" in e.flags for e in result.evaluators)
@@ -152,13 +150,13 @@ def test_a_report_of_what_has_changed_is_refused(
 
 
 WRONG = {
-    "off the scale": (lambda t: re.sub(r"(?m),\d+$", ",11", t, count=1), "is not within the scale"),
+    "off the scale": (lambda t: re.sub(r"(?m),\d+$", ",11", t, count=1), "is outside the scale"),
     "missing column": (
         lambda t: t.replace("evaluator,", "", 1),
         "the column 'evaluator' is missing",
     ),
     "unknown system": (lambda t: t.replace(",B1,", ",B7,", 1), "unknown system 'B7', known: Orig"),
-    "rated twice": (lambda t: t + t.splitlines()[1] + "\n", "for the second time, first in"),
+    "rated twice": (lambda t: t + t.splitlines()[1] + "\n", "duplicate rating.* first in"),
 }
 
 
@@ -178,10 +176,10 @@ def test_other_systems_and_scales_on_request(tree: Path, monkeypatch: pytest.Mon
     path.write_text(ratings("B1", "anchor"))
     assert "unknown system 'anchor'" in cli(*run(tree)).err
     assert cli(*run(tree, "--systems", "anchor")).code == 0
-    result, _ = read_subjective(tree / "out" / "subjective.json")
+    result, _ = read_listening_test(tree / "out" / "subjective.json")
     assert result.systems == ("Original", "B1", "anchor")
     done = cli(*run(tree, "--systems", "anchor", "--scale", "1", "5"))
-    assert done.code == 1 and "is not within the scale from 1 to 5" in done.err
+    assert done.code == 1 and "is outside the scale from 1 to 5" in done.err
     assert cli(*run(tree, "--any-system")).code == 0
     alone = (*("subjective", "--ratings", path, "--format", "png"), "--out", tree / "alone")
     assert cli(*alone).code == 0  # without results any system will do
@@ -234,8 +232,7 @@ def test_the_readme_names_every_column() -> None:
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
-    verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
-    options = {a.dest: a for a in verbs.choices["subjective"]._actions}
+    options = options_of("listening")
     keywords = {
         name: parameter.default
         for function in (evaluate_ratings, read_ratings)

@@ -348,7 +348,7 @@ def test_own_categories_from_yaml() -> None:
         ("A: 0\nno: 1\n", "put it in quotes"),
         ("'0': 0\nA: 1\n", "kept for no evidence"),
         ("A: 0\n'': 1\n", "cannot be a tag"),
-        ("A: 0\nB: 1\nA: 2\n", "stands twice"),
+        ("A: 0\nB: 1\nA: 2\n", "duplicate"),
         ("A: 0\nB: 1: 2\n", "tags.yaml:2: invalid YAML"),
         ("A: !!python/object/apply:os.system [ls]\n", "invalid YAML"),
         ("A: 2020-13-45\n", "invalid YAML"),

@@ -1,4 +1,4 @@
-"""Every reader of strangers' files, with what it is fed and how its answer is judged.
+"""Every reader of untrusted files: its inputs, and how its answers are checked.
 
 A reader either gives the right result, by a slow second reading where there is one, or
 raises a `PrivacyEvalError` that names the file (and the line, of formats made of lines).
@@ -9,25 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import functools
-import gzip
 import io
 import json
 import math
 import os
-import random
 import re
 import resource
 import signal
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
-from mutations import BOM, TOKENS, mutate, mutate_json
+import second_readings as second
+from hypothesis import strategies as st
+from inputs import TOKENS, json_with_edits, samples_with_edits
+from second_readings import Plain, plain_array, text_of, unpacked
 from support import ANON, OTHER_PLAN, imported
 
 from privacy_eval import PrivacyEvalError
@@ -44,13 +45,12 @@ from privacy_eval.io.data_dir import (
 from privacy_eval.io.files import digest, read_text
 from privacy_eval.io.json_text import load_json
 from privacy_eval.io.kaldi_objects import (
-    MAX_DIMENSION,
     binary_array,
     read_matrix,
     read_vector,
     text_array,
 )
-from privacy_eval.io.plda import read_plda
+from privacy_eval.io.plda import Plda, read_plda
 from privacy_eval.io.ratings import Ratings, read_ratings
 from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
 from privacy_eval.io.schema import from_plain, to_plain
@@ -78,7 +78,7 @@ from privacy_eval.results.records import (
     SpeakerSimilarity,
     VerificationRecord,
 )
-from privacy_eval.study.plan import StudyPlan, study_from_dict
+from privacy_eval.study.protocol import StudyProtocol, study_from_dict
 from privacy_eval.tree.conditions import SetCondition
 
 #: Seconds that an input of a few kB may take: far more than any does, less than a hang.
@@ -86,24 +86,27 @@ SECONDS = 10
 #: Bytes that it may ask for, and by which all inputs may raise the most that was ever in use.
 ADDRESS_SPACE, GROWTH = 512 << 20, 256 << 20
 
-Generate = Callable[[random.Random], bytes]
+
+def anything(content: bytes, found: Any) -> None:
+    """Assert nothing but that it was read."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """How one reader is tried.
+    """How one reader is tested.
 
     Attributes
     ----------
-    generate : function
-        An input.
+    inputs : strategy
+        Contents of files.
     read : function
         Reads the file of a path; nothing but `PrivacyEvalError` may come out.
+    second : function, optional
+        A second reading of a content, as `plain` gives it; None where it must be refused.
+    plain : function
+        The result as plain values, to be compared with the second reading.
     check : function
-        Asserts that a result is right for an input.
-    refuses : function, optional
-        Whether an input must be refused, by a second reading; where it must not, the error is
-        wrong.
+        Asserts more of a result for a content.
     lines : bool
         Whether an error must name a line, too.
     name : str
@@ -112,70 +115,47 @@ class Reader:
         Whether an error may name another file of its folder.
     """
 
-    generate: Generate
+    inputs: st.SearchStrategy[bytes]
     read: Callable[[Path], Any]
-    check: Callable[[bytes, Any], None]
-    refuses: Callable[[bytes], bool] | None = None
+    second: Callable[[bytes], Any] | None = None
+    plain: Callable[[Any], Any] = lambda found: found
+    check: Callable[[bytes, Any], None] = anything
     lines: bool = False
     name: str = "input"
     beside: bool = False
 
 
-class Hang(BaseException):
-    """An input took too long. No `Exception`, so that no reader can take it for its own."""
-
-
-class Failure(AssertionError):
-    """A reader's answer is wrong; the message says how to see it again."""
-
-
-def fuzz(
-    name: str,
-    folder: Path,
-    *,
-    inputs: int,
-    seed: int = 0,
-    first: int = 0,
-    progress: Callable[[int], None] = lambda done: None,
-) -> tuple[int, int]:
-    """Try one reader; how many inputs were read and how many refused.
-
-    Raises
-    ------
-    Failure
-        The first input that was answered wrongly.
-    """
-    reader = READERS[name]
-    path = folder / reader.name
+def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0) -> tuple[int, int]:
+    """Try one reader; how many inputs were read and how many refused."""
+    counts = [0, 0]
+    path = folder / READERS[name].name
     path.parent.mkdir(parents=True, exist_ok=True)
-    read = 0
+
+    @hypothesis.seed(f"{name} {seed}")
+    @hypothesis.settings(
+        max_examples=inputs,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(content=READERS[name].inputs)
+    def answers(content: bytes) -> None:
+        counts[not try_one(name, path, content)] += 1
+
     before = _most_memory()
     with _limits():
-        for number in range(first, first + inputs):
-            content = reader.generate(random.Random(f"{name} {seed} {number}"))
-            try:
-                read += try_one(reader, path, content)
-            except (Exception, Hang) as error:
-                small = minimised(reader, path, content, error)
-                raise Failure(
-                    f"{name}: {type(error).__name__}: {error}\n  for the input {small[:2000]!r}\n"
-                    f"  again: scripts/fuzz.py --reader {name} --seed {seed} --first {number} "
-                    "--inputs 1"
-                ) from error
-            if number % 1000 == 999:
-                progress(number - first + 1)
-                grown = _most_memory() - before
-                if grown > GROWTH:
-                    raise Failure(f"{name}: {grown >> 20} MiB more up to input {number}")
-    return read, inputs - read
+        answers()
+    assert _most_memory() - before < GROWTH, f"{name}: the inputs take more and more memory"
+    return counts[0], counts[1]
 
 
 def _most_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def try_one(reader: Reader, path: Path, content: bytes) -> bool:
+def try_one(name: str, path: Path, content: bytes) -> bool:
     """Whether an input was read; an exception where the answer is wrong."""
+    reader = READERS[name]
     path.write_bytes(content)
     refused: PrivacyEvalError | None = None
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
@@ -183,10 +163,15 @@ def try_one(reader: Reader, path: Path, content: bytes) -> bool:
         result = reader.read(path)
     except PrivacyEvalError as error:
         refused = error
+    except Hang as hang:
+        raise AssertionError(f"more than {SECONDS} s") from hang
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+    expected = None if reader.second is None else reader.second(content)
     if refused is None:
-        assert reader.refuses is None or not reader.refuses(content), f"read as {result!r:.500}"
+        if reader.second is not None:
+            assert expected is not None, f"read as {result!r:.500}"
+            assert reader.plain(result) == expected
         reader.check(content, result)
         return True
     message = str(refused)
@@ -197,7 +182,7 @@ def try_one(reader: Reader, path: Path, content: bytes) -> bool:
         line = re.match(r":(\d+)", message[len(str(path)) :])
         assert line, f"no line is named: {message}"
         assert 1 <= int(line[1]) <= (unpacked(content) or b"").count(b"\n") + 1, message
-    assert reader.refuses is None or reader.refuses(content), f"refused: {message}"
+    assert expected is None, f"refused: {message}"
     return False
 
 
@@ -205,27 +190,8 @@ def try_one(reader: Reader, path: Path, content: bytes) -> bool:
 _OF_THE_FILE = re.compile(r": (empty file|truncated or damaged gzip file|larger than)")
 
 
-def minimised(reader: Reader, path: Path, content: bytes, error: BaseException) -> bytes:
-    """A shorter input that is answered wrongly in the same way."""
-
-    def fails(shorter: bytes) -> bool:
-        try:
-            try_one(reader, path, shorter)
-        except (Exception, Hang) as found:
-            return type(found) is type(error)
-        return False
-
-    size = 0 if isinstance(error, Hang) else len(content) // 2
-    while size:
-        at = 0
-        while at < len(content):
-            shorter = content[:at] + content[at + size :]
-            if fails(shorter):
-                content = shorter
-            else:
-                at += size
-        size //= 2
-    return content
+class Hang(BaseException):
+    """An input took too long. No `Exception`, so that no reader can catch it."""
 
 
 @contextlib.contextmanager
@@ -233,7 +199,7 @@ def _limits() -> Iterator[None]:
     """An alarm for what hangs, and a limit for what asks for memory it does not use."""
 
     def alarm(*_: object) -> None:
-        raise Hang(f"more than {SECONDS} s")
+        raise Hang
 
     handler = signal.signal(signal.SIGALRM, alarm)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -247,263 +213,29 @@ def _limits() -> Iterator[None]:
         signal.signal(signal.SIGALRM, handler)
 
 
-# Second readings, slow and plain; None is for what must be refused
-
-
-def unpacked(content: bytes) -> bytes | None:
-    """Content of a file that may be gzip."""
-    if content.startswith(b"\x1f\x8b"):
-        try:
-            return gzip.decompress(content)
-        except (OSError, EOFError, zlib.error):
-            return None
-    return content
-
-
-def text_of(content: bytes) -> bytes | None:
-    """Content of a text file that may be gzip and may begin with a byte order mark."""
-    plain = unpacked(content)
-    return None if plain is None else plain.removeprefix(BOM)
-
-
-Row = tuple[str, ...]
-
-
-def table(content: bytes, *widths: int) -> list[Row] | None:
-    """The rows of a text table of one of these numbers of fields."""
-    text = text_of(content)
-    if text is None or re.search(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\r(?!\n|\Z)", text):
-        return None
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return None
-    lines = [line.strip(b" \t\r") for line in text.split(b"\n")]
-    rows = [re.split(rb"[ \t]+", line) for line in lines if line]
-    if not rows or len(rows[0]) not in widths or any(len(r) != len(rows[0]) for r in rows):
-        return None
-    if any(len(field) > 1024 for row in rows for field in row):
-        return None
-    return [tuple(field.decode() for field in row) for row in rows]
-
-
-_DECIMAL = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
-
-
-def number(text: str) -> float | None:
-    """A finite decimal number."""
-    if not _DECIMAL.fullmatch(text):
-        return None
-    return float(text) if math.isfinite(float(text)) else None
-
-
-def distinct(rows: list[Row] | None, key: slice) -> list[Row] | None:
-    return None if rows is None or len({row[key] for row in rows}) < len(rows) else rows
-
-
-@functools.lru_cache(2)
-def scores(content: bytes) -> list[Row] | None:
-    rows = distinct(table(content, 3), slice(2))
-    return None if rows is None or any(number(row[2]) is None for row in rows) else rows
-
-
-@functools.lru_cache(2)
-def trials(content: bytes) -> list[Row] | None:
-    rows = distinct(table(content, 3), slice(2))
-    return None if rows is None or any(r[2] not in ("target", "nontarget") for r in rows) else rows
-
-
-@functools.lru_cache(2)
-def trial_list(content: bytes) -> list[Row] | None:
-    return distinct(table(content, 2, 3), slice(2))
-
-
-@functools.lru_cache(2)
-def utt2spk(content: bytes) -> list[Row] | None:
-    return distinct(table(content, 2), slice(1))
-
-
-@functools.lru_cache(2)
-def spk2gender(content: bytes) -> list[Row] | None:
-    rows = utt2spk(content)
-    return None if rows is None or any(row[1] not in ("f", "m") for row in rows) else rows
-
-
-@functools.lru_cache(2)
-def spk2utt(content: bytes) -> list[Row] | None:
-    text = text_of(content)
-    if text is None or re.search(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\r(?!\n|\Z)", text):
-        return None
-    lines = [line.strip(b" \t\r") for line in text.split(b"\n")]
-    try:
-        rows = [tuple(re.split("[ \t]+", line.decode())) for line in lines if line]
-    except UnicodeDecodeError:
-        return None
-    spoken = [utterance for row in rows for utterance in row[1:]]
-    if not rows or any(len(row) < 2 or any(len(f.encode()) > 1024 for f in row) for row in rows):
-        return None
-    return distinct(rows, slice(1)) if len(set(spoken)) == len(spoken) else None
-
-
-_DTYPES = {b"F": np.dtype("<f4"), b"D": np.dtype("<f8")}
-
-
-def binary_object(content: bytes, at: int, dimensions: int) -> tuple[np.ndarray, int] | None:
-    """A binary vector or matrix behind its \\0B, and where it ends."""
-    code = content[at : at + 3]
-    if code not in ((b"FV ", b"DV ") if dimensions == 1 else (b"FM ", b"DM ")):
-        return None
-    at += 3
-    shape = []
-    for _ in range(dimensions):
-        if content[at : at + 1] != b"\4" or len(content) < at + 5:
-            return None
-        shape.append(struct.unpack_from("<i", content, at + 1)[0])
-        at += 5
-    if min(shape) < 1 or max(shape) > MAX_DIMENSION:
-        return None
-    dtype = _DTYPES[code[:1]]
-    size = math.prod(shape) * dtype.itemsize
-    if len(content) < at + size:
-        return None
-    values = np.frombuffer(content, dtype, math.prod(shape), at).reshape(shape)
-    return (values, at + size) if np.isfinite(values).all() else None
-
-
-def text_object(content: bytes, at: int, dimensions: int) -> tuple[np.ndarray, int] | None:
-    """A text vector or matrix from its [ on, and where it ends."""
-    found = re.compile(rb"\s*\[([^]]*)\]").match(content, at)
-    if found is None or (dimensions == 1 and b"\n" in found[1]):
-        return None
-    rows = [line.split() for line in found[1].split(b"\n") if line.strip()]
-    if not rows or any(len(row) != len(rows[0]) for row in rows):
-        return None
-    words = [word.decode("latin-1") for row in rows for word in row]
-    values = [number(word) if word.isascii() else None for word in words]
-    if any(value is None for value in values):
-        return None
-    array = np.array(values, dtype=np.float64).reshape(len(rows), -1)
-    return (array[0] if dimensions == 1 else array), found.end()
-
-
-def single(array: np.ndarray) -> np.ndarray | None:
-    """As float32, where all values fit."""
-    with np.errstate(over="ignore"):
-        rounded = array.astype(np.float32)
-    return rounded if np.isfinite(rounded).all() else None
-
-
-@functools.lru_cache(2)
-def one_object(content: bytes, dimensions: int) -> np.ndarray | None:
-    """The only object of a file."""
-    plain = unpacked(content)
-    if plain is None:
-        return None
-    is_binary = plain.startswith(b"\0B")
-    found = binary_object(plain, 2, dimensions) if is_binary else text_object(plain, 0, dimensions)
-    return single(found[0]) if found is not None and not plain[found[1] :].strip() else None
-
-
-@functools.lru_cache(2)
-def archive(content: bytes) -> dict[str, np.ndarray] | None:
-    """The vectors of an archive."""
-    plain = text_of(content)
-    if plain is None:
-        return None
-    found: dict[str, np.ndarray] = {}
-    at = 0
-    while plain[at:].strip():
-        word = re.compile(rb"\s*([^\s]{1,1024})[ \t]").match(plain, at)
-        if word is None or re.search(rb"[\x00-\x1f\x7f]", word[1]):
-            return None
-        at = word.end()
-        is_binary = plain[at : at + 2] == b"\0B"
-        one = binary_object(plain, at + 2, 1) if is_binary else text_object(plain, at, 1)
-        vector = None if one is None else single(one[0])
-        try:
-            name = word[1].decode()
-        except UnicodeDecodeError:
-            return None
-        if one is None or vector is None or name in found:
-            return None
-        found[name], at = vector, one[1]
-    return found if found and len({v.size for v in found.values()}) == 1 else None
-
-
-@functools.lru_cache(2)
-def model(content: bytes) -> list[np.ndarray] | None:
-    """Mean, transform and psi of a PLDA model."""
-    plain = unpacked(content)
-    if plain is None:
-        return None
-    is_binary = plain.startswith(b"\0B")
-    begin = re.match(rb"\0B<Plda> " if is_binary else rb"\s*<Plda>", plain)
-    if begin is None:
-        return None
-    at, parts = begin.end(), []
-    for dimensions in (1, 2, 1):
-        part = (binary_object if is_binary else text_object)(plain, at, dimensions)
-        if part is None:
-            return None
-        parts.append(part[0].astype(np.float64))
-        at = part[1]
-    size = parts[0].size
-    end = re.compile(rb"</Plda> \s*" if is_binary else rb"\s*</Plda>\s*").fullmatch(plain, at)
-    fits = parts[1].shape == (size, size) and parts[2].size == size and (parts[2] >= 0).all()
-    return parts if end is not None and fits else None
-
-
-# What is asserted of results
+# Results as plain values, and what else is asserted of them
 
 
 def columns(*of: Any) -> list[tuple[Any, ...]]:
     return list(zip(*(c.tolist() for c in of), strict=True))
 
 
-def check_scores(content: bytes, found: Any) -> None:
-    expected = [(s, u, number(x)) for s, u, x in scores(content) or []]
-    assert columns(found.speaker, found.utterance, found.score) == expected
-    assert found.digest == digest(text_of(content) or b"")
+def items(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (key, value) if isinstance(value, str) else (key, *value) for key, value in found.items()
+    ]
 
 
-def check_trials(content: bytes, found: Any) -> None:
-    expected = [(s, u, label == "target") for s, u, label in trials(content) or []]
-    assert columns(found.speaker, found.utterance, found.is_target) == expected
+def entries(found: Any) -> list[bytes]:
+    return list(found.lines)
 
 
-def check_trial_list(content: bytes, found: Any) -> None:
-    assert columns(found.speaker, found.utterance) == [r[:2] for r in trial_list(content) or []]
+def vectors(found: Any) -> list[tuple[str, Plain | None]]:
+    return [(name, plain_array(row)) for name, row in zip(found.ids, found.matrix, strict=True)]
 
 
-def check_pair(content: bytes, found: Any) -> None:
-    """Scores joined with a fixed key, against a dictionary."""
-    key = {row[:2]: row[2] == "target" for row in trials(TRIALS) or []}
-    rows = [(s, u, number(x)) for s, u, x in scores(content) or [] if (s, u) in key]
-    expected = [(s, u, x, key[s, u]) for s, u, x in rows]
-    assert columns(found.speaker, found.utterance, found.score, found.is_target) == expected
-    assert found.missing == len(key) - len(rows)
-    assert found.extra == len(scores(content) or []) - len(rows)
-
-
-def check_vectors(content: bytes, found: Any) -> None:
-    expected = archive(content) or {}
-    assert list(found.ids) == list(expected)
-    assert found.matrix.tobytes() == np.stack(list(expected.values())).tobytes()
-
-
-def check_object(dimensions: int) -> Callable[[bytes, Any], None]:
-    def check(content: bytes, found: Any) -> None:
-        expected = one_object(content, dimensions)
-        assert expected is not None and expected.shape == found.shape
-        assert found.tobytes() == expected.tobytes()
-
-    return check
-
-
-def check_model(content: bytes, found: Any) -> None:
-    expected = model(content) or []
-    for part, right in zip((found.mean, found.transform, found.psi), expected, strict=True):
-        assert part.shape == right.shape and part.tobytes() == right.tobytes()
+def parts(found: Plda) -> list[Plain | None]:
+    return [plain_array(part, np.float64) for part in (found.mean, found.transform, found.psi)]
 
 
 def check_results_txt(content: bytes, found: Any) -> None:
@@ -579,11 +311,11 @@ def check_tags(content: bytes, found: Any) -> None:
     assert len({tag for tag, _ in found}) == len(found)
 
 
-def anything(content: bytes, found: Any) -> None:
-    """Nothing but that it was read."""
+def check_captions(content: bytes, found: Any) -> None:
+    assert all(isinstance(value, str) for value in found.values())
 
 
-# Inputs
+# Samples
 
 
 _IDS = [f"s{n}" for n in range(1, 4)]
@@ -716,31 +448,13 @@ def _npz() -> bytes:
     return file.getvalue()
 
 
-def of_bytes(seeds: Sequence[bytes], tokens: Sequence[bytes] = TOKENS) -> Generate:
-    return lambda rng: mutate(rng, seeds, tokens)
-
-
-def of_json(*seeds: Any) -> Generate:
-    texts = [json.dumps(seed).encode() for seed in seeds]
-    return lambda rng: mutate_json(rng, texts)
-
-
 # Readers that need more than a path
 
 
 def _read_pair(path: Path) -> Any:
     key = path.with_name("key")
-    if not key.exists():
-        key.write_bytes(TRIALS)
+    key.write_bytes(TRIALS)
     return pair(read_scores(path), read_trials(key), allow_missing=True)
-
-
-def _refuses_pair(content: bytes) -> bool:
-    rows = scores(content)
-    if rows is None:
-        return True
-    key = {row[:2]: row[2] for row in trials(TRIALS) or []}
-    return len({key[row[:2]] for row in rows if row[:2] in key}) < 2
 
 
 def _read_archive(path: Path) -> Any:
@@ -776,27 +490,6 @@ def check_scp(content: bytes, found: Any) -> None:
         assert row.tobytes() == expected.tobytes(), line
 
 
-def _read_list(kind: str) -> Callable[[Path], Any]:
-    return lambda path: read_list(path, kind)
-
-
-def _refuses_list(fields: int | None) -> Callable[[bytes], bool]:
-    def refuses(content: bytes) -> bool:
-        text = text_of(content)
-        rows = [line.split() for line in (text or b"").split(b"\n") if line.split()]
-        return not rows or (fields is not None and any(len(row) != fields for row in rows))
-
-    return refuses
-
-
-def _check_list(place: int) -> Callable[[bytes, Any], None]:
-    def check(content: bytes, found: Any) -> None:
-        rows = [line.split() for line in (text_of(content) or b"").split(b"\n") if line.split()]
-        assert list(found.lines) == list(dict.fromkeys(row[place] for row in rows))
-
-    return check
-
-
 _DATA_DIR = {
     "utt2spk": UTT2SPK,
     "spk2gender": SPK2GENDER,
@@ -809,10 +502,12 @@ _DATA_DIR = {
 }
 
 
-def _generate_data_dir(rng: random.Random) -> bytes:
-    """A data folder in one file: the name of the file that is changed, and its content."""
-    name = rng.choice(list(_DATA_DIR))
-    return name.encode() + b"\n" + mutate(rng, [_DATA_DIR[name]])
+#: A data folder in one file: the name of the file that is edited, and its content.
+_DATA_DIRS = st.sampled_from(list(_DATA_DIR)).flatmap(
+    lambda name: samples_with_edits(_DATA_DIR[name]).map(
+        lambda content: name.encode() + b"\n" + content
+    )
+)
 
 
 def _read_data_dir(path: Path) -> Any:
@@ -845,21 +540,9 @@ def _check_data_dir(content: bytes, found: Any) -> None:
         )
 
 
-def _read_results_txt(path: Path) -> Any:
-    return parse_results_txt(read_text(path), str(path))
-
-
 def _read_import(path: Path) -> Any:
     text = part_of_system(read_text(path), str(path), "B1")
     return import_results_txt(text, str(path), RESULTS.protocol, system="B1")
-
-
-def _read_wer(path: Path) -> Any:
-    return read_wer_folder(path.parent)
-
-
-def _read_yaml(path: Path) -> Any:
-    return parse_yaml(read_text(path), str(path))
 
 
 def _read_plan(path: Path) -> Any:
@@ -902,10 +585,6 @@ def _parsed(parse: Callable[[str, str], Any]) -> Callable[[Path], Any]:
     return lambda path: parse(read_text(path), str(path))
 
 
-def _refuse(second: Callable[[bytes], object | None]) -> Callable[[bytes], bool]:
-    return lambda content: second(content) is None
-
-
 RATINGS = (
     b"evaluator,system,data_set,gender,trial,enrollment,same_speaker,naturalness,"
     b"intelligibility,similarity\n"
@@ -918,120 +597,175 @@ STUDY: dict[str, Any] = parse_yaml(  # type: ignore[assignment]
 )
 
 
+_RATING_TOKENS = (b"yes", b"no", b'"', b",", b",,", b"11", b"0", b"1e1", b"Original")
+
+
 def check_ratings(content: bytes, found: Ratings) -> None:
     """As many ratings as a plain reading of the CSV has cells of metrics, all on the scale."""
     text = (unpacked(content) or b"").decode("utf-8-sig")
     rows = csv.DictReader(io.StringIO(text.lstrip("\r\n"), newline=""))
     metrics = ("naturalness", "intelligibility", "similarity")
     cells = [row[m] for row in rows for m in metrics if (row.get(m) or "").strip(" \t\xa0")]
-    _equal(len(found), len(cells))
+    assert len(found) == len(cells)
     assert ((found.score >= 1) & (found.score <= 10)).all()
-    _equal(sorted(found.score.tolist()), sorted(map(float, cells)))
+    assert sorted(found.score.tolist()) == sorted(map(float, cells))
     columns = (found.metric, found.evaluator, found.system, found.trial, found.enrollment)
     assert len(set(zip(*columns, strict=True))) == len(found)
 
 
-def _read_study(path: Path) -> StudyPlan:
-    return study_from_dict(load_json(path), str(path))
-
-
-def check_study(content: bytes, found: StudyPlan) -> None:
+def check_study(content: bytes, found: StudyProtocol) -> None:
     """Read back from its own values it is the same."""
-    _equal(from_plain(StudyPlan, found.to_dict(), "again"), found)
+    assert from_plain(StudyProtocol, found.to_dict(), "again") == found
 
+
+#: Text of ids and numbers of every script, all kinds of blanks and line ends.
+_ID = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
+_NUMBER = (
+    st.floats().map(repr)
+    | st.floats().map(float.hex)
+    | st.integers().map(str)
+    | st.text("0123456789.eE+-_xinfa", min_size=1, max_size=8)
+    | st.text(st.characters(categories=["Nd", "Nl", "No"]), min_size=1, max_size=4)
+)
+_BLANK = st.text(" \t", min_size=1, max_size=3)
+_END = st.sampled_from(["\n", "\r\n", "\n\n", " \n", "\r", "\u2028", "\x0b", ""])
+_SCORE_TEXTS = st.builds(
+    lambda mark, rows: (mark + "".join(map("".join, rows))).encode(),
+    st.sampled_from(["", "\ufeff", "\ufeff\ufeff", "\ufffe"]),
+    st.lists(st.tuples(_ID, _BLANK, _ID, _BLANK, _NUMBER, _END), min_size=1, max_size=4),
+)
+#: Headers of binary arrays of any size: a header alone reserves nothing.
+_HEADERS = st.builds(
+    lambda code, shape, size, behind: (
+        b"\0B" + code + b"".join(b"\4" + struct.pack("<i", n) for n in shape) + bytes(size) + behind
+    ),
+    st.sampled_from([b"FV ", b"DV ", b"FM ", b"DM ", b"CM ", b"CM2"]),
+    st.lists(st.integers(-(1 << 31), (1 << 31) - 1) | st.integers(-2, 70000), max_size=2),
+    st.integers(0, 64),
+    st.binary(max_size=4),
+)
 
 READERS: Mapping[str, Reader] = {
-    "scores": Reader(of_bytes([SCORES]), read_scores, check_scores, _refuse(scores), True),
-    "trials": Reader(of_bytes([TRIALS]), read_trials, check_trials, _refuse(trials), True),
+    "scores": Reader(
+        samples_with_edits(SCORES) | _SCORE_TEXTS,
+        read_scores,
+        second.scores,
+        lambda found: (columns(found.speaker, found.utterance, found.score), found.digest),
+        lines=True,
+    ),
+    "trials": Reader(
+        samples_with_edits(TRIALS),
+        read_trials,
+        second.trials,
+        lambda found: columns(found.speaker, found.utterance, found.is_target),
+        lines=True,
+    ),
     "trial_list": Reader(
-        of_bytes([TRIALS, TRIALS.replace(b" target", b"").replace(b" nontarget", b"")]),
+        samples_with_edits(TRIALS, re.sub(rb" (non)?target", b"", TRIALS)),
         read_trial_list,
-        check_trial_list,
-        _refuse(trial_list),
-        True,
+        second.trial_list,
+        lambda found: columns(found.speaker, found.utterance),
+        lines=True,
     ),
-    "pair": Reader(of_bytes([SCORES]), _read_pair, check_pair, _refuses_pair, beside=True),
-    "utt2spk": Reader(
-        of_bytes([UTT2SPK]),
-        read_utt2spk,
-        lambda content, found: _equal(list(found.items()), utt2spk(content)),
-        _refuse(utt2spk),
-        True,
+    "pair": Reader(
+        samples_with_edits(SCORES),
+        _read_pair,
+        second.paired_with(TRIALS),
+        lambda found: (
+            columns(found.speaker, found.utterance, found.score, found.is_target),
+            found.missing,
+            found.extra,
+        ),
+        beside=True,
     ),
-    "spk2utt": Reader(
-        of_bytes([SPK2UTT]),
-        read_spk2utt,
-        lambda content, found: _equal([(s, *u) for s, u in found.items()], spk2utt(content)),
-        _refuse(spk2utt),
-        True,
-    ),
+    "utt2spk": Reader(samples_with_edits(UTT2SPK), read_utt2spk, second.utt2spk, items, lines=True),
+    "spk2utt": Reader(samples_with_edits(SPK2UTT), read_spk2utt, second.spk2utt, items, lines=True),
     "spk2gender": Reader(
-        of_bytes([SPK2GENDER]),
-        read_spk2gender,
-        lambda content, found: _equal(list(found.items()), spk2gender(content)),
-        _refuse(spk2gender),
-        True,
+        samples_with_edits(SPK2GENDER), read_spk2gender, second.spk2gender, items, lines=True
     ),
     "enrolls": Reader(
-        of_bytes([ENROLLS]), _read_list("enrolls"), _check_list(0), _refuses_list(None), True
+        samples_with_edits(ENROLLS),
+        lambda path: read_list(path, "enrolls"),
+        second.listed(0),
+        entries,
+        lines=True,
     ),
     "trials_of_a_folder": Reader(
-        of_bytes([TRIALS]), _read_list("trials"), _check_list(1), _refuses_list(3), True
+        samples_with_edits(TRIALS),
+        lambda path: read_list(path, "trials"),
+        second.listed(1, fields=3),
+        entries,
+        lines=True,
     ),
-    "data_dir": Reader(_generate_data_dir, _read_data_dir, _check_data_dir, beside=True),
-    "archive": Reader(of_bytes(ARCHIVES[:2]), _read_archive, check_vectors, _refuse(archive)),
-    "text_archive": Reader(of_bytes(ARCHIVES[2:]), _read_archive, check_vectors, _refuse(archive)),
-    "scp": Reader(of_bytes(SCP), _read_scp, check_scp),
+    "data_dir": Reader(_DATA_DIRS, _read_data_dir, check=_check_data_dir, beside=True),
+    "archive": Reader(samples_with_edits(*ARCHIVES[:2]), _read_archive, second.archive, vectors),
+    "text_archive": Reader(samples_with_edits(ARCHIVES[2]), _read_archive, second.archive, vectors),
+    "scp": Reader(samples_with_edits(*SCP), _read_scp, check=check_scp),
     "vector": Reader(
-        of_bytes(SINGLES), read_vector, check_object(1), _refuse(lambda c: one_object(c, 1))
+        samples_with_edits(*SINGLES) | _HEADERS, read_vector, second.one_object(1), plain_array
     ),
     "matrix": Reader(
-        of_bytes(MATRICES), read_matrix, check_object(2), _refuse(lambda c: one_object(c, 2))
+        samples_with_edits(*MATRICES) | _HEADERS, read_matrix, second.one_object(2), plain_array
     ),
-    "plda": Reader(of_bytes(MODELS), read_plda, check_model, _refuse(model)),
-    "wer": Reader(of_bytes([WER]), _read_wer, check_wer, name="WER", beside=True),
-    "results_txt": Reader(of_bytes(RESULTS_TXT), _read_results_txt, check_results_txt, lines=True),
+    "plda": Reader(samples_with_edits(*MODELS), read_plda, second.plda, parts),
+    "wer": Reader(
+        samples_with_edits(WER),
+        lambda path: read_wer_folder(path.parent),
+        check=check_wer,
+        name="WER",
+        beside=True,
+    ),
+    "results_txt": Reader(
+        samples_with_edits(*RESULTS_TXT),
+        _parsed(parse_results_txt),
+        check=check_results_txt,
+        lines=True,
+    ),
     "import": Reader(
-        of_bytes([b"# B1\n" + RESULTS_TXT[0] + b"# B2\n" + RESULTS_TXT[3], *RESULTS_TXT]),
+        samples_with_edits(b"# B1\n" + RESULTS_TXT[0] + b"# B2\n" + RESULTS_TXT[3], *RESULTS_TXT),
         _read_import,
-        check_import,
+        check=check_import,
     ),
-    "yaml": Reader(of_bytes(YAML, _YAML_TOKENS), _read_yaml, anything),
-    "plan": Reader(of_json(PLAN), _read_plan, check_plan),
-    "tags": Reader(of_bytes([TAGS], _YAML_TOKENS), read_tags, check_tags),
-    "results_json": Reader(of_json(json.loads(to_json(RESULTS))), read_json, check_results),
+    "yaml": Reader(samples_with_edits(*YAML, tokens=_YAML_TOKENS), _parsed(parse_yaml)),
+    "plan": Reader(json_with_edits(PLAN), _read_plan, check=check_plan),
+    "tags": Reader(samples_with_edits(TAGS, tokens=_YAML_TOKENS), read_tags, check=check_tags),
+    "results_json": Reader(
+        json_with_edits(json.loads(to_json(RESULTS))), read_json, check=check_results
+    ),
     "record": Reader(
-        of_json(to_plain(RESULTS.verification[0])), _read_record, _check_record, name="record.json"
+        json_with_edits(to_plain(RESULTS.verification[0])),
+        _read_record,
+        check=_check_record,
+        name="record.json",
     ),
-    "curves": Reader(of_bytes([_npz()]), _read_curves, check_curves, name="records/x.npz"),
+    "curves": Reader(
+        samples_with_edits(_npz()), _read_curves, check=check_curves, name="records/x.npz"
+    ),
     "captions": Reader(
-        of_json({"a": "b", "c": "d"}),
+        json_with_edits({"a": "b", "c": "d"}),
         lambda path: read_captions(path.parent),
-        lambda content, found: _equal(all(isinstance(v, str) for v in found.values()), True),
+        check=check_captions,
         name="captions.json",
     ),
     "published": Reader(
-        of_bytes([_head(_PUBLISHED / "vpc2020.csv", 6)]), _parsed(parse_values), check_published
+        samples_with_edits(_head(_PUBLISHED / "vpc2020.csv", 6)),
+        _parsed(parse_values),
+        check=check_published,
     ),
     "p_values": Reader(
-        of_bytes([_head(_PUBLISHED / "vpc2020_p_values.csv", 6)]),
+        samples_with_edits(_head(_PUBLISHED / "vpc2020_p_values.csv", 6)),
         _parsed(parse_p_values),
-        check_published,
+        check=check_published,
     ),
     "ratings": Reader(
-        of_bytes([RATINGS], (b"yes", b"no", b'"', b",", b",,", b"11", b"0", b"1e1", b"Original")),
+        samples_with_edits(RATINGS, tokens=_RATING_TOKENS),
         lambda path: read_ratings([path]),
-        check_ratings,
+        check=check_ratings,
         name="ratings.csv",
     ),
-    "study": Reader(of_json(STUDY), _read_study, check_study),
+    "study": Reader(
+        json_with_edits(STUDY),
+        lambda path: study_from_dict(load_json(path), str(path)),
+        check=check_study,
+    ),
 }
-
-
-def _equal(found: object, expected: object) -> None:
-    assert found == expected
-
-
-def memory_folder() -> str | None:
-    """A folder in memory, where there is one: a million files are written and read."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -224,7 +224,7 @@ REFUSED = {
     ),
     "an entry that stands twice": Case(
         lambda tree: (tree / "small.yaml").open("a").write("splits: [test]\n"),
-        r"small.yaml:\d+: invalid YAML \('splits' stands twice\)",
+        r"small.yaml:\d+: invalid YAML \(duplicate 'splits'\)",
     ),
     "a plan that is too long": Case(
         lambda tree: (tree / "small.yaml").write_text("- x\n" * 100_000), r"small.yaml: larger than"
@@ -526,7 +526,7 @@ def test_more_than_memory_holds(tree: Path) -> None:
         file.truncate(1 << 40)
     done = limited(768 << 20, "metrics", "--scores", tree / SCORES, "--trials", tree / KEY)
     assert done.returncode == 1
-    assert done.stderr == f"privacy-eval: {tree / SCORES}: larger than the memory that there is\n"
+    assert done.stderr == f"privacy-eval: {tree / SCORES}: not enough memory to read the file\n"
 
 
 def test_a_line_of_a_gigabyte(tree: Path) -> None:

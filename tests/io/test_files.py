@@ -233,7 +233,7 @@ def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
     """Writers are killed as they are: the temporary file stays, its lock does not."""
     path = tmp_path / "file"
     with atomic_path(path) as temporary:
-        left = temporary.with_name(temporary.name.replace(temporary.suffixes[-2], ".killed"))
+        left = temporary.with_name(temporary.name.replace(temporary.suffixes[-2], ".killed_1"))
     assert names(tmp_path) == ["file"]
     left.write_text("half")
     write_text(path, "whole")
@@ -265,7 +265,7 @@ def test_other_files_are_not_swept(tmp_path: Path) -> None:
 
 def test_a_folder_in_the_way_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
-    with pytest.raises(PrivacyEvalError, match="taken: is no regular file"):
+    with pytest.raises(PrivacyEvalError, match="taken: exists but is not a regular file"):
         write_text(tmp_path / "taken", "text")
     assert names(tmp_path) == ["taken"]
 
@@ -315,7 +315,7 @@ def test_a_link_is_replaced_and_its_target_stays(tmp_path: Path) -> None:
 
 def test_a_device_is_not_written_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(PrivacyEvalError, match="is no regular file"):
+    with pytest.raises(PrivacyEvalError, match="not a regular file"):
         write_text(tmp_path / "pipe", "text")
     assert (tmp_path / "pipe").is_fifo()
 

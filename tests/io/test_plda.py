@@ -165,9 +165,9 @@ def test_single_precision_is_written_as_double(tmp_path: Path) -> None:
         (b"\0B" + SMALL_TEXT, "mean: expected a vector (FV or DV), found an unknown type"),
         (model()[:-1], "expected </Plda> of a PLDA model, found b'</Plda>'"),
         (model()[:-8] + b"</Pldb> ", "expected </Plda> of a PLDA model"),
-        (model() + b"x", "more behind its end, from byte "),
-        (model() + b"\0", "more behind its end"),
-        (SMALL_TEXT + b"x", "more behind its end"),
+        (model() + b"x", "unexpected content behind its end, from byte "),
+        (model() + b"\0", "unexpected content behind its end"),
+        (SMALL_TEXT + b"x", "unexpected content behind its end"),
         (SMALL_TEXT[:-8], "expected </Plda>"),
         (model(mean=b""), "mean: expected a vector (FV or DV), found a matrix"),
         (model(transform=b""), "transform: expected a matrix (FM or DM), found a vector"),
@@ -175,7 +175,7 @@ def test_single_precision_is_written_as_double(tmp_path: Path) -> None:
         (model(psi=b"CM "), "psi: expected a vector (FV or DV), found a compressed matrix"),
         (
             model(psi=block("DV", 3, values=[5, 6, 7])),
-            "dimensions that do not fit together: mean 2, transform 2 x 2, psi 3",
+            "inconsistent dimensions: mean 2, transform 2 x 2, psi 3",
         ),
         (model(mean=block("DV", 1, values=[5])), "mean 1, transform 2 x 2, psi 2"),
         (
@@ -241,11 +241,20 @@ def test_a_model_cut_anywhere(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("plda", "message"),
     [
-        (Plda(SMALL.mean[:1], SMALL.transform, SMALL.psi), "not written, dimensions"),
-        (Plda(SMALL.mean, SMALL.transform[:1], SMALL.psi), "not written, dimensions"),
-        (Plda(SMALL.mean, SMALL.transform.ravel(), SMALL.psi), "not written, dimensions"),
-        (Plda(SMALL.mean, SMALL.transform, SMALL.psi[:, None]), "not written, dimensions"),
-        (Plda(SMALL.mean[:0], SMALL.transform[:0, :0], SMALL.psi[:0]), "not written, dimensions"),
+        (Plda(SMALL.mean[:1], SMALL.transform, SMALL.psi), "inconsistent dimensions"),
+        (Plda(SMALL.mean, SMALL.transform[:1], SMALL.psi), "inconsistent dimensions"),
+        (
+            Plda(SMALL.mean, SMALL.transform.ravel(), SMALL.psi),
+            "inconsistent dimensions",
+        ),
+        (
+            Plda(SMALL.mean, SMALL.transform, SMALL.psi[:, None]),
+            "inconsistent dimensions",
+        ),
+        (
+            Plda(SMALL.mean[:0], SMALL.transform[:0, :0], SMALL.psi[:0]),
+            "inconsistent dimensions",
+        ),
         (Plda(SMALL.mean * np.nan, SMALL.transform, SMALL.psi), "not written, 2 values are NaN"),
         (Plda(SMALL.mean, SMALL.transform, -SMALL.psi), "not written, 1 of 2 values of psi"),
     ],

@@ -13,8 +13,8 @@ from privacy_eval.io.ratings import read_ratings
 from privacy_eval.listening import figures as drawn
 from privacy_eval.listening.evaluation import (
     QUANTITIES,
-    Subjective,
-    SubjectiveCurves,
+    ListeningTest,
+    ListeningTestCurves,
     evaluate_ratings,
 )
 from privacy_eval.listening.tables import objective_and_subjective, pooled_table
@@ -31,7 +31,7 @@ KEY = "".join(
     for s in range(3)
     for u in range(5)
 )
-Test = tuple[Subjective, SubjectiveCurves]
+Test = tuple[ListeningTest, ListeningTestCurves]
 
 
 def evaluated(folder: Path, *systems: str) -> Test:
@@ -45,7 +45,7 @@ def test(tmp_path_factory: pytest.TempPathFactory) -> Test:
     return evaluated(tmp_path_factory.mktemp("test"), "_50%_team & $x$ Co", "B2")
 
 
-def styles_of(test: Subjective) -> dict[str, style.SystemStyle]:
+def styles_of(test: ListeningTest) -> dict[str, style.SystemStyle]:
     return dict(style.system_styles([drawn.column(s) for s in test.systems]))
 
 

@@ -459,4 +459,4 @@ def test_a_plan_by_path_is_relative_to_the_tree(tmp_path: Path) -> None:
         "check", "--tree", "tree", "--results", "exp", "--conf", "radio.yaml", cwd=tmp_path
     )
     assert "\nprotocol: Radio plays (radio); tree: tree; results: tree/exp\nsystem " in run.out
-    assert "scores without a trial key: 1 ASV-eval-cast-eval-lines-m-hidden (looked for" in run.out
+    assert "results-1/ASV-eval-cast-eval-lines-m-hidden: no trial key" in run.out

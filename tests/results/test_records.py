@@ -16,7 +16,7 @@ import pytest
 from support import ANON, B1, B2, ORIG, changed_plan, imported
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.metrics import REGISTRY
+from privacy_eval.metrics import METRICS
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.csv_export import to_csv
@@ -305,12 +305,12 @@ def test_a_malformed_store_is_refused(
         (b"{\n\n 'a': 1}", ":3: not JSON"),
         (b"[]", ": not a results.json"),
         (b"null", ": not a results.json"),
-        (b'{"format":\n NaN}', ": NaN is no JSON number"),
-        (b'{"format": -Infinity}', ": -Infinity is no JSON number"),
+        (b'{"format":\n NaN}', ": NaN is not a JSON number"),
+        (b'{"format": -Infinity}', ": -Infinity is not a JSON number"),
         (b'{"a": "\xff"}', ":1: not UTF-8 text"),
         (b"[" * 100_000, ": not JSON"),
         (b'{"format": 1} x', ":1: not JSON"),
-        (b'{"a": [{"b": 1, "c": 2, "b": 1}]}', ": 'b' stands twice in one object"),
+        (b'{"a": [{"b": 1, "c": 2, "b": 1}]}', ": duplicate 'b' in one object"),
         pytest.param(b'{"format": ' + b"1" * 5000 + b"}", ": not"),
     ],
     ids=lambda value: repr(value[:20]),
@@ -325,7 +325,7 @@ def test_what_is_no_json_is_refused(content: bytes, message: str, tmp_path: Path
 def test_nan_among_the_values_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text(re.sub(r'"eer": [\d.]+', '"eer": NaN', to_json(imported(B1)), count=1))
-    with pytest.raises(PrivacyEvalError, match="NaN is no JSON number"):
+    with pytest.raises(PrivacyEvalError, match="NaN is not a JSON number"):
         read_json(path)
 
 
@@ -507,7 +507,7 @@ def test_csv_has_a_line_for_every_number() -> None:
     assert len(rows) == wanted == 72 * 7 + 32 + 12 * 2 + 12 * 2
     for row in rows:
         metric_name = "wer" if row["metric"].startswith("wer_") else row["metric"]
-        assert row["unit"] == REGISTRY[metric_name].unit
+        assert row["unit"] == METRICS[metric_name].unit
     first = rows[0]
     assert (first["system"], first["metric"], first["unit"], first["variant"]) == (
         "B1",

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from privacy_eval.cli import VERBS
+from privacy_eval.stages.recipe import STAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 
 # Prints its arguments, one in each <>, and leaves what the next stage needs.
 FAKE_COMMAND = """#!/bin/bash
+if [ "$1" = pending ]; then $PENDING "$@"; exit; fi
 printf '<%s>' "$@"
 echo
 case $1 in
@@ -26,7 +32,7 @@ case $1 in
         printf '%s' "$FAKE_TABLE" >"${!#}/tables.tex"
         for system in B1 B2; do echo "| $system |" >"${!#}/${system}_asv_dev.md"; done
         ;;
-    subjective)
+    listening)
         mkdir -p "${!#}/tables"
         printf '%s' "$FAKE_TABLE" >"${!#}/tables/tables.tex"
         ;;
@@ -50,6 +56,9 @@ class Recipe:
             # Without work: a demo that was run here may be large.
             ignore = shutil.ignore_patterns("work")
             shutil.copytree(ROOT / name, self.copy / name, symlinks=True, ignore=ignore)
+        table = "privacy_eval/stages/recipe.py"
+        (self.copy / table).parent.mkdir(parents=True)
+        shutil.copy(ROOT / table, self.copy / table)
         self.tree = folder / "a JOB tree"
         self.scores = self.tree / "exp/results-x/ASV-a-b/scores"
         self.scores.parent.mkdir(parents=True)
@@ -74,6 +83,7 @@ class Recipe:
                 **os.environ,
                 "PATH": f"{self.bin}:/usr/bin:/bin",
                 "FAKE_TABLE": "good",
+                "PENDING": "echo 0 #",
                 "FAKE_RUNS": str(self.runs),
                 **environment,
             },
@@ -159,6 +169,20 @@ def test_bad_values(recipe: Recipe, arguments: list[str], code: int, message: st
     assert result.stdout == ""
 
 
+def test_the_table_of_stages_names_scripts_verbs_and_modules(recipe: Recipe) -> None:
+    """One name per stage, from local/ to the log."""
+    text = recipe.run("--help").stdout
+    for stage in STAGES:
+        assert f"{stage.number:2} | {', '.join(stage.names)} " in text
+        for name in stage.names:
+            script = (ROOT / "local" / f"{name}.sh").read_text()
+            assert re.search(rf"^# Stages? [^\n]*{stage.number}\b|x-vectors", script, re.M)
+            verb = name.replace("_", "-")
+            if name not in ("data", "anonymize", "xvectors"):
+                assert verb in VERBS and re.search(rf" {verb} ", script)
+                importlib.import_module(f"privacy_eval.cli.{name}")
+
+
 def test_every_stage_says_what_it_does(recipe: Recipe) -> None:
     result = recipe.run()
     assert result.returncode == 0, result.stderr
@@ -166,7 +190,7 @@ def test_every_stage_says_what_it_does(recipe: Recipe) -> None:
         assert result.stderr.count(f" Stage {number}: ") == 1
     verbs = [line.split(">")[0][1:] for line in result.stdout.splitlines() if line[0:1] == "<"]
     assert verbs == [
-        *("check", "train-tree", "subsets", "subsets", "score-tree", "similarity-tree"),
+        *("check", "train-backend", "subsets", "subsets", "asv-scores", "similarity"),
         *("collect", "tables", "report"),
     ]
     drawn = recipe.tree / "exp/privacy_eval/log/figures.2.log"
@@ -178,7 +202,7 @@ def test_only_the_stages_asked_for_run(recipe: Recipe) -> None:
     assert result.stderr.count(" Stage ") == 2
     common = "<--tree><.><--results><exp><--conf><vpc2020><--out><exp/privacy_eval>\n"
     after = common.replace("\n", "<--after-jobs>\n")
-    assert result.stdout == f"<similarity-tree>{after}<collect>{common}"
+    assert result.stdout == f"<similarity>{after}<collect>{common}"
     logs = sorted((recipe.tree / "exp/privacy_eval/log").iterdir())
     assert [log.name for log in logs] == ["similarity.1.log", "similarity.2.log"]
 
@@ -207,18 +231,13 @@ def test_work_per_condition_goes_through_the_runner(recipe: Recipe, nj: int) -> 
     result = recipe.run(*options, RUNNER_CALLS=str(calls), KALDI_ROOT="")
     assert result.returncode == 0, result.stderr
     assert calls.read_text().splitlines() == [
-        f"queue.pl --mem 4G 1:{nj} {name}.JOB.log {verb}"
-        for name, verb in (
-            ("asv_scores", "score-tree"),
-            ("privacy_metrics", "evaluate"),
-            ("similarity", "similarity-tree"),
-            ("figures", "figures"),
-        )
+        f"queue.pl --mem 4G 1:{nj} {verb.replace('-', '_')}.JOB.log {verb}"
+        for verb in ("asv-scores", "privacy-metrics", "similarity", "figures")
     ]
     for line in result.stdout.splitlines():
-        if line.startswith(("<score-tree>", "<similarity-tree>")):
+        if line.startswith(("<asv-scores>", "<similarity>")):
             assert line.endswith("<--after-jobs>")
-        assert not line.startswith(("<evaluate>", "<figures>"))
+        assert not line.startswith(("<privacy-metrics>", "<figures>"))
 
 
 @pytest.mark.parametrize("runner", ["run.pl", "queue.pl", "slurm.pl"])
@@ -238,7 +257,7 @@ def test_kaldis_runners_by_the_lines_of_cmd_sh(recipe: Recipe, runner: str) -> N
     result = recipe.run(*options, RUNNER_CALLS=str(calls), KALDI_ROOT=str(kaldi))
     assert result.returncode == 0, result.stderr
     memory = "" if runner == "run.pl" else "--mem 4G "
-    assert calls.read_text() == f"{runner} {memory}1:2 privacy_metrics.JOB_N.log evaluate\n"
+    assert calls.read_text() == f"{runner} {memory}1:2 privacy_metrics.JOB_N.log privacy-metrics\n"
 
 
 def test_metrics_run_in_jobs_whatever_the_tree_is_called(recipe: Recipe) -> None:
@@ -250,7 +269,7 @@ def test_metrics_run_in_jobs_whatever_the_tree_is_called(recipe: Recipe) -> None
     logs = sorted((recipe.tree / "exp/privacy_eval/log").iterdir())
     assert [log.name for log in logs] == ["privacy_metrics.1.log", "privacy_metrics.2.log"]
     assert logs[1].read_text().splitlines()[3] == (
-        f"<evaluate><--tree><{recipe.tree}><--results><exp><--conf><vpc2020><--system><B 1>"
+        f"<privacy-metrics><--tree><{recipe.tree}><--results><exp><--conf><vpc2020><--system><B 1>"
         "<--keys><the keys><--allow-missing><--out><exp/privacy_eval><--bootstrap><0><--seed><7>"
         "<--job><2/2>"
     )
@@ -297,13 +316,13 @@ def test_a_listening_test_is_evaluated_where_there_is_one(recipe: Recipe) -> Non
     (recipe.tree / "ratings.csv").touch()
     shown = "<--results><./o/results.json><--conf><vpc2020>"
     assert recipe.run(*stage).stdout.splitlines() == [
-        f"<subjective><--ratings><./ratings.csv>{shown}<--out><./o/subjective>",
-        f"<report>{shown}<--subjective><./o/subjective><-o><./o/report.html>",
+        f"<listening><--ratings><./ratings.csv>{shown}<--out><./o/subjective>",
+        f"<report>{shown}<--listening><./o/subjective><--out><./o/report.html>",
     ]
     (recipe.tree / "o/figures").mkdir()
     lines = recipe.run(*stage, "--ratings", "rated", "--system", "B1").stdout.splitlines()
     assert "<--ratings><./rated>" in lines[0] and "<--any-system>" in lines[0]
-    assert "<--figures><./o/figures><--subjective>" in lines[1]
+    assert "<--figures><./o/figures><--listening>" in lines[1]
 
 
 def test_names_of_data_sets_stand_in_conf_alone() -> None:
@@ -350,7 +369,7 @@ def test_the_pdf_is_made_once_and_only_of_good_tables(recipe: Recipe, tmp_path: 
 
 def test_without_pdflatex_the_tables_stay_as_they_are(recipe: Recipe) -> None:
     (recipe.bin / "pdflatex").unlink()
-    for tool in ["bash", "env", "readlink", "dirname", "date", "tail", "mkdir"]:
+    for tool in ["bash", "env", "readlink", "dirname", "date", "tail", "mkdir", "sed"]:
         (recipe.bin / tool).symlink_to(shutil.which(tool) or tool)
     result = recipe.run("--stage", "9", "--stop-stage", "9", PATH=str(recipe.bin))
     assert result.returncode == 0, result.stderr
@@ -384,7 +403,7 @@ def test_the_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
         "<demo-tree><other><--seed><0>",
-        "<similarity-tree><--tree><other><--results><exp><--conf><vpc2020><--out><results>"
+        "<similarity><--tree><other><--results><exp><--conf><vpc2020><--out><results>"
         "<--after-jobs>",
         "",
     ]
@@ -397,13 +416,15 @@ def test_links_where_output_goes_are_refused_before_a_log_is_written(
     out = recipe.tree / "exp/results-x/privacy_eval"
     out.mkdir()
     (out / "log").symlink_to(tmp_path / "precious")
-    run = recipe.run("--results", "exp/results-x", "--stage", "6")
+    real = f"{sys.executable} -m privacy_eval"
+    run = recipe.run("--results", "exp/results-x", "--stage", "6", PENDING=real)
     assert run.returncode == 1
-    assert "privacy_eval/log: is a link within the results" in run.stderr
-    assert "<evaluate>" not in run.stdout
+    assert "privacy_eval/log" in run.stderr and "--out" in run.stderr
+    assert "<privacy-metrics>" not in run.stdout
     assert list((tmp_path / "precious").iterdir()) == []
     # A folder outside the results is the user's own.
     (tmp_path / "mine").symlink_to(tmp_path / "precious")
     mine = ["--out", str(tmp_path / "mine")]
-    run = recipe.run("--results", "exp/results-x", "--stage", "6", "--stop-stage", "6", *mine)
+    stage = ("--stage", "6", "--stop-stage", "6")
+    run = recipe.run("--results", "exp/results-x", *stage, *mine, PENDING=real)
     assert run.returncode == 0, run.stderr

@@ -54,27 +54,27 @@ def script(path: Path, *arguments: object, cwd: Path, **environment: str) -> Run
     return Run(done.returncode, done.stdout, done.stderr)
 
 
-# --- shares
+# --- job splits
 
-SHARES = ROOT / "scripts/run_shares.sh"
+SPLIT = ROOT / "scripts/split_jobs.sh"
 
 
-def test_shares_cover_everything_whatever_things_are_called(tmp_path: Path) -> None:
+def test_job_splits_cover_everything_whatever_things_are_called(tmp_path: Path) -> None:
     logs = tmp_path / "a JOB & JOB_N"
     program(tmp_path / "bin/privacy-eval", "#!/bin/bash\nprintf '<%s>' \"$@\"\n")
     path = f"{tmp_path / 'bin'}:{ROOT / 'scripts'}:{os.environ['PATH']}"
-    options = ("--name", "JOB x", "--log-dir", logs, "--nj", 3)
-    run = script(SHARES, *options, "--", "verb", "--tree", "my JOB", cwd=tmp_path, PATH=path)
+    options = ("JOB-x", "--log-dir", logs, "--nj", 3)
+    run = script(SPLIT, *options, "--", "--tree", "my JOB", cwd=tmp_path, PATH=path)
     assert run == Run(0, "", "")
     found = {p.name: p.read_text().splitlines()[3] for p in logs.iterdir()}
-    assert found == {f"JOB x.{n}.log": f"<verb><--tree><my JOB><--job><{n}/3>" for n in (1, 2, 3)}
+    assert found == {f"JOB_x.{n}.log": f"<JOB-x><--tree><my JOB><--job><{n}/3>" for n in (1, 2, 3)}
 
 
-def test_a_share_that_fails_is_said(tmp_path: Path) -> None:
+def test_a_job_that_fails_is_logged(tmp_path: Path) -> None:
     program(tmp_path / "bin/privacy-eval", '#!/bin/bash\necho broken\n[ "$3" != 2/2 ]\n')
     path = f"{tmp_path / 'bin'}:{ROOT / 'scripts'}:{os.environ['PATH']}"
-    options = ("--name", "x", "--log-dir", tmp_path / "log", "--nj", 2)
-    run = script(SHARES, *options, "--", "verb", cwd=tmp_path, PATH=path)
+    options = ("verb", "--log-dir", tmp_path / "log", "--nj", 2)
+    run = script(SPLIT, *options, "--", cwd=tmp_path, PATH=path)
     assert run.code == 1
     assert "1 of 2 jobs failed" in run.err and "    broken" in run.err
 
@@ -87,19 +87,19 @@ echo "$*" >>"$CALLS"
     program(tmp_path / "bin/privacy-eval", text)
     calls = tmp_path / "calls"
     path = f"{tmp_path / 'bin'}:{ROOT / 'scripts'}:{os.environ['PATH']}"
-    options = ("--name", "x", "--log-dir", tmp_path / "log", "--nj", 2, "--finish", "true")
-    run = script(SHARES, *options, "--", "verb", cwd=tmp_path, PATH=path, CALLS=str(calls))
+    options = ("verb", "--log-dir", tmp_path / "log", "--nj", 2, "--finish")
+    run = script(SPLIT, *options, "--", cwd=tmp_path, PATH=path, CALLS=str(calls))
     assert run.code == 0
     assert "1 of 2 jobs failed (JOB: 1)" in run.err
-    assert run.err.endswith("run_shares.sh: what these jobs left undone is now done here\n")
+    assert run.err.endswith("split_jobs.sh: what these jobs left undone is now done here\n")
     lines = calls.read_text().splitlines()
     assert sorted(lines[:2]) == ["verb --job 1/2", "verb --job 2/2"]
     assert lines[2:] == ["verb --after-jobs"]
 
 
-@pytest.mark.parametrize("arguments", [["--name", "x"], ["--log-dir", "x"], ["--nope", "x"]])
-def test_bad_usage_of_shares(arguments: list[str], tmp_path: Path) -> None:
-    assert script(SHARES, *arguments, "--", "verb", cwd=tmp_path).code == 2
+@pytest.mark.parametrize("arguments", [[], ["verb"], ["--log-dir", "x"], ["verb", "--nope", "x"]])
+def test_bad_usage_of_job_splits(arguments: list[str], tmp_path: Path) -> None:
+    assert script(SPLIT, *arguments, cwd=tmp_path).code == 2
 
 
 @pytest.mark.parametrize("name", ["asv_scores.sh", "similarity.sh"])

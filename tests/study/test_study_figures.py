@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from study_support import small_plan
+from study_support import small_study
 
 from privacy_eval.report.figures import draw
 from privacy_eval.report.figures.style import Drawing
@@ -17,7 +17,7 @@ from privacy_eval.study.run import read_rows, run_tasks, study_tasks
 @pytest.fixture(name="drawings", scope="module")
 def _drawings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Drawing]:
     folder: Path = tmp_path_factory.mktemp("study")
-    plan = small_plan(**dict.fromkeys(("discrete", "gaussian", "matrices", "estimators")))
+    plan = small_study(**dict.fromkeys(("discrete", "gaussian", "matrices", "estimators")))
     tasks = study_tasks(plan)
     run_tasks(tasks, folder, seed=0)
     return {d.name: d for d in study_figures(plan, read_rows(tasks, folder, seed=0))}

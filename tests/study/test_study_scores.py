@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy_eval.metrics import TrialScores, kaldi_eer, min_cllr, rocch_eer
-from privacy_eval.study.plan import ClusterProtocol, ClustersPlan, load_study
+from privacy_eval.study.protocol import ClustersExperiment, ClusterTrials, load_study
 from privacy_eval.study.scores import (
     cllr_min_in_between,
     cluster_tasks,
@@ -72,7 +72,7 @@ def test_all_combinations_are_there(gaussian: dict[str, list[dict[str, float]]])
     }
 
 
-def test_threshold_metrics_see_nothing_when_non_mated_scores_are_higher(
+def test_threshold_metrics_are_blind_if_nontarget_scores_are_higher(
     gaussian: dict[str, list[dict[str, float]]],
 ) -> None:
     found = gaussian["non-mated higher"]
@@ -90,11 +90,11 @@ def test_min_cllr_is_bounded_below_where_scores_are_surrounded(
 ) -> None:
     found = gaussian[case]
     assert min(values["cllr_min"] for values in found) > 0.6
-    # While all mated scores can be linked in some of these sets.
+    # While all target scores can be linked in some of these sets.
     assert max(v["linkability"] for v in found if v["cllr_min"] > 0.65) > 0.95
 
 
-def test_both_metrics_agree_when_mated_scores_are_higher(
+def test_min_cllr_and_linkability_agree_if_target_scores_are_higher(
     gaussian: dict[str, list[dict[str, float]]],
 ) -> None:
     """`Agree to a large extent`: what is not linkable is never far from min Cllr, whereas in each
@@ -152,9 +152,9 @@ def test_the_formula_by_hand(share: float, value: float) -> None:
     assert cllr_min_in_between(share) == pytest.approx(value, abs=5e-4)
 
 
-def test_pairs_of_a_protocol() -> None:
+def test_trials_of_clusters() -> None:
     """Who is enrolled decides which pairs are trials; A's shares are exact."""
-    plan = ClustersPlan(10.0, 0.01, 4, (ClusterProtocol("x", 0.75, 0.25, ("A",)),))
+    plan = ClustersExperiment(10.0, 0.01, 4, (ClusterTrials("x", 0.75, 0.25, ("A",)),))
     (row,) = rows_of(cluster_tasks(plan))
     assert (row["n_target"], row["n_nontarget"]) == (16, 16)
     # 3 of 4 left with 1 of 4 left: pairs apart are 3 * 3 + 1 * 1 of 16.

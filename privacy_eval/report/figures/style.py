@@ -28,7 +28,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 from ...io.files import atomic_path, digest
-from ...metrics import REGISTRY, describe
+from ...metrics import METRICS, describe
 from ...protocol.protocol import Protocol
 from ...results.arrays import FIGURE_FORMATS
 from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
@@ -55,9 +55,9 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 GREY = "#8C8C8C"
 
 #: Axis labels, with the unit that `shown` gives.
-METRIC_LABELS = MappingProxyType({key: metric.axis for key, metric in REGISTRY.items()})
+METRIC_LABELS = MappingProxyType({key: metric.axis for key, metric in METRICS.items()})
 #: The same in captions: plain text.
-METRIC_NAMES = MappingProxyType({key: metric.sentence for key, metric in REGISTRY.items()})
+METRIC_NAMES = MappingProxyType({key: metric.sentence for key, metric in METRICS.items()})
 
 _Item = TypeVar("_Item")
 _DPI = 200

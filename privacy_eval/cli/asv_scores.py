@@ -1,0 +1,103 @@
+"""asv-scores: speaker verification scores from x-vectors."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .options import (
+    add_job,
+    add_missing,
+    add_model,
+    add_pipes,
+    add_scp_base,
+    add_tree,
+    log,
+    over_tree,
+    progress,
+    two_forms,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the stage, and those of one trial list."""
+    stage, files = two_forms(parser)
+    files.needed.append(add_tree(stage, common=parser, out="the score file"))
+    add_missing(parser, "utterances without an x-vector")
+    add_pipes(parser)
+    add_job(stage, after_jobs=True)
+    stage.add_argument(
+        "--missing-vectors",
+        action="store_true",
+        help="only list data sets without x-vectors, each with the model folder they go into",
+    )
+    add_model(files)
+    files.add_argument("--enroll-vectors", required=True, type=Path, metavar="SCP")
+    files.add_argument("--spk2utt", required=True, type=Path, metavar="F", help="of the enrollment")
+    files.add_argument("--enrolls", type=Path, metavar="F", help="enroll only these utterances")
+    files.add_argument("--trial-vectors", required=True, type=Path, metavar="SCP")
+    files.add_argument("--trials", required=True, type=Path, metavar="F", help="trial list or key")
+    add_scp_base(files)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    stage = over_tree(arguments, tree_as_base=arguments.verb == "score")
+    return _stage(arguments) if stage else _files(arguments)
+
+
+def _files(arguments: argparse.Namespace) -> int:
+    from ..asv.trials import load_enrollment, score_trials
+    from ..io.files import write_text
+    from ..io.scores import read_trial_list
+    from .inputs import load_model, read_vectors_of
+
+    model = load_model(arguments)
+    scored = score_trials(
+        read_vectors_of(arguments, arguments.enroll_vectors),
+        load_enrollment(arguments.spk2utt, arguments.enrolls),
+        read_vectors_of(arguments, arguments.trial_vectors),
+        read_trial_list(arguments.trials),
+        backend=arguments.backend,
+        model=model,
+        allow_missing=arguments.allow_missing,
+    )
+    write_text(arguments.out, scored.text())
+    if scored.trials_left_out or scored.enrollment_left_out:
+        log(
+            f"privacy-eval: left out {scored.trials_left_out} trials and "
+            f"{scored.enrollment_left_out} enrollment utterances without x-vectors"
+        )
+    return 0
+
+
+def _stage(arguments: argparse.Namespace) -> int:
+    from ..protocol.protocol import load_protocol
+    from ..stages.asv_scores import BACKEND, VECTORS, make_scores, missing_vectors
+    from .inputs import IN_PLACE, place_of, report_outcome, targets_of
+
+    protocol = load_protocol(arguments.conf, base=arguments.tree)
+    targets, notes = targets_of(arguments, protocol)
+    if arguments.missing_vectors:
+        for name, folder in missing_vectors(targets, place_of(arguments), protocol):
+            print(name, folder)
+        return 0
+    for note in notes:
+        log(f"privacy-eval: {note}")
+    outcome = make_scores(
+        targets,
+        place_of(arguments),
+        protocol,
+        job=arguments.job or (1, 1),
+        progress=progress(),
+    )
+    report_outcome(outcome, "score files", IN_PLACE if arguments.after_jobs else "made")
+    kinds = {kind for kind, _ in outcome.lacking.values()}
+    if VECTORS in kinds:
+        log(
+            "privacy-eval: x-vectors come from Kaldi's extractor: stage 5 of the recipe runs it on "
+            "sets with a wav.scp where KALDI_ROOT is set; or put an xvector.scp where it says"
+        )
+    needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)
+    if needed and not arguments.allow_missing:
+        log("privacy-eval: goes on without them with --allow-missing")
+    return 1 if outcome.failed or (needed and not arguments.allow_missing) else 0

@@ -1,0 +1,44 @@
+"""check: missing inputs, mismatches and implausible scores of a tree."""
+
+from __future__ import annotations
+
+import argparse
+
+from .options import add_tree, positive, progress, replicates
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_tree(parser)
+    parser.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help="exit 0 even if something cannot be evaluated; trials without a score are no error",
+    )
+    parser.add_argument("--details", action="store_true", help="list every item")
+    parser.add_argument(
+        "--quick", action="store_true", help="do not read score files (a second per 10^6 trials)"
+    )
+    parser.add_argument(
+        "--nj", type=positive, default=2, help="number of jobs to estimate memory for (2)"
+    )
+    parser.add_argument("--bootstrap", type=replicates, help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..check import check_tree
+    from ..stages.asv_scores import Models, new_target
+    from .inputs import place_of, systems_of
+
+    systems, protocol, _ = systems_of(arguments, needed=False, warn=False)
+    place = place_of(arguments)
+    report = check_tree(
+        systems,
+        Models(place, protocol),
+        new_target(place, protocol, name=arguments.system, anon_suffix=arguments.anon_suffix),
+        read=not arguments.quick,
+        nj=arguments.nj,
+        progress=progress(),
+    )
+    print("\n".join(report.lines(details=arguments.details)))
+    return 0 if report.ready or arguments.allow_missing else 1

@@ -1,0 +1,86 @@
+"""collect: results.json, results.csv, results.txt of a tree."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import PrivacyEvalError, abbreviate
+from .options import add_missing, add_tree, log
+
+if TYPE_CHECKING:
+    from ..results.records import Results
+    from ..stages.asv_scores import Models
+    from ..tree.conditions import System
+
+_ABSENT_SHOWN = 20
+_LINE = 200  # characters that are logged; results.json has all
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_tree(parser)
+    add_missing(parser, "conditions without metrics")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..report.values import caveats
+    from ..stages.asv_scores import Models, find_targets, stale_scores
+    from ..stages.collect import write_outputs
+    from .inputs import place_of, systems_of
+
+    systems, protocol, out = systems_of(arguments)
+    place = place_of(arguments)
+    targets, _ = find_targets(
+        place, protocol, name=arguments.system, anon_suffix=arguments.anon_suffix
+    )
+    models = Models(place, protocol)
+    results = collected(systems, out, models, stale_scores(targets, models))
+    absent = results.not_evaluated
+    for line in absent[:_ABSENT_SHOWN]:
+        log(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
+    if len(absent) > _ABSENT_SHOWN:
+        log(f"privacy-eval: left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
+    for why, records in caveats(results.verification, ["eer"], protocol.variant).items():
+        names = [f"{r.condition.system} {r.condition.name}" for r in records]
+        log(f"privacy-eval: warning: {why}, of {len(names)} conditions: {abbreviate(names)}")
+    if not results.verification:
+        log(f"privacy-eval: {out}: nothing is left: results of no condition; nothing is written")
+        return 1
+    write_outputs(results, out)
+    print(
+        f"{out}: results.json, results.csv, results.txt of {len(results.systems)} systems, "
+        f"{len(results.verification)} conditions, {len(results.similarity)} voice similarities"
+    )
+    return 0
+
+
+def collected(
+    systems: list[System], out: Path, models: Models, stale: Mapping[str, str]
+) -> Results:
+    """Return all that `results.json` holds; `stale` as of `collect`."""
+    from dataclasses import replace
+
+    from ..check import not_evaluated
+    from ..stages.collect import collect
+    from ..stages.similarity import collect_similarities
+
+    place, protocol = models.place, models.protocol
+    results = collect(
+        systems, out, protocol, tree=place.tree, partial=place.allow_missing, stale=stale
+    )
+    similarity, changed = collect_similarities(systems, models, out)
+    if changed and not place.allow_missing:
+        raise PrivacyEvalError(
+            f"{out}: compute the voice similarity anew (or leave it out with --allow-missing): "
+            + "; ".join(changed)
+        )
+    absent = not_evaluated(systems, models, similarity)
+    return replace(
+        results,
+        similarity=tuple(similarity),
+        not_evaluated=(*results.not_evaluated, *changed, *absent),
+    )

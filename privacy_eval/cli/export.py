@@ -1,0 +1,60 @@
+"""export: results.txt, CSV or averages from results.json."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..errors import PrivacyEvalError
+from .options import add_renamed, log
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument("results", type=Path, metavar="results.json")
+    parser.add_argument(
+        "--format", choices=["results.txt", "csv", "averages"], default="results.txt"
+    )
+    parser.add_argument("--system", metavar="NAME", help="default: the only one")
+    parser.add_argument(
+        "--results-folder", default="", metavar="SUFFIX", help="results folder of the protocol"
+    )
+    add_renamed(parser, "--out", "-o", "--output", metavar="FILE", help="default: stdout")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.files import write_text
+    from ..results.averages import averages, summary_text
+    from ..results.challenge_text import to_results_txt
+    from ..results.csv_export import to_csv
+    from ..results.json_store import read_json
+
+    results = read_json(arguments.results)
+    systems = results.systems
+    system = arguments.system or (systems[0] if len(systems) == 1 else None)
+    if arguments.format == "csv":
+        text = to_csv(results if arguments.system is None else results.of(arguments.system))
+    elif system not in systems:
+        raise PrivacyEvalError(
+            f"{arguments.results}: holds the systems {', '.join(systems)}; choose one of them "
+            "with --system"
+        )
+    elif arguments.format == "averages":
+        found = averages(results.of(system))
+        text = summary_text(found)
+        for average in found:
+            if average.value is None:
+                log(f"privacy-eval: {average.title}: unknown, as some of its values are missing")
+    elif arguments.results_folder not in results.results_folders(system):
+        folders = ", ".join(repr(f) for f in results.results_folders(system))
+        raise PrivacyEvalError(
+            f"{arguments.results}: {system} has no results folder {arguments.results_folder!r}, "
+            f"only {folders}: --results-folder"
+        )
+    else:
+        text = to_results_txt(results, system, arguments.results_folder)
+    if arguments.out is None:
+        print(text, end="")
+    else:
+        write_text(arguments.out, text)
+    return 0

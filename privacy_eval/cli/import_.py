@@ -1,0 +1,75 @@
+"""import: results.json from the challenge's results.txt."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .options import add_renamed, log
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument("results_txt", type=Path, metavar="RESULTS.txt")
+    parser.add_argument("--system", required=True, metavar="NAME")
+    parser.add_argument("--conf", default="vpc2020", metavar="FILE", help="protocol")
+    parser.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        type=_suffixed_file,
+        metavar="SUFFIX=FILE",
+        help="the results.txt of another results folder of the protocol, e.g. .orig=FILE",
+    )
+    parser.add_argument(
+        "--results-folder",
+        default="",
+        metavar="SUFFIX",
+        help="results folder of the protocol that RESULTS.txt is of, e.g. .orig",
+    )
+    parser.add_argument("--anon-suffix", metavar="SUFFIX")
+    add_renamed(parser, "--out", "-o", "--output", required=True, metavar="results.json")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from .. import __version__
+    from ..io.files import digest, read_bytes, read_text, write_text
+    from ..protocol.protocol import load_protocol
+    from ..results.challenge_text import import_results_txt, part_of_system
+    from ..results.json_store import to_json
+    from ..results.records import merge
+
+    protocol = load_protocol(arguments.conf)
+    files = {arguments.results_folder: arguments.results_txt, **dict(arguments.also)}
+    parts = [
+        import_results_txt(
+            part_of_system(read_text(path), str(path), arguments.system),
+            str(path),
+            protocol,
+            system=arguments.system,
+            results_folder=suffix,
+            anon_suffix=arguments.anon_suffix,
+            provenance={
+                "version": __version__,
+                "imported_from": {"name": path.name, "sha256": digest(read_bytes(path))},
+            },
+        )
+        for suffix, path in files.items()
+    ]
+    results = merge(parts)
+    write_text(arguments.out, to_json(results))
+    wanted = len(protocol.comparisons) * len(list(protocol.trial_sets()))
+    log(
+        f"{arguments.out}: {arguments.system}, protocol {protocol.name}: "
+        f"{len(results.verification)} conditions ({wanted} in a results folder of the protocol), "
+        f"{len(results.recognition)} word error rates, {len(results.utility)} pitch correlations, "
+        f"{len(results.similarity)} voice similarities"
+    )
+    return 0
+
+
+def _suffixed_file(text: str) -> tuple[str, Path]:
+    suffix, equals, path = text.partition("=")
+    if not (suffix and equals and path):
+        raise argparse.ArgumentTypeError(f"expected SUFFIX=FILE, not {text!r}")
+    return suffix, Path(path)

@@ -1,0 +1,160 @@
+"""Read what the options of a verb name: systems, protocol, models, x-vectors."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..asv.backend import PldaBackend
+from ..asv.model_folder import BACKEND_FILES, load_backend
+from ..errors import PrivacyEvalError, abbreviate
+from ..io.scp import Vectors, read_vectors
+from ..protocol.protocol import Protocol, load_protocol
+from ..stages.asv_scores import Place, Scored, Target, find_targets
+from ..stages.jobs import Cost, needed_bytes
+from ..stages.privacy_metrics import Options
+from ..tree.conditions import System
+from ..tree.confine import refuse_links
+from ..tree.discovery import beside_each_other, find_systems, unknown_folders
+from .options import log
+
+IN_PLACE = "in place"
+_SHOWN = 3
+
+
+def systems_of(
+    arguments: argparse.Namespace, *, needed: bool = True, warn: bool = True
+) -> tuple[list[System], Protocol, Path]:
+    """Systems, plan and output folder that the options of a tree name; with a warning of
+    folders that are odd."""
+    tree: Path = arguments.tree
+    if not tree.is_dir():
+        raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
+    protocol = load_protocol(arguments.conf, base=tree)
+    results = tree / arguments.results
+    out = tree / (arguments.out or arguments.results / "privacy_eval")
+    if not needed and not results.exists():
+        log(f"privacy-eval: {results}: not there yet (results folder)")
+        return [], protocol, out
+    refuse_links(out, results)
+    systems = find_systems(
+        tree,
+        results,
+        protocol,
+        name=arguments.system,
+        anon_suffix=arguments.anon_suffix,
+        keys=None if arguments.keys is None else tree / arguments.keys,
+        allow_outside=arguments.allow_outside,
+    )
+    if needed and not systems:
+        raise PrivacyEvalError(
+            f"{results}: no results, expected folders ASV-<enrollment set>-<trial set> in it, or "
+            "folders results-* below that hold them"
+        )
+    if warn:
+        for parent, names in unknown_folders(systems).items():
+            log(
+                f"privacy-eval: warning: {parent}: {len(names)} folders are no conditions of the "
+                f"plan {protocol.name} and left out (another plan: --conf; another mark of "
+                f"anonymized sets: --anon-suffix): {abbreviate(names)}"
+            )
+        for parent, names in beside_each_other(systems, results).items():
+            log(
+                f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
+                "systems; move aside any that are not"
+            )
+    return systems, protocol, out
+
+
+def place_of(arguments: argparse.Namespace) -> Place:
+    """Where the options of a tree say that files are, and what may be read."""
+    tree: Path = arguments.tree
+    return Place(
+        tree,
+        tree / arguments.results,
+        keys=None if arguments.keys is None else tree / arguments.keys,
+        allow_pipes=getattr(arguments, "allow_pipes", False),
+        allow_outside=arguments.allow_outside,
+        allow_missing=getattr(arguments, "allow_missing", False),
+    )
+
+
+def say_needed(costs: Sequence[Cost]) -> None:
+    """Before a job begins, so that it stands in its log if it is killed for want of memory."""
+    gib = needed_bytes(costs) / 2**30
+    log(f"privacy-eval: this job needs about {gib:.1f} GiB of memory")
+
+
+def options_of(arguments: argparse.Namespace, base: Path) -> Options:
+    return Options(
+        bootstrap=arguments.bootstrap,
+        seed=arguments.seed,
+        allow_missing=arguments.allow_missing,
+        utt2spk=None if arguments.utt2spk is None else base / arguments.utt2spk,
+    )
+
+
+def targets_of(arguments: argparse.Namespace, protocol: Protocol) -> tuple[list[Target], list[str]]:
+    return find_targets(
+        place_of(arguments), protocol, name=arguments.system, anon_suffix=arguments.anon_suffix
+    )
+
+
+def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
+    if arguments.backend != "plda":
+        return None
+    if arguments.model is None:
+        raise PrivacyEvalError("the back end plda needs --model, a folder with plda in it")
+    stored = load_backend(arguments.model)
+    for name in BACKEND_FILES[1:]:
+        if name not in stored.sha256:
+            log(f"privacy-eval: {arguments.model}: no {name}, goes on without")
+    return stored.model
+
+
+def read_vectors_of(arguments: argparse.Namespace, path: Path) -> Vectors:
+    return read_vectors(
+        path,
+        tree=arguments.scp_base or arguments.tree,
+        allow_pipes=arguments.allow_pipes,
+        allow_outside=arguments.allow_outside,
+    )
+
+
+def report_outcome(outcome: Scored, what: str, done: str) -> None:
+    """Say what became of a tree's conditions or sets."""
+    for text, names in (
+        ("of others, kept as they are", outcome.kept),
+        ("made anew", outcome.made_anew),
+        ("made without some utterances", outcome.left_out),
+    ):
+        if names:
+            log(f"privacy-eval: {text}: {len(names)}:")
+            for name in names:
+                log(f"  {name}")
+    by_kind: dict[str, list[str]] = {}
+    for kind, where in outcome.lacking.values():
+        by_kind.setdefault(kind, []).append(where)
+    for kind, places in by_kind.items():
+        log(
+            f"privacy-eval: {len(places)} {what} not {done}, no {kind}: "
+            + some(list(dict.fromkeys(places)))
+        )
+    for name, message in outcome.failed.items():
+        log(f"{name}: {message}")
+    ours = {done: outcome.made, "up to date": outcome.up_to_date}
+    if done == IN_PLACE:  # what the jobs before made is up to date by now
+        ours = {done: [*outcome.made, *outcome.up_to_date]}
+    counts = {
+        **ours,
+        "of others": outcome.kept,
+        "not possible": outcome.lacking,
+        "failed": outcome.failed,
+    }
+    print(f"{what}: " + ", ".join(f"{len(names)} {text}" for text, names in counts.items()))
+
+
+def some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,0 +1,81 @@
+"""metrics: privacy metrics of one score file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .options import Options, add_metrics, add_variant, log
+
+if TYPE_CHECKING:
+    from ..metrics import Interval
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_files(parser)
+    add_metrics(parser)
+
+
+def add_files(options: Options) -> None:
+    """Add the files, and how their metrics are printed."""
+    options.add_argument("--scores", required=True, type=Path, metavar="F", help="score file")
+    options.add_argument("--trials", required=True, type=Path, metavar="F", help="trial key")
+    add_variant(options)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.results_txt import format_metrics
+    from ..io.schema import to_plain
+    from ..io.scores import pair, read_scores, read_trials
+    from ..metrics import VARIANTS
+    from ..stages.privacy_metrics import evaluate_trials
+    from .inputs import options_of
+
+    options = options_of(arguments, Path())
+    trials = pair(
+        read_scores(arguments.scores),
+        read_trials(arguments.trials),
+        allow_missing=options.allow_missing,
+    )
+    utt2spk = options.utt2spk or arguments.trials.parent / "utt2spk"
+    metrics, tags, intervals, scores = evaluate_trials(trials, options, utt2spk)
+    variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
+    if trials.missing or trials.extra:
+        log(
+            f"privacy-eval: left out {trials.missing} trials without a score and "
+            f"{trials.extra} scores without a trial"
+        )
+    if arguments.format == "json":
+        plain: dict[str, object] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
+        for variant in variants:
+            plain[variant] = {**to_plain(metrics[variant]), "zebra_tag": tags[variant]}
+        if intervals:
+            plain["intervals"] = to_plain({v: intervals[v] for v in variants})
+        if options.allow_missing:
+            plain["trials_without_score"] = trials.missing
+            plain["scores_without_trial"] = trials.extra
+        print(json.dumps(plain, indent=1, allow_nan=False))
+        return 0
+    for variant in variants:
+        if len(variants) > 1:
+            print(f"# {variant}")
+        for line in format_metrics(metrics[variant], tags[variant]):
+            print(line)
+        for p_target in ("0.01", "0.001"):
+            print(f"minDCF(p-target={p_target}): {metrics[variant][f'min_dcf_{p_target}']:.4f}")
+        for key, interval in intervals.get(variant, {}).items():
+            print(f"95 % interval over speakers, {key}: {_interval_text(key, interval)}")
+    return 0
+
+
+def _interval_text(key: str, interval: Interval) -> str:
+    from ..metrics.eer import eer_percent
+
+    if key == "eer":
+        return f"{eer_percent(interval.low)}% .. {eer_percent(interval.high)}%"
+    if key == "rocch_eer":
+        return f"{100 * interval.low:.3f}% .. {100 * interval.high:.3f}%"
+    return f"{interval.low:.3f} .. {interval.high:.3f}"

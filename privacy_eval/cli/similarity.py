@@ -1,0 +1,125 @@
+"""similarity: voice similarity matrices, DeID and G_VD."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .options import (
+    add_job,
+    add_missing,
+    add_model,
+    add_pipes,
+    add_scp_base,
+    add_tree,
+    add_variant,
+    log,
+    over_tree,
+    progress,
+    two_forms,
+)
+
+if TYPE_CHECKING:
+    from ..asv.voice_similarity import Measured
+
+_LEAST_PROTECTED = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the stage, and those of one trial set."""
+    stage, files = two_forms(parser)
+    add_tree(stage, common=parser, out="folder of matrices and speakers")
+    add_missing(parser, "utterances without an x-vector")
+    add_pipes(parser)
+    add_job(stage, after_jobs=True)
+    add_model(files)
+    files.add_argument("--original", required=True, type=Path, metavar="SCP")
+    files.add_argument("--anonymized", required=True, type=Path, metavar="SCP")
+    files.add_argument("--utt2spk", required=True, type=Path, metavar="F")
+    add_variant(files)
+    add_scp_base(files)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return _stage(arguments) if over_tree(arguments, tree_as_base=True) else _files(arguments)
+
+
+def _files(arguments: argparse.Namespace) -> int:
+    from ..asv.voice_similarity import measure
+    from ..io.results_txt import similarity_lines
+    from ..io.schema import to_plain
+    from ..metrics import VARIANTS, similarity_metrics
+    from .inputs import load_model, read_vectors_of
+
+    variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
+    measured = measure(
+        read_vectors_of(arguments, arguments.original),
+        read_vectors_of(arguments, arguments.anonymized),
+        arguments.utt2spk,
+        backend=arguments.backend,
+        model=load_model(arguments),
+        variants=variants,
+        allow_missing=arguments.allow_missing,
+    )
+    if measured.left_out:
+        log(f"privacy-eval: left out {measured.left_out} utterances")
+    if arguments.out is not None:
+        _write_similarity(arguments.out, measured)
+    if arguments.format == "json":
+        plain: dict[str, object] = {}
+        for variant, similarity in measured.by_variant.items():
+            values: dict[str, object] = to_plain(similarity_metrics(similarity))
+            shown = ("deid", "gvd_db") if variant == "challenge" else tuple(values)
+            plain[variant] = {key: values[key] for key in shown}
+        plain["speakers"] = len(measured.speakers)
+        if arguments.allow_missing:
+            plain["utterances_left_out"] = measured.left_out
+        print(json.dumps(plain, indent=1, allow_nan=False))
+        return 0
+    for variant, similarity in measured.by_variant.items():
+        if len(measured.by_variant) > 1:
+            print(f"# {variant}")
+        for line in similarity_lines(similarity_metrics(similarity)):
+            print(line)
+    print(f"# {len(measured.speakers)} speakers; the least protected:")
+    for speaker in measured.of_speakers[:_LEAST_PROTECTED]:
+        linked = "" if speaker.linkability is None else f" linkability {speaker.linkability:.3f}"
+        print(f"{speaker.speaker} DeID {speaker.deid:.3f}{linked} evidence {speaker.evidence:.3f}")
+    return 0
+
+
+def _write_similarity(out: Path, measured: Measured) -> None:
+    import numpy as np
+
+    from ..asv.voice_similarity import write_2020
+    from ..io.files import atomic_path, write_text
+    from ..results.csv_export import speakers_csv
+
+    write_2020(out, next(iter(measured.by_variant.values())))
+    with atomic_path(out / "similarity.npz") as temporary, open(temporary, "wb") as file:
+        np.savez(file, **measured.arrays())
+    write_text(out / "speakers.csv", speakers_csv(({}, s) for s in measured.of_speakers))
+
+
+def _stage(arguments: argparse.Namespace) -> int:
+    from ..stages.similarity import make_similarities
+    from .inputs import IN_PLACE, place_of, report_outcome, say_needed, systems_of, targets_of
+
+    systems, protocol, out = systems_of(arguments)
+    targets, notes = targets_of(arguments, protocol)
+    for note in notes:
+        log(f"privacy-eval: {note}")
+    outcome = make_similarities(
+        systems,
+        [target.name for target in targets],
+        place_of(arguments),
+        protocol,
+        out,
+        job=arguments.job or (1, 1),
+        announce=say_needed if arguments.job else None,
+        progress=progress(),
+    )
+    report_outcome(outcome, "voice similarities", IN_PLACE if arguments.after_jobs else "computed")
+    return 1 if outcome.failed else 0

@@ -1,0 +1,58 @@
+"""study-report: tables, figures and report of a metric study."""
+
+from __future__ import annotations
+
+import argparse
+
+from .study import add_shared, study_of
+
+_TITLES = {
+    "discrete": "Discrete scores",
+    "gaussian": "Gaussian scores",
+    "clusters": "Non-mated scores between mated ones",
+    "attacks": "Target selections, attackers and linkages",
+    "matrices": "Artificial voice similarity matrices",
+    "estimators": "How far each number can be trusted",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_shared(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.files import write_text
+    from ..report.figure_folder import read_captions
+    from ..report.figures import write_figures
+    from ..report.html import Picture, Section, write_report
+    from ..report.table_set import write_tables
+    from ..study.figures import study_figures
+    from ..study.run import digest_of, read_rows
+    from ..study.tables import study_tables, values_csv
+
+    study, tasks, own = study_of(arguments)
+    rows = read_rows(tasks, arguments.out, seed=study.seed, own=own)
+    tables = study_tables(study, rows)
+    write_tables(arguments.out / "tables", [tables], study.title)
+    write_text(arguments.out / "values.csv", values_csv(rows))
+    figures = arguments.out / "figures"
+    drawn, there = write_figures(
+        study_figures(study, rows),
+        figures,
+        made_from=digest_of(tasks, study, own),
+    )
+    captions = read_captions(figures)
+    sections = []
+    for experiment, title in _TITLES.items():
+        pictures = [
+            Picture(figures / f"{name}.png", caption)
+            for name, caption in captions.items()
+            if name.startswith(experiment)
+        ]
+        own_tables = [table for table in tables if table.name.startswith(experiment)]
+        if pictures or own_tables:
+            sections.append(Section(title, tables=tuple(own_tables), pictures=tuple(pictures)))
+    write_report(arguments.out / "report.html", study.title, sections)
+    print(f"{arguments.out}: {len(tables)} tables, {drawn} figures drawn, {there} there")
+    return 0

@@ -1,0 +1,66 @@
+"""train-backend: PLDA back ends from x-vectors."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .options import (
+    add_pipes,
+    add_scp_base,
+    add_tree,
+    log,
+    over_tree,
+    positive,
+    two_forms,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the stage, and those of one back end."""
+    stage, files = two_forms(parser)
+    files.needed.append(add_tree(stage, common=parser, out="folder of the back end"))
+    add_pipes(parser)
+    files.add_argument("--vectors", required=True, type=Path, metavar="SCP")
+    files.add_argument("--utt2spk", required=True, type=Path, metavar="F")
+    files.add_argument("--lda-dim", type=positive, metavar="D", help="default: 200, or all")
+    files.add_argument("--total-covariance-factor", type=float, default=0.0, metavar="F")
+    add_scp_base(files)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return _stage(arguments) if over_tree(arguments, tree_as_base=True) else _files(arguments)
+
+
+def _files(arguments: argparse.Namespace) -> int:
+    from ..asv.model_folder import save_backend, train_on
+    from ..io.data_dir import read_utt2spk
+    from .inputs import read_vectors_of
+
+    vectors = read_vectors_of(arguments, arguments.vectors)
+    model = train_on(
+        vectors,
+        arguments.utt2spk,
+        lda_dim=arguments.lda_dim,
+        total_covariance_factor=arguments.total_covariance_factor,
+    )
+    (arguments.out / "plda").unlink(missing_ok=True)  # killed from here on, there is no model
+    save_backend(arguments.out, model)
+    speaker_of = read_utt2spk(arguments.utt2spk)
+    speakers = len({speaker_of[u] for u in vectors.ids})
+    print(f"{arguments.out}: back end from {len(vectors.ids)} x-vectors of {speakers} speakers")
+    return 0
+
+
+def _stage(arguments: argparse.Namespace) -> int:
+    from ..protocol.protocol import load_protocol
+    from ..stages.train_backend import train_models
+    from .inputs import place_of, report_outcome, targets_of
+
+    protocol = load_protocol(arguments.conf, base=arguments.tree)
+    targets, notes = targets_of(arguments, protocol)
+    for note in notes:
+        log(f"privacy-eval: {note}")
+    outcome = train_models(targets, place_of(arguments), protocol)
+    report_outcome(outcome, "back ends", "trained")
+    return 1 if outcome.failed else 0

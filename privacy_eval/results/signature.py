@@ -1,0 +1,71 @@
+"""One line that says how results were made, to paste below a table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+
+from .. import __version__
+from ..metrics import VARIANTS, Variant
+from .records import Results
+
+
+def signature(results: Results, *, variant: Variant | None = None) -> str:
+    """Describe results in one line, as sacrebleu does.
+
+    Parameters
+    ----------
+    results : Results
+    variant : {"challenge", "exact"}, optional
+        The variant that a table prints; by default all that the results hold.
+
+    Returns
+    -------
+    str
+        Version, protocol, variants, bootstrap (replicates of speakers, and seed) and the
+        first eight digits of a SHA-256 over the digests of all inputs. What differs
+        between records is joined by `+`; what no record says is `none`.
+
+    Examples
+    --------
+    >>> from privacy_eval import load_protocol
+    >>> signature(Results(load_protocol("vpc2020"))).split("|")[1:]
+    ['protocol:vpc2020', 'variant:none', 'boot:none', 'inputs:none']
+    """
+    provenance = [
+        *(r.provenance for r in results.verification),
+        *(r.provenance for r in results.recognition),
+        *(r.provenance for r in results.utility),
+        *(r.provenance for r in results.similarity),
+    ]
+    stored = {v for r in results.verification for v in r.metrics}
+    stored |= {v for r in results.similarity for v in r.metrics}
+    options = [p["options"] for p in provenance if isinstance(p.get("options"), Mapping)]
+    boots = {
+        f"{o['bootstrap']} speakers seed {o.get('seed', 0)}" for o in options if o.get("bootstrap")
+    }
+    digests = sorted({digest for p in provenance for digest in _digests(p)})
+    inputs = [hashlib.sha256("".join(digests).encode()).hexdigest()[:8]] if digests else []
+    versions = {str(p["version"]) for p in provenance if "version" in p}
+    return "|".join(
+        (
+            f"privacy_eval {_joined(versions or {__version__})}",
+            f"protocol:{results.protocol.name}",
+            f"variant:{variant or _joined(v for v in VARIANTS if v in stored)}",
+            f"boot:{_joined(boots)}",
+            f"inputs:{_joined(inputs)}",
+        )
+    )
+
+
+def _joined(values: Iterable[str]) -> str:
+    return "+".join(sorted(values)) or "none"
+
+
+def _digests(value: object, key: str = "") -> Iterator[str]:
+    """The entries `sha256` of provenance, at any depth."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _digests(inner, "sha256" if key == "sha256" else str(name))
+    elif key == "sha256":
+        yield str(value)

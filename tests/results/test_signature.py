@@ -1,0 +1,43 @@
+"""The line that says how results were made."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from support import B1, imported
+
+from privacy_eval.results.records import Results
+from privacy_eval.results.signature import signature
+
+A, B, C = (character * 64 for character in "abc")
+
+
+def with_provenance(results: Results, **provenance: object) -> Results:
+    first, *rest = results.verification
+    return replace(results, verification=(replace(first, provenance=provenance), *rest))
+
+
+def test_signature_of_evaluated_results() -> None:
+    results = with_provenance(
+        imported(B1),
+        version="1.0",
+        inputs={"scores": {"path": "a", "sha256": B}, "model": {"sha256": {"plda": A}}},
+        options={"bootstrap": 1000, "seed": 0},
+    )
+    inputs = hashlib.sha256((A + B).encode()).hexdigest()[:8]
+    assert signature(results, variant="exact") == (
+        f"privacy_eval 1.0|protocol:vpc2020|variant:exact|boot:1000 speakers seed 0|inputs:{inputs}"
+    )
+    assert "|variant:challenge|" in signature(results)
+
+
+def test_signature_changes_with_any_input_and_names_all_bootstraps() -> None:
+    results = imported(B1)
+    options = {"bootstrap": 10, "seed": 1}
+    one = signature(with_provenance(results, inputs={"scores": {"sha256": A}}, options=options))
+    other = signature(with_provenance(results, inputs={"scores": {"sha256": C}}, options=options))
+    assert one.rpartition(":")[0] == other.rpartition(":")[0]
+    assert one != other
+    assert "|boot:10 speakers seed 1|" in one
+    assert "|boot:none|" in signature(results)

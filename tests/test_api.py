@@ -1,0 +1,79 @@
+"""The public names of the package."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import B1, imported
+
+import privacy_eval as pe
+from privacy_eval import metrics
+from privacy_eval.results.json_store import to_json
+
+LAZY = sorted(set(pe.__all__) - {"PrivacyEvalError", "__version__"})
+
+
+def test_the_api_has_what_a_notebook_needs() -> None:
+    assert set(LAZY) >= {
+        *("TrialScores", "evaluate", "score_metrics", "METRICS", "rocch_eer", "kaldi_eer"),
+        *("cllr", "min_cllr", "min_dcf", "linkability", "zebra", "speaker_bootstrap"),
+        *("read_scores", "read_trials", "pair", "read_vectors", "load", "read_results"),
+        *("load_protocol", "find_systems", "evaluate_tree", "collect", "signature"),
+        *("similarity_matrix", "voice_similarity", "score_matrix", "train_backend"),
+    }
+    assert set(LAZY) <= set(dir(pe))
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse(Path(pe.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    places = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert places == pe._PLACES
+    assert sorted([*places, "PrivacyEvalError", "__version__"]) == sorted(pe.__all__)
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_a_public_name_is_no_module_and_is_documented(name: str) -> None:
+    value = getattr(pe, name)
+    assert not inspect.ismodule(value)
+    assert not callable(value) or inspect.getdoc(value)
+
+
+@pytest.mark.parametrize("name", metrics.__all__)
+def test_modules_of_metrics_hide_no_function(name: str) -> None:
+    assert not inspect.ismodule(getattr(metrics, name))
+
+
+def test_the_package_is_imported_without_numpy() -> None:
+    script = "import sys, privacy_eval; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="evaluat_tree"):
+        pe.evaluat_tree  # noqa: B018
+
+
+def test_evaluate_gives_every_metric() -> None:
+    target, nontarget = [3.0, 5.0, 7.0, 8.0], [1.0, 2.0, 4.0, 6.0]
+    result = pe.evaluate(target, nontarget, variant="challenge")
+    scores = pe.TrialScores(target, nontarget)
+    assert result.values == pe.score_metrics(scores, variant="challenge")
+    assert result.zebra_tag == pe.zebra(scores, variant="challenge").tag
+    assert (result.n_target, result.n_nontarget, result.variant) == (4, 4, "challenge")
+
+
+def test_load_reads_results(tmp_path: Path) -> None:
+    results = imported(B1)
+    (tmp_path / "results.json").write_text(to_json(results), encoding="utf-8")
+    assert pe.load(tmp_path / "results.json") == results
