@@ -331,17 +331,17 @@ def _data_sets(protocol: Protocol, data_sets: Sequence[str] | None) -> list[Data
 
 def _untrained(protocol: Protocol) -> tuple[str, ...]:
     """Attack models that use the model trained on original speech."""
-    original = next((a for a in protocol.attack_models if a.id == ORIGINAL_ATTACK), None)
+    original = next((a for a in protocol.attack_models if a.is_original), None)
     return tuple(
         a.id
         for a in protocol.attack_models
-        if a.id != ORIGINAL_ATTACK and (original is None or a.asv_model == original.asv_model)
+        if not a.is_original and (original is None or a.asv_model == original.asv_model)
     )
 
 
 def _with_values(cells: Cells, protocol: Protocol, metric: str) -> tuple[str, ...]:
     return tuple(
-        a.id for a in protocol.attack_models if a.id != ORIGINAL_ATTACK and cells.has(metric, a.id)
+        a.id for a in protocol.attack_models if not a.is_original and cells.has(metric, a.id)
     )
 
 

@@ -333,7 +333,7 @@ def conditions(results: Results, systems: Sequence[str] | None = None) -> list[C
             systems is None or r.condition.system in systems
         ):
             place = (
-                r.condition.attack_model,
+                ORIGINAL_ATTACK if r.condition.is_original else r.condition.attack_model,
                 r.condition.data_set,
                 r.condition.split,
                 r.condition.gender,
@@ -345,7 +345,7 @@ def conditions(results: Results, systems: Sequence[str] | None = None) -> list[C
         original = tuple(found.get((ORIGINAL_ATTACK, *of_set), {}).values())
         for attack in results.protocol.attack_models:
             records = tuple(found.get((attack.id, *of_set), {}).values())
-            if records and attack.id != ORIGINAL_ATTACK:
+            if records and not attack.is_original:
                 listed.append(Condition(attack.id, *of_set, records, original))
     return listed
 

@@ -16,7 +16,6 @@ from ...metrics import Variant
 from ...metrics.pav import FloatArray
 from ...results.arrays import Arrays, Curves
 from ...results.records import Results, VerificationRecord
-from ..values import ORIGINAL_ATTACK
 from . import style
 from .draw import CurveDrawing, drawing
 from .ece import conditions, load, numbered, part_of
@@ -97,7 +96,7 @@ def figures(
 ) -> Iterator[CurveDrawing]:
     """Per trial set the systems in rows, the attack models side by side."""
     protocol = results.protocol
-    attacks = [a for a in protocol.attack_models if a.id != ORIGINAL_ATTACK]
+    attacks = [a for a in protocol.attack_models if not a.is_original]
     sets: dict[tuple[str, str, str], dict[str, dict[str, VerificationRecord]]] = {}
     titles = {}
     for condition in conditions(results, systems):

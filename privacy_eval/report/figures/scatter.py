@@ -19,7 +19,6 @@ from matplotlib.lines import Line2D
 
 from ...protocol.protocol import Protocol
 from ..values import (
-    ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
     Cells,
     Place,
@@ -60,7 +59,7 @@ def attack_panels(cells: Cells, protocol: Protocol, x: str, y: str) -> tuple[Pan
     return tuple(
         panel
         for attack in protocol.attack_models
-        if attack.id != ORIGINAL_ATTACK
+        if not attack.is_original
         for panel in [
             Panel(style.attack_label(protocol, attack.id), (x, attack.id), (y, attack.id))
         ]

@@ -231,7 +231,7 @@ def name_style(cells: Cells, system: str) -> NameStyle:
 
 def attack_styles(protocol: Protocol) -> Mapping[str, BarStyle]:
     """Fill of each attack model's bars, from light to dark; original speech is grey."""
-    attacks = [a.id for a in protocol.attack_models if a.id != ORIGINAL_ATTACK]
+    attacks = [a.id for a in protocol.attack_models if not a.is_original]
     styles = {a: _ATTACK_STYLES[i % len(_ATTACK_STYLES)] for i, a in enumerate(attacks)}
     return MappingProxyType({ORIGINAL_ATTACK: BarStyle(GREY, ""), **styles})
 
@@ -243,7 +243,11 @@ def shown(metric: str, value: float) -> float:
 
 def attack_label(protocol: Protocol, attack: str) -> str:
     """Title of an attack model and what it compares, e.g. `Lazy-informed (aa)`."""
-    model = next(a for a in protocol.attack_models if a.id == attack)
+    model = next(
+        a
+        for a in protocol.attack_models
+        if (a.is_original if attack == ORIGINAL_ATTACK else a.id == attack)
+    )
     return f"{literal(model.title)} ({model.enrollment[0]}{model.trial[0]})"
 
 
