@@ -137,32 +137,6 @@ def rows_by_group(table: Table, rows: Sequence[Item]) -> Iterator[Sequence[Item]
         start += len(group)
 
 
-def aligned_rows(table: Table) -> list[str]:
-    """How LaTeX sets the columns. Where a heading is wider than the table, columns of values
-    share what is lacking, which else widens the last column."""
-    widths = [
-        _SEPARATION + _CHARACTER * max(map(len, (c.title, *(row[i] for row in table.rows))))
-        for i, c in enumerate(table.columns)
-    ]
-    longest = max((len(heading.title) for heading in table.headings), default=0)
-    lacking = _SEPARATION + _CHARACTER * longest - sum(widths)
-    values = [i for i, c in enumerate(table.columns) if c.align != "l"]
-    even = (lacking + sum(widths[i] for i in values)) / max(1, len(values))
-    aligned = []
-    for column, width in zip(table.columns, widths, strict=True):
-        align = column.align
-        if column.wrap:
-            align = rf">{{\raggedright\arraybackslash}}p{{{column.wrap}em}}"
-        elif lacking > 0 and align != "l" and even > width:
-            align = rf"w{{{align}}}{{{even - _SEPARATION:.2f}em}}"
-        aligned.append(rf">{{\columncolor[gray]{{0.9}}}}{align}" if column.highlight else align)
-    return aligned
-
-
-#: Width in em, about: of a character, and of the space between two columns.
-_CHARACTER, _SEPARATION = 0.5, 0.7
-
-
 def one_line(text: str) -> str:
     """Text without line ends and control characters."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -105,10 +105,9 @@ def latex_blocks(table: Table) -> list[Block]:
     blocks: list[Block] = []
     header: list[str] = []
     for line in to_latex(table).splitlines():
-        if line.startswith(r"\multicolumn"):
-            title = re.search(r"\\textbf\{(.*)\}\} \\\\", line)
-            assert title is not None
-            plain = title[1].replace(r"$C_\mathrm{llr}^{\min}$", "min Cllr").replace("$", "")
+        if line.startswith(r"\blocktitle{"):
+            title = line.removeprefix(r"\blocktitle{").removesuffix("}%")
+            plain = title.replace(r"$C_\mathrm{llr}^{\min}$", "min Cllr").replace("$", "")
             blocks.append(Block(kind_of(plain.replace(r"\textendash{}", "\u2013")), header, []))
         elif line.endswith(r" \\"):
             cells = [
@@ -439,7 +438,7 @@ def test_an_odd_name_survives_every_format(name: str) -> None:
 
 def latex_rows(text: str) -> Iterator[list[str]]:
     for line in text.splitlines():
-        if line.endswith(r" \\") and not line.startswith(r"\multicolumn"):
+        if line.endswith(r" \\"):
             yield re.split(r"(?<!\\) & ", line)
 
 
