@@ -257,12 +257,12 @@ _TITLE_WIDTH = r"\dimexpr\tablewidth-2\tabcolsep"
 
 def _ruled_heading(columns: int) -> str:
     width = rf"{_TITLE_WIDTH}-2\arrayrulewidth"
-    title = rf"{_STRUT}\raggedright\textbf{{#1}}"
+    title = rf"{_STRUT}\raggedright\textbf{{#1}}{_STRUT}"
     return rf"\multicolumn{{{columns}}}{{|p{{{width}}}|}}{{{title}}} \\ \hline"
 
 
 def _plain_heading(columns: int) -> str:
-    title = rf"{_STRUT}\raggedright\textit{{#1}}"
+    title = rf"{_STRUT}\raggedright\textit{{#1}}{_STRUT}"
     return rf"\multicolumn{{{columns}}}{{p{{{_TITLE_WIDTH}}}}}{{{title}}} \\"
 
 
