@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Stage 5: evaluation subsets of anonymized speech, x-vectors with Kaldi where they are missing, and
-# scores of every trial condition that has none, in parallel jobs. Scores of other tools are kept.
+# Stage 5: evaluation subsets of anonymized speech, missing x-vectors (with Kaldi), and missing scores
+# of all trial conditions, in parallel jobs. Scores of other tools are kept.
 #
 # Usage: asv_scores.sh --log-dir DIR [--tree DIR] [--cmd CMD] [--nj N] [--allow-missing]
 #                      [--allow-pipes] -- [other options of a tree]
@@ -26,7 +26,7 @@ if [ "$allow_pipes" = true ]; then scoring+=(--allow-pipes); fi
 
 "$root/local/subsets.sh" "${common[@]}" --anonymized
 if [ -n "${KALDI_ROOT:-}" ]; then
-    # Not in a pipe: its failure would be hidden.
+    # A pipe would hide a failure.
     missing=$(privacy-eval asv-scores "${scoring[@]}" --missing-vectors)
     while read -r set model; do
         if [ -n "$set" ]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Simulations of a metric study, in parallel jobs; those that are there are kept.
+# Simulations of a metric study, in parallel jobs; existing ones are kept.
 # Usage: study.sh --log-dir DIR [--cmd CMD] [--nj N] -- [options of privacy-eval study]
 set -euo pipefail
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a verb of privacy-eval in parallel jobs, each of which does its part (--job J/N). Logs are
-# called like the verb: privacy_metrics.1.log, ...
+# Run a verb of privacy-eval in parallel jobs, with the work split among them (--job J/N). Logs are
+# named after the verb: privacy_metrics.1.log, ...
 #
 # Usage: split_jobs.sh VERB --log-dir DIR [--cmd CMD] [--nj N] [--finish] -- [options of the verb]
 set -euo pipefail
@@ -9,7 +9,7 @@ set -euo pipefail
 cmd=run_jobs.sh  # job runner, with its options
 nj=1             # number of jobs
 log_dir=         # where the logs go
-finish=false     # then make here what jobs left undone, and log a summary (--after-jobs)
+finish=false     # then do remaining work here, and log a summary (--after-jobs)
 # --- end of options
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
@@ -26,7 +26,7 @@ if [ -z "$log_dir" ] || [ -z "$verb" ]; then
     exit 2
 fi
 name=${verb//-/_}
-# A log that cannot be written would leave an earlier run's in its place.
+# Otherwise a log of an earlier run would stay.
 if ! mkdir -p -- "$log_dir" || [ ! -w "$log_dir" ]; then
     printf 'split_jobs.sh: %s: cannot be written to; choose another --out\n' "$log_dir" >&2
     exit 1
@@ -37,13 +37,13 @@ while [[ "$log_dir $name $*" == *"$job"* ]]; do job+=_N; done
 read -r -a runner <<<"$cmd"
 jobs=("${runner[@]}" "$job=1:$nj" "$log_dir/$name.$job.log" privacy-eval "$verb" "$@" --job "$job/$nj")
 
-# Jobs log their progress; on a terminal the sum of it is shown.
+# Jobs log their progress; a terminal shows their total.
 export PRIVACY_EVAL_PROGRESS=lines
 watch() {
     local number
     while sleep 1; do
         for ((number = 1; number <= nj; number++)); do
-            # No log yet is no error.
+            # The log may not exist yet.
             tail -n 1 -- "$log_dir/$name.$number.log" 2>/dev/null || true
         done | awk -v title="$name" '
             match($1, /^[0-9]+\/[0-9]+$/) { split($1, n, "/"); done += n[1]; all += n[2] }
@@ -73,11 +73,11 @@ if [ "$finish" != true ]; then
     exit
 fi
 
-# What fails in a job fails again below, where it is logged and counted. An interrupt does not.
+# Failures in a job occur again below, where they are logged and counted; interrupts do not.
 code=0
 run || code=$?
 if [ "$code" -gt 128 ]; then exit "$code"; fi
 if [ "$code" -ne 0 ]; then
-    printf 'split_jobs.sh: what these jobs left undone is now done here\n' >&2
+    printf 'split_jobs.sh: doing the remaining work of these jobs\n' >&2
 fi
 exec privacy-eval "$verb" "$@" --after-jobs

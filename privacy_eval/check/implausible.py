@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from ..io.files import digest
-from ..io.scores import PairedTrials, TrialFile, pair, read_scores, read_trials, same_trials
+from ..io.scores import PairedTrials, TrialKey, pair, read_scores, read_trials, same_trials
 from ..io.text_table import Column, hash_rows, unique_fields
 from ..metrics import IMPLAUSIBLE_EER, Eer, TrialScores, kaldi_eer
 from ..protocol.protocol import ORIGINAL
@@ -128,9 +128,9 @@ def _trial_set(c: ConditionFiles) -> tuple[str, str, str]:
     return c.condition.data_set, c.condition.split, c.condition.gender
 
 
-def _keys(group: Sequence[ConditionFiles], check: ScoreCheck) -> dict[Path, TrialFile]:
+def _keys(group: Sequence[ConditionFiles], check: ScoreCheck) -> dict[Path, TrialKey]:
     """Read the keys of a trial set, original and anonymized, which must list the same trials."""
-    keys: dict[Path, TrialFile] = {}
+    keys: dict[Path, TrialKey] = {}
     for path in sorted({c.trials for c in group if c.trials is not None}):
         try:
             keys[path] = read_trials(path)
@@ -147,7 +147,7 @@ def _keys(group: Sequence[ConditionFiles], check: ScoreCheck) -> dict[Path, Tria
 
 
 def _read(
-    c: ConditionFiles, key: TrialFile, allow_missing: bool, check: ScoreCheck
+    c: ConditionFiles, key: TrialKey, allow_missing: bool, check: ScoreCheck
 ) -> list[_Scores]:
     """Read a condition's scores; none if they are invalid or constant."""
     try:

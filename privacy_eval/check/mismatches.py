@@ -196,7 +196,7 @@ class DataSets:
             return ""
         x, y = (
             v.matrix[v.rows(sample, "a sample")]
-            for v in (vectors.abbreviate(p, sample) for p in (original, path))
+            for v in (vectors.read_some(p, sample) for p in (original, path))
         )
         equal = int(np.all(x == y, axis=1).sum()) if x.shape == y.shape else 0
         return f"{equal} of {len(sample)} sampled of {name}" if equal else ""

@@ -12,6 +12,7 @@ from ..io.files import relative
 from ..protocol.protocol import ORIGINAL, AsvModel, ResultsFolder, TrialSet
 from ..results.records import SimilarityRecord
 from ..stages.asv_scores import MissingInput, Models, enrollment_files
+from ..stages.recipe import STAGES, number_of
 from ..stages.subsets import makeable
 from ..tree.conditions import (
     System,
@@ -22,17 +23,6 @@ from ..tree.conditions import (
 )
 from ..tree.keys import trial_keys
 
-#: Numbers of the recipe's stages by what they create.
-STAGES = {
-    "data": 1,
-    "train_backend": 2,
-    "subsets": 3,
-    "anonymize": 4,
-    "anonymized_subsets": 5,
-    "xvectors": 5,
-    "asv_scores": 5,
-    "similarity": 7,
-}
 #: Source of what no stage creates.
 TEAM = "submitted by the team"
 
@@ -40,9 +30,10 @@ SCORES = "scores"
 OUTDATED = "scores of the current trials"
 
 
-def stages(*names: str) -> str:
-    """Stages that run one after the other, as text."""
-    return ", then ".join(f"stage {n}" for n in dict.fromkeys(STAGES[name] for name in names))
+def stages(*names: str | int) -> str:
+    """Stages of the recipe that run one after the other, by name or number, as text."""
+    numbers = (number_of(stage) if isinstance(stage, str) else stage for stage in names)
+    return ", then ".join(f"stage {number}" for number in dict.fromkeys(numbers))
 
 
 @dataclass(frozen=True)
@@ -159,13 +150,14 @@ class Inputs:
     def _data_set(self, what: str, name: str) -> Missing:
         return Missing(what, stages(self._data_stage(name, "")), name)
 
-    def _data_stage(self, name: str, suffix: str) -> str:
+    def _data_stage(self, name: str, suffix: str) -> int:
         """The stage that creates a data folder."""
         if suffix not in self._subsets:
             self._subsets[suffix] = makeable(self.tree, self.protocol, suffix)
-        if name + suffix in self._subsets[suffix]:
-            return "anonymized_subsets" if suffix else "subsets"
-        return "anonymize" if suffix else "data"
+        if name + suffix not in self._subsets[suffix]:
+            return number_of("anonymize" if suffix else "data")
+        both = [stage.number for stage in STAGES if "subsets" in stage.names]
+        return max(both) if suffix else min(both)
 
 
 def not_evaluated(

@@ -48,6 +48,7 @@ MEMORY = "more memory than this machine has (use fewer --nj)"
 EXTERNAL = "written by another tool"
 
 SIMILARITY = "voice similarity"
+SCORING, EVALUATION = stages("asv_scores"), stages("privacy_metrics")
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def check_tree(
             errors,
             Section("missing inputs [and what creates each]", list(missing)),
             *warnings,
-            Section("external scores, kept by stage 5", list(_by_system(EXTERNAL, external))),
+            Section(f"external scores, kept by {SCORING}", list(_by_system(EXTERNAL, external))),
         ),
         foot=(*memory, *([] if read else ["score files were not read (--quick)"])),
     )
@@ -173,7 +174,7 @@ def _conditions(
             if not _is_external(c) and all(
                 m.is_creatable for m in inputs.of_scores(condition, suffix)
             ):
-                missing = [Missing(OUTDATED, stages("asv_scores"))]
+                missing = [Missing(OUTDATED, SCORING)]
             else:
                 errors = [scores.errors[c]]
         errors += [leaves_tree(path) for path in (c.outside if c is not None else ())]
@@ -182,9 +183,9 @@ def _conditions(
         costs = {}
         if any(m.is_creatable for m in missing):
             trials = likely_lines(inputs.key(condition))
-            costs = {"stage 5": scoring_cost(trials), "stage 6": metrics_cost(trials)}
+            costs = {SCORING: scoring_cost(trials), EVALUATION: metrics_cost(trials)}
         elif c is not None and not missing:
-            costs = {"stage 6": metrics_cost(scores.trials.get(c) or likely_lines(c.scores))}
+            costs = {EVALUATION: metrics_cost(scores.trials.get(c) or likely_lines(c.scores))}
         yield _Output(condition, missing, costs, c, errors)
 
 
@@ -218,7 +219,7 @@ def _is_external(c: ConditionFiles | None) -> bool:
 def _status(outputs: Sequence[_Output], errors: int, warnings: int) -> str:
     conditions = [o for o in outputs if o.kind == SCORES]
     complete = sum(not c.missing for c in conditions)
-    creatable = sum("stage 5" in c.costs for c in conditions)
+    creatable = sum(SCORING in c.costs for c in conditions)
     systems = _count(len({c.condition.system for c in conditions}), "system")
     if errors:
         text = f"not ready: {_count(errors, 'error')}"
@@ -228,9 +229,9 @@ def _status(outputs: Sequence[_Output], errors: int, warnings: int) -> str:
     else:
         text = f"no scores yet of {len(conditions)} conditions"
     if creatable:
-        text += f"; stage 5 can create {creatable}"
+        text += f"; {SCORING} can create {creatable}"
     elif not (complete or errors):
-        text += ", and inputs of stage 5 are missing"
+        text += f", and inputs of {SCORING} are missing"
     return text + (f"; {_count(warnings, 'warning')}" if warnings else "")
 
 

@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from .options import (
-    add_job,
-    add_missing,
-    add_model,
-    add_pipes,
-    add_scp_base,
-    add_tree,
-    log,
-    over_tree,
-    progress,
-    two_forms,
-)
+from .options import add, add_tree, flag, log, over_tree, path, progress, two_forms
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial list."""
-    stage, files = two_forms(parser)
-    files.needed.append(add_tree(stage, common=parser, out="the score file"))
-    add_missing(parser, "utterances without an x-vector")
-    add_pipes(parser)
-    add_job(stage, after_jobs=True)
-    stage.add_argument(
-        "--missing-vectors",
-        action="store_true",
-        help="only list data sets without x-vectors, each with the model folder they go into",
-    )
-    add_model(files)
-    files.add_argument("--enroll-vectors", required=True, type=Path, metavar="SCP")
-    files.add_argument("--spk2utt", required=True, type=Path, metavar="F", help="of the enrollment")
-    files.add_argument("--enrolls", type=Path, metavar="F", help="enroll only these utterances")
-    files.add_argument("--trial-vectors", required=True, type=Path, metavar="SCP")
-    files.add_argument("--trials", required=True, type=Path, metavar="F", help="trial list or key")
-    add_scp_base(files)
+    stage, files = two_forms(parser, needed="--out")
+    add_tree(stage, common=parser)
+    add(parser, "--out", help="the score file; over a tree not needed")
+    add(parser, "--allow-missing", "--allow-pipes")
+    add(stage, "--job", "--after-jobs")
+    vectors = flag("only list data sets without x-vectors, and the model folders of these")
+    stage.add_argument("--missing-vectors", **vectors)
+    add(files, "--model", "--backend", "--scp-base")
+    files.add_argument("--enroll-vectors", required=True, **path("SCP"))
+    files.add_argument("--spk2utt", required=True, **path("F", "of the enrollment"))
+    files.add_argument("--enrolls", **path("F", "enroll only these utterances"))
+    files.add_argument("--trial-vectors", required=True, **path("SCP"))
+    files.add_argument("--trials", required=True, **path("F", "trial list or key"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -99,5 +83,5 @@ def _stage(arguments: argparse.Namespace) -> int:
         )
     needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)
     if needed and not arguments.allow_missing:
-        log("privacy-eval: goes on without them with --allow-missing")
+        log("privacy-eval: --allow-missing continues without them")
     return 1 if outcome.failed or (needed and not arguments.allow_missing) else 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, abbreviate
-from .options import add_missing, add_tree, log
+from .options import add, add_tree, log
 
 if TYPE_CHECKING:
     from ..results.records import Results
@@ -23,7 +23,7 @@ _LINE = 200  # characters that are logged; results.json has all
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add_missing(parser, "conditions without metrics")
+    add(parser, "--allow-missing")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         names = [f"{r.condition.system} {r.condition.name}" for r in records]
         log(f"privacy-eval: warning: {why}, of {len(names)} conditions: {abbreviate(names)}")
     if not results.verification:
-        log(f"privacy-eval: {out}: nothing is left: results of no condition; nothing is written")
+        log(f"privacy-eval: {out}: no evaluated conditions; nothing written")
         return 1
     write_outputs(results, out)
     print(

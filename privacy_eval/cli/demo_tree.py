@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from ..simulate import DEMO_SIZES
-from .options import log, natural, one_of, progress
+from .options import add, log, one_of, path, progress, value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    parser.add_argument("directory", type=Path, metavar="DIR")
-    parser.add_argument("--seed", type=natural, default=0)
-    parser.add_argument("--conf", default="vpc2020", metavar="FILE", help="protocol")
+    parser.add_argument("directory", **path("DIR"))
+    add(parser, "--seed")
+    add(parser, "--conf", default="vpc2020")
     for name, size, text in (
         ("speakers", 12, "trial speakers of every trial set; a third more are enrolled"),
         ("utterances", 12, "of each of them"),
         ("systems", 2, "B1, B2, S3, S4, ..."),
     ):
-        parser.add_argument(
-            f"--{name}",
-            type=one_of(DEMO_SIZES[name]),
-            default=size,
-            metavar="N",
-            help=f"{text} (default: {size})",
-        )
+        sizes = value("N", f"{text} (default: {size})", type=one_of(DEMO_SIZES[name]), default=size)
+        parser.add_argument(f"--{name}", **sizes)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from .options import add_renamed, log
+from .options import add, add_renamed, log, path, value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    parser.add_argument("results", type=Path, metavar="results.json")
-    parser.add_argument(
-        "--format", choices=["results.txt", "csv", "averages"], default="results.txt"
-    )
-    parser.add_argument("--system", metavar="NAME", help="default: the only one")
-    parser.add_argument(
-        "--results-folder", default="", metavar="SUFFIX", help="results folder of the protocol"
-    )
+    parser.add_argument("results", **path("results.json"))
+    forms = ["results.txt", "csv", "averages"]
+    parser.add_argument("--format", choices=forms, default="results.txt")
+    add(parser, "--system", help="default: the only one")
+    folder = value("SUFFIX", "results folder of the protocol", default="")
+    parser.add_argument("--results-folder", **folder)
     add_renamed(parser, "--out", "-o", "--output", metavar="FILE", help="default: stdout")
 
 

@@ -4,45 +4,31 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from ..results.arrays import FIGURE_FORMATS
-from .options import add_job, add_published, add_results, progress
+from .options import add, add_results, choice, path, progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_results(parser)
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
-    add_published(parser)
-    parser.add_argument(
-        "--format",
-        action="append",
-        choices=FIGURE_FORMATS,
-        help="default: all; may be given several times",
-    )
-    parser.add_argument(
-        "--conventional",
-        action="store_true",
-        help="also ECE, APE, NBER and NECE plots, one figure per condition of a system",
-    )
-    add_job(parser)
+    parser.add_argument("--out", required=True, **path("DIR"))
+    formats = choice(FIGURE_FORMATS, "default: all; may be given several times")
+    parser.add_argument("--format", action="append", **formats)
+    add(parser, "--conventional", "--job")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report.figures import all_figures, write_figures
-    from .report import cells_of, check_sources, curves_of, figures_key, read_sources
+    from ..report.report import figures_key
+    from .report import read_shown, sources_of
 
-    check_sources(arguments)
-    results, sources = read_sources(arguments)
-    cells = cells_of(arguments, results)
-    formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
-    curves, conventional = curves_of(results, sources), arguments.conventional
+    sources, conventional = sources_of(arguments, needed=True), arguments.conventional
     written, there = write_figures(
-        all_figures(results, cells, curves, conventional=conventional),
+        all_figures(read_shown(sources), conventional=conventional),
         arguments.out,
-        made_from=figures_key(arguments, results, conventional=conventional),
-        formats=formats,
+        made_from=figures_key(sources, conventional=conventional),
+        formats=[f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)],
         job=arguments.job or (1, 1),
         progress=progress(),
     )

@@ -5,29 +5,19 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .options import add_renamed, log
+from .options import add, add_renamed, log, path, value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    parser.add_argument("results_txt", type=Path, metavar="RESULTS.txt")
-    parser.add_argument("--system", required=True, metavar="NAME")
-    parser.add_argument("--conf", default="vpc2020", metavar="FILE", help="protocol")
-    parser.add_argument(
-        "--also",
-        action="append",
-        default=[],
-        type=_suffixed_file,
-        metavar="SUFFIX=FILE",
-        help="the results.txt of another results folder of the protocol, e.g. .orig=FILE",
-    )
-    parser.add_argument(
-        "--results-folder",
-        default="",
-        metavar="SUFFIX",
-        help="results folder of the protocol that RESULTS.txt is of, e.g. .orig",
-    )
-    parser.add_argument("--anon-suffix", metavar="SUFFIX")
+    parser.add_argument("results_txt", **path("RESULTS.txt"))
+    add(parser, "--system", required=True, help="name of the system")
+    add(parser, "--conf", default="vpc2020")
+    add(parser, "--anon-suffix")
+    also = value("SUFFIX=FILE", "results.txt of another results folder, e.g. .orig=FILE")
+    parser.add_argument("--also", action="append", default=[], type=_suffixed_file, **also)
+    folder = value("SUFFIX", "results folder that RESULTS.txt is of, e.g. .orig", default="")
+    parser.add_argument("--results-folder", **folder)
     add_renamed(parser, "--out", "-o", "--output", required=True, metavar="results.json")
 
 

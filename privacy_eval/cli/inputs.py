@@ -26,8 +26,10 @@ _SHOWN = 3
 def systems_of(
     arguments: argparse.Namespace, *, needed: bool = True, warn: bool = True
 ) -> tuple[list[System], Protocol, Path]:
-    """Systems, plan and output folder that the options of a tree name; with a warning of
-    folders that are odd."""
+    """Return the systems, protocol and output folder that the options of a tree name.
+
+    `warn`: log a warning of folders that match no condition, or may be no systems.
+    """
     tree: Path = arguments.tree
     if not tree.is_dir():
         raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
@@ -55,9 +57,9 @@ def systems_of(
     if warn:
         for parent, names in unknown_folders(systems).items():
             log(
-                f"privacy-eval: warning: {parent}: {len(names)} folders are no conditions of the "
-                f"plan {protocol.name} and left out (another plan: --conf; another mark of "
-                f"anonymized sets: --anon-suffix): {abbreviate(names)}"
+                f"privacy-eval: warning: {parent}: skipped {len(names)} folders that match no "
+                f"condition of protocol {protocol.name} (check --conf and --anon-suffix): "
+                f"{abbreviate(names)}"
             )
         for parent, names in beside_each_other(systems, results).items():
             log(
@@ -109,7 +111,7 @@ def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
     stored = load_backend(arguments.model)
     for name in BACKEND_FILES[1:]:
         if name not in stored.sha256:
-            log(f"privacy-eval: {arguments.model}: no {name}, goes on without")
+            log(f"privacy-eval: {arguments.model}: no {name}, continuing without it")
     return stored.model
 
 

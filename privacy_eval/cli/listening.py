@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError
@@ -19,7 +18,7 @@ from ..listening.evaluation import (
     evaluate_ratings,
 )
 from ..results.arrays import FIGURE_FORMATS
-from .options import log, natural
+from .options import add, choice, flag, log, natural, path, value
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
@@ -28,84 +27,37 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
+    columns = "naturalness.csv, intelligibility.csv, similarity.csv (columns: --template)"
     parser.add_argument(
-        "--ratings",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="CSV files, or folders of naturalness.csv, intelligibility.csv, similarity.csv; "
-        "--template shows the columns",
+        "--ratings", nargs="+", **path("FILE", f"CSV files, or folders of {columns}")
     )
     parser.add_argument("--template", action=_Template, nargs=0, help="print an example of ratings")
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
-    parser.add_argument(
-        "--results", nargs="+", type=Path, metavar="results.json", help="objective results beside"
+    parser.add_argument("--out", required=True, **path("DIR"))
+    objective = path("results.json", "objective results beside the ratings")
+    parser.add_argument("--results", nargs="+", **objective)
+    add(parser, "--published", help="published test beside, or alone without --ratings: vpc2020")
+    add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
+    parser.add_argument("--split", help="the rated split of the protocol; default: the last one")
+    systems = value(
+        "NAME", "rated systems beside those of the results; without any: all", default=[]
     )
+    parser.add_argument("--systems", nargs="+", **systems)
+    parser.add_argument("--any-system", **flag("accept ratings of systems without results, too"))
     parser.add_argument(
-        "--published",
-        metavar="NAME",
-        help="a published test beside, e.g. vpc2020; alone without --ratings",
+        "--scale", nargs=2, type=float, default=SCALE, metavar=("LOW", "HIGH"), help="default: 1 10"
     )
-    parser.add_argument("--conf", metavar="FILE", help="default: the protocol of the results")
-    parser.add_argument("--split", help="of the protocol, that was rated; default: its last one")
-    parser.add_argument(
-        "--systems",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="systems that ratings may be of, in their order, beside those of the results; "
-        "default without results: any",
-    )
-    parser.add_argument(
-        "--any-system",
-        action="store_true",
-        help="ratings may be of systems that the results lack, too",
-    )
-    parser.add_argument(
-        "--scale",
-        nargs=2,
-        type=float,
-        default=SCALE,
-        metavar=("LOW", "HIGH"),
-        help="of the ratings (default: 1 10)",
-    )
-    parser.add_argument(
-        "--reference",
-        metavar="SYSTEM",
-        help="whose median is drawn across violin plots; default: the first system",
-    )
-    parser.add_argument(
-        "--holm", action="store_true", help="correct p-values for the number of pairs (Holm)"
-    )
-    parser.add_argument(
-        "--leave-out",
-        nargs="+",
-        default=[],
-        metavar="EVALUATOR",
-        help="do not count these evaluators; the results say so",
-    )
-    parser.add_argument(
-        "--min-ratings",
-        type=natural,
-        default=MIN_RATINGS,
-        metavar="N",
-        help=f"name evaluators with fewer ratings of a metric (default: {MIN_RATINGS})",
-    )
-    parser.add_argument(
-        "--min-agreement",
-        type=float,
-        default=MIN_AGREEMENT,
-        metavar="R",
-        help="name evaluators whose ratings correlate less with the others' "
-        f"(default: {MIN_AGREEMENT:g})",
-    )
-    parser.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
-    parser.add_argument(
-        "--format",
-        action="append",
-        choices=FIGURE_FORMATS,
-        help="of figures; default: all; may be given several times",
-    )
+    reference = "whose median is drawn across violin plots; default: the first system"
+    parser.add_argument("--reference", **value("SYSTEM", reference))
+    parser.add_argument("--holm", **flag("correct p-values for the number of pairs (Holm)"))
+    left_out = value("EVALUATOR", "exclude these evaluators; the results say so", default=[])
+    parser.add_argument("--leave-out", nargs="+", **left_out)
+    few = f"report evaluators with fewer ratings of a metric (default: {MIN_RATINGS})"
+    parser.add_argument("--min-ratings", **value("N", few, type=natural, default=MIN_RATINGS))
+    low = f"report evaluators who correlate less with the others (default: {MIN_AGREEMENT:g})"
+    parser.add_argument("--min-agreement", **value("R", low, type=float, default=MIN_AGREEMENT))
+    add(parser, "--style")
+    formats = choice(FIGURE_FORMATS, "of figures; default: all; may be given several times")
+    parser.add_argument("--format", action="append", **formats)
 
 
 class _Template(argparse.Action):
@@ -119,6 +71,7 @@ class _Template(argparse.Action):
 def run(arguments: argparse.Namespace) -> int:
     from ..io.files import digest
     from ..listening.figures import figures
+    from ..listening.report import FIGURES, figures_source
     from ..listening.store import write_listening_test
     from ..listening.tables import (
         listening_test_tables,
@@ -126,25 +79,16 @@ def run(arguments: argparse.Namespace) -> int:
     )
     from ..listening.tables import summary as test_summary
     from ..protocol.protocol import load_protocol
+    from ..report.data import ReportSources
     from ..report.figures import write_figures
     from ..report.table_set import write_tables
-    from .report import (
-        SUBJECTIVE_FIGURES,
-        SUBJECTIVE_JSON,
-        made_from_results,
-        read_sources,
-        subjective_made_from,
-    )
 
     if not arguments.ratings and not arguments.published:
         raise PrivacyEvalError("nothing to evaluate: neither --ratings nor --published is given")
     if arguments.results and not arguments.ratings:
         raise PrivacyEvalError("--results stand beside ratings: --ratings is missing")
-    results: Results | None = None
-    objective = ""
-    if arguments.results:
-        results, _ = read_sources(arguments)
-        objective = made_from_results(arguments, results)
+    sources = ReportSources(tuple(arguments.results or ()), arguments.conf)
+    results = sources.read().results if sources.paths else None
     protocol = results.protocol if results else load_protocol(arguments.conf or "vpc2020")
     subjective: ListeningTest | None = None
     curves: ListeningTestCurves | None = None
@@ -152,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.ratings:
         subjective, curves = _evaluate(arguments, results, protocol)
         subjective = write_listening_test(arguments.out, subjective, curves)
-        source = subjective_made_from(arguments.out / SUBJECTIVE_JSON, objective)
+        source = figures_source(arguments.out, sources)
     cells = objective_and_subjective(subjective, results, arguments.published)
     for note in cells.notes:
         log(f"privacy-eval: {note}")
@@ -169,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
     formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
     written, there = write_figures(
         figures(subjective, curves, cells, protocol, split),
-        arguments.out / SUBJECTIVE_FIGURES,
+        arguments.out / FIGURES,
         made_from=f"{source}:{arguments.published or ''}",
         formats=formats,
     )

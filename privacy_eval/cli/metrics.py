@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import Options, add_metrics, add_variant, log
+from .options import METRICS, Options, add, log, path
 
 if TYPE_CHECKING:
     from ..metrics import Interval
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_files(parser)
-    add_metrics(parser)
+    add(parser, *METRICS)
 
 
 def add_files(options: Options) -> None:
     """Add the files, and how their metrics are printed."""
-    options.add_argument("--scores", required=True, type=Path, metavar="F", help="score file")
-    options.add_argument("--trials", required=True, type=Path, metavar="F", help="trial key")
-    add_variant(options)
+    options.add_argument("--scores", required=True, **path("F", "score file"))
+    options.add_argument("--trials", required=True, **path("F", "trial key"))
+    add(options, "--variant", "--format")
 
 
 def run(arguments: argparse.Namespace) -> int:

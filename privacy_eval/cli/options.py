@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,19 +32,18 @@ class Form:
 
     def __init__(self, parser: argparse.ArgumentParser, title: str) -> None:
         self.parser = parser
-        self.needed: list[argparse.Action] = []
+        self.needed: list[str] = []
         self._group = parser.add_argument_group(title)
         self._defaults: dict[argparse.Action, Any] = {}
 
     def add_argument(
         self, *names: str, required: bool = False, default: Any = None, **settings: Any
-    ) -> argparse.Action:
+    ) -> None:
         """Add an option; one that is `required` is so in this form only."""
         action = self._group.add_argument(*names, default=argparse.SUPPRESS, **settings)
         self._defaults[action] = False if action.nargs == 0 else default
         if required:
-            self.needed.append(action)
-        return action
+            self.needed.append(names[0])
 
     def given(self, arguments: argparse.Namespace) -> list[str]:
         """Return the names of the form's options that were given, and set the others."""
@@ -55,14 +54,18 @@ class Form:
 
     def missing(self, arguments: argparse.Namespace) -> str:
         """Return the names of the required options that were not given."""
-        needed = (a for a in self.needed if getattr(arguments, a.dest) is None)
-        return ", ".join(a.option_strings[0] for a in needed)
+        given = vars(arguments)
+        return ", ".join(n for n in self.needed if given[n[2:].replace("-", "_")] is None)
 
 
-def two_forms(parser: argparse.ArgumentParser) -> tuple[Form, Form]:
-    """Give a verb two forms: the stage over a tree (with `--results`), and single files."""
+def two_forms(parser: argparse.ArgumentParser, *, needed: str = "") -> tuple[Form, Form]:
+    """Give a verb two forms: the stage over a tree (with `--results`), and single files.
+
+    `needed`: an option of both forms that single files need.
+    """
     stage = Form(parser, "over a tree (the stage of the recipe)")
     files = Form(parser, "on single files")
+    files.needed += [needed] if needed else []
     parser.set_defaults(forms=(stage, files))
     return stage, files
 
@@ -89,147 +92,142 @@ def over_tree(arguments: argparse.Namespace, *, tree_as_base: bool = False) -> b
     return form is stage
 
 
-def add_tree(options: Options, *, out: str = "", common: Options = None) -> argparse.Action:
-    """Add what names a tree, its results and systems; return the option `--out`.
-
-    `common` gets the options that are of both forms; `out` is the help of `--out` then.
-    """
-    common = common or options
-    options.add_argument("--tree", type=Path, default=Path(), metavar="DIR", help="default: .")
-    options.add_argument(
-        "--results",
-        required=True,
-        type=Path,
-        metavar="DIR",
-        help="folder of ASV-* folders, or a collection of such; relative to the tree",
-    )
-    options.add_argument(
-        "--conf",
-        default="vpc2020",
-        metavar="FILE",
-        help="evaluation protocol: vpc2020 (default), vpc2022, or a YAML file relative to the tree",
-    )
-    options.add_argument(
-        "--system", metavar="NAME", help="evaluate this one of several, or name the only one"
-    )
-    options.add_argument("--anon-suffix", metavar="SUFFIX", help="suffix of anonymized data sets")
-    options.add_argument("--keys", type=Path, metavar="DIR", help="folder of trial keys")
-    text = "folder relative to the tree; default: RESULTS/privacy_eval"
-    if out:
-        text = f"{out}; over a tree: {text}"
-    output: argparse.Action = common.add_argument(
-        "--out",
-        type=Path,
-        metavar="PATH",
-        help=text,
-    )
-    common.add_argument(
-        "--allow-outside",
-        action="store_true",
-        help="follow links and paths that lead out of the tree",
-    )
-    return output
+def natural(text: str) -> int:
+    """Read the whole number of an option."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0, not {text!r}")
+    return int(text)
 
 
-def add_renamed(
-    parser: argparse.ArgumentParser,
-    name: str,
-    *former: str,
-    required: bool = False,
-    **settings: Any,
-) -> None:
-    """Add an option for a path; its former names still work and are not listed."""
-    group = parser.add_mutually_exclusive_group(required=required)
-    group.add_argument(name, type=Path, **settings)
-    group.add_argument(*former, type=Path, dest=name[2:], help=argparse.SUPPRESS)
-
-
-def add_missing(options: Options, what: str) -> None:
-    """Add `--allow-missing`, which leaves out what is missing."""
-    options.add_argument(
-        "--allow-missing", action="store_true", help=f"leave out {what}, and say so"
-    )
-
-
-def add_pipes(options: Options) -> None:
-    """Add `--allow-pipes`."""
-    options.add_argument("--allow-pipes", action="store_true", help="run commands in scp files")
-
-
-def add_scp_base(files: Form) -> None:
-    """Add the folder that relative paths in scp files start from."""
-    files.add_argument(
-        "--scp-base", type=Path, metavar="DIR", help="where paths in scp files start; default: ."
-    )
-
-
-def add_model(files: Form) -> None:
-    """Add the model that compares x-vectors."""
-    from ..asv.backend import BACKENDS
-
-    files.add_argument("--model", type=Path, metavar="DIR", help="plda, mean.vec, transform.mat")
-    files.add_argument("--backend", choices=BACKENDS, default="plda")
-
-
-def add_variant(options: Options) -> None:
-    """Add the variants of metrics, and the format they are printed in."""
-    from ..metrics import VARIANTS
-
-    options.add_argument("--variant", choices=[*VARIANTS, "both"], default="both")
-    options.add_argument("--format", choices=["text", "json"], default="text")
-
-
-def add_metrics(parser: argparse.ArgumentParser) -> None:
-    """Add how the metrics of a condition are computed."""
-    parser.add_argument(
-        "--bootstrap",
-        type=replicates,
-        default=0,
-        metavar="N",
-        help="95 %% intervals from N bootstrap replicates of speakers (at least 2; usual: 1000)",
-    )
-    parser.add_argument("--seed", type=natural, default=0, metavar="S", help="of the bootstrap")
-    parser.add_argument("--utt2spk", type=Path, metavar="F", help="speakers of trial utterances")
-    add_missing(parser, "trials without a score and scores without a trial")
-
-
-def add_job(options: Options, *, after_jobs: bool = False) -> None:
-    """Add the job split, and what is done after all jobs."""
-    options.add_argument(
-        "--job", type=_job, metavar="J/N", help="run job J of N only (default: all)"
-    )
-    if after_jobs:
-        options.add_argument(
-            "--after-jobs",
-            action="store_true",
-            help="after the jobs: make what they left undone, and log a summary",
+def replicates(text: str) -> int:
+    """Read a number of bootstrap replicates."""
+    if natural(text) == 1 or natural(text) > _MOST_REPLICATES:
+        raise argparse.ArgumentTypeError(
+            f"expected 0 or 2 to {_MOST_REPLICATES} replicates, not {text}"
         )
+    return int(text)
 
 
-def add_published(parser: argparse.ArgumentParser) -> None:
-    """Add the protocol that results are shown by, and the published ones beside them."""
-    parser.add_argument(
-        "--conf", metavar="FILE", help="default: the protocol of the results, or vpc2020"
-    )
-    parser.add_argument(
-        "--published", metavar="NAME", help="published results beside them, or alone: vpc2020"
-    )
+def positive(text: str) -> int:
+    """Read a whole number from 1."""
+    if natural(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1, not {text!r}")
+    return int(text)
+
+
+def one_of(numbers: range) -> Callable[[str], int]:
+    """Return the option type of whole numbers in a range."""
+
+    def number(text: str) -> int:
+        if natural(text) not in numbers:
+            raise argparse.ArgumentTypeError(
+                f"expected a whole number from {numbers[0]} to {numbers[-1]}, not {text!r}"
+            )
+        return int(text)
+
+    return number
+
+
+def job(text: str) -> tuple[int, int]:
+    """Read a job split J/N."""
+    number, slash, total = text.partition("/")
+    split = (positive(number), positive(total)) if slash else (0, 0)
+    if not 1 <= split[0] <= split[1]:
+        raise argparse.ArgumentTypeError(f"expected J/N with 1 <= J <= N, not {text!r}")
+    return split
+
+
+def value(metavar: str, help: str | None = None, **settings: Any) -> dict[str, Any]:
+    """Describe an option with a value."""
+    return {"metavar": metavar, "help": help, **settings}
+
+
+def path(metavar: str, help: str | None = None, **settings: Any) -> dict[str, Any]:
+    """Describe an option with a path."""
+    return {"metavar": metavar, "help": help, "type": Path, **settings}
+
+
+def choice(choices: Sequence[str], help: str | None = None, **settings: Any) -> dict[str, Any]:
+    """Describe an option with one of several values."""
+    return {"choices": choices, "help": help, **settings}
+
+
+def flag(help: str) -> dict[str, Any]:
+    """Describe an option without a value."""
+    return {"action": "store_true", "help": help}
+
+
+_REPLICATES = "95 %% intervals from N bootstrap replicates of speakers (at least 2; usual: 1000)"
+
+#: Options of several verbs, so that they are spelled alike.
+SHARED: dict[str, dict[str, Any]] = {
+    "--tree": path("DIR", "experiment tree; default: .", default=Path()),
+    "--results": path("DIR", "folder of ASV-* folders, or above several; relative to the tree"),
+    "--conf": value("FILE", "evaluation protocol: vpc2020 (default), vpc2022, or a YAML file"),
+    "--system": value("NAME", "evaluate this one of several, or name the only one"),
+    "--anon-suffix": value("SUFFIX", "suffix of anonymized data sets"),
+    "--keys": path("DIR", "folder of trial keys"),
+    "--out": path("PATH", "folder relative to the tree; default: RESULTS/privacy_eval"),
+    "--allow-outside": flag("follow links and paths that lead out of the tree"),
+    "--allow-missing": flag("leave out what is missing, and say so"),
+    "--allow-pipes": flag("run commands in scp files"),
+    "--job": value("J/N", "run job J of N only (default: all)", type=job),
+    "--after-jobs": flag("after the jobs: make what they left undone, and log a summary"),
+    "--scp-base": path("DIR", "where paths in scp files start; default: ."),
+    "--model": path("DIR", "plda, mean.vec, transform.mat"),
+    "--backend": choice(["plda", "cosine", "euclidean"], default="plda"),
+    "--utt2spk": path("F", "speakers of trial utterances"),
+    "--bootstrap": value("N", _REPLICATES, type=replicates, default=0),
+    "--seed": value("N", "of the random numbers", type=natural, default=0),
+    "--variant": choice(["challenge", "exact", "both"], default="both"),
+    "--format": choice(["text", "json"], default="text"),
+    "--published": value("NAME", "published results beside them, or alone: vpc2020"),
+    "--style": choice(["challenge", "booktabs"], default="challenge"),
+    "--conventional": flag("also ECE, APE, NBER and NECE plots of every condition"),
+}
+
+#: What the metrics of a condition are computed by.
+METRICS = ("--bootstrap", "--seed", "--utt2spk", "--allow-missing")
+
+
+def add(options: Options, *names: str, **changes: Any) -> None:
+    """Add options of several verbs; `changes` are this verb's own."""
+    for name in names:
+        options.add_argument(name, **{**SHARED[name], **changes})
+
+
+def add_tree(options: Options, common: Options = None) -> None:
+    """Add what names a tree, its results, systems and outputs.
+
+    `common` gets what both forms of a verb have, but for `--out`, which differs.
+    """
+    add(options, "--tree", "--system", "--anon-suffix", "--keys")
+    add(options, "--results", required=True)
+    add(options, "--conf", default="vpc2020")
+    add(common or options, "--allow-outside")
+    if common is None:
+        add(options, "--out")
+
+
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """Add results to show, the protocol they are shown by, and published ones beside them."""
+    results = path("results.json", "default: published results alone, or blank forms")
+    parser.add_argument("--results", nargs="+", **results)
+    add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
+    add(parser, "--published")
+
+
+def add_renamed(parser: argparse.ArgumentParser, name: str, *former: str, **settings: Any) -> None:
+    """Add an option for a path; its former names still work and are not listed."""
+    group = parser.add_mutually_exclusive_group(required=settings.pop("required", False))
+    group.add_argument(name, **path(**settings))
+    group.add_argument(*former, **path("PATH", argparse.SUPPRESS, dest=name[2:]))
 
 
 def add_listening(parser: argparse.ArgumentParser) -> None:
     """Add the listening test that a report shows."""
-    add_renamed(
-        parser,
-        "--listening",
-        "--subjective",
-        metavar="DIR",
-        help="as the verb listening wrote it",
-    )
-
-
-def add_results(parser: argparse.ArgumentParser, *, help: str | None = None) -> None:
-    """Add the results to show."""
-    parser.add_argument("--results", nargs="+", type=Path, metavar="results.json", help=help)
+    test = "as the verb listening wrote it"
+    add_renamed(parser, "--listening", "--subjective", metavar="DIR", help=test)
 
 
 def progress() -> Callable[[int, int, str], None] | None:
@@ -264,44 +262,3 @@ def _position(done: int, total: int, name: str) -> str:
 def log(text: str) -> None:
     """Log to stderr. Names may be untrusted: control characters are escaped."""
     print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
-
-
-def natural(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0, not {text!r}")
-    return int(text)
-
-
-def replicates(text: str) -> int:
-    if natural(text) == 1 or natural(text) > _MOST_REPLICATES:
-        raise argparse.ArgumentTypeError(
-            f"expected 0 or 2 to {_MOST_REPLICATES} replicates, not {text}"
-        )
-    return int(text)
-
-
-def positive(text: str) -> int:
-    if natural(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1, not {text!r}")
-    return int(text)
-
-
-def one_of(numbers: range) -> Callable[[str], int]:
-    """Return the option type of whole numbers in a range."""
-
-    def number(text: str) -> int:
-        if natural(text) not in numbers:
-            raise argparse.ArgumentTypeError(
-                f"expected a whole number from {numbers[0]} to {numbers[-1]}, not {text!r}"
-            )
-        return int(text)
-
-    return number
-
-
-def _job(text: str) -> tuple[int, int]:
-    number, slash, total = text.partition("/")
-    job = (positive(number), positive(total)) if slash else (0, 0)
-    if not 1 <= job[0] <= job[1]:
-        raise argparse.ArgumentTypeError(f"expected J/N with 1 <= J <= N, not {text!r}")
-    return job

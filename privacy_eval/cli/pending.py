@@ -10,14 +10,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..io.files import is_written
+from ..listening.report import listening_key
 from ..protocol.protocol import bundled
+from ..report.data import ReportSources
 from ..report.figure_folder import is_complete
 from ..report.html import made_from as reported_from
 from ..report.per_system import table_groups
+from ..report.report import across_tables, figures_key, report_key
 from ..report.table_set import LISTED_IN, table_files
 from ..results.arrays import FIGURE_FORMATS
 from ..results.records import Results
@@ -28,10 +30,10 @@ from ..stages.recipe import number_of
 from ..stages.similarity import make_similarities
 from ..stages.subsets import make_subsets
 from ..tree.confine import refuse_links
-from . import report
 from .collect import collected
 from .inputs import options_of, place_of, systems_of
-from .options import add_listening, add_metrics, add_pipes, add_tree, log, natural
+from .options import METRICS, add, add_listening, add_tree, log, natural
+from .report import log_notes, read_shown
 
 _FIRST, _LAST = number_of("asv_scores"), number_of("report")
 
@@ -39,12 +41,9 @@ _FIRST, _LAST = number_of("asv_scores"), number_of("report")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add_metrics(parser)
-    add_pipes(parser)
+    add(parser, *METRICS, "--allow-pipes", "--published", "--conventional")
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
-    parser.add_argument("--published", metavar="NAME", help="published results beside")
-    parser.add_argument("--conventional", action="store_true", help="ECE, APE plots and so on")
     add_listening(parser)
 
 
@@ -141,21 +140,19 @@ class _Stages:
         )
 
     def _tables(self) -> bool:
-        arguments, results = self._shown, self._results
-        curves = report.curves_of(*self._read)
-        cells = report.cells_of(arguments, results)
-        across = report.across_tables(arguments, results, cells, curves, "eer", None)
-        files = table_files(table_groups(results, across), results.protocol.title)
+        across, notes = across_tables(read_shown(self._shown))
+        log_notes(notes)
+        files = table_files(table_groups(self._results, across), self._results.protocol.title)
         return not is_written(self._out / "tables", files, listed_in=LISTED_IN)
 
     def _figures(self) -> bool:
-        arguments, (results, _) = self._shown, self._read
-        made_from = report.figures_key(
-            arguments, results, conventional=self._arguments.conventional
-        )
-        if not is_complete(arguments.figures, made_from, FIGURE_FORMATS):
+        sources, figures = self._shown, self._out / "figures"
+        made_from = figures_key(sources, conventional=self._arguments.conventional)
+        if not is_complete(figures, made_from, FIGURE_FORMATS):
             return True
-        return reported_from(arguments.out) != report.report_key(arguments, results)
+        test = self._arguments.listening
+        key = report_key(sources, figures, listening_key(test) if test is not None else ())
+        return reported_from(self._out / "report.html") != key
 
     @cached_property
     def _results(self) -> Results:
@@ -163,21 +160,14 @@ class _Stages:
             self._stale = stale_scores(self._targets, self._models)
         return collected(self._systems, self._out, self._models, self._stale)
 
-    @cached_property
-    def _read(self) -> tuple[Results, list[tuple[Results, Path]]]:
-        return report.read_sources(self._shown)
-
     @property
-    def _shown(self) -> argparse.Namespace:
-        """What the recipe tells the verbs that make tables, figures and report."""
+    def _shown(self) -> ReportSources:
+        """What the recipe makes tables, figures and report of."""
         conf = self._arguments.conf
-        return argparse.Namespace(
-            results=[self._out / "results.json"],
-            conf=conf if conf in bundled() else str(self._place.tree / conf),
-            published=self._arguments.published,
-            figures=self._out / "figures",
-            listening=self._arguments.listening,
-            out=self._out / "report.html",
+        return ReportSources(
+            (self._out / "results.json",),
+            conf if conf in bundled() else str(self._place.tree / conf),
+            self._arguments.published or "",
         )
 
 

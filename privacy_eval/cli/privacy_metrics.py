@@ -6,16 +6,7 @@ import argparse
 from collections import Counter
 
 from . import metrics
-from .options import (
-    add_job,
-    add_metrics,
-    add_tree,
-    log,
-    over_tree,
-    positive,
-    progress,
-    two_forms,
-)
+from .options import METRICS, add, add_tree, log, over_tree, positive, progress, two_forms
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,9 +14,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stage, files = two_forms(parser)
     add_tree(stage)
     stage.add_argument("--nj", type=positive, default=1, help="number of processes")
-    add_job(stage)
+    add(stage, "--job")
     metrics.add_files(files)
-    add_metrics(parser)
+    add(parser, *METRICS)
 
 
 def run(arguments: argparse.Namespace) -> int:

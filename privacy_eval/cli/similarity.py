@@ -7,19 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import (
-    add_job,
-    add_missing,
-    add_model,
-    add_pipes,
-    add_scp_base,
-    add_tree,
-    add_variant,
-    log,
-    over_tree,
-    progress,
-    two_forms,
-)
+from .options import add, add_tree, log, over_tree, path, progress, two_forms
 
 if TYPE_CHECKING:
     from ..asv.voice_similarity import Measured
@@ -30,16 +18,14 @@ _LEAST_PROTECTED = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial set."""
     stage, files = two_forms(parser)
-    add_tree(stage, common=parser, out="folder of matrices and speakers")
-    add_missing(parser, "utterances without an x-vector")
-    add_pipes(parser)
-    add_job(stage, after_jobs=True)
-    add_model(files)
-    files.add_argument("--original", required=True, type=Path, metavar="SCP")
-    files.add_argument("--anonymized", required=True, type=Path, metavar="SCP")
-    files.add_argument("--utt2spk", required=True, type=Path, metavar="F")
-    add_variant(files)
-    add_scp_base(files)
+    add_tree(stage, common=parser)
+    add(parser, "--out", help="folder of matrices and speakers; over a tree: of all results")
+    add(parser, "--allow-missing", "--allow-pipes")
+    add(stage, "--job", "--after-jobs")
+    add(files, "--model", "--backend", "--scp-base", "--variant", "--format")
+    add(files, "--utt2spk", required=True)
+    files.add_argument("--original", required=True, **path("SCP"))
+    files.add_argument("--anonymized", required=True, **path("SCP"))
 
 
 def run(arguments: argparse.Namespace) -> int:

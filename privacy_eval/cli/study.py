@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from .options import add_job, natural, progress
+from .options import add, path, progress, value
 
 if TYPE_CHECKING:
     from ..study.protocol import StudyProtocol, UserMetric
@@ -18,32 +17,19 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_shared(parser)
-    add_job(parser)
+    add(parser, "--job")
 
 
 def add_shared(parser: argparse.ArgumentParser) -> None:
     """Add the options of both verbs of a study."""
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
-    parser.add_argument(
-        "--conf",
-        default="metric_study",
-        metavar="FILE",
-        help="the study: metric_study (default), or a YAML file",
-    )
-    parser.add_argument("--seed", type=natural, metavar="N", help="instead of the study's own")
-    parser.add_argument(
-        "--tree", type=Path, metavar="DIR", help="attack the original speech of this tree"
-    )
-    parser.add_argument(
-        "--tree-conf", default="vpc2020", metavar="FILE", help="protocol of the tree"
-    )
-    parser.add_argument(
-        "--metric",
-        action="append",
-        default=[],
-        metavar="NAME=FILE.py:FUNCTION",
-        help="a metric of your own, a function of TrialScores; may be given several times",
-    )
+    parser.add_argument("--out", required=True, **path("DIR"))
+    study = "the study: metric_study (default), or a YAML file"
+    add(parser, "--conf", default="metric_study", help=study)
+    add(parser, "--seed", default=None, help="instead of the study's own")
+    add(parser, "--tree", default=None, help="attack the original speech of this tree")
+    parser.add_argument("--tree-conf", **value("FILE", "protocol of the tree", default="vpc2020"))
+    metric = value("NAME=FILE.py:FUNCTION", "user-defined metric, a function of TrialScores")
+    parser.add_argument("--metric", action="append", default=[], **metric)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,10 +9,10 @@ from .study import add_shared, study_of
 _TITLES = {
     "discrete": "Discrete scores",
     "gaussian": "Gaussian scores",
-    "clusters": "Non-mated scores between mated ones",
+    "clusters": "Nontarget scores between target scores",
     "attacks": "Target selections, attackers and linkages",
     "matrices": "Artificial voice similarity matrices",
-    "estimators": "How far each number can be trusted",
+    "estimators": "Bias and spread of estimates",
 }
 
 

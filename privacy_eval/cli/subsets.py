@@ -6,15 +6,13 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from .options import add_tree, log
+from .options import add_tree, flag, log
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    parser.add_argument(
-        "--anonymized", action="store_true", help="those of anonymized speech (default: original)"
-    )
+    parser.add_argument("--anonymized", **flag("of anonymized speech (default: original)"))
 
 
 def run(arguments: argparse.Namespace) -> int:

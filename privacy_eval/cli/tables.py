@@ -3,44 +3,36 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from ..report.ranking import ranked_by
-from ..report.text import FORMATS
-from .options import add_published, add_results
+from .options import add, add_results, choice, path, value
+
+FORMATS = ("latex", "markdown", "text", "csv")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    add_results(parser, help="default: blank forms")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="default: to stdout")
-    add_published(parser)
-    parser.add_argument("--format", choices=list(FORMATS), help="default: all; on stdout text")
-    parser.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
-    parser.add_argument(
-        "--rank-by",
-        choices=ranked_by(),
-        default="eer",
-        help="metric of the ranking (default: eer)",
-    )
-    parser.add_argument(
-        "--attack-model",
-        metavar="ID",
-        help="of the ranking; default: the one that the protocol averages",
-    )
+    add_results(parser)
+    parser.add_argument("--out", **path("DIR", "default: to stdout"))
+    add(parser, "--style")
+    parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout text")
+    ranked = choice(ranked_by(), "metric of the ranking (default: eer)", default="eer")
+    parser.add_argument("--rank-by", **ranked)
+    attack = value("ID", "of the ranking; default: the one that the protocol averages")
+    parser.add_argument("--attack-model", **attack)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..report import text
     from ..report.per_system import blank_tables, system_tables, table_groups
+    from ..report.report import across_tables
     from ..report.table_set import write_tables
-    from .report import across_tables, cells_of, curves_of, read_sources
+    from .report import log_notes, read_shown, sources_of
 
-    results, sources = read_sources(arguments)
-    curves = curves_of(results, sources)
-    cells = cells_of(arguments, results)
-    across = across_tables(
-        arguments, results, cells, curves, arguments.rank_by, arguments.attack_model
-    )
+    data = read_shown(sources_of(arguments))
+    results = data.results
+    across, notes = across_tables(data, arguments.rank_by, arguments.attack_model)
+    log_notes(notes)
     if arguments.out is not None:
         files = write_tables(
             arguments.out,
@@ -51,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         print(f"{arguments.out}: {len(files)} files")
         return 0
-    render = FORMATS[arguments.format or "text"]
+    render = text.FORMATS[arguments.format or "text"]
     tables = across + [
         table
         for system in results.systems

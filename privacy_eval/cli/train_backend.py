@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from .options import (
-    add_pipes,
-    add_scp_base,
-    add_tree,
-    log,
-    over_tree,
-    positive,
-    two_forms,
-)
+from .options import add, add_tree, log, over_tree, path, positive, two_forms, value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one back end."""
-    stage, files = two_forms(parser)
-    files.needed.append(add_tree(stage, common=parser, out="folder of the back end"))
-    add_pipes(parser)
-    files.add_argument("--vectors", required=True, type=Path, metavar="SCP")
-    files.add_argument("--utt2spk", required=True, type=Path, metavar="F")
-    files.add_argument("--lda-dim", type=positive, metavar="D", help="default: 200, or all")
-    files.add_argument("--total-covariance-factor", type=float, default=0.0, metavar="F")
-    add_scp_base(files)
+    stage, files = two_forms(parser, needed="--out")
+    add_tree(stage, common=parser)
+    add(parser, "--out", help="folder of the back end; over a tree not needed")
+    add(parser, "--allow-pipes")
+    add(files, "--scp-base")
+    add(files, "--utt2spk", required=True, help="speakers of the x-vectors")
+    files.add_argument("--vectors", required=True, **path("SCP"))
+    files.add_argument("--lda-dim", **value("D", "default: 200, or all", type=positive))
+    files.add_argument("--total-covariance-factor", **value("F", type=float, default=0.0))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -86,15 +86,13 @@ def read_matrix(path: Path) -> NDArray[np.float32]:
         return read_whole(file, 2)
 
 
-def write_vector(path: Path, array: FloatArray, *, binary: bool = True) -> None:
-    """Write a vector, as float32, as the only object of a file.
+def write_vector(path: Path, array: FloatArray) -> None:
+    """Write a vector, as float32, as text: the form of Kaldi's mean.vec.
 
     Parameters
     ----------
     path : Path
     array : float array, shape (D,)
-    binary : bool
-        Kaldi's binary form; else text of 7 digits.
 
     Raises
     ------
@@ -103,30 +101,27 @@ def write_vector(path: Path, array: FloatArray, *, binary: bool = True) -> None:
     PrivacyEvalError
         Values that are not finite as float32; cannot be written.
     """
-    _write_object(path, float32_to_write(path, array, 1), binary)
+    values = float32_to_write(path, array, 1)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(b" [ " + b"%.7g " * values.size % tuple(values.tolist()) + b"]\n")
 
 
-def write_matrix(path: Path, array: FloatArray, *, binary: bool = True) -> None:
-    """Write a matrix, as float32, as the only object of a file.
+def write_matrix(path: Path, array: FloatArray) -> None:
+    """Write a matrix, as float32, in binary: the form of Kaldi's transform.mat.
 
     Parameters
     ----------
     path : Path
     array : float array, shape (R, C)
-    binary : bool
-        Kaldi's binary form; else text of 7 digits.
 
     Raises
     ------
     ValueError, PrivacyEvalError
         As `write_vector`.
     """
-    _write_object(path, float32_to_write(path, array, 2), binary)
-
-
-def _write_object(path: Path, values: FloatMatrix, binary: bool) -> None:
+    values = float32_to_write(path, array, 2)
     with atomic_path(path) as temporary:
-        temporary.write_bytes(b"\0B" + binary_array(values) if binary else text_array(values))
+        temporary.write_bytes(b"\0B" + binary_array(values))
 
 
 class SupportsSeek(SupportsRead, Protocol):
@@ -461,26 +456,6 @@ def binary_array(array: FloatArray) -> bytes:
     code = _CODES[array.ndim][array.dtype.itemsize // 4 - 1]
     sizes = b"".join(b"\4" + struct.pack("<i", size) for size in array.shape)
     return code + sizes + array.astype(array.dtype.newbyteorder("<")).tobytes()
-
-
-def text_array(array: FloatArray) -> bytes:
-    """Print a vector or matrix as Kaldi does.
-
-    Parameters
-    ----------
-    array : float array, shape (D,) or (R, C)
-
-    Returns
-    -------
-    bytes
-    """
-    if array.ndim == 1:
-        return b" [ " + _text_row(array) + b"]\n"
-    return b" [" + b"".join(b"\n  " + _text_row(row) for row in array) + b"]\n"
-
-
-def _text_row(row: FloatArray) -> bytes:
-    return ("%.7g " * row.size % tuple(row.tolist())).encode()
 
 
 def read_float32(file: ObjectFile, dimensions: int) -> NDArray[np.float32]:

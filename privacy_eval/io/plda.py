@@ -18,7 +18,6 @@ from .kaldi_objects import (
     open_objects,
     read_binary_array,
     read_text_array,
-    text_array,
 )
 
 _BEGIN, _END = b"<Plda> ", b"</Plda> "
@@ -77,15 +76,13 @@ def read_plda(path: Path) -> Plda:
     return Plda(mean, transform, psi)
 
 
-def write_plda(path: Path, plda: Plda, *, binary: bool = True) -> None:
-    """Write a model as Kaldi does, byte for byte.
+def write_plda(path: Path, plda: Plda) -> None:
+    """Write a model as Kaldi does, byte for byte: doubles, in binary.
 
     Parameters
     ----------
     path : Path
     plda : Plda
-    binary : bool
-        Doubles; else text of 7 digits.
 
     Raises
     ------
@@ -96,9 +93,8 @@ def write_plda(path: Path, plda: Plda, *, binary: bool = True) -> None:
     message = _wrong(*parts)
     if message:
         raise PrivacyEvalError(f"{path}: not written, {message}")
-    start, form = (b"\0B", binary_array) if binary else (b"", text_array)
     with atomic_path(path) as temporary:
-        temporary.write_bytes(start + _BEGIN + b"".join(map(form, parts)) + _END)
+        temporary.write_bytes(b"\0B" + _BEGIN + b"".join(map(binary_array, parts)) + _END)
 
 
 def _part(

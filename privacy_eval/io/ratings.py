@@ -41,7 +41,7 @@ _BLANKS = " \t\xa0"
 _MOST_CHARACTERS = 256
 _MOST_BYTES = 1 << 30
 
-#: What `privacy-eval subjective --template` prints.
+#: Printed by `privacy-eval listening --template`.
 TEMPLATE = f"""{",".join(COLUMNS)}
 listener01,Original,libri,f,1089-134686-0007,1089-134691-0002,yes,9,10,8
 listener01,B1,libri,f,1089-134686-0007,1089-134691-0002,yes,5,7,3
@@ -66,14 +66,14 @@ class Ratings:
     evaluator, system, trial : str arrays, shape (R,)
         Systems include `Original`: unchanged speech.
     data_set, gender, enrollment : str arrays, shape (R,)
-        "" where the files do not say.
+        "" if not given.
     same_speaker : int8 array, shape (R,)
-        Whether enrollment and trial are of one speaker: 1 or 0, -1 where it is not said;
-        always said of a rating of similarity.
+        Whether enrollment and trial are of one speaker: 1 or 0, -1 if not given; always given
+        for ratings of similarity.
     scale : (float, float)
         Lowest and highest possible rating.
     sources : mapping
-        SHA-256 by path of the files that were read.
+        SHA-256 of the files by path.
     """
 
     metric: TextArray
@@ -92,7 +92,7 @@ class Ratings:
         return int(self.score.size)
 
     def take(self, kept: NDArray[np.bool_]) -> Ratings:
-        """Some of the ratings."""
+        """Select the ratings where the bool array, shape (R,), is true."""
         arrays = {
             name: value[kept] for name, value in vars(self).items() if isinstance(value, np.ndarray)
         }
@@ -180,7 +180,7 @@ class _Row:
     cells: Mapping[str, str]
 
     def get(self, name: str) -> str:
-        """A cell; blank if the file has no such column."""
+        """Return a cell; blank if the file has no such column."""
         return self.cells.get(name, "")
 
     @property
@@ -205,7 +205,7 @@ def _refuse(faults: Iterable[tuple[_Row, str]]) -> None:
 
 
 def _files(paths: Sequence[Path]) -> list[tuple[Path, str | None]]:
-    """The files to read, with the metric of those that have one only."""
+    """List the files to read, with the metric of those that have one only."""
     files: list[tuple[Path, str | None]] = []
     expected = [f"{metric}.csv" for metric in METRICS]
     for path in paths:
@@ -306,7 +306,7 @@ def _check_names(rows: Sequence[_Row], known: Mapping[str, Collection[str] | Non
 
 
 def _answers(rows: Sequence[_Row], scale: tuple[float, float]) -> Iterator[_Answer]:
-    """The ratings of a file, metric by metric."""
+    """Yield the ratings of a file, metric by metric."""
     message = f"same_speaker: expected {', '.join(filter(None, _SAME))}"
     _refuse([(row, message) for row in rows if row.get("same_speaker").lower() not in _SAME])
     for metric in METRICS:
@@ -350,7 +350,7 @@ def _check_duplicates(answers: Sequence[_Answer]) -> None:
 
 
 def _check_consistency(answers: Sequence[_Answer]) -> None:
-    """A trial has one data set and one gender; a pair is of the same speaker or not."""
+    """Check that a trial has one data set and one gender, a pair one answer to same_speaker."""
     seen: dict[tuple[str, ...], tuple[str, _Row]] = {}
 
     def check(row: _Row, what: str, key: tuple[str, ...], value: str) -> None:
@@ -371,7 +371,16 @@ def _check_consistency(answers: Sequence[_Answer]) -> None:
 
 
 def joint_codes(columns: Sequence[NDArray[np.generic]]) -> NDArray[np.int64]:
-    """A number for every row of several columns: equal if all columns are, shape (R,).
+    """Enumerate the distinct rows of several columns.
+
+    Parameters
+    ----------
+    columns : sequence of arrays, shape (R,)
+
+    Returns
+    -------
+    int array, shape (R,)
+        Equal where all columns are.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 Challenge, and summaries of ratings and evaluators.
 
 Table 18 is made of `Cells` like other multi-system tables, so that published systems stand
-beside evaluated ones; p-values of a published test have tables of their own.
+beside evaluated ones; p-values of a published test have separate tables.
 """
 
 from __future__ import annotations
@@ -152,12 +152,12 @@ def listening_test_tables(
         )
         where = _pooled(test)
         for name in TESTS:
-            tables.append(tests_table(name, p_values, test.systems, where, cells, notes))
+            tables.append(significance_table(name, p_values, test.systems, where, cells, notes))
     if published is not None:
         p_values, systems = _published_p_values(published)
         of_paper = cells_of_published(published)
         for name in TESTS:
-            table = tests_table(name, p_values, systems, "as published", of_paper)
+            table = significance_table(name, p_values, systems, "as published", of_paper)
             if table is not None and test is not None:
                 table = replace(table, name=f"{name}_published")
             tables.append(table)
@@ -195,7 +195,7 @@ def summary_table(test: ListeningTest) -> Table:
     )
 
 
-def tests_table(
+def significance_table(
     name: str,
     p_values: Mapping[str, PValues],
     systems: Sequence[str],

@@ -5,7 +5,7 @@ computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs
 """
 
 from .cllr import Cllr, cllr, min_cllr
-from .confidence import Interval, speaker_bootstrap
+from .confidence import BootstrapReplicates, Interval, speaker_bootstrap
 from .detection import MinDcf, min_dcf
 from .eer import (
     IMPLAUSIBLE_EER,
@@ -52,6 +52,7 @@ __all__ = [
     "LINKABILITY_MIN_TARGETS",
     "METRICS",
     "VARIANTS",
+    "BootstrapReplicates",
     "Cllr",
     "EceProfile",
     "Eer",

@@ -8,7 +8,8 @@ from dataclasses import fields
 from ..io.csv_text import csv_text
 from ..io.schema import to_plain
 from ..metrics import METRICS
-from .records import AnyRecord, Results, SpeakerSimilarity
+from ..metrics.similarity import SpeakerSimilarity
+from .records import AnyRecord, Results
 
 CSV_COLUMNS = (
     "system",

@@ -14,6 +14,7 @@ from ..errors import PrivacyEvalError
 from ..io.schema import INLINED
 from ..metrics import METRICS, VARIANTS, Variant, of_kind
 from ..metrics.registry import Kind
+from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
 
@@ -116,34 +117,6 @@ class UtilityRecord:
     condition: Annotated[SetCondition, INLINED]
     values: Mapping[str, float]
     provenance: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class SpeakerSimilarity:
-    """One speaker's part in the voice similarity of a trial set, `exact` variant.
-
-    Attributes
-    ----------
-    speaker : str
-    deid : float
-        Its own de-identification (fraction); lower is less protected.
-    similarity_oo, similarity_oa, similarity_aa : float
-        Its entries on the diagonals of the three matrices.
-    linkability : float or None
-        D_sys of its original utterances with its own and with others' anonymized ones;
-        None with fewer than 20 pairs of its own, which D_sys says nothing of.
-    evidence : float
-        log10 of the largest LLR by which one of its original utterances is linked with one
-        of its anonymized ones; negative where none is.
-    """
-
-    speaker: str
-    deid: float
-    similarity_oo: float
-    similarity_oa: float
-    similarity_aa: float
-    linkability: float | None
-    evidence: float
 
 
 @dataclass(frozen=True)

@@ -489,7 +489,7 @@ def _write_back_end(folder: Path, speech: _Speech) -> None:
     vectors, speakers = speech.vectors.astype(np.float32), list(speech.speaker_of.values())
     model = _reproducible(train_backend(vectors, speakers, lda_dim=_LDA_DIM))
     assert model.mean is not None and model.transform is not None
-    write_vector(folder / "mean.vec", model.mean, binary=False)
+    write_vector(folder / "mean.vec", model.mean)
     write_matrix(folder / "transform.mat", model.transform)
     write_plda(folder / "plda", model.plda)
 

@@ -35,7 +35,7 @@ from ..metrics import (
     score_metrics,
     zebra_tag,
 )
-from ..metrics.confidence import Resamples, resample_speakers
+from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from ..metrics.curves import dcf_profile, densities, det_curve
 from ..results.record_files import read_record, sweep_record, write_record
 from ..results.records import VerificationRecord
@@ -195,7 +195,9 @@ def evaluate_trials(
     return metrics, tags, _intervals(_resamples(trials, options, utt2spk)), scores
 
 
-def _resamples(trials: PairedTrials, options: Options, utt2spk: Path | None) -> Resamples | None:
+def _resamples(
+    trials: PairedTrials, options: Options, utt2spk: Path | None
+) -> BootstrapReplicates | None:
     """Metrics of both variants under resampling of speakers, if `options.bootstrap`."""
     if not options.bootstrap:
         return None
@@ -208,7 +210,7 @@ def _resamples(trials: PairedTrials, options: Options, utt2spk: Path | None) -> 
             "with --utt2spk"
         )
     enrolled, speaking = _trial_speakers(trials, utt2spk)
-    return resample_speakers(
+    return speaker_bootstrap(
         trials.score,
         trials.is_target,
         enrolled,
@@ -219,7 +221,7 @@ def _resamples(trials: PairedTrials, options: Options, utt2spk: Path | None) -> 
     )
 
 
-def _intervals(resamples: Resamples | None) -> dict[str, dict[str, Interval]]:
+def _intervals(resamples: BootstrapReplicates | None) -> dict[str, dict[str, Interval]]:
     """By variant, then by metric."""
     intervals: dict[str, dict[str, Interval]] = {}
     if resamples is None:
@@ -377,7 +379,7 @@ def _write_record(task: _Task) -> None:
     write_record(task.record, record, {**_curves(scores), **_replicates(resamples)})
 
 
-def _replicates(resamples: Resamples | None) -> dict[str, NDArray[Any]]:
+def _replicates(resamples: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
     """What systems are compared by; `report.ranking` reads it."""
     if resamples is None:
         return {}

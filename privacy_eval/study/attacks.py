@@ -191,12 +191,12 @@ def select_targets(
         if not speech.targets_are_speakers:
             return order[: speech.speakers][speaker]
         target_of = np.empty_like(order)
-        target_of[order] = np.roll(order, 1)  # one cycle: no speaker keeps the own voice
+        target_of[order] = np.roll(order, 1)  # one cycle: nobody is converted to itself
         return target_of[speaker]
     if not speech.targets_are_speakers:
         return generator.integers(pool, size=speaker.size)
     others = generator.integers(pool - 1, size=speaker.size)
-    return others + (others >= speaker)  # any speaker but the own
+    return others + (others >= speaker)  # any other speaker
 
 
 def residual(speech: Utterances, technique: Technique, speakers: int) -> FloatArray:

@@ -1,34 +1,34 @@
 #!/usr/bin/env bash
-# Evaluates anonymization systems in an experiment tree laid out as in the VoicePrivacy Challenge:
-# a checkout of its baseline after a run, or an organizers' collection of submissions. From the
-# x-vectors or scores of speaker verification and the trial keys come privacy metrics, result files,
-# tables, figures and a report. After anonymization: run.sh --stage 5
+# Evaluate anonymization systems in an experiment tree in the layout of the VoicePrivacy Challenge:
+# a checkout of its baseline after a run, or an organizer's collection of submissions. Computes
+# privacy metrics, result files, tables, figures and a report from x-vectors or speaker verification
+# scores and trial keys. After anonymization: run.sh --stage 5
 #
 # Usage: run.sh [--tree DIR] [--results DIR] [--stage N] [--stop-stage N] [other options]
 #
-# Paths other than the tree's are relative to the tree. The exit code is 0 when all is done, 1 when
-# something in the data is wrong, 2 when the options are.
+# Paths other than --tree are relative to the tree. Exit code: 0 success, 1 invalid data, 2 invalid
+# options.
 set -euo pipefail
 
 # --- options
 stage=0              # first stage to run
 stop_stage=11        # last stage to run
 tree=.               # experiment tree, which holds data/ and exp/
-results=exp          # folder of the results: one results-* folder, or any folder above several
-out=                 # where results, tables and logs go (default: privacy_eval in the results)
+results=exp          # results folder: a results-* folder, or any folder above several
+out=                 # output folder of results, tables and logs (default: privacy_eval in the results folder)
 conf=vpc2020         # evaluation protocol: a name (vpc2020, vpc2022) or a YAML file
 nj=2                 # number of parallel jobs
-cmd=                 # job runner, with its options (default: what cmd.sh says)
-system=              # evaluate only this system, or the name for the only one there is
-anon_suffix=         # suffix of anonymized data sets (default: from the folders' names)
+cmd=                 # job runner, with its options (default: from cmd.sh)
+system=              # evaluate only this system; or a name for the only system
+anon_suffix=         # suffix of anonymized data sets (default: from folder names)
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
-published=           # published results to show beside these: vpc2020
-ratings=             # ratings of a listening test, a file or folder (default: ratings.csv if there)
+published=           # published results to show as well: vpc2020
+ratings=             # ratings of a listening test, a file or folder (default: ratings.csv if it exists)
 bootstrap=0          # bootstrap replicates of speakers for confidence intervals; 0: none
 seed=0               # seed of the bootstrap
-utt2spk=             # speakers of the trial utterances (default: beside the keys or in data/)
-keys=                # folder with the trial keys, where they are not in data/*/trials
-allow_missing=false  # leave out what is missing or fails; the results say so
+utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
+keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
+allow_missing=false  # leave out what is missing or fails, and record it in the results
 allow_outside=false  # follow links and paths that lead out of the tree
 allow_pipes=false    # run commands in scp files of x-vectors
 # --- end of options
@@ -49,7 +49,7 @@ fail() {
 usage_error() { fail "$1 (--help lists the options)" 2; }
 
 [ $# -eq 0 ] || usage_error "unexpected argument '$1'"
-# Anything but a number would make every comparison below fail, and so skip every stage silently.
+# Anything but a number would make all comparisons below fail and silently skip every stage.
 for name in stage stop_stage nj bootstrap seed; do
     [[ ${!name} =~ ^[0-9]{1,9}$ ]] ||
         usage_error "--${name//_/-} takes a whole number, not '${!name}'"
@@ -72,10 +72,10 @@ fi
 command -v -- "${cmd%% *}" >/dev/null ||
     usage_error "--cmd: no command '${cmd%% *}'; see recipes/vpc2020/cmd.sh"
 
-# The only place that knows the default. Relative to the tree, as the commands take it.
+# The only place with this default. Relative to the tree, as in the commands.
 out=${out:-${results%/}/privacy_eval}
 
-# For what this script itself reads and writes, and for commands that are given no tree.
+# For paths that this script uses itself, and for commands without --tree.
 in_tree() {
     case $1 in
         /*) printf '%s' "$1" ;;
@@ -103,19 +103,19 @@ if [ -n "$anon_suffix" ]; then common+=(--anon-suffix "$anon_suffix"); fi
 if [ -n "$keys" ]; then common+=(--keys "$keys"); fi
 if [ "$allow_outside" = true ]; then common+=(--allow-outside); fi
 of_tree=(--tree "$tree" "${common[@]}")
-# Not every verb can leave something out, or reads scp files.
+# Not every verb has these options.
 missing=() pipes=() plots=()
 if [ "$allow_missing" = true ]; then missing=(--allow-missing); fi
 if [ "$allow_pipes" = true ]; then pipes=(--allow-pipes); fi
 if [ "$conventional" = true ]; then plots=(--conventional); fi
 evaluation=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
 if [ -n "$utt2spk" ]; then evaluation+=(--utt2spk "$utt2spk"); fi
-# What tables, figures and report are made of.
+# Inputs of tables, figures and report.
 shown=(--results "$out_path/results.json" --conf "$conf_path")
 if [ -n "$published" ]; then shown+=(--published "$published"); fi
 jobs=(--cmd "$cmd" --nj "$nj" --log-dir "$out_path/log")
 
-# Ratings of a listening test: those that are named must be there.
+# Ratings of a listening test must exist if they are given.
 rated=$(in_tree "${ratings:-ratings.csv}")
 if [ "$stop_stage" -lt 11 ] || { [ -z "$ratings" ] && [ ! -e "$rated" ]; }; then rated=""; fi
 
@@ -130,9 +130,8 @@ fi
 if begin 3; then "$recipe/local/subsets.sh" "${of_tree[@]}"; fi
 if begin 4; then "$recipe/local/anonymize.sh" --tree "$tree"; fi
 
-# Refuses an output folder that cannot be written to safely, before a log is written there. Run
-# again, it finds out in one process where to begin: every stage would start several to find out
-# that it has nothing to do.
+# Refuse an unsafe output folder before a log is written there. When run again, find the first stage
+# to run in one process, where each stage would start several to find that it has nothing to do.
 if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 5 ]; then
     again=(--stage "$stage" --stop-stage "$stop_stage" ${plots[@]+"${plots[@]}"})
     if [ -n "$published" ]; then again+=(--published "$published"); fi
@@ -189,7 +188,7 @@ fi
 if begin 10; then
     "$recipe/local/figures.sh" "${jobs[@]}" -- \
         "${shown[@]}" ${plots[@]+"${plots[@]}"} --out "$out_path/figures"
-    if [ -z "$rated" ]; then  # otherwise it comes with stage 11
+    if [ -z "$rated" ]; then  # otherwise stage 11 writes it
         "$recipe/local/report.sh" "${shown[@]}" --figures "$out_path/figures" \
             --out "$out_path/report.html"
     fi
@@ -200,7 +199,7 @@ if begin 11; then
             "evaluate; privacy-eval listening --template prints an example"
     else
         others=()
-        if [ -n "$system" ]; then others=(--any-system); fi  # ratings are of the others, too
+        if [ -n "$system" ]; then others=(--any-system); fi  # ratings may include other systems
         "$recipe/local/listening.sh" --ratings "$rated" "${shown[@]}" \
             ${others[@]+"${others[@]}"} --out "$out_path/subjective"
         "$PRIVACY_EVAL_ROOT/scripts/compile_tables.sh" "$out_path/subjective/tables"

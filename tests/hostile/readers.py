@@ -58,6 +58,7 @@ from privacy_eval.io.scores import pair, read_scores, read_trial_list, read_tria
 from privacy_eval.io.scp import read_vectors
 from privacy_eval.io.wer import format_wer_line, read_wer_folder
 from privacy_eval.io.yaml_text import parse_yaml
+from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.protocol.protocol import Protocol, protocol_from_dict
 from privacy_eval.protocol.published import parse_p_values, parse_values
 from privacy_eval.report.figure_folder import read_captions
@@ -75,7 +76,6 @@ from privacy_eval.results.record_files import read_record
 from privacy_eval.results.records import (
     Results,
     SimilarityRecord,
-    SpeakerSimilarity,
     VerificationRecord,
 )
 from privacy_eval.study.protocol import StudyProtocol, study_from_dict

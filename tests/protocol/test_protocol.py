@@ -434,7 +434,7 @@ def test_a_plan_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
     options = ["--tree", tmp_path, "--results", "exp", "--out", "out", "--conf", "radio.yaml"]
     evaluated = cli("evaluate", *options)
     assert evaluated.code == 0, evaluated.err
-    assert "1 folders are no conditions of the plan radio and left out" in evaluated.err
+    assert "skipped 1 folders that match no condition of protocol radio" in evaluated.err
     assert "ASV-eval-cast-eval-lines-m" in evaluated.err
     assert cli("collect", *options).code == 0
     made = cli("tables", "--results", tmp_path / "out/results.json", "--out", tmp_path / "tables")

@@ -11,7 +11,8 @@ from support import ANON, ODD_NAME, imported
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import Label
-from privacy_eval.report.html import Picture, Section, provenance_tables, summary, write_report
+from privacy_eval.report.html import Picture, Section, write_report
+from privacy_eval.report.provenance import provenance_tables, summary
 from privacy_eval.report.table import Column, Table
 
 PNG = base64.b64decode(

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from support import B1, B2, ODD_NAME, SMALL_PLAN, Tree, changed, imported, three_conditions
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
-from privacy_eval.metrics.confidence import Resamples, resample_speakers
+from privacy_eval.metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from privacy_eval.protocol.protocol import Protocol, load_protocol
 from privacy_eval.report.latex import to_latex
 from privacy_eval.report.ranking import Ranking, rank, ranking_table
@@ -361,7 +361,7 @@ def simulated(generator: np.random.Generator, distances: tuple[float, float]) ->
         scores = distance * (enrolled == speaking) + own[0][enrolled] + own[1][speaking]
         scores = scores + generator.normal(0, 0.8, enrolled.size)
         design = (enrolled == speaking, names[enrolled], names[speaking])
-        resamples: Resamples = resample_speakers(
+        resamples: BootstrapReplicates = speaker_bootstrap(
             scores, *design, statistic=eer, replicates=DRAWS, seed=0
         )
         value = kaldi_eer(TrialScores.from_labels(scores, design[0])).value

@@ -56,12 +56,15 @@ def rows(path: Path) -> list[tuple[str, ...]]:
 def evaluated(tree: Path, protocol: str = "vpc2020") -> Results:
     """Results of all stages from the subsets on."""
     common = ("--tree", tree, "--results", "exp", "--conf", protocol)
+    out = ("--out", "out")
     for verb, *more in (
         ("subsets", "--anonymized"),
-        *((verb, "--out", "out") for verb in ("score-tree", "evaluate", "similarity-tree")),
-        ("collect", "--out", "out"),
+        ("score-tree",),
+        ("evaluate", *out),
+        ("similarity-tree", *out),
+        ("collect", *out),
     ):
-        run = cli(verb, *common, *(more if verb != "score-tree" else ()))
+        run = cli(verb, *common, *more)
         assert run.code == 0, run.err
     return read_json(tree / "out/results.json")
 
@@ -70,11 +73,13 @@ def means(results: Results) -> dict[tuple[str, str], float]:
     """Means over trial sets by system and attack model or similarity metric."""
     values = defaultdict(list)
     for record in results.verification:
-        if record.attack_model is not None:
-            values[record.system, record.attack_model].append(record.metrics["exact"]["eer"])
+        condition = record.condition
+        if condition.attack_model is not None:
+            eer = record.metrics["exact"]["eer"]
+            values[condition.system, condition.attack_model].append(eer)
     for record in results.similarity:
         for metric, value in record.metrics["exact"].items():
-            values[record.system, metric].append(value)
+            values[record.condition.system, metric].append(value)
     assert {len(of_one) % 12 for of_one in values.values()} == {0}
     return {key: mean(of_one) for key, of_one in values.items()}
 

@@ -687,7 +687,7 @@ def test_what_a_killed_writer_left_is_swept_where_nothing_is_to_do(tree: Tree) -
     before = snapshot(tree.root / "out")
     record = record_of(tree, O_A)
     for path in (record, record.with_suffix(".npz")):
-        (path.parent / f".{path.name}.abcdef.tmp").write_text("half")
+        (path.parent / f".{path.name}.abcdefgh.tmp").write_text("half")
     assert run(tree).computed == ()
     assert snapshot(tree.root / "out") == before
 

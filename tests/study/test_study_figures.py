@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from study_support import small_study
 
-from privacy_eval.report.figures import draw
-from privacy_eval.report.figures.style import Drawing
+from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.tex import to_tex
 from privacy_eval.study.figures import study_figures
 from privacy_eval.study.run import read_rows, run_tasks, study_tasks
@@ -33,7 +32,6 @@ def test_the_axis_of_local_linkability_has_numbers_and_a_label(
     for axes in right:
         assert axes.get_ylabel() == "local D(s)"
         assert "1.0" in [t.get_text() for t in axes.get_yticklabels()]
-    assert isinstance(scores, draw.CurveDrawing)
     assert "yticklabels={}" not in to_tex(scores.plot)
 
 
@@ -41,10 +39,9 @@ def test_scores_of_several_clusters_are_drawn_as_histograms_alone(
     drawings: dict[str, Drawing],
 ) -> None:
     scores = drawings["clusters_scores"]
-    assert isinstance(scores, draw.CurveDrawing)
     for _, _, panel in scores.plot.panels():
         names = [c.name for c in panel.curves]
-        assert names == ["non-mated: histogram", "mated: histogram", "local D(s)"]
+        assert names == ["nontarget: histogram", "target: histogram", "local D(s)"]
         top = max(c.y.max() for c in panel.curves if c.fill)
         assert top < panel.y_limits[1] < 1.1 * top
 

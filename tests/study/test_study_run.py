@@ -21,8 +21,8 @@ from privacy_eval.study.run import (
     study_tasks,
 )
 
-PLAN = small_study()
-TASKS = study_tasks(PLAN)
+STUDY = small_study()
+TASKS = study_tasks(STUDY)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_a_metric_of_ones_own(tmp_path: Path) -> None:
     assert run_tasks(TASKS[:2], tmp_path, seed=0, own=[metric]) == (0, 2)
     changed = UserMetric("lowest", lowest, "2")
     assert run_tasks(TASKS[:2], tmp_path, seed=0, own=[changed]) == (2, 0)
-    assert digest_of(TASKS, PLAN, [metric]) != digest_of(TASKS, PLAN, [changed])
+    assert digest_of(TASKS, STUDY, [metric]) != digest_of(TASKS, STUDY, [changed])
 
 
 @pytest.mark.parametrize("value", [None, "x", float("nan"), float("inf"), [1, 2]])

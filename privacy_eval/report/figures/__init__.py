@@ -1,64 +1,90 @@
-"""The figures of a challenge's paper, drawn from results and stored curves only."""
+"""Figures of a challenge's paper, drawn from results and stored arrays only.
+
+A kind of figure is a module here, with a function `figures`, and an entry in `KINDS`.
+matplotlib is imported when a figure is drawn.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import PrivacyEvalError
 from ...io.files import write_text
-from ...results.arrays import FIGURE_FORMATS, Curves
-from ...results.records import Results
+from ...results.arrays import FIGURE_FORMATS
 from ...stages.jobs import Progress
+from ..data import ReportData
 from ..figure_folder import CAPTIONS, LISTING, begin, is_there, key_of, read_captions
-from ..values import Cells
-from . import (
-    bars,
-    det,
-    draw,
-    ece,
-    linkability,
-    matrices,
-    scatter,
-    style,
+
+if TYPE_CHECKING:
+    from .drawing import Drawing
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """A kind of figure.
+
+    Attributes
+    ----------
+    name : str
+        Of its module here, whose function `figures` yields drawings of `ReportData`; the
+        names of its figures begin with it.
+    section : str
+        Title of its section in the report.
+    folded : bool
+        The section is shown only when its title is clicked.
+    on_request : bool
+        Drawn only on request.
+    """
+
+    name: str
+    section: str
+    folded: bool = True
+    on_request: bool = False
+
+    def figures(self, data: ReportData) -> Iterator[Drawing]:
+        """All figures of the kind that there is data for."""
+        drawings: Iterator[Drawing] = importlib.import_module(f".{self.name}", __name__).figures(
+            data
+        )
+        return drawings
+
+
+#: In the order of the report.
+KINDS = (
+    FigureKind("bars", "Privacy of the systems", folded=False),
+    FigureKind("ece", "ZEBRA profiles"),
+    FigureKind("conventional", "Conventional plots", on_request=True),
+    FigureKind("linkability", "Linkability"),
+    FigureKind("matrices", "Voice similarity"),
+    FigureKind("det", "Detection error trade-off"),
+    FigureKind("scatter", "Metric against metric"),
 )
 
-#: What a figure is written as; curves have all, others no TeX.
-FORMATS = FIGURE_FORMATS
 
-
-def all_figures(
-    results: Results, cells: Cells, curves: Curves, *, conventional: bool = False
-) -> Iterator[style.Drawing]:
-    """Every figure that there is data for, drawn one at a time.
+def all_figures(data: ReportData, *, conventional: bool = False) -> Iterator[Drawing]:
+    """Every figure that there is data for, not drawn yet.
 
     Parameters
     ----------
-    results : Results
-        Of the systems whose curves and matrices are drawn; there need be none.
-    cells : Cells
-        Their values and those of published systems beside them.
     conventional : bool
         Also the ZEBRA toolkit's conventional plots, one per condition of a system.
     """
-    yield from bars.figures(cells, results.protocol)
-    yield from ece.profiles(results, curves)
-    yield from ece.system_profiles(results, curves)
-    if conventional:
-        yield from ece.conventional(results, curves)
-    yield from linkability.figures(results, curves)
-    yield from matrices.figures(results, curves)
-    yield from det.figures(results, curves)
-    yield from scatter.figures(cells, results.protocol)
+    for kind in KINDS:
+        if conventional or not kind.on_request:
+            yield from kind.figures(data)
 
 
 def write_figures(
-    drawings: Iterable[style.Drawing],
+    drawings: Iterable[Drawing],
     out: Path,
     *,
     made_from: str,
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = FIGURE_FORMATS,
     job: tuple[int, int] = (1, 1),
     progress: Progress | None = None,
 ) -> tuple[int, int]:
@@ -89,16 +115,14 @@ def write_figures(
     captions = {}
     written = there = 0
     for index, drawing in enumerate(drawings):
-        if formats == ["tex"] and not isinstance(drawing, draw.CurveDrawing):
-            drawing.discard()  # only curves are written as TeX
-            continue
+        if not set(formats) & set(drawing.formats):
+            continue  # only curves are written as TeX
         if drawing.name in captions:
             raise PrivacyEvalError(f"{out / drawing.name}: two figures would have this name")
         captions[drawing.name] = drawing.caption
         if index % shares != number - 1:
-            drawing.discard()
-        elif is_there(out, drawing.name, formats):
-            drawing.discard()
+            continue
+        if is_there(out, drawing.name, formats):
             there += 1
         else:
             _write(drawing, out, formats)
@@ -110,14 +134,13 @@ def write_figures(
     return written, there
 
 
-def _write(drawing: style.Drawing, out: Path, formats: Sequence[str]) -> None:
+def _write(drawing: Drawing, out: Path, formats: Sequence[str]) -> None:
+    from .drawing import write  # matplotlib: the report does without
+
     listing = out / LISTING
     try:
         with open(listing, "a", encoding="utf-8") as file:  # before there is a figure
             file.write(f"{drawing.name}\n")
     except OSError as error:
         raise PrivacyEvalError(f"{listing}: cannot be written ({error.strerror})") from error
-    if isinstance(drawing, draw.CurveDrawing):
-        draw.write(drawing, out, formats)
-    else:
-        style.write(drawing, out, [f for f in formats if f != "tex"])
+    write(drawing, out, formats)

@@ -50,7 +50,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
 
 def run(tree: Path, *more: object) -> tuple[object, ...]:
     return (
-        "subjective",
+        "listening",
         "--ratings",
         tree / "ratings.csv",
         "--results",
@@ -111,10 +111,10 @@ def test_options_reach_what_is_written(tree: Path, monkeypatch: pytest.MonkeyPat
 def test_the_report_has_a_section(evaluated: tuple[Path, Run], tmp_path: Path) -> None:
     tree, _ = evaluated
     path = tmp_path / "report.html"
-    report = ("report", "--results", tree / "results.json", "-o", path)
+    report = ("report", "--results", tree / "results.json", "--out", path)
     assert cli(*report).code == 0
     assert "Subjective evaluation" not in path.read_text()
-    assert cli(*report, "--subjective", tree / "out").code == 0
+    assert cli(*report, "--listening", tree / "out").code == 0
     page = path.read_text()
     assert "<h2>Subjective evaluation</h2>" in page
     for name in ("subjective_tests_similarity", "objective_subjective", "subjective_evaluators"):
@@ -129,8 +129,8 @@ def test_a_report_of_what_has_changed_is_refused(
     tree = tmp_path / "copy"
     shutil.copytree(evaluated[0], tree)
     report = (
-        *("report", "--results", tree / "results.json", "-o", tree / "report.html"),
-        *("--subjective", tree / "out"),
+        *("report", "--results", tree / "results.json", "--out", tree / "report.html"),
+        *("--listening", tree / "out"),
     )
     path = tree / "results.json"
     text = path.read_text()
@@ -138,7 +138,7 @@ def test_a_report_of_what_has_changed_is_refused(
     path.write_text(json.dumps({**plain, "not_evaluated": ["one"]}))
     done = cli(*report)
     assert done.code == 1
-    assert "figures of other ratings or results; draw them anew" in done.err
+    assert "figures of other ratings or results; draw them again" in done.err
     path.write_text(text)
     assert cli(*report).code == 0
     other = to_json(imported(B1, protocol="vpc2022"))
@@ -181,12 +181,12 @@ def test_other_systems_and_scales_on_request(tree: Path, monkeypatch: pytest.Mon
     done = cli(*run(tree, "--systems", "anchor", "--scale", "1", "5"))
     assert done.code == 1 and "is outside the scale from 1 to 5" in done.err
     assert cli(*run(tree, "--any-system")).code == 0
-    alone = (*("subjective", "--ratings", path, "--format", "png"), "--out", tree / "alone")
+    alone = (*("listening", "--ratings", path, "--format", "png"), "--out", tree / "alone")
     assert cli(*alone).code == 0  # without results any system will do
 
 
 def test_published_tests_alone(tmp_path: Path) -> None:
-    done = cli("subjective", "--published", "vpc2020", "--format", "png", "--out", tmp_path)
+    done = cli("listening", "--published", "vpc2020", "--format", "png", "--out", tmp_path)
     assert done.code == 0, done.err
     names = {p.stem for p in (tmp_path / "tables").glob("*.md")}
     assert names == {
@@ -199,11 +199,11 @@ def test_published_tests_alone(tmp_path: Path) -> None:
 
 
 def test_the_template_is_a_file_of_ratings(tmp_path: Path) -> None:
-    done = cli("subjective", "--template")
+    done = cli("listening", "--template")
     assert (done.code, done.out) == (0, TEMPLATE)
     (tmp_path / "ratings.csv").write_text(done.out)
     read = cli(
-        *("subjective", "--ratings", tmp_path / "ratings.csv", "--format", "png"),
+        *("listening", "--ratings", tmp_path / "ratings.csv", "--format", "png"),
         *("--out", tmp_path / "out"),
     )
     assert read.code == 0, read.err
@@ -221,7 +221,7 @@ def test_the_template_is_a_file_of_ratings(tmp_path: Path) -> None:
 def test_what_cannot_be_done_is_said(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = cli("subjective", *arguments, "--out", tmp_path / "out")
+    done = cli("listening", *arguments, "--out", tmp_path / "out")
     assert done.code == 1 and message in done.err
 
 
