@@ -23,6 +23,7 @@ from ..metrics import (
     Variant,
     VoiceSimilarity,
     similarity_matrix,
+    similarity_metrics,
     speaker_linkability,
     voice_similarity,
 )
@@ -200,7 +201,7 @@ def write_2020(folder: Path, similarity: VoiceSimilarity) -> None:
     folder : Path
     similarity : VoiceSimilarity
     """
-    values = similarity.summary()
+    values = similarity_metrics(similarity)
     deid, gvd = similarity_lines(values)
     for kind, name in _FILES_2020.items():
         file = io.BytesIO()

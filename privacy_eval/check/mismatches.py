@@ -12,7 +12,7 @@ import numpy as np
 
 from ..asv.model_folder import TreeVectors
 from ..errors import PrivacyEvalError, abbreviate
-from ..io.data_dir import read_list, read_spk2gender, read_utt2spk
+from ..io.data_dir import SPEAKER_GENDERS, read_list, read_spk2gender, read_utt2spk
 from ..io.files import read_bytes, relative
 from ..stages.asv_scores import Models
 from .findings import Finding
@@ -87,6 +87,8 @@ class DataSets:
         """
         findings = []
         for folder, gender in sorted(folders.items()):
+            if gender not in SPEAKER_GENDERS:
+                continue
             genders = self._read(read_spk2gender, folder / "spk2gender")
             speakers = self._read(read_utt2spk, folder / "utt2spk") if genders else []
             names = sorted({s for of_utterance in speakers for s in of_utterance.values()})

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     log(
         f"{arguments.out}: {arguments.system}, protocol {protocol.name}: "
         f"{len(results.verification)} conditions ({wanted} in a results folder of the protocol), "
-        f"{len(results.recognition)} word error rates, {len(results.pitch)} pitch correlations, "
+        f"{len(results.recognition)} word error rates, {len(results.utility)} pitch correlations, "
         f"{len(results.similarity)} voice similarities"
     )
     return 0

@@ -76,12 +76,12 @@ def run(arguments: argparse.Namespace) -> int:
     from ..listening.tables import (
         listening_test_tables,
         objective_and_subjective,
-        write_listening_test_tables,
     )
     from ..listening.tables import summary as test_summary
     from ..protocol.protocol import load_protocol
     from ..report.data import ReportSources
     from ..report.figures import write_figures
+    from ..report.table_set import write_tables
 
     if not arguments.ratings and not arguments.published:
         raise PrivacyEvalError("nothing to evaluate: neither --ratings nor --published is given")
@@ -104,9 +104,9 @@ def run(arguments: argparse.Namespace) -> int:
     tables = listening_test_tables(
         subjective, cells, protocol, split, published=arguments.published
     )
-    files = write_listening_test_tables(
+    files = write_tables(
         arguments.out / "tables",
-        tables,
+        [tables],
         f"{protocol.title}: subjective evaluation",
         style=arguments.style,
     )

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _interval_text(key: str, interval: Interval) -> str:
-    from ..io.results_txt import eer_percent
+    from ..metrics.eer import eer_percent
 
     if key == "eer":
         return f"{eer_percent(interval.low)}% .. {eer_percent(interval.high)}%"

@@ -18,8 +18,9 @@ from ..protocol.protocol import bundled
 from ..report.data import ReportSources
 from ..report.figure_folder import is_complete
 from ..report.html import made_from as reported_from
-from ..report.per_system import table_files
+from ..report.per_system import table_groups
 from ..report.report import across_tables, figures_key, report_key
+from ..report.table_set import LISTED_IN, table_files
 from ..results.arrays import FIGURE_FORMATS
 from ..results.records import Results
 from ..stages.asv_scores import Models, Scored, find_targets, make_scores, stale_scores
@@ -141,8 +142,8 @@ class _Stages:
     def _tables(self) -> bool:
         across, notes = across_tables(read_shown(self._shown))
         log_notes(notes)
-        files = table_files(self._results, across=across)
-        return not is_written(self._out / "tables", files, listed_in=".tables.list")
+        files = table_files(table_groups(self._results, across), self._results.protocol.title)
+        return not is_written(self._out / "tables", files, listed_in=LISTED_IN)
 
     def _figures(self) -> bool:
         sources, figures = self._shown, self._out / "figures"

@@ -36,7 +36,7 @@ def _files(arguments: argparse.Namespace) -> int:
     from ..asv.voice_similarity import measure
     from ..io.results_txt import similarity_lines
     from ..io.schema import to_plain
-    from ..metrics import VARIANTS
+    from ..metrics import VARIANTS, similarity_metrics
     from .inputs import load_model, read_vectors_of
 
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
@@ -56,7 +56,7 @@ def _files(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         plain: dict[str, object] = {}
         for variant, similarity in measured.by_variant.items():
-            values: dict[str, object] = to_plain(similarity.summary())
+            values: dict[str, object] = to_plain(similarity_metrics(similarity))
             shown = ("deid", "gvd_db") if variant == "challenge" else tuple(values)
             plain[variant] = {key: values[key] for key in shown}
         plain["speakers"] = len(measured.speakers)
@@ -67,7 +67,7 @@ def _files(arguments: argparse.Namespace) -> int:
     for variant, similarity in measured.by_variant.items():
         if len(measured.by_variant) > 1:
             print(f"# {variant}")
-        for line in similarity_lines(similarity.summary()):
+        for line in similarity_lines(similarity_metrics(similarity)):
             print(line)
     print(f"# {len(measured.speakers)} speakers; the least protected:")
     for speaker in measured.of_speakers[:_LEAST_PROTECTED]:

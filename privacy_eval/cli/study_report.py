@@ -22,12 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..io.files import write_set, write_text
+    from ..io.files import write_text
     from ..report.figure_folder import read_captions
     from ..report.figures import write_figures
     from ..report.html import Picture, Section, write_report
-    from ..report.latex import latex_document
-    from ..report.text import FORMATS
+    from ..report.table_set import write_tables
     from ..study.figures import study_figures
     from ..study.run import digest_of, read_rows
     from ..study.tables import study_tables, values_csv
@@ -35,14 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     study, tasks, own = study_of(arguments)
     rows = read_rows(tasks, arguments.out, seed=study.seed, own=own)
     tables = study_tables(study, rows)
-    names = [table.name for table in tables]
-    files = {
-        f"{table.name}{form.extension}": form.write(table, "challenge")
-        for table in tables
-        for form in FORMATS.values()
-    }
-    files["tables.tex"] = latex_document(study.title, [[f"{name}.tex" for name in names]])
-    write_set(arguments.out / "tables", files, listed_in=".tables.list")
+    write_tables(arguments.out / "tables", [tables], study.title)
     write_text(arguments.out / "values.csv", values_csv(rows))
     figures = arguments.out / "figures"
     drawn, there = write_figures(

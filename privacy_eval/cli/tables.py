@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..report.ranking import RANKED_BY
+from ..report.ranking import ranked_by
 from .options import add, add_results, choice, path, value
 
 FORMATS = ("latex", "markdown", "text", "csv")
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", **path("DIR", "default: to stdout"))
     add(parser, "--style")
     parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout text")
-    ranked = choice(RANKED_BY, "metric of the ranking (default: eer)", default="eer")
+    ranked = choice(ranked_by(), "metric of the ranking (default: eer)", default="eer")
     parser.add_argument("--rank-by", **ranked)
     attack = value("ID", "of the ranking; default: the one that the protocol averages")
     parser.add_argument("--attack-model", **attack)
@@ -24,8 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report import text
-    from ..report.per_system import blank_tables, system_tables, write_tables
+    from ..report.per_system import blank_tables, system_tables, table_groups
     from ..report.report import across_tables
+    from ..report.table_set import write_tables
     from .report import log_notes, read_shown, sources_of
 
     data = read_shown(sources_of(arguments))
@@ -34,7 +35,11 @@ def run(arguments: argparse.Namespace) -> int:
     log_notes(notes)
     if arguments.out is not None:
         files = write_tables(
-            results, arguments.out, style=arguments.style, only=arguments.format, across=across
+            arguments.out,
+            table_groups(results, across),
+            results.protocol.title,
+            style=arguments.style,
+            only=arguments.format,
         )
         print(f"{arguments.out}: {len(files)} files")
         return 0

@@ -42,6 +42,9 @@ Table = Mapping[bytes, bytes]
 _ALL_FILES = (*UTTERANCE_FILES, *RECORDING_FILES, *SPEAKER_FILES)
 _MOST_BYTES_SHOWN = 80
 
+#: Genders of speakers in `spk2gender`; sets may have others, such as mixed ones.
+SPEAKER_GENDERS = ("f", "m")
+
 
 @dataclass(frozen=True)
 class UtteranceList:
@@ -178,7 +181,7 @@ def read_spk2gender(path: Path) -> dict[str, str]:
     speakers, genders = _read_unique(path, "speaker", "f|m")
     found = dict(zip(speakers.tolist(), genders.tolist(), strict=True))
     for row, (speaker, gender) in enumerate(found.items()):
-        if gender not in ("f", "m"):
+        if gender not in SPEAKER_GENDERS:
             raise PrivacyEvalError(
                 f"{path}:{line_number(genders, row)}: gender of {speaker!r} must be f or m, "
                 f"not {gender!r}"

@@ -8,33 +8,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..errors import PrivacyEvalError
+from ..metrics.registry import METRICS, Kind, of_kind
 from .wer import BLANKS, WerLine, format_wer_line, parse_wer_line
 
 _NUMBER = r"(-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf))"
 _PITCH = re.compile(rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}")
 _PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std")
 _SET_NAME = re.compile(r"[^\s:]+")
-
-_PERCENT = 100
-# Pattern of a line, the names of its numbers, and what makes stored units of them.
-_VERIFICATION_LINES = (
-    (re.compile(rf"EER: {_NUMBER}%"), ("eer",), _PERCENT),
-    (re.compile(rf"Cllr \(min/act\): {_NUMBER}/{_NUMBER}"), ("cllr_min", "cllr"), 1),
-    (re.compile(rf"ROCCH-EER: {_NUMBER}%"), ("rocch_eer",), _PERCENT),
-    (re.compile(rf"linkability: {_NUMBER}"), ("linkability",), 1),
-    (re.compile(rf"Population: {_NUMBER} bit"), ("zebra_population",), 1),
-    (re.compile(rf"Individual: {_NUMBER} \(([0A-Z])\)"), ("zebra_individual",), 1),
-)
-_SIMILARITY_LINES = (
-    (re.compile(rf"De-Identification : {_NUMBER}"), ("deid",), 1),
-    (re.compile(rf"Gain of voice distinctiveness : {_NUMBER}"), ("gvd_db",), 1),
-)
+_KEY = re.compile(r"\{([^}]+)\}")
 
 
 @dataclass(frozen=True)
@@ -93,12 +80,12 @@ class ResultsTxt:
     ----------
     verification : list of VerificationBlock
     recognition : list of RecognitionBlock
-    pitch, similarity : lists of TrialSetBlock
+    utility, similarity : lists of TrialSetBlock
     """
 
     verification: list[VerificationBlock] = field(default_factory=list)
     recognition: list[RecognitionBlock] = field(default_factory=list)
-    pitch: list[TrialSetBlock] = field(default_factory=list)
+    utility: list[TrialSetBlock] = field(default_factory=list)
     similarity: list[TrialSetBlock] = field(default_factory=list)
 
 
@@ -139,20 +126,23 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
                 raise PrivacyEvalError(f"{body[0][0]}: unexpected after a pitch correlation")
             numbers = (_number(text, where) for text in pitch.groups()[1:])
             values = dict(zip(_PITCH_KEYS, numbers, strict=True))
-            results.pitch.append(TrialSetBlock(pitch[1], values))
+            results.utility.append(TrialSetBlock(pitch[1], values))
         elif _SET_NAME.fullmatch(head) is None:
             raise PrivacyEvalError(f"{where}: not a line of a results.txt: {head[:100]!r}")
         elif not body:
             raise PrivacyEvalError(f"{where}: {head} is followed by no value")
         elif head.startswith("ASV-"):
-            values, tag = _values(body, _VERIFICATION_LINES)
+            values, tag = _values(body, "scores")
             results.verification.append(VerificationBlock(head, values, tag))
         elif head.startswith("ASR-"):
             lines = tuple(parse_wer_line(line, line_where) for line_where, line in body)
             results.recognition.append(RecognitionBlock(head, lines))
         else:
-            values, _ = _values(body, _SIMILARITY_LINES)
-            results.similarity.append(TrialSetBlock(head, values))
+            values, _ = _values(body, "matrices", "utility")
+            for kind, blocks in (("matrices", results.similarity), ("utility", results.utility)):
+                own = {k: v for k, v in values.items() if METRICS[k].kind == kind}
+                if own:
+                    blocks.append(TrialSetBlock(head, own))
     if not names:
         raise PrivacyEvalError(f"{path}: empty file, expected a results.txt")
     return results
@@ -176,12 +166,16 @@ def format_results_txt(results: ResultsTxt) -> str:
     for recognition in results.recognition:
         lines.append(recognition.name)
         lines += [f"  {format_wer_line(line)}" for line in recognition.lines]
-    for pitch in results.pitch:
-        mean, std = (pitch.values[key] for key in _PITCH_KEYS)
-        lines.append(f"{pitch.name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}")
-    for similarity in results.similarity:
-        lines.append(similarity.name)
-        lines += [f"  {line}" for line in similarity_lines(similarity.values)]
+    for utility in results.utility:
+        mean, std = (utility.values.get(key) for key in _PITCH_KEYS)
+        if mean is not None and std is not None:
+            lines.append(f"{utility.name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}")
+    of_sets: dict[str, dict[str, float]] = {}
+    for of_set in (*results.similarity, *results.utility):
+        of_sets.setdefault(of_set.name, {}).update(of_set.values)
+    for name, values in of_sets.items():
+        printed = [*_lines("matrices", values, None), *_lines("utility", values, None)]
+        lines += [name, *(f"  {line}" for line in printed)] if printed else []
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -204,20 +198,7 @@ def format_metrics(metrics: Mapping[str, float], tag: str | None) -> list[str]:
     >>> format_metrics({"eer": 0.205, "rocch_eer": 0.2}, None)
     ['EER: 20.5%', 'ROCCH-EER: 20.000%']
     """
-    lines = []
-    if "eer" in metrics:
-        lines.append(f"EER: {eer_percent(metrics['eer'])}%")
-    if "cllr_min" in metrics and "cllr" in metrics:
-        lines.append(f"Cllr (min/act): {metrics['cllr_min']:.3f}/{metrics['cllr']:.3f}")
-    if "rocch_eer" in metrics:
-        lines.append(f"ROCCH-EER: {100 * metrics['rocch_eer']:.3f}%")
-    if "linkability" in metrics:
-        lines.append(f"linkability: {metrics['linkability']:f}")
-    if "zebra_population" in metrics:
-        lines.append(f"Population: {zebra_number(metrics['zebra_population'])} bit")
-    if "zebra_individual" in metrics:
-        lines.append(f"Individual: {zebra_number(metrics['zebra_individual'])} ({tag})")
-    return lines
+    return list(_lines("scores", metrics, tag))
 
 
 def similarity_lines(values: Mapping[str, float]) -> list[str]:
@@ -232,54 +213,30 @@ def similarity_lines(values: Mapping[str, float]) -> list[str]:
     -------
     list of str
     """
-    lines = []
-    if "deid" in values:
-        lines.append(f"De-Identification : {values['deid']!r}")
-    if "gvd_db" in values:
-        lines.append(f"Gain of voice distinctiveness : {values['gvd_db']!r}")
-    return lines
+    return list(_lines("matrices", values, None))
 
 
-def eer_percent(eer: float) -> str:
-    """Format an EER as Kaldi's compute-eer does: a float32, four digits.
-
-    Parameters
-    ----------
-    eer : float
-        Fraction.
-
-    Returns
-    -------
-    str
-        Percent, without the sign.
-
-    Examples
-    --------
-    >>> eer_percent(1 / 3)
-    '33.33'
-    """
-    return f"{100.0 * float(np.float32(eer)):.4g}"
+def _lines(kind: Kind, values: Mapping[str, float], tag: str | None) -> Iterator[str]:
+    for metric in of_kind(kind).values():
+        names = _KEY.findall(metric.line)
+        if names and values.keys() >= set(names) - {"tag"}:
+            line = metric.line.replace("{tag}", str(tag))
+            for name in set(names) - {"tag"}:
+                line = line.replace(f"{{{name}}}", METRICS[name].line_number(values[name]))
+            yield line
 
 
-def zebra_number(value: float) -> str:
-    """Format a number as the ZEBRA toolkit does.
-
-    Parameters
-    ----------
-    value : float
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> [zebra_number(x) for x in (0.375, 3e-5, 0.0)]
-    ['0.375', '3e-05', '0']
-    """
-    if value == 0:
-        return "0"
-    return f"{value:.3f}" if abs(value) >= 5e-4 else f"{value:.0e}"
+def _forms(*kinds: Kind) -> list[tuple[re.Pattern[str], list[str]]]:
+    """Patterns of the lines of metrics, and the names of their numbers."""
+    found = []
+    for line in (metric.line for kind in kinds for metric in of_kind(kind).values()):
+        if line:
+            literal = [re.escape(part) for part in _KEY.split(line)[::2]]
+            names = _KEY.findall(line)
+            parts = [r"([0A-Z])" if name == "tag" else _NUMBER for name in names]
+            joined = "".join(a + b for a, b in zip(literal, [*parts, ""], strict=True))
+            found.append((re.compile(joined), names))
+    return found
 
 
 def _number(text: str, where: str) -> float:
@@ -313,26 +270,24 @@ def _blocks(text: str, path: str) -> Iterable[tuple[str, str, list[Located]]]:
         yield block
 
 
-def _values(
-    body: list[Located], forms: tuple[tuple[re.Pattern[str], tuple[str, ...], int], ...]
-) -> tuple[dict[str, float], str | None]:
-    """Parse the numbers of a block's lines by name, and the ZEBRA category if there is one."""
+def _values(body: list[Located], *kinds: Kind) -> tuple[dict[str, float], str | None]:
+    """Read the numbers of a block's lines by name, and the ZEBRA category if there is one."""
     values: dict[str, float] = {}
     tag: str | None = None
+    forms = _forms(*kinds)
     for where, line in body:
-        for pattern, names, scale in forms:
-            match = pattern.fullmatch(line)
-            if match is None:
-                continue
-            if names[0] in values:
-                raise PrivacyEvalError(f"{where}: duplicate {names[0]}")
-            numbers = match.groups()[: len(names)]
-            values |= {n: _number(x, where) / scale for n, x in zip(names, numbers, strict=True)}
-            if scale == _PERCENT and any(1 < abs(values[n]) < math.inf for n in names):
-                raise PrivacyEvalError(f"{where}: more than 100 %: {line[:100]!r}")
-            if len(match.groups()) > len(names):
-                tag = match.groups()[-1]
-            break
-        else:
+        match, names = next(
+            ((m, names) for pattern, names in forms if (m := pattern.fullmatch(line))), (None, [])
+        )
+        if match is None:
             raise PrivacyEvalError(f"{where}: not a line of a results.txt: {line[:100]!r}")
+        for name, text in zip(names, match.groups(), strict=True):
+            if name == "tag":
+                tag = text
+                continue
+            if name in values:
+                raise PrivacyEvalError(f"{where}: duplicate {name}")
+            values[name] = _number(text, where) / (100 if "%" in line else 1)
+            if "%" in line and 1 < abs(values[name]) < math.inf:
+                raise PrivacyEvalError(f"{where}: more than 100 %: {line[:100]!r}")
     return values, tag

@@ -10,22 +10,23 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from ..io.files import file_names, write_set
 from ..io.ratings import METRICS, ORIGINAL_SYSTEM
-from ..metrics import VARIANTS, Variant
+from ..metrics import VARIANTS, Label, Variant, describe
 from ..protocol.protocol import Protocol
-from ..protocol.published import load_p_values, load_published, load_systems
-from ..report.across_systems import COLOURS_MEAN, MOST_UPRIGHT, system_columns
-from ..report.latex import escape_latex, latex_document
-from ..report.table import Column, Heading, Style, Table
-from ..report.text import FORMATS
-from ..report.titles import TITLES
+from ..protocol.published import load_p_values, load_published
+from ..report.across_systems import (
+    HIGHLIGHT_MEANS,
+    MOST_UPRIGHT,
+    colours_mean,
+    highlighted,
+    system_columns,
+)
+from ..report.latex import escape_latex
+from ..report.table import Column, Table
 from ..report.values import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
-    PERCENT,
     Cell,
     Cells,
     Place,
@@ -95,7 +96,7 @@ def p_value_text(p_value: float) -> str:
 
 def metric_text(metric: str, value: float) -> str:
     """Format a value with three decimals, as in the supplement's Table 18."""
-    return f"{100 * value if metric in PERCENT else value:.3f}"
+    return describe(metric).format(value, decimals=3)
 
 
 def objective_and_subjective(
@@ -151,14 +152,12 @@ def listening_test_tables(
         )
         where = _pooled(test)
         for name in TESTS:
-            tables.append(
-                significance_table(name, p_values, test.systems, where, cells.family, notes)
-            )
+            tables.append(significance_table(name, p_values, test.systems, where, cells, notes))
     if published is not None:
         p_values, systems = _published_p_values(published)
-        family = {s.id: s.family for s in load_systems(published).systems}
+        of_paper = cells_of_published(published)
         for name in TESTS:
-            table = significance_table(name, p_values, systems, "as published", family)
+            table = significance_table(name, p_values, systems, "as published", of_paper)
             if table is not None and test is not None:
                 table = replace(table, name=f"{name}_published")
             tables.append(table)
@@ -166,22 +165,6 @@ def listening_test_tables(
     if test is not None:
         tables += [pooled_table(test), variants_table(test), evaluators_table(test)]
     return [table for table in tables if table is not None]
-
-
-def write_listening_test_tables(
-    out: Path, tables: Sequence[Table], title: str, *, style: Style = "challenge"
-) -> list[Path]:
-    """Write tables in every format and `tables.tex`, a document of them; remove files of an
-    earlier call that are not among these."""
-    names = file_names(table.name for table in tables)
-    files = {
-        f"{names[table.name]}{form.extension}": form.write(table, style)
-        for table in tables
-        for form in FORMATS.values()
-    }
-    included = [f"{names[table.name]}.tex" for table in tables]
-    files["tables.tex"] = latex_document(title, [included])
-    return write_set(out, files, listed_in=".tables.list")
 
 
 def summary_table(test: ListeningTest) -> Table:
@@ -205,7 +188,7 @@ def summary_table(test: ListeningTest) -> Table:
         f"({_pooled(test)}).",
         (Column("System", align="l"), *(Column(title, align="r") for title in titles)),
         tuple(map(tuple, rows.values())),
-        headings=tuple(Heading(QUANTITY_TITLES[quantity]) for quantity in rows),
+        headings=tuple(Label(QUANTITY_TITLES[quantity]) for quantity in rows),
         notes=tuple(notes),
         fit="shrunk",
         repeated=1,
@@ -217,7 +200,7 @@ def significance_table(
     p_values: Mapping[str, PValues],
     systems: Sequence[str],
     where: str,
-    family: Mapping[str, str],
+    cells: Cells,
     notes: tuple[str, ...] = (),
 ) -> Table | None:
     """P-values between every two systems, a block for each quantity: Table 16 or 17.
@@ -228,8 +211,8 @@ def significance_table(
         By quantity, then by row and column.
     where : str
         Description of the ratings in the caption.
-    family : mapping
-        Baseline of each system, for the colours of names.
+    cells : Cells
+        For the colours of names.
     """
     quantities = [q for q in TESTS[name] if p_values.get(q)]
     if not quantities:
@@ -249,12 +232,12 @@ def significance_table(
     return Table(
         name,
         f"Significance tests on subjective {subject} ({where}): p-values.",
-        (Column("", align="l"), *system_columns(systems, family=family, turned=not upright)),
+        (Column("", align="l"), *system_columns(cells, systems, turned=not upright)),
         tuple(groups),
-        headings=tuple(Heading(f"({'ab'[i]}) {t}") for i, t in enumerate(titles)),
+        headings=tuple(Label(f"({'ab'[i]}) {t}") for i, t in enumerate(titles)),
         bold=frozenset(bold),
         bold_means=f"significant (p < {SIGNIFICANT:g})",
-        colour_means=COLOURS_MEAN,
+        colour_means=colours_mean(cells),
         notes=notes,
         fit="shrunk" if upright else "landscape",
         repeated=1,
@@ -284,13 +267,11 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
     titles = [(protocol.data_set(d).title, protocol.genders[g]) for d, g in trial_sets]
     headings = []
     for metric, kind in blocks:
-        heading, rest = TITLES[metric].heading, f" \u2013 {kind}"
+        heading, rest = describe(metric).heading, f" \u2013 {kind}"
         latex = (heading.latex or escape_latex(heading.title)) + escape_latex(rest)
-        headings.append(Heading(heading.title + rest, latex))
-    submitted = cells.own & set(systems)
-    variant = f" (own systems: {VARIANT})" if submitted else ""
-    if submitted.issuperset(set(systems) - {ORIGINAL_COLUMN}):
-        submitted = frozenset()
+        headings.append(Label(heading.title + rest, latex))
+    submitted = highlighted(cells, systems)
+    variant = f" (own systems: {VARIANT})" if cells.own & set(systems) else ""
     objective = " Objective metrics are those of the ignorant attack model."
     upright = len(systems) <= MOST_UPRIGHT
     return Table(
@@ -300,12 +281,12 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
         (
             Column("Data", align="l", sparse=True),
             Column("Gender", align="l"),
-            *system_columns(systems, own=submitted, family=cells.family, turned=not upright),
+            *system_columns(cells, systems, own=submitted, turned=not upright),
         ),
         tuple(tuple((*titles[i], *block[i]) for i in present) for block in blocks.values()),
         headings=tuple(headings),
-        highlight_means="own systems; the others are published",
-        colour_means=COLOURS_MEAN,
+        highlight_means=HIGHLIGHT_MEANS,
+        colour_means=colours_mean(cells),
         notes=(
             f"Subjective metrics: of normalised ranks of similarity, taken for LLRs{variant}",
             *cells.notes,
@@ -334,7 +315,7 @@ def pooled_table(test: ListeningTest) -> Table | None:
         f"Speaker verification by normalised ratings of similarity ({_pooled(test)}).",
         (
             Column("System", align="l"),
-            *(TITLES[key].column for key in DETECTION_METRICS),
+            *(Column(*describe(key).column) for key in DETECTION_METRICS),
             Column("Same-speaker ratings", align="r"),
             Column("Different-speaker ratings", align="r"),
         ),
@@ -352,7 +333,7 @@ def variants_table(test: ListeningTest) -> Table | None:
             trial_set = "pooled"
             if d.data_set is not None and d.gender is not None:
                 trial_set = f"{protocol.data_set(d.data_set).title}, {protocol.genders[d.gender]}"
-            rows.append((d.system, trial_set, TITLES[key].column.title, *texts))
+            rows.append((d.system, trial_set, describe(key).column.title, *texts))
     if not rows:
         return None
     titles = ("System", "Trial set", "Metric")

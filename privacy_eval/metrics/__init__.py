@@ -17,6 +17,16 @@ from .eer import (
 from .evaluation import Evaluation, evaluate
 from .linkability import LINKABILITY_MIN_TARGETS, Linkability, linkability
 from .pav import Groups, PavBlocks, pav
+from .registry import (
+    METRICS,
+    Label,
+    Metric,
+    describe,
+    of_kind,
+    score_metrics,
+    similarity_metrics,
+    zebra_tag,
+)
 from .similarity import (
     SimilarityMatrix,
     VoiceSimilarity,
@@ -24,7 +34,6 @@ from .similarity import (
     speaker_linkability,
     voice_similarity,
 )
-from .summary import METRICS, MetricInfo, score_metrics, zebra_tag
 from .trial_scores import VARIANTS, TrialScores, Variant
 from .zebra import (
     CATEGORICAL_TAGS,
@@ -50,8 +59,9 @@ __all__ = [
     "Evaluation",
     "Groups",
     "Interval",
+    "Label",
     "Linkability",
-    "MetricInfo",
+    "Metric",
     "MinDcf",
     "PavBlocks",
     "SimilarityMatrix",
@@ -62,6 +72,7 @@ __all__ = [
     "bengio_mariethoz_interval",
     "categorical_tag",
     "cllr",
+    "describe",
     "ece_profile",
     "evaluate",
     "individual_disclosure",
@@ -69,11 +80,13 @@ __all__ = [
     "linkability",
     "min_cllr",
     "min_dcf",
+    "of_kind",
     "pav",
     "population_disclosure",
     "rocch_eer",
     "score_metrics",
     "similarity_matrix",
+    "similarity_metrics",
     "speaker_bootstrap",
     "speaker_linkability",
     "voice_similarity",

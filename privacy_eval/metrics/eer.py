@@ -160,3 +160,24 @@ def bengio_mariethoz_interval(
     variance = eer * (1 - eer) * (1 / (4 * n_target) + 1 / (4 * n_nontarget))
     half = z * math.sqrt(max(variance, 0.0))
     return max(0.0, eer - half), min(1.0, eer + half)
+
+
+def eer_percent(eer: float) -> str:
+    """Format an EER as Kaldi's compute-eer does: a float32, four digits.
+
+    Parameters
+    ----------
+    eer : float
+        Fraction.
+
+    Returns
+    -------
+    str
+        Percent, without the sign.
+
+    Examples
+    --------
+    >>> eer_percent(1 / 3)
+    '33.33'
+    """
+    return f"{100.0 * float(np.float32(eer)):.4g}"

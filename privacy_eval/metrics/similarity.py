@@ -101,16 +101,6 @@ class VoiceSimilarity:
     oa: SimilarityMatrix
     aa: SimilarityMatrix
 
-    def summary(self) -> dict[str, float]:
-        """Return the numbers by their names in records."""
-        return {
-            "deid": self.deid,
-            "gvd_db": self.gvd_db,
-            "d_diag_oo": self.oo.d_diag,
-            "d_diag_oa": self.oa.d_diag,
-            "d_diag_aa": self.aa.d_diag,
-        }
-
     def speaker_deid(self) -> FloatArray:
         """Compute DeID of every speaker, at most 1, shape (S,), from its dominance in oa and oo.
         Where the anonymized voice does not dominate it is 1; where it does, but the original

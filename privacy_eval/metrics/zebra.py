@@ -238,6 +238,27 @@ def categorical_tag(
     return tags[int(begun) - 1][0]
 
 
+def zebra_number(value: float) -> str:
+    """Format a number as the ZEBRA toolkit does.
+
+    Parameters
+    ----------
+    value : float
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> [zebra_number(x) for x in (0.375, 3e-5, 0.0)]
+    ['0.375', '3e-05', '0']
+    """
+    if value == 0:
+        return "0"
+    return f"{value:.3f}" if abs(value) >= 5e-4 else f"{value:.0e}"
+
+
 def evidence_function(log_lr: ArrayLike) -> FloatArray:
     """Compute Z of eq. (6) as a function of a = log x, natural logarithm.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from .. import __version__
 from ..errors import PrivacyEvalError
 from ..io.files import digest
+from ..metrics import METRICS
 from ..protocol.protocol import Protocol
 from .across_systems import comparison_tables, submissions_table
 from .data import ReportData, ReportSources
@@ -19,9 +20,8 @@ from .figures import KINDS
 from .html import Picture, Section
 from .per_system import system_tables
 from .provenance import provenance_tables, summary
-from .ranking import WITHOUT_ATTACK, ranking_table
+from .ranking import ranking_table
 from .table import Table
-from .values import ORIGINAL_ATTACK
 
 _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact)."
@@ -178,8 +178,8 @@ def _figure_sections(data: ReportData, folder: Path) -> list[Section]:
 def _check_attack_model(protocol: Protocol, metric: str, attack_model: str | None) -> None:
     if attack_model is None:
         return
-    known = [a.id for a in protocol.attack_models if a.id != ORIGINAL_ATTACK]
-    if metric in WITHOUT_ATTACK:
+    known = [a.id for a in protocol.attack_models if not a.is_original]
+    if METRICS[metric].kind != "scores":
         raise PrivacyEvalError(
             f"--attack-model {attack_model}: {metric} does not depend on an attack model"
         )

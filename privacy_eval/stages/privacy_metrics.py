@@ -25,13 +25,13 @@ from ..io.files import digest, file_names, read_bytes, relative
 from ..io.scores import PairedTrials, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
 from ..metrics import (
-    METRICS,
     VARIANTS,
     Interval,
     TrialScores,
     bengio_mariethoz_interval,
     ece_profile,
     linkability,
+    of_kind,
     score_metrics,
     zebra_tag,
 )
@@ -289,7 +289,7 @@ def stored_record(task: _Task) -> VerificationRecord | None:
     if record is None:
         return None
     whole = record.condition == task.condition.condition and all(
-        record.metrics.get(variant, {}).keys() == METRICS.keys() for variant in VARIANTS
+        record.metrics.get(variant, {}).keys() == of_kind("scores").keys() for variant in VARIANTS
     )
     return record if whole else None
 

@@ -16,7 +16,7 @@ from ..asv.model_folder import TreeVectors
 from ..asv.voice_similarity import measure, write_2020
 from ..errors import PrivacyEvalError
 from ..io.files import digest, file_names, read_bytes, relative
-from ..metrics import Variant
+from ..metrics import Variant, similarity_metrics
 from ..protocol.protocol import Protocol, ResultsFolder, TrialSet
 from ..results.record_files import read_record, sweep_record, write_record
 from ..results.records import SimilarityRecord
@@ -258,7 +258,7 @@ def _bring_up_to_date(task: _Task, models: Models, outcome: Scored, *, dry_run: 
         task.record,
         SimilarityRecord(
             *_identity(task),
-            metrics={v: s.summary() for v, s in measured.by_variant.items()},
+            metrics={v: similarity_metrics(s) for v, s in measured.by_variant.items()},
             n_speakers=len(measured.speakers),
             n_utterances=measured.n_utterances,
             utterances_left_out=measured.left_out,

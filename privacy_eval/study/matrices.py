@@ -11,7 +11,7 @@ import numpy as np
 
 from ..asv.backend import score_matrix
 from ..io.schema import to_plain
-from ..metrics import VARIANTS, similarity_matrix, voice_similarity
+from ..metrics import VARIANTS, similarity_matrix, similarity_metrics, voice_similarity
 from ..simulate import Anonymization
 from .attacks import simulated_backend, voice_model
 from .protocol import MatricesExperiment, VectorSettings
@@ -51,7 +51,7 @@ def _matrices(
                 similarity_matrix(oa, speaker, column_of=counterpart, variant=variant),
                 similarity_matrix(aa, speaker, variant=variant),
             )
-            values[variant] = similarity.summary()
+            values[variant] = similarity_metrics(similarity)
             for name in ("oo", "oa", "aa"):
                 matrices[f"{variant}_{name}"] = plain(getattr(similarity, name).values)
         rows.append({"title": case.title, "metrics": values, "matrices": matrices})

@@ -10,10 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..io.csv_text import csv_text
-from ..metrics import METRICS, VARIANTS, categorical_tag
+from ..metrics import METRICS, VARIANTS, categorical_tag, describe
 from ..report.table import Column, Table
-from ..report.titles import TITLES
-from ..report.values import caveat
 from .estimators import individual_ceiling, population_values
 from .protocol import TARGET, EstimatorsExperiment, StudyProtocol
 
@@ -75,7 +73,7 @@ def metric_names(rows: Iterable[Row], shown: Sequence[str] = _SHOWN) -> list[str
 
 def column(metric: str, before: str = "", after: str = "", **changes: Any) -> Column:
     """Column of a metric with plain text around its title; a user-defined metric has its name."""
-    plain = TITLES[metric].column if metric in TITLES else Column(metric)
+    plain = Column(*describe(metric).column)
     latex = None if plain.latex is None else f"{before}{plain.latex}{after}"
     return replace(plain, title=f"{before}{plain.title}{after}", latex=latex, **changes)
 
@@ -85,7 +83,7 @@ def shown(metric: str, value: float, decimals: int = 3) -> str:
     value = float(value)
     if not math.isfinite(value):
         return str(value)
-    if metric in TITLES and TITLES[metric].percent:
+    if describe(metric).percent:
         value, decimals = 100 * value, decimals - 1
     return f"{round(value, decimals) + 0.0:.{decimals}f}"  # + 0.0: no negative zero
 
@@ -107,7 +105,7 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
         texts = (shown(m, row["printed"][m], 2) if m in row["printed"] else "" for m in printed)
         lines.append((row["title"], labels, *(shown(m, values[m]) for m in metrics), *texts))
         targets = row["labels"].count(TARGET)
-        caveats.update(dict.fromkeys(caveat(m, values[m], targets) for m in metrics))
+        caveats.update(dict.fromkeys(describe(m).caveat(values[m], targets) for m in metrics))
     return Table(
         "discrete",
         "Discrete scores: labels of the trials with the scores 1, 2, ... and what the metrics "

@@ -36,14 +36,14 @@ from support import (
 )
 
 from privacy_eval.io.files import digest
-from privacy_eval.metrics import METRICS
+from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report import figures
 from privacy_eval.report.figures import all_figures, bars, det, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
-from privacy_eval.report.per_system import write_tables
 from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.table_set import write_tables
 from privacy_eval.report.text import FORMATS as TABLE_FORMATS
 from privacy_eval.results.arrays import FIGURE_FORMATS
 from privacy_eval.results.json_store import read_json, to_json
@@ -73,9 +73,14 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     options = options_of("tables")
     assert options["format"].choices == tuple(TABLE_FORMATS)
     names = {"only": "format", "metric": "rank_by"}
-    chosen = {names.get(n, n) for n in (writing.keys() - {"across"}) | ranking.keys()}
+    chosen = {names.get(n, n) for n in writing.keys() | ranking.keys()}
     assert set(options) == shared | {"out"} | chosen - {"split", "cells"}
-    assert set(options["rank_by"].choices) == {*METRICS, "deid", "gvd_db"} - {"cllr"}
+    assert set(options["rank_by"].choices) == {
+        *of_kind("scores"),
+        "pitch_correlation_mean",
+        "deid",
+        "gvd_db",
+    } - {"cllr"}
     for option, default in (
         ("rank_by", ranking["metric"]),
         ("attack_model", ranking["attack_model"]),

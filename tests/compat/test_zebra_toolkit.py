@@ -78,7 +78,7 @@ export([profile], 'my-experiment', 'png')
 
 def test_low_level_snippet() -> None:
     ours = """
-from privacy_eval.io.results_txt import zebra_number
+from privacy_eval.metrics.zebra import zebra_number
 from privacy_eval.metrics import TrialScores, zebra
 from privacy_eval.metrics.curves import expected_cost_reduction
 scores = TrialScores(classA_scores, classB_scores)

@@ -244,7 +244,7 @@ def check_results_txt(content: bytes, found: Any) -> None:
     assert text.count("\n") == len(lines)
     again = parse_results_txt(text, "again")
     assert format_results_txt(again) == text
-    for block in (*found.verification, *found.pitch, *found.similarity):
+    for block in (*found.verification, *found.utility, *found.similarity):
         values = block.metrics if hasattr(block, "metrics") else block.values
         for value in values.values():
             assert math.isfinite(value) or b"inf" in (text_of(content) or b"")
@@ -433,7 +433,7 @@ def _results() -> Results:
         protocol,
         (verification,),
         whole.recognition[:1],
-        whole.pitch[:1],
+        whole.utility[:1],
         (similarity,),
         ("nothing",),
     )

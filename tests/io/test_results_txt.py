@@ -16,12 +16,12 @@ from privacy_eval.io.results_txt import (
     ResultsTxt,
     TrialSetBlock,
     VerificationBlock,
-    eer_percent,
     format_results_txt,
     parse_results_txt,
-    zebra_number,
 )
 from privacy_eval.io.wer import WerLine
+from privacy_eval.metrics.eer import eer_percent
+from privacy_eval.metrics.zebra import zebra_number
 
 CONDITION = "ASV-libri_dev_enrolls-libri_dev_trials_f"
 
@@ -107,7 +107,7 @@ results_txts = st.builds(
             ),
         )
     ),
-).filter(lambda r: bool(r.verification or r.recognition or r.pitch or r.similarity))
+).filter(lambda r: bool(r.verification or r.recognition or r.utility or r.similarity))
 
 
 @settings(max_examples=60)
@@ -132,7 +132,7 @@ def test_published_files_come_back_byte_for_byte(path: Path) -> None:
 )
 def test_published_files_are_read_in_full(path: Path, sizes: tuple[int, ...]) -> None:
     content = parse_results_txt(path.read_text(), str(path))
-    found = (content.verification, content.recognition, content.pitch, content.similarity)
+    found = (content.verification, content.recognition, content.utility, content.similarity)
     assert tuple(map(len, found)) == sizes
     assert all(len(block.lines) == 2 for block in content.recognition)
 

@@ -30,10 +30,10 @@ from privacy_eval.listening.tables import (
     objective_subjective_table,
     p_value_text,
     summary,
-    write_listening_test_tables,
 )
 from privacy_eval.protocol.published import load_systems
 from privacy_eval.report.table import Table
+from privacy_eval.report.table_set import write_tables
 from privacy_eval.report.text import to_csv
 
 ALL = [(d.id, g) for d in PROTOCOL.data_sets for g in PROTOCOL.genders]
@@ -248,7 +248,7 @@ def test_tables_of_odd_names_compile(tmp_path: Path) -> None:
     test = evaluated(tmp_path, *names)
     cells = objective_and_subjective(test, None, "vpc2020")
     tables = listening_test_tables(test, cells, PROTOCOL, "test", published="vpc2020")
-    write_listening_test_tables(tmp_path / "tables", tables, f"A test & {ODD_NAME}")
+    write_tables(tmp_path / "tables", [tables], f"A test & {ODD_NAME}")
     done = subprocess.run(
         ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
         cwd=tmp_path / "tables",

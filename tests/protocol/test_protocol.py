@@ -135,7 +135,7 @@ WRONG: dict[str, tuple[Callable[[Plain], object], str]] = {
     "no comparisons": (lambda d: d.update(comparisons=[]), "comparisons must not be empty"),
     "no folders": (lambda d: d.update(results_folders=[]), "results_folders must not be empty"),
     "empty suffix": (lambda d: d.update(anon_suffix=""), "anon_suffix must not be empty"),
-    "third gender": (lambda d: d["genders"].update(x="x"), "genders must be among"),
+    "odd gender": (lambda d: d["genders"].update({"f/m": "x"}), "becomes part of file names"),
     "data set twice": (
         lambda d: d["data_sets"].append(d["data_sets"][0]),
         "a data set stands twice",

@@ -19,7 +19,8 @@ import yaml
 from support import B1, B2, ROOT
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.results_txt import eer_percent
+from privacy_eval.metrics import METRICS
+from privacy_eval.metrics.eer import eer_percent
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import (
     PublishedPValue,
@@ -32,7 +33,6 @@ from privacy_eval.protocol.published import (
     published_names,
 )
 from privacy_eval.results.challenge_text import import_results_txt
-from privacy_eval.results.records import UNITS
 
 FOLDER = ROOT / "conf" / "published"
 VALUES = load_published("vpc2020")
@@ -138,7 +138,7 @@ def test_ids_are_those_of_the_protocol_and_metrics() -> None:
         assert value.attack_model in {None, *(a.id for a in plan.attack_models)}
         assert value.data_set in {d.id for d in plan.data_sets}
         assert value.split in plan.splits and value.gender in plan.genders
-        unit = UNITS[value.metric.removeprefix(SUBJECTIVE)]
+        unit = METRICS[value.metric.removeprefix(SUBJECTIVE)].unit
         assert value.unit == unit or (value.unit, unit) == ("percent", "fraction")
 
 

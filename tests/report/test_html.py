@@ -10,9 +10,10 @@ import pytest
 from support import ANON, ODD_NAME, imported
 
 from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.metrics import Label
 from privacy_eval.report.html import Picture, Section, write_report
 from privacy_eval.report.provenance import provenance_tables, summary
-from privacy_eval.report.table import Column, Heading, Table
+from privacy_eval.report.table import Column, Table
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -87,7 +88,7 @@ def test_every_row_says_of_what_it_is(tmp_path: Path) -> None:
 
 
 def test_sections_are_folded_where_asked(tmp_path: Path) -> None:
-    with_heading = replace(table(), headings=(Heading("One"), Heading("Two")))
+    with_heading = replace(table(), headings=(Label("One"), Label("Two")))
     page = report(
         tmp_path,
         Section("Open", tables=(table(),)),

@@ -149,9 +149,9 @@ def test_what_says_nothing_and_what_was_left_out_are_marked(tmp_path: Path) -> N
         ("2", "a", "30.00\u2021"),
         ("", "b", ""),
     ]
-    assert table.rows[2][-1] == "a value that says nothing"
+    assert table.rows[2][-1] == "an uninformative value"
     caveat, left_out = table.notes
-    assert caveat.startswith("An EER above 65 % says nothing")
+    assert caveat.startswith("An EER above 65 % is uninformative")
     assert left_out == "\u2021 Trials were left out of some of its values"
 
 
@@ -288,7 +288,7 @@ def test_linkability_of_few_targets_is_noted(metric: str, noted: bool, tmp_path:
         attack_model="ignorant",
     )
     assert table is not None
-    assert any("Linkability says nothing" in note for note in table.notes) is noted
+    assert any("Linkability is uninformative" in note for note in table.notes) is noted
 
 
 def test_a_ranking_of_nothing_is_none(tmp_path: Path) -> None:

@@ -318,7 +318,7 @@ def _untrained(protocol: Protocol) -> tuple[str, ...]:
 
 
 def _with_values(cells: Cells, protocol: Protocol, metric: str) -> tuple[str, ...]:
-    attacks = (a.id for a in protocol.attack_models if a.id != ORIGINAL_ATTACK)
+    attacks = (a.id for a in protocol.attack_models if not a.is_original)
     return tuple(a for a in attacks if cells.has(metric, a))
 
 

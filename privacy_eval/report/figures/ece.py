@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit
 
-from ...io.results_txt import zebra_number
 from ...metrics.pav import FloatArray
+from ...metrics.zebra import zebra_number
 from ...results.records import VerificationRecord
 from ..data import ReportData
 from . import style

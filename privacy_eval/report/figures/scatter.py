@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 
 from ...protocol.protocol import Protocol, TrialSet
 from ..data import ReportData
-from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells, Place, mixed_originals
+from ..values import ORIGINAL_COLUMN, Cells, Place, mixed_originals
 from . import style
 from .drawing import Drawing
 from .style import SystemStyle
@@ -190,7 +190,7 @@ def _kinds(protocol: Protocol) -> Iterator[tuple[str, str, list[tuple[str, Axis,
     titles: dict[str | None, str] = {
         a.id: style.attack_label(protocol, a.id)
         for a in protocol.attack_models
-        if a.id != ORIGINAL_ATTACK
+        if not a.is_original
     }
     names = style.METRIC_NAMES
     for x, y in PAIRS:

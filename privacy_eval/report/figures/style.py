@@ -29,9 +29,9 @@ from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 from ...io.files import digest
+from ...metrics import METRICS, describe
 from ...protocol.protocol import Protocol
-from ..titles import TITLES
-from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, PERCENT, Cells
+from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
 
 #: Widths in inches: a column, and a whole page, of a two-column paper.
 COLUMN_WIDTH, FULL_WIDTH = 3.3, 6.9
@@ -56,9 +56,9 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 GREY = "#8C8C8C"
 
 #: Axis labels, with the unit that `shown` gives.
-METRIC_LABELS = MappingProxyType({metric: titles.axis for metric, titles in TITLES.items()})
+METRIC_LABELS = MappingProxyType({key: metric.axis for key, metric in METRICS.items()})
 #: The same in captions: plain text.
-METRIC_NAMES = MappingProxyType({metric: titles.figure for metric, titles in TITLES.items()})
+METRIC_NAMES = MappingProxyType({key: metric.sentence for key, metric in METRICS.items()})
 
 _Item = TypeVar("_Item")
 _HANDLE = 0.5  # inches of a legend's column beside the text
@@ -133,14 +133,14 @@ def set_name(text: Text, cells: Cells, system: str) -> None:
 
 def attack_styles(protocol: Protocol) -> Mapping[str, BarStyle]:
     """Fill of each attack model's bars, from light to dark; original speech is grey."""
-    attacks = [a.id for a in protocol.attack_models if a.id != ORIGINAL_ATTACK]
+    attacks = [a.id for a in protocol.attack_models if not a.is_original]
     styles = {a: _ATTACK_STYLES[i % len(_ATTACK_STYLES)] for i, a in enumerate(attacks)}
     return MappingProxyType({ORIGINAL_ATTACK: BarStyle(GREY, ""), **styles})
 
 
 def shown(metric: str, value: float) -> float:
     """A value of the unit of records in the unit of the metric's axis."""
-    return 100 * value if metric in PERCENT else value
+    return describe(metric).shown(value)
 
 
 def attack_label(protocol: Protocol, attack: str) -> str:
