@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..errors import printable
 
-#: Items of each kind in a report without details.
-_ITEMS = 3
+#: Items of each kind in a report without details, and characters of them.
+_ITEMS, _LENGTH = 3, 240
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,16 @@ class Section:
                 for item, texts in items.items():
                     lines += [f"    {item}", *(f"      {text}" for text in texts if text)]
             else:
-                more = "; ..." if len(items) > _ITEMS else ""
-                lines.append(f"{head} {'; '.join([*items][:_ITEMS])}{more}")
+                lines.append(f"{head} {_first([*items])}")
         return lines
+
+
+def _first(items: Sequence[str]) -> str:
+    """Join the first items, at least one, in a line of moderate length."""
+    texts = [i if len(i) <= _LENGTH else f"{i[:_LENGTH]} ..." for i in items[:_ITEMS]]
+    while len(texts) > 1 and sum(map(len, texts)) > _LENGTH:
+        texts.pop()
+    return "; ".join(texts) + ("; ..." if len(texts) < len(items) else "")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tabulate import tabulate
 
@@ -127,7 +128,7 @@ def check_tree(
     ]
     genders = {c.trials.parent: c.condition.gender for c in inside if c.trials is not None}
     found = [
-        *(_error(o.files, text) for o in outputs if o.files for text in o.errors),
+        *(_error(o.files, text, place.tree) for o in outputs if o.files for text in o.errors),
         *sets.gender_mismatches(genders),
         *(Finding(f"{s.name}: {SUFFIX}", s.problem) for s in systems if s.problem is not None),
         *(Finding(INVALID, text) for text in (*scores.key_errors, *sets.errors)),
@@ -199,10 +200,11 @@ def _similarity(
         yield _Output(set_condition(trial_set, part, system.name), missing, costs)
 
 
-def _error(c: ConditionFiles, message: str) -> Finding:
-    """Report an error with paths relative to the parent of the results folder."""
-    message = " ".join(message.split())
-    text = message.replace(f"{c.folder.parent.parent}/", "")
+def _error(c: ConditionFiles, message: str, tree: Path) -> Finding:
+    """Report an error with short paths."""
+    message = text = " ".join(message.split())
+    for folder in (c.folder.parent.parent, tree):
+        text = text.replace(f"{folder}/", "") if folder.name else text
     name = c.condition.name
     item = text if name in text else f"{c.folder.parent.name}/{name}: {text}"
     return Finding(f"{c.condition.system}: {UNUSABLE}", item, message)

@@ -70,7 +70,7 @@ def systems_of(
 
 
 def place_of(arguments: argparse.Namespace) -> Place:
-    """Where the options of a tree say that files are, and what may be read."""
+    """Return where files of a tree are, and what may be read."""
     tree: Path = arguments.tree
     return Place(
         tree,
@@ -83,7 +83,7 @@ def place_of(arguments: argparse.Namespace) -> Place:
 
 
 def say_needed(costs: Sequence[Cost]) -> None:
-    """Before a job begins, so that it stands in its log if it is killed for want of memory."""
+    """Log the memory that a job needs, before it begins and may be killed for want of it."""
     gib = needed_bytes(costs) / 2**30
     log(f"privacy-eval: this job needs about {gib:.1f} GiB of memory")
 

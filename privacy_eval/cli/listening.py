@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.ratings and not arguments.published:
         raise PrivacyEvalError("nothing to evaluate: neither --ratings nor --published is given")
     if arguments.results and not arguments.ratings:
-        raise PrivacyEvalError("--results stand beside ratings: --ratings is missing")
+        raise PrivacyEvalError("--ratings is missing: --results are shown beside ratings")
     sources = ReportSources(tuple(arguments.results or ()), arguments.conf)
     results = sources.read().results if sources.paths else None
     protocol = results.protocol if results else load_protocol(arguments.conf or "vpc2020")

@@ -41,12 +41,13 @@ class Stage:
     flow: str
 
 
-def _stage(line: str) -> Stage:
+def parse_stage(line: str) -> Stage:
+    """Read a row of the table."""
     number, names, what, flow = (column.strip() for column in line.split("|"))
     return Stage(int(number), tuple(names.split(", ")), what, flow)
 
 
-STAGES = tuple(map(_stage, TABLE.strip().splitlines()))
+STAGES = tuple(map(parse_stage, TABLE.strip().splitlines()))
 
 
 def number_of(name: str) -> int:

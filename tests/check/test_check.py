@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Iterable
@@ -69,10 +70,6 @@ def scored(root: Path, **options: str) -> SpeechTree:
     return tree
 
 
-def remove(path: Path) -> None:
-    shutil.rmtree(path)
-
-
 @pytest.fixture
 def tree(tmp_path: Path) -> SpeechTree:
     return SpeechTree(tmp_path)
@@ -103,7 +100,7 @@ def test_an_incomplete_tree(tmp_path: Path) -> None:
     assert lines[0].startswith("ready in part: 2 of 3 conditions of 1 system have scores")
     assert "stage 5 can create 1" in lines[0]
     assert items(lines, "scores [stage 5]") == ["anon (1 condition)", f"  {AA}"]
-    remove(tree.root / MODEL)
+    shutil.rmtree(tree.root / MODEL)
     lines = check(tree)
     assert lines[0].startswith("ready in part: 2 of 3 ") and "create" not in lines[0]
 
@@ -228,7 +225,7 @@ CONTENTS = {
 
 def change(tree: SpeechTree, gone: list[str], new: list[str]) -> None:
     for name in gone:
-        remove(tree.root / name)
+        shutil.rmtree(tree.root / name)
     for name in new:
         lines_to(tree.root / name, CONTENTS[Path(name).name])
 
@@ -330,11 +327,11 @@ def test_missing_keys_of_a_keys_folder(tree: SpeechTree) -> None:
 
 def test_scores_without_a_key(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
-    remove(tree.root / "data")
+    shutil.rmtree(tree.root / "data")
     lines = check(tree, code=1)
     assert lines[0] == "not ready: 3 errors; 1 warning"
     found = items(lines, "now: cannot be evaluated")
-    tried = f"{tmp_path}/data/{TRIALS}/trials, {tmp_path}/data/{TRIALS}/trials.gz"
+    tried = f"data/{TRIALS}/trials, data/{TRIALS}/trials.gz"
     assert found[0].startswith(f"results-now/{OO}: no trial key (looked for {tried}")
     assert check(tree, "--allow-missing")[0] == lines[0]
 
@@ -386,7 +383,7 @@ def test_built_in_scores_of_other_trials_are_rebuilt_if_inputs_exist(tmp_path: P
     assert check(tree)[0].startswith("ready: ")
     for suffix in ("", "_anon"):
         lines_to(tree.root / f"data/{TRIALS}{suffix}/trials", trial_lines())
-    remove(tree.root / MODEL)
+    shutil.rmtree(tree.root / MODEL)
     assert check(tree, code=1)[0].startswith("not ready: 3 errors")
 
 
@@ -496,7 +493,7 @@ def test_utterances_and_speakers_that_differ(tree: SpeechTree) -> None:
 
 
 def test_a_larger_anonymized_set_has_the_utterances(tree: SpeechTree) -> None:
-    remove(tree.root / f"data/{TRIALS}_anon")
+    shutil.rmtree(tree.root / f"data/{TRIALS}_anon")
     whole = tree.root / "data/libri_dev_trials_all_anon/utt2spk"
     spoken = {**utterances(), "m1-u0": "m1"}
     lines_to(whole, [f"{u} {s}" for u, s in spoken.items()])
@@ -610,14 +607,6 @@ def test_an_original_eer_too_high(
     assert items(check(tree), kind) == ([f"anon {OO} ({percent} %)"] if percent else [])
 
 
-def test_anonymized_scores_with_swapped_labels(tmp_path: Path) -> None:
-    tree = scored(tmp_path)
-    with_scores(tree, "oa", separated(-5))
-    assert [line.split(" (")[0] for line in items(check(tree), implausible.SWAPPED)] == [
-        f"anon {OA}"
-    ]
-
-
 def test_an_original_eer_is_judged_with_the_original_model(tmp_path: Path) -> None:
     tree = SpeechTree(tmp_path, plan=SMALL_PLAN_2022)
     for folder in ("exp/results-anon", "exp/results-anon.orig"):
@@ -658,14 +647,21 @@ def test_constant_scores(tmp_path: Path) -> None:
     assert items(lines, implausible.SAME) == items(lines, "EER") == []
 
 
-def test_scores_of_one_side_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("score", "kind", "count"),
+    [
+        (lambda s, *_: float(s[1:]), implausible.BY_SPEAKER, 1),
+        (lambda _, u, *__: float(u[1]) + int(u[-1]) / 9, implausible.BY_UTTERANCE, 1),
+        (lambda s, _, __, n: float(s[1:]) + (n == 0), "scores depend", 0),
+        (separated(-5), implausible.SWAPPED, 1),
+    ],
+)
+def test_implausible_anonymized_scores(
+    tmp_path: Path, score: Callable[[str, str, bool, int], float], kind: str, count: int
+) -> None:
     tree = scored(tmp_path)
-    with_scores(tree, "oa", lambda speaker, *_: float(speaker[1:]))
-    assert items(check(tree), implausible.BY_SPEAKER) == [f"anon {OA}"]
-    with_scores(tree, "oa", lambda _, utterance, *__: float(utterance[1]) + int(utterance[-1]) / 9)
-    assert items(check(tree), implausible.BY_UTTERANCE) == [f"anon {OA}"]
-    with_scores(tree, "oa", lambda s, _, __, n: float(s[1:]) + (n == 0))
-    assert items(check(tree), "scores depend") == []
+    with_scores(tree, "oa", score)
+    assert [item.split(" (")[0] for item in items(check(tree), kind)] == count * [f"anon {OA}"]
 
 
 @pytest.mark.parametrize(("tied", "percent"), [(2, None), (3, "12 %")])  # 4 and 6 of 48 trials
@@ -688,3 +684,20 @@ def test_anonymized_speech_that_is_easier_to_attack(tmp_path: Path) -> None:
     with_scores(tree, "oa", separated(5, wrong=1))  # 8.3 %: below half, but of 12 targets
     with_scores(tree, "aa", separated(5))
     assert items(check(tree), implausible.LOW) == [f"anon {AA} (0.0, original: 25.0 %)"]
+
+
+# --- what results lack
+
+
+def test_results_name_what_was_not_evaluated(tmp_path: Path) -> None:
+    tree = scored(tmp_path)
+    shutil.rmtree(tree.all_scores["aa"].parent)
+    results = tree.root / tree.results / "privacy_eval" / "results.json"
+    missing = [f"anon: no scores of 1: {AA}", f"anon: no voice similarity of 1: {TRIALS}"]
+    for verbs, expected in (
+        (("privacy-metrics", "collect"), missing),
+        (("similarity", "collect"), missing[:1]),
+    ):
+        for verb in verbs:
+            assert tree.run(verb, results=tree.results).code == 0
+        assert json.loads(results.read_text())["not_evaluated"] == expected

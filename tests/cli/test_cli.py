@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from inspect import signature
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -38,8 +40,11 @@ from support import (
 
 from privacy_eval import __version__
 from privacy_eval.cli import FORMER_VERBS, VERBS, parser
+from privacy_eval.cli.options import add, add_tree, over_tree, two_forms
 from privacy_eval.metrics import of_kind
+from privacy_eval.stages import recipe as recipe_table
 from privacy_eval.stages.privacy_metrics import Options, evaluate
+from privacy_eval.stages.recipe import STAGES, number_of, parse_stage
 
 KEYS = [
     *("eer", "cllr", "cllr_min", "rocch_eer", "linkability"),
@@ -264,6 +269,35 @@ def test_options_of_a_tree_and_of_single_files_exclude_each_other(
     run = cli(*text.split())
     assert run.code == 2 and run.out == ""
     assert all(option in run.err.splitlines()[-1] for option in options)
+
+
+def test_a_stage_is_a_module_a_verb_and_a_row_of_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A toy stage, found by the command and by the table (beside them: local/toy_stage.sh)."""
+
+    def run(arguments: argparse.Namespace) -> int:
+        stage = over_tree(arguments)
+        print("over a tree" if stage else arguments.input, arguments.job)
+        return 0
+
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        stage, files = two_forms(parser)
+        add_tree(stage)
+        add(stage, "--job")
+        files.add_argument("--input", required=True)
+
+    module = SimpleNamespace(run=run, add_arguments=add_arguments)
+    monkeypatch.setitem(sys.modules, "privacy_eval.cli.toy_stage", module)  # type: ignore[arg-type]
+    monkeypatch.setitem(VERBS, "toy-stage", "count the files")
+    assert cli("toy-stage", "--results", tmp_path, "--job", "1/2").out == "over a tree (1, 2)\n"
+    assert cli("toy-stage", "--input", "x").out == "x None\n"
+    assert cli("toy-stage", "--input", "x", "--results", "y").code == 2
+    assert "toy-stage" in cli("--help").out
+    row = "12 | toy_stage | count the files | data/ -> OUT/toy.json"
+    assert parse_stage(row).names == ("toy_stage",)
+    monkeypatch.setattr(recipe_table, "STAGES", (*STAGES, parse_stage(row)))
+    assert number_of("toy_stage") == 12
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:

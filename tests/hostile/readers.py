@@ -48,7 +48,6 @@ from privacy_eval.io.kaldi_objects import (
     binary_array,
     read_matrix,
     read_vector,
-    text_array,
 )
 from privacy_eval.io.plda import Plda, read_plda
 from privacy_eval.io.ratings import Ratings, read_ratings
@@ -316,6 +315,13 @@ def check_captions(content: bytes, found: Any) -> None:
 
 
 # Samples
+
+
+def text_array(array: np.ndarray) -> bytes:
+    """A vector or matrix as Kaldi prints it."""
+    rows = [b"%.7g " * row.size % tuple(row.tolist()) for row in np.atleast_2d(array)]
+    between = b"" if array.ndim == 1 else b"\n  "
+    return b" [" + b"".join((between or b" ") + row for row in rows) + b"]\n"
 
 
 _IDS = [f"s{n}" for n in range(1, 4)]

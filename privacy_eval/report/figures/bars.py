@@ -190,7 +190,7 @@ def _of_split(
             ]
             yield Drawing(
                 style.continued(style.stem(*name), number),
-                _caption(cells, (split,), metric, systems, [what, order], groups, originals),
+                _caption(cells, (split,), metric, [what, order], groups, originals),
                 functools.partial(draw_groups, cells, metric, groups),
             )
 
@@ -233,7 +233,7 @@ def _mean_figures(data: ReportData) -> Iterator[Drawing]:
         groups = _not_empty([group])
         yield Drawing(
             style.continued("bars_mean_eer", number),
-            _caption(cells, protocol.splits, "eer", systems, sentences, groups, originals),
+            _caption(cells, protocol.splits, "eer", sentences, groups, originals),
             functools.partial(draw_groups, cells, "eer", groups),
         )
 
@@ -387,21 +387,21 @@ def _caption(
     cells: Cells,
     splits: Sequence[str],
     metric: str,
-    systems: Sequence[str],
     sentences: Sequence[str],
     groups: Groups,
     originals: Iterable[Place],
 ) -> str:
-    parts = list(sentences)
-    drawn = (
-        one.cells[s]
-        for group in groups
-        for panel in group
-        for one in panel.series
-        for s in panel.systems
-        if s in one.cells
+    parts, panels = list(sentences), [panel for group in groups for panel in group]
+    drawn = {s for panel in panels for s in panel.systems}
+    systems = [s for s in (ORIGINAL_COLUMN, *cells.systems) if s in drawn]
+    values = (
+        cell
+        for panel in panels
+        for series in panel.series
+        for system, cell in series.cells.items()
+        if system in panel.systems
     )
-    if any(whisker(metric, cell) is not None for cell in drawn):
+    if any(whisker(metric, cell) is not None for cell in values):
         parts.append(
             "Whiskers: 95 % intervals of independent trials (Bengio & Mari\u00e9thoz, 2004), where "
             "the numbers of trials are known"
@@ -414,13 +414,13 @@ def _caption(
     if any(cells.family.get(s) in style.FAMILIES for s in systems):
         parts.append(style.NAMES_NOTE)
         if cells.own.intersection(systems):
-            parts.append("Bold names: own systems")
+            parts.append("Bold names: submitted systems")
     left_out = {
         p.system
         for p, cell in cells.values.items()
         if cell.left_out and p.metric == metric and p.split in splits
     }
-    named = [s for s in (ORIGINAL_COLUMN, *systems) if s in left_out]
+    named = [s for s in systems if s in left_out]
     if named:
         parts.append(f"Trials were left out on request: {', '.join(named)}")
     return ". ".join(parts) + "."

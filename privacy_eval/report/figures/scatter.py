@@ -32,8 +32,6 @@ PAIRS = (
     ("zebra_population", "cllr_min"),
     ("zebra_individual", "cllr_min"),
 )
-#: What DeID is drawn against in Figure 23, and under which attack model.
-DEID_PAIRS = (("gvd_db", None), ("eer", "ignorant"), ("cllr_min", "ignorant"))
 
 _LOGARITHMIC = frozenset({"cllr"})
 
@@ -99,49 +97,13 @@ def points_of(
     return found
 
 
-def attack_panels(cells: Cells, protocol: Protocol, x: str, y: str) -> list[Panel]:
-    """A panel for every attack model that any system has points under."""
-    return _panels(
-        cells,
-        protocol,
-        [
-            (style.attack_label(protocol, a.id), Axis(x, a.id), Axis(y, a.id))
-            for a in protocol.attack_models
-            if not a.is_original
-        ],
-    )
-
-
-def deid_panels(cells: Cells, protocol: Protocol) -> list[Panel]:
-    """DeID against G_VD, EER and min Cllr, of those that any system has points of."""
-    titles = {a.id: style.attack_label(protocol, a.id) for a in protocol.attack_models}
-    return _panels(
-        cells,
-        protocol,
-        [
-            (titles.get(attack or "", "Voice similarity"), Axis("deid", None), Axis(metric, attack))
-            for metric, attack in DEID_PAIRS
-            if attack is None or attack in titles
-        ],
-    )
-
-
 def figures(data: ReportData) -> Iterator[Drawing]:
     """All scatter plots that there are points for: `scatter_<x>_<y>` for each of `PAIRS`,
     and `scatter_deid`. Many systems go on several."""
     cells, protocol = data.cells, data.protocol
-    kinds = [
-        (
-            f"scatter_{x}_{y}",
-            f"{style.METRIC_NAMES[x]} vs. {style.METRIC_NAMES[y]} by attack model",
-            attack_panels(cells, protocol, x, y),
-        )
-        for x, y in PAIRS
-    ]
-    deid = f"{style.METRIC_NAMES['deid']} vs. other metrics"
-    kinds.append(("scatter_deid", deid, deid_panels(cells, protocol)))
     groups = {split: protocol.split_title(split) for split in protocol.splits}
-    for name, what, panels in kinds:
+    for name, what, pairs in _kinds(protocol):
+        panels = [panel for pair in pairs if (panel := _panel(cells, protocol, *pair)) is not None]
         points = [p for panel in panels for p in panel.points]
         systems = [s for s in cells.systems if any(p.system == s for p in points)]
         parts = itertools.product(
@@ -151,12 +113,11 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         caption = f"{what}. {_explained(groups, {p.group for p in points})}"
         for number, (some_panels, some_systems) in enumerate(parts, start=1):
             originals = mixed_originals(cells, _originals(cells, protocol, some_panels))
+            shown = [*some_systems, ORIGINAL_COLUMN]
             yield Drawing(
                 style.continued(name, number),
                 f"{caption} {originals}." if originals else caption,
-                functools.partial(
-                    scatter, cells, some_panels, groups, [*some_systems, ORIGINAL_COLUMN]
-                ),
+                functools.partial(scatter, cells, some_panels, groups, shown),
             )
 
 
@@ -224,15 +185,28 @@ def scatter(
     return canvas
 
 
-def _panels(
-    cells: Cells, protocol: Protocol, pairs: Iterable[tuple[str, Axis, Axis]]
-) -> list[Panel]:
-    """Panels that any system has points in."""
-    sets = list(protocol.trial_sets())
-    found = [
-        Panel(title, x, y, points_of(cells, x, y, sets, lambda t: t.split)) for title, x, y in pairs
-    ]
-    return [panel for panel in found if any(p.system != ORIGINAL_COLUMN for p in panel.points)]
+def _kinds(protocol: Protocol) -> Iterator[tuple[str, str, list[tuple[str, Axis, Axis]]]]:
+    """Name and caption of each figure, with title and axes of its panels."""
+    titles: dict[str | None, str] = {
+        a.id: style.attack_label(protocol, a.id)
+        for a in protocol.attack_models
+        if not a.is_original
+    }
+    names = style.METRIC_NAMES
+    for x, y in PAIRS:
+        panels = [(title, Axis(x, attack), Axis(y, attack)) for attack, title in titles.items()]
+        yield f"scatter_{x}_{y}", f"{names[x]} vs. {names[y]} by attack model", panels
+    first = next(iter(titles), None)
+    titles[None] = "Voice similarity"
+    against = [Axis("gvd_db", None), *(Axis(m, first) for m in ("eer", "cllr_min") if first)]
+    panels = [(titles[axis.attack_model], Axis("deid", None), axis) for axis in against]
+    yield "scatter_deid", f"{names['deid']} vs. other metrics", panels
+
+
+def _panel(cells: Cells, protocol: Protocol, title: str, x: Axis, y: Axis) -> Panel | None:
+    """A panel, if any system has points in it."""
+    points = points_of(cells, x, y, protocol.trial_sets(), lambda t: t.split)
+    return Panel(title, x, y, points) if {p.system for p in points} - {ORIGINAL_COLUMN} else None
 
 
 def _place(axis: Axis, t: TrialSet, system: str) -> Place:

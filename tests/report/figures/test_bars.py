@@ -140,42 +140,37 @@ def test_a_mean_of_some_data_sets_is_not_drawn_beside_means_of_all() -> None:
     assert axes_of_figure and all(ODD not in order(axes) for axes in axes_of_figure)
 
 
-def with_original(
-    part: Cells, places: list[tuple[str, str, str]], *, as_published: bool = False
-) -> Cells:
-    """A system's cells with original speech of these splits, data sets and genders: an EER
-    of 1 %, or what is published."""
-    values = dict(part.values)
-    for at in places:
-        place = Place("eer", "original", *at, "Orig")
+def with_original(*, as_published: bool) -> Cells:
+    """A system's cells with original speech of a trial set: an EER of 1 %, or what is
+    published; beside published cells."""
+    values = dict(own().values)
+    for gender in CONFIG.genders:
+        place = Place("eer", "original", "test", "libri", gender, "Orig")
         values[place] = PUBLISHED.values[place] if as_published else Cell(0.01, "1.00")
-    return replace(part, values=values)
+    return merged([replace(own(), values=values), PUBLISHED_EER])
 
 
 def test_original_speech_of_several_sources_has_no_mean_and_captions_say_so() -> None:
-    own_places = [("test", "libri", g) for g in CONFIG.genders]
-    cells = merged([with_original(own(), own_places), PUBLISHED_EER])
+    found = drawings(with_original(as_published=False))
     words = "Original speech: of another source, where the first has none: eer (test)"
+    assert f"{words}." in found["bars_eer_test"].caption
+    assert words not in found["bars_eer_dev"].caption  # published throughout
+    mean = found["bars_mean_eer"]
+    assert "Original speech of several sources has no mean." in mean.caption
+    assert [("Orig" in order(axes)) for axes in mean.canvas.axes] == [False, False]
+
+
+@pytest.mark.parametrize("cells", [PUBLISHED_EER, with_original(as_published=True)])
+def test_original_speech_of_one_source_has_a_mean(cells: Cells) -> None:
     found = drawings(cells)
-    captions = {name: d.caption for name, d in found.items()}
-    assert f"{words}." in captions["bars_eer_test"]
-    assert words not in captions["bars_eer_dev"]  # published throughout
-    assert "Original speech of several sources has no mean." in captions["bars_mean_eer"]
-    assert len(found["bars_mean_eer"].canvas.axes) == 2
-    assert not any("Orig" in order(axes) for axes in found["bars_mean_eer"].canvas.axes)
-    for alone in (
-        PUBLISHED_EER,
-        merged([with_original(own(), own_places, as_published=True), PUBLISHED_EER]),
-    ):
-        drawn = [heights(axes)["original"] for axes in panels(alone, "bars_mean_eer")]
-        for by_system, gender in zip(drawn, CONFIG.genders, strict=True):
-            published = [
-                cell.value
-                for p, cell in PUBLISHED_EER.values.items()
-                if (p.metric, p.attack_model, p.gender) == ("eer", "original", gender)
-            ]
-            assert by_system["Orig"] == pytest.approx(100 * np.mean(published))
-        assert "several sources" not in str([d.caption for d in drawings(alone).values()])
+    for axes, gender in zip(found["bars_mean_eer"].canvas.axes, CONFIG.genders, strict=True):
+        published = [
+            cell.value
+            for p, cell in PUBLISHED_EER.values.items()
+            if (p.metric, p.attack_model, p.gender) == ("eer", "original", gender)
+        ]
+        assert heights(axes)["original"]["Orig"] == pytest.approx(100 * np.mean(published))
+    assert "several sources" not in str([d.caption for d in found.values()])
 
 
 def test_titles_and_captions_say_what_means_are_over() -> None:
@@ -205,19 +200,15 @@ def test_a_system_is_only_where_it_has_a_value() -> None:
     assert [ODD in order(axes) for axes in axes_of_figure] == [True] + [False] * 5
 
 
-def test_a_missing_value_leaves_a_gap() -> None:
-    place = Place("eer", "ignorant", "test", "libri", "f", "B1")
+@pytest.mark.parametrize("attack", ["ignorant", "lazy-informed"])
+def test_a_missing_value_leaves_a_gap_and_comes_last(attack: str) -> None:
+    """Last where it is what systems are ordered by."""
+    place = Place("eer", attack, "test", "libri", "f", "K2")
     values = {p: c for p, c in PUBLISHED_EER.values.items() if p != place}
     axes = panels(replace(PUBLISHED_EER, values=values), "bars_eer_test")[0]
-    drawn = heights(axes)
-    assert "B1" in drawn["lazy-informed"] and "B1" not in drawn["ignorant"]
-
-
-def test_a_system_without_the_ordering_value_comes_last() -> None:
-    place = Place("eer", "lazy-informed", "test", "libri", "f", "K2")
-    values = {p: c for p, c in PUBLISHED_EER.values.items() if p != place}
-    axes = panels(replace(PUBLISHED_EER, values=values), "bars_eer_test")[0]
-    assert order(axes)[-1] == "K2"
+    drawn = {attack for attack, by_system in heights(axes).items() if "K2" in by_system}
+    assert drawn == {"ignorant", "lazy-informed"} - {attack}
+    assert (order(axes)[-1] == "K2") == (attack == "lazy-informed")
 
 
 def test_whiskers_are_the_intervals_of_independent_trials() -> None:

@@ -7,22 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from figure_data import APART, ODD, data_of_records, record_of, scores_of, simulated
+from metrics.golden import load
 from scipy.integrate import trapezoid
 
-from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.metrics import TrialScores, linkability
 from privacy_eval.report.figures import linkability as figures_of
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.figures.plot import Plot
 from privacy_eval.stages.privacy_metrics import _curves
-
-ROOT = Path(__file__).parents[3]
-
-
-def golden(name: str) -> TrialScores:
-    folder = ROOT / "tests" / "data" / "golden" / "scores" / name
-    trials = pair(read_scores(folder / "scores.gz"), read_trials(folder / "trials.gz"))
-    return TrialScores.from_labels(trials.score, trials.is_target)
 
 
 def test_systems_in_rows_and_attack_models_in_columns(tmp_path: Path) -> None:
@@ -96,6 +88,6 @@ def test_many_systems_go_over_several_figures(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", ["beyond_float32", "perfectly_separated", "one_bin_of_ties"])
 def test_odd_scores_are_drawn(tmp_path: Path, name: str) -> None:
-    panel = figures_of.linkability_panel(_curves(golden(name)), 0.5, "x")
+    panel = figures_of.linkability_panel(_curves(load(name).scores), 0.5, "x")
     plot = Plot(((panel,),), legend="bottom")
     assert all(path.stat().st_size > 1000 for path in write(Drawing("x", "", plot), tmp_path))
