@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
-from ..simulate import DEMO_SIZES
 from .options import add, log, one_of, path, progress, value
 
 
@@ -18,8 +18,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("utterances", 12, "of each of them"),
         ("systems", 2, "B1, B2, S3, S4, ..."),
     ):
-        sizes = value("N", f"{text} (default: {size})", type=one_of(DEMO_SIZES[name]), default=size)
+        sizes = value("N", f"{text} (default: {size})", type=_size(name), default=size)
         parser.add_argument(f"--{name}", **sizes)
+
+
+def _size(name: str) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        from ..simulate import DEMO_SIZES
+
+        return one_of(DEMO_SIZES[name])(text)
+
+    return number
 
 
 def run(arguments: argparse.Namespace) -> int:

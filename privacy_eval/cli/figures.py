@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ..results.arrays import FIGURE_FORMATS
-from .options import add, add_results, choice, path, progress
+from .options import FIGURE_FORMATS, add, add_results, choice, path, progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

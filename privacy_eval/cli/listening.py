@@ -17,8 +17,7 @@ from ..listening.evaluation import (
     ListeningTestCurves,
     evaluate_ratings,
 )
-from ..results.arrays import FIGURE_FORMATS
-from .options import add, choice, flag, log, natural, path, value
+from .options import FIGURE_FORMATS, add, choice, flag, log, natural, path, value
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol

@@ -19,6 +19,9 @@ PROGRESS = "PRIVACY_EVAL_PROGRESS"
 # More would not end, and tell nothing more.
 _MOST_REPLICATES = 1_000_000
 
+#: Formats of figures, so that `--help` need not load what draws them.
+FIGURE_FORMATS = ("png", "pdf", "tex")
+
 #: What options are added to: a parser, or one `Form` of its verb.
 Options = Any
 

@@ -40,8 +40,11 @@ class ReportSources:
         files = [
             (digest(read_bytes(path)), path.with_name("records").is_dir()) for path in self.paths
         ]
-        protocol = load_protocol(self.conf).to_dict() if self.conf else {}
-        return digest(json.dumps([protocol, files]).encode())
+        if self.conf or not self.paths:
+            protocol = load_protocol(self.conf or _USUAL)
+        else:  # the same digest whether the protocol of the results is named or not
+            protocol = read_json(self.paths[0]).protocol
+        return digest(json.dumps([protocol.to_dict(), files]).encode())
 
     def read(self) -> ReportData:
         """Read all of them.

@@ -310,11 +310,9 @@ def _in_words(protocol: Protocol, over: Collection[tuple[str, str]]) -> str:
 
 def _untrained(protocol: Protocol) -> tuple[str, ...]:
     """Attack models that use the model trained on original speech."""
-    models = {a.id: a.asv_model for a in protocol.attack_models}
-    original = models.get(ORIGINAL_ATTACK)
-    return tuple(
-        a for a, model in models.items() if a != ORIGINAL_ATTACK and original in (None, model)
-    )
+    models = {a.id: a.asv_model for a in protocol.attack_models if not a.is_original}
+    original = next((a.asv_model for a in protocol.attack_models if a.is_original), None)
+    return tuple(a for a, model in models.items() if original in (None, model))
 
 
 def _with_values(cells: Cells, protocol: Protocol, metric: str) -> tuple[str, ...]:
@@ -361,8 +359,7 @@ def _attack_series(
     slots: dict[tuple[str, str], int] = {}
     series = []
     for attack in (ORIGINAL_ATTACK, *attacks) if values[ORIGINAL_ATTACK] else attacks:
-        front = compared[attack] in slots
-        slot = -1
+        front, slot = compared.get(attack) in slots, -1
         if attack != ORIGINAL_ATTACK:
             slot = slots.setdefault(compared[attack], len(slots))
         label = style.attack_label(protocol, attack)

@@ -43,7 +43,8 @@ def key_of(record: VerificationRecord) -> Key | None:
     c = record.condition
     if c.attack_model is None:
         return None
-    return Key(c.attack_model, c.data_set, c.split, c.gender)
+    attack = ORIGINAL_ATTACK if c.is_original else c.attack_model
+    return Key(attack, c.data_set, c.split, c.gender)
 
 
 def conditions(

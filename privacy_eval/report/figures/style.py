@@ -145,7 +145,10 @@ def shown(metric: str, value: float) -> float:
 
 def attack_label(protocol: Protocol, attack: str) -> str:
     """Title of an attack model and what it compares, e.g. `Lazy-informed (aa)`."""
-    model = next(a for a in protocol.attack_models if a.id == attack)
+    original = attack == ORIGINAL_ATTACK
+    model = next(
+        a for a in protocol.attack_models if (a.is_original if original else a.id == attack)
+    )
     return f"{literal(model.title)} ({model.enrollment[0]}{model.trial[0]})"
 
 
