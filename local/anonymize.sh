@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Stage 4: the participant's hook. Put the call of your anonymization system here, or run it
-# yourself before the later stages.
+# Stage 4: hook for the participant. Call your anonymization system here, or run it before the later
+# stages.
 #
 # Usage: anonymize.sh [--tree DIR]
 set -euo pipefail
@@ -16,5 +16,5 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 cat <<END
 Anonymization is the participant's own: call your system in local/anonymize.sh, or run it yourself.
 Each anonymized set is a Kaldi data folder in $tree/data (wav.scp, utt2spk, spk2utt, spk2gender),
-with the list enrolls or trials of the original set; stage 0 lists which of them are not there.
+with the list enrolls or trials of the original set; stage 0 lists the missing ones.
 END

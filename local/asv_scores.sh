@@ -1,47 +1,39 @@
 #!/usr/bin/env bash
-# Stage 5: anonymized evaluation subsets, x-vectors with Kaldi where they are missing, and scores of
-# every condition that has none, in parallel jobs. Scores that others wrote are kept.
+# Stage 5: evaluation subsets of anonymized speech, missing x-vectors (with Kaldi), and missing scores
+# of all trial conditions, in parallel jobs. Scores of other tools are kept.
 #
-# Usage: asv_scores.sh --log-dir DIR [--cmd CMD] [--nj N] [--allow-missing true]
-#                      [--allow-pipes true] -- [options of a tree]
+# Usage: asv_scores.sh --log-dir DIR [--tree DIR] [--cmd CMD] [--nj N] [--allow-missing]
+#                      [--allow-pipes] -- [other options of a tree]
 set -euo pipefail
 
 # --- options
+tree=.               # experiment tree
 cmd=run_jobs.sh      # job runner, with its options
 nj=1                 # number of jobs
 log_dir=             # where the jobs' logs go
 allow_missing=false  # leave out utterances without an x-vector
-allow_pipes=false    # run commands that stand in scp files
+allow_pipes=false    # run commands in scp files
 # --- end of options
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 # shellcheck source=scripts/parse_options.sh
 . "$root/scripts/parse_options.sh"
 
-# The folder that the options of a tree name.
-tree_of() {
-    local tree=.
-    while [ $# -gt 1 ]; do
-        if [ "$1" = --tree ]; then tree=$2; fi
-        shift
-    done
-    printf '%s' "$tree"
-}
+common=(--tree "$tree" "$@")
+scoring=("${common[@]}")
+if [ "$allow_missing" = true ]; then scoring+=(--allow-missing); fi
+if [ "$allow_pipes" = true ]; then scoring+=(--allow-pipes); fi
 
-score=(score-tree "$@")
-if [ "$allow_missing" = true ]; then score+=(--allow-missing); fi
-if [ "$allow_pipes" = true ]; then score+=(--allow-pipes); fi
-
-"$root/local/subsets.sh" "$@" --anonymized
+"$root/local/subsets.sh" "${common[@]}" --anonymized
 if [ -n "${KALDI_ROOT:-}" ]; then
-    # Not in a pipe: its failure would be hidden.
-    missing=$(privacy-eval "${score[@]}" --missing-vectors)
+    # A pipe would hide a failure.
+    missing=$(privacy-eval asv-scores "${scoring[@]}" --missing-vectors)
     while read -r set model; do
         if [ -n "$set" ]; then
-            "$root/local/xvectors.sh" --tree "$(tree_of "$@")" --set "$set" --model "$model" --nj "$nj" \
+            "$root/local/xvectors.sh" --tree "$tree" --set "$set" --model "$model" --nj "$nj" \
                 --cmd "$cmd" </dev/null
         fi
     done <<<"$missing"
 fi
-"$root/scripts/run_shares.sh" --cmd "$cmd" --nj "$nj" --name asv_scores --log-dir "$log_dir" \
-    --finish true -- "${score[@]}"
+"$root/scripts/split_jobs.sh" asv-scores --finish --cmd "$cmd" --nj "$nj" --log-dir "$log_dir" \
+    -- "${scoring[@]}"

@@ -1,18 +1,6 @@
 #!/usr/bin/env bash
-# Stage 6: computes the privacy metrics of every condition, in parallel jobs.
-#
-# Usage: privacy_metrics.sh --log-dir DIR [--cmd CMD] [--nj N] -- [options of privacy-eval evaluate]
+# Stage 6: privacy metrics of every trial condition, in parallel jobs.
+# Usage: privacy_metrics.sh --log-dir DIR [--cmd CMD] [--nj N] -- [options of privacy-eval privacy-metrics]
 set -euo pipefail
 
-# --- options
-cmd=run_jobs.sh  # job runner, with its options
-nj=1             # number of jobs
-log_dir=         # where the jobs' logs go
-# --- end of options
-
-root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
-# shellcheck source=scripts/parse_options.sh
-. "$root/scripts/parse_options.sh"
-
-"$root/scripts/run_shares.sh" --cmd "$cmd" --nj "$nj" --name privacy_metrics --log-dir "$log_dir" \
-    -- evaluate "$@"
+exec "$(dirname -- "$(readlink -f -- "$0")")/../scripts/split_jobs.sh" privacy-metrics "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stage 10: writes report.html from results.json and the figures.
+# Stage 10: report.html of results.json and the figures.
 # Usage: report.sh [options of privacy-eval report]
 set -euo pipefail
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes tables, figures and a report of a metric study's simulations.
+# Tables, figures and report of a metric study's simulations.
 # Usage: study_report.sh [options of privacy-eval study-report]
 set -euo pipefail
 

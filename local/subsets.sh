@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Stages 3 and 5: cuts the evaluation sets out of the data folders by their lists of enrollment
-# utterances and trials, and combines them; in stage 5 those of anonymized speech.
+# Stages 3 and 5: evaluation subsets of the data folders, in stage 5 of anonymized speech.
 # Usage: subsets.sh [options of privacy-eval subsets]
 set -euo pipefail
 

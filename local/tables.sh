@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stage 9: makes the tables from results.json.
+# Stage 9: tables of results.json.
 # Usage: tables.sh [options of privacy-eval tables]
 set -euo pipefail
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Stage 2: trains the back ends that the tree lacks, where their training x-vectors are there.
-# Usage: train_backend.sh [options of privacy-eval train-tree]
+# Stage 2: train missing back ends whose training x-vectors exist.
+# Usage: train_backend.sh [options of privacy-eval train-backend]
 set -euo pipefail
 
-exec privacy-eval train-tree "$@"
+exec privacy-eval train-backend "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Extracts the x-vectors of one data set with Kaldi, as the challenge does: MFCC, speech activity,
+# Extract x-vectors of one data set with Kaldi, as in the challenge: MFCCs, voice activity detection,
 # x-vector network. Needs a Kaldi installation at KALDI_ROOT, the network (final.raw) in the model
 # folder, and conf/mfcc.conf and conf/vad.conf in the tree.
 #
@@ -35,31 +35,31 @@ done
 for file in "$tree/conf/mfcc.conf" "$tree/conf/vad.conf" "$tree/$model/final.raw"; do
     [ -f "$file" ] || fail "$file: no such file, needed to extract x-vectors of $set"
 done
-# Kaldi's scripts tell a folder's words apart at blanks.
+# Kaldi's scripts split paths at blanks.
 case $tree/$model/$set in
     *[[:space:]]*) fail "$tree/$model: Kaldi's scripts need paths without blanks" ;;
 esac
-# Kaldi splits by speakers: no more jobs than these.
+# Kaldi splits data by speaker: at most one job per speaker.
 speakers=$(wc -l <"$tree/data/$set/spk2utt")
 if [ "$nj" -gt "$speakers" ]; then nj=$speakers; fi
-# Kaldi's scripts give runners text that a shell has to read, which ours never do.
+# Kaldi's scripts pass shell code to the runner, which the toolkit's runners do not support.
 runner=${cmd%% *}
 case ${runner##*/} in
     run_jobs.sh) cmd=$wsj/utils/parallel/run.pl ;;
     slurm.sh)
         options=${cmd#"$runner"}
         if [[ $options =~ (.*)\ --retries[\ =][0-9]+(.*) ]]; then
-            options=${BASH_REMATCH[1]}${BASH_REMATCH[2]} # which slurm.pl does not have
+            options=${BASH_REMATCH[1]}${BASH_REMATCH[2]} # slurm.pl has no --retries
         fi
         cmd=$wsj/utils/parallel/slurm.pl$options
         ;;
 esac
 
-# Kaldi's scripts expect their links and path.sh in the folder they are called from, and wav.scp
-# may hold paths that start in the tree.
+# Kaldi's scripts expect links and path.sh in the current folder, and wav.scp may contain paths
+# relative to the tree.
 work=$(mktemp -d)
 out=$tree/$model/xvect_$set
-# Into a folder of another name first: a killed run leaves nothing that looks complete.
+# Write into a folder of another name first, so that a killed run leaves nothing that looks complete.
 partial=$tree/$model/.xvect_$set.partial
 trap 'rm -rf -- "$work" "$partial"' EXIT
 ln -s "$wsj/steps" "$wsj/utils" "$kaldi/egs/sre08/v1/sid" "$work/"
@@ -92,7 +92,7 @@ sid/compute_vad_decision.sh --nj "$nj" --cmd "$cmd" --vad-config "$tree/conf/vad
 utils/fix_data_dir.sh "$own/data"
 rm -rf -- "$partial"
 sid/nnet3/xvector/extract_xvectors.sh --nj "$nj" --cmd "$cmd" "$tree/$model" "$own/data" "$partial"
-# The scp names the folder that it was written in.
+# Replace the temporary folder in the paths of the scp.
 while read -r utterance place; do
     printf '%s %s\n' "$utterance" "$model/xvect_$set/${place#"$partial"/}"
 done <"$partial/xvector.scp" >"$partial/xvector.scp.new"

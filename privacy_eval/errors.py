@@ -23,3 +23,14 @@ def abbreviate(names: Sequence[str]) -> str:
     ('a, b', 'a, b, c, d, e, ...')
     """
     return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+
+
+def printable(text: str) -> str:
+    r"""Escape what a terminal would obey or not show, such as names chosen by others.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[2J"))
+    a\x1b[2J
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

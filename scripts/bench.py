@@ -1,25 +1,27 @@
 #!/usr/bin/env python3
-"""Speed of the toolkit, on simulated data.
+"""Speed of the toolkit, on simulated data: the rows of the speed table of the design.
 
-    scripts/bench.py score             metrics, and reading and pairing (the first two goals)
-    scripts/bench.py similarity        voice similarity of a trial set (the third goal)
-    scripts/bench.py system            stages 5 to 10 of a whole system, and once more
+    scripts/bench.py score             metrics; reading and pairing; bootstrap
+    scripts/bench.py similarity        voice similarity of a trial set, and its peak memory
+    scripts/bench.py system            stages 5 to 10 of a whole system, twice
+    scripts/bench.py help              --help of every verb
     scripts/bench.py growth            time and memory against the number of trials,
                                        utterances and systems
     scripts/bench.py score --quick     smaller sizes
 
-The first two are ratios to a plain operation on the same data in the same run: each row
-prints the medians of both times, their ratio, and the goal. Ratios vary with the versions
-of NumPy and SciPy (the speed of argsort above all), so these are printed. A whole system is
-measured in seconds, stage by stage: first all there is to do, then where nothing changed.
-Growth is that of whole commands, files to results, with the exponent from one size to the
-next. `recipes/bench/RESULTS.md` holds figures of one machine.
+Rows are ratios to a plain operation in the same run: the medians of both times, their ratio,
+and the goal. Ratios vary with the versions of NumPy and SciPy (mostly the speed of argsort),
+which are printed. A whole system is measured in seconds, stage by stage: first everything,
+then once more, with nothing changed. Growth is that of whole commands, from files to results,
+with the exponent from one size to the next. `recipes/bench/RESULTS.md` has the results of one
+machine. Commands are run outside of the clone: they use the package that this script imports.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import math
 import os
 import platform
@@ -41,9 +43,10 @@ from tabulate import tabulate
 from privacy_eval.asv.backend import train_backend
 from privacy_eval.asv.model_folder import load_backend, save_backend
 from privacy_eval.asv.voice_similarity import measure
+from privacy_eval.cli import VERBS
 from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.io.scp import read_vectors, write_vectors
-from privacy_eval.metrics import VARIANTS, TrialScores, Variant, score_metrics
+from privacy_eval.metrics import VARIANTS, TrialScores, Variant, score_metrics, speaker_bootstrap
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate import (
     Anonymization,
@@ -53,14 +56,16 @@ from privacy_eval.simulate import (
     write_demo_tree,
 )
 
-METRICS_GOAL, PAIRING_GOAL, SIMILARITY_GOAL, SIMILARITY_GIB = 8.0, 2.0, 12.0, 3.0
-SYSTEM_GOAL, UNCHANGED_GOAL = 120.0, 3.0
+# Ratios, GiB, and seconds.
+METRICS_GOAL, PAIRING_GOAL, BOOTSTRAP_GOAL, SIMILARITY_GOAL, HELP_GOAL = 5.0, 1.2, 0.3, 6.0, 2.0
+SIMILARITY_GIB = 0.5
+SYSTEM_GOAL, UNCHANGED_GOAL = 20.0, 1.0
 RECIPE = Path(__file__).resolve().parents[1] / "recipes" / "vpc2020" / "run.sh"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison: what was done, both times in seconds, and the goal of the ratio."""
+    """The time of some work and of a plain operation, in seconds, and the goal of the ratio."""
 
     work: str
     limit: str
@@ -69,25 +74,13 @@ class Row:
     goal: float
 
     @property
-    def ratio(self) -> float:
-        return self.seconds / self.limit_seconds
-
-    def cells(self) -> list[str]:
-        met = "yes" if self.ratio <= self.goal else "NO"
-        return [
-            self.work,
-            f"{self.seconds:.3f}",
-            self.limit,
-            f"{self.limit_seconds:.3f}",
-            f"{self.ratio:.2f}",
-            f"{self.goal:g}",
-            met,
-        ]
+    def met(self) -> bool:
+        return self.seconds <= self.goal * self.limit_seconds
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["score", "similarity", "system", "growth"])
+    parser.add_argument("what", choices=["score", "similarity", "system", "help", "growth"])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
     parser.add_argument(
@@ -103,30 +96,49 @@ def main() -> int:
         f"{platform.machine()}"
     )
     if arguments.what == "similarity":
-        return similarity((arguments.utterances or 5400) // scale, arguments.repeats)
-    if arguments.what == "system":
-        return system(arguments.speakers, arguments.utterances or 30)
-    if arguments.what == "growth":
-        return growth(scale)
-    rows = []
-    for trials in (10**6 // scale, 10**7 // scale):
-        for share in (0.1, 0.5):
-            for decimals in (None, 6, 2):
-                rows.append(metrics_row(trials, share, decimals, arguments.repeats))
-    for shuffled in (False, True):
-        rows.append(pairing_row(10**6 // scale, shuffled, arguments.repeats))
-    show(rows)
+        met = similarity((arguments.utterances or 5400) // scale, arguments.repeats)
+    elif arguments.what == "system":
+        met = system(arguments.speakers, arguments.utterances or 30)
+    elif arguments.what == "help":
+        met = show([help_row(arguments.repeats)])
+    elif arguments.what == "growth":
+        met = growth(scale)
+    else:
+        met = score(scale, arguments.repeats)
+    return 0 if met else 1
+
+
+def table(rows: Sequence[Sequence[object]], *headers: str) -> None:
+    print(tabulate(rows, headers=headers, disable_numparse=True), flush=True)
+
+
+def show(rows: Sequence[Row]) -> bool:
+    """Print rows and return whether all goals are met."""
+    cells = []
+    for row in rows:
+        ratio = f"{row.seconds / row.limit_seconds:.2f}"
+        seconds, limit_seconds = f"{row.seconds:.3f}", f"{row.limit_seconds:.3f}"
+        met = "yes" if row.met else "NO"
+        cells.append((row.work, seconds, row.limit, limit_seconds, ratio, f"{row.goal:g}", met))
+    table(cells, "work", "s", "limit", "s", "ratio", "goal", "met")
+    return all(row.met for row in rows)
+
+
+def score(scale: int, repeats: int) -> bool:
+    """Metrics, pairing and bootstrap; then the peak memory of this process."""
+    rows = [
+        metrics_row(trials // scale, share, decimals, repeats)
+        for trials, share, decimals in itertools.product((10**6, 10**7), (0.1, 0.5), (None, 6, 2))
+    ]
+    rows += [pairing_row(10**6 // scale, shuffled, repeats) for shuffled in (False, True)]
+    rows.append(bootstrap_row(repeats))
+    met = show(rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"peak memory of this process: {peak:.2f} GiB")
-    return 0 if all(row.ratio <= row.goal for row in rows) else 1
+    return met
 
 
-def show(rows: list[Row]) -> None:
-    head = ["work", "s", "limit", "s", "ratio", "goal", "met"]
-    print(tabulate([row.cells() for row in rows], headers=head, disable_numparse=True))
-
-
-def similarity(utterances: int, repeats: int) -> int:
+def similarity(utterances: int, repeats: int) -> bool:
     """From x-vectors and a back end in files to DeID and G_VD, one variant and both, against
     one argsort of as many float32 as one set has unordered pairs; then the command's peak
     memory."""
@@ -144,16 +156,13 @@ def similarity(utterances: int, repeats: int) -> int:
         rows = []
         variants_of: tuple[tuple[Variant, ...], ...] = (("challenge",), ("exact",), VARIANTS)
         for variants in variants_of:
-            seconds, limit = in_turn(
-                functools.partial(work, variants), lambda: np.argsort(pairs), repeats
-            )
+            times = in_turn(functools.partial(work, variants), lambda: np.argsort(pairs), repeats)
             text = f"voice similarity, {utterances} utterances, {' and '.join(variants)}"
-            rows.append(Row(text, "argsort", seconds, limit, SIMILARITY_GOAL))
-        show(rows)
+            rows.append(Row(text, "argsort", *times, SIMILARITY_GOAL))
+        met = show(rows)
         _, peak = measured(similarity_command(folder))
     print(f"peak memory of the command, both variants: {peak:.2f} GiB (goal {SIMILARITY_GIB:g})")
-    met = all(row.ratio <= row.goal for row in rows) and (peak <= SIMILARITY_GIB)
-    return 0 if met else 1
+    return met and peak <= SIMILARITY_GIB
 
 
 SCPS = ("original/xvector.scp", "anonymized/xvector.scp")
@@ -188,35 +197,42 @@ def similarity_command(folder: Path) -> list[str]:
     ]
 
 
-# Linux counts to a process's peak memory what the one that started it held by then: a small one
-# starts the command.
+# Linux counts the memory of the parent at the time of the fork to a process's peak memory: a
+# small parent starts the command.
 _STARTER = """
 import os, subprocess, sys
-child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
 _, status, usage = os.wait4(child.pid, 0)
 print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
 """
 
 
+def environment() -> dict[str, str]:
+    """This process's environment, with the programs of its Python first."""
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
 def measured(command: Sequence[str]) -> tuple[float, float]:
-    """Seconds of a command, and its peak memory in GiB, or that of a process it starts."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    """Seconds and peak memory in GiB of a command, or of a process that it starts."""
     start = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-c", _STARTER, *command],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
+    # In another folder, as `python -m` would import the package of a clone in this one.
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", _STARTER, *command],
+            check=True,
+            capture_output=True,
+            text=True,
+            env=environment(),
+            cwd=folder,
+        )
     seconds = time.perf_counter() - start
     code, peak_kib = done.stdout.split()
     if code != "0":
-        sys.exit(f"failed: {' '.join(command)}")
+        sys.exit(f"{done.stderr}exit code {code}: {' '.join(command)}")
     return seconds, int(peak_kib) / 2**20
 
 
-def growth(scale: int) -> int:
+def growth(scale: int) -> bool:
     """Time and peak memory of whole commands against the size of their input."""
     with tempfile.TemporaryDirectory() as name:
         for title, sizes, prepare in (
@@ -237,9 +253,22 @@ def growth(scale: int) -> int:
                 before = size, seconds
                 shutil.rmtree(folder)
             print(f"\n{title}")
-            head = ["size", "s", "peak GiB", "exponent"]
-            print(tabulate(rows, headers=head, disable_numparse=True), flush=True)
-    return 0
+            table(rows, "size", "s", "peak GiB", "exponent")
+    return True
+
+
+def help_row(repeats: int) -> Row:
+    """`--help` of all verbs, on average, against importing NumPy."""
+    python = [sys.executable, "-m", "privacy_eval"]
+
+    def run(commands: list[list[str]]) -> None:
+        for command in commands:
+            subprocess.check_output(command, cwd=tempfile.gettempdir())
+
+    helps = [[*python, verb, "--help"] for verb in VERBS]
+    imports = [[sys.executable, "-c", "import numpy"] for _ in VERBS]
+    times = in_turn(lambda: run(helps), lambda: run(imports), repeats)
+    return Row(f"--help of {len(VERBS)} verbs", "import numpy", *times, HELP_GOAL)
 
 
 def prepare_metrics(folder: Path, trials: int) -> list[str]:
@@ -267,50 +296,48 @@ def prepare_systems(folder: Path, systems: int) -> list[str]:
     return [str(RECIPE), *stages, "--tree", str(tree)]
 
 
-def system(speakers: int, utterances: int) -> int:
+def system(speakers: int, utterances: int) -> bool:
     """Stages 5 to 10 of one system: 36 conditions, 12 similarity sets, tables, figures."""
     with tempfile.TemporaryDirectory() as name:
         tree = Path(name) / "tree"
-        write_demo_tree(
-            tree, load_protocol("vpc2020"), speakers=speakers, utterances=utterances, systems=1
-        )
+        protocol = load_protocol("vpc2020")
+        write_demo_tree(tree, protocol, speakers=speakers, utterances=utterances, systems=1)
         runs = [recipe(tree), recipe(tree)]
-    # Where nothing changed, the recipe finds it out before the first stage.
+    # The recipe ends before the first stage if nothing changed.
     rows = [[stage, *(f"{run.get(stage, 0):.1f}" for run in runs)] for stage in runs[0]]
     seconds = [sum(run.values()) for run in runs]
+    met = [seconds[0] <= SYSTEM_GOAL, seconds[1] <= UNCHANGED_GOAL]
     rows.append(["all", *(f"{s:.1f}" for s in seconds)])
     rows.append(["goal", f"{SYSTEM_GOAL:g}", f"{UNCHANGED_GOAL:g}"])
-    met = [seconds[0] <= SYSTEM_GOAL, seconds[1] <= UNCHANGED_GOAL]
     rows.append(["met", *("yes" if m else "NO" for m in met)])
     print(f"a system of {speakers} speakers and {utterances} utterances of each per trial set")
-    print(tabulate(rows, headers=["stage", "s", "nothing changed, s"], disable_numparse=True))
-    return 0 if all(met) else 1
+    table(rows, "stage", "s", "nothing changed, s")
+    return all(met)
 
 
 def recipe(tree: Path) -> dict[str, float]:
-    """Seconds of every stage, as the recipe announces them."""
+    """Seconds of every stage, by the recipe's log."""
     command = [str(RECIPE), "--stage", "5", "--stop-stage", "10", "--nj", "2", "--tree", str(tree)]
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     start, stage = time.perf_counter(), "start"
     seconds: dict[str, float] = {}
-    said = []
+    log = []
     with subprocess.Popen(
         command,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment,
+        env=environment(),
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            said.append(line)
-            announced = re.search(r" (?:Stage (\d+): |Done$)", line)
-            if announced:
+            log.append(line)
+            begun = re.search(r" (?:Stage (\d+): |Done$)", line)
+            if begun:
                 now = time.perf_counter()
                 seconds[stage] = now - start
-                start, stage = now, announced[1]
+                start, stage = now, begun[1]
     if process.returncode:
-        sys.exit("".join(said))
+        sys.exit("".join(log))
     return seconds
 
 
@@ -337,10 +364,44 @@ def metrics_row(trials: int, share: float, decimals: int | None, repeats: int) -
         for variant in VARIANTS:
             score_metrics(shared, variant=variant)
 
-    seconds, limit = in_turn(metrics, lambda: np.argsort(scores), repeats)
+    times = in_turn(metrics, lambda: np.argsort(scores), repeats)
     printed = "full precision" if decimals is None else f"{decimals} decimals"
     work = f"metrics, both variants, {trials:.0e} trials, {share:.0%} targets, {printed}"
-    return Row(work, "argsort", seconds, limit, METRICS_GOAL)
+    return Row(work, "argsort", *times, METRICS_GOAL)
+
+
+def bootstrap_row(repeats: int) -> Row:
+    """One replicate of all metrics, both variants, against the metrics once on sorted scores."""
+    drawn = simulate_trials(
+        ScoreModel(separation=1.0, scale=10.0),
+        enrolled=30,
+        speakers=30,
+        utterances=17,
+        generator=np.random.default_rng(6),
+    )
+    replicates = 100
+
+    def both(scores: TrialScores) -> dict[str, float]:
+        values = {v: score_metrics(scores, variant=v) for v in VARIANTS}
+        return {f"{v} {m}": value for v, of_v in values.items() for m, value in of_v.items()}
+
+    def bootstrap() -> None:
+        speaker_bootstrap(
+            drawn.score,
+            drawn.is_target,
+            drawn.enrolled_speaker.astype(str),
+            drawn.trial_speaker.astype(str),
+            statistic=both,
+            replicates=replicates,
+            seed=0,
+        )
+
+    ordered = TrialScores.from_labels(drawn.score, drawn.is_target)
+    seconds, limit = in_turn(
+        bootstrap, lambda: both(TrialScores(ordered.target, ordered.nontarget)), repeats
+    )
+    work = f"bootstrap, one replicate, both variants, {drawn.score.size} trials"
+    return Row(work, "metrics once", seconds / replicates, limit, BOOTSTRAP_GOAL)
 
 
 def pairing_row(lines: int, shuffled: bool, repeats: int) -> Row:
@@ -358,11 +419,11 @@ def pairing_row(lines: int, shuffled: bool, repeats: int) -> Row:
             a, b = trials.read_bytes().split(), aligned.read_bytes().split()
             assert a[0::3] == b[0::3] and a[1::3] == b[1::3]
 
-        seconds, limit = in_turn(
+        times = in_turn(
             lambda: pair(read_scores(scores), read_trials(trials)), split_and_compare, repeats
         )
     work = f"reading and pairing, {lines:.0e} lines, {'shuffled' if shuffled else 'same order'}"
-    return Row(work, "bytes.split", seconds, limit, PAIRING_GOAL)
+    return Row(work, "bytes.split", *times, PAIRING_GOAL)
 
 
 def trial_lines(trials: int) -> Iterator[tuple[str, str, float]]:

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Compiles the document tables.tex of a tables folder to tables.pdf beside it, where pdflatex is
-# installed. Does nothing where the PDF belongs to the files that are there. When it fails,
-# LaTeX's own log is kept as tables.log.
+# Compile tables.tex of a tables folder to tables.pdf, if pdflatex is installed and the PDF is not
+# current. On failure, the LaTeX log is kept as tables.log.
 #
 # Usage: compile_tables.sh FOLDER
 set -euo pipefail
@@ -33,38 +32,38 @@ fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/compile_tables.XXXXXX")
 new=""
 trap 'rm -rf -- "$work"; if [ -n "$new" ]; then rm -f -- "$new"; fi' EXIT
-# Copies, because LaTeX cannot be pointed at a folder of any name, and must write nowhere else.
+# Compile a copy: LaTeX does not accept every folder name, and must not write anywhere else.
 cp -- "$folder"/*.tex "$work"
 compile() {
     (
         cd -- "$work"
-        # No program is started and no file of the user is read, whatever a table holds. The fixed
-        # date makes the same tables the same bytes.
+        # Whatever a table contains, no program is run and no user file is read. With a fixed date,
+        # equal tables give identical files.
         export openin_any=p openout_any=p SOURCE_DATE_EPOCH=0 FORCE_SOURCE_DATE=1
         exec pdflatex -halt-on-error -interaction=nonstopmode -no-shell-escape tables.tex
     ) </dev/null >"$work/output.txt" 2>&1
 }
-# Twice: column widths and page numbers come from the first run.
+# Run twice: column widths and page numbers come from the first run.
 if ! { compile && compile; }; then
     if [ -f "$work/tables.log" ]; then
         cp -- "$work/tables.log" "$folder/tables.log"
     else
         cp -- "$work/output.txt" "$folder/tables.log"
     fi
-    # A PDF of other tables than those beside it would mislead.
+    # Do not leave a PDF of other tables than those beside it.
     rm -f -- "$folder/tables.pdf" "$stamp"
     say "pdflatex failed on $folder/tables.tex. The last lines of $folder/tables.log:"
     tail -n 20 -- "$folder/tables.log" | sed 's/^/    /' >&2
     exit 1
 fi
-# Under its own name only when complete: a copy within the folder, then a rename.
+# Copy into the folder, then rename: the PDF is complete under its final name.
 new=$(mktemp "$folder/.tables.pdf.XXXXXX")
 cat -- "$work/tables.pdf" >"$new"
 chmod "$(printf '%o' "$((0666 & ~0$(umask)))")" "$new"
 mv -f -- "$new" "$folder/tables.pdf"
 new=""
 rm -f -- "$folder/tables.log"
-# Of the copies: the files beside the PDF may have been changed by another run in the meantime.
+# Fingerprint the copies, as another run may have changed the files in the meantime.
 fingerprint "$work" >"$stamp.$$"
 mv -f -- "$stamp.$$" "$stamp"
 say "wrote $folder/tables.pdf"

@@ -81,7 +81,7 @@ def covers(task: tuple[float, int, int]) -> tuple[bool, ...]:
         statistic=lambda scores: {"eer": kaldi_eer(scores).value},
         replicates=replicates,
         seed=seed,
-    )["eer"]
+    ).interval("eer")
     scores = TrialScores.from_labels(trials.score, trials.is_target)
     intervals = (
         (over_speakers.low, over_speakers.high),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills runs of the recipe's stages 2 to 11 at random moments and compares what later runs make.
+"""Kill runs of the recipe's stages 2 to 11 at random moments and compare what later runs make.
 
     scripts/crash_test.py --kills 200
 
@@ -38,13 +38,14 @@ def main() -> int:
         return [str(run), *options, "--tree", str(tree)]
 
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="crash_test.") as name:
-        folder = Path(name)
-        runs = Runs(folder, recipe)
+    with (
+        tempfile.TemporaryDirectory(prefix="crash_test.") as name,
+        Runs(Path(name), recipe) as runs,
+    ):
+        tree = crash_tree(Path(name) / "tree")
         try:
-            tree = crash_tree(folder / "tree")
             whole, duration = undisturbed(runs, tree)
-            tally = crash(
+            n_killed, n_finished = crash(
                 runs,
                 tree,
                 whole,
@@ -58,13 +59,8 @@ def main() -> int:
         except AssertionError as error:
             print(f"crash_test.py: {error}", file=sys.stderr)
             return 1
-        finally:
-            runs.end()
-    print(
-        f"{tally.kills} kills ({tally.with_leftovers} left temporary files), "
-        f"{tally.runs_to_the_end} runs to the end, all of the same bytes, "
-        f"{time.monotonic() - begin:.0f} s"
-    )
+    seconds = time.monotonic() - begin
+    print(f"{n_killed} kills, {n_finished} runs to the end, all of the same bytes, {seconds:.0f} s")
     return 0
 
 

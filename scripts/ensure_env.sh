@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
-# Makes the toolkit's own Python environment, the folder .venv beside setup.cfg, if need be.
+# Create or update the toolkit's Python environment, .venv beside setup.cfg, if needed.
 #
 # Usage: ensure_env.sh [run|test]
 #
-# run (the default) installs what the toolkit needs to work, test also what its tests need.
-# Nothing is done where the environment is there and setup.cfg and pyproject.toml are as they were
-# when it was made. The interpreter is python3, or what PRIVACY_EVAL_PYTHON names. pip's output
-# goes to .venv-install.log.
+# run (the default) installs the run-time dependencies, test also those of the tests. Nothing is done
+# if the environment exists and setup.cfg and pyproject.toml have not changed since it was created.
+# The interpreter is python3 or $PRIVACY_EVAL_PYTHON. pip's output goes to .venv-install.log.
 set -euo pipefail
 
 script=$(readlink -f -- "${BASH_SOURCE[0]}")
 root=$(dirname -- "$(dirname -- "$script")")
 venv=$root/.venv
 log=$root/.venv-install.log
-# What the environment was made from. It is written last and taken away before any change.
+# Fingerprint of a complete environment: written last, removed before any change.
 stamp=$venv/.privacy_eval_stamp
-# Stands in an environment that we are making: without a stamp beside it, it is a broken one.
+# Marks an environment that is being created; without a stamp beside it, the environment is broken.
 unfinished=$venv/.privacy_eval_unfinished
 
 say() { printf 'ensure_env.sh: %s\n' "$1" >&2; }
@@ -39,7 +38,7 @@ case $purpose in
     *) fail "unknown argument '$purpose': expected run or test" 2 ;;
 esac
 
-# An environment holds absolute paths, so one that was moved along with its folder is of no use.
+# The fingerprint includes the folder: environments contain absolute paths and cannot be moved.
 fingerprint() {
     {
         printf '%s\n' "$root"
@@ -50,16 +49,16 @@ wanted=$(fingerprint)
 
 works() { [ -x "$venv/bin/python" ] && "$venv/bin/python" -c '' >/dev/null 2>&1; }
 
-# The version and the installation that an interpreter belongs to.
+# Version and installation of an interpreter.
 identity() { "$1" -c 'import sys; print(sys.version, sys.base_prefix)' 2>/dev/null; }
 
-# A change of interpreter only counts where one was asked for by name.
+# Check the interpreter only if one was chosen with PRIVACY_EVAL_PYTHON.
 right_interpreter() {
     [ -z "${PRIVACY_EVAL_PYTHON-}" ] ||
         [ "$(identity "$PRIVACY_EVAL_PYTHON")" = "$(identity "$venv/bin/python")" ]
 }
 
-# The stamp's first line is the purpose; an environment for tests also serves to run.
+# The stamp's first line is the purpose; an environment for tests is also good for run.
 up_to_date() {
     [ -f "$stamp" ] && [ "$(sed -n 2p -- "$stamp")" = "$wanted" ] || return 1
     case $(sed -n 1p -- "$stamp") in
@@ -93,33 +92,33 @@ check_interpreter() {
         fail "$python ($version) cannot make environments: its modules venv and ensurepip are
     missing. On Debian or Ubuntu: apt-get install python3-venv"
     fi
-    # With an environment switched on, python3 may be the very one that is about to be replaced.
+    # In an activated environment, python3 may be the interpreter that is about to be replaced.
     python=$("$python" -c \
         'import sys; print(getattr(sys, "_base_executable", "") or sys.executable)')
 }
 
-make_anew() {
+create_env() {
     say "making $venv with $("$python" -V 2>&1) (only once; it can take some minutes)"
-    # bin goes first: what a killed removal leaves then cannot pass for a working environment.
+    # Remove bin first, so that an interrupted removal does not look like a working environment.
     rm -rf -- "${venv:?}/bin" "$venv" && mkdir -- "$venv" && : >"$unfinished" &&
         "$python" -m venv "$venv" >>"$log" 2>&1
 }
 
-# Every step says itself what follows from its failure: set -e is off in what an if calls.
+# Every step handles its own failure: set -e is off in a function called by `if`.
 install() {
     local target=.
     if [ "$purpose" = test ]; then target='.[test]'; fi
     if [ -f "$unfinished" ] || ! works; then
-        make_anew || return 1
+        create_env || return 1
     elif [ -f "$stamp" ]; then
         if [ "$(sed -n 3p -- "$stamp")" != "$root" ] || ! right_interpreter; then
-            make_anew || return 1
+            create_env || return 1
         else
             say "bringing $venv up to date"
             : >"$unfinished" && mv -f -- "$stamp" "$stamp.old" || return 1
         fi
     else
-        # Somebody else made it: it is added to, but not ours to throw away.
+        # Created by the user: install into it, but never remove it.
         if ! right_interpreter; then
             fail "$venv was made by hand, with another Python than $PRIVACY_EVAL_PYTHON: remove it"
         fi
@@ -127,10 +126,10 @@ install() {
         "$venv/bin/python" -c 'import pip' >/dev/null 2>&1 ||
             "$venv/bin/python" -m ensurepip >>"$log" 2>&1 || return 1
     fi
-    # From inside the folder, so that its own path, whatever is in it, is nothing pip must parse.
+    # Run in the folder, so that pip need not parse its path.
     if ! (cd -- "$root" && exec "$venv/bin/python" -m pip install --disable-pip-version-check \
         --no-input --editable "$target") >>"$log" 2>&1 </dev/null; then
-        # pip has put back what it had removed (it may just lack a network): try again next time.
+        # pip has restored what it removed (there may be no network): try again next time.
         if [ -f "$stamp.old" ]; then mv -f -- "$stamp.old" "$stamp" && rm -f -- "$unfinished"; fi
         return 1
     fi
@@ -142,9 +141,9 @@ if up_to_date; then exit 0; fi
 check_interpreter
 [ -w "$root" ] || fail "cannot write to $root, where the environment is to be made"
 
-# Of two at once, the second waits and then finds the work done. The lock sits on the log and ends
-# with this process and the pip it started, however they end. Where there is no program flock
-# (macOS), Python takes the same lock on the same open file.
+# Of two concurrent runs, the second waits and then has nothing to do. The lock is held on the log
+# until this process and its pip have ended, however they end. Without the program flock (macOS),
+# Python takes the same lock on the same open file.
 exec 9>>"$log"
 if command -v flock >/dev/null; then
     flock 9

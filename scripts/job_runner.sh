@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# To be sourced by run_jobs.sh and slurm.sh: what job runners share. They have the interface of
-# Kaldi's run.pl:
+# Common part of the job runners run_jobs.sh and slurm.sh, which source it. Their interface is that
+# of Kaldi's run.pl:
 #
 #     RUNNER [options] [JOB=1:8] LOG COMMAND [ARGUMENT...]
 #
-# A runner defines start_jobs NUMBER..., which runs these jobs by run_job.sh and returns when they
-# have ended, then sets `state` to the folder for exit codes, and calls run_all. Before, it calls
-# parse_jobs "$@", which sets:
+# A runner calls parse_jobs "$@", sets `state` to the folder for exit codes, defines
+# start_jobs NUMBER..., which runs these jobs with run_job.sh and returns when they have ended, and
+# calls run_all. parse_jobs sets:
 #
-#     job_name first last  what stands for a job's number, and their range
+#     job_name first last  placeholder of the job number, and range of job numbers
 #     log_pattern          name of the log
-#     command              the command and its arguments
-#     max_jobs             most jobs at a time (0: no limit)
-#     retries              how often jobs that were killed are run again
-#     other_options        options that this file does not know, each with its value
+#     command              command and arguments
+#     max_jobs             maximum number of jobs at a time (0: no limit)
+#     retries              how often killed jobs are run again
+#     other_options        options unknown to this file, each with its value
 
 # Variables are shared with the script that sources this one.
 # shellcheck disable=SC2034,SC2154
@@ -33,7 +33,7 @@ whole_number() {
 
 parse_jobs() {
     job_name="" first=1 last=1 max_jobs=0 retries=1 other_options=()
-    # run.pl takes options before and after JOB=1:8, so both places are looked at.
+    # As in run.pl, options may come before and after JOB=1:8.
     while [ $# -gt 0 ]; do
         if [[ $1 =~ ^([A-Za-z_][A-Za-z0-9_]*)=([0-9]+)(:([0-9]+))?$ ]]; then
             [ -z "$job_name" ] || usage_error "two job ranges: $job_name=... and $1"
@@ -51,7 +51,7 @@ parse_jobs() {
                 sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
                 exit 0
                 ;;
-            -V) # queue.pl's way to pass on the environment, which we always do
+            -V) # of queue.pl: export the environment, which is always done here
                 shift
                 continue
                 ;;
@@ -97,18 +97,18 @@ log_of() {
     fi
 }
 
-# How a job ended: its exit code, or nothing where it was killed together with its shell.
+# Exit code of a job; empty if it was killed together with its shell.
 code_of() {
     local code=""
     if [ -s "$state/$1" ]; then read -r code <"$state/$1"; fi
     printf '%s' "$code"
 }
 
-# To be defined anew by runners that know it: why a job ended, in a word or two.
+# Why a job ended, in a word or two; redefined by runners that know it.
 reason_of() { :; }
 
-# Those of some jobs that a signal ended, or what took their shell with them: a command that ended
-# by itself would do so again, and what somebody cancelled is not wanted any more.
+# Of some jobs, those to run again: ended by a signal or together with their shell, but not
+# cancelled. A command that failed by itself would fail again.
 to_run_again() {
     local id code
     for id in "$@"; do
@@ -120,13 +120,13 @@ to_run_again() {
     done
 }
 
-# Runs all jobs, those that were killed again, and ends the script with 0 or 1.
+# Run all jobs, killed ones again, and exit with 0 or 1.
 run_all() {
     local id try log reason killed=() failed=()
     mapfile -t killed < <(seq "$first" "$last")
     for id in "${killed[@]}"; do
         log=$(log_of "$id")
-        # A job that never begins must not seem to have written it.
+        # Remove logs of earlier runs, in case a job never starts.
         if [ -f "$log" ]; then rm -f -- "$log"; fi
     done
     for ((try = 0; ; try++)); do
@@ -162,8 +162,7 @@ report() {
         reason=$(reason_of "$id")
         printf 'Log %s%s ends with:\n' "$log" "${reason:+ ($reason)}"
         if [ -r "$log" ]; then
-            # Without the runner's own lines, and without control characters, which a terminal
-            # would obey.
+            # Without the runner's own lines and without control characters.
             sed -e '1,3d' -e '/^# Ended (code [0-9]*) at .*, elapsed time [0-9]* seconds$/d' \
                 -- "$log" | tail -n 5 | LC_ALL=C tr -d '\000-\010\013-\037\177' | sed 's/^/    /'
         else

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets the option variables of the script that sources this file from its command line.
+# Set the option variables of the script that sources this file from its command line.
 #
 #     # --- options
 #     stage=0         # first stage to run
@@ -7,12 +7,12 @@
 #     # --- end of options
 #     . "$root/scripts/parse_options.sh"
 #
-# --stage 3 or --stage=3 sets stage, --keep-log true sets keep_log. Only names declared between
-# the two markers can be set, so that no command line reaches PATH, IFS and the like. A variable
-# that is true or false by default takes only these two words, or none for true. Parsing stops at -- or at the first
-# word that is no option; what is left stays in "$@". --help prints the script's leading comment
-# and its options; wrong usage ends the script with code 2. The folder must not be changed before
-# this file is sourced, because it reads the script's own text.
+# --stage 3 or --stage=3 sets stage, --keep-log or --keep-log true sets keep_log. Only names declared
+# between the two markers can be set, so PATH, IFS and the like are safe. A variable whose default is
+# true or false accepts only these two words, or no value for true. Parsing stops at -- or at the
+# first word that is not an option; the rest stays in "$@". --help prints the script's leading
+# comment, $help_more if set, and the options; wrong usage exits with code 2. Source this file before
+# changing the folder, as it reads the script's own text.
 
 _po_script=${BASH_SOURCE[1]:-$0}
 
@@ -51,7 +51,7 @@ while IFS= read -r _po_line || [ -n "$_po_line" ]; do
                 _po_names+=("$_po_name")
                 _po_defaults+=("${_po_value:-\"\"}")
                 _po_comments+=("$_po_comment")
-                # Decided once, here: a text option that was given the word "true" stays text.
+                # Decided here, once: a text option with the value "true" stays a text option.
                 case ${!_po_name-} in
                     true | false) _po_booleans+="$_po_name " ;;
                 esac
@@ -62,7 +62,7 @@ done <"$_po_script"
 
 _po_help() {
     local i width=0 option
-    printf '%s\nOptions and their defaults:\n' "$_po_header"
+    printf '%s\n%sOptions and their defaults:\n' "$_po_header" "${help_more:+$help_more$'\n\n'}"
     for ((i = 0; i < ${#_po_names[@]}; i++)); do
         option="--${_po_names[i]//_/-} ${_po_defaults[i]}"
         if [ ${#option} -gt "$width" ]; then width=${#option}; fi
@@ -73,7 +73,7 @@ _po_help() {
     done
 }
 
-# Puts the variable's name into _po_name, or ends the script where there is no such option.
+# Set _po_name to the variable's name; exit if there is no such option.
 _po_find() {
     local wanted=${1#--} i
     wanted=${wanted//-/_}
@@ -102,8 +102,8 @@ while [ $# -gt 0 ]; do
             ;;
         --*)
             _po_find "$1"
-            # A switch may stand without its true. Otherwise a following option is a forgotten
-            # value; --name=--text is the way to such a text.
+            # A switch needs no value. For other options, a following option means that the value
+            # is missing; a value that begins with -- is given as --name=--text.
             case $_po_booleans:${2---} in
                 *" $_po_name "*:--*) _po_value=true ;;
                 *:--*) _po_fail "option $1 needs a value" ;;

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs one job of run_jobs.sh or slurm.sh: a command, with its log and its exit code in a file.
-# On a cluster it is this text alone that travels to the node, so it needs no other of our files.
+# Run one job of run_jobs.sh or slurm.sh: a command, with a log and a file for its exit code.
+# Slurm copies only this script to the node, so it must not need other files of the toolkit.
 #
 # Usage: run_job.sh STATE NAME LOG NUMBER COMMAND [ARGUMENT...]
 #
-# STATE is the folder for the file with the exit code, called like the job's number. Without
-# NUMBER ('') it is that of Slurm's array. NAME, if any, is replaced by it in LOG and in every
+# STATE is the folder of the files with exit codes, named by job numbers. If NUMBER is empty, it is
+# the index in Slurm's array. NAME, unless empty, is replaced by the number in LOG and in every
 # argument.
 set -euo pipefail
 
@@ -19,7 +19,7 @@ done
 if [ -n "$name" ]; then log=${log//"$name"/$id}; fi
 
 ended() {
-    # The folder is gone when the runner is. Renamed: whoever looks finds all of it or nothing.
+    # The folder is removed when the runner ends. Rename, so that a reader sees the whole file.
     if [ -d "$state" ]; then
         printf '%d\n' "$1" >"$state/.$id" && mv -f -- "$state/.$id" "$state/$id"
     fi
@@ -33,10 +33,10 @@ if ! mkdir -p -- "$(dirname -- "$log")" || ! {
     ended 1
     exit 1
 fi
-# From here on the shell's own remarks ("Killed") belong into the log as well.
+# From here on, messages of the shell ("Killed") go to the log as well.
 exec 2>>"$log"
-# This shell outlives an interrupt by a moment, to write how the command ended. exec: only
-# programs are run, never a function or builtin of this script.
+# On an interrupt, this shell waits to log how the command ended. exec runs programs only, never a
+# function or builtin of this script.
 trap : INT TERM HUP
 begin=$SECONDS code=0
 (exec -- "${command[@]}") </dev/null >>"$log" 2>&1 || code=$?

@@ -1,23 +1,22 @@
 #!/usr/bin/env bash
-# Runs a command on this machine, or several numbered copies of it in parallel, each with a log.
-# The interface is that of Kaldi's run.pl, so that slurm.sh, queue.pl or slurm.pl can stand in its
-# place.
+# Run a command on this machine, or several numbered copies of it in parallel, each with a log.
+# The interface is that of Kaldi's run.pl, so that slurm.sh, queue.pl or slurm.pl can replace it.
 #
 # Usage: run_jobs.sh [options] [JOB=1:8] LOG COMMAND [ARGUMENT...]
 #
 # JOB may be any name, the range also a single number (JOB=3). The name is replaced by the job's
-# number in LOG and in every argument. Arguments reach the command as they are: no shell reads
-# them again.
+# number in LOG and in every argument. Arguments are passed to the command unchanged; no shell
+# parses them again.
 #
 #   --max-jobs-run N  at most N jobs at a time (default: all at once)
-#   --retries N       run jobs that were killed, such as by the system for want of memory, up to N
-#                     times again, one at a time (default: 1); their logs are kept as LOG.try1, ...
+#   --retries N       run killed jobs (for example out of memory) again, up to N times and one at a
+#                     time (default: 1); their logs are kept as LOG.try1, ...
 #   --mem 4G, --num-threads N, --gpu N, and any other option with one value (-l ..., -q ...):
-#                     for a cluster's scheduler; accepted and ignored here
+#                     for a cluster's scheduler; ignored here
 #
-# Exit code: 0 all jobs ended well, 1 a job failed, 2 wrong usage, 130 or 143 interrupted.
+# Exit code: 0 all jobs succeeded, 1 a job failed, 2 wrong usage, 130 or 143 interrupted.
 
-# Several functions below are called by traps only, which shellcheck cannot see.
+# Some functions below are called by traps only, which shellcheck does not detect.
 # shellcheck disable=SC2317
 set -euo pipefail
 
@@ -25,15 +24,15 @@ set -euo pipefail
 . "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/job_runner.sh"
 parse_jobs "$@"
 
-# A job without exit code in this folder was killed together with its shell.
+# A job without an exit code in this folder was killed together with its shell.
 state=$(mktemp -d "${TMPDIR:-/tmp}/run_jobs.XXXXXX")
 
-# Job control puts every job into a process group of its own, so that an interrupt reaches also
-# what the command itself has started, and nothing else.
+# With job control, every job has its own process group, so that an interrupt reaches the command
+# and its children, and nothing else.
 set -m
 
-# A runner that is killed outright (kill -9, the machine's memory guard) cannot stop its jobs, so
-# this process does: it learns their groups through a pipe, and the pipe ends with the runner.
+# A runner that gets SIGKILL (kill -9, out of memory) cannot stop its jobs, so this process does: it
+# reads their groups from a pipe, which is closed when the runner ends.
 mkfifo "$state/alive"
 guard() {
     local line groups=()
@@ -43,7 +42,7 @@ guard() {
         groups+=("$line")
     done
     for line in ${groups[@]+"${groups[@]}"}; do
-        # A group that has ended already is no error.
+        # The group may have ended already.
         kill -TERM -- "-$line" 2>/dev/null || true
     done
     rm -rf -- "$state"
@@ -57,7 +56,7 @@ clean_up() {
 }
 trap clean_up EXIT
 
-pids=() # by the jobs' numbers
+pids=() # by job number
 
 interrupted() {
     local signal i id waiting
@@ -65,7 +64,7 @@ interrupted() {
     for signal in TERM KILL; do
         waiting=0
         for id in ${pids[@]+"${!pids[@]}"}; do
-            # A job that has ended is left alone: its number may belong to another by now.
+            # Skip jobs that have ended: the pid may belong to another process by now.
             if [ ! -e "$state/$id" ] && kill "-$signal" -- "-${pids[id]}" 2>/dev/null; then
                 waiting=1
             fi
@@ -93,7 +92,7 @@ start_jobs() {
     for id in "$@"; do
         if [ "$max_jobs" -gt 0 ]; then
             while running=$(jobs -rp | wc -l) && [ "$((running - 1))" -ge "$max_jobs" ]; do
-                # Bash before 4.3 has no wait -n. A job's own failure is looked at later.
+                # Bash before 4.3 has no wait -n. Failures of jobs are handled later.
                 wait -n 2>/dev/null || sleep 0.1
             done
         fi
@@ -102,9 +101,9 @@ start_jobs() {
         printf '%s\n' "$!" >&9
     done
     for id in "$@"; do
-        wait "${pids[id]}" 2>/dev/null || true # without the shell's own remark on it
+        wait "${pids[id]}" 2>/dev/null || true # without the shell's message
     done
-    max_jobs=1 # a job that was killed for want of memory has the machine to itself the next time
+    max_jobs=1 # run killed jobs again one at a time, as they may have run out of memory
 }
 
 run_all

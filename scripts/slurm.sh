@@ -1,35 +1,35 @@
 #!/usr/bin/env bash
-# Runs a command, or several numbered copies of it, as one array job of Slurm, and waits for it.
-# The interface is that of run_jobs.sh and Kaldi's run.pl. Nodes must see the folders of the
-# toolkit, the logs and the data under the same names as this machine.
+# Run a command, or several numbered copies of it, as one Slurm array job, and wait for it. The
+# interface is that of run_jobs.sh and Kaldi's run.pl. The folders of the toolkit, the logs and the
+# data must have the same paths on the nodes as on this machine.
 #
 # Usage: slurm.sh [options] [JOB=1:8] LOG COMMAND [ARGUMENT...]
 #
 # JOB may be any name, the range also a single number (JOB=3). The name is replaced by the job's
-# number in LOG and in every argument. Arguments reach the command as they are: no shell reads
-# them again. Jobs run in the folder that this is called in, with its environment.
+# number in LOG and in every argument. Arguments are passed to the command unchanged; no shell
+# parses them again. Jobs run in the current folder, with the current environment.
 #
 #   --max-jobs-run N  at most N jobs at a time (sbatch --array=...%N; default: as Slurm decides)
-#   --retries N       run jobs that were killed (out of memory or time, a node that failed) up to N
-#                     times again, only these (default: 1); their logs are kept as LOG.try1, ...
+#   --retries N       run killed jobs (out of memory or time, node failure) again, up to N times
+#                     (default: 1); their logs are kept as LOG.try1, ...
 #   --mem 4G          memory of each job (sbatch --mem)
 #   --num-threads N   processors of each job (sbatch --cpus-per-task)
 #   --gpu N           GPUs of each job (sbatch --gres=gpu:N)
-#   any other         goes to sbatch as it is, with its one value: --time 2:00:00, --partition long,
-#                     -p long, --account x. For what sbatch takes without a value, and to say
-#                     something once for all jobs, there are its variables: SBATCH_EXCLUSIVE=1.
+#   any other         is passed to sbatch, with its one value: --time 2:00:00, --partition long,
+#                     -p long, --account x. For options without a value and for defaults of all
+#                     jobs, use sbatch's environment variables: SBATCH_EXCLUSIVE=1.
 #
-# Exit code: 0 all jobs ended well, 1 a job failed, 2 wrong usage, 130 or 143 interrupted: then the
-# array is cancelled. A runner that is killed outright leaves it in Slurm (squeue --me, scancel).
+# Exit code: 0 all jobs succeeded, 1 a job failed, 2 wrong usage, 130 or 143 interrupted (the array
+# is cancelled). After kill -9 of this runner, the array stays in Slurm (squeue --me, scancel).
 
-# Several functions below are called by traps or by job_runner.sh.
+# Some functions below are called by traps or by job_runner.sh only.
 # shellcheck disable=SC2317
 set -euo pipefail
 
 # shellcheck source=scripts/job_runner.sh
 . "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/job_runner.sh"
 parse_jobs "$@"
-command -v sbatch >/dev/null || usage_error "there is no sbatch here: this is no machine of Slurm"
+command -v sbatch >/dev/null || usage_error "sbatch: command not found; is this a Slurm machine?"
 
 sbatch_options=()
 for ((i = 0; i < ${#other_options[@]}; i += 2)); do
@@ -42,7 +42,7 @@ for ((i = 0; i < ${#other_options[@]}; i += 2)); do
     esac
 done
 
-# Where every node can write: beside the log.
+# Beside the log, where every node can write.
 log=$(log_of "$first")
 if ! mkdir -p -- "$(dirname -- "$log")" ||
     ! state=$(mktemp -d "$(dirname -- "$log")/.slurm.XXXXXX"); then
@@ -53,9 +53,9 @@ state=$(readlink -f -- "$state")
 trap 'rm -rf -- "$state"' EXIT
 
 sbatch_pid="" array=""
-array_of=() # by the jobs' numbers
+array_of=() # by job number
 
-# The number that sbatch has printed, once it has.
+# Read the array's job id once sbatch has printed it.
 read_array() {
     if [ -s "$state/array" ]; then IFS=';' read -r array _ <"$state/array" || true; fi
 }
@@ -65,8 +65,8 @@ in_queue() {
     if listed=$(squeue --noheader --jobs="$array" 2>"$state/errors"); then
         [ -n "$listed" ]
     elif grep -q 'Invalid job id' "$state/errors"; then
-        return 1 # it has ended so long ago that Slurm has forgotten it
-    fi # else Slurm does not answer, which says nothing
+        return 1 # it ended so long ago that Slurm has forgotten it
+    fi # else Slurm does not answer: assume that it is still queued
 }
 
 stop_waiting() {
@@ -79,13 +79,13 @@ interrupted() {
     local i what=""
     trap '' INT TERM HUP
     if [ -n "$sbatch_pid" ]; then
-        # It may be about to submit: there is something to cancel as soon as it says so.
+        # sbatch may be about to submit: wait for the id, to cancel it.
         until read_array && [ -n "$array" ] || ! kill -0 "$sbatch_pid" 2>/dev/null; do
             sleep 0.1
         done
         if [ -n "$array" ] && scancel -- "$array"; then
             what=", job $array is cancelled"
-            # Until the jobs have written how they ended.
+            # Wait until the jobs have written their exit codes.
             for ((i = 0; i < 300; i++)); do
                 if ! in_queue; then break; fi
                 sleep 0.2
@@ -104,7 +104,7 @@ trap 'interrupted HUP 129' HUP
 
 all_ended() {
     local id
-    ls -- "$state" >/dev/null # makes a network file system look anew
+    ls -- "$state" >/dev/null # refresh the cache of a network file system
     for id in "$@"; do
         [ -s "$state/$id" ] || return 1
     done
@@ -122,25 +122,25 @@ start_jobs() {
     array=""
     rm -f -- "$state/array"
     if [ "$max_jobs" -gt 0 ]; then limit=%$max_jobs; fi
-    # Slurm's own output file has no place: the log is written by run_job.sh, and in Slurm's
-    # patterns, signs that the folder's name may hold would mean something.
+    # No output file of Slurm: run_job.sh writes the log, and Slurm would interpret special characters
+    # in the folder's name.
     sbatch --parsable --wait --array="${ids// /,}$limit" --nodes=1 --ntasks=1 --output=/dev/null \
         --job-name="$(basename -- "$log_pattern")" ${sbatch_options[@]+"${sbatch_options[@]}"} \
         "$job_script" "$state" "$job_name" "$log_pattern" "" "${command[@]}" \
         >"$state/array" </dev/null &
     sbatch_pid=$!
-    # sbatch asks Slurm at longer and longer intervals; these files know it earlier.
+    # sbatch --wait polls Slurm at increasing intervals; these files are faster.
     until all_ended "$@" || ! kill -0 "$sbatch_pid" 2>/dev/null; do sleep 0.5; done
     read_array
     if [ -z "$array" ]; then
         wait "$sbatch_pid" || true
-        printf 'slurm.sh: Slurm has not taken the jobs\n' >&2
+        printf 'slurm.sh: Slurm did not accept the jobs\n' >&2
         exit 1
     fi
     for id in "$@"; do array_of[id]=$array; done
     if ! all_well "$@"; then
-        # Slurm may start a job again by itself, and says why one ended after its end. Files may
-        # come late through a network, and that of a killed job never.
+        # Slurm may requeue a job, and tells why a job ended only later. Files may arrive late
+        # through a network file system, and that of a killed job never.
         while in_queue; do sleep 1; done
         for ((i = 0; i < 10; i++)); do
             if all_ended "$@"; then break; fi
@@ -150,7 +150,7 @@ start_jobs() {
     stop_waiting
 }
 
-# Such as TIMEOUT or OUT_OF_MEMORY. Slurm forgets it after some time (MinJobAge).
+# Slurm's state of a job, such as TIMEOUT or OUT_OF_MEMORY, while Slurm keeps it (MinJobAge).
 reason_of() {
     local number job_state
     while read -r number job_state; do

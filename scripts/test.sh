@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the toolkit: style, types, shell scripts, then the tests. Stops at the first step that
-# fails. Makes the environment .venv first if need be; works from any folder.
+# Check style, types and shell scripts, then run the tests. Stops at the first step that fails.
+# Creates the environment .venv first if needed; works from any folder.
 #
 # Usage: test.sh [pytest's arguments]     for example: test.sh -k zebra -x
 set -euo pipefail
@@ -22,12 +22,12 @@ step() {
 
 check_shell() {
     local file files=()
-    # Not a list by git: the sources may have come without it.
+    # Do not use git: the sources may have come without a repository.
     while IFS= read -r -d '' file; do files+=("$file"); done < <(
         find .ci/run local recipes scripts tests -name work -prune -o \
             -type f '(' -name '*.sh' -o -path .ci/run ')' -print0
     )
-    # -x: look into sourced files too; their names are written relative to this folder.
+    # -x: follow sourced files, whose names are relative to this folder.
     shellcheck -x -- "${files[@]}"
 }
 
@@ -39,7 +39,7 @@ if command -v shellcheck >/dev/null; then
 else
     printf '== shellcheck: left out, because it is not installed\n'
 fi
-# Last, so that its summary is what the output ends with.
+# Last, so that the output ends with its summary.
 printf '== pytest\n'
-# Files of tests are shared out: one process more than there are cores, as some tests wait.
+# Test files are distributed to one process more than there are cores, as some tests wait.
 exec pytest --numprocesses "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder "$@"

@@ -14,7 +14,7 @@ settings.load_profile("privacy_eval")
 _FIRST = (
     "test_readme.py",
     "test_readers.py",
-    "test_slurm.py",
+    "test_runners.py",
     "test_crashes.py",
     "test_stage5.py",
     "test_metric_study.py",

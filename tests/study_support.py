@@ -9,7 +9,7 @@ import yaml
 from support import ROOT
 
 from privacy_eval.io.schema import from_plain
-from privacy_eval.study.plan import StudyPlan
+from privacy_eval.study.protocol import StudyProtocol
 
 BUNDLED = ROOT / "conf" / "metric_study.yaml"
 
@@ -29,8 +29,8 @@ def small_values() -> dict[str, Any]:
     return values
 
 
-def small_plan(**changes: Any) -> StudyPlan:
-    return from_plain(StudyPlan, {**small_values(), **changes}, "small study")
+def small_study(**changes: Any) -> StudyProtocol:
+    return from_plain(StudyProtocol, {**small_values(), **changes}, "small study")
 
 
 def small_file(folder: Path, **changes: Any) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import contextlib
 import io
@@ -9,22 +10,24 @@ import os
 import re
 import subprocess
 import sys
+import time
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure as Canvas
 
 from privacy_eval.asv.backend import train_backend
-from privacy_eval.cli import main
+from privacy_eval.cli import main, parser
 from privacy_eval.io.kaldi_objects import write_matrix, write_vector
 from privacy_eval.io.plda import write_plda
 from privacy_eval.io.scp import write_vectors
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
-from privacy_eval.report.figures import style
+from privacy_eval.report.figures import drawing
 from privacy_eval.results.challenge_text import import_results_txt
 from privacy_eval.results.records import Results, merge
 from privacy_eval.stages.access import (
@@ -78,19 +81,46 @@ def cli(*arguments: object) -> Run:
     return Run(code, out.getvalue(), err.getvalue())
 
 
-def command(*arguments: object, cwd: Path, **environment: str) -> Run:
-    """The command line in a process of its own."""
+def options_of(verb: str) -> dict[str, argparse.Action]:
+    """The options of a verb, by what they set."""
+    verbs = next(a for a in parser(verb)._actions if isinstance(a, argparse._SubParsersAction))
+    return {a.dest: a for a in verbs.choices[verb]._actions if a.dest != "help"}
+
+
+def run_program(*command: object, cwd: Path, **environment: str) -> Run:
+    """Run a program to its end, without input."""
     done = subprocess.run(
-        [sys.executable, "-m", "privacy_eval", *map(str, arguments)],
+        [str(part) for part in command],
         cwd=cwd,
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
         check=False,
-        timeout=120,
+        timeout=900,
     )
     return Run(done.returncode, done.stdout, done.stderr)
+
+
+def command(*arguments: object, cwd: Path, **environment: str) -> Run:
+    """The command line in a process of its own."""
+    return run_program(sys.executable, "-m", "privacy_eval", *arguments, cwd=cwd, **environment)
+
+
+def executable(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def until(condition: Callable[[], object], seconds: float = 20) -> bool:
+    """Whether a condition holds within some seconds."""
+    limit = time.monotonic() + seconds
+    while not (holds := bool(condition())) and time.monotonic() < limit:
+        time.sleep(0.02)
+    return holds
 
 
 #: A picture of one dot.
@@ -103,15 +133,12 @@ def undrawn(patch: pytest.MonkeyPatch) -> None:
     """Every file of a figure in this process becomes the same dot, which takes no time: for
     tests of which figures are made, and when."""
 
-    def save(
-        canvas: object, folder: Path, name: str, formats: Sequence[str] = style.FORMATS
-    ) -> tuple[Path, ...]:
-        files = tuple(folder / f"{name}.{extension}" for extension in formats)
-        for file in files:
+    def save(canvas: object, files: Mapping[str, Path]) -> None:
+        for file in files.values():
             file.write_bytes(DOT)
-        return files
 
-    patch.setattr(style, "save", save)
+    patch.setattr(drawing, "save", save)
+    patch.setattr(drawing.Drawing, "canvas", Canvas())
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -354,7 +381,7 @@ class SpeechTree(Tree):
         model = train_backend(x, [str(s) for s in speakers], lda_dim=DIMENSION - 1)
         path = self.root / folder
         assert model.mean is not None and model.transform is not None
-        write_vector(path / "mean.vec", model.mean, binary=False)
+        write_vector(path / "mean.vec", model.mean)
         write_matrix(path / "transform.mat", model.transform)
         write_plda(path / "plda", model.plda)
         return path

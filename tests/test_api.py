@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import inspect
 import subprocess
@@ -13,6 +14,9 @@ from support import B1, imported
 
 import privacy_eval as pe
 from privacy_eval import metrics
+from privacy_eval.asv.trials import score_trials
+from privacy_eval.asv.voice_similarity import measure
+from privacy_eval.cli import parser
 from privacy_eval.results.json_store import to_json
 
 LAZY = sorted(set(pe.__all__) - {"PrivacyEvalError", "__version__"})
@@ -77,3 +81,23 @@ def test_load_reads_results(tmp_path: Path) -> None:
     results = imported(B1)
     (tmp_path / "results.json").write_text(to_json(results), encoding="utf-8")
     assert pe.load(tmp_path / "results.json") == results
+
+
+#: Functions of the API with the verbs that call them, and what of their keywords is no option:
+#: back ends are read from --model, speakers of trials from utt2spk.
+AGREEING = {
+    "privacy-metrics": (pe.evaluate, {"target", "nontarget"}),
+    "zebra": (pe.zebra, {"tags"}),
+    "train-backend": (pe.train_backend, {"speakers"}),
+    "asv-scores": (score_trials, {"enrolled", "enrollment", "trial"}),
+    "similarity": (measure, {"variants", "part"}),
+}
+
+
+@pytest.mark.parametrize("verb", AGREEING)
+def test_options_are_called_like_keywords(verb: str) -> None:
+    function, keywords = AGREEING[verb]
+    (verbs,) = (a for a in parser(verb)._actions if isinstance(a, argparse._SubParsersAction))
+    options = {o.dest for o in verbs.choices[verb]._actions}
+    named = set(inspect.signature(function).parameters) - keywords - {"scores"}
+    assert named - options == set()

@@ -1,0 +1,1 @@
+"""Automatic speaker verification: back ends, trials and voice similarity."""

@@ -6,16 +6,16 @@ compared by probabilistic linear discriminant analysis (PLDA). Cosine and Euclid
 linkage compare the x-vectors as they are (comparative study of metrics, section 5.2).
 
 Vectors are rows of float32 matrices, as in Kaldi; sums are formed in double precision
-and rounded once, so that scores do not depend on the processor. A higher score speaks
-for the same speaker. No file is opened here.
+and rounded once, so that scores do not depend on the processor. A higher score supports
+the same speaker. No file is opened here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,13 +56,13 @@ _CANCELLED = 1e-6
 
 @dataclass(frozen=True)
 class PldaBackend:
-    """What the challenge keeps in a model folder.
+    """The challenge's back end: centring, LDA, length normalization, PLDA.
 
     Attributes
     ----------
     plda : Plda
     mean : float32 array, shape (D,), or None
-        `mean.vec`, taken off every x-vector.
+        `mean.vec`, subtracted from every x-vector.
     transform : float32 array, shape (d, D) or (d, D + 1), or None
         `transform.mat` (LDA); a last column beyond D is added.
     """
@@ -72,32 +72,39 @@ class PldaBackend:
     transform: FloatMatrix | None = None
 
     def dimension(self) -> int:
-        """D, the dimension of the x-vectors.
+        """Return D, the dimension of the x-vectors.
 
         Raises
         ------
         PrivacyEvalError
-            Mean, transform and PLDA do not fit each other.
+            Mean, transform and PLDA are inconsistent.
         """
-        inner = self.plda.mean.size
-        outer = inner
+        inner = outer = self.plda.mean.size
+        allowed = {inner}
         if self.transform is not None:
-            rows, columns = self.transform.shape
+            rows, outer = self.transform.shape
             if rows != inner:
                 raise PrivacyEvalError(f"LDA gives {rows} dimensions, PLDA expects {inner}")
-            outer = columns
-        if self.mean is not None:
-            allowed = {outer, outer - 1} if self.transform is not None else {outer}
-            if self.mean.size not in allowed:
-                raise PrivacyEvalError(
-                    f"the mean has {self.mean.size} dimensions, what follows it expects "
-                    f"{' or '.join(map(str, sorted(allowed)))}"
-                )
-            outer = self.mean.size
-        return outer
+            allowed = {outer, outer - 1}
+        if self.mean is None:
+            return outer
+        if self.mean.size not in allowed:
+            raise PrivacyEvalError(
+                f"the mean has {self.mean.size} dimensions, what follows it expects "
+                f"{' or '.join(map(str, sorted(allowed)))}"
+            )
+        return self.mean.size
 
     def prepare(self, vectors: ArrayLike) -> FloatMatrix:
-        """Centring, LDA and length normalisation of x-vectors, (N, D) -> (N, d).
+        """Apply centring, LDA and length normalization.
+
+        Parameters
+        ----------
+        vectors : array_like, shape (N, D)
+
+        Returns
+        -------
+        float32 array, shape (N, d)
 
         Raises
         ------
@@ -119,12 +126,26 @@ class PldaBackend:
 
 
 def subtract_mean(vectors: FloatMatrix, mean: NDArray[np.float32]) -> FloatMatrix:
-    """Kaldi's ivector-subtract-global-mean: vectors (N, D), mean (D,).
+    """Subtract the mean, as Kaldi's ivector-subtract-global-mean does.
+
+    Parameters
+    ----------
+    vectors : float32 array, shape (N, D)
+    mean : float32 array, shape (D,)
+
+    Returns
+    -------
+    float32 array, shape (N, D)
 
     Raises
     ------
     PrivacyEvalError
         Different dimensions.
+
+    Examples
+    --------
+    >>> subtract_mean(np.float32([[1, 2]]), np.float32([1, 1])).tolist()
+    [[0.0, 1.0]]
     """
     if vectors.shape[1] != mean.size:
         raise PrivacyEvalError(
@@ -135,12 +156,27 @@ def subtract_mean(vectors: FloatMatrix, mean: NDArray[np.float32]) -> FloatMatri
 
 
 def apply_transform(vectors: FloatMatrix, matrix: FloatMatrix) -> FloatMatrix:
-    """Kaldi's transform-vec: (N, C) by (R, C) or, with an added last column, (R, C + 1).
+    """Transform vectors, as Kaldi's transform-vec does.
+
+    Parameters
+    ----------
+    vectors : float32 array, shape (N, C)
+    matrix : float32 array, shape (R, C) or (R, C + 1)
+        A last column beyond C is added.
+
+    Returns
+    -------
+    float32 array, shape (N, R)
 
     Raises
     ------
     PrivacyEvalError
         Different dimensions.
+
+    Examples
+    --------
+    >>> apply_transform(np.float32([[1, 2]]), np.float32([[1, 1, 5]])).tolist()
+    [[8.0]]
     """
     dimension, columns = vectors.shape[1], matrix.shape[1]
     if columns not in (dimension, dimension + 1):
@@ -155,8 +191,24 @@ def apply_transform(vectors: FloatMatrix, matrix: FloatMatrix) -> FloatMatrix:
 
 
 def normalize_length(vectors: FloatMatrix, *, scale_up: bool = True) -> FloatMatrix:
-    """Kaldi's ivector-normalize-length: every row to the norm sqrt(D), or to 1 without
-    `scale_up`. A zero vector stays zero, one too short for float32 to scale becomes zero."""
+    """Scale vectors to one length, as Kaldi's ivector-normalize-length does.
+
+    Parameters
+    ----------
+    vectors : float32 array, shape (N, D)
+    scale_up : bool
+        To the norm sqrt(D), else to 1.
+
+    Returns
+    -------
+    float32 array, shape (N, D)
+        A zero vector stays zero, one too short for float32 to scale becomes zero.
+
+    Examples
+    --------
+    >>> normalize_length(np.float32([[3, 4]]), scale_up=False).round(3).tolist()
+    [[0.6000000238418579, 0.800000011920929]]
+    """
     norm = np.linalg.norm(vectors.astype(np.float64), axis=1)
     ratio = norm / math.sqrt(vectors.shape[1]) if scale_up else norm
     scalable = ratio >= _SHORTEST
@@ -168,10 +220,11 @@ def normalize_length(vectors: FloatMatrix, *, scale_up: bool = True) -> FloatMat
 def speaker_means(
     vectors: FloatMatrix, members: Sequence[Sequence[int] | IntArray]
 ) -> tuple[FloatMatrix, IntArray]:
-    """Kaldi's ivector-mean: a speaker's mean vector, summed in float32, one after the other.
+    """Average the vectors of every speaker in float32, in order, as Kaldi's ivector-mean does.
 
     Parameters
     ----------
+    vectors : float32 array, shape (N, D)
     members : sequence of S non-empty sequences
         Rows of `vectors` of every speaker.
 
@@ -180,6 +233,17 @@ def speaker_means(
     means : float32 array, shape (S, D)
     counts : int array, shape (S,)
         Numbers of utterances.
+
+    Raises
+    ------
+    ValueError
+        A speaker without utterances.
+
+    Examples
+    --------
+    >>> means, counts = speaker_means(np.float32([[1], [3], [5]]), [[0, 1], [2]])
+    >>> means.tolist(), counts.tolist()
+    ([[2.0], [5.0]], [2, 1])
     """
     counts = np.array([len(rows) for rows in members], dtype=np.int64)
     if not counts.size or not counts.all():
@@ -192,8 +256,18 @@ def speaker_means(
 
 
 def smooth(plda: Plda, factor: float) -> Plda:
-    """Kaldi's ivector-copy-plda --smoothing: within-class covariance plus `factor` (a
-    float32) times the between-class one."""
+    """Smooth a model, as Kaldi's ivector-copy-plda --smoothing does.
+
+    Parameters
+    ----------
+    plda : Plda
+    factor : float
+        Share (a float32) of the between-class covariance that is added to the within-class one.
+
+    Returns
+    -------
+    Plda
+    """
     weight = 1 + float(np.float32(factor)) * plda.psi
     return Plda(plda.mean, plda.transform / np.sqrt(weight)[:, None], plda.psi / weight)
 
@@ -205,12 +279,25 @@ def plda_transform(
     *,
     normalization: LengthNormalization = "expected",
 ) -> FloatMatrix:
-    """Vectors in the space where PLDA's covariances are diagonal, shape (N, d).
+    """Transform vectors into the space where PLDA's covariances are diagonal.
 
     Parameters
     ----------
-    counts : int or int array of shape (N,)
-        From how many utterances each vector is the mean.
+    vectors : float32 array, shape (N, d)
+    plda : Plda
+    counts : int or int array, shape (N,)
+        Number of utterances that each vector is the mean of.
+    normalization : {"expected", "simple", "none"}
+        See `LengthNormalization`.
+
+    Returns
+    -------
+    float32 array, shape (N, d)
+
+    Raises
+    ------
+    ValueError
+        Another normalization.
     """
     if normalization not in get_args(LengthNormalization):
         raise ValueError(
@@ -229,16 +316,22 @@ def plda_transform(
 
 
 def plda_scores(
-    enrolled: FloatMatrix, counts: ArrayLike, tested: FloatMatrix, plda: Plda
+    enrolled: FloatMatrix, counts: ArrayLike, trial: FloatMatrix, plda: Plda
 ) -> FloatMatrix:
-    """Log-likelihood ratios of every enrolled speaker with every trial, shape (E, N).
+    """Compute log-likelihood ratios of every enrolled speaker with every trial.
 
     Parameters
     ----------
-    enrolled, tested : float32 arrays, shapes (E, d) and (N, d)
-        As `plda_transform` gives them.
-    counts : int or int array of shape (E,)
+    enrolled, trial : float32 arrays, shapes (E, d) and (N, d)
+        Results of `plda_transform`.
+    counts : int or int array, shape (E,)
         Numbers of enrollment utterances.
+    plda : Plda
+
+    Returns
+    -------
+    float32 array, shape (E, N)
+        Natural-log likelihood ratios.
     """
     psi = plda.psi
     n = np.broadcast_to(np.asarray(counts, dtype=np.float64), enrolled.shape[:1])
@@ -248,51 +341,91 @@ def plda_scores(
     kinds, kind = np.unique(n, return_inverse=True)
     shrink = kinds[:, None] * psi / (kinds[:, None] * psi + 1)
     variance = 1 + psi / (kinds[:, None] * psi + 1)
-    y = tested.astype(np.float64)
+    y = trial.astype(np.float64)
     of_trial = (y**2) @ (1 / (1 + psi) - 1 / variance).T / 2
     mu = shrink[kind] * enrolled.astype(np.float64)
     weighted = mu / variance[kind]
     constant = (np.log1p(psi).sum() - np.log(variance).sum(axis=1))[kind] / 2
     of_speaker = constant - (mu * weighted).sum(axis=1) / 2
-    scores = np.empty((enrolled.shape[0], tested.shape[0]), dtype=np.float32)
-    for rows in _blocks(*scores.shape):
-        block = weighted[rows] @ y.T
-        block += of_speaker[rows, None]
-        block += of_trial.T[kind[rows]] if kinds.size > 1 else of_trial[:, 0]
-        scores[rows] = block
-    return scores
+
+    def block(rows: slice) -> NDArray[np.float64]:
+        scores: NDArray[np.float64] = weighted[rows] @ y.T
+        scores += of_speaker[rows, None]
+        scores += of_trial.T[kind[rows]] if kinds.size > 1 else of_trial[:, 0]
+        return scores
+
+    return _in_blocks(block, len(enrolled), len(trial))
 
 
-def cosine_scores(enrolled: FloatMatrix, tested: FloatMatrix) -> FloatMatrix:
-    """Cosine of the angle between every two vectors, shape (E, N); 0 for a zero vector."""
+def cosine_scores(enrolled: FloatMatrix, trial: FloatMatrix) -> FloatMatrix:
+    """Compute the cosine of the angle between every two vectors.
+
+    Parameters
+    ----------
+    enrolled, trial : float32 arrays, shapes (E, D) and (N, D)
+
+    Returns
+    -------
+    float32 array, shape (E, N)
+        0 for a zero vector.
+
+    Examples
+    --------
+    >>> cosine_scores(np.float32([[1, 0], [0, 0]]), np.float32([[2, 0], [0, 1]])).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
 
     def unit(vectors: FloatMatrix) -> NDArray[np.float64]:
         double = vectors.astype(np.float64)
         norm = np.linalg.norm(double, axis=1, keepdims=True)
         return np.asarray(double / np.where(norm > 0, norm, 1.0))
 
-    first, second = unit(enrolled), unit(tested)
-    scores = np.empty((first.shape[0], second.shape[0]), dtype=np.float32)
-    for rows in _blocks(*scores.shape):
-        scores[rows] = first[rows] @ second.T
-    return scores
+    first, second = unit(enrolled), unit(trial)
+    return _in_blocks(lambda rows: np.asarray(first[rows] @ second.T), len(first), len(second))
 
 
-def euclidean_scores(enrolled: FloatMatrix, tested: FloatMatrix) -> FloatMatrix:
-    """Negative Euclidean distance between every two vectors, shape (E, N)."""
-    first, second = enrolled.astype(np.float64), tested.astype(np.float64)
+def euclidean_scores(enrolled: FloatMatrix, trial: FloatMatrix) -> FloatMatrix:
+    """Compute the negative Euclidean distance between every two vectors.
+
+    Parameters
+    ----------
+    enrolled, trial : float32 arrays, shapes (E, D) and (N, D)
+
+    Returns
+    -------
+    float32 array, shape (E, N)
+
+    Examples
+    --------
+    >>> euclidean_scores(np.float32([[0, 0]]), np.float32([[3, 4], [0, 0]])).tolist()
+    [[-5.0, 0.0]]
+    """
+    first, second = enrolled.astype(np.float64), trial.astype(np.float64)
     centre = second.mean(axis=0)  # distances stay, cancellation shrinks
     first, second = first - centre, second - centre
     length = (second**2).sum(axis=1)
-    scores = np.empty((first.shape[0], second.shape[0]), dtype=np.float32)
-    for rows in _blocks(*scores.shape):
+
+    def block(rows: slice) -> NDArray[np.float64]:
         lengths = (first[rows] ** 2).sum(axis=1)[:, None] + length
-        block = lengths - 2 * (first[rows] @ second.T)
-        near = block <= _CANCELLED * lengths
+        squares = lengths - 2 * (first[rows] @ second.T)
+        near = squares <= _CANCELLED * lengths
         for row in np.flatnonzero(near.any(axis=1)):
             columns = np.flatnonzero(near[row])
-            block[row, columns] = ((first[rows][row] - second[columns]) ** 2).sum(axis=1)
-        scores[rows] = 0 - np.sqrt(block)
+            squares[row, columns] = ((first[rows][row] - second[columns]) ** 2).sum(axis=1)
+        return np.asarray(0 - np.sqrt(squares))
+
+    return _in_blocks(block, len(first), len(second))
+
+
+def _in_blocks(
+    block: Callable[[slice], NDArray[np.float64]], rows: int, columns: int
+) -> FloatMatrix:
+    """Fill a score matrix by blocks of rows, whose double precision takes little memory."""
+    scores = np.empty((rows, columns), dtype=np.float32)
+    step = max(1, _BLOCK_BYTES // (8 * max(columns, 1)))
+    for start in range(0, rows, step):
+        chosen = slice(start, min(start + step, rows))
+        scores[chosen] = block(chosen)
     return scores
 
 
@@ -300,13 +433,12 @@ def euclidean_scores(enrolled: FloatMatrix, tested: FloatMatrix) -> FloatMatrix:
 def score_matrix(
     enrolled: FloatMatrix,
     counts: ArrayLike,
-    tested: FloatMatrix,
+    trial: FloatMatrix,
     *,
     backend: BackendName = "plda",
     model: PldaBackend | None = None,
 ) -> FloatMatrix:
-    """Scores of every enrolled speaker with every trial by one of the back ends; not finite
-    where values on the way there are beyond float32's range.
+    """Score every enrolled speaker with every trial by one of the back ends.
 
     Parameters
     ----------
@@ -314,31 +446,44 @@ def score_matrix(
         Means of raw x-vectors.
     counts : int or int array of shape (E,)
         Numbers of enrollment utterances; 1 where two utterances are compared.
-    tested : float32 array, shape (N, D)
+    trial : float32 array, shape (N, D)
         Raw x-vectors.
-    model : Model
+    backend : {"plda", "cosine", "euclidean"}
+    model : PldaBackend
         For `plda` only.
+
+    Returns
+    -------
+    float32 array, shape (E, N)
+        Not finite where intermediate values are beyond float32's range.
 
     Raises
     ------
     PrivacyEvalError
-        Dimensions that do not fit.
+        Inconsistent dimensions.
+    ValueError
+        Another back end; `plda` without a model.
+
+    Examples
+    --------
+    >>> score_matrix(np.float32([[1, 0]]), 1, np.float32([[1, 0], [0, 2]]), backend="cosine")
+    array([[1., 0.]], dtype=float32)
     """
-    if enrolled.shape[1] != tested.shape[1]:
+    if enrolled.shape[1] != trial.shape[1]:
         raise PrivacyEvalError(
             f"enrollment vectors of {enrolled.shape[1]} dimensions, trial vectors of "
-            f"{tested.shape[1]}"
+            f"{trial.shape[1]}"
         )
     if backend == "cosine":
-        return cosine_scores(enrolled, tested)
+        return cosine_scores(enrolled, trial)
     if backend == "euclidean":
-        return euclidean_scores(enrolled, tested)
+        return euclidean_scores(enrolled, trial)
     if backend != "plda" or model is None:
         raise ValueError(f"expected a back end of {BACKENDS}, plda with a model")
     return plda_scores(
         plda_transform(model.prepare(enrolled), model.plda, counts),
         counts,
-        plda_transform(model.prepare(tested), model.plda),
+        plda_transform(model.prepare(trial), model.plda),
         model.plda,
     )
 
@@ -350,7 +495,7 @@ def train_backend(
     lda_dim: int | None = None,
     total_covariance_factor: float = 0.0,
 ) -> PldaBackend:
-    """The challenge's back end from x-vectors: mean, LDA, length normalisation, PLDA.
+    """Train the challenge's back end on x-vectors: mean, LDA, length normalization, PLDA.
 
     Parameters
     ----------
@@ -361,27 +506,45 @@ def train_backend(
     total_covariance_factor : float
         Share of the total covariance in what LDA makes white (Kaldi's option).
 
+    Returns
+    -------
+    PldaBackend
+
     Raises
     ------
     PrivacyEvalError
         Too few vectors or speakers; `lda_dim` out of range.
+
+    Examples
+    --------
+    >>> generator = np.random.default_rng(0)
+    >>> speakers = ["a", "a", "b", "b", "c", "c"]
+    >>> vectors = generator.normal(size=(6, 3)).astype(np.float32)
+    >>> train_backend(vectors, speakers, lda_dim=2).plda.mean.shape
+    (2,)
     """
     dimension = vectors.shape[1]
     lda_dim = min(LDA_DIM, dimension) if lda_dim is None else lda_dim
     mean = global_mean(vectors)
     centred = subtract_mean(vectors, mean)
     transform = train_lda(
-        centred,
-        speakers,
-        lda_dim=lda_dim,
-        total_covariance_factor=total_covariance_factor,
+        centred, speakers, lda_dim=lda_dim, total_covariance_factor=total_covariance_factor
     )
     projected = apply_transform(centred, transform)
     return PldaBackend(train_plda(normalize_length(projected), speakers), mean, transform)
 
 
 def global_mean(vectors: FloatMatrix) -> NDArray[np.float32]:
-    """Kaldi's ivector-mean of all vectors, shape (D,)."""
+    """Average all vectors, as Kaldi's ivector-mean does.
+
+    Parameters
+    ----------
+    vectors : float32 array, shape (N, D)
+
+    Returns
+    -------
+    float32 array, shape (D,)
+    """
     return np.asarray(vectors.mean(axis=0, dtype=np.float64).astype(np.float32))
 
 
@@ -392,7 +555,20 @@ def train_lda(
     lda_dim: int,
     total_covariance_factor: float = 0.0,
 ) -> FloatMatrix:
-    """Kaldi's ivector-compute-lda: shape (lda_dim, D + 1), the last column an offset.
+    """Estimate LDA, as Kaldi's ivector-compute-lda does.
+
+    Parameters
+    ----------
+    vectors : float32 array, shape (N, D)
+    speakers : sequence of N str
+    lda_dim : int
+    total_covariance_factor : float
+        As in `train_backend`.
+
+    Returns
+    -------
+    float32 array, shape (lda_dim, D + 1)
+        The last column is an offset.
 
     Raises
     ------
@@ -431,12 +607,22 @@ def train_lda(
 
 
 def train_plda(vectors: FloatMatrix, speakers: Sequence[str]) -> Plda:
-    """Kaldi's ivector-compute-plda: ten iterations of expectation maximization.
+    """Estimate PLDA by ten iterations of expectation maximization, as Kaldi's
+    ivector-compute-plda does.
+
+    Parameters
+    ----------
+    vectors : float32 array, shape (N, d)
+    speakers : sequence of N str
+
+    Returns
+    -------
+    Plda
 
     Raises
     ------
     PrivacyEvalError
-        No more vectors than dimensions, or no speaker with two vectors.
+        No more vectors than dimensions; no speaker with two vectors; a singular covariance.
     """
     count, dimension = vectors.shape
     means, counts, number = _by_speaker(vectors.astype(np.float64), speakers)
@@ -465,8 +651,8 @@ def train_plda(vectors: FloatMatrix, speakers: Sequence[str]) -> Plda:
 def _expectation_maximization(
     centred: NDArray[np.float64], counts: IntArray, scatter: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Between- and within-speaker covariance from centred speaker means (K, D), their
-    counts (K,), and the scatter about the speaker means (D, D)."""
+    """Estimate between- and within-speaker covariance from centred speaker means (K, D),
+    their counts (K,), and the scatter about the speaker means (D, D)."""
     within = between = np.eye(centred.shape[1])
     for _ in range(_PLDA_ITERATIONS):
         within_inverse, between_inverse = np.linalg.inv(within), np.linalg.inv(between)
@@ -486,7 +672,7 @@ def _expectation_maximization(
 def _by_speaker(
     vectors: NDArray[np.float64], speakers: Sequence[str]
 ) -> tuple[NDArray[np.float64], IntArray, IntArray]:
-    """Mean vector and number of vectors of every speaker, and each vector's speaker."""
+    """Compute mean vector and number of vectors of every speaker, and each vector's speaker."""
     names, number = np.unique(np.asarray(speakers), return_inverse=True)
     if len(speakers) != vectors.shape[0]:
         raise ValueError(f"{vectors.shape[0]} vectors but {len(speakers)} speakers")
@@ -496,10 +682,3 @@ def _by_speaker(
     order = np.argsort(number, kind="stable")
     sums = np.add.reduceat(vectors[order], np.cumsum(counts) - counts, axis=0)
     return sums / counts[:, None], counts.astype(np.int64), number.astype(np.int64)
-
-
-def _blocks(rows: int, columns: int) -> Iterator[Any]:
-    """Slices of rows whose products in double precision take little memory."""
-    step = max(1, _BLOCK_BYTES // (8 * max(columns, 1)))
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))

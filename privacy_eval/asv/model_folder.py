@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
@@ -13,11 +13,27 @@ from ..io.files import digest, read_bytes, relative
 from ..io.kaldi_objects import read_matrix, read_vector, write_matrix, write_vector
 from ..io.plda import read_plda, write_plda
 from ..io.scp import Vectors, read_vectors, vector_places
-from ..protocol.protocol import AsvModel, Protocol
 from .backend import PldaBackend, train_backend
 
-#: Files of a back end; only the first must be there.
+#: Files of a back end; only the first is required.
 BACKEND_FILES = ("plda", "mean.vec", "transform.mat")
+
+
+class Supersets(Protocol):
+    """Knows which data sets hold others, as an evaluation protocol does."""
+
+    def supersets(self, name: str) -> Iterable[str]:
+        """Return the data sets that hold a set."""
+
+
+class ModelFolders(Protocol):
+    """Knows the folders of an ASV model, as the models of an evaluation protocol do."""
+
+    def model_folder(self, suffix: str) -> str:
+        """Return the model folder, relative to the tree."""
+
+    def training_name(self, suffix: str) -> str:
+        """Return the name of its training set."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +43,7 @@ class StoredBackend:
     Attributes
     ----------
     folder : Path
-    model : Model
+    model : PldaBackend
     sha256 : mapping
         Digest of each of its files by name.
     """
@@ -37,17 +53,25 @@ class StoredBackend:
     sha256: Mapping[str, str]
 
     def noted(self, tree: Path) -> dict[str, object]:
-        """What is noted of it beside what was made with it."""
+        """Return what records keep of it."""
         return {"path": relative(self.folder, tree), "sha256": dict(self.sha256)}
 
 
 def load_backend(folder: Path) -> StoredBackend:
-    """Read a back end: `plda`, and `mean.vec` and `transform.mat` where they are.
+    """Read a back end: `plda`, and `mean.vec` and `transform.mat` where they exist.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    StoredBackend
 
     Raises
     ------
     PrivacyEvalError
-        No `plda`, a damaged file, dimensions that do not fit each other.
+        No `plda`, a damaged file, inconsistent dimensions.
     """
     paths = {name: folder / name for name in BACKEND_FILES if (folder / name).is_file()}
     if "plda" not in paths:
@@ -66,16 +90,33 @@ def load_backend(folder: Path) -> StoredBackend:
 
 
 def save_backend(folder: Path, model: PldaBackend) -> None:
-    """Write a back end; `plda`, by which it is known, comes last."""
+    """Write a back end; `plda`, by which it is known, comes last.
+
+    Parameters
+    ----------
+    folder : Path
+    model : PldaBackend
+    """
     if model.mean is not None:
-        write_vector(folder / "mean.vec", model.mean, binary=False)
+        write_vector(folder / "mean.vec", model.mean)
     if model.transform is not None:
         write_matrix(folder / "transform.mat", model.transform)
     write_plda(folder / "plda", model.plda)
 
 
 def train_on(vectors: Vectors, utt2spk: Path, **options: Any) -> PldaBackend:
-    """A back end from x-vectors and their speakers; options as of `train_backend`.
+    """Train a back end on x-vectors and their speakers.
+
+    Parameters
+    ----------
+    vectors : Vectors
+    utt2spk : Path
+    **options
+        As of `train_backend`.
+
+    Returns
+    -------
+    PldaBackend
 
     Raises
     ------
@@ -96,51 +137,56 @@ def train_on(vectors: Vectors, utt2spk: Path, **options: Any) -> PldaBackend:
 
 
 class TreeVectors:
-    """The x-vectors that one model made of a tree's data sets, each read once.
+    """The x-vectors that one model extracted from a tree's data sets, each read once.
 
     Parameters
     ----------
+    tree : Path
+    protocol : Supersets
+        Usually an evaluation protocol.
     folder : Path
         The model folder.
+    allow_pipes, allow_outside : bool
+        As in `read_vectors`.
     """
 
     def __init__(
         self,
         tree: Path,
-        protocol: Protocol,
+        protocol: Supersets,
         folder: Path,
         *,
         allow_pipes: bool = False,
         allow_outside: bool = False,
     ) -> None:
-        self._tree, self._config, self.folder = tree, protocol, folder
+        self._tree, self._protocol, self.folder = tree, protocol, folder
         self._allow_pipes, self._allow_outside = allow_pipes, allow_outside
         self._read: dict[Path, Vectors] = {}
         self._places: dict[Path, Mapping[str, str]] = {}
 
     def candidates(self, name: str, suffix: str) -> list[Path]:
-        """Where the x-vectors of a set may be: its own, then those of sets that hold it."""
-        names = (name, *self._config.supersets(name))
+        """List where the x-vectors of a set may be: its own, then those of its supersets."""
+        names = (name, *self._protocol.supersets(name))
         return [self.folder / f"xvect_{n}{suffix}" / "xvector.scp" for n in names]
 
     def find(self, name: str, suffix: str) -> Path | None:
-        """The first candidate that is there."""
+        """Return the first candidate that exists."""
         return next((p for p in self.candidates(name, suffix) if p.is_file()), None)
 
     def read(self, path: Path) -> Vectors:
-        """The x-vectors of an scp.
+        """Read the x-vectors of an scp.
 
         Raises
         ------
         PrivacyEvalError
-            As `read_vectors`; a file that leads out of the tree.
+            As `read_vectors`; a file outside the tree.
         """
         if path not in self._read:
             self._read[path] = self._vectors(path)
         return self._read[path]
 
     def places(self, path: Path) -> Mapping[str, str]:
-        """Where an scp says that each x-vector is, see `vector_places`; of an archive only
+        """Read where an scp says that each x-vector is, see `vector_places`; of an archive only
         the ids. Errors as of `read`."""
         if path not in self._places:
             self._check_inside(path)
@@ -150,8 +196,8 @@ class TreeVectors:
             )
         return self._places[path]
 
-    def abbreviate(self, path: Path, ids: Collection[str]) -> Vectors:
-        """The x-vectors of some ids of an scp, or more than these; errors as of `read`."""
+    def read_some(self, path: Path, ids: Collection[str]) -> Vectors:
+        """Read the x-vectors of some ids of an scp, or more than these; errors as of `read`."""
         return self._read[path] if path in self._read else self._vectors(path, ids)
 
     def _vectors(self, path: Path, only: Collection[str] | None = None) -> Vectors:
@@ -173,8 +219,22 @@ class TreeVectors:
             )
 
 
-def backend_folder(tree: Path, model: AsvModel, suffix: str) -> Path | None:
-    """Where the back end of a model lies, if it is there."""
+def backend_folder(tree: Path, model: ModelFolders, suffix: str) -> Path | None:
+    """Find the back end of an ASV model.
+
+    Parameters
+    ----------
+    tree : Path
+    model : ModelFolders
+        Usually an ASV model of an evaluation protocol.
+    suffix : str
+        Anonymization suffix of its training set.
+
+    Returns
+    -------
+    Path or None
+        The folder that holds its `plda`.
+    """
     folder = tree / model.model_folder(suffix)
     candidates = (folder / f"xvect_{model.training_name(suffix)}", folder)
     return next((f for f in candidates if (f / "plda").is_file()), None)

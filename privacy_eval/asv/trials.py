@@ -20,13 +20,13 @@ from .backend import BackendName, PldaBackend, score_matrix, speaker_means
 
 @dataclass(frozen=True)
 class Enrollment:
-    """Who is enrolled with which utterances.
+    """Which speakers are enrolled with which utterances.
 
     Attributes
     ----------
     path : Path
-        Where that is said.
-    members : mapping
+        File that says so.
+    members : mapping of str to tuple of str
         Utterances by speaker.
     """
 
@@ -42,8 +42,15 @@ class Enrollment:
 
 @dataclass(frozen=True)
 class ScoredTrials:
-    """Trials with their scores, shape (P,), and how many trials and enrollment utterances
-    were left out for want of a vector."""
+    """Trials with their scores.
+
+    Attributes
+    ----------
+    speaker, utterance : Column
+    score : float32 array, shape (P,)
+    trials_left_out, enrollment_left_out : int
+        Trials and enrollment utterances without a vector.
+    """
 
     speaker: Column
     utterance: Column
@@ -52,14 +59,24 @@ class ScoredTrials:
     enrollment_left_out: int
 
     def text(self) -> str:
-        """A score file, as Kaldi's ivector-plda-scoring prints it."""
+        """Format a score file as Kaldi's ivector-plda-scoring does."""
         columns = (self.speaker.tolist(), self.utterance.tolist(), self.score.tolist())
         return "".join(map("{} {} {:.7g}\n".format, *columns))
 
 
 def load_enrollment(spk2utt: Path, enrolls: Path | None = None) -> Enrollment:
-    """Who is enrolled: a spk2utt (or a utt2spk, by its name), all of it or only the
-    utterances that a list names.
+    """Read which speakers are enrolled with which utterances.
+
+    Parameters
+    ----------
+    spk2utt : Path
+        A spk2utt, or a utt2spk by its name.
+    enrolls : Path, optional
+        A list of the utterances to take; all, unless given.
+
+    Returns
+    -------
+    Enrollment
 
     Raises
     ------
@@ -74,7 +91,8 @@ def load_enrollment(spk2utt: Path, enrolls: Path | None = None) -> Enrollment:
         members = read_spk2utt(spk2utt)
     if enrolls is None:
         return Enrollment(spk2utt, members)
-    wanted = {u.decode("utf-8", "backslashreplace"): n for u, n in _lines(enrolls).items()}
+    listed = read_list(enrolls, "enrolls").lines
+    wanted = {u.decode("utf-8", "backslashreplace"): n for u, n in listed.items()}
     known = {u for utterances in members.values() for u in utterances}
     unknown = [u for u in wanted if u not in known]
     if unknown:
@@ -89,73 +107,81 @@ def load_enrollment(spk2utt: Path, enrolls: Path | None = None) -> Enrollment:
 def score_trials(
     enrolled: Vectors,
     enrollment: Enrollment,
-    tested: Vectors,
+    trial: Vectors,
     trials: TrialList,
     *,
     backend: BackendName = "plda",
     model: PldaBackend | None = None,
     allow_missing: bool = False,
 ) -> ScoredTrials:
-    """Scores of a list of trials, in its order.
+    """Score a list of trials, in its order.
 
     Parameters
     ----------
+    enrolled, trial : Vectors
+        X-vectors of the enrollment and of the trial utterances.
+    enrollment : Enrollment
+    trials : TrialList
+    backend : {"plda", "cosine", "euclidean"}
+    model : PldaBackend
+        For `plda` only.
     allow_missing : bool
         Leave out utterances that have no vector, and count them.
+
+    Returns
+    -------
+    ScoredTrials
 
     Raises
     ------
     PrivacyEvalError
-        A speaker without enrollment, an utterance without a vector, dimensions that do
-        not fit, scores beyond float32's range; nothing left to score.
+        A speaker without enrollment, an utterance without a vector, inconsistent dimensions,
+        scores beyond float32's range; no trial to score.
     """
     speakers, speaker = unique_fields(trials.speaker)
     utterances, utterance = unique_fields(trials.utterance)
-    strangers = sorted(s for s in speakers if s not in enrollment.members)
-    if strangers:
+    unknown = sorted(s for s in speakers if s not in enrollment.members)
+    if unknown:
         raise PrivacyEvalError(
-            f"{trials.path}: {len(strangers)} speakers are not enrolled in {enrollment.path}: "
-            f"{abbreviate(strangers)}"
+            f"{trials.path}: {len(unknown)} speakers are not enrolled in {enrollment.path}: "
+            f"{abbreviate(unknown)}"
         )
     members = [enrollment.members[s] for s in speakers]
-    known, unspoken = (
-        np.array([not allow_missing or x in vectors for x in names], dtype=np.bool_)
-        for vectors, names in ((tested, utterances), (enrolled, [u for m in members for u in m]))
-    )
+    enrollment_left_out = 0
+    has_trial = np.ones(len(utterances), dtype=np.bool_)
     if allow_missing:
+        enrollment_left_out = sum(u not in enrolled for m in members for u in m)
         members = [tuple(u for u in m if u in enrolled) for m in members]
-    has_vector = np.array([bool(m) for m in members])
-    kept = np.flatnonzero(known[utterance] & has_vector[speaker])
+        has_trial = np.array([u in trial for u in utterances])
+    has_enrollment = np.array([bool(m) for m in members])
+    kept = np.flatnonzero(has_trial[utterance] & has_enrollment[speaker])
     if not kept.size:
         raise PrivacyEvalError(f"{trials.path}: no trial whose utterances have vectors")
     enrolled_rows = enrolled.rows(
         [u for m in members for u in m], f"the enrollment in {enrollment.path}"
     )
     of_speaker = np.split(enrolled_rows, np.cumsum([len(m) for m in members if m])[:-1])
-    rows = tested.rows(
-        [u for u, there in zip(utterances, known, strict=True) if there],
+    rows = trial.rows(
+        [u for u, known in zip(utterances, has_trial, strict=True) if known],
         f"the trials in {trials.path}",
     )
     means, counts = speaker_means(enrolled.matrix, of_speaker)
+    where = f"{enrolled.path}, {trial.path}"
     try:
-        matrix = score_matrix(means, counts, tested.matrix[rows], backend=backend, model=model)
+        matrix = score_matrix(means, counts, trial.matrix[rows], backend=backend, model=model)
     except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{enrolled.path}, {tested.path}: {error}") from error
-    place = (np.cumsum(has_vector) - 1, np.cumsum(known) - 1)
-    scores = matrix[place[0][speaker[kept]], place[1][utterance[kept]]]
-    if not np.isfinite(scores).all():
+        raise PrivacyEvalError(f"{where}: {error}") from error
+    row_of, column_of = np.cumsum(has_enrollment) - 1, np.cumsum(has_trial) - 1
+    scores = matrix[row_of[speaker[kept]], column_of[utterance[kept]]]
+    bad = int(np.count_nonzero(~np.isfinite(scores)))
+    if bad:
         raise PrivacyEvalError(
-            f"{enrolled.path}, {tested.path}: {int((~np.isfinite(scores)).sum())} scores are not "
-            "finite: vectors or model hold huge values"
+            f"{where}: {bad} scores are not finite: huge values in vectors or model"
         )
     return ScoredTrials(
         trials.speaker.take(kept),
         trials.utterance.take(kept),
         scores,
         trials_left_out=len(trials.speaker) - kept.size,
-        enrollment_left_out=int((~unspoken).sum()),
+        enrollment_left_out=enrollment_left_out,
     )
-
-
-def _lines(enrolls: Path) -> Mapping[bytes, int]:
-    return read_list(enrolls, "enrolls").lines

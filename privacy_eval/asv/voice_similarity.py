@@ -23,10 +23,11 @@ from ..metrics import (
     Variant,
     VoiceSimilarity,
     similarity_matrix,
+    similarity_metrics,
     speaker_linkability,
     voice_similarity,
 )
-from ..results.records import SpeakerSimilarity
+from ..metrics.similarity import SpeakerSimilarity
 from .backend import BackendName, PldaBackend, score_matrix
 
 _FILES_2020 = {"oo": "osp_osp", "oa": "osp_psp", "aa": "psp_psp"}
@@ -45,7 +46,7 @@ class Measured:
         Utterances left out on request.
     by_variant : mapping of Variant to VoiceSimilarity
     linkability : tuple of S float or None
-        None for speakers with too few pairs of their own for a histogram of two bins.
+        None for speakers with fewer same-speaker pairs than a histogram of two bins needs.
     """
 
     speakers: tuple[str, ...]
@@ -56,7 +57,7 @@ class Measured:
 
     @property
     def of_speakers(self) -> tuple[SpeakerSimilarity, ...]:
-        """Every speaker, the least protected first; `exact` where it was asked for."""
+        """Return every speaker, the least protected first; `exact` where it was asked for."""
         found = self.by_variant.get("exact") or next(iter(self.by_variant.values()))
         columns = (
             self.speakers,
@@ -71,7 +72,7 @@ class Measured:
         return tuple(sorted(each, key=lambda s: (s.deid, -(s.linkability or 0.0), s.speaker)))
 
     def arrays(self) -> dict[str, Any]:
-        """What figures are drawn from: the matrices of every variant."""
+        """Return the matrices of every variant, which figures are drawn from."""
         found: dict[str, Any] = {"speakers": np.array(self.speakers)}
         for variant, similarity in self.by_variant.items():
             for kind in _FILES_2020:
@@ -90,50 +91,36 @@ def measure(
     part: bool = False,
     allow_missing: bool = False,
 ) -> Measured:
-    """Voice similarity of original and anonymized utterances of the same ids.
+    """Measure voice similarity of original and anonymized utterances of the same ids.
 
     Parameters
     ----------
+    original, anonymized : Vectors
     utt2spk : Path
         The utterances of the set and their speakers.
+    backend : {"plda", "cosine", "euclidean"}
+    model : PldaBackend
+        For `plda` only.
+    variants : sequence of Variant
     part : bool
         The vectors may be those of a larger set.
     allow_missing : bool
         Leave out utterances without both vectors, and speakers left with one.
 
+    Returns
+    -------
+    Measured
+
     Raises
     ------
     PrivacyEvalError
-        An utterance without original or anonymized vector; unless `part`, a vector
-        without speaker; a speaker with a single utterance; one speaker only; D_diag of
-        the original voices is 0; dimensions that do not fit.
+        An utterance without original or anonymized vector; unless `part`, a vector without
+        speaker; a speaker with a single utterance; one speaker only; D_diag of the original
+        voices is 0; inconsistent dimensions.
     """
     speaker_of = read_utt2spk(utt2spk)
-    if not part:
-        for vectors in (original, anonymized):
-            _refuse(
-                [u for u in vectors.ids if u not in speaker_of], vectors.path, "speaker", utt2spk
-            )
-    kept = {u: s for u, s in speaker_of.items() if u in original and u in anonymized}
-    if not allow_missing:
-        for vectors in (original, anonymized):
-            _refuse([u for u in speaker_of if u not in vectors], utt2spk, "vector", vectors.path)
-    else:
-        enough = {s for s, count in Counter(kept.values()).items() if count > 1}
-        kept = {u: s for u, s in kept.items() if s in enough}
-    per_speaker = Counter(kept.values())
-    single = sorted(s for s, count in per_speaker.items() if count == 1)
-    if single:
-        raise PrivacyEvalError(
-            f"{utt2spk}: {len(single)} speakers have a single utterance, so that there is no pair "
-            f"of their own to compare: {abbreviate(single)} (--allow-missing leaves them out)"
-        )
-    if len(per_speaker) < 2:
-        raise PrivacyEvalError(
-            f"{utt2spk}: {'one speaker only' if per_speaker else 'no utterance to compare'}; voice "
-            "similarity compares speakers"
-        )
-    speakers = tuple(sorted(per_speaker))
+    kept = _compared(original, anonymized, utt2spk, speaker_of, part, allow_missing)
+    speakers = tuple(sorted(set(kept.values())))
     number = {s: i for i, s in enumerate(speakers)}
     ids = [u for u in original.ids if u in kept]
     column = {u: i for i, u in enumerate(u for u in anonymized.ids if u in kept)}
@@ -146,43 +133,83 @@ def measure(
     linkability: tuple[float | None, ...] = ()
     spoken = np.bincount(of_rows)
     try:
-        for rows, columns, speaker, own in (
+        for rows, columns, speaker, paired in (
             (first, first, of_rows, None),
             (first, second, of_rows, column_of),
             (second, second, of_columns, None),
         ):
             scores = score_matrix(rows, 1, columns, backend=backend, model=model)
             if not np.isfinite(scores).all():
-                raise PrivacyEvalError("scores are not finite: vectors or model hold huge values")
+                raise PrivacyEvalError("scores are not finite: huge values in vectors or model")
             for variant in variants:
                 matrices[variant].append(
-                    similarity_matrix(scores, speaker, column_of=own, variant=variant)
+                    similarity_matrix(scores, speaker, column_of=paired, variant=variant)
                 )
-            if own is not None:
+            if paired is not None:
+                values = speaker_linkability(scores, speaker, column_of=paired).tolist()
+                enough = spoken * (spoken - 1) >= LINKABILITY_MIN_TARGETS
                 linkability = tuple(
-                    value if count * (count - 1) >= LINKABILITY_MIN_TARGETS else None
-                    for value, count in zip(
-                        speaker_linkability(scores, speaker, column_of=own).tolist(),
-                        spoken.tolist(),
-                        strict=True,
-                    )
+                    v if e else None for v, e in zip(values, enough.tolist(), strict=True)
                 )
             del scores  # at large sizes there is room for one such matrix at a time
         found = {variant: voice_similarity(*three) for variant, three in matrices.items()}
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{original.path}, {anonymized.path}: {error}") from error
-    left_out = len(speaker_of) - len(ids)
-    return Measured(speakers, len(ids), left_out, found, linkability)
+    return Measured(speakers, len(ids), len(speaker_of) - len(ids), found, linkability)
+
+
+def _compared(
+    original: Vectors,
+    anonymized: Vectors,
+    utt2spk: Path,
+    speaker_of: Mapping[str, str],
+    part: bool,
+    allow_missing: bool,
+) -> dict[str, str]:
+    """Find the utterances to compare, with their speakers."""
+    if not part:
+        for vectors in (original, anonymized):
+            _refuse(
+                [u for u in vectors.ids if u not in speaker_of], vectors.path, "speaker", utt2spk
+            )
+    kept = {u: s for u, s in speaker_of.items() if u in original and u in anonymized}
+    if not allow_missing:
+        for vectors in (original, anonymized):
+            _refuse([u for u in speaker_of if u not in vectors], utt2spk, "vector", vectors.path)
+    counts = Counter(kept.values())
+    single = sorted(s for s, count in counts.items() if count == 1)
+    if allow_missing:
+        kept = {u: s for u, s in kept.items() if counts[s] > 1}
+    elif single:
+        raise PrivacyEvalError(
+            f"{utt2spk}: {len(single)} speakers have a single utterance, so no same-speaker pair: "
+            f"{abbreviate(single)} (--allow-missing leaves them out)"
+        )
+    if len(set(kept.values())) < 2:
+        raise PrivacyEvalError(
+            f"{utt2spk}: {'one speaker only' if kept else 'no utterance to compare'}; voice "
+            "similarity compares speakers"
+        )
+    return kept
 
 
 def files_2020(similarity: VoiceSimilarity) -> dict[str, bytes]:
-    """The files that the scripts of 2020 write for a trial set, by name."""
+    """Return the files that the scripts of 2020 write for a trial set, by name.
+
+    Parameters
+    ----------
+    similarity : VoiceSimilarity
+
+    Returns
+    -------
+    dict of str to bytes
+    """
     files = {}
     for kind, name in _FILES_2020.items():
         file = io.BytesIO()
         np.save(file, getattr(similarity, kind).values)
         files[f"similarity_matrix_{name}.npy"] = file.getvalue()
-    lines = similarity_lines(similarity.summary())
+    lines = similarity_lines(similarity_metrics(similarity))
     for name, line in zip(
         ("DeIDentification", "gain_of_voice_distinctiveness"), lines, strict=True
     ):
@@ -199,15 +226,22 @@ NAMES_2020 = (
 
 
 def write_2020(folder: Path, similarity: VoiceSimilarity) -> None:
-    """Write `files_2020`."""
+    """Write `files_2020`.
+
+    Parameters
+    ----------
+    folder : Path
+    similarity : VoiceSimilarity
+    """
     for name, content in files_2020(similarity).items():
         with atomic_path(folder / name) as temporary:
             temporary.write_bytes(content)
 
 
-def _refuse(unknown: Sequence[str], where: Path, what: str, lacking: Path) -> None:
+def _refuse(unknown: Sequence[str], where: Path, what: str, missing_in: Path) -> None:
     if unknown:
         raise PrivacyEvalError(
-            f"{where}: {len(unknown)} utterances have no {what} in {lacking}: {abbreviate(unknown)}"
+            f"{where}: {len(unknown)} utterances have no {what} in {missing_in}: "
+            f"{abbreviate(unknown)}"
             + (" (--allow-missing leaves them out)" if what == "vector" else "")
         )

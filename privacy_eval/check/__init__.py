@@ -1,5 +1,6 @@
-"""What a tree holds and lacks, what differs and what cannot be right in it: one screen."""
+"""Check a tree: missing inputs, original/anonymized mismatches, implausible scores."""
 
-from .screen import check_tree, not_there
+from .missing import not_evaluated
+from .tree import check_tree
 
-__all__ = ["check_tree", "not_there"]
+__all__ = ["check_tree", "not_evaluated"]

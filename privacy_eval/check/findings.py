@@ -1,38 +1,32 @@
-"""What a check found, laid out for one screen or in full."""
+"""Findings of a check, and the report that lists them by kind."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-WIDTH, HEIGHT = 100, 40
-#: Rows of systems on a screen; a challenge has about as many.
-ROWS = 20
-#: Lines that a section has at least, however many systems there are: title, one, and how many
-#: more.
-_LEAST = 3
-#: Lines of the screen for one finding.
-_LINES_OF_ONE = 2
-_DETAILS = "--details lists them"
+from ..errors import printable
+
+#: Items of each kind in a report without details, and characters of them.
+_ITEMS, _LENGTH = 3, 240
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found.
+    """One finding.
 
     Attributes
     ----------
     kind : str
-        What it is; findings of a kind stand together.
+        Findings of one kind share a line of the report.
     item : str
-        Where, and how much of it; "" where the kind says all.
+        The file, data set or condition concerned, and how much of it.
     detail : str
-        What there is to say of the item where there is room for it.
+        Listed below the item with `--details` only.
     """
 
     kind: str
-    item: str = ""
+    item: str
     detail: str = ""
 
 
@@ -41,127 +35,63 @@ class Section:
     """Findings under a title."""
 
     title: str
-    findings: tuple[Finding, ...]
+    findings: Sequence[Finding]
 
-    def by_kind(self) -> dict[str, dict[str, list[str]]]:
-        """Items of every kind, each once, in the order found, with their details."""
-        kinds: dict[str, dict[str, list[str]]] = {}
+    @property
+    def kinds(self) -> dict[str, dict[str, dict[str, None]]]:
+        """Items of every kind, with their details, each once."""
+        kinds: dict[str, dict[str, dict[str, None]]] = {}
         for finding in self.findings:
             items = kinds.setdefault(finding.kind, {})
-            if finding.item:
-                details = items.setdefault(finding.item, [])
-                details += [finding.detail] if finding.detail else []
+            items.setdefault(finding.item, {})[finding.detail] = None
         return kinds
+
+    def __len__(self) -> int:
+        return sum(map(len, self.kinds.values()))
+
+    def lines(self, details: bool) -> list[str]:
+        """Lines of the report: one per kind, or one per item and detail."""
+        lines = [f"{self.title}: {len(self)}"] if self.findings else []
+        for kind, items in self.kinds.items():
+            head = f"  {kind} ({len(items)}):"
+            if details:
+                lines.append(head)
+                for item, texts in items.items():
+                    lines += [f"    {item}", *(f"      {text}" for text in texts if text)]
+            else:
+                lines.append(f"{head} {_first([*items])}")
+        return lines
+
+
+def _first(items: Sequence[str]) -> str:
+    """Join the first items, at least one, in a line of moderate length."""
+    texts = [i if len(i) <= _LENGTH else f"{i[:_LENGTH]} ..." for i in items[:_ITEMS]]
+    while len(texts) > 1 and sum(map(len, texts)) > _LENGTH:
+        texts.pop()
+    return "; ".join(texts) + ("; ..." if len(texts) < len(items) else "")
 
 
 @dataclass(frozen=True)
 class Report:
-    """What there is to say of a tree.
+    """What was found in a tree.
 
     Attributes
     ----------
     ready : bool
-        Whether what is there can be evaluated.
-    verdict : str
-        The first line.
-    head, rows, foot : tuple of str
-        Lines above all sections, the table of systems with its heading, lines below.
-    sections : tuple of Section
-        The most important first.
-    whole : int
-        How many of the last rows are of systems that lack nothing, and may be left out where
-        others need the room.
+        Whether the scores in the tree can be evaluated.
+    head : sequence of str
+        Status, protocol and folders, and a table of the systems.
+    sections : sequence of Section
+    foot : sequence of str
     """
 
     ready: bool
-    verdict: str
-    head: tuple[str, ...]
-    rows: tuple[str, ...]
-    sections: tuple[Section, ...]
-    foot: tuple[str, ...]
-    whole: int = 0
+    head: Sequence[str]
+    sections: Sequence[Section]
+    foot: Sequence[str]
 
-    def screen(self) -> list[str]:
-        """About `HEIGHT` lines of at most `WIDTH` columns, however much was found."""
-        heading, *rows = self.rows or ("",)
-        shown = rows[: min(ROWS, len(rows) - self.whole)]
-        left = len(rows) - len(shown)
-        more = [f"  ... {left} more systems, {_DETAILS}"] if left else []
-        if left and left == self.whole:
-            more = [f"  ... and {left} more, which lack nothing"]
-        above = [*_wrapped(self.verdict), *self.head, *([heading] if rows else []), *shown, *more]
-        sections = [s for s in self.sections if s.findings]
-        room = HEIGHT - len(above) - len(self.foot)
-        full = [_lines(s, _LINES_OF_ONE) for s in sections]
-        below: list[str] = []
-        for section, lines, given in zip(sections, full, _shares(full, room), strict=True):
-            below += lines if len(lines) <= given else _cut(_lines(section, 1), given)
-        return [_one_line(line) for line in (*above, *below, *self.foot)]
-
-    def details(self) -> list[str]:
-        """All that was found, an item per line."""
-        lines = [self.verdict, *self.head, *self.rows]
-        for section in self.sections:
-            if section.findings:
-                lines.append(section.title)
-            for kind, items in section.by_kind().items():
-                lines.append(f"  {kind}" + (f": {len(items)}" if items else ""))
-                for item, details in items.items():
-                    lines += [f"    {item}", *(f"      {detail}" for detail in details)]
-        return [printable(line) for line in (*lines, *self.foot)]
-
-
-def printable(text: str) -> str:
-    """Text of strangers for a terminal: what is no character of a line becomes an escape."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
-def cut(text: str, width: int) -> str:
-    """At most so many characters, where the end tells least."""
-    return text if len(text) <= width else f"{text[: width - 4]} ..."
-
-
-def _one_line(text: str) -> str:
-    return cut(printable(text), WIDTH)
-
-
-def _lines(section: Section, each: int) -> list[str]:
-    lines = [section.title]
-    for kind, items in section.by_kind().items():
-        number = f" {len(items)}:" if len(items) > 1 else ""
-        text = f"{kind}:{number} {'; '.join(items)}" if items else kind
-        lines += _wrapped(f"  {text}", each)
-    return lines
-
-
-def _wrapped(text: str, most: int = _LINES_OF_ONE) -> list[str]:
-    lines = textwrap.wrap(
-        printable(text), WIDTH, subsequent_indent="      ", break_on_hyphens=False
-    )
-    if len(lines) > most:  # textwrap's own way would drop a last word that is longer than a line
-        lines = [*lines[: most - 1], cut(f"{lines[most - 1]} {lines[most].strip()}", WIDTH)]
-    return lines
-
-
-def _cut(lines: Sequence[str], room: int) -> list[str]:
-    if len(lines) <= room:
-        return list(lines)
-    left = len(lines) - room + 1
-    return [*lines[: room - 1], f"  ... {left} more, {_DETAILS}"]
-
-
-def _shares(sections: Iterable[Sequence[str]], room: int) -> list[int]:
-    """How many lines each of several sections gets: the first all that it needs, if a few
-    remain for each of the others; these what they need, unless that is more than their equal
-    share of the rest."""
-    needs = [len(lines) for lines in sections]
-    given = [0] * len(needs)
-    if needs:
-        given[0] = min(needs[0], max(room - _LEAST * (len(needs) - 1), _LEAST))
-        room -= given[0]
-    waiting = sorted(range(1, len(needs)), key=needs.__getitem__)
-    for place, i in enumerate(waiting):
-        equal = room // (len(waiting) - place)
-        given[i] = min(needs[i], max(equal, _LEAST))
-        room -= given[i]
-    return given
+    def lines(self, *, details: bool = False) -> list[str]:
+        """The report, with the first items of every kind of finding or with all."""
+        body = [line for section in self.sections for line in section.lines(details)]
+        hint = ["--details lists every item"] if body and not details else []
+        return [printable(line) for line in (*self.head, *body, *self.foot, *hint)]

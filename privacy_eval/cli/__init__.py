@@ -2,6 +2,10 @@
 
 Results go to stdout, progress and messages to stderr. Exit code 0: done; 1: bad data,
 named in the message; 2: wrong usage; 130: interrupted.
+
+Each verb is a module with `add_arguments(parser)` and `run(arguments)`, which returns the
+exit code. What only `run` needs is imported there: a recipe starts dozens of commands, and
+`--help` answers at once.
 """
 
 from __future__ import annotations
@@ -11,39 +15,54 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from .. import __version__
 from ..errors import PrivacyEvalError
 from .options import log
 
-#: All verbs. A verb is in the module of its name, but for these.
-_VERBS = (
-    *("metrics", "evaluate", "collect", "import", "export", "check", "demo-tree"),
-    *("subsets", "train-backend", "train-tree", "score", "score-tree"),
-    *("similarity", "similarity-tree", "pending", "tables", "figures", "report"),
-    *("subjective", "zebra", "study", "study-report"),
-)
-_MODULES = {
-    "evaluate": "privacy_metrics",
-    "import": "import_",
-    "train-tree": "train_backend",
-    "score": "asv_scores",
-    "score-tree": "asv_scores",
+#: The verbs, each in the module of its name.
+VERBS = {
+    "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
+    "train-backend": "train PLDA back ends on x-vectors",
+    "subsets": "make the evaluation subsets of the data folders",
+    "asv-scores": "score trials of speaker verification from x-vectors",
+    "privacy-metrics": "compute the privacy metrics of every trial condition, or of one score file",
+    "metrics": "compute the privacy metrics of one score file",
+    "similarity": "compute voice similarity matrices, DeID and G_VD",
+    "collect": "write results.json, results.csv and results.txt of a tree",
+    "tables": "write LaTeX, Markdown, text and CSV tables",
+    "figures": "draw figures as PNG, PDF and, of curves, pgfplots",
+    "report": "write one HTML file with tables, figures and provenance",
+    "listening": "evaluate the ratings of a listening test: metrics, tables and figures",
+    "pending": "print the first stage of the recipe, from 5 on, that has anything to do",
+    "import": "convert the challenge's results.txt to results.json",
+    "export": "convert results.json to results.txt, CSV or averages",
+    "demo-tree": "simulate a challenge tree",
+    "zebra": "compute ZEBRA of one score file: numbers and profile",
+    "study": "run simulations that show what each metric sees",
+    "study-report": "write tables, figures and report of a metric study",
+}
+
+#: Verbs of earlier versions, which still work and are not listed.
+FORMER_VERBS = {
+    "evaluate": "privacy-metrics",
+    "score": "asv-scores",
+    "score-tree": "asv-scores",
+    "train-tree": "train-backend",
     "similarity-tree": "similarity",
     "subjective": "listening",
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a verb; returns the exit code."""
+    """Run a verb and return the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of any bytes can be printed
         sys.stdout.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if argv is None else list(argv)
     arguments = parser(*words[:1]).parse_args(words)
-    verb: Callable[[argparse.Namespace], int] = arguments.verb
     try:
-        code = verb(arguments)
+        code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
     except PrivacyEvalError as error:
@@ -53,27 +72,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output is gone (head, a closed pager): nothing left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except OSError as error:  # files are met with errors of ours: this is the output
+    except OSError as error:  # input files raise errors of ours: this is the output
         log(f"privacy-eval: {error.filename or 'standard output'}: {error.strerror or error}")
         return 1
     except MemoryError:
-        log("privacy-eval: there is not enough memory")
+        log("privacy-eval: not enough memory")
         return 1
     except KeyboardInterrupt:
-        log("privacy-eval: interrupted; what is finished is kept, run it again to go on")
+        log("privacy-eval: interrupted; finished work is kept, run it again to resume")
         return 130
 
 
 def parser(verb: str | None = None) -> argparse.ArgumentParser:
-    """All verbs with their options; with a verb's name those of its module."""
+    """Return the parser of one verb with its options, or a list of all verbs."""
     top = argparse.ArgumentParser(
         prog="privacy-eval", description="Evaluation of voice anonymization."
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    verbs = top.add_subparsers(metavar="VERB", required=True)
-    # A command loads the module of its verb alone: a recipe starts dozens of commands, and to
-    # load all of it takes as long as most of them run.
-    wanted = [verb] if verb in _VERBS else _VERBS
-    for module in dict.fromkeys(_MODULES.get(v, v.replace("-", "_")) for v in wanted):
-        importlib.import_module(f".{module}", __name__).add_verbs(verbs)
+    verbs = top.add_subparsers(metavar="VERB", required=True, dest="verb")
+    current = FORMER_VERBS.get(verb or "", verb)
+    if verb is None or current not in VERBS:
+        for name, purpose in VERBS.items():
+            verbs.add_parser(name, help=purpose)
+        return top
+    name = "import_" if current == "import" else current.replace("-", "_")
+    module = importlib.import_module(f".{name}", __name__)
+    purpose = VERBS[current]
+    one = verbs.add_parser(verb, description=f"{purpose[0].upper()}{purpose[1:]}.")
+    one.set_defaults(run=module.run)
+    module.add_arguments(one)
     return top

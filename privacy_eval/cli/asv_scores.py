@@ -1,61 +1,40 @@
-"""The verbs score and score-tree: scores of trials from x-vectors."""
+"""asv-scores: speaker verification scores from x-vectors."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from ..asv.trials import load_enrollment, score_trials
-from ..io.files import write_text
-from ..io.scores import read_trial_list
-from ..protocol.protocol import load_protocol
-from ..stages.access import BACKEND, VECTORS
-from ..stages.asv_scores import make_scores, missing_vectors
-from .options import (
-    IN_PLACE,
-    Verbs,
-    add_finishing,
-    add_missing,
-    add_model,
-    add_pipes,
-    add_reading,
-    add_tree,
-    asv_of,
-    load_model,
-    log,
-    read_vectors_of,
-    report_outcome,
-    run_of,
-)
+from .options import add, add_tree, flag, log, over_tree, path, two_forms
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verbs of scores."""
-    score = verbs.add_parser("score", help="scores of trials from x-vectors")
-    score.set_defaults(verb=_score)
-    add_model(score)
-    score.add_argument("--enroll-vectors", required=True, type=Path, metavar="SCP")
-    score.add_argument("--spk2utt", required=True, type=Path, metavar="F", help="of the enrollment")
-    score.add_argument("--enrolls", type=Path, metavar="F", help="enroll only these utterances")
-    score.add_argument("--trial-vectors", required=True, type=Path, metavar="SCP")
-    score.add_argument("--trials", required=True, type=Path, metavar="F")
-    score.add_argument("--out", required=True, type=Path, metavar="F", help="the score file")
-    add_reading(score)
-    add_missing(score)
-    score_tree = verbs.add_parser("score-tree", help="scores of every condition of a tree")
-    score_tree.set_defaults(verb=_score_tree)
-    add_tree(score_tree)
-    add_pipes(score_tree)
-    add_missing(score_tree)
-    add_finishing(score_tree)
-    score_tree.add_argument(
-        "--missing-vectors",
-        action="store_true",
-        help="only list data sets without x-vectors, each with the model folder they go into",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the stage, and those of one trial list."""
+    stage, files = two_forms(parser, needed="--out")
+    add_tree(stage, common=parser)
+    add(parser, "--out", help="the score file; over a tree not needed")
+    add(parser, "--allow-missing", "--allow-pipes")
+    add(stage, "--job", "--after-jobs")
+    vectors = flag("only list data sets without x-vectors, and the model folders of these")
+    stage.add_argument("--missing-vectors", **vectors)
+    add(files, "--model", "--backend", "--scp-base")
+    files.add_argument("--enroll-vectors", required=True, **path("SCP"))
+    files.add_argument("--spk2utt", required=True, **path("F", "of the enrollment"))
+    files.add_argument("--enrolls", **path("F", "enroll only these utterances"))
+    files.add_argument("--trial-vectors", required=True, **path("SCP"))
+    files.add_argument("--trials", required=True, **path("F", "trial list or key"))
 
 
-def _score(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    stage = over_tree(arguments, tree_as_base=arguments.verb == "score")
+    return _stage(arguments) if stage else _files(arguments)
+
+
+def _files(arguments: argparse.Namespace) -> int:
+    from ..asv.trials import load_enrollment, score_trials
+    from ..io.files import write_text
+    from ..io.scores import read_trial_list
+    from .inputs import load_model, read_vectors_of
+
     model = load_model(arguments)
     scored = score_trials(
         read_vectors_of(arguments, arguments.enroll_vectors),
@@ -75,7 +54,12 @@ def _score(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _score_tree(arguments: argparse.Namespace) -> int:
+def _stage(arguments: argparse.Namespace) -> int:
+    from ..protocol.protocol import load_protocol
+    from ..stages.access import BACKEND, VECTORS
+    from ..stages.asv_scores import make_scores, missing_vectors
+    from .inputs import IN_PLACE, asv_of, report_outcome, run_of
+
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     asv, systems, notes = asv_of(arguments, protocol)
     if arguments.missing_vectors:
@@ -94,5 +78,5 @@ def _score_tree(arguments: argparse.Namespace) -> int:
         )
     needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)
     if needed and not arguments.allow_missing:
-        log("privacy-eval: goes on without them with --allow-missing")
+        log("privacy-eval: --allow-missing continues without them")
     return 1 if outcome.failed or (needed and not arguments.allow_missing) else 0

@@ -1,47 +1,44 @@
-"""The verb check: what a tree lacks, and what in it cannot be right."""
+"""check: missing inputs, mismatches and implausible scores of a tree."""
 
 from __future__ import annotations
 
 import argparse
 
-from ..check import check_tree
-from ..stages.access import AsvSystems
-from .options import Verbs, access_of, add_tree, positive, progress, replicates, systems_of
+from .options import add_tree, positive, progress, replicates
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb that checks a tree."""
-    check = verbs.add_parser(
-        "check", help="whether a tree is complete, what in it is odd, what it costs to evaluate"
-    )
-    check.set_defaults(verb=_check)
-    add_tree(check)
-    check.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_tree(parser)
+    parser.add_argument(
         "--allow-missing",
         action="store_true",
-        help="exit 0 even where something cannot be evaluated; trials without a score are no error",
+        help="exit 0 even if something cannot be evaluated; trials without a score are no error",
     )
-    check.add_argument("--details", action="store_true", help="every item, not one screen")
-    check.add_argument(
-        "--quick", action="store_true", help="leave score files unread (a second per million lines)"
+    parser.add_argument("--details", action="store_true", help="list every item")
+    parser.add_argument(
+        "--quick", action="store_true", help="do not read score files (a second per 10^6 trials)"
     )
-    check.add_argument("--nj", type=positive, default=2, help="jobs that the cost is of (2)")
-    check.add_argument(
-        "--bootstrap", type=replicates, default=0, metavar="N", help="resamplings that it is of"
+    parser.add_argument(
+        "--nj", type=positive, default=2, help="number of jobs to estimate memory for (2)"
     )
+    parser.add_argument("--bootstrap", type=replicates, help=argparse.SUPPRESS)
 
 
-def _check(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    from ..check import check_tree
+    from ..stages.access import AsvSystems, new_system
+    from .inputs import access_of, systems_of
+
     systems, protocol, _ = systems_of(arguments, needed=False, warn=False)
+    access = access_of(arguments)
     report = check_tree(
         systems,
-        AsvSystems(access_of(arguments), protocol),
-        name=arguments.system,
-        anon_suffix=arguments.anon_suffix,
+        AsvSystems(access, protocol),
+        new_system(access, protocol, name=arguments.system, anon_suffix=arguments.anon_suffix),
         read=not arguments.quick,
         nj=arguments.nj,
-        replicates=arguments.bootstrap,
         progress=progress(),
     )
-    print("\n".join(report.details() if arguments.details else report.screen()))
+    print("\n".join(report.lines(details=arguments.details)))
     return 0 if report.ready or arguments.allow_missing else 1

@@ -1,39 +1,36 @@
-"""The verb collect: results.json, results.csv, results.txt."""
+"""collect: results.json, results.csv, results.txt of a tree."""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..check import not_there
 from ..errors import PrivacyEvalError, abbreviate
-from ..report.values import caveats
-from ..results.records import Results
-from ..stages.access import AsvSystems
-from ..stages.collect import collect, outdated_scores, write_outputs
-from ..stages.similarity import collect_similarities
-from ..tree.conditions import System
-from .options import Verbs, add_tree, asv_of, log, systems_of
+from .options import add, add_tree, log
+
+if TYPE_CHECKING:
+    from ..results.records import Results
+    from ..stages.access import AsvSystems
+    from ..tree.conditions import System
 
 _ABSENT_SHOWN = 20
-
-_LINE = 200  # of what is said; results.json has all of it
-
-
-def add_verbs(verbs: Verbs) -> None:
-    """The verb that gathers results."""
-    collection = verbs.add_parser("collect", help="results.json, results.csv, results.txt")
-    collection.set_defaults(verb=_collect)
-    add_tree(collection)
-    collection.add_argument(
-        "--allow-missing", action="store_true", help="leave out what is not evaluated, and say so"
-    )
+_LINE = 200  # characters that are logged; results.json has all
 
 
-def _collect(arguments: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_tree(parser)
+    add(parser, "--allow-missing")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..report.values import caveats
+    from ..stages.collect import outdated_scores, write_outputs
+    from .inputs import asv_of, systems_of
+
     systems, protocol, out = systems_of(arguments)
     asv, under_test, _ = asv_of(arguments, protocol, systems)
     results = collected(systems, out, asv, outdated_scores(under_test, asv))
@@ -46,7 +43,7 @@ def _collect(arguments: argparse.Namespace) -> int:
         names = [f"{r.condition.system} {r.condition.name}" for r in records]
         log(f"privacy-eval: warning: {why}, of {len(names)} conditions: {abbreviate(names)}")
     if not results.verification:
-        log(f"privacy-eval: {out}: nothing is left: results of no condition; nothing is written")
+        log(f"privacy-eval: {out}: no evaluated conditions; nothing written")
         return 1
     write_outputs(results, out)
     print(
@@ -59,7 +56,13 @@ def _collect(arguments: argparse.Namespace) -> int:
 def collected(
     systems: list[System], out: Path, asv: AsvSystems, stale: Mapping[str, str]
 ) -> Results:
-    """All that `results.json` holds; `stale` as of `collect`."""
+    """Return all that `results.json` holds; `stale` as of `collect`."""
+    from dataclasses import replace
+
+    from ..check import not_evaluated
+    from ..stages.collect import collect
+    from ..stages.similarity import collect_similarities
+
     access, protocol = asv.access, asv.protocol
     results = collect(
         systems,
@@ -76,7 +79,7 @@ def collected(
             f"{out}: compute the voice similarity again (or leave it out with --allow-missing): "
             + "; ".join(changed)
         )
-    absent = not_there(systems, protocol, access.tree, access.results, access.keys, similarity)
+    absent = not_evaluated(systems, asv, similarity)
     return replace(
         results,
         similarity=tuple(similarity),

@@ -1,37 +1,40 @@
-"""The verb demo-tree: a simulated challenge tree."""
+"""demo-tree: a simulated challenge tree."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from collections.abc import Callable
 
-from ..protocol.protocol import load_protocol
-from ..simulate import DEMO_SIZES, write_demo_tree
-from .options import Verbs, log, natural, one_of, progress
+from .options import add, log, one_of, path, progress, value
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb that simulates a tree."""
-    demo = verbs.add_parser("demo-tree", help="a simulated challenge tree")
-    demo.set_defaults(verb=_demo_tree)
-    demo.add_argument("directory", type=Path, metavar="DIR")
-    demo.add_argument("--seed", type=natural, default=0)
-    demo.add_argument("--conf", default="vpc2020", metavar="FILE")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument("directory", **path("DIR"))
+    add(parser, "--seed")
+    add(parser, "--conf", default="vpc2020")
     for name, size, text in (
-        ("speakers", 12, "that try in every trial set; a third more are enrolled"),
+        ("speakers", 12, "trial speakers of every trial set; a third more are enrolled"),
         ("utterances", 12, "of each of them"),
         ("systems", 2, "B1, B2, S3, S4, ..."),
     ):
-        demo.add_argument(
-            f"--{name}",
-            type=one_of(DEMO_SIZES[name]),
-            default=size,
-            metavar="N",
-            help=f"{text} (default: {size})",
-        )
+        sizes = value("N", f"{text} (default: {size})", type=_size(name), default=size)
+        parser.add_argument(f"--{name}", **sizes)
 
 
-def _demo_tree(arguments: argparse.Namespace) -> int:
+def _size(name: str) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        from ..simulate import DEMO_SIZES
+
+        return one_of(DEMO_SIZES[name])(text)
+
+    return number
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..protocol.protocol import load_protocol
+    from ..simulate import write_demo_tree
+
     made = write_demo_tree(
         arguments.directory,
         load_protocol(arguments.conf),

@@ -1,35 +1,31 @@
-"""The verb export: results.txt, CSV or averages from results.json."""
+"""export: results.txt, CSV or averages from results.json."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from ..io.files import write_text
-from ..results.averages import averages, summary_text
-from ..results.challenge_text import to_results_txt
-from ..results.csv_export import to_csv
-from ..results.json_store import read_json
-from .options import Verbs, log
+from .options import add, add_renamed, log, path, value
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb that writes results.json in other forms."""
-    exporting = verbs.add_parser("export", help="results.txt, CSV or averages from results.json")
-    exporting.set_defaults(verb=_export)
-    exporting.add_argument("results", type=Path, metavar="results.json")
-    exporting.add_argument(
-        "--format", choices=["results.txt", "csv", "averages"], default="results.txt"
-    )
-    exporting.add_argument("--system", metavar="NAME", help="default: the only one")
-    exporting.add_argument(
-        "--results-folder", default="", metavar="SUFFIX", help="which of the plan's folders"
-    )
-    exporting.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument("results", **path("results.json"))
+    forms = ["results.txt", "csv", "averages"]
+    parser.add_argument("--format", choices=forms, default="results.txt")
+    add(parser, "--system", help="default: the only one")
+    folder = value("SUFFIX", "results folder of the protocol", default="")
+    parser.add_argument("--results-folder", **folder)
+    add_renamed(parser, "--out", "-o", "--output", metavar="FILE", help="default: stdout")
 
 
-def _export(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.files import write_text
+    from ..results.averages import averages, summary_text
+    from ..results.challenge_text import to_results_txt
+    from ..results.csv_export import to_csv
+    from ..results.json_store import read_json
+
     results = read_json(arguments.results)
     systems = results.systems
     system = arguments.system or (systems[0] if len(systems) == 1 else None)
@@ -45,7 +41,7 @@ def _export(arguments: argparse.Namespace) -> int:
         text = summary_text(found)
         for average in found:
             if average.value is None:
-                log(f"privacy-eval: {average.title}: not known, a part of it is missing")
+                log(f"privacy-eval: {average.title}: unknown, as some of its values are missing")
     elif arguments.results_folder not in results.results_folders(system):
         folders = ", ".join(repr(f) for f in results.results_folders(system))
         raise PrivacyEvalError(
@@ -54,8 +50,8 @@ def _export(arguments: argparse.Namespace) -> int:
         )
     else:
         text = to_results_txt(results, system, arguments.results_folder)
-    if arguments.output is None:
+    if arguments.out is None:
         print(text, end="")
     else:
-        write_text(arguments.output, text)
+        write_text(arguments.out, text)
     return 0

@@ -1,50 +1,34 @@
-"""The verb figures: PNG, PDF and pgfplots."""
+"""figures: PNG, PDF and, of curves, pgfplots."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from ..results.arrays import FIGURE_FORMATS
-from .options import Verbs, add_job, add_results, run_of
-from .report import cells_of, check_sources, curves_of, drawn_from_results, read_sources
+from .options import FIGURE_FORMATS, add, add_results, choice, path
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb of figures."""
-    figures = verbs.add_parser("figures", help="figures as PNG, PDF and, of curves, pgfplots")
-    figures.set_defaults(verb=_figures)
-    figures.add_argument("--results", nargs="+", type=Path, metavar="results.json")
-    figures.add_argument("--out", required=True, type=Path, metavar="DIR")
-    add_results(figures)
-    figures.add_argument(
-        "--format",
-        action="append",
-        choices=FIGURE_FORMATS,
-        help="default: all; may be given several times",
-    )
-    figures.add_argument(
-        "--conventional",
-        action="store_true",
-        help="also ECE, APE, NBER and NECE plots, one figure per condition of a system",
-    )
-    add_job(figures, verb="draw")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_results(parser)
+    parser.add_argument("--out", required=True, **path("DIR"))
+    formats = choice(FIGURE_FORMATS, "default: all; may be given several times")
+    parser.add_argument("--format", action="append", **formats)
+    add(parser, "--conventional", "--job")
 
 
-def _figures(arguments: argparse.Namespace) -> int:
-    from ..report.figures import all_figures, write_figures  # matplotlib: other verbs do without
+def run(arguments: argparse.Namespace) -> int:
+    from ..report.figures import all_figures, write_figures
+    from ..report.report import figures_source
+    from .inputs import run_of
+    from .report import read_shown, sources_of
 
-    check_sources(arguments)
-    results, sources = read_sources(arguments)
-    cells = cells_of(arguments, results)
-    formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
-    curves, conventional = curves_of(results, sources), arguments.conventional
+    sources, conventional = sources_of(arguments, needed=True), arguments.conventional
     written, there = write_figures(
-        all_figures(results, cells, curves, conventional=conventional),
+        all_figures(read_shown(sources), conventional=conventional),
         arguments.out,
-        drawn_from=drawn_from_results(arguments, conventional=conventional),
-        formats=formats,
+        drawn_from=figures_source(sources, conventional=conventional),
+        formats=[f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)],
         run=run_of(arguments),
     )
     if sys.stderr.isatty():

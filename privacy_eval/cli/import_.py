@@ -1,45 +1,34 @@
-"""The verb import: results.json from the challenge's results.txt."""
+"""import: results.json from the challenge's results.txt."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from .. import __version__
-from ..io.files import digest, read_bytes, read_text, write_text
-from ..protocol.protocol import load_protocol
-from ..results.challenge_text import import_results_txt, part_of_system
-from ..results.json_store import to_json
-from ..results.records import merge
-from .options import Verbs, log
+from .options import add, add_renamed, log, path, value
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb that reads results.txt."""
-    importing = verbs.add_parser("import", help="results.json from the challenge's results.txt")
-    importing.set_defaults(verb=_import)
-    importing.add_argument("results_txt", type=Path, metavar="RESULTS.txt")
-    importing.add_argument("--system", required=True, metavar="NAME")
-    importing.add_argument("--conf", default="vpc2020", metavar="FILE")
-    importing.add_argument(
-        "--also",
-        action="append",
-        default=[],
-        type=_suffixed_file,
-        metavar="SUFFIX=FILE",
-        help="the results.txt of another results folder of the plan, e.g. .orig=FILE",
-    )
-    importing.add_argument(
-        "--results-folder",
-        default="",
-        metavar="SUFFIX",
-        help="which of the plan's results folders RESULTS.txt is of, e.g. .orig",
-    )
-    importing.add_argument("--anon-suffix", metavar="SUFFIX")
-    importing.add_argument("-o", "--output", required=True, type=Path, metavar="results.json")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument("results_txt", **path("RESULTS.txt"))
+    add(parser, "--system", required=True, help="name of the system")
+    add(parser, "--conf", default="vpc2020")
+    add(parser, "--anon-suffix")
+    also = value("SUFFIX=FILE", "results.txt of another results folder, e.g. .orig=FILE")
+    parser.add_argument("--also", action="append", default=[], type=_suffixed_file, **also)
+    folder = value("SUFFIX", "results folder that RESULTS.txt is of, e.g. .orig", default="")
+    parser.add_argument("--results-folder", **folder)
+    add_renamed(parser, "--out", "-o", "--output", required=True, metavar="results.json")
 
 
-def _import(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    from .. import __version__
+    from ..io.files import digest, read_bytes, read_text, write_text
+    from ..protocol.protocol import load_protocol
+    from ..results.challenge_text import import_results_txt, part_of_system
+    from ..results.json_store import to_json
+    from ..results.records import merge
+
     protocol = load_protocol(arguments.conf)
     files = {arguments.results_folder: arguments.results_txt, **dict(arguments.also)}
     parts = [
@@ -58,12 +47,12 @@ def _import(arguments: argparse.Namespace) -> int:
         for suffix, path in files.items()
     ]
     results = merge(parts)
-    write_text(arguments.output, to_json(results))
+    write_text(arguments.out, to_json(results))
     wanted = len(protocol.comparisons) * len(list(protocol.trial_sets()))
     log(
-        f"{arguments.output}: {arguments.system} under the plan {protocol.name}: "
-        f"{len(results.verification)} conditions ({wanted} in a results folder of the plan), "
-        f"{len(results.recognition)} word error rates, {len(results.pitch)} pitch correlations, "
+        f"{arguments.out}: {arguments.system}, protocol {protocol.name}: "
+        f"{len(results.verification)} conditions ({wanted} in a results folder of the protocol), "
+        f"{len(results.recognition)} word error rates, {len(results.utility)} pitch correlations, "
         f"{len(results.similarity)} voice similarities"
     )
     return 0

@@ -1,4 +1,4 @@
-"""The verb of listening tests: from ratings to tables and figures."""
+"""listening: from ratings of a listening test to metrics, tables and figures."""
 
 from __future__ import annotations
 
@@ -6,120 +6,57 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError
-from ..io.files import digest
 from ..io.ratings import SCALE, TEMPLATE, read_ratings
 from ..listening.evaluation import (
     MIN_AGREEMENT,
     MIN_RATINGS,
-    Subjective,
-    SubjectiveCurves,
+    ListeningTest,
+    ListeningTestCurves,
     evaluate_ratings,
 )
-from ..listening.store import write_subjective
-from ..listening.tables import objective_and_subjective, subjective_tables, write_subjective_tables
-from ..listening.tables import summary as test_summary
-from ..protocol.protocol import Protocol, load_protocol
-from ..protocol.published import load_systems
-from ..results.arrays import FIGURE_FORMATS
-from ..results.records import Results
-from .options import Verbs, log, natural
-from .report import (
-    SUBJECTIVE_FIGURES,
-    SUBJECTIVE_JSON,
-    digest_of_results,
-    drawn_from_ratings,
-    read_sources,
-)
+from .options import FIGURE_FORMATS, add, choice, flag, log, natural, path, value
+
+if TYPE_CHECKING:
+    from ..protocol.protocol import Protocol
+    from ..results.records import Results
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb of listening tests."""
-    verb = verbs.add_parser(
-        "subjective", help="ratings of a listening test to metrics, tables and figures"
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    columns = "naturalness.csv, intelligibility.csv, similarity.csv (columns: --template)"
+    parser.add_argument(
+        "--ratings", nargs="+", **path("FILE", f"CSV files, or folders of {columns}")
     )
-    verb.set_defaults(verb=_subjective)
-    verb.add_argument(
-        "--ratings",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="CSV files, or folders of naturalness.csv, intelligibility.csv, similarity.csv; "
-        "--template shows the columns",
+    parser.add_argument("--template", action=_Template, nargs=0, help="print an example of ratings")
+    parser.add_argument("--out", required=True, **path("DIR"))
+    objective = path("results.json", "objective results beside the ratings")
+    parser.add_argument("--results", nargs="+", **objective)
+    add(parser, "--published", help="published test beside, or alone without --ratings: vpc2020")
+    add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
+    parser.add_argument("--split", help="the rated split of the protocol; default: the last one")
+    systems = value(
+        "NAME", "rated systems beside those of the results; without any: all", default=[]
     )
-    verb.add_argument("--template", action=_Template, nargs=0, help="print an example of ratings")
-    verb.add_argument("--out", required=True, type=Path, metavar="DIR")
-    verb.add_argument(
-        "--results", nargs="+", type=Path, metavar="results.json", help="objective results beside"
+    parser.add_argument("--systems", nargs="+", **systems)
+    parser.add_argument("--any-system", **flag("accept ratings of systems without results, too"))
+    parser.add_argument(
+        "--scale", nargs=2, type=float, default=SCALE, metavar=("LOW", "HIGH"), help="default: 1 10"
     )
-    verb.add_argument(
-        "--published",
-        metavar="NAME",
-        help="a published test beside, e.g. vpc2020; alone without --ratings",
-    )
-    verb.add_argument("--conf", metavar="FILE", help="default: the plan of the results, or vpc2020")
-    verb.add_argument("--split", help="of the plan, that was rated; default: its last one")
-    verb.add_argument(
-        "--systems",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="systems that ratings may be of, in their order, beside those of the results; "
-        "default without results: any",
-    )
-    verb.add_argument(
-        "--any-system",
-        action="store_true",
-        help="ratings may be of systems that the results lack, too",
-    )
-    verb.add_argument(
-        "--scale",
-        nargs=2,
-        type=float,
-        default=SCALE,
-        metavar=("LOW", "HIGH"),
-        help="of the ratings (default: 1 10)",
-    )
-    verb.add_argument(
-        "--reference",
-        metavar="SYSTEM",
-        help="whose median is drawn across violin plots; default: the first system",
-    )
-    verb.add_argument(
-        "--holm", action="store_true", help="correct p-values for the number of pairs (Holm)"
-    )
-    verb.add_argument(
-        "--leave-out",
-        nargs="+",
-        default=[],
-        metavar="EVALUATOR",
-        help="do not count these evaluators; the results say so",
-    )
-    verb.add_argument(
-        "--min-ratings",
-        type=natural,
-        default=MIN_RATINGS,
-        metavar="N",
-        help=f"name evaluators with fewer ratings of a metric (default: {MIN_RATINGS})",
-    )
-    verb.add_argument(
-        "--min-agreement",
-        type=float,
-        default=MIN_AGREEMENT,
-        metavar="R",
-        help="name evaluators whose ratings correlate less with the others' "
-        f"(default: {MIN_AGREEMENT:g})",
-    )
-    verb.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
-    verb.add_argument(
-        "--format",
-        action="append",
-        choices=FIGURE_FORMATS,
-        help="of figures; default: all; may be given several times",
-    )
+    reference = "whose median is drawn across violin plots; default: the first system"
+    parser.add_argument("--reference", **value("SYSTEM", reference))
+    parser.add_argument("--holm", **flag("correct p-values for the number of pairs (Holm)"))
+    left_out = value("EVALUATOR", "exclude these evaluators; the results say so", default=[])
+    parser.add_argument("--leave-out", nargs="+", **left_out)
+    few = f"report evaluators with fewer ratings of a metric (default: {MIN_RATINGS})"
+    parser.add_argument("--min-ratings", **value("N", few, type=natural, default=MIN_RATINGS))
+    low = f"report evaluators who correlate less with the others (default: {MIN_AGREEMENT:g})"
+    parser.add_argument("--min-agreement", **value("R", low, type=float, default=MIN_AGREEMENT))
+    add(parser, "--style")
+    formats = choice(FIGURE_FORMATS, "of figures; default: all; may be given several times")
+    parser.add_argument("--format", action="append", **formats)
 
 
 class _Template(argparse.Action):
@@ -130,42 +67,52 @@ class _Template(argparse.Action):
         parser.exit()
 
 
-def _subjective(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.files import digest
     from ..listening.figures import figures
-    from ..report.figures import write_figures  # matplotlib, which other verbs do without
+    from ..listening.report import FIGURES, figures_source
+    from ..listening.store import write_listening_test
+    from ..listening.tables import (
+        listening_test_tables,
+        objective_and_subjective,
+    )
+    from ..listening.tables import summary as test_summary
+    from ..protocol.protocol import load_protocol
+    from ..report.data import ReportSources
+    from ..report.figures import write_figures
+    from ..report.table_set import write_tables
 
     if not arguments.ratings and not arguments.published:
         raise PrivacyEvalError("nothing to evaluate: neither --ratings nor --published is given")
     if arguments.results and not arguments.ratings:
-        raise PrivacyEvalError("--results stand beside ratings: --ratings is missing")
-    results: Results | None = None
-    objective = ""
-    if arguments.results:
-        results, _ = read_sources(arguments)
-        objective = digest_of_results(arguments)
+        raise PrivacyEvalError("--ratings is missing: --results are shown beside ratings")
+    sources = ReportSources(tuple(arguments.results or ()), arguments.conf)
+    results = sources.read().results if sources.paths else None
     protocol = results.protocol if results else load_protocol(arguments.conf or "vpc2020")
-    subjective: Subjective | None = None
-    curves: SubjectiveCurves | None = None
-    drawn_from: dict[str, object] = {"protocol": digest(json.dumps(protocol.to_dict()).encode())}
+    subjective: ListeningTest | None = None
+    curves: ListeningTestCurves | None = None
+    drawn_from = {"protocol": digest(json.dumps(protocol.to_dict()).encode())}
     if arguments.ratings:
         subjective, curves = _evaluate(arguments, results, protocol)
-        subjective = write_subjective(arguments.out, subjective, curves)
-        drawn_from = drawn_from_ratings(arguments.out / SUBJECTIVE_JSON, objective)
+        subjective = write_listening_test(arguments.out, subjective, curves)
+        drawn_from = figures_source(arguments.out, sources)
     cells = objective_and_subjective(subjective, results, arguments.published)
     for note in cells.notes:
         log(f"privacy-eval: {note}")
     split = subjective.split if subjective else protocol.splits[-1]
-    tables = subjective_tables(subjective, cells, protocol, split, published=arguments.published)
-    files = write_subjective_tables(
+    tables = listening_test_tables(
+        subjective, cells, protocol, split, published=arguments.published
+    )
+    files = write_tables(
         arguments.out / "tables",
-        tables,
+        [tables],
         f"{protocol.title}: subjective evaluation",
         style=arguments.style,
     )
     formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
     written, there = write_figures(
         figures(subjective, curves, cells, protocol, split),
-        arguments.out / SUBJECTIVE_FIGURES,
+        arguments.out / FIGURES,
         drawn_from={**drawn_from, "published": arguments.published or ""},
         formats=formats,
     )
@@ -177,7 +124,9 @@ def _subjective(arguments: argparse.Namespace) -> int:
 
 def _evaluate(
     arguments: argparse.Namespace, results: Results | None, protocol: Protocol
-) -> tuple[Subjective, SubjectiveCurves]:
+) -> tuple[ListeningTest, ListeningTestCurves]:
+    from ..protocol.published import load_systems
+
     systems = [*(results.systems if results else ()), *arguments.systems]
     known: Sequence[str] | None = None
     if systems and not arguments.any_system:

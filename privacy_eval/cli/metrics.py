@@ -1,31 +1,39 @@
-"""The verb metrics: all metrics of one score file."""
+"""metrics: privacy metrics of one score file."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..io.results_txt import eer_percent, format_metrics
-from ..io.schema import to_plain
-from ..io.scores import pair, read_scores, read_trials
-from ..metrics import VARIANTS, Interval
-from ..stages.privacy_metrics import evaluate_trials
-from .options import Verbs, add_options, log, options_of
+from .options import METRICS, Options, add, log, path
 
-
-def add_verbs(verbs: Verbs) -> None:
-    """The verb of one score file."""
-    metrics = verbs.add_parser("metrics", help="all metrics of one score file")
-    metrics.set_defaults(verb=_metrics)
-    metrics.add_argument("--scores", required=True, type=Path, metavar="F")
-    metrics.add_argument("--trials", required=True, type=Path, metavar="F", help="trial key")
-    metrics.add_argument("--variant", choices=[*VARIANTS, "both"], default="both")
-    metrics.add_argument("--format", choices=["text", "json"], default="text")
-    add_options(metrics)
+if TYPE_CHECKING:
+    from ..metrics import Interval
 
 
-def _metrics(arguments: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_files(parser)
+    add(parser, *METRICS)
+
+
+def add_files(options: Options) -> None:
+    """Add the files, and how their metrics are printed."""
+    options.add_argument("--scores", required=True, **path("F", "score file"))
+    options.add_argument("--trials", required=True, **path("F", "trial key"))
+    add(options, "--variant", "--format")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.results_txt import format_metrics
+    from ..io.schema import to_plain
+    from ..io.scores import pair, read_scores, read_trials
+    from ..metrics import VARIANTS
+    from ..stages.privacy_metrics import evaluate_trials
+    from .inputs import options_of
+
     options = options_of(arguments, Path())
     trials = pair(
         read_scores(arguments.scores),
@@ -66,6 +74,8 @@ def _metrics(arguments: argparse.Namespace) -> int:
 
 
 def _interval_text(key: str, interval: Interval) -> str:
+    from ..metrics.eer import eer_percent
+
     if key == "eer":
         return f"{eer_percent(interval.low)}% .. {eer_percent(interval.high)}%"
     if key == "rocch_eer":

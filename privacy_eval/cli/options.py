@@ -1,4 +1,4 @@
-"""What the verbs share: options of a tree, number types, progress and messages."""
+"""What the verbs share of options, number types, progress and messages."""
 
 from __future__ import annotations
 
@@ -11,124 +11,231 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..asv.backend import BACKENDS, PldaBackend
-from ..asv.model_folder import BACKEND_FILES, load_backend
-from ..errors import PrivacyEvalError, abbreviate
-from ..io.scp import Vectors, read_vectors
-from ..protocol.protocol import Protocol, bundled, load_protocol
-from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
-from ..stages.freshness import Outcome, Progress, Run
-from ..stages.jobs import Cost, needed_bytes
-from ..stages.privacy_metrics import Options
-from ..tree.conditions import System
-from ..tree.confine import refuse_links
-from ..tree.discovery import beside_each_other, find_systems, unknown_folders
+from ..errors import printable
 
-#: Environment variable that asks for lines of progress.
+#: Environment variable that asks for progress in lines.
 PROGRESS = "PRIVACY_EVAL_PROGRESS"
 
 # More would not end, and tell nothing more.
 _MOST_REPLICATES = 1_000_000
 
-_SHOWN = 3
+#: Formats of figures, so that `--help` need not load what draws them.
+FIGURE_FORMATS = ("png", "pdf", "tex")
 
-IN_PLACE = "in place"
-
-#: What argparse's `add_subparsers` gives.
-Verbs = Any
-
-
-def add_tree(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tree", type=Path, default=Path(), metavar="DIR", help="default: .")
-    parser.add_argument(
-        "--results",
-        required=True,
-        type=Path,
-        metavar="DIR",
-        help="folder of ASV-* folders, or a collection of such; relative to the tree",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="relative to the tree; default: RESULTS/privacy_eval",
-    )
-    parser.add_argument(
-        "--conf",
-        default="vpc2020",
-        metavar="FILE",
-        help=f"{', '.join(bundled())}, or a YAML file relative to the tree",
-    )
-    parser.add_argument(
-        "--system", metavar="NAME", help="evaluate this one of several, or name the only one"
-    )
-    parser.add_argument("--anon-suffix", metavar="SUFFIX", help="what marks anonymized sets")
-    parser.add_argument(
-        "--allow-outside", action="store_true", help="follow links that lead out of the tree"
-    )
-    parser.add_argument("--keys", type=Path, metavar="DIR", help="folder of trial keys")
+#: What options are added to: a parser, or one `Form` of its verb.
+Options = Any
 
 
-def systems_of(
-    arguments: argparse.Namespace, *, needed: bool = True, warn: bool = True
-) -> tuple[list[System], Protocol, Path]:
-    """Systems, plan and output folder that the options of a tree name; with a warning of
-    folders that are odd."""
-    tree: Path = arguments.tree
-    if not tree.is_dir():
-        raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
-    protocol = load_protocol(arguments.conf, base=tree)
-    results = tree / arguments.results
-    out = tree / (arguments.out or arguments.results / "privacy_eval")
-    if not needed and not results.exists():
-        log(f"privacy-eval: {results}: not there yet (results folder)")
-        return [], protocol, out
-    refuse_links(out, results)
-    systems = find_systems(
-        tree,
-        results,
-        protocol,
-        name=arguments.system,
-        anon_suffix=arguments.anon_suffix,
-        keys=None if arguments.keys is None else tree / arguments.keys,
-        allow_outside=arguments.allow_outside,
-    )
-    if needed and not systems:
-        raise PrivacyEvalError(
-            f"{results}: no results, expected folders ASV-<enrollment set>-<trial set> in it, or "
-            "folders results-* below that hold them"
+class Form:
+    """One of the two forms of a verb: options that go together.
+
+    A verb runs either as a stage over a tree or on single files; `over_tree` tells which,
+    and ends the command with code 2 where options of both are mixed or needed ones missing.
+    """
+
+    def __init__(self, parser: argparse.ArgumentParser, title: str) -> None:
+        self.parser = parser
+        self.needed: list[str] = []
+        self._group = parser.add_argument_group(title)
+        self._defaults: dict[argparse.Action, Any] = {}
+
+    def add_argument(
+        self, *names: str, required: bool = False, default: Any = None, **settings: Any
+    ) -> None:
+        """Add an option; one that is `required` is so in this form only."""
+        action = self._group.add_argument(*names, default=argparse.SUPPRESS, **settings)
+        self._defaults[action] = False if action.nargs == 0 else default
+        if required:
+            self.needed.append(names[0])
+
+    def given(self, arguments: argparse.Namespace) -> list[str]:
+        """Return the names of the form's options that were given, and set the others."""
+        given = [a.option_strings[0] for a in self._defaults if hasattr(arguments, a.dest)]
+        for action, default in self._defaults.items():
+            vars(arguments).setdefault(action.dest, default)
+        return given
+
+    def missing(self, arguments: argparse.Namespace) -> str:
+        """Return the names of the required options that were not given."""
+        given = vars(arguments)
+        return ", ".join(n for n in self.needed if given[n[2:].replace("-", "_")] is None)
+
+
+def two_forms(parser: argparse.ArgumentParser, *, needed: str = "") -> tuple[Form, Form]:
+    """Give a verb two forms: the stage over a tree (with `--results`), and single files.
+
+    `needed`: an option of both forms that single files need.
+    """
+    stage = Form(parser, "over a tree (the stage of the recipe)")
+    files = Form(parser, "on single files")
+    files.needed += [needed] if needed else []
+    parser.set_defaults(forms=(stage, files))
+    return stage, files
+
+
+def over_tree(arguments: argparse.Namespace, *, tree_as_base: bool = False) -> bool:
+    """Tell whether a verb runs as the stage over a tree, not on single files.
+
+    `tree_as_base`: accept `--tree` with single files, as earlier versions named `--scp-base`.
+    """
+    stage, files = arguments.forms
+    of_stage, of_files = stage.given(arguments), files.given(arguments)
+    if tree_as_base and of_stage == ["--tree"]:
+        of_stage = []
+    if of_stage and of_files:
+        stage.parser.error(
+            f"{of_stage[0]} (over a tree) and {of_files[0]} (single files) exclude each other"
         )
-    if warn:
-        for parent, names in unknown_folders(systems).items():
-            log(
-                f"privacy-eval: warning: {parent}: {len(names)} folders are no conditions of the "
-                f"plan {protocol.name} and left out (another plan: --conf; another mark of "
-                f"anonymized sets: --anon-suffix): {abbreviate(names)}"
+    form, other = (files, stage) if of_files else (stage, files)
+    if missing := form.missing(arguments):
+        instead = (
+            "" if of_stage or of_files else f" (or on single files: {other.missing(arguments)})"
+        )
+        form.parser.error(f"the following arguments are required: {missing}{instead}")
+    return form is stage
+
+
+def natural(text: str) -> int:
+    """Read the whole number of an option."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0, not {text!r}")
+    return int(text)
+
+
+def replicates(text: str) -> int:
+    """Read a number of bootstrap replicates."""
+    if natural(text) == 1 or natural(text) > _MOST_REPLICATES:
+        raise argparse.ArgumentTypeError(
+            f"expected 0 or 2 to {_MOST_REPLICATES} replicates, not {text}"
+        )
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """Read a whole number from 1."""
+    if natural(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1, not {text!r}")
+    return int(text)
+
+
+def one_of(numbers: range) -> Callable[[str], int]:
+    """Return the option type of whole numbers in a range."""
+
+    def number(text: str) -> int:
+        if natural(text) not in numbers:
+            raise argparse.ArgumentTypeError(
+                f"expected a whole number from {numbers[0]} to {numbers[-1]}, not {text!r}"
             )
-        for parent, names in beside_each_other(systems, results).items():
-            log(
-                f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
-                "systems; move aside any that are not"
-            )
-    return systems, protocol, out
+        return int(text)
+
+    return number
 
 
-def access_of(arguments: argparse.Namespace) -> TreeAccess:
-    """Where the options of a tree say that files are, and what may be read."""
-    tree: Path = arguments.tree
-    return TreeAccess(
-        tree,
-        tree / arguments.results,
-        keys=None if arguments.keys is None else tree / arguments.keys,
-        allow_pipes=getattr(arguments, "allow_pipes", False),
-        allow_outside=arguments.allow_outside,
-        allow_missing=getattr(arguments, "allow_missing", False),
-    )
+def job(text: str) -> tuple[int, int]:
+    """Read a job split J/N."""
+    number, slash, total = text.partition("/")
+    split = (positive(number), positive(total)) if slash else (0, 0)
+    if not 1 <= split[0] <= split[1]:
+        raise argparse.ArgumentTypeError(f"expected J/N with 1 <= J <= N, not {text!r}")
+    return split
 
 
-def progress() -> Progress | None:
-    """How a verb shows where it is: on a terminal in a line that changes, in the log of a job
-    (`scripts/run_shares.sh` says that there is one) a line now and then, otherwise not."""
+def value(metavar: str, help: str | None = None, **settings: Any) -> dict[str, Any]:
+    """Describe an option with a value."""
+    return {"metavar": metavar, "help": help, **settings}
+
+
+def path(metavar: str, help: str | None = None, **settings: Any) -> dict[str, Any]:
+    """Describe an option with a path."""
+    return {"metavar": metavar, "help": help, "type": Path, **settings}
+
+
+def choice(choices: Sequence[str], help: str | None = None, **settings: Any) -> dict[str, Any]:
+    """Describe an option with one of several values."""
+    return {"choices": choices, "help": help, **settings}
+
+
+def flag(help: str) -> dict[str, Any]:
+    """Describe an option without a value."""
+    return {"action": "store_true", "help": help}
+
+
+_REPLICATES = "95 %% intervals from N bootstrap replicates of speakers (at least 2; usual: 1000)"
+
+#: Options of several verbs, so that they are spelled alike.
+SHARED: dict[str, dict[str, Any]] = {
+    "--tree": path("DIR", "experiment tree; default: .", default=Path()),
+    "--results": path("DIR", "folder of ASV-* folders, or above several; relative to the tree"),
+    "--conf": value("FILE", "evaluation protocol: vpc2020 (default), vpc2022, or a YAML file"),
+    "--system": value("NAME", "evaluate this one of several, or name the only one"),
+    "--anon-suffix": value("SUFFIX", "suffix of anonymized data sets"),
+    "--keys": path("DIR", "folder of trial keys"),
+    "--out": path("PATH", "folder relative to the tree; default: RESULTS/privacy_eval"),
+    "--allow-outside": flag("follow links and paths that lead out of the tree"),
+    "--allow-missing": flag("leave out what is missing, and say so"),
+    "--allow-pipes": flag("run commands in scp files"),
+    "--job": value("J/N", "run job J of N only (default: all)", type=job),
+    "--after-jobs": flag("after the jobs: make what they left undone, and log a summary"),
+    "--scp-base": path("DIR", "where paths in scp files start; default: ."),
+    "--model": path("DIR", "plda, mean.vec, transform.mat"),
+    "--backend": choice(["plda", "cosine", "euclidean"], default="plda"),
+    "--utt2spk": path("F", "speakers of trial utterances"),
+    "--bootstrap": value("N", _REPLICATES, type=replicates, default=0),
+    "--seed": value("N", "of the random numbers", type=natural, default=0),
+    "--variant": choice(["challenge", "exact", "both"], default="both"),
+    "--format": choice(["text", "json"], default="text"),
+    "--published": value("NAME", "published results beside them, or alone: vpc2020"),
+    "--style": choice(["challenge", "booktabs"], default="challenge"),
+    "--conventional": flag("also ECE, APE, NBER and NECE plots of every condition"),
+}
+
+#: What the metrics of a condition are computed by.
+METRICS = ("--bootstrap", "--seed", "--utt2spk", "--allow-missing")
+
+
+def add(options: Options, *names: str, **changes: Any) -> None:
+    """Add options of several verbs; `changes` are this verb's own."""
+    for name in names:
+        options.add_argument(name, **{**SHARED[name], **changes})
+
+
+def add_tree(options: Options, common: Options = None) -> None:
+    """Add what names a tree, its results, systems and outputs.
+
+    `common` gets what both forms of a verb have, but for `--out`, which differs.
+    """
+    add(options, "--tree", "--system", "--anon-suffix", "--keys")
+    add(options, "--results", required=True)
+    add(options, "--conf", default="vpc2020")
+    add(common or options, "--allow-outside")
+    if common is None:
+        add(options, "--out")
+
+
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """Add results to show, the protocol they are shown by, and published ones beside them."""
+    results = path("results.json", "default: published results alone, or blank forms")
+    parser.add_argument("--results", nargs="+", **results)
+    add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
+    add(parser, "--published")
+
+
+def add_renamed(parser: argparse.ArgumentParser, name: str, *former: str, **settings: Any) -> None:
+    """Add an option for a path; its former names still work and are not listed."""
+    group = parser.add_mutually_exclusive_group(required=settings.pop("required", False))
+    group.add_argument(name, **path(**settings))
+    group.add_argument(*former, **path("PATH", argparse.SUPPRESS, dest=name[2:]))
+
+
+def add_listening(parser: argparse.ArgumentParser) -> None:
+    """Add the listening test that a report shows."""
+    test = "as the verb listening wrote it"
+    add_renamed(parser, "--listening", "--subjective", metavar="DIR", help=test)
+
+
+def progress() -> Callable[[int, int, str], None] | None:
+    """Return the progress reporter: a live line on a terminal, periodic log lines in a job
+    (`scripts/split_jobs.sh` asks for these), otherwise none."""
     if sys.stderr.isatty():
         return show_progress
     return _LogLines().show if os.environ.get(PROGRESS) == "lines" else None
@@ -141,231 +248,20 @@ class _LogLines:
     def show(self, done: int, total: int, name: str) -> None:
         if time.monotonic() >= self._last + 1 or done == total:
             self._last = time.monotonic()
-            log(_place(done, total, name))
+            log(_position(done, total, name))
 
 
 def show_progress(done: int, total: int, name: str) -> None:
-    """One line of a terminal; a total of 0 is not known."""
+    """Show progress in one line of a terminal; a total of 0 is unknown."""
     end = "\n" if done == total else ""
-    sys.stderr.write(f"\r\033[K{_place(done, total, name)}{end}")
+    sys.stderr.write(f"\r\033[K{_position(done, total, name)}{end}")
     sys.stderr.flush()
 
 
-def _place(done: int, total: int, name: str) -> str:
+def _position(done: int, total: int, name: str) -> str:
     return f"{done}/{total} {name}" if total else f"{done} {name}"
 
 
-def say_needed(costs: Sequence[Cost]) -> None:
-    """Before a job begins, so that it stands in its log if it is killed for want of memory."""
-    gib = needed_bytes(costs) / 2**30
-    log(f"privacy-eval: this job needs about {gib:.1f} GiB of memory")
-
-
 def log(text: str) -> None:
-    """Say something on stderr. Names may be strangers': what a terminal would obey, or not
-    show, is escaped."""
-    shown = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
-    print("".join(shown), file=sys.stderr)
-
-
-def natural(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0, not {text!r}")
-    return int(text)
-
-
-def replicates(text: str) -> int:
-    if natural(text) == 1 or natural(text) > _MOST_REPLICATES:
-        raise argparse.ArgumentTypeError(
-            f"expected 0 or 2 to {_MOST_REPLICATES} resamplings, not {text}"
-        )
-    return int(text)
-
-
-def positive(text: str) -> int:
-    if natural(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1, not {text!r}")
-    return int(text)
-
-
-def one_of(numbers: range) -> Callable[[str], int]:
-    """The type of a whole number of a range."""
-
-    def number(text: str) -> int:
-        if natural(text) not in numbers:
-            raise argparse.ArgumentTypeError(
-                f"expected a whole number from {numbers[0]} to {numbers[-1]}, not {text!r}"
-            )
-        return int(text)
-
-    return number
-
-
-def add_job(parser: argparse.ArgumentParser, *, verb: str = "do") -> None:
-    parser.add_argument(
-        "--job", type=_share, metavar="J/N", help=f"{verb} the J-th of N shares (default: all)"
-    )
-
-
-def _share(text: str) -> tuple[int, int]:
-    number, slash, total = text.partition("/")
-    share = (positive(number), positive(total)) if slash else (0, 0)
-    if not 1 <= share[0] <= share[1]:
-        raise argparse.ArgumentTypeError(f"expected J/N with 1 <= J <= N, not {text!r}")
-    return share
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--bootstrap",
-        type=replicates,
-        default=0,
-        metavar="N",
-        help="95 %% intervals from N resamplings of speakers (at least 2; usual: 1000)",
-    )
-    parser.add_argument("--seed", type=natural, default=0, metavar="S")
-    parser.add_argument("--utt2spk", type=Path, metavar="F", help="speakers of trial utterances")
-    parser.add_argument(
-        "--allow-missing",
-        action="store_true",
-        help="leave out trials without a score and scores without a trial, and say so",
-    )
-
-
-def options_of(arguments: argparse.Namespace, base: Path) -> Options:
-    return Options(
-        bootstrap=arguments.bootstrap,
-        seed=arguments.seed,
-        allow_missing=arguments.allow_missing,
-        utt2spk=None if arguments.utt2spk is None else base / arguments.utt2spk,
-    )
-
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", type=Path, metavar="DIR", help="plda, mean.vec, transform.mat")
-    parser.add_argument("--backend", choices=BACKENDS, default="plda")
-
-
-def add_pipes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--allow-pipes", action="store_true", help="run commands that stand in scp files"
-    )
-
-
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--tree", type=Path, default=Path(), metavar="DIR", help="where paths in scp files start"
-    )
-    parser.add_argument(
-        "--allow-outside", action="store_true", help="follow paths that lead out of the tree"
-    )
-    add_pipes(parser)
-
-
-def add_missing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--allow-missing",
-        action="store_true",
-        help="leave out utterances without an x-vector, and say so",
-    )
-
-
-def add_finishing(parser: argparse.ArgumentParser) -> None:
-    add_job(parser)
-    parser.add_argument(
-        "--after-jobs", action="store_true", help="jobs did it: do what is left, say how it stands"
-    )
-
-
-def asv_of(
-    arguments: argparse.Namespace, protocol: Protocol, systems: list[System] | None = None
-) -> tuple[AsvSystems, list[SystemUnderTest], list[str]]:
-    """The ASV systems of a tree, the systems under test, and why others are left alone."""
-    access = access_of(arguments)
-    found, notes = systems_under_test(
-        access,
-        protocol,
-        systems=systems,
-        name=arguments.system,
-        anon_suffix=arguments.anon_suffix,
-    )
-    return AsvSystems(access, protocol), found, notes
-
-
-def run_of(arguments: argparse.Namespace) -> Run:
-    """How a stage runs."""
-    job = getattr(arguments, "job", None)
-    announce = say_needed if job else None
-    nj = getattr(arguments, "nj", 1)
-    return Run(job or (1, 1), nj, announce=announce, progress=progress())
-
-
-def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
-    if arguments.backend != "plda":
-        return None
-    if arguments.model is None:
-        raise PrivacyEvalError("the back end plda needs --model, a folder with plda in it")
-    stored = load_backend(arguments.model)
-    for name in BACKEND_FILES[1:]:
-        if name not in stored.sha256:
-            log(f"privacy-eval: {arguments.model}: no {name}, goes on without")
-    return stored.model
-
-
-def read_vectors_of(arguments: argparse.Namespace, path: Path) -> Vectors:
-    return read_vectors(
-        path,
-        tree=arguments.tree,
-        allow_pipes=arguments.allow_pipes,
-        allow_outside=arguments.allow_outside,
-    )
-
-
-def report_outcome(outcome: Outcome, what: str, done: str) -> None:
-    """Log what became of the products of a stage, and print their numbers."""
-    left_out = [f"{name}: {text}" for name, text in outcome.left_out.items()]
-    rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
-    for text, lines in (
-        ("external, kept", outcome.kept),
-        ("rebuilt", rebuilt),
-        ("made without some of their input", left_out),
-        ("note", outcome.notes),
-    ):
-        if lines:
-            log(f"privacy-eval: {text}: {len(lines)}:")
-            for line in lines:
-                log(f"  {line}")
-    by_kind: dict[str, list[str]] = {}
-    for error in outcome.missing.values():
-        by_kind.setdefault(error.kind, []).append(error.where)
-    for kind, places in by_kind.items():
-        log(
-            f"privacy-eval: {len(places)} {what} not {done}, no {kind}: "
-            + some(list(dict.fromkeys(places)))
-        )
-    for name, message in outcome.failed.items():
-        log(f"{name}: {message}")
-    made = {done: outcome.made, "current": outcome.current}
-    if done == IN_PLACE:  # what the jobs before made is current by now
-        made = {done: [*outcome.made, *outcome.current]}
-    counts = {
-        **made,
-        "external": outcome.kept,
-        "missing an input": outcome.missing,
-        "failed": outcome.failed,
-    }
-    print(f"{what}: " + ", ".join(f"{len(names)} {text}" for text, names in counts.items()))
-
-
-def some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
-
-
-def add_results(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--conf", metavar="FILE", help="default: the plan of the results, or vpc2020"
-    )
-    parser.add_argument(
-        "--published", metavar="NAME", help="published results beside them, or alone: vpc2020"
-    )
+    """Log to stderr. Names may be untrusted: control characters are escaped."""
+    print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The verb that says where the recipe has to begin.
+"""pending: the first stage of the recipe that has anything to do.
 
 Run again, a recipe would start a dozen processes only to find that nothing changed. This
 finds it out in one, by the content of the files, as the stages themselves do, and reads
@@ -9,51 +9,41 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from ..protocol.protocol import bundled
-from ..report.figure_folder import figure_folder
-from ..stages.asv_scores import make_scores
-from ..stages.collect import outdated_scores, outputs
-from ..stages.freshness import Run
-from ..stages.privacy_metrics import evaluate
-from ..stages.similarity import make_similarities
-from ..stages.subsets import make_subsets
-from .collect import collected
-from .options import Verbs, add_options, add_tree, asv_of, log, natural, options_of, systems_of
-from .report import drawn_from_results, report_product
-from .tables import tables_product
+from ..stages.recipe import number_of
+from .options import METRICS, add, add_listening, add_tree, log, natural
 
-_FIRST, _LAST = 5, 10
+if TYPE_CHECKING:
+    from ..report.data import ReportSources
+
+_FIRST, _LAST = number_of("asv_scores"), number_of("report")
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb that says where the recipe has to begin."""
-    pending = verbs.add_parser(
-        "pending", help="the first stage of the recipe, from 5 on, that has anything to do"
-    )
-    pending.set_defaults(verb=_pending)
-    add_tree(pending)
-    add_options(pending)
-    pending.add_argument(
-        "--allow-pipes", action="store_true", help="run commands that stand in scp files"
-    )
-    pending.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
-    pending.add_argument(
-        "--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage"
-    )
-    pending.add_argument("--published", metavar="NAME", help="published results beside")
-    pending.add_argument("--conventional", action="store_true", help="ECE, APE plots and so on")
-    pending.add_argument(
-        "--subjective", type=Path, metavar="DIR", help="a listening test that the report has"
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_tree(parser)
+    add(parser, *METRICS, "--allow-pipes", "--published", "--conventional")
+    parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
+    parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
+    add_listening(parser)
 
 
-def _pending(arguments: argparse.Namespace) -> int:
-    """Print the first stage that has anything to do or to say; the one after the last where
-    none has."""
+def run(arguments: argparse.Namespace) -> int:
+    """Print the first stage that has anything to do or to log, else the one after the last.
+
+    Before a first run that is the first one asked for.
+    """
+    from ..tree.confine import refuse_links
+
     first = max(arguments.stage, _FIRST)
+    tree, results = arguments.tree, arguments.tree / arguments.results
+    out = tree / (arguments.out or results / "privacy_eval")
+    refuse_links(out, results)
+    if not out.is_dir():
+        print(first)
+        return 0
     try:
         stages = _Stages(arguments)
         while first <= min(arguments.stop_stage, _LAST) and not stages.work[first]():
@@ -65,25 +55,34 @@ def _pending(arguments: argparse.Namespace) -> int:
 
 
 class _Stages:
-    """Whether there is anything to do in each stage, or anything to say: dry runs of it."""
+    """Whether there is anything to do in each stage, or anything to log: dry runs of it."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
+        from ..stages.freshness import Run
+        from .inputs import asv_of, systems_of
+
         self._arguments = arguments
         self._systems, self._protocol, self._out = systems_of(arguments)
         self._asv, self._under_test, self._notes = asv_of(arguments, self._protocol, self._systems)
         self._access = self._asv.access
         self._run = Run(dry_run=True)
         self._stale: Mapping[str, str] | None = None
+        queries = {
+            "asv_scores": self._scores,
+            "privacy_metrics": self._metrics,
+            "similarity": self._similarity,
+            "collect": self._outputs,
+            "tables": self._tables,
+            "figures": self._figures,
+        }
         self.work: Mapping[int, Callable[[], bool]] = {
-            5: self._scores,
-            6: self._metrics,
-            7: self._similarity,
-            8: self._outputs,
-            9: self._tables,
-            10: self._figures,
+            number_of(name): query for name, query in queries.items()
         }
 
     def _scores(self) -> bool:
+        from ..stages.asv_scores import make_scores
+        from ..stages.subsets import make_subsets
+
         if self._notes:
             return True
         suffixes = list(dict.fromkeys(system.anon_suffix for system in self._under_test))
@@ -93,6 +92,9 @@ class _Stages:
         return bool(subsets.made or scores.has_work or scores.left_out)
 
     def _metrics(self) -> bool:
+        from ..stages.privacy_metrics import evaluate
+        from .inputs import options_of
+
         return evaluate(
             self._systems,
             self._out,
@@ -103,11 +105,16 @@ class _Stages:
         ).has_work
 
     def _similarity(self) -> bool:
+        from ..stages.similarity import make_similarities
+
         names = [system.name for system in self._under_test]
         outcome = make_similarities(self._systems, names, self._asv, self._out, self._run)
         return bool(outcome.has_work or outcome.left_out)
 
     def _outputs(self) -> bool:
+        from ..stages.collect import outdated_scores, outputs
+        from .collect import collected
+
         if self._stale is None:
             self._stale = outdated_scores(self._under_test, self._asv)
         results = collected(self._systems, self._out, self._asv, self._stale)
@@ -115,29 +122,33 @@ class _Stages:
         return bool(results.not_evaluated) or not product.is_current(self._access.inputs)
 
     def _tables(self) -> bool:
-        return not tables_product(self._shown).is_current(self._access.inputs)
+        from .tables import tables_product
+
+        as_usual = {"style": "challenge", "format": None, "rank_by": "eer", "attack_model": None}
+        shown = argparse.Namespace(out=self._out / "tables", **as_usual)
+        return not tables_product(shown, self._shown).is_current(self._access.inputs)
 
     def _figures(self) -> bool:
-        shown = self._shown
-        drawn_from = drawn_from_results(shown, conventional=self._arguments.conventional)
-        if not figure_folder(shown.figures, drawn_from).is_current(self._access.inputs):
+        from ..report.figure_folder import figure_folder
+        from ..report.report import figures_source
+        from .report import report_product
+
+        sources, figures, listening = self._shown, self._out / "figures", self._arguments.listening
+        drawn_from = figures_source(sources, conventional=self._arguments.conventional)
+        if not figure_folder(figures, drawn_from).is_current(self._access.inputs):
             return True
-        return not report_product(shown).is_current(self._access.inputs)
+        report = report_product(self._out / "report.html", sources, figures, listening)
+        return not report.is_current(self._access.inputs)
 
     @property
-    def _shown(self) -> argparse.Namespace:
-        """What the recipe tells the verbs that make tables, figures and report."""
+    def _shown(self) -> ReportSources:
+        """What the recipe makes tables, figures and report of."""
+        from ..protocol.protocol import bundled
+        from ..report.data import ReportSources
+
         conf = self._arguments.conf
-        return argparse.Namespace(
-            results=[self._out / "results.json"],
-            conf=conf if conf in bundled() else str(self._access.tree / conf),
-            published=self._arguments.published,
-            style="challenge",
-            format=None,
-            rank_by="eer",
-            attack_model=None,
-            out=self._out / "tables",
-            figures=self._out / "figures",
-            subjective=self._arguments.subjective,
-            output=self._out / "report.html",
+        return ReportSources(
+            (self._out / "results.json",),
+            conf if conf in bundled() else str(self._access.tree / conf),
+            self._arguments.published or "",
         )

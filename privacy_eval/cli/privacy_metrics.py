@@ -1,34 +1,30 @@
-"""The verb evaluate: metrics of every condition of a tree."""
+"""privacy-metrics: metrics of every trial condition of a tree, or of one score file."""
 
 from __future__ import annotations
 
 import argparse
 
-from ..stages.privacy_metrics import evaluate
-from .options import (
-    Verbs,
-    add_job,
-    add_options,
-    add_tree,
-    log,
-    options_of,
-    positive,
-    run_of,
-    systems_of,
-)
+from . import metrics
+from .options import METRICS, add, add_tree, log, over_tree, positive, two_forms
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb of every condition of a tree."""
-    evaluation = verbs.add_parser("evaluate", help="metrics of every condition of a tree")
-    evaluation.set_defaults(verb=_evaluate)
-    add_tree(evaluation)
-    add_options(evaluation)
-    evaluation.add_argument("--nj", type=positive, default=1, help="processes at once")
-    add_job(evaluation)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the stage, and those of one score file."""
+    stage, files = two_forms(parser)
+    add_tree(stage)
+    stage.add_argument("--nj", type=positive, default=1, help="number of processes")
+    add(stage, "--job")
+    metrics.add_files(files)
+    add(parser, *METRICS)
 
 
-def _evaluate(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    from ..stages.privacy_metrics import evaluate
+    from .inputs import options_of, run_of, systems_of
+
+    if not over_tree(arguments):
+        return metrics.run(arguments)
+
     systems, _, out = systems_of(arguments)
     outcome = evaluate(
         systems,

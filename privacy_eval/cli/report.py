@@ -1,306 +1,94 @@
-"""The verb report: one HTML file with tables, figures and provenance."""
+"""report: one HTML file with tables, figures and provenance."""
 
 from __future__ import annotations
 
 import argparse
-import functools
-import json
-from dataclasses import replace
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..errors import PrivacyEvalError
-from ..io.files import digest, read_bytes
-from ..io.inputs import Inputs
-from ..listening.store import read_subjective
-from ..listening.tables import objective_and_subjective, subjective_tables
-from ..listening.tables import summary as test_summary
-from ..protocol.protocol import Protocol, load_protocol
-from ..report.across_systems import comparison_tables, submissions_table
-from ..report.figure_folder import drawn_from, read_captions
-from ..report.html import Picture, Section, provenance_tables, report_page, summary
-from ..report.per_system import system_tables
-from ..report.ranking import WITHOUT_ATTACK, ranking_table
-from ..report.table import Table
-from ..report.values import ORIGINAL_ATTACK, Cells, cells_of_published, cells_of_results, merged
-from ..results.arrays import Curves
-from ..results.json_store import read_json
-from ..results.records import Results, merge
-from ..stages.freshness import NOTE, Content, Product, bring_up_to_date
-from .options import Verbs, add_results, log
+from .options import add_listening, add_renamed, add_results, log, path
 
-#: In a folder that the verb subjective wrote.
-SUBJECTIVE_JSON, SUBJECTIVE_FIGURES = "subjective.json", "figures"
-
-#: Figures by what their names begin with.
-_FIGURE_SECTIONS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
-    ("Privacy of the systems", ("bars",), False),
-    ("ZEBRA profiles", ("ece",), True),
-    ("Conventional plots", ("conventional",), True),
-    ("Linkability", ("linkability",), True),
-    ("Voice similarity", ("matrices",), True),
-    ("Detection error trade-off", ("det",), True),
-    ("Metric against metric", ("scatter",), True),
-)
+if TYPE_CHECKING:
+    from ..report.data import ReportData, ReportSources
+    from ..stages.freshness import Product
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb of the report."""
-    report = verbs.add_parser("report", help="one HTML file with tables, figures and provenance")
-    report.set_defaults(verb=_report)
-    report.add_argument("--results", nargs="+", type=Path, metavar="results.json")
-    report.add_argument("--figures", type=Path, metavar="DIR", help="as the verb figures wrote it")
-    report.add_argument(
-        "--subjective", type=Path, metavar="DIR", help="as the verb subjective wrote it"
-    )
-    report.add_argument("-o", "--output", required=True, type=Path, metavar="report.html")
-    add_results(report)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_results(parser)
+    parser.add_argument("--figures", **path("DIR", "as the verb figures wrote it"))
+    add_listening(parser)
+    add_renamed(parser, "--out", "-o", "--output", required=True, metavar="report.html")
 
 
-def drawn_from_results(arguments: argparse.Namespace, *, conventional: bool) -> dict[str, object]:
-    """All that the figures of results depend on."""
-    return {
-        "results": digest_of_results(arguments),
-        "published": arguments.published or "",
-        "conventional": conventional,
-    }
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.inputs import Inputs
+    from ..stages.freshness import bring_up_to_date
 
-
-def digest_of_results(arguments: argparse.Namespace) -> str:
-    """Digest of the results and the protocol that they are shown under."""
-    sources = [
-        (digest(read_bytes(path)), (path.parent / "records").is_dir())
-        for path in arguments.results or ()
-    ]
-    protocol = load_protocol(arguments.conf).to_dict() if arguments.conf else {}
-    return digest(json.dumps([protocol, sources]).encode())
-
-
-def _report(arguments: argparse.Namespace) -> int:
-    check_sources(arguments)
-    outcome = bring_up_to_date([report_product(arguments)], Inputs())
+    sources = sources_of(arguments, needed=True)
+    product = report_product(arguments.out, sources, arguments.figures, arguments.listening)
+    outcome = bring_up_to_date([product], Inputs())
     for message in outcome.failed.values():
         raise PrivacyEvalError(message)
-    print(f"{arguments.output}: current" if outcome.current else arguments.output)
+    log_notes(outcome.notes)
+    print(f"{arguments.out}: current" if outcome.current else arguments.out)
     return 0
 
 
-def report_product(arguments: argparse.Namespace) -> Product:
-    """The report, and all that it depends on."""
-    output: Path = arguments.output
-    depends_on = {
-        "version": __version__,
-        "results": digest_of_results(arguments),
-        "published": arguments.published or "",
-    }
-    folders = [arguments.figures]
-    if arguments.subjective is not None:
-        depends_on["subjective"] = digest(read_bytes(arguments.subjective / SUBJECTIVE_JSON))
-        folders.append(arguments.subjective / SUBJECTIVE_FIGURES)
-    for number, folder in enumerate(f for f in folders if f is not None):
-        drawn = [drawn_from(folder), read_captions(folder)]
-        depends_on[f"figures {number}"] = digest(json.dumps(drawn, default=dict).encode())
+def report_product(
+    out: Path, sources: ReportSources, figures: Path | None, listening: Path | None
+) -> Product:
+    """Return the report as a product."""
+    from ..listening.report import listening_key, listening_section
+    from ..report.html import report_page
+    from ..report.report import folder_digest, report_sections
+    from ..stages.freshness import NOTE, Content, Product
 
     def make(*_: object) -> Content:
-        results, sources = read_sources(arguments)
-        sections = _sections(
-            arguments, results, cells_of(arguments, results), curves_of(results, sources)
-        )
-        title = f"{results.protocol.title}: evaluation of voice anonymization"
-        return Content({output: report_page(title, sections).encode()})
+        data = read_shown(sources)
+        inserted = [listening_section(listening, data)] if listening is not None else []
+        sections, notes = report_sections(data, figures=figures, inserted=inserted)
+        title = f"{data.protocol.title}: evaluation of voice anonymization"
+        return Content({out: report_page(title, sections).encode()}, remarks=tuple(notes))
 
-    note = output.with_name(f".{output.name}{NOTE}")
-    return Product(
-        str(output), output.parent, note, (output,), lambda _: {}, make, subject=depends_on
-    )
-
-
-def _sections(
-    arguments: argparse.Namespace, results: Results, cells: Cells, curves: Curves
-) -> list[Section]:
-    """The report, part by part."""
-    places = [(s, f) for s in results.systems for f in results.results_folders(s)]
-    own = {
-        place: [replace(t, name=f"{number}-{t.name}") for t in system_tables(results, *place)]
-        for number, place in enumerate(places)
+    subject = {
+        "version": __version__,
+        "results": sources.digest(),
+        "published": sources.published,
+        "listening": listening_key(listening) if listening is not None else (),
+        "figures": folder_digest(figures) if figures is not None else "",
     }
-    named = {
-        kind: [t for tables in own.values() for t in tables if t.name.endswith(f"-{kind}")]
-        for kind in ("variants", "speakers")
-    }
-    said = summary(results) if arguments.results else [f"Published results: {arguments.published}."]
-    sections = [Section("Summary", (*said, *cells.notes))]
-    across = across_tables(arguments, results, cells, curves, "eer", None)
-    if across:
-        sections.append(Section("Systems side by side", tables=tuple(across)))
-    if arguments.subjective is not None:
-        sections.append(_subjective_section(arguments, results))
-    if arguments.figures is not None:
-        captions = read_captions(arguments.figures)
-        if drawn_from(arguments.figures).get("results") != digest_of_results(arguments):
-            raise PrivacyEvalError(
-                f"{arguments.figures}: figures of other results, or made before these changed; "
-                "draw them again with privacy-eval figures"
-            )
-        for title, prefixes, folded in _FIGURE_SECTIONS:
-            pictures = [
-                Picture(arguments.figures / f"{name}.png", caption)
-                for name, caption in captions.items()
-                if name.startswith(prefixes)
-            ]
-            if pictures:
-                sections.append(Section(title, pictures=tuple(pictures), folded=folded))
-    if named["variants"]:
-        sections.append(
-            Section(
-                "Where the two variants differ",
-                (
-                    "Values that the released scripts (challenge) print differently from their "
-                    "definition (exact).",
-                ),
-                tuple(named["variants"]),
-                folded=True,
-            )
-        )
-    if named["speakers"]:
-        sections.append(
-            Section(
-                "The least protected speakers",
-                ("An average hides the speaker who is not protected.",),
-                tuple(named["speakers"]),
-            )
-        )
-    apart = [table for tables in named.values() for table in tables]
-    for (system, folder), tables in own.items():
-        rest = tuple(t for t in tables if t not in apart)
-        sections.append(Section(f"System {system}{folder}", tables=rest, folded=True))
-    if arguments.results:
-        sections.append(
-            Section(
-                "How each number was made",
-                (
-                    "Files with the first digits of their SHA-256; results.json has them whole. Of "
-                    "gzip files it is that of the unpacked content. Paths are relative to the "
-                    "tree.",
-                ),
-                tuple(provenance_tables(results)),
-                folded=True,
-            )
-        )
-    return sections
+    note = out.with_name(f".{out.name}{NOTE}")
+    return Product(str(out), out.parent, note, (out,), lambda _: {}, make, subject=subject)
 
 
-def _subjective_section(arguments: argparse.Namespace, results: Results) -> Section:
-    """What a listening test said, with the figures beside its results."""
-    folder: Path = arguments.subjective
-    path = folder / SUBJECTIVE_JSON
-    subjective, _ = read_subjective(path)
-    if subjective.protocol.name != results.protocol.name:
-        raise PrivacyEvalError(
-            f"{path}: of the protocol {subjective.protocol.name}, the results of "
-            f"{results.protocol.name}"
-        )
-    figures = folder / SUBJECTIVE_FIGURES
-    objective = digest_of_results(arguments) if arguments.results else ""
-    now = drawn_from_ratings(path, objective)
-    if not now.items() <= drawn_from(figures).items():
-        raise PrivacyEvalError(
-            f"{figures}: figures of other ratings or results; draw them again with privacy-eval "
-            "subjective"
-        )
-    cells = objective_and_subjective(subjective, results, arguments.published)
-    tables = subjective_tables(
-        subjective, cells, results.protocol, subjective.split, published=arguments.published
-    )
-    return Section(
-        "Subjective evaluation",
-        tuple(test_summary(subjective)),
-        tuple(tables),
-        tuple(Picture(figures / f"{n}.png", c) for n, c in read_captions(figures).items()),
-    )
+def sources_of(arguments: argparse.Namespace, *, needed: bool = False) -> ReportSources:
+    """Return the sources asked for; nothing at all is an error where they are needed."""
+    from ..report.data import ReportSources
 
-
-def drawn_from_ratings(path: Path, results: str) -> dict[str, object]:
-    """What figures of a listening test are drawn from: its subjective.json and results."""
-    return {"ratings": digest(read_bytes(path)), "results": results}
-
-
-def read_sources(arguments: argparse.Namespace) -> tuple[Results, list[tuple[Results, Path]]]:
-    """All results together, and each with its file; without any, none under a plan."""
-    if not arguments.results:
-        return Results(load_protocol(arguments.conf or "vpc2020")), []
-    sources = [(read_json(path), path) for path in arguments.results]
-    results = merge([results for results, _ in sources])
-    if arguments.conf:
-        results = results.under(load_protocol(arguments.conf))
-    return results, sources
-
-
-def check_sources(arguments: argparse.Namespace) -> None:
-    if not arguments.results and not arguments.published:
+    if needed and not arguments.results and not arguments.published:
         raise PrivacyEvalError("nothing to show: neither --results nor --published is given")
+    return ReportSources(tuple(arguments.results or ()), arguments.conf, arguments.published or "")
 
 
-def curves_of(results: Results, sources: list[tuple[Results, Path]]) -> Curves:
-    """Curves and matrices beside the results; what is missing is said."""
-    curves = Curves(sources)
-    absent = curves.absent(results)
+def read_shown(sources: ReportSources) -> ReportData:
+    """Read sources; missing arrays are logged."""
+    data = sources.read()
+    absent = data.curves.absent(data.results)
     if absent:
-        log(
-            f"privacy-eval: curves of {absent} records are not there (folder records/ beside "
-            "results.json): no figures of these, no resamples of speakers"
+        log_notes(
+            [
+                f"curves of {absent} records are missing (folder records/ beside results.json): no "
+                "figures of these, no bootstrap over speakers"
+            ]
         )
-    return curves
+    return data
 
 
-def cells_of(arguments: argparse.Namespace, results: Results) -> Cells:
-    """Values of the results, and of published systems where they are asked for."""
-    own = cells_of_results(results)
-    if not arguments.published:
-        return own
-    return merged([own, cells_of_published(arguments.published)])
-
-
-def across_tables(
-    arguments: argparse.Namespace,
-    results: Results,
-    cells: Cells,
-    curves: Curves,
-    metric: str,
-    attack_model: str | None,
-) -> list[Table]:
-    """Tables with a column per system, and the rankings."""
-    _check_attack_model(results.protocol, metric, attack_model)
-    if not arguments.published and len(results.systems) < 2:
-        return []
-    tables = comparison_tables(cells, results.protocol, coloured=bool(arguments.published))
-    for note in cells.notes:
+def log_notes(notes: Iterable[str]) -> None:
+    """Log what a reader of tables and figures must know."""
+    for note in notes:
         log(f"privacy-eval: {note}")
-    rank = functools.partial(
-        ranking_table, results, curves, metric=metric, attack_model=attack_model
-    )
-    rankings: list[Table | None] = []
-    for split in results.protocol.splits:
-        rankings.append(rank(split=split, cells=cells))
-        if arguments.published and len(results.systems) > 1:
-            # Published systems between one's own leave no two of these to be compared.
-            own = rank(split=split)
-            rankings.append(own and replace(own, name=f"{own.name}_own"))
-    found = [t for t in rankings if t is not None]
-    if not found:
-        under = f" under the attack model {attack_model}" if attack_model else ""
-        log(f"privacy-eval: no ranking by {metric}{under}: no system has values of it")
-    submissions = submissions_table(arguments.published) if arguments.published else None
-    return [*([submissions] if submissions else []), *tables, *found]
-
-
-def _check_attack_model(protocol: Protocol, metric: str, attack_model: str | None) -> None:
-    """Whether there can be a ranking under the attack model asked for."""
-    known = [a.id for a in protocol.attack_models if a.id != ORIGINAL_ATTACK]
-    if attack_model is not None and metric in WITHOUT_ATTACK:
-        raise PrivacyEvalError(f"--attack-model {attack_model}: {metric} is not under an attack")
-    if attack_model is not None and attack_model not in known:
-        raise PrivacyEvalError(
-            f"--attack-model {attack_model}: no attack model of the plan {protocol.name}; known: "
-            f"{', '.join(known)}"
-        )

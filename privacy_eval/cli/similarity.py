@@ -1,65 +1,44 @@
-"""The verbs similarity and similarity-tree: voice similarity, DeID and G_VD."""
+"""similarity: voice similarity matrices, DeID and G_VD."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
+from .options import add, add_tree, log, over_tree, path, two_forms
 
-from ..asv.voice_similarity import Measured, measure, write_2020
-from ..io.files import atomic_path, write_text
-from ..io.results_txt import similarity_lines
-from ..io.schema import to_plain
-from ..metrics import VARIANTS
-from ..results.csv_export import speakers_csv
-from ..stages.similarity import make_similarities
-from .options import (
-    IN_PLACE,
-    Verbs,
-    add_finishing,
-    add_missing,
-    add_model,
-    add_pipes,
-    add_reading,
-    add_tree,
-    asv_of,
-    load_model,
-    log,
-    read_vectors_of,
-    report_outcome,
-    run_of,
-    systems_of,
-)
+if TYPE_CHECKING:
+    from ..asv.voice_similarity import Measured
 
 _LEAST_PROTECTED = 3
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verbs of voice similarity."""
-    similarity = verbs.add_parser("similarity", help="voice similarity, DeID, G_VD of a trial set")
-    similarity.set_defaults(verb=_similarity)
-    add_model(similarity)
-    similarity.add_argument("--original", required=True, type=Path, metavar="SCP")
-    similarity.add_argument("--anonymized", required=True, type=Path, metavar="SCP")
-    similarity.add_argument("--utt2spk", required=True, type=Path, metavar="F")
-    similarity.add_argument("--variant", choices=[*VARIANTS, "both"], default="both")
-    similarity.add_argument("--format", choices=["json", "text"], default="text")
-    similarity.add_argument("--out", type=Path, metavar="DIR", help="matrices and speakers go here")
-    add_reading(similarity)
-    add_missing(similarity)
-    similarity_tree = verbs.add_parser(
-        "similarity-tree", help="voice similarity, DeID, G_VD of every trial set of a tree"
-    )
-    similarity_tree.set_defaults(verb=_similarity_tree)
-    add_tree(similarity_tree)
-    add_pipes(similarity_tree)
-    add_missing(similarity_tree)
-    add_finishing(similarity_tree)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the stage, and those of one trial set."""
+    stage, files = two_forms(parser)
+    add_tree(stage, common=parser)
+    add(parser, "--out", help="folder of matrices and speakers; over a tree: of all results")
+    add(parser, "--allow-missing", "--allow-pipes")
+    add(stage, "--job", "--after-jobs")
+    add(files, "--model", "--backend", "--scp-base", "--variant", "--format")
+    add(files, "--utt2spk", required=True)
+    files.add_argument("--original", required=True, **path("SCP"))
+    files.add_argument("--anonymized", required=True, **path("SCP"))
 
 
-def _similarity(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    return _stage(arguments) if over_tree(arguments, tree_as_base=True) else _files(arguments)
+
+
+def _files(arguments: argparse.Namespace) -> int:
+    from ..asv.voice_similarity import measure
+    from ..io.results_txt import similarity_lines
+    from ..io.schema import to_plain
+    from ..metrics import VARIANTS, similarity_metrics
+    from .inputs import load_model, read_vectors_of
+
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     measured = measure(
         read_vectors_of(arguments, arguments.original),
@@ -77,7 +56,7 @@ def _similarity(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         plain: dict[str, object] = {}
         for variant, similarity in measured.by_variant.items():
-            values: dict[str, object] = to_plain(similarity.summary())
+            values: dict[str, object] = to_plain(similarity_metrics(similarity))
             shown = ("deid", "gvd_db") if variant == "challenge" else tuple(values)
             plain[variant] = {key: values[key] for key in shown}
         plain["speakers"] = len(measured.speakers)
@@ -88,7 +67,7 @@ def _similarity(arguments: argparse.Namespace) -> int:
     for variant, similarity in measured.by_variant.items():
         if len(measured.by_variant) > 1:
             print(f"# {variant}")
-        for line in similarity_lines(similarity.summary()):
+        for line in similarity_lines(similarity_metrics(similarity)):
             print(line)
     print(f"# {len(measured.speakers)} speakers; the least protected:")
     for speaker in measured.of_speakers[:_LEAST_PROTECTED]:
@@ -98,13 +77,22 @@ def _similarity(arguments: argparse.Namespace) -> int:
 
 
 def _write_similarity(out: Path, measured: Measured) -> None:
+    import numpy as np
+
+    from ..asv.voice_similarity import write_2020
+    from ..io.files import atomic_path, write_text
+    from ..results.csv_export import speakers_csv
+
     write_2020(out, next(iter(measured.by_variant.values())))
     with atomic_path(out / "similarity.npz") as temporary, open(temporary, "wb") as file:
         np.savez(file, **measured.arrays())
     write_text(out / "speakers.csv", speakers_csv(({}, s) for s in measured.of_speakers))
 
 
-def _similarity_tree(arguments: argparse.Namespace) -> int:
+def _stage(arguments: argparse.Namespace) -> int:
+    from ..stages.similarity import make_similarities
+    from .inputs import IN_PLACE, asv_of, report_outcome, run_of, systems_of
+
     systems, protocol, out = systems_of(arguments)
     asv, chosen, notes = asv_of(arguments, protocol, systems)
     for note in notes:

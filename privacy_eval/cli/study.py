@@ -1,73 +1,66 @@
-"""The verb study: simulations that show what each metric sees."""
+"""study: simulations that show what each metric sees."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from ..protocol.protocol import bundled_studies, load_protocol
-from ..study.plan import OwnMetric, StudyPlan, check_pairs, load_study, own_metric
-from ..study.run import remove_others, run_tasks, study_tasks
-from ..study.tasks import Task
-from .options import Verbs, add_job, natural, run_of
+from .options import add, path, value
+
+if TYPE_CHECKING:
+    from ..study.protocol import StudyProtocol, UserMetric
+    from ..study.tasks import Task
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb of simulations."""
-    study = verbs.add_parser("study", help="simulations that show what each metric sees")
-    study.set_defaults(verb=_study)
-    add_shared(study)
-    add_job(study)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_shared(parser)
+    add(parser, "--job")
 
 
 def add_shared(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
-    parser.add_argument(
-        "--conf",
-        default="metric_study",
-        metavar="FILE",
-        help=f"{', '.join(bundled_studies())} (default), or a YAML file",
-    )
-    parser.add_argument(
-        "--seed", type=natural, metavar="N", help="instead of the one that the plan names"
-    )
-    parser.add_argument(
-        "--tree", type=Path, metavar="DIR", help="attack the original speech of this tree"
-    )
-    parser.add_argument("--tree-conf", default="vpc2020", metavar="FILE", help="plan of the tree")
-    parser.add_argument(
-        "--metric",
-        action="append",
-        default=[],
-        metavar="NAME=FILE.py:FUNCTION",
-        help="a metric of your own, a function of TrialScores; may be given several times",
-    )
+    """Add the options of both verbs of a study."""
+    parser.add_argument("--out", required=True, **path("DIR"))
+    study = "the study: metric_study (default), or a YAML file"
+    add(parser, "--conf", default="metric_study", help=study)
+    add(parser, "--seed", default=None, help="instead of the study's own")
+    add(parser, "--tree", default=None, help="attack the original speech of this tree")
+    parser.add_argument("--tree-conf", **value("FILE", "protocol of the tree", default="vpc2020"))
+    metric = value("NAME=FILE.py:FUNCTION", "user-defined metric, a function of TrialScores")
+    parser.add_argument("--metric", action="append", default=[], **metric)
 
 
-def _study(arguments: argparse.Namespace) -> int:
-    plan, tasks, own = study_of(arguments)
-    job = arguments.job or (1, 1)
-    if job[0] == 1:
+def run(arguments: argparse.Namespace) -> int:
+    from ..study.run import remove_others, run_tasks
+    from .inputs import run_of
+
+    study, tasks, own = study_of(arguments)
+    if arguments.job is None or arguments.job[0] == 1:
         remove_others(tasks, arguments.out)
-    outcome = run_tasks(tasks, arguments.out, seed=plan.seed, own=own, run=run_of(arguments))
+    outcome = run_tasks(tasks, arguments.out, seed=study.seed, own=own, run=run_of(arguments))
     made, current = len(outcome.made), len(outcome.current)
     print(f"{arguments.out}: {made} simulations made, {current} current")
     return 0
 
 
-def study_of(arguments: argparse.Namespace) -> tuple[StudyPlan, list[Task], list[OwnMetric]]:
-    plan = load_study(arguments.conf)
+def study_of(arguments: argparse.Namespace) -> tuple[StudyProtocol, list[Task], list[UserMetric]]:
+    """Return the study, its tasks and the user-defined metrics that the options name."""
+    from ..protocol.protocol import load_protocol
+    from ..study.protocol import check_pairs, load_study, load_user_metric
+    from ..study.run import study_tasks
+
+    study = load_study(arguments.conf)
     if arguments.seed is not None:
-        plan = replace(plan, seed=arguments.seed)
-    own = [own_metric(text) for text in arguments.metric]
+        study = replace(study, seed=arguments.seed)
+    own = [load_user_metric(text) for text in arguments.metric]
     if len({metric.name for metric in own}) < len(own):
         raise PrivacyEvalError("--metric: two metrics of one name")
-    check_pairs(plan, own)
+    check_pairs(study, own)
     if arguments.tree is None:
-        return plan, study_tasks(plan), own
+        return study, study_tasks(study), own
     if not arguments.tree.is_dir():
         raise PrivacyEvalError(f"{arguments.tree}: no such folder (experiment tree)")
     protocol = load_protocol(arguments.tree_conf, base=arguments.tree)
-    return plan, study_tasks(plan, tree=arguments.tree, protocol=protocol), own
+    return study, study_tasks(study, tree=arguments.tree, protocol=protocol), own

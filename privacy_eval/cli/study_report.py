@@ -1,58 +1,46 @@
-"""The verb study-report: tables, figures and report of a metric study."""
+"""study-report: tables, figures and report of a metric study."""
 
 from __future__ import annotations
 
 import argparse
 
-from ..io.files import write_text
-from ..report.figure_folder import read_captions
-from ..report.html import Picture, Section, report_page
-from ..report.latex import latex_document
-from ..report.text import FORMATS
-from ..stages.freshness import write_set
-from ..study.run import digest_of, read_rows
-from ..study.tables import study_tables, values_csv
-from .options import Verbs
 from .study import add_shared, study_of
 
 _TITLES = {
     "discrete": "Discrete scores",
     "gaussian": "Gaussian scores",
-    "clusters": "Non-mated scores between mated ones",
+    "clusters": "Nontarget scores between target scores",
     "attacks": "Target selections, attackers and linkages",
     "matrices": "Artificial voice similarity matrices",
-    "estimators": "How far each number can be trusted",
+    "estimators": "Bias and spread of estimates",
 }
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb that shows simulations."""
-    read = verbs.add_parser("study-report", help="tables, figures and report of a metric study")
-    read.set_defaults(verb=_report)
-    add_shared(read)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_shared(parser)
 
 
-def _report(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.files import write_text
+    from ..report.figure_folder import read_captions
     from ..report.figures import write_figures
+    from ..report.html import Picture, Section, report_page
+    from ..report.table_set import write_tables
     from ..study.figures import study_figures
+    from ..study.run import digest_of, read_rows
+    from ..study.tables import study_tables, values_csv
 
-    plan, tasks, own = study_of(arguments)
-    rows = read_rows(tasks, arguments.out, seed=plan.seed, own=own)
-    tables = study_tables(plan, rows)
-    names = [table.name for table in tables]
-    files = {
-        f"{table.name}{form.extension}": form.write(table, "challenge")
-        for table in tables
-        for form in FORMATS.values()
-    }
-    files["tables.tex"] = latex_document(plan.title, [[f"{name}.tex" for name in names]])
-    write_set(arguments.out / "tables", files)
+    study, tasks, own = study_of(arguments)
+    rows = read_rows(tasks, arguments.out, seed=study.seed, own=own)
+    tables = study_tables(study, rows)
+    write_tables(arguments.out / "tables", [tables], study.title)
     write_text(arguments.out / "values.csv", values_csv(rows))
     figures = arguments.out / "figures"
     drawn, there = write_figures(
-        study_figures(plan, rows),
+        study_figures(study, rows),
         figures,
-        drawn_from={"study": digest_of(tasks, plan, own)},
+        drawn_from={"study": digest_of(tasks, study, own)},
     )
     captions = read_captions(figures)
     sections = []
@@ -65,6 +53,6 @@ def _report(arguments: argparse.Namespace) -> int:
         own_tables = [table for table in tables if table.name.startswith(experiment)]
         if pictures or own_tables:
             sections.append(Section(title, tables=tuple(own_tables), pictures=tuple(pictures)))
-    write_text(arguments.out / "report.html", report_page(plan.title, sections))
+    write_text(arguments.out / "report.html", report_page(study.title, sections))
     print(f"{arguments.out}: {len(tables)} tables, {drawn} figures drawn, {there} there")
     return 0

@@ -1,26 +1,24 @@
-"""The verb subsets: data folders of the evaluation."""
+"""subsets: evaluation subsets of the data folders."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from ..protocol.protocol import load_protocol
-from ..stages.subsets import make_subsets
-from .options import Verbs, access_of, add_tree, asv_of, log, some
+from .options import add_tree, flag, log
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb of data folders."""
-    subsets = verbs.add_parser("subsets", help="cut and unite the data folders of the evaluation")
-    subsets.set_defaults(verb=_subsets)
-    add_tree(subsets)
-    subsets.add_argument(
-        "--anonymized", action="store_true", help="those of anonymized speech (default: original)"
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_tree(parser)
+    parser.add_argument("--anonymized", **flag("of anonymized speech (default: original)"))
 
 
-def _subsets(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    from ..protocol.protocol import load_protocol
+    from ..stages.subsets import make_subsets
+    from .inputs import access_of, asv_of, some
+
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     suffixes = [""]
     if arguments.anonymized:

@@ -1,56 +1,58 @@
-"""The verb tables: LaTeX, Markdown, text and CSV tables."""
+"""tables: LaTeX, Markdown, text and CSV tables."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..errors import PrivacyEvalError
-from ..io.inputs import Inputs
-from ..report.per_system import blank_tables, system_tables, table_files
-from ..report.ranking import RANKED_BY
-from ..report.table import Table
-from ..report.text import FORMATS
-from ..results.records import Results
-from ..stages.freshness import NOTE, Content, Product, bring_up_to_date
-from .options import Verbs, add_results
-from .report import across_tables, cells_of, curves_of, digest_of_results, read_sources
+from ..report.ranking import ranked_by
+from .options import add, add_results, choice, path, value
+
+if TYPE_CHECKING:
+    from ..report.data import ReportSources
+    from ..stages.freshness import Product
+
+FORMATS = ("latex", "markdown", "text", "csv")
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb of tables."""
-    tables = verbs.add_parser("tables", help="LaTeX, Markdown, text and CSV tables")
-    tables.set_defaults(verb=_tables)
-    tables.add_argument(
-        "--results", nargs="+", type=Path, metavar="results.json", help="default: blank forms"
-    )
-    tables.add_argument("--out", type=Path, metavar="DIR", help="default: to stdout")
-    add_results(tables)
-    tables.add_argument("--format", choices=list(FORMATS), help="default: all; on stdout text")
-    tables.add_argument("--style", choices=["challenge", "booktabs"], default="challenge")
-    tables.add_argument(
-        "--rank-by",
-        choices=RANKED_BY,
-        default="eer",
-        help="metric of the ranking (default: eer)",
-    )
-    tables.add_argument(
-        "--attack-model", metavar="ID", help="of the ranking; default: the one the plan averages"
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_results(parser)
+    parser.add_argument("--out", **path("DIR", "default: to stdout"))
+    add(parser, "--style")
+    parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout text")
+    ranked = choice(ranked_by(), "metric of the ranking (default: eer)", default="eer")
+    parser.add_argument("--rank-by", **ranked)
+    attack = value("ID", "of the ranking; default: the one that the protocol averages")
+    parser.add_argument("--attack-model", **attack)
 
 
-def _tables(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    from ..errors import PrivacyEvalError
+    from ..io.inputs import Inputs
+    from ..report import text
+    from ..report.per_system import blank_tables, system_tables
+    from ..report.report import across_tables
+    from ..stages.freshness import bring_up_to_date
+    from .report import log_notes, read_shown, sources_of
+
+    sources = sources_of(arguments)
     if arguments.out is not None:
-        outcome = bring_up_to_date([tables_product(arguments)], Inputs())
+        product = tables_product(arguments, sources)
+        outcome = bring_up_to_date([product], Inputs())
         for message in outcome.failed.values():
             raise PrivacyEvalError(message)
-        noted = tables_product(arguments).read_fingerprint()
+        log_notes(outcome.notes)
+        noted = product.read_fingerprint()
         print(f"{arguments.out}: {len(noted.files) if noted else 0} files")
         return 0
-    results, sources = read_sources(arguments)
-    render = FORMATS[arguments.format or "text"]
-    tables = _across(arguments, results, sources) + [
+    data = read_shown(sources)
+    results = data.results
+    across, notes = across_tables(data, arguments.rank_by, arguments.attack_model)
+    log_notes(notes)
+    render = text.FORMATS[arguments.format or "text"]
+    tables = across + [
         table
         for system in results.systems
         for folder in results.results_folders(system)
@@ -60,33 +62,31 @@ def _tables(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def tables_product(arguments: argparse.Namespace) -> Product:
-    """The folder of tables, and all that it depends on."""
+def tables_product(arguments: argparse.Namespace, sources: ReportSources) -> Product:
+    """Return the folder of tables as a product."""
+    from ..report.per_system import table_groups
+    from ..report.report import across_tables
+    from ..report.table_set import table_files
+    from ..stages.freshness import NOTE, Content, Product
+    from .report import read_shown
+
+    out, style, only = arguments.out, arguments.style, arguments.format
 
     def make(*_: object) -> Content:
-        results, sources = read_sources(arguments)
-        across = _across(arguments, results, sources)
-        files = table_files(results, style=arguments.style, only=arguments.format, across=across)
-        return Content({arguments.out / name: text.encode() for name, text in files.items()})
+        data = read_shown(sources)
+        across, notes = across_tables(data, arguments.rank_by, arguments.attack_model)
+        groups, title = table_groups(data.results, across), data.protocol.title
+        files = table_files(groups, title, style=style, only=only)
+        content = {out / name: text.encode() for name, text in files.items()}
+        return Content(content, remarks=tuple(notes))
 
-    names = ("published", "style", "format", "rank_by", "attack_model")
+    subject = {
+        "version": __version__,
+        "results": sources.digest(),
+        "published": sources.published,
+    }
+    names = ("style", "format", "rank_by", "attack_model")
+    options = {name: getattr(arguments, name) for name in names}
     return Product(
-        str(arguments.out),
-        arguments.out,
-        arguments.out / NOTE,
-        (),
-        lambda _: {},
-        make,
-        subject={"version": __version__, "results": digest_of_results(arguments)},
-        options={name: getattr(arguments, name) for name in names},
-    )
-
-
-def _across(
-    arguments: argparse.Namespace, results: Results, sources: list[tuple[Results, Path]]
-) -> list[Table]:
-    """Tables of all systems side by side."""
-    curves, cells = curves_of(results, sources), cells_of(arguments, results)
-    return across_tables(
-        arguments, results, cells, curves, arguments.rank_by, arguments.attack_model
+        str(out), out, out / NOTE, (), lambda _: {}, make, subject=subject, options=options
     )

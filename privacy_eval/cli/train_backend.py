@@ -1,44 +1,34 @@
-"""The verbs train-backend and train-tree: back ends from x-vectors."""
+"""train-backend: PLDA back ends from x-vectors."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from ..asv.model_folder import save_backend, train_on
-from ..io.data_dir import read_utt2spk
-from ..protocol.protocol import load_protocol
-from ..stages.train_backend import train_backends
-from .options import (
-    Verbs,
-    add_pipes,
-    add_reading,
-    add_tree,
-    asv_of,
-    log,
-    positive,
-    read_vectors_of,
-    report_outcome,
-)
+from .options import add, add_tree, log, over_tree, path, positive, two_forms, value
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verbs of back ends."""
-    train = verbs.add_parser("train-backend", help="mean.vec, transform.mat, plda from x-vectors")
-    train.set_defaults(verb=_train)
-    train.add_argument("--vectors", required=True, type=Path, metavar="SCP")
-    train.add_argument("--utt2spk", required=True, type=Path, metavar="F")
-    train.add_argument("--lda-dim", type=positive, metavar="D", help="default: 200, or all")
-    train.add_argument("--total-covariance-factor", type=float, default=0.0, metavar="F")
-    train.add_argument("--out", required=True, type=Path, metavar="DIR")
-    add_reading(train)
-    train_tree = verbs.add_parser("train-tree", help="back ends that a tree lacks")
-    train_tree.set_defaults(verb=_train_tree)
-    add_tree(train_tree)
-    add_pipes(train_tree)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the stage, and those of one back end."""
+    stage, files = two_forms(parser, needed="--out")
+    add_tree(stage, common=parser)
+    add(parser, "--out", help="folder of the back end; over a tree not needed")
+    add(parser, "--allow-pipes")
+    add(files, "--scp-base")
+    add(files, "--utt2spk", required=True, help="speakers of the x-vectors")
+    files.add_argument("--vectors", required=True, **path("SCP"))
+    files.add_argument("--lda-dim", **value("D", "default: 200, or all", type=positive))
+    files.add_argument("--total-covariance-factor", **value("F", type=float, default=0.0))
 
 
-def _train(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    return _stage(arguments) if over_tree(arguments, tree_as_base=True) else _files(arguments)
+
+
+def _files(arguments: argparse.Namespace) -> int:
+    from ..asv.model_folder import save_backend, train_on
+    from ..io.data_dir import read_utt2spk
+    from .inputs import read_vectors_of
+
     vectors = read_vectors_of(arguments, arguments.vectors)
     model = train_on(
         vectors,
@@ -54,7 +44,11 @@ def _train(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _train_tree(arguments: argparse.Namespace) -> int:
+def _stage(arguments: argparse.Namespace) -> int:
+    from ..protocol.protocol import load_protocol
+    from ..stages.train_backend import train_backends
+    from .inputs import asv_of, report_outcome
+
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     asv, systems, notes = asv_of(arguments, protocol)
     for note in notes:

@@ -1,52 +1,37 @@
-"""The verb zebra: the ZEBRA toolkit's command line."""
+"""zebra: the ZEBRA toolkit's command line."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..metrics import CATEGORICAL_TAGS, VARIANTS
-from .options import Verbs, log
+from .options import add, flag, log, path
 
 
-def add_verbs(verbs: Verbs) -> None:
-    """The verb zebra, with the options of the toolkit's `zero_evidence.py`."""
-    zebra = verbs.add_parser("zebra", help="ZEBRA of one score file: numbers and profile")
-    zebra.set_defaults(verb=_zebra)
-    zebra.add_argument("-s", "--scores", required=True, type=Path, metavar="F")
-    zebra.add_argument("-k", "--key", required=True, type=Path, metavar="F", help="trial key")
-    zebra.add_argument("-l", "--label", default="ZEBRA profile", help="default: %(default)s")
-    zebra.add_argument("-p", "--plot", action="store_true", help="show the profile in a window")
-    zebra.add_argument(
-        "-e",
-        "--export",
-        choices=["tex", "pdf", "png"],
-        help="write the profile as ZEBRA-LABEL.EXT, here",
-    )
-    zebra.add_argument(
-        "-t",
-        "--tags",
-        type=Path,
-        metavar="YAML",
-        help="own categories, such as `A: 0`, a line each",
-    )
-    zebra.add_argument(
-        "--variant",
-        choices=VARIANTS,
-        default="challenge",
-        help="challenge: the toolkit's numbers (default); exact: the paper's",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the toolkit's `zero_evidence.py`."""
+    parser.add_argument("-s", "--scores", required=True, **path("F"))
+    parser.add_argument("-k", "--trials", "--key", required=True, **path("F", "trial key"))
+    parser.add_argument("-l", "--label", default="ZEBRA profile", help="default: %(default)s")
+    parser.add_argument("-p", "--plot", **flag("show the profile in a window"))
+    formats = ["tex", "pdf", "png"]
+    exported = "write the profile as ZEBRA-LABEL.EXT, here"
+    parser.add_argument("-e", "--export", choices=formats, help=exported)
+    tags = path("YAML", "user-defined categories, such as `A: 0`, one per line")
+    parser.add_argument("-t", "--tags", **tags)
+    variants = "challenge: the toolkit's numbers (default); exact: the paper's"
+    add(parser, "--variant", choices=VARIANTS, default="challenge", help=variants)
 
 
-def _zebra(arguments: argparse.Namespace) -> int:
-    from ..compat import zebra  # matplotlib, which no other verb waits for
+def run(arguments: argparse.Namespace) -> int:
+    from ..compat import zebra  # matplotlib, which few verbs need
 
     if not arguments.label:
         raise PrivacyEvalError("the label is empty")
     profile = zebra.assess(
         arguments.scores,
-        arguments.key,
+        arguments.trials,
         label=arguments.label,
         variant=arguments.variant,
         tags=zebra.read_tags(arguments.tags) if arguments.tags else CATEGORICAL_TAGS,

@@ -1,4 +1,4 @@
-"""ZEBRA of one or several score files: what the ZEBRA toolkit's own page does, in Python.
+"""Interface of the ZEBRA toolkit: disclosure and profiles of score files.
 
 >>> from privacy_eval.compat.zebra import assess, export
 >>> profile = assess("scores", "trials")                 # doctest: +SKIP
@@ -38,9 +38,12 @@ from ..metrics import (
 )
 from ..metrics.pav import FloatArray
 from ..metrics.zebra import NO_EVIDENCE_TAG
-from ..report.figures import draw, style
+from ..report.figures import style
+from ..report.figures.draw import draw_into
+from ..report.figures.drawing import Drawing, write
 from ..report.figures.ece import Over, Profile, profile_panel
 from ..report.figures.plot import Plot
+from ..results.arrays import FIGURE_FORMATS
 
 #: What a profile is called unless it has a label.
 DEFAULT_LABEL = "ZEBRA profile"
@@ -66,7 +69,7 @@ class ZebraProfile:
 
     @property
     def text(self) -> str:
-        """As the toolkit prints it, in three lines."""
+        """The three lines that the toolkit prints."""
         values = {"zebra_population": self.zebra.population}
         values["zebra_individual"] = self.zebra.individual
         return "\n".join([self.label, *format_metrics(values, self.zebra.tag)])
@@ -80,7 +83,7 @@ def assess(
     variant: Variant = "challenge",
     tags: Tags = CATEGORICAL_TAGS,
 ) -> ZebraProfile:
-    """Disclosure and ECE profile of a score file and its trial key, or of scores.
+    """Compute disclosure and ECE profile of a score file and its trial key, or of scores.
 
     Raises
     ------
@@ -99,9 +102,9 @@ def assess(
 
 def plot(
     profiles: Sequence[ZebraProfile], *, over: Over = "log odds", name: str = "zebra"
-) -> draw.CurveDrawing:
-    """One or several profiles with that of full privacy; `canvas` of what is returned is
-    the matplotlib figure.
+) -> Drawing:
+    """Plot one or several profiles with that of full privacy; `canvas` of what is returned
+    is the matplotlib figure.
 
     Raises
     ------
@@ -110,7 +113,7 @@ def plot(
     """
     if not profiles:
         raise ValueError("no profile to plot")
-    return draw.drawing(name, "ZEBRA assessment with ECE profiles", _plot(profiles, over))
+    return Drawing(name, "ZEBRA assessment with ECE profiles", _plot(profiles, over))
 
 
 def export(
@@ -135,11 +138,11 @@ def export(
     PrivacyEvalError
         The file cannot be written.
     """
-    if extension not in draw.FORMATS:
-        raise ValueError(f"extension must be one of {draw.FORMATS}, not {extension!r}")
+    if extension not in FIGURE_FORMATS:
+        raise ValueError(f"extension must be one of {FIGURE_FORMATS}, not {extension!r}")
     chosen = name or (profiles[0].label if profiles else "")
     drawing = plot(profiles, over=over, name=f"ZEBRA-{file_names([chosen])[chosen]}")
-    return draw.write(drawing, Path(folder), [extension]).files[0]
+    return write(drawing, Path(folder), [extension])[0]
 
 
 def display(profiles: Sequence[ZebraProfile], *, over: Over = "log odds") -> None:
@@ -160,14 +163,14 @@ def display(profiles: Sequence[ZebraProfile], *, over: Over = "log odds") -> Non
     try:
         if getattr(canvas.canvas, "required_interactive_framework", None) is None:
             raise PrivacyEvalError(f"{_NO_DISPLAY} (matplotlib draws with {plt.get_backend()})")
-        draw.draw_into(canvas, drawn)
+        draw_into(canvas, drawn)
         plt.show(block=True)
     finally:
         plt.close(canvas)
 
 
 def pav_llrs(scores: TrialScores, *, laplace: bool = False) -> tuple[FloatArray, FloatArray]:
-    """Calibrated scores of targets and nontargets, shapes (T,) and (N,), in the order of
+    """Calibrate scores of targets and nontargets, shapes (T,) and (N,), in the order of
     `scores.target` and `scores.nontarget`: natural-log LLRs after PAV, ties pooled.
 
     Parameters
@@ -186,13 +189,14 @@ def pav_llrs(scores: TrialScores, *, laplace: bool = False) -> tuple[FloatArray,
 
 
 def read_tags(path: Path) -> tuple[tuple[str, float], ...]:
-    """Own categories from a YAML file: each tag with the log10 LR that it begins at.
+    """Read user-defined categories from a YAML file: each tag with the log10 LR that it
+    begins at.
 
     Raises
     ------
     PrivacyEvalError
-        Names the file: no such mapping, a tag that is no text, stands twice or is `0` (no
-        evidence at all), bounds that do not begin at 0 and ascend.
+        Names the file: not a mapping, a tag that is not text, duplicate or `0` (no evidence
+        at all), bounds that do not begin at 0 and ascend.
     """
     values = parse_yaml(read_text(path), str(path))
     if not isinstance(values, dict) or not values:
@@ -205,7 +209,7 @@ def read_tags(path: Path) -> tuple[tuple[str, float], ...]:
             raise PrivacyEvalError(f"{path}: the tag {key!r} is not text; put it in quotes")
         if key == NO_EVIDENCE_TAG or not key.strip() or not key.isprintable():
             raise PrivacyEvalError(
-                f"{path}: {key!r} cannot be a tag ({NO_EVIDENCE_TAG} is kept for no evidence)"
+                f"{path}: {key!r} cannot be a tag ({NO_EVIDENCE_TAG} is reserved for no evidence)"
             )
         if isinstance(bound, bool) or not isinstance(bound, (int, float)):
             raise PrivacyEvalError(f"{path}: {key}: expected a number (log10 LR), found {bound!r}")
@@ -228,7 +232,7 @@ _NO_DISPLAY = (
 
 
 def _plot(profiles: Sequence[ZebraProfile], over: Over) -> Plot:
-    """Labels may stand twice: each profile keeps its own style."""
+    """Labels may be equal: each profile has a style of its own."""
     keys = [f"{number} {p.label}" for number, p in enumerate(profiles)]
     styles = style.system_styles(keys)
     panel = profile_panel(

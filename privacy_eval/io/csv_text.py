@@ -13,8 +13,17 @@ _FORMULA = re.compile(r"[=@\t\r]|[+-](?!(?:[-+0-9 .,eH\[\]]|inf|nan)*$)")
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """Rows as CSV. None is a blank cell; a text that a spreadsheet would take for a formula,
-    as names from strangers may be, gets an apostrophe in front.
+    """Format rows as CSV that runs nothing in a spreadsheet.
+
+    Parameters
+    ----------
+    rows : iterable of iterables
+        None is a blank cell; text that a spreadsheet would take for a formula, as untrusted
+        names may be, gets an apostrophe in front.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -30,6 +39,4 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 
 def _cell(value: object) -> object:
-    if isinstance(value, str) and _FORMULA.match(value):
-        return f"'{value}"
-    return value
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value

@@ -1,23 +1,18 @@
-"""Kaldi data folders: utt2spk, spk2gender and the like; parts and unions of folders.
+"""Kaldi data folders: utt2spk, spk2gender and the like; subsets and unions of folders.
 
-Folders are cut and united as Kaldi's `subset_data_dir.sh` and `combine_data.sh` do it:
-lines are copied byte for byte, whatever they say (a wav.scp may hold commands).
+Subsets and unions are those of Kaldi's `subset_data_dir.sh` and `combine_data_dir.sh`: lines
+are copied byte for byte, whatever they say (a wav.scp may hold commands).
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
 import re
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import PrivacyEvalError
-from .files import read_bytes, read_text
+from ..errors import PrivacyEvalError, abbreviate
+from .files import atomic_folder, read_bytes, read_text
 from .text_table import MAX_FIELD_BYTES, Column, line_number, read_columns
 
 #: Files with a line per utterance.
@@ -34,18 +29,21 @@ UTTERANCE_FILES = (
 )
 #: Files with a line per recording; without `segments` an utterance is a recording.
 RECORDING_FILES = ("wav.scp", "reco2file_and_channel", "reco2dur")
-#: Files with a line per speaker. spk2utt is no source: it is made of utt2spk.
+#: Files with a line per speaker. spk2utt is not read: it follows from utt2spk.
 SPEAKER_FILES = ("spk2gender",)
 #: Lists that say what a folder is for, and which field of their lines is the utterance.
 LISTS = {"enrolls": 0, "trials": 1}
 #: What Kaldi adds to a folder when it computes features.
 FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")
 
-#: The lines of a file by what they begin with, in the file's order.
+#: The lines of a file by their first field, in the file's order.
 Table = Mapping[bytes, bytes]
 
-_SHOWN = 5
+_ALL_FILES = (*UTTERANCE_FILES, *RECORDING_FILES, *SPEAKER_FILES)
 _MOST_BYTES_SHOWN = 80
+
+#: Genders of speakers in `spk2gender`; sets may have others, such as mixed ones.
+SPEAKER_GENDERS = ("f", "m")
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class UtteranceList:
     ----------
     path : Path
     content : bytes
-    lines : mapping
+    lines : mapping of bytes to int
         Utterance to the first line of the file, from 1, that names it.
     """
 
@@ -67,7 +65,16 @@ class UtteranceList:
 
 @dataclass(frozen=True)
 class DataDir:
-    """A data folder that was read: the known files that are there."""
+    """A data folder that was read.
+
+    Attributes
+    ----------
+    path : Path
+    tables : mapping of str to Table
+        Known files that are present, by name.
+    lists : mapping of str to bytes
+        Contents of the lists that are present, by name.
+    """
 
     path: Path
     tables: Mapping[str, Table]
@@ -76,32 +83,56 @@ class DataDir:
 
 @dataclass(frozen=True)
 class NewDataDir:
-    """Contents of a data folder to be written, and what its owner should know of it."""
+    """Contents of a data folder to be written.
+
+    Attributes
+    ----------
+    files : mapping of str to bytes
+    notes : tuple of str
+        What the user should know: files and lines that are missing.
+    """
 
     files: Mapping[str, bytes]
     notes: tuple[str, ...]
 
 
 def read_utt2spk(path: Path) -> dict[str, str]:
-    """Speaker of every utterance.
+    """Read the speaker of every utterance.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    dict of str to str
+        In the file's order.
 
     Raises
     ------
     PrivacyEvalError
-        With file and line: a malformed line, an utterance that stands twice.
+        With file and line: a malformed line, a duplicate utterance.
     """
     utterances, speakers = _read_unique(path, "utterance", "speaker")
     return dict(zip(utterances.tolist(), speakers.tolist(), strict=True))
 
 
 def read_spk2utt(path: Path) -> dict[str, tuple[str, ...]]:
-    """Utterances of every speaker.
+    """Read the utterances of every speaker.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    dict of str to tuple of str
 
     Raises
     ------
     PrivacyEvalError
-        With file and line: a speaker without utterances or with two lines, an utterance
-        that stands twice, a line that is not UTF-8; an empty file.
+        With file and line: a speaker without utterances, a duplicate speaker or utterance, a
+        line that is not UTF-8; an empty file.
     """
     found: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
@@ -119,10 +150,12 @@ def read_spk2utt(path: Path) -> dict[str, tuple[str, ...]]:
             raise PrivacyEvalError(f"{path}:{number}: an id of over {MAX_FIELD_BYTES} bytes")
         if not utterances:
             raise PrivacyEvalError(f"{path}:{number}: speaker {speaker!r} has no utterance")
-        twice = speaker if speaker in found else next((u for u in utterances if u in seen), None)
-        seen.update(utterances)
-        if twice is not None or len(set(utterances)) < len(utterances):
-            raise PrivacyEvalError(f"{path}:{number}: {twice or 'an utterance'!r} stands twice")
+        if speaker in found:
+            raise PrivacyEvalError(f"{path}:{number}: duplicate speaker {speaker!r}")
+        for utterance in utterances:
+            if utterance in seen:
+                raise PrivacyEvalError(f"{path}:{number}: duplicate utterance {utterance!r}")
+            seen.add(utterance)
         found[speaker] = tuple(utterances)
     if not found:
         raise PrivacyEvalError(f"{path}: empty file, expected <speaker> <utterance> ...")
@@ -130,11 +163,25 @@ def read_spk2utt(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def read_spk2gender(path: Path) -> dict[str, str]:
-    """Gender, `f` or `m`, of every speaker; errors as of `read_utt2spk`."""
+    """Read the gender of every speaker.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    dict of str to {"f", "m"}
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line: a malformed line, a duplicate speaker, another gender.
+    """
     speakers, genders = _read_unique(path, "speaker", "f|m")
     found = dict(zip(speakers.tolist(), genders.tolist(), strict=True))
     for row, (speaker, gender) in enumerate(found.items()):
-        if gender not in ("f", "m"):
+        if gender not in SPEAKER_GENDERS:
             raise PrivacyEvalError(
                 f"{path}:{line_number(genders, row)}: gender of {speaker!r} must be f or m, "
                 f"not {gender!r}"
@@ -143,7 +190,7 @@ def read_spk2gender(path: Path) -> dict[str, str]:
 
 
 def _read_unique(path: Path, key: str, value: str) -> tuple[Column, Column]:
-    """The two columns of a file; no key stands twice."""
+    """Read a file of two columns whose keys are distinct."""
     (keys, values), _ = read_columns(path, (key, value))
     seen: set[str] = set()
     for row, name in enumerate(keys.tolist()):
@@ -154,8 +201,17 @@ def _read_unique(path: Path, key: str, value: str) -> tuple[Column, Column]:
 
 
 def read_list(path: Path, kind: str) -> UtteranceList:
-    """Read a list of utterances (`enrolls`: the first field of a line) or of trials
-    (`trials`: the second of three).
+    """Read a list of utterances or of trials.
+
+    Parameters
+    ----------
+    path : Path
+    kind : {"enrolls", "trials"}
+        Utterances are the first field of a line, or the second of three.
+
+    Returns
+    -------
+    UtteranceList
 
     Raises
     ------
@@ -181,15 +237,23 @@ def read_list(path: Path, kind: str) -> UtteranceList:
 def read_data_dir(folder: Path) -> DataDir:
     """Read the known files of a data folder.
 
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    DataDir
+
     Raises
     ------
     PrivacyEvalError
-        With file and line: a line of utt2spk or segments with too few fields, what has
-        two lines in a file. No utt2spk.
+        With file and line: a line of utt2spk or segments with too few fields, a duplicate key.
+        No utt2spk.
     """
     tables = {
         name: _read_table(folder / name)
-        for name in (*UTTERANCE_FILES, *RECORDING_FILES, *SPEAKER_FILES)
+        for name in _ALL_FILES
         if name == "utt2spk" or (folder / name).is_file()
     }
     lists = {name: read_bytes(folder / name) for name in LISTS if (folder / name).is_file()}
@@ -197,50 +261,67 @@ def read_data_dir(folder: Path) -> DataDir:
 
 
 def subset_data_dir(source: DataDir, wanted: UtteranceList) -> NewDataDir:
-    """The lines of a data folder that belong to the utterances of a list, in their order.
+    """Select the lines of a data folder that belong to the utterances of a list.
+
+    Parameters
+    ----------
+    source : DataDir
+    wanted : UtteranceList
+
+    Returns
+    -------
+    NewDataDir
+        Lines in the order of the source.
 
     Raises
     ------
     PrivacyEvalError
-        How many utterances the folder lacks, the first five, and the line of the list;
+        How many utterances the folder does not have, the first five, and the line of the list;
         an utterance without recording or segment, a speaker without gender.
     """
     utterances = source.tables["utt2spk"]
-    lacking = [u for u in wanted.lines if u not in utterances]
-    if lacking:
+    missing = [u for u in wanted.lines if u not in utterances]
+    if missing:
         raise PrivacyEvalError(
-            f"{wanted.path}:{wanted.lines[lacking[0]]}: "
-            f"not in {source.path / 'utt2spk'}: {_some(lacking, 'utterance')}"
+            f"{wanted.path}:{wanted.lines[missing[0]]}: "
+            f"not in {source.path / 'utt2spk'}: {_counted(missing, 'utterance')}"
         )
-    speakers = {_second(line) for u, line in utterances.items() if u in wanted.lines}
-    recordings: Mapping[bytes, object] = wanted.lines
+    keys: dict[str, Collection[bytes]] = {
+        "utterance": wanted.lines,
+        "speaker": {_second(line) for u, line in utterances.items() if u in wanted.lines},
+    }
     if "segments" in source.tables:
         segments = source.tables["segments"]
-        recordings = {_second(segments[u]): None for u in wanted.lines if u in segments}
-    tables = {}
-    for name, table in source.tables.items():
-        if name in SPEAKER_FILES:
-            tables[name] = {k: line for k, line in table.items() if k in speakers}
-        elif name in RECORDING_FILES:
-            tables[name] = {k: line for k, line in table.items() if k in recordings}
-        else:
-            tables[name] = {k: line for k, line in table.items() if k in wanted.lines}
+        keys["recording"] = {_second(segments[u]) for u in wanted.lines if u in segments}
+    tables = {
+        name: {k: line for k, line in table.items() if k in keys[_key_of(name, keys)]}
+        for name, table in source.tables.items()
+    }
     return NewDataDir(_files(tables), _check(tables, lambda name: str(source.path / name)))
 
 
 def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
-    """The sorted union of data folders. A file that only some of them have is left out
-    and named in the notes, as are lines that some utterances lack.
+    """Unite data folders.
+
+    Parameters
+    ----------
+    sources : sequence of DataDir
+
+    Returns
+    -------
+    NewDataDir
+        Sorted lines. A file that only some of the folders have is skipped and named in the
+        notes, as are lines that some utterances do not have.
 
     Raises
     ------
     PrivacyEvalError
-        What has different lines in two of them, naming both; segments in some of them
-        only; a recording, segment or gender that is missing.
+        Different lines for one key, naming both files; segments in some of the folders only; a
+        recording, segment or gender that is missing.
     """
     tables: dict[str, Table] = {}
     notes: list[str] = []
-    for name in (*UTTERANCE_FILES, *RECORDING_FILES, *SPEAKER_FILES):
+    for name in _ALL_FILES:
         having = [s for s in sources if name in s.tables]
         if len(having) == len(sources):
             union = _union(name, sources)
@@ -252,97 +333,38 @@ def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
                 "two cannot be combined"
             )
         elif having:
-            notes.append(_left_out(name, having, sources))
+            notes.append(_skipped(name, having, sources))
     files = _files(tables)
     for name in LISTS:
         having = [s for s in sources if name in s.lists]
         if len(having) == len(sources):
             files[name] = _union_of_lists(name, sources)
         elif having:
-            notes.append(_left_out(name, having, sources))
-    united = sources[0].path.parent / " + ".join(s.path.name for s in sources)
-    return NewDataDir(files, (*notes, *_check(tables, lambda name: f"{united}: {name}")))
+            notes.append(_skipped(name, having, sources))
+    combined = sources[0].path.parent / " + ".join(s.path.name for s in sources)
+    return NewDataDir(files, (*notes, *_check(tables, lambda name: f"{combined}: {name}")))
 
 
 def write_data_dir(target: Path, files: Mapping[str, bytes]) -> None:
-    """Write a data folder, whole or not at all; one that is there is replaced.
+    """Write a data folder, whole or not at all; an existing one is replaced.
 
-    What a killed writer leaves is hidden, and removed by `sweep_data_dir`.
+    Parameters
+    ----------
+    target : Path
+    files : mapping of str to bytes
 
     Raises
     ------
     PrivacyEvalError
-        `target` is a link or no folder, or cannot be written.
+        `target` is a symbolic link or no folder, or cannot be written.
     """
-    if target.is_symlink() or (target.exists() and not target.is_dir()):
-        raise PrivacyEvalError(f"{target}: is a link or no folder, and is not written over")
-    try:
-        with _locked_temporary(target) as temporary:
-            new, old = temporary / "new", temporary / "old"
-            new.mkdir()
-            for name, content in files.items():
-                (new / name).write_bytes(content)
-            if target.exists():
-                os.rename(target, old)
-            try:
-                os.rename(new, target)
-            except BaseException:
-                if old.exists():
-                    os.rename(old, target)
-                raise
-    except OSError as error:
-        raise PrivacyEvalError(
-            f"{target}: cannot be written ({error.strerror or error})"
-        ) from error
-
-
-def sweep_data_dir(target: Path) -> None:
-    """Remove temporary folders for `target` whose writer is gone."""
-    pattern = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.tmp")
-    for left in target.parent.iterdir() if target.parent.is_dir() else ():
-        if pattern.fullmatch(left.name):
-            with contextlib.suppress(OSError), _open_folder(left) as handle:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while it lives
-                shutil.rmtree(left)
-
-
-@contextlib.contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
-    """Wait until no other process holds the folder so."""
-    with _open_folder(folder) as handle:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-
-
-@contextlib.contextmanager
-def _locked_temporary(target: Path) -> Iterator[Path]:
-    """A new hidden folder beside `target`, locked for as long as its writer lives."""
-    prefix = f".{target.name}."
-    while True:
-        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix, suffix=".tmp"))
-        with contextlib.suppress(FileNotFoundError), _open_folder(temporary) as handle:
-            with contextlib.suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            if temporary.exists():  # not swept between its making and its lock
-                try:
-                    yield temporary
-                finally:
-                    shutil.rmtree(temporary, ignore_errors=True)
-                return
-
-
-@contextlib.contextmanager
-def _open_folder(folder: Path) -> Iterator[int]:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
+    with atomic_folder(target) as new:
+        for name, content in files.items():
+            (new / name).write_bytes(content)
 
 
 def _read_table(path: Path) -> Table:
-    """The lines of a file by their first field, without line ends."""
+    """Read the lines of a file by their first field, without line ends."""
     need = {"utt2spk": ("utterance", "speaker"), "segments": ("utterance", "recording")}
     fields = need.get(path.name, ())
     table: dict[bytes, bytes] = {}
@@ -354,13 +376,13 @@ def _read_table(path: Path) -> Table:
             described = " ".join(f"<{f}>" for f in fields)
             raise PrivacyEvalError(f"{path}:{number}: expected {described}, found {_shown(line)}")
         if found[0] in table:
-            raise PrivacyEvalError(f"{path}:{number}: {_shown(found[0])} stands twice")
+            raise PrivacyEvalError(f"{path}:{number}: duplicate {_shown(found[0])}")
         table[found[0]] = line
     return table
 
 
 def _files(tables: Mapping[str, Table]) -> dict[str, bytes]:
-    """The tables as files, with the spk2utt that belongs to utt2spk."""
+    """Return the tables as files, with the spk2utt that belongs to utt2spk."""
     files = {
         name: b"".join(b"%s\n" % line for line in table.values()) for name, table in tables.items()
     }
@@ -371,32 +393,36 @@ def _files(tables: Mapping[str, Table]) -> dict[str, bytes]:
     return files
 
 
+def _key_of(name: str, keys: Collection[str]) -> str:
+    """Return what the lines of a file begin with; recordings only where there are segments."""
+    if name in SPEAKER_FILES:
+        return "speaker"
+    return "recording" if name in RECORDING_FILES and "recording" in keys else "utterance"
+
+
 def _check(tables: Mapping[str, Table], source: Callable[[str], str]) -> tuple[str, ...]:
-    """Make sure that every utterance can be found and every speaker has a gender; what
-    other lines are missing."""
-    wanted: dict[str, Iterable[bytes]] = {
+    """Make sure that every utterance has a recording and every speaker a gender; return
+    which other lines are missing."""
+    keys: dict[str, Iterable[bytes]] = {
         "utterance": tables["utt2spk"],
-        "speaker": dict.fromkeys(_second(line) for line in tables["utt2spk"].values()),
+        "speaker": dict.fromkeys(map(_second, tables["utt2spk"].values())),
     }
     if "segments" in tables:
-        wanted["recording"] = dict.fromkeys(_second(line) for line in tables["segments"].values())
+        keys["recording"] = dict.fromkeys(map(_second, tables["segments"].values()))
     notes = []
     for name, table in tables.items():
-        what = "speaker" if name in SPEAKER_FILES else "utterance"
-        if name in RECORDING_FILES and "segments" in tables:
-            what = "recording"
-        lacking = [key for key in wanted[what] if key not in table]
-        if not lacking:
-            continue
-        message = f"{source(name)}: no line for {_some(lacking, what)}"
-        if name in ("wav.scp", "segments", *SPEAKER_FILES):
-            raise PrivacyEvalError(message)
-        notes.append(message)
+        what = _key_of(name, keys)
+        missing = [key for key in keys[what] if key not in table]
+        if missing:
+            message = f"{source(name)}: no line for {_counted(missing, what)}"
+            if name in ("wav.scp", "segments", *SPEAKER_FILES):
+                raise PrivacyEvalError(message)
+            notes.append(message)
     return tuple(notes)
 
 
 def _union(name: str, sources: Sequence[DataDir]) -> dict[bytes, bytes]:
-    """The lines of a file in all folders."""
+    """Return the lines of a file in all folders."""
     union: dict[bytes, bytes] = {}
     origin: dict[bytes, DataDir] = {}
     for source in sources:
@@ -411,7 +437,7 @@ def _union(name: str, sources: Sequence[DataDir]) -> dict[bytes, bytes]:
 
 
 def _union_of_lists(name: str, sources: Sequence[DataDir]) -> bytes:
-    """The lines of a list in all folders, in order, each once."""
+    """Return the lines of a list in all folders, in order, each once."""
     lines: dict[tuple[bytes, ...], bytes] = {}
     labels: dict[tuple[bytes, ...], tuple[Path, tuple[bytes, ...]]] = {}
     for source in sources:
@@ -429,25 +455,24 @@ def _union_of_lists(name: str, sources: Sequence[DataDir]) -> bytes:
     return b"".join(b"%s\n" % line for line in lines.values())
 
 
-def _left_out(name: str, having: Sequence[DataDir], sources: Sequence[DataDir]) -> str:
-    there = ", ".join(s.path.name for s in having)
-    lacking = ", ".join(s.path.name for s in sources if s not in having)
-    return f"{name} left out: there in {there}, not in {lacking}"
+def _skipped(name: str, having: Sequence[DataDir], sources: Sequence[DataDir]) -> str:
+    present = ", ".join(s.path.name for s in having)
+    missing = ", ".join(s.path.name for s in sources if s not in having)
+    return f"{name} skipped: present in {present}, missing in {missing}"
 
 
 def _second(line: bytes) -> bytes:
-    """The second field of a line that has one."""
+    """Return the second field of a line that has one."""
     return line.split(None, 2)[1]
 
 
-def _some(names: Sequence[bytes], what: str) -> str:
-    """How many, and the first five."""
-    more = ", ..." if len(names) > _SHOWN else ""
-    shown = ", ".join(_shown(name) for name in names[:_SHOWN])
-    return f"{len(names)} {what}{'s' if len(names) > 1 else ''}: {shown}{more}"
+def _counted(names: Sequence[bytes], what: str) -> str:
+    """Say how many names there are, and the first five."""
+    plural = "s" if len(names) > 1 else ""
+    return f"{len(names)} {what}{plural}: {abbreviate([_shown(name) for name in names[:6]])}"
 
 
 def _shown(text: bytes) -> str:
-    """An id or a line, as far as it fits into a message."""
+    """Spell an id or a line for a message, cut where it is long."""
     more = "..." if len(text) > _MOST_BYTES_SHOWN else ""
     return repr(text[:_MOST_BYTES_SHOWN].decode("utf-8", "backslashreplace")) + more

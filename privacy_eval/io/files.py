@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import glob
 import gzip
 import hashlib
 import io
 import os
 import re
+import shutil
 import tempfile
 import zlib
 from collections import Counter
@@ -20,35 +20,70 @@ from typing import Protocol
 
 from ..errors import PrivacyEvalError
 
-#: No file of a challenge comes near it.
+#: Limit for any input file.
 MAX_BYTES = 8 << 30
-#: Texts that become Python objects, which take many times their size: results.json,
+#: Limit for texts that become Python objects, which take many times their size: results.json,
 #: results.txt, spk2utt.
 MAX_TEXT_BYTES = 512 << 20
-#: How many times its size a gzip file may unpack to, beyond what is harmless anyhow. Trials and
-#: scores reach 20, a gzip bomb 1000.
+#: How many times its size a gzip file may unpack to, beyond a harmless size. Trials and scores
+#: reach 20, a gzip bomb 1000.
 _MAX_RATIO = 200
 _HARMLESS_BYTES = 64 << 20
+_PIECE_BYTES = 64 << 20
+# Of one part of a file name; file systems take 255 bytes of the whole.
+_LONGEST_NAME = 120
+GZIP_MAGIC = b"\x1f\x8b"
+UTF8_BOM = b"\xef\xbb\xbf"
+_SUPPLIED: ContextVar[Mapping[Path, bytes]] = ContextVar("supplied", default={})  # noqa: B039
 
 
 class SupportsRead(Protocol):
-    """What gives its bytes piece by piece."""
+    """A binary stream that is read piece by piece."""
 
     def read(self, size: int, /) -> bytes:
-        """At most `size` bytes; none at the end."""
+        """Return at most `size` bytes; none at the end."""
 
 
-_SUPPLIED: ContextVar[Mapping[Path, bytes]] = ContextVar("supplied", default={})  # noqa: B039
-_PIECE_BYTES = 64 << 20
-# Of a piece of a file's name; file systems take 255 bytes of the whole.
-_LONGEST_NAME = 120
-_GZIP_MAGIC = b"\x1f\x8b"
-_UTF8_BOM = b"\xef\xbb\xbf"
+@contextlib.contextmanager
+def reading(where: object) -> Iterator[None]:
+    """Turn whatever fails while a file is read into a `PrivacyEvalError`.
+
+    Parameters
+    ----------
+    where : object
+        What the message begins with, usually the path.
+
+    Returns
+    -------
+    context manager
+
+    Raises
+    ------
+    PrivacyEvalError
+        The block raised an error of gzip, of the operating system or of memory.
+    """
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise PrivacyEvalError(f"{where}: truncated or damaged gzip file ({error})") from error
+    except OSError as error:
+        raise PrivacyEvalError(f"{where}: cannot be read ({error.strerror or error})") from error
+    except MemoryError as error:
+        raise PrivacyEvalError(f"{where}: not enough memory to read the file") from error
 
 
 @contextlib.contextmanager
 def supply(contents: Mapping[Path, bytes]) -> Iterator[None]:
-    """Within this block `read_bytes` of these paths returns these contents."""
+    """Let `read_bytes` of these paths return these contents within this block.
+
+    Parameters
+    ----------
+    contents : mapping of Path to bytes
+
+    Returns
+    -------
+    context manager
+    """
     token = _SUPPLIED.set({**_SUPPLIED.get(), **contents})
     try:
         yield
@@ -57,42 +92,45 @@ def supply(contents: Mapping[Path, bytes]) -> Iterator[None]:
 
 
 def supplied(path: Path) -> bytes | None:
-    """The content that `supply` holds for a path."""
+    """Return the content that `supply` holds for a path."""
     return _SUPPLIED.get().get(path)
 
 
 def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
-    """Content of a file, unpacked if it is gzip (whatever its name).
+    """Read a file, unpacked if it is gzip (whatever its name), without a byte order mark.
+
+    Parameters
+    ----------
+    path : Path
+    max_bytes : int
+        Limit for the unpacked content.
+
+    Returns
+    -------
+    bytes
 
     Raises
     ------
     PrivacyEvalError
-        Missing, unreadable, truncated, larger than `max_bytes` or a gzip bomb; larger than
-        the memory that there is.
+        Missing, unreadable, truncated, larger than `max_bytes` or than memory, a gzip bomb.
     """
     known = supplied(path)
     if known is not None and len(known) <= max_bytes:
         return known
-    try:
+    with reading(path):
         with open(path, "rb") as file:
             data = _read_up_to(max_bytes, file)
-        if data.startswith(_GZIP_MAGIC):
+        if data.startswith(GZIP_MAGIC):
             max_bytes = min(max_bytes, most_unpacked(len(data)))
             with gzip.open(io.BytesIO(data)) as unpacked:
                 data = _read_up_to(max_bytes, unpacked)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise PrivacyEvalError(f"{path}: truncated or damaged gzip file ({error})") from error
-    except OSError as error:
-        raise PrivacyEvalError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except MemoryError as error:
-        raise PrivacyEvalError(f"{path}: larger than the memory that there is") from error
     if len(data) > max_bytes:
         raise PrivacyEvalError(f"{path}: larger than {max_bytes} bytes (unpacked, if it is gzip)")
-    return data.removeprefix(_UTF8_BOM)
+    return data.removeprefix(UTF8_BOM)
 
 
 def _read_up_to(max_bytes: int, file: SupportsRead) -> bytes:
-    """All of a file, or a little more than `max_bytes` of it."""
+    """Read all of a file, or a little more than `max_bytes` of it."""
     pieces = []
     left = max_bytes + 1
     while left > 0 and (piece := file.read(min(left, _PIECE_BYTES))):
@@ -102,12 +140,37 @@ def _read_up_to(max_bytes: int, file: SupportsRead) -> bytes:
 
 
 def most_unpacked(packed: int) -> int:
-    """Bytes that a gzip file of a size may unpack to: a bomb is more than memory holds."""
+    """Limit what a gzip file may unpack to, as a bomb is more than memory holds.
+
+    Parameters
+    ----------
+    packed : int
+        Size of the file in bytes.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
     return max(_HARMLESS_BYTES, min(MAX_BYTES, _MAX_RATIO * packed))
 
 
 def read_text(path: Path) -> str:
-    """Content of a UTF-8 file of at most `MAX_TEXT_BYTES`, see `read_bytes`."""
+    """Read a UTF-8 file of at most `MAX_TEXT_BYTES`.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_bytes`; bytes that are not UTF-8, with the line.
+    """
     data = read_bytes(path, max_bytes=MAX_TEXT_BYTES)
     try:
         return data.decode("utf-8")
@@ -117,45 +180,119 @@ def read_text(path: Path) -> str:
 
 
 def digest(data: bytes) -> str:
-    """SHA-256 as hexadecimal text."""
+    """Compute a SHA-256.
+
+    Parameters
+    ----------
+    data : bytes
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+    """
     return hashlib.sha256(data).hexdigest()
 
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its name when the block ends well.
+    """Give a temporary file beside `path` that takes its name when the block ends well.
 
-    A link is replaced, never followed, as it may be a stranger's; devices and the like
-    are refused.
+    The folder is made where it is missing. A symbolic link is replaced, never followed, as it
+    may be untrusted. On any error nothing is left behind and what was at `path` stays; what a
+    killed writer left is removed by the next one.
 
-    The folder is made where it is missing. On any error nothing is left behind and
-    what was at `path` stays; what a killed writer left is swept by the next one.
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    context manager of Path
+
+    Raises
+    ------
+    PrivacyEvalError
+        `path` is a folder, a device or the like; it cannot be written.
     """
     if path.exists() and not path.is_file():
-        raise PrivacyEvalError(f"{path}: is no regular file and is not written over")
-    try:
+        raise PrivacyEvalError(
+            f"{path}: exists but is not a regular file; refusing to overwrite it"
+        )
+    with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = _locked_temporary(path)
-    except OSError as error:
-        raise _cannot_write(path, error) from error
+        handle, temporary = _locked_temporary(path, folder=False)
     try:
-        yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
-        sweep(path)  # first: once the file is there, it may never be written again
-        os.replace(temporary, path)
-    except OSError as error:
-        raise _cannot_write(path, error) from error
+        with _writing(path):
+            yield temporary
+            os.chmod(temporary, 0o666 & ~_umask())
+            sweep(path)  # first: once the file is there, it may never be written again
+            os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
         os.close(handle)
 
 
-def _locked_temporary(path: Path) -> tuple[int, Path]:
-    """A new temporary file, locked for as long as its writer lives."""
+@contextlib.contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Give an empty folder that takes the place of `path`, which may exist, when the block
+    ends well.
+
+    Parameters
+    ----------
+    path : Path
+        Its parent must exist.
+
+    Returns
+    -------
+    context manager of Path
+
+    Raises
+    ------
+    PrivacyEvalError
+        `path` is a symbolic link or no folder; it cannot be written.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise PrivacyEvalError(f"{path}: exists but is not a directory; refusing to overwrite it")
+    with _writing(path):
+        handle, temporary = _locked_temporary(path, folder=True)
+        try:
+            new, old = temporary / "new", temporary / "old"
+            new.mkdir()
+            yield new
+            if path.exists():
+                os.rename(path, old)
+            try:
+                os.rename(new, path)
+            except BaseException:
+                if old.exists():
+                    os.rename(old, path)
+                raise
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PrivacyEvalError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def _locked_temporary(path: Path, *, folder: bool) -> tuple[int, Path]:
+    """Make a hidden file or folder beside `path`, locked for as long as its writer lives."""
+    beside, prefix, suffix = os.path.realpath(path.parent), f".{path.name}.", ".tmp"
     while True:
-        handle, name = tempfile.mkstemp(
-            dir=os.path.realpath(path.parent), prefix=f".{path.name}.", suffix=".tmp"
-        )
+        if folder:
+            name = tempfile.mkdtemp(suffix, prefix, beside)
+            try:
+                handle = _open(name)
+            except FileNotFoundError:  # swept at once by another process
+                continue
+        else:
+            handle, name = tempfile.mkstemp(suffix, prefix, beside)
         with contextlib.suppress(OSError):  # a file system without locks is not swept either
             fcntl.flock(handle, fcntl.LOCK_EX)
         if os.path.exists(name):  # not swept between its making and its lock
@@ -164,24 +301,74 @@ def _locked_temporary(path: Path) -> tuple[int, Path]:
 
 
 def sweep(path: Path) -> None:
-    """Remove temporary files for `path` whose writer is gone."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        with contextlib.suppress(OSError), open(left, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
-            left.unlink()
+    """Remove temporary files and folders for `path` whose writer is gone.
+
+    Parameters
+    ----------
+    path : Path
+    """
+    temporary = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}\.tmp")
+    for left in path.parent.iterdir() if path.parent.is_dir() else ():
+        if temporary.fullmatch(left.name):
+            with contextlib.suppress(OSError), _opened(left) as handle:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
-def _cannot_write(path: Path, error: OSError) -> PrivacyEvalError:
-    return PrivacyEvalError(f"{path}: cannot be written ({error.strerror or error})")
+@contextlib.contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Wait until no other process holds the folder in this way.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    context manager
+    """
+    with _opened(folder) as handle:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _open(path: Path | str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    handle = _open(path)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def relative(path: Path, tree: Path) -> str:
-    """A path as it is noted: relative to the tree."""
+    """Spell a path as records keep it.
+
+    Parameters
+    ----------
+    path, tree : Path
+
+    Returns
+    -------
+    str
+        Relative to the tree, with `/`.
+    """
     return Path(os.path.relpath(path, tree)).as_posix()
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 file atomically."""
+    """Write a UTF-8 file atomically.
+
+    Parameters
+    ----------
+    path : Path
+    text : str
+    """
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
@@ -193,11 +380,24 @@ def _umask() -> int:
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:
-    """A file name of plain ASCII for each name, distinct ones for distinct names.
+    """Find a file name of plain ASCII for each name, distinct ones for distinct names.
 
     What could mean something to a shell, TeX or a file system becomes `_`. Where two names
-    would share a file (on any file system) each gets a piece of its digest; of a name that is
-    too long that stands for the middle.
+    would share a file (on any file system) each gets a piece of its digest, which also
+    replaces the middle of a name that is too long.
+
+    Parameters
+    ----------
+    names : iterable of str
+
+    Returns
+    -------
+    dict of str to str
+
+    Examples
+    --------
+    >>> file_names(["B1", "a/b"])
+    {'B1': 'B1', 'a/b': 'a_b'}
     """
     plain = {name: re.sub(r"[^A-Za-z0-9.+-]+", "_", name).strip("._-") or "_" for name in names}
     taken = Counter(file.casefold() for file in plain.values())

@@ -1,4 +1,4 @@
-"""JSON files from strangers, read strictly."""
+"""Untrusted JSON files, read strictly."""
 
 from __future__ import annotations
 
@@ -12,18 +12,33 @@ from .files import read_text
 
 
 def load_json(path: Path) -> Any:
-    """Plain values of a JSON file; NaN, which is no JSON, is refused, NUL and halves of
-    surrogate pairs, which are no text, and a name that stands twice in an object, of whose
-    values one would be lost."""
+    """Read a JSON file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    object
+        Plain values.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Unreadable, not JSON (with the line), NaN or infinite numbers; NUL or half of a
+        surrogate pair in a text; a duplicate name in an object, one of whose values would be
+        lost.
+    """
 
     def refuse(constant: str) -> None:
-        raise PrivacyEvalError(f"{path}: {constant} is no JSON number")
+        raise PrivacyEvalError(f"{path}: {constant} is not a JSON number")
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
             again = next(n for i, (n, _) in enumerate(pairs) if n in dict(pairs[:i]))
-            raise PrivacyEvalError(f"{path}: {again[:80]!r} stands twice in one object")
+            raise PrivacyEvalError(f"{path}: duplicate {again[:80]!r} in one object")
         return found
 
     try:

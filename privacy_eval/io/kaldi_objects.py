@@ -10,7 +10,6 @@ import os
 import re
 import stat
 import struct
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -20,90 +19,136 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .files import MAX_BYTES, SupportsRead, atomic_path, most_unpacked, supplied
+from .files import (
+    GZIP_MAGIC,
+    MAX_BYTES,
+    SupportsRead,
+    atomic_path,
+    most_unpacked,
+    reading,
+    supplied,
+)
 
-#: Of a vector, and of a matrix in either direction.
+#: Limit for a vector, and for a matrix in either direction.
 MAX_DIMENSION = 1 << 16
-
-#: Values of a matrix: 4096 x 4096.
+#: Limit for the values of a matrix: 4096 x 4096.
 MAX_VALUES = 1 << 24
-
 #: Bytes of one number in text, blanks included.
 _MAX_NUMBER_BYTES = 32
-
 _PIECE_BYTES = 1 << 16
-
-HEAD_BYTES = 10  # of a binary vector: \0B, type, and size behind its own length
-
-_GZIP_MAGIC = b"\x1f\x8b"
-
-_BLANKS = re.compile(rb"\s+")
+#: Bytes of a binary vector before its values: \0B, type, and size behind its own length.
+HEAD_BYTES = 10
 
 BLANK = re.compile(rb"\s")
-
-_BRACKET = re.compile(rb"\]")
-
 CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-
+_BLANKS = re.compile(rb"\s+")
+_BRACKET = re.compile(rb"\]")
 _CODES = {1: (b"FV ", b"DV "), 2: (b"FM ", b"DM ")}
-
 _NAMES = {1: "vector", 2: "matrix"}
-
-_WHAT_CODES_ARE = {
-    b"FV ": "a vector",
-    b"DV ": "a vector",
-    b"FM ": "a matrix",
-    b"DM ": "a matrix",
-    b"CM ": "a compressed matrix",
-    b"CM2": "a compressed matrix",
-    b"CM3": "a compressed matrix",
+_KINDS = {
+    **{b"FV": "a vector", b"DV": "a vector", b"FM": "a matrix", b"DM": "a matrix"},
+    b"CM": "a compressed matrix",
 }
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
-
 FloatMatrix = NDArray[np.float32]
 
 
 def read_vector(path: Path) -> NDArray[np.float32]:
-    """The only object of a file, a vector, binary or text ` [ 1 2 3 ]`; errors as of
-    `read_vectors`."""
+    """Read a vector, the only object of a file, binary or text ` [ 1 2 3 ]`.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    float32 array, shape (D,)
+
+    Raises
+    ------
+    PrivacyEvalError
+        Another kind of file, truncated, not finite, more content behind the end.
+    """
     with open_objects(path) as file:
         return read_whole(file, 1)
 
 
 def read_matrix(path: Path) -> NDArray[np.float32]:
-    """The only object of a file, a matrix; errors as of `read_vectors`."""
+    """Read a matrix, the only object of a file, binary or text.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    float32 array, shape (R, C)
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_vector`.
+    """
     with open_objects(path) as file:
         return read_whole(file, 2)
 
 
-def write_vector(path: Path, array: FloatArray, *, binary: bool = True) -> None:
-    """Write a vector, as float32, as the only object of a file."""
-    _write_object(path, array, 1, binary)
+def write_vector(path: Path, array: FloatArray) -> None:
+    """Write a vector, as float32, as text: the form of Kaldi's mean.vec.
+
+    Parameters
+    ----------
+    path : Path
+    array : float array, shape (D,)
+
+    Raises
+    ------
+    ValueError
+        Another shape; no values.
+    PrivacyEvalError
+        Values that are not finite as float32; cannot be written.
+    """
+    values = float32_to_write(path, array, 1)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(b" [ " + b"%.7g " * values.size % tuple(values.tolist()) + b"]\n")
 
 
-def write_matrix(path: Path, array: FloatArray, *, binary: bool = True) -> None:
-    """Write a matrix, as float32, as the only object of a file."""
-    _write_object(path, array, 2, binary)
+def write_matrix(path: Path, array: FloatArray) -> None:
+    """Write a matrix, as float32, in binary: the form of Kaldi's transform.mat.
 
+    Parameters
+    ----------
+    path : Path
+    array : float array, shape (R, C)
 
-# Objects, also of other modules
+    Raises
+    ------
+    ValueError, PrivacyEvalError
+        As `write_vector`.
+    """
+    values = float32_to_write(path, array, 2)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(b"\0B" + binary_array(values))
 
 
 class SupportsSeek(SupportsRead, Protocol):
-    """What gives its bytes from any place on."""
+    """A binary stream that can be read from any position."""
 
     def seek(self, offset: int, /) -> int:
-        """Go to a place, counted from the beginning."""
+        """Go to a position, counted from the beginning."""
 
 
 class ObjectFile:
     """Bytes of a file, read forward piece by piece.
 
-    Attributes
+    Parameters
     ----------
+    file : binary stream
     where : str
         What every error begins with; readers keep it at the object they are in.
+    max_bytes : int, optional
+        Limit for the (unpacked) content, `MAX_BYTES` by default.
     """
 
     def __init__(self, file: SupportsSeek, where: str, max_bytes: int | None = None) -> None:
@@ -120,17 +165,17 @@ class ObjectFile:
         return self._buffer_start + self._at
 
     def error(self, message: str) -> PrivacyEvalError:
-        """An error that says where."""
+        """Return an error that says where."""
         return PrivacyEvalError(f"{self.where}: {message}")
 
     def peek(self, size: int) -> bytes:
-        """The next bytes, at most `size` and fewer only at the end, without taking them."""
+        """Return the next bytes, fewer than `size` only at the end, without taking them."""
         while len(self._buffer) - self._at < size and self._more():
             pass
         return self._buffer[self._at : self._at + size]
 
     def read(self, size: int) -> bytes:
-        """The next bytes, at most `size` and fewer only at the end."""
+        """Take the next bytes, fewer than `size` only at the end."""
         pieces = []
         left = size
         while left > 0 and (self._at < len(self._buffer) or self._more(left)):
@@ -141,7 +186,7 @@ class ObjectFile:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def until(self, stop: re.Pattern[bytes], at_most: int) -> bytes | None:
-        """The bytes before the first that is a `stop`, which is next then; None where
+        """Take the bytes before the first that is a `stop`, which is next then; None where
         the file ends, or `at_most` bytes are over, before one."""
         pieces = []
         found = None
@@ -170,7 +215,7 @@ class ObjectFile:
             return
         if offset > self._max_bytes:
             raise self.error(f"the offset {offset} is past the end of the file")
-        with self._readable():
+        with reading(self.where):
             self._file.seek(offset)
         self._buffer, self._at, self._buffer_start = b"", 0, offset
 
@@ -178,7 +223,7 @@ class ObjectFile:
         """Make sure that nothing but white space is left."""
         self.skip_blanks()
         if self.peek(1):
-            raise self.error(f"more behind its end, from byte {self.position} on")
+            raise self.error(f"unexpected content behind its end, from byte {self.position} on")
 
     def drain(self) -> None:
         """Read the rest, which is how gzip finds that it is damaged."""
@@ -187,7 +232,7 @@ class ObjectFile:
 
     def _more(self, size: int = _PIECE_BYTES) -> bool:
         """Add to the buffer, and forget what of it was taken."""
-        with self._readable():
+        with reading(self.where):
             piece = self._file.read(max(size, _PIECE_BYTES))
         self._buffer_start += self._at
         self._buffer = self._buffer[self._at :] + piece
@@ -196,24 +241,25 @@ class ObjectFile:
             raise self.error(f"larger than {self._max_bytes} bytes (unpacked, if it is gzip)")
         return bool(piece)
 
-    @contextlib.contextmanager
-    def _readable(self) -> Iterator[None]:
-        try:
-            yield
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise self.error(f"truncated or damaged gzip file ({error})") from error
-        except OSError as error:
-            raise self.error(f"cannot be read ({error.strerror or error})") from error
-
 
 @contextlib.contextmanager
 def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
-    """A regular file, unpacked if it is gzip.
+    """Open a regular file of objects, unpacked if it is gzip.
 
     Parameters
     ----------
+    path : Path
     where : str, optional
         What errors begin with instead of the path.
+
+    Returns
+    -------
+    context manager of ObjectFile
+
+    Raises
+    ------
+    PrivacyEvalError
+        Unreadable, not a regular file, a damaged gzip file.
     """
     where = where or str(path)
     content = supplied(path)
@@ -221,17 +267,16 @@ def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
         yield ObjectFile(io.BytesIO(content), where)
         return
     try:
-        raw = open(path, "rb", buffering=0, opener=_open_at_once)
-    except OSError as error:
-        raise PrivacyEvalError(f"{where}: cannot be read ({error.strerror or error})") from error
+        with reading(where):
+            raw = open(path, "rb", buffering=0, opener=_open_at_once)
     except ValueError as error:  # a NUL within
         raise PrivacyEvalError(f"{where}: not a path ({error})") from error
     with raw:
         if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
-            raise PrivacyEvalError(f"{where}: is no regular file")
-        magic = ObjectFile(raw, where).read(len(_GZIP_MAGIC))
+            raise PrivacyEvalError(f"{where}: not a regular file")
+        magic = ObjectFile(raw, where).read(len(GZIP_MAGIC))
         raw.seek(0)
-        if magic == _GZIP_MAGIC:
+        if magic == GZIP_MAGIC:
             with gzip.GzipFile(fileobj=raw) as unpacked:
                 size = os.fstat(raw.fileno()).st_size
                 file = ObjectFile(unpacked, where, min(MAX_BYTES, most_unpacked(size)))
@@ -248,7 +293,23 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def read_array(file: ObjectFile, dimensions: int) -> FloatArray:
-    """The next object, binary or text: a vector (1) or matrix (2) of finite values."""
+    """Read the next object, binary or text, of finite values.
+
+    Parameters
+    ----------
+    file : ObjectFile
+    dimensions : {1, 2}
+        A vector or a matrix.
+
+    Returns
+    -------
+    float32 or float64 array, shape (D,) or (R, C)
+
+    Raises
+    ------
+    PrivacyEvalError
+        Another kind of object, truncated, not finite, too large.
+    """
     if file.peek(2) == b"\0B":
         file.read(2)
         return read_binary_array(file, dimensions)
@@ -264,11 +325,26 @@ def read_array(file: ObjectFile, dimensions: int) -> FloatArray:
 
 
 def read_binary_array(file: ObjectFile, dimensions: int) -> FloatArray:
-    """A binary object behind its `\\0B`."""
+    """Read a binary object behind its `\\0B`.
+
+    Parameters
+    ----------
+    file, dimensions
+        As in `read_array`.
+
+    Returns
+    -------
+    float32 or float64 array, shape (D,) or (R, C)
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_array`.
+    """
     code = file.read(3)
     if code not in _CODES[dimensions]:
-        found = _WHAT_CODES_ARE.get(code, "an unknown type" if len(code) == 3 else "its end")
         expected = " or ".join(name.decode().strip() for name in _CODES[dimensions])
+        found = _KINDS.get(code[:2], "an unknown type") if len(code) == 3 else "its end"
         raise file.error(f"expected a {_NAMES[dimensions]} ({expected}), found {found} ({code!r})")
     sizes = file.read(5 * dimensions)
     if len(sizes) < 5 * dimensions:
@@ -289,7 +365,22 @@ def read_binary_array(file: ObjectFile, dimensions: int) -> FloatArray:
 
 
 def read_text_array(file: ObjectFile, dimensions: int) -> NDArray[np.float64]:
-    """A text object, from its `[` on."""
+    """Read a text object, from its `[` on.
+
+    Parameters
+    ----------
+    file, dimensions
+        As in `read_array`.
+
+    Returns
+    -------
+    float64 array, shape (D,) or (R, C)
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_array`.
+    """
     file.skip_blanks()
     if file.peek(1) != b"[":
         raise file.error(f"expected [ of a {_NAMES[dimensions]}, found {file.peek(8)!r}")
@@ -344,70 +435,117 @@ def _check_shape(file: ObjectFile, shape: Sequence[int]) -> None:
 
 
 def _check_finite(file: ObjectFile, array: FloatArray) -> None:
-    bad = first_not_finite(array)
+    bad = count_not_finite(array)
     if bad:
         raise file.error(f"{bad} of {array.size} values are NaN, infinite or too large")
 
 
-def first_not_finite(array: FloatArray) -> int:
+def count_not_finite(array: FloatArray) -> int:
+    """Count the values that are NaN or infinite.
+
+    Parameters
+    ----------
+    array : float array
+
+    Returns
+    -------
+    int
+    """
     return array.size - int(np.count_nonzero(np.isfinite(array)))
 
 
 def binary_array(array: FloatArray) -> bytes:
-    """A vector or matrix as Kaldi's bytes, without `\\0B`."""
+    """Pack a vector or matrix as Kaldi does, without `\\0B`.
+
+    Parameters
+    ----------
+    array : float32 or float64 array, shape (D,) or (R, C)
+
+    Returns
+    -------
+    bytes
+    """
     code = _CODES[array.ndim][array.dtype.itemsize // 4 - 1]
     sizes = b"".join(b"\4" + struct.pack("<i", size) for size in array.shape)
     return code + sizes + array.astype(array.dtype.newbyteorder("<")).tobytes()
 
 
-def text_array(array: FloatArray) -> bytes:
-    """A vector or matrix as Kaldi prints it."""
-    if array.ndim == 1:
-        return b" [ " + _text_row(array) + b"]\n"
-    return b" [" + b"".join(b"\n  " + _text_row(row) for row in array) + b"]\n"
+def read_float32(file: ObjectFile, dimensions: int) -> NDArray[np.float32]:
+    """Read the next object, rounded to float32.
 
+    Parameters
+    ----------
+    file, dimensions
+        As in `read_array`.
 
-def _text_row(row: FloatArray) -> bytes:
-    return ("%.7g " * row.size % tuple(row.tolist())).encode()
+    Returns
+    -------
+    float32 array, shape (D,) or (R, C)
 
-
-# Vectors
-
-
-def as_float32(file: ObjectFile, array: FloatArray) -> NDArray[np.float32]:
-    rounded = _rounded(array)
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_array`; values beyond float32's range.
+    """
+    rounded = _rounded(read_array(file, dimensions))
     _check_finite(file, rounded)
     return rounded
 
 
-def _rounded(array: FloatArray) -> NDArray[np.float32]:
-    """As float32, in which what is too large is infinite."""
-    with np.errstate(over="ignore"):
-        return array.astype(np.float32)
-
-
 def read_whole(file: ObjectFile, dimensions: int) -> NDArray[np.float32]:
-    """The only object of a file."""
-    array = as_float32(file, read_array(file, dimensions))
+    """Read the only object of a file.
+
+    Parameters
+    ----------
+    file, dimensions
+        As in `read_array`.
+
+    Returns
+    -------
+    float32 array, shape (D,) or (R, C)
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_float32`; more content behind the end.
+    """
+    array = read_float32(file, dimensions)
     file.end()
     return array
 
 
-# Writing
-
-
-def _write_object(path: Path, array: FloatArray, dimensions: int, binary: bool) -> None:
-    values = float32_to_write(path, array, dimensions)
-    content = b"\0B" + binary_array(values) if binary else text_array(values)
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(content)
+def _rounded(array: FloatArray) -> NDArray[np.float32]:
+    """Round to float32, where values that are too large become infinite."""
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
 
 
 def float32_to_write(path: Path, array: FloatArray, dimensions: int) -> NDArray[np.float32]:
+    """Round an array to float32 and check that it can be written.
+
+    Parameters
+    ----------
+    path : Path
+        For the message.
+    array : float array, shape (D,) or (R, C)
+    dimensions : {1, 2}
+        A vector or a matrix.
+
+    Returns
+    -------
+    float32 array of the same shape
+
+    Raises
+    ------
+    ValueError
+        Another shape; no values.
+    PrivacyEvalError
+        Values that are not finite as float32.
+    """
     if array.ndim != dimensions or not array.size:
         raise ValueError(f"expected a {_NAMES[dimensions]} of values, not of shape {array.shape}")
     values = _rounded(array)
-    bad = first_not_finite(values)
+    bad = count_not_finite(values)
     if bad:
         raise PrivacyEvalError(
             f"{path}: not written, {bad} of {values.size} values are NaN, infinite or too large"

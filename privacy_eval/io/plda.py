@@ -18,7 +18,6 @@ from .kaldi_objects import (
     open_objects,
     read_binary_array,
     read_text_array,
-    text_array,
 )
 
 _BEGIN, _END = b"<Plda> ", b"</Plda> "
@@ -34,7 +33,7 @@ class Plda:
     mean : float64 array, shape (D,)
     transform : float64 array, shape (D, D)
     psi : float64 array, shape (D,)
-        None is negative.
+        No negative values.
     """
 
     mean: NDArray[np.float64]
@@ -45,12 +44,19 @@ class Plda:
 def read_plda(path: Path) -> Plda:
     """Read a model, binary or text.
 
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Plda
+
     Raises
     ------
     PrivacyEvalError
-        With the file and which part of it: another kind of file, truncated, not
-        finite, of dimensions that do not fit together, a negative psi, more behind
-        the end.
+        With the file and which part of it: another kind of file, truncated, not finite,
+        inconsistent dimensions, a negative psi, more content behind the end.
     """
     with open_objects(path) as file:
         is_binary = file.peek(2) == b"\0B"
@@ -70,15 +76,25 @@ def read_plda(path: Path) -> Plda:
     return Plda(mean, transform, psi)
 
 
-def write_plda(path: Path, plda: Plda, *, binary: bool = True) -> None:
-    """Write a model as Kaldi does, byte for byte: doubles, or text of 7 digits."""
+def write_plda(path: Path, plda: Plda) -> None:
+    """Write a model as Kaldi does, byte for byte: doubles, in binary.
+
+    Parameters
+    ----------
+    path : Path
+    plda : Plda
+
+    Raises
+    ------
+    PrivacyEvalError
+        Inconsistent dimensions, values that are not finite, a negative psi; cannot be written.
+    """
     parts = [np.asarray(part, dtype=np.float64) for part in (plda.mean, plda.transform, plda.psi)]
     message = _wrong(*parts)
     if message:
         raise PrivacyEvalError(f"{path}: not written, {message}")
-    start, form = (b"\0B", binary_array) if binary else (b"", text_array)
     with atomic_path(path) as temporary:
-        temporary.write_bytes(start + _BEGIN + b"".join(map(form, parts)) + _END)
+        temporary.write_bytes(b"\0B" + _BEGIN + b"".join(map(binary_array, parts)) + _END)
 
 
 def _part(
@@ -93,7 +109,7 @@ def _part(
 
 
 def _expect(file: ObjectFile, tag: bytes, is_binary: bool) -> None:
-    """Take a tag. In text any white space may stand around it."""
+    """Read a tag. In text any white space may surround it."""
     if not is_binary:
         file.skip_blanks()
         tag = tag.rstrip()
@@ -105,11 +121,11 @@ def _expect(file: ObjectFile, tag: bytes, is_binary: bool) -> None:
 def _wrong(
     mean: NDArray[np.float64], transform: NDArray[np.float64], psi: NDArray[np.float64]
 ) -> str:
-    """What does not hold of the parts of a model."""
+    """Describe what is wrong with the parts of a model; blank where nothing is."""
     size = mean.size
     if not size or mean.ndim != 1 or transform.shape != (size, size) or psi.shape != (size,):
         shapes = (" x ".join(map(str, part.shape)) for part in (mean, transform, psi))
-        return "dimensions that do not fit together: mean {}, transform {}, psi {}".format(*shapes)
+        return "inconsistent dimensions: mean {}, transform {}, psi {}".format(*shapes)
     bad = sum(int(np.count_nonzero(~np.isfinite(part))) for part in (mean, transform, psi))
     if bad:
         return f"{bad} values are NaN or infinite"

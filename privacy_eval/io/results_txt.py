@@ -8,38 +8,34 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..errors import PrivacyEvalError
+from ..metrics.registry import METRICS, Kind, of_kind
 from .wer import BLANKS, WerLine, format_wer_line, parse_wer_line
 
 _NUMBER = r"(-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf))"
 _PITCH = re.compile(rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}")
+_PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std")
 _SET_NAME = re.compile(r"[^\s:]+")
-
-_PERCENT = 100
-# Pattern of a line, the names of its numbers, and what makes stored units of them.
-_VERIFICATION_LINES = (
-    (re.compile(rf"EER: {_NUMBER}%"), ("eer",), _PERCENT),
-    (re.compile(rf"Cllr \(min/act\): {_NUMBER}/{_NUMBER}"), ("cllr_min", "cllr"), 1),
-    (re.compile(rf"ROCCH-EER: {_NUMBER}%"), ("rocch_eer",), _PERCENT),
-    (re.compile(rf"linkability: {_NUMBER}"), ("linkability",), 1),
-    (re.compile(rf"Population: {_NUMBER} bit"), ("zebra_population",), 1),
-    (re.compile(rf"Individual: {_NUMBER} \(([0A-Z])\)"), ("zebra_individual",), 1),
-)
-_SIMILARITY_LINES = (
-    (re.compile(rf"De-Identification : {_NUMBER}"), ("deid",), 1),
-    (re.compile(rf"Gain of voice distinctiveness : {_NUMBER}"), ("gvd_db",), 1),
-)
+_KEY = re.compile(r"\{([^}]+)\}")
 
 
 @dataclass(frozen=True)
 class VerificationBlock:
-    """One `ASV-*` folder: metrics in stored units (rates as fractions) and the ZEBRA
-    category where it is given."""
+    """One `ASV-*` folder.
+
+    Attributes
+    ----------
+    name : str
+    metrics : mapping of str to float
+        In stored units: rates as fractions.
+    tag : str or None
+        ZEBRA category where it is given.
+    """
 
     name: str
     metrics: Mapping[str, float]
@@ -48,7 +44,13 @@ class VerificationBlock:
 
 @dataclass(frozen=True)
 class RecognitionBlock:
-    """One `ASR-*` folder: its word error rates."""
+    """One `ASR-*` folder.
+
+    Attributes
+    ----------
+    name : str
+    lines : tuple of WerLine
+    """
 
     name: str
     lines: tuple[WerLine, ...]
@@ -56,8 +58,15 @@ class RecognitionBlock:
 
 @dataclass(frozen=True)
 class TrialSetBlock:
-    """One trial set: `pitch_correlation_mean` and `pitch_correlation_std`, or `deid`
-    (fraction) and `gvd_db` (dB)."""
+    """One trial set.
+
+    Attributes
+    ----------
+    name : str
+    values : mapping of str to float
+        `pitch_correlation_mean` and `pitch_correlation_std`, or `deid` (fraction) and
+        `gvd_db` (dB).
+    """
 
     name: str
     values: Mapping[str, float]
@@ -65,22 +74,44 @@ class TrialSetBlock:
 
 @dataclass(frozen=True)
 class ResultsTxt:
-    """Content of a results.txt in file order."""
+    """Content of a results.txt in file order.
+
+    Attributes
+    ----------
+    verification : list of VerificationBlock
+    recognition : list of RecognitionBlock
+    utility, similarity : lists of TrialSetBlock
+    """
 
     verification: list[VerificationBlock] = field(default_factory=list)
     recognition: list[RecognitionBlock] = field(default_factory=list)
-    pitch: list[TrialSetBlock] = field(default_factory=list)
+    utility: list[TrialSetBlock] = field(default_factory=list)
     similarity: list[TrialSetBlock] = field(default_factory=list)
 
 
 def parse_results_txt(text: str, path: str) -> ResultsTxt:
-    """Read a results.txt.
+    """Parse a results.txt.
+
+    Parameters
+    ----------
+    text : str
+    path : str
+        For messages.
+
+    Returns
+    -------
+    ResultsTxt
 
     Raises
     ------
     PrivacyEvalError
-        With `path` and line: a line of no known form, out of place, or repeated; a
-        name without values.
+        With `path` and line: a line of unknown form, out of place, or duplicate; a name
+        without values.
+
+    Examples
+    --------
+    >>> parse_results_txt("ASV-a\\n  EER: 20.5%\\n", "results.txt").verification[0].metrics
+    {'eer': 0.205}
     """
     results = ResultsTxt()
     names: set[str] = set()
@@ -88,34 +119,46 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
         pitch = _PITCH.fullmatch(head)
         name = f"pitch correlation of {pitch[1]}" if pitch else head
         if name in names:
-            raise PrivacyEvalError(f"{where}: {name} stands twice")
+            raise PrivacyEvalError(f"{where}: duplicate {name}")
         names.add(name)
         if pitch is not None:
             if body:
                 raise PrivacyEvalError(f"{body[0][0]}: unexpected after a pitch correlation")
-            mean, std = _number(pitch[2], where), _number(pitch[3], where)
-            values = {"pitch_correlation_mean": mean, "pitch_correlation_std": std}
-            results.pitch.append(TrialSetBlock(pitch[1], values))
+            numbers = (_number(text, where) for text in pitch.groups()[1:])
+            values = dict(zip(_PITCH_KEYS, numbers, strict=True))
+            results.utility.append(TrialSetBlock(pitch[1], values))
         elif _SET_NAME.fullmatch(head) is None:
             raise PrivacyEvalError(f"{where}: not a line of a results.txt: {head[:100]!r}")
         elif not body:
             raise PrivacyEvalError(f"{where}: {head} is followed by no value")
         elif head.startswith("ASV-"):
-            values, tag = _values(body, _VERIFICATION_LINES)
+            values, tag = _values(body, "scores")
             results.verification.append(VerificationBlock(head, values, tag))
         elif head.startswith("ASR-"):
             lines = tuple(parse_wer_line(line, line_where) for line_where, line in body)
             results.recognition.append(RecognitionBlock(head, lines))
         else:
-            values, _ = _values(body, _SIMILARITY_LINES)
-            results.similarity.append(TrialSetBlock(head, values))
+            values, _ = _values(body, "matrices", "utility")
+            for kind, blocks in (("matrices", results.similarity), ("utility", results.utility)):
+                own = {k: v for k, v in values.items() if METRICS[k].kind == kind}
+                if own:
+                    blocks.append(TrialSetBlock(head, own))
     if not names:
         raise PrivacyEvalError(f"{path}: empty file, expected a results.txt")
     return results
 
 
 def format_results_txt(results: ResultsTxt) -> str:
-    """The text that `parse_results_txt` reads, digit for digit the challenge's."""
+    """Format the text that `parse_results_txt` parses, digit for digit the challenge's.
+
+    Parameters
+    ----------
+    results : ResultsTxt
+
+    Returns
+    -------
+    str
+    """
     lines: list[str] = []
     for block in results.verification:
         lines.append(block.name)
@@ -123,59 +166,82 @@ def format_results_txt(results: ResultsTxt) -> str:
     for recognition in results.recognition:
         lines.append(recognition.name)
         lines += [f"  {format_wer_line(line)}" for line in recognition.lines]
-    for pitch in results.pitch:
-        mean = pitch.values["pitch_correlation_mean"]
-        std = pitch.values["pitch_correlation_std"]
-        lines.append(f"{pitch.name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}")
-    for similarity in results.similarity:
-        lines.append(similarity.name)
-        lines += [f"  {line}" for line in similarity_lines(similarity.values)]
+    for utility in results.utility:
+        mean, std = (utility.values.get(key) for key in _PITCH_KEYS)
+        if mean is not None and std is not None:
+            lines.append(f"{utility.name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}")
+    of_sets: dict[str, dict[str, float]] = {}
+    for of_set in (*results.similarity, *results.utility):
+        of_sets.setdefault(of_set.name, {}).update(of_set.values)
+    for name, values in of_sets.items():
+        printed = [*_lines("matrices", values, None), *_lines("utility", values, None)]
+        lines += [name, *(f"  {line}" for line in printed)] if printed else []
     return "".join(f"{line}\n" for line in lines)
 
 
 def format_metrics(metrics: Mapping[str, float], tag: str | None) -> list[str]:
-    """The challenge's lines of one condition, for the metrics that are there."""
-    lines = []
-    if "eer" in metrics:
-        lines.append(f"EER: {eer_percent(metrics['eer'])}%")
-    if "cllr_min" in metrics and "cllr" in metrics:
-        lines.append(f"Cllr (min/act): {metrics['cllr_min']:.3f}/{metrics['cllr']:.3f}")
-    if "rocch_eer" in metrics:
-        lines.append(f"ROCCH-EER: {100 * metrics['rocch_eer']:.3f}%")
-    if "linkability" in metrics:
-        lines.append(f"linkability: {metrics['linkability']:f}")
-    if "zebra_population" in metrics:
-        lines.append(f"Population: {zebra_number(metrics['zebra_population'])} bit")
-    if "zebra_individual" in metrics:
-        lines.append(f"Individual: {zebra_number(metrics['zebra_individual'])} ({tag})")
-    return lines
+    """Format the challenge's lines of one condition.
+
+    Parameters
+    ----------
+    metrics : mapping of str to float
+        In stored units; lines of absent metrics are skipped.
+    tag : str or None
+        ZEBRA category.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> format_metrics({"eer": 0.205, "rocch_eer": 0.2}, None)
+    ['EER: 20.5%', 'ROCCH-EER: 20.000%']
+    """
+    return list(_lines("scores", metrics, tag))
 
 
 def similarity_lines(values: Mapping[str, float]) -> list[str]:
-    """The challenge's lines of a trial set's voice similarity, for what is there."""
-    lines = []
-    if "deid" in values:
-        lines.append(f"De-Identification : {values['deid']!r}")
-    if "gvd_db" in values:
-        lines.append(f"Gain of voice distinctiveness : {values['gvd_db']!r}")
-    return lines
+    """Format the challenge's lines of a trial set's voice similarity.
+
+    Parameters
+    ----------
+    values : mapping of str to float
+        `deid` (fraction) and `gvd_db` (dB), or one of them.
+
+    Returns
+    -------
+    list of str
+    """
+    return list(_lines("matrices", values, None))
 
 
-def eer_percent(eer: float) -> str:
-    """An EER in percent as Kaldi's compute-eer prints it: a float32, four digits."""
-    return f"{100.0 * float(np.float32(eer)):.4g}"
+def _lines(kind: Kind, values: Mapping[str, float], tag: str | None) -> Iterator[str]:
+    for metric in of_kind(kind).values():
+        names = _KEY.findall(metric.line)
+        if names and values.keys() >= set(names) - {"tag"}:
+            line = metric.line.replace("{tag}", str(tag))
+            for name in set(names) - {"tag"}:
+                line = line.replace(f"{{{name}}}", METRICS[name].line_number(values[name]))
+            yield line
 
 
-def zebra_number(value: float) -> str:
-    """A number as the ZEBRA toolkit prints it: `0.375`, `3e-05`, `0`."""
-    if value == 0:
-        return "0"
-    return f"{value:.3f}" if abs(value) >= 5e-4 else f"{value:.0e}"
+def _forms(*kinds: Kind) -> list[tuple[re.Pattern[str], list[str]]]:
+    """Patterns of the lines of metrics, and the names of their numbers."""
+    found = []
+    for line in (metric.line for kind in kinds for metric in of_kind(kind).values()):
+        if line:
+            literal = [re.escape(part) for part in _KEY.split(line)[::2]]
+            names = _KEY.findall(line)
+            parts = [r"([0A-Z])" if name == "tag" else _NUMBER for name in names]
+            joined = "".join(a + b for a, b in zip(literal, [*parts, ""], strict=True))
+            found.append((re.compile(joined), names))
+    return found
 
 
 def _number(text: str, where: str) -> float:
-    """A printed number. `5e-04` is how one just below 5e-4 is printed, which itself is
-    printed as `0.001`: it is taken for that one."""
+    """Parse a number. `5e-04` is how one just below 5e-4 is printed, which itself is printed
+    as `0.001`: it is taken for that one."""
     value = float(text)
     if math.isinf(value) and not text.endswith("inf"):
         raise PrivacyEvalError(f"{where}: too large a number: {text[:100]!r}")
@@ -186,7 +252,7 @@ Located = tuple[str, str]
 
 
 def _blocks(text: str, path: str) -> Iterable[tuple[str, str, list[Located]]]:
-    """Unindented lines with the indented ones below them, each with `path:line`."""
+    """Yield unindented lines with the indented ones below them, each with `path:line`."""
     block: tuple[str, str, list[Located]] | None = None
     for number, line in enumerate(text.split("\n"), start=1):
         where, stripped = f"{path}:{number}", line.strip(BLANKS)
@@ -204,26 +270,24 @@ def _blocks(text: str, path: str) -> Iterable[tuple[str, str, list[Located]]]:
         yield block
 
 
-def _values(
-    body: list[Located], forms: tuple[tuple[re.Pattern[str], tuple[str, ...], int], ...]
-) -> tuple[dict[str, float], str | None]:
-    """The numbers of a block's lines by name, and the ZEBRA category if there is one."""
+def _values(body: list[Located], *kinds: Kind) -> tuple[dict[str, float], str | None]:
+    """Read the numbers of a block's lines by name, and the ZEBRA category if there is one."""
     values: dict[str, float] = {}
     tag: str | None = None
+    forms = _forms(*kinds)
     for where, line in body:
-        for pattern, names, scale in forms:
-            match = pattern.fullmatch(line)
-            if match is None:
-                continue
-            if names[0] in values:
-                raise PrivacyEvalError(f"{where}: {names[0]} stands twice")
-            numbers = match.groups()[: len(names)]
-            values |= {n: _number(x, where) / scale for n, x in zip(names, numbers, strict=True)}
-            if scale == _PERCENT and any(1 < abs(values[n]) < math.inf for n in names):
-                raise PrivacyEvalError(f"{where}: more than 100 %: {line[:100]!r}")
-            if len(match.groups()) > len(names):
-                tag = match.groups()[-1]
-            break
-        else:
+        match, names = next(
+            ((m, names) for pattern, names in forms if (m := pattern.fullmatch(line))), (None, [])
+        )
+        if match is None:
             raise PrivacyEvalError(f"{where}: not a line of a results.txt: {line[:100]!r}")
+        for name, text in zip(names, match.groups(), strict=True):
+            if name == "tag":
+                tag = text
+                continue
+            if name in values:
+                raise PrivacyEvalError(f"{where}: duplicate {name}")
+            values[name] = _number(text, where) / (100 if "%" in line else 1)
+            if "%" in line and 1 < abs(values[name]) < math.inf:
+                raise PrivacyEvalError(f"{where}: more than 100 %: {line[:100]!r}")
     return values, tag

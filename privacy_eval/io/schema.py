@@ -35,23 +35,58 @@ INLINED = "inlined"
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """`Annotated[type, Entry("name")]`: the entry of a field whose name is another."""
+    """`Annotated[type, Entry("name")]`: an entry named otherwise than its field.
+
+    Attributes
+    ----------
+    name : str
+    """
 
     name: str
 
 
 def from_plain(kind: type[T], value: object, where: str) -> T:
-    """A dataclass from plain values; `where` opens the message of any error.
+    """Build a dataclass from plain values.
 
-    Understands dataclasses, `tuple[X, ...]`, `Mapping[str, X]`, unions with None,
-    literals, numbers, strings and booleans. An entry whose field has a default may
-    be left out.
+    Understands dataclasses, `tuple[X, ...]`, `Mapping[str, X]`, unions with None, literals,
+    numbers, strings and booleans. An entry whose field has a default may be left out.
+
+    Parameters
+    ----------
+    kind : type
+        The dataclass.
+    value : object
+    where : str
+        What the message of any error begins with.
+
+    Returns
+    -------
+    instance of `kind`
+
+    Raises
+    ------
+    PrivacyEvalError
+        A missing, unknown or wrong entry.
     """
     return cast(T, _build(kind, value, where))
 
 
 def to_plain(value: object) -> Any:
-    """Plain values of a dataclass, in field order; fields at their defaults are kept."""
+    """Turn a dataclass into plain values, in field order; defaults are kept.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    ValueError
+        NaN, which is not a result.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         plain: dict[str, Any] = {}
         for f in _fields(type(value)):
@@ -139,7 +174,7 @@ class _Field(NamedTuple):
 
 @functools.cache
 def _fields(kind: type) -> tuple[_Field, ...]:
-    """The fields of a dataclass; finding their types takes longer than building one."""
+    """List the fields of a dataclass; finding their types takes longer than building one."""
     hints, marked = get_type_hints(kind), get_type_hints(kind, include_extras=True)
     found = []
     for f in dataclasses.fields(kind):

@@ -1,16 +1,19 @@
-"""Score files and trial keys, and joining them on (enrolled speaker, utterance)."""
+"""Score files, trial keys and trial lists, joined on (enrolled speaker, utterance).
+
+A format of score files is a function and an entry of `SCORE_FORMATS`.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, abbreviate
 from .files import digest, read_bytes
 from .text_table import (
     Column,
@@ -19,24 +22,24 @@ from .text_table import (
     line_number,
     read_columns,
     same_fields,
+    split_columns,
 )
 
-_SHOWN = 5
-#: What can be done about trials and scores that do not fit, where the option is offered.
+#: What can be done about trials and scores that do not match, where the option is offered.
 ALLOW_MISSING = "--allow-missing leaves them out and says so in the results"
 _USUAL_NUMBER_BYTES = 32
+_ID = ("speaker", "utterance")
 
 
 @dataclass(frozen=True)
-class ScoreFile:
-    """`<enrolled speaker> <utterance> <score>` lines.
+class TrialList:
+    """`<enrolled speaker> <utterance>` lines, whatever follows: trials to be scored.
 
     Attributes
     ----------
     path : Path
     speaker, utterance : Column
-    score : float64 array, shape (rows,)
-        All finite.
+        Enrolled speaker and trial utterance.
     digest : str
         SHA-256 of the content.
     """
@@ -44,34 +47,32 @@ class ScoreFile:
     path: Path
     speaker: Column
     utterance: Column
-    score: NDArray[np.float64]
     digest: str
 
 
 @dataclass(frozen=True)
-class TrialFile:
-    """`<enrolled speaker> <utterance> target|nontarget` lines.
+class ScoreFile(TrialList):
+    """Trials with a score each.
+
+    Attributes
+    ----------
+    score : float64 array, shape (rows,)
+        All finite.
+    """
+
+    score: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TrialKey(TrialList):
+    """Trials with a label each, target or nontarget.
 
     Attributes
     ----------
     is_target : bool array, shape (rows,)
     """
 
-    path: Path
-    speaker: Column
-    utterance: Column
     is_target: NDArray[np.bool_]
-    digest: str
-
-
-@dataclass(frozen=True)
-class TrialList:
-    """`<enrolled speaker> <utterance>` lines, with labels or without: what is to be scored."""
-
-    path: Path
-    speaker: Column
-    utterance: Column
-    digest: str
 
 
 @dataclass(frozen=True)
@@ -97,33 +98,80 @@ class PairedTrials:
     extra: int
 
 
-def read_scores(path: Path) -> ScoreFile:
-    """Read a score file.
+def _kaldi_columns(content: bytes, path: Path) -> tuple[Column, ...]:
+    """Split `<enrolled speaker> <utterance> <score>` lines."""
+    return split_columns(content, (*_ID, "score"), path)
+
+
+#: By name: how to split the content of a score file into the columns speaker, utterance and
+#: score; the path is for messages.
+SCORE_FORMATS: dict[str, Callable[[bytes, Path], tuple[Column, ...]]] = {"kaldi": _kaldi_columns}
+
+
+def read_scores(path: Path, *, format: str = "kaldi") -> ScoreFile:
+    """Read a score file, plain or gzip.
+
+    Parameters
+    ----------
+    path : Path
+    format : str
+        One of `SCORE_FORMATS`.
+
+    Returns
+    -------
+    ScoreFile
 
     Raises
     ------
     PrivacyEvalError
-        With file and line: a malformed line (see `read_columns`), a score that is no
-        decimal number, NaN or infinite; a trial that has two scores.
+        With file and line: a malformed line (see `read_columns`), a score that is not a
+        decimal number, NaN or infinite; a trial with two scores.
+    ValueError
+        An unknown format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp(), "scores")
+    >>> _ = file.write_text("s1 u1 1.5\\ns1 u2 -2\\n")
+    >>> read_scores(file).score
+    array([ 1.5, -2. ])
     """
-    (speaker, utterance, field), content = read_columns(path, ("speaker", "utterance", "score"))
+    if format not in SCORE_FORMATS:
+        raise ValueError(f"format must be one of {', '.join(SCORE_FORMATS)}, not {format!r}")
+    content = read_bytes(path)
+    speaker, utterance, field = SCORE_FORMATS[format](content, path)
     score = _parse_numbers(field, path)
     _check_unique(path, speaker, utterance, "score")
-    return ScoreFile(path, speaker, utterance, score, digest(content))
+    return ScoreFile(path, speaker, utterance, digest(content), score)
 
 
-def read_trials(path: Path) -> TrialFile:
-    """Read a trial key.
+def read_trials(path: Path) -> TrialKey:
+    """Read a trial key: `<enrolled speaker> <utterance> target|nontarget` lines.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    TrialKey
 
     Raises
     ------
     PrivacyEvalError
-        With file and line: a malformed line, a label other than `target` and
-        `nontarget`, a trial listed twice.
+        With file and line: a malformed line, a label other than `target` and `nontarget`, a
+        duplicate trial.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp(), "trials")
+    >>> _ = file.write_text("s1 u1 target\\ns1 u2 nontarget\\n")
+    >>> read_trials(file).is_target
+    array([ True, False])
     """
-    (speaker, utterance, label), content = read_columns(
-        path, ("speaker", "utterance", "target|nontarget")
-    )
+    (speaker, utterance, label), content = read_columns(path, (*_ID, "target|nontarget"))
     is_target = label.equals(b"target")
     unknown = np.flatnonzero(~(is_target | label.equals(b"nontarget")))
     if unknown.size:
@@ -133,41 +181,64 @@ def read_trials(path: Path) -> TrialFile:
             f"found {label.text(row)!r}"
         )
     _check_unique(path, speaker, utterance, "trial")
-    return TrialFile(path, speaker, utterance, is_target, digest(content))
+    return TrialKey(path, speaker, utterance, digest(content), is_target)
 
 
 def read_trial_list(path: Path) -> TrialList:
-    """Read trials to be scored; their labels, if there are any, are not looked at.
+    """Read trials to be scored; labels, if there are any, are ignored.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    TrialList
 
     Raises
     ------
     PrivacyEvalError
-        With file and line: a malformed line, a trial listed twice.
+        With file and line: a malformed line, a duplicate trial.
     """
     first = read_bytes(path).lstrip().split(b"\n", 1)[0]
-    names = ("speaker", "utterance", "target|nontarget")
+    names = (*_ID, "target|nontarget")
     (speaker, utterance, *_), content = read_columns(path, names[: max(2, len(first.split()))])
     _check_unique(path, speaker, utterance, "trial")
     return TrialList(path, speaker, utterance, digest(content))
 
 
 def pair(
-    scores: ScoreFile, trials: TrialFile, *, allow_missing: bool = False, hint: str = ALLOW_MISSING
+    scores: ScoreFile, trials: TrialKey, *, allow_missing: bool = False, hint: str = ALLOW_MISSING
 ) -> PairedTrials:
     """Join scores and trials on the pair (enrolled speaker, utterance), in any order.
 
     Parameters
     ----------
+    scores : ScoreFile
+    trials : TrialKey
     allow_missing : bool
         Leave out trials without a score and scores without a trial, and count them.
     hint : str
-        What the error says of a way out.
+        Way out that the error suggests.
+
+    Returns
+    -------
+    PairedTrials
 
     Raises
     ------
     PrivacyEvalError
-        Unless allowed: how many trials have no score, how many scores no trial, and
-        the first five of each. In any case where nothing is left, or a class is empty.
+        Unless allowed: how many trials have no score, how many scores no trial, and the first
+        five of each. In any case: no target or no nontarget trial with a score.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "scores").write_text("s1 u1 1.5\\ns1 u2 -2\\n")
+    >>> _ = (folder / "trials").write_text("s1 u2 nontarget\\ns1 u1 target\\n")
+    >>> pair(read_scores(folder / "scores"), read_trials(folder / "trials")).is_target
+    array([ True, False])
     """
     score_row, trial_row = _join(
         (scores.speaker, scores.utterance), (trials.speaker, trials.utterance)
@@ -190,8 +261,17 @@ def pair(
     )
 
 
-def same_trials(a: TrialFile, b: TrialFile) -> bool:
-    """Whether two keys hold the same trials with the same labels, in any order."""
+def same_trials(a: TrialKey, b: TrialKey) -> bool:
+    """Tell whether two keys hold the same trials with the same labels, in any order.
+
+    Parameters
+    ----------
+    a, b : TrialKey
+
+    Returns
+    -------
+    bool
+    """
     row_a, row_b = _join((a.speaker, a.utterance), (b.speaker, b.utterance))
     return row_a.size == a.is_target.size == b.is_target.size and bool(
         np.array_equal(a.is_target[row_a], b.is_target[row_b])
@@ -221,7 +301,7 @@ def _join(a: tuple[Column, Column], b: tuple[Column, Column]) -> tuple[IndexArra
 def _join_by_dictionary(
     a: tuple[Column, Column], b: tuple[Column, Column]
 ) -> tuple[IndexArray, IndexArray]:
-    """The same join by text, for files whose ids collide in the hash."""
+    """Join by text, for files whose ids collide in the hash."""
     place = {key: row for row, key in enumerate(zip(b[0].tolist(), b[1].tolist(), strict=True))}
     found = [
         (row, place[key])
@@ -268,56 +348,47 @@ def _check_unique(path: Path, speaker: Column, utterance: Column, what: str) -> 
     repeated = ascending[1:][ascending[1:] == ascending[:-1]]
     if not repeated.size:
         return
-    seen: dict[tuple[str, str], int] = {}
-    duplicates: list[tuple[str, str]] = []
-    first_line = 0
+    seen: set[tuple[str, str]] = set()
+    duplicates: list[int] = []
     for row in np.flatnonzero(np.isin(hashes, repeated)).tolist():
         key = (speaker.text(row), utterance.text(row))
         if key in seen:
-            first_line = first_line or line_number(speaker, row)
-            duplicates.append(key)
-        else:
-            seen[key] = row
+            duplicates.append(row)
+        seen.add(key)
     if duplicates:
         raise PrivacyEvalError(
-            f"{path}:{first_line}: {len(duplicates)} duplicate {what} lines, each (speaker, "
-            f"utterance) may stand once: {_some(duplicates)}"
+            f"{path}:{line_number(speaker, duplicates[0])}: {len(duplicates)} duplicate {what} "
+            f"lines: {_spelled(speaker, utterance, duplicates)}"
         )
 
 
 def _mismatch(
-    scores: ScoreFile,
-    trials: TrialFile,
-    score_row: IndexArray,
-    trial_row: IndexArray,
-    hint: str,
+    scores: ScoreFile, trials: TrialKey, score_row: IndexArray, trial_row: IndexArray, hint: str
 ) -> str:
     lines = [f"{scores.path} and {trials.path} do not hold the same trials:"]
     if not score_row.size:
         exchanged = _is_trial((scores.utterance, scores.speaker), trials)
-        why = "not one trial is in both, so they are of different sets"
+        why = "no trial is in both, so they are of different sets"
         lines.append(
             f"  {'the first two columns of the scores are exchanged' if exchanged else why}:"
         )
-    for what, table, rows in (
+    files: tuple[tuple[str, TrialList, IndexArray], ...] = (
         ("trials without a score", trials, trial_row),
         ("scores without a trial", scores, score_row),
-    ):
-        left = np.ones(len(table.speaker), dtype=np.bool_)
-        left[rows] = False
-        left_rows = np.flatnonzero(left)
-        if left_rows.size:
-            keys = [(table.speaker.text(r), table.utterance.text(r)) for r in left_rows[:_SHOWN]]
-            line = line_number(table.speaker, int(left_rows[0]))
+    )
+    for what, file, rows in files:
+        left = np.delete(np.arange(len(file.speaker)), rows).tolist()
+        if left:
+            line = line_number(file.speaker, left[0])
             lines.append(
-                f"  {left_rows.size} {what} (first at {table.path}:{line}): "
-                f"{_some(keys, left_rows.size)}"
+                f"  {len(left)} {what} (first at {file.path}:{line}): "
+                f"{_spelled(file.speaker, file.utterance, left)}"
             )
     lines.append(f"  ({hint})")
     return "\n".join(lines)
 
 
-def _is_trial(ids: tuple[Column, Column], trials: TrialFile) -> bool:
+def _is_trial(ids: tuple[Column, Column], trials: TrialKey) -> bool:
     """Whether the first of some rows of ids is a trial."""
     hashes = hash_rows((trials.speaker, trials.utterance))
     first = tuple(column.text(0) for column in ids)
@@ -327,11 +398,7 @@ def _is_trial(ids: tuple[Column, Column], trials: TrialFile) -> bool:
     )
 
 
-def _some(keys: Sequence[tuple[str, str]], total: int | None = None) -> str:
-    shown = ", ".join(_spelled(f"{speaker} {utterance}") for speaker, utterance in keys[:_SHOWN])
-    return shown + (", ..." if (total or len(keys)) > _SHOWN else "")
-
-
-def _spelled(text: str) -> str:
-    """Ids for a message, also by their codes where some characters may look like others."""
-    return text if text.isascii() else f"{text} ({ascii(text)[1:-1]})"
+def _spelled(speaker: Column, utterance: Column, rows: Sequence[int]) -> str:
+    """Spell some trials for a message, also by their codes where characters may look alike."""
+    shown = [f"{speaker.text(row)} {utterance.text(row)}" for row in rows[:6]]
+    return abbreviate([t if t.isascii() else f"{t} ({ascii(t)[1:-1]})" for t in shown])

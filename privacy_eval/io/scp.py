@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import subprocess
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
-from .files import MAX_BYTES, atomic_path, read_bytes
+from .files import MAX_BYTES, UTF8_BOM, atomic_path, read_bytes
 from .kaldi_objects import (
     BLANK,
     CONTROL,
@@ -24,24 +24,17 @@ from .kaldi_objects import (
     FloatArray,
     FloatMatrix,
     ObjectFile,
-    as_float32,
     binary_array,
-    first_not_finite,
+    count_not_finite,
     float32_to_write,
     open_objects,
-    read_array,
+    read_float32,
     read_whole,
 )
 from .text_table import MAX_FIELD_BYTES
 
-_ALIKE_BYTES = 1 << 26
-
-_SHOWN = 5
-
+_PIECE_BYTES = 1 << 26
 _SHOWN_CHARACTERS = 200
-
-_UTF8_BOM = b"\xef\xbb\xbf"
-
 _LOOKS_LIKE_ARCHIVE = re.compile(rb"(\xef\xbb\xbf)?\s*\S+[ \t]\s*(\0B|\[)")
 
 
@@ -80,12 +73,17 @@ class Vectors:
         return name in self._row
 
     def rows(self, ids: Sequence[str], needed_for: str) -> NDArray[np.int64]:
-        """Row numbers of some ids.
+        """Find the rows of some ids.
 
         Parameters
         ----------
+        ids : sequence of str
         needed_for : str
             What needs them, for the message.
+
+        Returns
+        -------
+        int array, shape (len(ids),)
 
         Raises
         ------
@@ -115,6 +113,7 @@ def read_vectors(
 
     Parameters
     ----------
+    path : Path
     tree : Path
         Folder that the paths of an scp are relative to.
     allow_pipes : bool
@@ -122,26 +121,54 @@ def read_vectors(
     allow_outside : bool
         Read archives outside `tree` and the folder of the scp.
     only : collection of str, optional
-        Of an scp read the vectors of these ids alone, which it has to hold.
+        Of an scp read the vectors of these ids alone, which it must hold.
+
+    Returns
+    -------
+    Vectors
 
     Raises
     ------
     PrivacyEvalError
-        With file and line of an scp, or file and utterance of an archive: an object
-        that is truncated, no vector or not finite; vectors of several dimensions; an
-        id that stands twice; a command or a path that is not allowed; no vector at all.
+        With file and line of an scp, or file and utterance of an archive: an object that is
+        truncated, not a vector or not finite; vectors of several dimensions; a duplicate id; a
+        command or a path that is not allowed; no vector at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> archive = Path(tempfile.mkdtemp(), "xvector.ark")
+    >>> _ = archive.write_text("u1 [ 1 2 ]\\nu2 [ 3 4 ]\\n")
+    >>> read_vectors(archive).matrix.tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
     """
     with open_objects(path) as file:
         if _is_archive(file):
             return _read_archive(path, file)
     lines = [line for line in _scp_lines(path) if only is None or line.id in only]
-    vectors = _read_lines(path, lines, tree, allow_pipes, allow_outside)
+    for line in lines:
+        if line.command is not None and not allow_pipes:
+            raise PrivacyEvalError(
+                f"{path}:{line.number}: {line.id} is the output of a command, which runs with "
+                f"--allow-pipes only: {_short(line.target)}"
+            )
+    archives = _archives(path, lines, tree, allow_outside)
+    vectors = _read_lines(path, lines, archives, tree)
     return _stack(path, [line.id for line in lines], vectors, [line.number for line in lines])
 
 
 def vector_places(path: Path) -> dict[str, str] | None:
-    """What an scp says of every id: the place of its vector, or a command that ends in `|`.
-    No vector is read and nothing is run. None where the file is an archive itself.
+    """Read what an scp says of every id; no vector is read and nothing is run.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    dict of str to str, or None
+        The place of each vector, or a command that ends in `|`. None where the file is an
+        archive itself.
 
     Raises
     ------
@@ -159,23 +186,33 @@ def _is_archive(file: ObjectFile) -> bool:
 
 
 def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Path) -> None:
-    """Write vectors as a binary archive beside `scp`, of the same name but `.ark`, and the
-    scp with paths relative to `tree`.
+    """Write vectors as a binary archive beside `scp`, of the same name but `.ark`, and the scp.
 
     No reader ever finds an scp of earlier vectors with the new archive.
 
     Parameters
     ----------
+    scp : Path
     ids : sequence of str, length N
     matrix : float array, shape (N, D)
         Rounded to float32.
+    tree : Path
+        What the paths in the scp are relative to.
+
+    Raises
+    ------
+    ValueError
+        Another shape; no values.
+    PrivacyEvalError
+        A duplicate id, one that cannot be written, a value that is not finite, a path that an
+        scp cannot hold; cannot be written.
     """
     values = float32_to_write(scp, matrix, 2)
     if len(ids) != len(values):
         raise ValueError(f"{len(ids)} ids for {len(values)} vectors")
     names = [_id(name.encode("utf-8", "surrogatepass"), str(scp)) for name in ids]
     if len(set(names)) != len(names):
-        raise PrivacyEvalError(f"{scp}: not written, an id stands twice")
+        raise PrivacyEvalError(f"{scp}: not written, duplicate id")
     if names[0].startswith("\ufeff"):
         raise PrivacyEvalError(f"{scp}: not written, a byte order mark would be lost: {names[0]!r}")
     archive = scp.with_suffix(".ark")
@@ -184,7 +221,7 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
     shown = _relative(archive, tree)
     _text(os.fsencode(shown), str(scp))
     if shown != shown.strip() or shown.startswith("|") or CONTROL.search(shown.encode()):
-        raise PrivacyEvalError(f"{scp}: the path {shown!r} cannot stand in an scp")
+        raise PrivacyEvalError(f"{scp}: an scp cannot hold the path {shown!r}")
     with atomic_path(scp) as scp_temporary:
         offset = 0
         with (
@@ -200,16 +237,15 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
 
 
 def _read_archive(path: Path, file: ObjectFile) -> Vectors:
-    ids: dict[str, None] = {}
-    vectors: list[NDArray[np.float32]] = []
-    if file.peek(len(_UTF8_BOM)) == _UTF8_BOM:
-        file.read(len(_UTF8_BOM))
+    vectors: dict[str, NDArray[np.float32]] = {}
+    if file.peek(len(UTF8_BOM)) == UTF8_BOM:
+        file.read(len(UTF8_BOM))
     while True:
         file.where = str(path)
         file.skip_blanks()
         start = file.position
         if not file.peek(1):
-            return _stack(path, list(ids), vectors)
+            return _stack(path, list(vectors), list(vectors.values()))
         word = file.until(BLANK, MAX_FIELD_BYTES)
         if word is None:
             raise file.error(f"expected an id and a blank at byte {start}, where the file is cut")
@@ -217,10 +253,9 @@ def _read_archive(path: Path, file: ObjectFile) -> Vectors:
         file.where = f"{path}: {name}"
         if file.read(1) not in (b" ", b"\t"):
             raise file.error("a line ends behind the id, expected a vector")
-        if name in ids:
-            raise file.error("stands twice")
-        ids[name] = None
-        vectors.append(as_float32(file, read_array(file, 1)))
+        if name in vectors:
+            raise file.error("duplicate utterance")
+        vectors[name] = read_float32(file, 1)
 
 
 @dataclass(frozen=True)
@@ -233,6 +268,9 @@ class _Line:
     command: str | None = None
     archive: str = ""
     offset: int | None = None
+
+    def where(self, scp: Path) -> str:
+        return f"{scp}:{self.number}: {self.id} ({_short(self.target)})"
 
 
 def _scp_lines(path: Path) -> list[_Line]:
@@ -265,17 +303,17 @@ def _scp_lines(path: Path) -> list[_Line]:
 
 
 def _parse_target(number: int, name: str, target: str, where: str) -> _Line:
+    expected = "expected <archive>:<offset>"
     if target.endswith("|"):
         return _Line(number, name, target, command=target[:-1])
     if target.startswith("|"):
         raise PrivacyEvalError(
-            f"{where}: {name}: {_short(target)} writes into a command, expected "
-            f"<archive>:<offset> (--allow-pipes does not help)"
+            f"{where}: {name}: {_short(target)} writes into a command, {expected} "
+            "(--allow-pipes does not help)"
         )
     if target.endswith("]"):
         raise PrivacyEvalError(
-            f"{where}: {name}: a range ({_short(target)}) is not understood, expected "
-            f"<archive>:<offset>"
+            f"{where}: {name}: a range ({_short(target)}) is not supported, {expected}"
         )
     archive, colon, digits = target.rpartition(":")
     if not colon or "/" in digits:
@@ -283,67 +321,64 @@ def _parse_target(number: int, name: str, target: str, where: str) -> _Line:
     # 18 digits are past the end of any file, and fit any integer.
     if not archive or not re.fullmatch("[0-9]{1,18}", digits):
         raise PrivacyEvalError(
-            f"{where}: {name}: expected <archive>:<offset>, a number of bytes within the "
-            f"archive, found {_short(target)}"
+            f"{where}: {name}: {expected}, a number of bytes within the archive, found "
+            f"{_short(target)}"
         )
     return _Line(number, name, target, archive=archive, offset=int(digits))
 
 
 def _short(text: str) -> str:
-    """A text for a message, where its end tells most."""
+    """Cut a text for a message, where its end tells most."""
     return text if len(text) <= _SHOWN_CHARACTERS else "..." + text[-_SHOWN_CHARACTERS:]
 
 
-def _read_lines(
-    path: Path, lines: Sequence[_Line], tree: Path, allow_pipes: bool, allow_outside: bool
-) -> list[NDArray[np.float32]]:
-    """The vector of every line; every archive is read once, from beginning to end."""
-    rows_of: dict[str, list[int]] = {}  # by the real path, whatever it is called
-    real_path: dict[str, str] = {}
+def _archives(
+    path: Path, lines: Sequence[_Line], tree: Path, allow_outside: bool
+) -> dict[Path, list[int]]:
+    """Find the rows of every archive, by its real path; refuse archives outside."""
     roots = [os.path.realpath(folder) for folder in (tree, path.parent)]
-    vectors: dict[int, NDArray[np.float32]] = {}
+    real: dict[str, Path] = {}
+    rows: dict[Path, list[int]] = {}
     for row, line in enumerate(lines):
         if line.command is not None:
-            if not allow_pipes:
-                raise PrivacyEvalError(
-                    f"{path}:{line.number}: {line.id} is what a command prints, which is run "
-                    f"with --allow-pipes only: {_short(line.target)}"
-                )
-        elif line.archive not in real_path:
-            real = os.path.realpath(tree / line.archive)
-            if not allow_outside and not any(Path(real).is_relative_to(root) for root in roots):
+            continue
+        if line.archive not in real:
+            found = real[line.archive] = Path(os.path.realpath(tree / line.archive))
+            if not allow_outside and not any(found.is_relative_to(root) for root in roots):
                 raise PrivacyEvalError(
                     f"{path}:{line.number}: {line.id}: {_short(line.archive)} is neither in the "
                     f"tree {tree} nor beside the scp, and is read with --allow-outside only"
                 )
-            real_path[line.archive] = real
-        if line.command is None:
-            rows_of.setdefault(real_path[line.archive], []).append(row)
+        rows.setdefault(real[line.archive], []).append(row)
+    return rows
 
-    def where(line: _Line) -> str:
-        return f"{path}:{line.number}: {line.id} ({_short(line.target)})"
 
+def _read_lines(
+    path: Path, lines: Sequence[_Line], archives: Mapping[Path, list[int]], tree: Path
+) -> list[NDArray[np.float32]]:
+    """Read the vector of every line; every archive once, from beginning to end."""
+    vectors: dict[int, NDArray[np.float32]] = {}
     held_bytes = 0
     for row, line in enumerate(lines):
         if line.command is not None:
-            vectors[row] = _run(line.command, tree, where(line))
-    for real, rows in rows_of.items():
+            vectors[row] = _run(line.command, tree, line.where(path))
+    for archive, rows in archives.items():
         rows.sort(key=lambda row: lines[row].offset or 0)
         if all(lines[row].offset is not None for row in rows):
-            alike = _read_alike(Path(real), np.array([lines[row].offset for row in rows]))
+            alike = _read_alike(archive, np.array([lines[row].offset for row in rows]))
             if alike is not None and held_bytes + alike.nbytes <= MAX_BYTES:
                 held_bytes += alike.nbytes
                 vectors.update(zip(rows, alike, strict=True))
                 continue
-        with open_objects(Path(real), where(lines[rows[0]])) as file:
+        with open_objects(archive, lines[rows[0]].where(path)) as file:
             last = -1
             for row in rows:
                 line = lines[row]
-                file.where = where(line)
+                file.where = line.where(path)
                 if (line.offset or 0) != last:
                     last = line.offset or 0
                     file.seek(last)
-                    vector = as_float32(file, read_array(file, 1))
+                    vector = read_float32(file, 1)
                     held_bytes += vector.nbytes
                 if line.offset is None:
                     file.end()
@@ -354,15 +389,15 @@ def _read_lines(
 
 
 def _read_alike(path: Path, offsets: NDArray[np.int64]) -> FloatMatrix | None:
-    """Binary float32 vectors of one dimension at ascending offsets, many at a time: what Kaldi
-    writes. None where there is anything else, which is then found by reading one by one."""
+    """Read binary float32 vectors of one dimension at ascending offsets, many at a time: what
+    Kaldi writes. None where there is anything else, which is then found by reading one by one."""
     if offsets[-1] > MAX_BYTES:
         return None
     try:
         with open_objects(path) as file:
             return _alike(file, offsets)
     except PrivacyEvalError:
-        return None  # said with its line by the reading one by one
+        return None  # reported with its line by the reading one by one
 
 
 def _alike(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None:
@@ -377,7 +412,7 @@ def _alike(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None:
     matrix = np.empty((offsets.size, dimension), np.float32)
     first = 0
     while first < offsets.size:
-        last = int(np.searchsorted(offsets, offsets[first] + _ALIKE_BYTES - size, side="right"))
+        last = int(np.searchsorted(offsets, offsets[first] + _PIECE_BYTES - size, side="right"))
         last = max(last, first + 1)
         file.seek(int(offsets[first]))
         span = int(offsets[last - 1] - offsets[first]) + size
@@ -390,11 +425,11 @@ def _alike(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None:
             return None
         matrix[first:last] = found[:, HEAD_BYTES:].copy().view("<f4")
         first = last
-    return None if first_not_finite(matrix) else matrix
+    return None if count_not_finite(matrix) else matrix
 
 
 def _run(command: str, tree: Path, where: str) -> NDArray[np.float32]:
-    """The vector that a command prints."""
+    """Read the vector that a command prints."""
     failure: PrivacyEvalError | None = None
     try:
         with subprocess.Popen(
@@ -417,7 +452,7 @@ def _run(command: str, tree: Path, where: str) -> NDArray[np.float32]:
 
 
 def _id(word: bytes, where: str) -> str:
-    """An utterance id."""
+    """Decode an utterance id."""
     if not word or len(word) > MAX_FIELD_BYTES or CONTROL.search(word) or BLANK.search(word):
         raise PrivacyEvalError(
             f"{where}: expected an id of 1 to {MAX_FIELD_BYTES} bytes without blanks and "
@@ -439,7 +474,7 @@ def _stack(
     vectors: Sequence[NDArray[np.float32]],
     lines: Sequence[int] | None = None,
 ) -> Vectors:
-    """Vectors, at least one, of one dimension as a matrix."""
+    """Stack vectors, at least one, of one dimension."""
     dimension = vectors[0].size
     for row, vector in enumerate(vectors):
         if vector.size != dimension:
@@ -455,7 +490,7 @@ def _stack(
 
 
 def _relative(path: Path, folder: Path) -> str:
-    """The path from a folder; through links only where it leads out of the folder."""
+    """Spell the path from a folder; through links only where it leads out of the folder."""
     path, folder = Path.cwd() / path, Path.cwd() / folder
     if ".." not in path.parts and path.is_relative_to(folder):
         return str(path.relative_to(folder))

@@ -54,18 +54,18 @@ class Column:
         return int(self.start.size)
 
     def text(self, row: int) -> str:
-        """The field of one row."""
+        """Return the field of one row."""
         begin = int(self.start[row])
         return self.data[begin : begin + int(self.size[row])].tobytes().decode("utf-8")
 
     def tolist(self) -> list[str]:
-        """All fields as strings."""
+        """Return all fields as strings."""
         raw = self.data.tobytes()
         ends = (self.start + self.size).tolist()
         return [raw[a:b].decode("utf-8") for a, b in zip(self.start.tolist(), ends, strict=True)]
 
     def take(self, rows: IndexArray) -> Column:
-        """The column of some rows."""
+        """Select rows, by an int array of shape (R,)."""
         return Column(self.data, self.start[rows], self.size[rows])
 
     @cached_property
@@ -80,20 +80,13 @@ class Column:
         words: list[tuple[IndexArray | None, WordArray]] = []
         for offset in range(0, longest, 8):
             rows = None if offset < _WORDS_OF_ALL * 8 else np.flatnonzero(self.size > offset)
-            start, size = (
-                (self.start, self.size)
-                if rows is None
-                else (
-                    self.start[rows],
-                    self.size[rows],
-                )
-            )
-            kept = np.clip(size - offset, 0, 8)
-            words.append((rows, view[start + offset] & _WORD_MASK[kept]))
+            chosen = slice(None) if rows is None else rows
+            kept = np.clip(self.size[chosen] - offset, 0, 8)
+            words.append((rows, view[self.start[chosen] + offset] & _WORD_MASK[kept]))
         return tuple(words)
 
     def equals(self, text: bytes) -> NDArray[np.bool_]:
-        """Which fields are `text` (of at most 8 * _WORDS_OF_ALL bytes)."""
+        """Tell which fields are `text` (of at most 32 bytes), shape (rows,)."""
         same: NDArray[np.bool_] = self.size == len(text)
         for number, (_, values) in enumerate(self.words[: -(-len(text) // 8)]):
             part = int.from_bytes(text[8 * number : 8 * number + 8], "little")
@@ -104,20 +97,43 @@ class Column:
 def same_fields(
     a: Column, b: Column, rows_a: IndexArray | None = None, rows_b: IndexArray | None = None
 ) -> bool:
-    """Whether two columns (or equally many rows of them) hold the same text, row by row."""
-    if rows_a is not None and rows_b is not None:
-        if max(len(a.words), len(b.words)) > _WORDS_OF_ALL:
-            return same_fields(a.take(rows_a), b.take(rows_b))
-        sizes_equal = np.array_equal(a.size[rows_a], b.size[rows_b])
-        pairs = [(x[rows_a], y[rows_b]) for (_, x), (_, y) in zip(a.words, b.words, strict=False)]
-    else:
-        sizes_equal = np.array_equal(a.size, b.size)
-        pairs = [(x, y) for (_, x), (_, y) in zip(a.words, b.words, strict=False)]
-    return sizes_equal and all(np.array_equal(x, y) for x, y in pairs)
+    """Tell whether two columns (or equally many rows of them) hold the same text, row by row.
+
+    Parameters
+    ----------
+    a, b : Column
+    rows_a, rows_b : int arrays of one shape, optional
+        Both or none.
+
+    Returns
+    -------
+    bool
+    """
+    if (
+        rows_a is not None
+        and rows_b is not None
+        and _WORDS_OF_ALL < max(len(a.words), len(b.words))
+    ):
+        a, b, rows_a, rows_b = a.take(rows_a), b.take(rows_b), None, None
+    of_a, of_b = (slice(None) if rows is None else rows for rows in (rows_a, rows_b))
+    return np.array_equal(a.size[of_a], b.size[of_b]) and all(
+        np.array_equal(x[of_a], y[of_b]) for (_, x), (_, y) in zip(a.words, b.words, strict=False)
+    )
 
 
 def unique_fields(column: Column) -> tuple[list[str], IndexArray]:
-    """The distinct texts of a column, and for every row which of them it holds."""
+    """Enumerate the distinct texts of a column.
+
+    Parameters
+    ----------
+    column : Column
+
+    Returns
+    -------
+    texts : list of str
+    number : int array, shape (rows,)
+        Which of `texts` each row holds.
+    """
     _, first, inverse = np.unique(hash_rows((column,)), return_index=True, return_inverse=True)
     inverse = inverse.astype(np.int64).reshape(-1)
     if not same_fields(column, column.take(first[inverse])):  # two texts of one hash
@@ -127,8 +143,17 @@ def unique_fields(column: Column) -> tuple[list[str], IndexArray]:
 
 
 def hash_rows(columns: tuple[Column, ...]) -> WordArray:
-    """A 64-bit hash of every row's fields, whatever else the file holds. Equal rows
-    hash equally; the converse must be checked with `same_fields`."""
+    """Hash every row's fields, whatever else the file holds.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+
+    Returns
+    -------
+    uint64 array, shape (rows,)
+        Equal rows hash equally; the converse must be checked with `same_fields`.
+    """
     value = np.zeros(len(columns[0]), dtype=np.uint64)
     for place, column in enumerate(columns):
         value += _scatter(column.size.astype(np.uint64), 1 + 1000 * place)
@@ -143,10 +168,16 @@ def hash_rows(columns: tuple[Column, ...]) -> WordArray:
 
 
 def read_columns(path: Path, fields: tuple[str, ...]) -> tuple[tuple[Column, ...], bytes]:
-    """Read a table whose every line has the named fields, set apart by spaces or tabs.
+    """Read a table whose every line has the named fields, separated by spaces or tabs.
 
     Blank lines are passed over, a carriage return before the line end too; gzip is
     unpacked.
+
+    Parameters
+    ----------
+    path : Path
+    fields : tuple of str
+        Their names, for messages.
 
     Returns
     -------
@@ -166,13 +197,37 @@ def read_columns(path: Path, fields: tuple[str, ...]) -> tuple[tuple[Column, ...
 
 
 def split_columns(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column, ...]:
-    """As `read_columns` for bytes that have been read; `path` is for messages."""
+    """Split bytes as `read_columns` does.
+
+    Parameters
+    ----------
+    content : bytes
+    fields : tuple of str
+    path : Path
+        For messages.
+
+    Returns
+    -------
+    tuple of Column
+        One per field.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_columns`.
+
+    Examples
+    --------
+    >>> speaker, utterance = split_columns(b"s1 u1\\ns1 u2\\n", ("speaker", "utterance"), Path())
+    >>> utterance.tolist()
+    ['u1', 'u2']
+    """
     try:
         _check_lines(content, path)
         return _split(content, fields, path)
     except MemoryError as error:
         raise PrivacyEvalError(
-            f"{path}: there is not enough memory for a table of {len(content)} bytes"
+            f"{path}: not enough memory for a table of {len(content)} bytes"
         ) from error
 
 
@@ -224,13 +279,24 @@ def _split(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column,
 
 
 def line_number(column: Column, row: int) -> int:
-    """Line of the file, from 1, that a row stands on."""
+    """Find the line of the file that holds a row.
+
+    Parameters
+    ----------
+    column : Column
+    row : int
+
+    Returns
+    -------
+    int
+        From 1.
+    """
     before = column.data[: int(column.start[row])]
     return int(np.count_nonzero(before == _NEWLINE)) + 1
 
 
 def _check_lines(content: bytes, path: Path) -> None:
-    """Refuse endless lines before anything is made of them."""
+    """Refuse endless lines before they are split."""
     begin = 0
     while len(content) - begin > _MAX_LINE_BYTES:
         end = content.rfind(b"\n", begin, begin + _MAX_LINE_BYTES)
@@ -273,7 +339,7 @@ def _describe(fields: tuple[str, ...]) -> str:
 
 
 def _scatter(words: WordArray, place: int) -> WordArray:
-    """Words as well-spread integers, differently for every place; 0 stays 0. Products
+    """Spread words over all integers, differently for every place; 0 stays 0. Products
     wrap on purpose."""
     spread = words * np.uint64(pow(_ODD, place, 1 << 64))
     spread ^= spread >> np.uint64(29)

@@ -51,19 +51,38 @@ class WerLine:
 
 
 def parse_wer_line(text: str, where: str) -> WerLine:
-    """Read one line; `where` (file:line) is for the message of the error."""
+    """Parse one line.
+
+    Parameters
+    ----------
+    text : str
+    where : str
+        What the message of an error begins with: file and line.
+
+    Returns
+    -------
+    WerLine
+
+    Raises
+    ------
+    PrivacyEvalError
+        Not a line of Kaldi's form.
+
+    Examples
+    --------
+    >>> line = "%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] decode/wer_12_0.5"
+    >>> parse_wer_line(line, "WER:1").wer
+    0.0525
+    """
     match = _LINE.fullmatch(text.strip(BLANKS))
     if match is None:
         raise PrivacyEvalError(
             f"{where}: expected '%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] path', "
             f"found {text.strip()[:100]!r}"
         )
-    path = match["path"] or ""
-    decode, weight, penalty = path, None, None
-    name = _DECODE.fullmatch(path)
-    if name is not None and (
-        name["penalty"] is None or repr(float(name["penalty"])) == name["penalty"]
-    ):
+    decode, weight, penalty = match["path"] or "", None, None
+    name = _DECODE.fullmatch(decode)
+    if name is not None and name["penalty"] in (None, repr(float(name["penalty"] or 0))):
         decode, weight = name["folder"], int(name["weight"])
         penalty = None if name["penalty"] is None else float(name["penalty"])
     return WerLine(
@@ -80,7 +99,16 @@ def parse_wer_line(text: str, where: str) -> WerLine:
 
 
 def format_wer_line(line: WerLine) -> str:
-    """The line that `parse_wer_line` reads."""
+    """Format the line that `parse_wer_line` parses.
+
+    Parameters
+    ----------
+    line : WerLine
+
+    Returns
+    -------
+    str
+    """
     path = line.decode
     if line.lm_weight is not None:
         path += f"/wer_{line.lm_weight}"
@@ -94,10 +122,24 @@ def format_wer_line(line: WerLine) -> str:
 
 
 def read_wer_folder(folder: Path) -> tuple[list[WerLine], list[Path]]:
-    """All `%WER` lines of an `ASR-*` folder of the results, and the files they stand in.
+    """Read all `%WER` lines of an `ASR-*` folder of the results.
 
-    The challenge writes them to `WER`; where that is missing every file of the
-    folder is searched.
+    Parameters
+    ----------
+    folder : Path
+        The challenge writes them to its file `WER`; where that is missing every file is
+        searched.
+
+    Returns
+    -------
+    lines : list of WerLine
+    sources : list of Path
+        The files with such lines.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line: a malformed line; no `%WER` line at all.
     """
     named = folder / "WER"
     files = (

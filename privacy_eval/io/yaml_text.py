@@ -9,7 +9,7 @@ import yaml
 
 from ..errors import PrivacyEvalError
 
-#: A plan has some 10 kB; PyYAML reads some 100 kB per second.
+#: A protocol has some 10 kB; PyYAML reads some 100 kB per second.
 MAX_YAML_BYTES = 1 << 18
 
 
@@ -20,9 +20,7 @@ class _Loader(yaml.SafeLoader):
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         for key, _ in node.value:
             if key.tag == "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(
-                    None, None, "merge keys (<<) are not understood", key.start_mark
-                )
+                raise _refusal("merge keys (<<) are not supported", key)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         mapping = super().construct_mapping(node, deep)
@@ -31,26 +29,38 @@ class _Loader(yaml.SafeLoader):
             for key_node, _ in node.value:
                 key = self.construct_object(key_node, deep=True)
                 if key in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"{str(key)[:40]!r} stands twice", key_node.start_mark
-                    )
+                    raise _refusal(f"duplicate {str(key)[:40]!r}", key_node)
                 seen.add(key)
         return mapping
 
 
+def _refusal(problem: str, node: yaml.Node) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+
 def parse_yaml(text: str, where: str) -> object:
-    """Plain values of a YAML text.
+    """Parse a YAML text of plain values.
 
     Parameters
     ----------
+    text : str
     where : str
-        What opens the message of any error: the file.
+        What the message of any error begins with: the file.
+
+    Returns
+    -------
+    object
 
     Raises
     ------
     PrivacyEvalError
-        No YAML (with the line), tags of other programs, a key that stands twice, merge
-        keys, values that cannot be made, more than 256 KiB.
+        Not YAML (with the line), tags of other programs, a duplicate key, merge keys, values
+        that cannot be made, more than 256 KiB.
+
+    Examples
+    --------
+    >>> parse_yaml("splits: [dev, test]", "plan.yaml")
+    {'splits': ['dev', 'test']}
     """
     if len(text) > MAX_YAML_BYTES:
         raise PrivacyEvalError(f"{where}: larger than {MAX_YAML_BYTES} bytes")

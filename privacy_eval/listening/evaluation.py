@@ -1,16 +1,16 @@
-"""Subjective evaluation: what a listening test says of anonymization systems.
+"""Listening tests: what ratings show about anonymization systems.
 
-Ratings are made comparable by normalised ranks per evaluator; then come their
-distributions, tests between systems, detection error trade-offs, the metrics of speaker
-verification by human ears, and checks of the evaluators (sections 4 and 5 of the
+Ratings are made comparable as normalized ranks per evaluator. Computed from these are their
+distributions, significance tests between systems, detection error trade-offs, the metrics of
+speaker verification by human listeners, and checks of the evaluators (sections 4 and 5 of the
 VoicePrivacy 2020 supplement).
 
-Of similarity, same-speaker and different-speaker pairs are kept apart; both were ranked
-together, as an evaluator did not know which is which. Scores of a listening test are full
-of ties: `exact` is the variant that counts, `challenge` is kept beside it.
+Similarity ratings of same-speaker and of different-speaker pairs are evaluated apart, but
+ranked together, as evaluators did not know which is which. Ratings are full of ties: `exact`
+is the variant to report, `challenge` is kept beside it.
 
-References: Rosenberg & Ramabhadran (2017) for the normalised ranks and the Mann-Whitney U
-test; Holm (1979); Martin et al. (1997) for DET curves.
+References: Rosenberg & Ramabhadran (2017) for normalized ranks and the Mann-Whitney U test;
+Holm (1979); Martin et al. (1997) for DET curves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..metrics import VARIANTS, TrialScores, Variant, score_metrics
 from ..metrics.curves import Det, det_curve
 from ..protocol.protocol import Protocol
 
-#: What is compared: ratings of similarity by the kind of pair.
+#: Rated quantities: similarity by the kind of pair.
 QUANTITIES = (
     "naturalness",
     "intelligibility",
@@ -40,30 +40,32 @@ QUANTITIES = (
     "similarity_different_speaker",
 )
 
-#: Detection of the same speaker by the ratings of one system alone: what Table 18 is of.
+#: Both kinds of pairs of one system: speaker verification by its similarity ratings.
 SIMILARITY = "similarity"
 
-#: Metrics of detection: those of Table 18.
+#: Metrics of speaker verification by similarity ratings; others have the EERs only.
 DETECTION_METRICS = ("eer", "rocch_eer", "cllr_min", "cllr")
 
-#: An evaluator with fewer ratings of a metric is named.
+#: Evaluators with fewer ratings of a metric are flagged.
 MIN_RATINGS = 10
 
-#: An evaluator who agrees less with the others is named.
+#: Evaluators whose agreement with the others is lower are flagged.
 MIN_AGREEMENT = 0.1
 
 ONE_VALUE, FEW_RATINGS, DISAGREES = "one value", "few ratings", "disagrees"
 
+_SAME_SPEAKER = {"similarity_same_speaker": 1, "similarity_different_speaker": 0}
+
 _DENSITY_POINTS = 101
 
-_NARROWEST = 0.02  # deviation of a kernel
+_NARROWEST = 0.02  # standard deviation of a kernel
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """Normalised ratings of a quantity and system.
+    """Normalized ratings of a quantity and system.
 
     Attributes
     ----------
@@ -74,7 +76,7 @@ class Distribution:
     n : int
         Number of ratings.
     mean, lower_quartile, median, upper_quartile : float
-        Of the normalised ratings, 0 to 1.
+        Of the normalized ratings, 0 to 1.
     mean_rating : float
         As given, on the scale of the test.
     """
@@ -90,16 +92,16 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class SystemTest:
+class SignificanceTest:
     """Two-sided Mann-Whitney U test between two systems.
 
     Attributes
     ----------
     quantity, system, other_system : str
     statistic : float
-        U of `system`: in how many pairs of ratings its one is larger, ties by half.
+        U of `system`: the number of pairs of ratings in which its one is larger, ties by half.
     p_value : float
-        Asymptotic, with corrections for ties and continuity.
+        Asymptotic, corrected for ties and continuity.
     p_holm : float
         Corrected for all pairs of systems of the quantity (Holm 1979).
     """
@@ -114,7 +116,7 @@ class SystemTest:
 
 @dataclass(frozen=True)
 class Detection:
-    """A detection task that ratings decide.
+    """A detection task decided by ratings.
 
     Attributes
     ----------
@@ -123,17 +125,17 @@ class Detection:
         `similarity_same_speaker`: the system's same-speaker pairs (target) against
         different-speaker pairs of original speech; `similarity_different_speaker`:
         same-speaker pairs of original speech (target) against the system's
-        different-speaker pairs. `similarity`: both kinds of pairs of the system, as a
-        speaker verification system is evaluated.
+        different-speaker pairs. `similarity`: both kinds of pairs of the system, as in
+        speaker verification.
     system : str
     data_set, gender : str or None
-        None where all are pooled.
+        None if pooled.
     n_target, n_nontarget : int
     metrics : mapping
         By variant, then by metric: `DETECTION_METRICS` of `similarity`, the EERs of the
-        others. Normalised ratings are taken for LLRs, as in Table 18.
+        others. Normalized ratings are used as LLRs, as in the supplement's Table 18.
     curve_eer : float
-        Where the DET curve, on which ties are broken at random, has equal rates.
+        Equal error rate of the DET curve, on which ties are broken at random.
     """
 
     quantity: str
@@ -152,20 +154,20 @@ class Detection:
 
 @dataclass(frozen=True)
 class Evaluator:
-    """What is known of one evaluator's ratings of one metric.
+    """Statistics of one evaluator's ratings of one metric.
 
     Attributes
     ----------
     evaluator, metric : str
     n : int
+        Number of ratings.
     lowest, highest, mean : float
         As given, on the scale of the test.
     values : int
-        How many distinct ones.
+        Number of distinct ratings.
     agreement : float or None
-        Spearman's correlation with what the other evaluators rated, on average of their
-        normalised ratings, speech of the same system (for similarity: and kind of pair);
-        None where either is the same throughout.
+        Spearman's correlation with the other evaluators' mean normalized rating of the same
+        system (for similarity: and kind of pair); None if either is constant.
     flags : tuple of str
         "one value", "few ratings", "disagrees".
     """
@@ -182,33 +184,32 @@ class Evaluator:
 
 
 @dataclass(frozen=True)
-class Subjective:
-    """Everything of a listening test that tables and figures show.
+class ListeningTest:
+    """All results of a listening test.
 
     Attributes
     ----------
-    protocol : Config
-        Plan of the data sets.
+    protocol : Protocol
     systems : tuple of str
-        In order, `Original` first where it was rated.
+        In order, `Original` first if it was rated.
     split : str
-        Of the plan: where the rated speech is from.
+        Of the protocol: the split of the rated speech.
     n_evaluators : int
     n_ratings : mapping
         By metric.
     distributions, tests, detections, evaluators
     evaluators_left_out : tuple of str
-        On explicit request.
+        Excluded on request.
     min_ratings, min_agreement
-        Below which evaluators are flagged.
+        Below these, evaluators are flagged.
     holm : bool
-        Tables show p-values that are corrected for the number of pairs.
+        Tables show p-values corrected for the number of pairs.
     reference : str or None
-        System whose median figures draw across; None where only original speech was rated.
+        System whose median is drawn across figures; None if only original speech was rated.
     provenance : mapping
         Version, scale, SHA-256 of the files of ratings.
     curves_sha256 : str or None
-        Of the file of the curves, once written.
+        Digest of the file of the curves, once written.
     """
 
     protocol: Protocol
@@ -217,31 +218,31 @@ class Subjective:
     n_evaluators: int
     n_ratings: Mapping[str, int]
     distributions: tuple[Distribution, ...]
-    tests: tuple[SystemTest, ...]
+    tests: tuple[SignificanceTest, ...]
     detections: tuple[Detection, ...]
     evaluators: tuple[Evaluator, ...]
-    evaluators_left_out: tuple[str, ...] = ()
-    min_ratings: int = MIN_RATINGS
-    min_agreement: float = MIN_AGREEMENT
-    holm: bool = False
-    reference: str | None = None
+    evaluators_left_out: tuple[str, ...]
+    min_ratings: int
+    min_agreement: float
+    holm: bool
+    reference: str | None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     curves_sha256: str | None = None
 
     @property
     def flagged(self) -> tuple[Evaluator, ...]:
-        """The evaluators that an organizer should look at."""
+        """Evaluators whose ratings need a look."""
         return tuple(e for e in self.evaluators if e.flags)
 
 
 @dataclass(frozen=True)
-class SubjectiveCurves:
-    """What figures are drawn from.
+class ListeningTestCurves:
+    """Arrays of the figures.
 
     Attributes
     ----------
     at : float array, shape (P,)
-        Normalised ratings from 0 to 1 that densities are given at.
+        Normalized ratings from 0 to 1 at which densities are given.
     densities : tuple of float arrays, shape (P,)
         One for each distribution, 0 outside the range of its ratings.
     miss, false_alarm : tuples of float arrays
@@ -255,45 +256,39 @@ class SubjectiveCurves:
 
 
 def normalised_ranks(scores: ArrayLike, groups: ArrayLike) -> FloatArray:
-    """Normalised rank of every score in its group, (r - 1) / (n - 1), shape (R,).
+    """Compute the normalized rank of every score in its group, (r - 1) / (n - 1), shape (R,).
 
-    Tied scores share their average rank. From 0 to 1, 0.5 on average; 0.5 for all of a
-    group of equal scores, and for a group of one, whose rank says nothing.
+    Tied scores share their average rank. Ranks are from 0 to 1, 0.5 on average; 0.5 for all
+    of a group of equal scores and for a group of one, whose rank is uninformative.
 
     Parameters
     ----------
     scores : array_like, shape (R,)
     groups : array_like, shape (R,)
-        What evaluator (and metric) each score is of.
+        Evaluator (and metric) of each score.
 
     Examples
     --------
     >>> normalised_ranks([7, 9, 7, 3], ["ann", "ann", "ann", "bob"])
     array([0.25, 1.  , 0.25, 0.5 ])
     """
-    values = np.asarray(scores, dtype=np.float64)
-    names = np.asarray(groups)
+    values, names = np.asarray(scores, dtype=np.float64), np.asarray(groups)
     if names.shape != values.shape:
         raise ValueError(f"{values.size} scores but {names.size} groups")
-    _, group = np.unique(names, return_inverse=True)
-    group = group.reshape(-1)
+    group = np.unique(names, return_inverse=True)[1].reshape(-1)
+    ranks = np.full(values.size, 0.5)
     order = np.argsort(group, kind="stable")
-    ranks = np.empty(values.size)
     for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        if rows.size:
-            alone = rows.size == 1
-            ranks[rows] = (
-                0.5 if alone else (scipy.stats.rankdata(values[rows]) - 1) / (rows.size - 1)
-            )
+        if rows.size > 1:
+            ranks[rows] = (scipy.stats.rankdata(values[rows]) - 1) / (rows.size - 1)
     return ranks
 
 
 def mann_whitney(one: ArrayLike, other: ArrayLike) -> tuple[float, float]:
-    """U of the first sample and the two-sided p-value of a Mann-Whitney U test.
+    """Compute U of the first sample and the two-sided p-value of a Mann-Whitney U test.
 
-    Asymptotic for samples of any size, with corrections for ties and continuity: ratings
-    are full of ties, which the exact distribution does not know. Where all values are the
-    same the p-value is 1.
+    Asymptotic for samples of any size, corrected for ties and continuity: ratings are full of
+    ties, which the exact distribution ignores. If all values are equal the p-value is 1.
 
     Examples
     --------
@@ -304,12 +299,12 @@ def mann_whitney(one: ArrayLike, other: ArrayLike) -> tuple[float, float]:
     x, y = (np.asarray(sample, dtype=np.float64) for sample in (one, other))
     if np.ptp(np.concatenate([x, y])) == 0:
         return x.size * y.size / 2, 1.0
-    found = scipy.stats.mannwhitneyu(x, y, alternative="two-sided", method="asymptotic")
-    return float(found.statistic), float(found.pvalue)
+    test = scipy.stats.mannwhitneyu(x, y, alternative="two-sided", method="asymptotic")
+    return float(test.statistic), float(test.pvalue)
 
 
 def holm_corrected(p_values: Sequence[float]) -> tuple[float, ...]:
-    """P-values corrected for their number, Holm's step-down way: the k-th smallest of m is
+    """Correct p-values for their number by Holm's step-down method: the k-th smallest of m is
     multiplied by m - k + 1, at least the one before it and at most 1.
 
     Examples
@@ -319,10 +314,9 @@ def holm_corrected(p_values: Sequence[float]) -> tuple[float, ...]:
     """
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p, kind="stable")
-    raised = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
     corrected = np.empty(p.size)
-    corrected[order] = np.minimum(raised, 1.0)
-    return tuple(corrected.tolist())
+    corrected[order] = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
+    return tuple(np.minimum(corrected, 1.0).tolist())
 
 
 def evaluate_ratings(
@@ -336,63 +330,68 @@ def evaluate_ratings(
     leave_out: Iterable[str] = (),
     holm: bool = False,
     reference: str | None = None,
-) -> tuple[Subjective, SubjectiveCurves]:
-    """All that a listening test says.
+) -> tuple[ListeningTest, ListeningTestCurves]:
+    """Evaluate a listening test.
 
     Parameters
     ----------
+    ratings : Ratings
+    protocol : Protocol
     systems : sequence of str
-        Order of the systems; others come after these as they first appear.
+        Order of the systems; others follow in order of appearance.
     split : str, optional
-        Of the rated speech; the plan's last one, unless given.
+        Of the rated speech; default: the protocol's last one.
+    min_ratings, min_agreement
+        Flag evaluators below these.
     leave_out : iterable of str
-        Evaluators not to count: their ratings are left out before anything is computed.
+        Evaluators to exclude before anything is computed.
     holm : bool
         Whether tables show corrected p-values; both are kept.
     reference : str, optional
-        The first system after original speech, unless given.
+        Default: the first system after original speech.
 
     Raises
     ------
     PrivacyEvalError
-        An unknown split; an evaluator to be left out who is none; no rating left; a
-        reference system without ratings.
+        An unknown split; an unknown evaluator in `leave_out`; no rating left; a reference
+        system without ratings.
     """
     split = protocol.splits[-1] if split is None else split
     if split not in protocol.splits:
         raise PrivacyEvalError(
-            f"no split {split!r} in the plan {protocol.name}; known: {', '.join(protocol.splits)}"
+            f"no split {split!r} in protocol {protocol.name}; known: {', '.join(protocol.splits)}"
         )
-    left_out = tuple(dict.fromkeys(leave_out))
-    for name in left_out:
+    excluded = tuple(dict.fromkeys(leave_out))
+    for name in excluded:
         if name not in ratings.evaluator:
-            raise PrivacyEvalError(f"no evaluator {name!r} to be left out")
-    ratings = ratings.take(~np.isin(ratings.evaluator, left_out))
+            raise PrivacyEvalError(f"cannot leave out {name!r}: no such evaluator")
+    ratings = ratings.take(~np.isin(ratings.evaluator, excluded))
     if not len(ratings):
         raise PrivacyEvalError("no ratings are left")
-    normalised = normalised_ranks(ratings.score, joint_codes([ratings.metric, ratings.evaluator]))
-    present = dict.fromkeys(ratings.system.tolist())
-    order = dict.fromkeys((ORIGINAL_SYSTEM, *systems, *present))
-    test = _Test(ratings, normalised, tuple(s for s in order if s in present), protocol)
+    rated = dict.fromkeys(ratings.system.tolist())
+    order = tuple(s for s in dict.fromkeys((ORIGINAL_SYSTEM, *systems, *rated)) if s in rated)
     if reference is None:
-        reference = next((s for s in test.systems if s != ORIGINAL_SYSTEM), None)
-    elif reference not in test.systems:
+        reference = next((s for s in order if s != ORIGINAL_SYSTEM), None)
+    elif reference not in order:
         raise PrivacyEvalError(
-            f"no ratings of the reference system {reference!r}; rated: {', '.join(test.systems)}"
+            f"no ratings of the reference system {reference!r}; rated: {', '.join(order)}"
         )
-    distributions, densities = _distributions(test)
-    detections, det = _detections(test)
-    result = Subjective(
+    groups = joint_codes([ratings.metric, ratings.evaluator])
+    pool = _Pool(ratings, normalised_ranks(ratings.score, groups), order)
+    points = np.linspace(0, 1, _DENSITY_POINTS)
+    distributions = list(_distributions(pool, points))
+    detections = list(_detections(pool, protocol))
+    test = ListeningTest(
         protocol=protocol,
-        systems=test.systems,
+        systems=order,
         split=split,
         n_evaluators=len(set(ratings.evaluator.tolist())),
         n_ratings={m: int(np.count_nonzero(ratings.metric == m)) for m in METRICS},
-        distributions=distributions,
-        tests=tuple(t for quantity in QUANTITIES for t in _tests(test, quantity)),
-        detections=detections,
-        evaluators=_evaluators(test, min_ratings, min_agreement),
-        evaluators_left_out=left_out,
+        distributions=tuple(distribution for distribution, _ in distributions),
+        tests=tuple(t for quantity in QUANTITIES for t in _significance(pool, quantity)),
+        detections=tuple(detection for detection, _ in detections),
+        evaluators=tuple(_evaluators(pool, min_ratings, min_agreement)),
+        evaluators_left_out=excluded,
         min_ratings=min_ratings,
         min_agreement=min_agreement,
         holm=holm,
@@ -403,216 +402,176 @@ def evaluate_ratings(
             "inputs": _by_name(ratings.sources),
         },
     )
-    return result, SubjectiveCurves(
-        np.linspace(0, 1, _DENSITY_POINTS),
-        densities,
-        tuple(d.miss for d in det),
-        tuple(d.false_alarm for d in det),
+    return test, ListeningTestCurves(
+        points,
+        tuple(density for _, density in distributions),
+        tuple(curve.miss for _, curve in detections),
+        tuple(curve.false_alarm for _, curve in detections),
     )
 
 
 def _by_name(sources: Mapping[str, str]) -> dict[str, str]:
-    """Digests by the names of files, wherever these lie; by their paths where two files
-    have one name."""
+    """Digests by file name, which does not depend on where the files are; by path if two
+    files share a name."""
     names = {path: Path(path).name for path in sources}
     unique = len(set(names.values())) == len(names)
     return {names[path] if unique else path: sha256 for path, sha256 in sources.items()}
 
 
 @dataclass(frozen=True)
-class _Test:
-    """A listening test with normalised ratings."""
+class _Pool:
+    """Ratings, normalized, of systems in order."""
 
     ratings: Ratings
     normalised: FloatArray
     systems: tuple[str, ...]
-    protocol: Protocol
 
-    def of(
-        self,
-        quantity: str,
-        system: str,
-        data_set: str | None = None,
-        gender: str | None = None,
+    def select(
+        self, quantity: str, system: str, data_set: str | None = None, gender: str | None = None
     ) -> NDArray[np.bool_]:
-        """Which ratings are of a quantity and system (and data set and gender)."""
+        """Select ratings of a quantity and system (and data set and gender)."""
         r = self.ratings
-        metric = SIMILARITY if quantity.startswith(SIMILARITY) else quantity
-        kept: NDArray[np.bool_] = (r.metric == metric) & (r.system == system)
-        if quantity == "similarity_same_speaker":
-            kept &= r.same_speaker == 1
-        elif quantity == "similarity_different_speaker":
-            kept &= r.same_speaker == 0
-        if data_set is not None:
-            kept &= r.data_set == data_set
-        if gender is not None:
-            kept &= r.gender == gender
-        return kept
-
-
-def _distributions(test: _Test) -> tuple[tuple[Distribution, ...], tuple[FloatArray, ...]]:
-    found, densities = [], []
-    at = np.linspace(0, 1, _DENSITY_POINTS)
-    for quantity, system in itertools.product(QUANTITIES, test.systems):
-        kept = test.of(quantity, system)
-        if not kept.any():
-            continue
-        scores = test.normalised[kept]
-        lower, median, upper = np.quantile(scores, [0.25, 0.5, 0.75])
-        found.append(
-            Distribution(
-                quantity,
-                system,
-                scores.size,
-                float(scores.mean()),
-                float(lower),
-                float(median),
-                float(upper),
-                float(test.ratings.score[kept].mean()),
-            )
+        metric = SIMILARITY if quantity in _SAME_SPEAKER else quantity
+        chosen: NDArray[np.bool_] = (r.metric == metric) & (r.system == system)
+        wanted = (
+            (r.same_speaker, _SAME_SPEAKER.get(quantity)),
+            (r.data_set, data_set),
+            (r.gender, gender),
         )
-        densities.append(_density(scores, at))
-    return tuple(found), tuple(densities)
+        for column, value in wanted:
+            if value is not None:
+                chosen &= column == value
+        return chosen
 
 
-def _density(scores: FloatArray, at: FloatArray) -> FloatArray:
+def _distributions(pool: _Pool, points: FloatArray) -> Iterator[tuple[Distribution, FloatArray]]:
+    """Distributions with their densities at some points."""
+    for quantity, system in itertools.product(QUANTITIES, pool.systems):
+        chosen = pool.select(quantity, system)
+        if chosen.any():
+            scores = pool.normalised[chosen]
+            lower, median, upper = map(float, np.quantile(scores, [0.25, 0.5, 0.75]))
+            mean, mean_rating = float(scores.mean()), float(pool.ratings.score[chosen].mean())
+            of_normalised = (mean, lower, median, upper)
+            distribution = Distribution(quantity, system, scores.size, *of_normalised, mean_rating)
+            yield distribution, _density(scores, points)
+
+
+def _density(scores: FloatArray, points: FloatArray) -> FloatArray:
     """Gaussian kernel density by Scott's rule, kernels no narrower than 0.02; 0 outside the
-    range of the scores, but at the point next to either end."""
+    range of the scores, except at the points next to its ends."""
     deviation = float(np.std(scores, ddof=1)) if scores.size > 1 else 0.0
     width = max(deviation * scores.size**-0.2, _NARROWEST)
     if deviation > 0:
-        density = scipy.stats.gaussian_kde(scores, bw_method=width / deviation)(at)
+        density = scipy.stats.gaussian_kde(scores, bw_method=width / deviation)(points)
     else:
-        density = np.exp(-0.5 * ((at - scores[0]) / width) ** 2) / (width * np.sqrt(2 * np.pi))
-    half = 0.51 / (at.size - 1)  # so that there is such a point
-    outside = (at < scores.min() - half) | (at > scores.max() + half)
+        density = np.exp(-0.5 * ((points - scores[0]) / width) ** 2) / (width * np.sqrt(2 * np.pi))
+    half = 0.51 / (points.size - 1)  # more than half a step: no density is 0 everywhere
+    outside = (points < scores.min() - half) | (points > scores.max() + half)
     return np.where(outside, 0.0, np.asarray(density, dtype=np.float64))
 
 
-def _tests(test: _Test, quantity: str) -> Iterator[SystemTest]:
-    """The tests between every two systems that have ratings of a quantity."""
-    samples = {s: test.normalised[test.of(quantity, s)] for s in test.systems}
+def _significance(pool: _Pool, quantity: str) -> Iterator[SignificanceTest]:
+    """Tests between every two systems with ratings of a quantity."""
+    samples = {s: pool.normalised[pool.select(quantity, s)] for s in pool.systems}
     pairs = list(itertools.combinations((s for s in samples if samples[s].size), 2))
-    found = [mann_whitney(samples[one], samples[other]) for one, other in pairs]
-    corrected = holm_corrected([p for _, p in found])
-    for (one, other), (statistic, p), p_holm in zip(pairs, found, corrected, strict=True):
-        yield SystemTest(quantity, one, other, statistic, p, p_holm)
+    tests = [mann_whitney(samples[one], samples[other]) for one, other in pairs]
+    corrected = holm_corrected([p for _, p in tests])
+    for pair, test, p_holm in zip(pairs, tests, corrected, strict=True):
+        yield SignificanceTest(quantity, *pair, *test, p_holm)
 
 
-def _detections(test: _Test) -> tuple[tuple[Detection, ...], tuple[Det, ...]]:
-    protocol = test.protocol
-    data_sets = [d.id for d in protocol.data_sets]
-    genders = [None, *protocol.genders]
-    places = [(None, None), *((d, None) for d in data_sets)]
-    in_detail = [*places, *((d, g) for d in data_sets for g in genders if g is not None)]
-    found, curves = [], []
-    for quantity in (*QUANTITIES, SIMILARITY):
-        for system in test.systems:
-            if system == ORIGINAL_SYSTEM and quantity in METRICS[:2]:
-                continue
-            for data_set, gender in in_detail if quantity == SIMILARITY else places:
-                target, nontarget = (
-                    test.normalised[test.of(kind, whose, data_set, gender)]
-                    for kind, whose in _task(quantity, system)
-                )
-                if not (target.size and nontarget.size):
-                    continue
-                scores = TrialScores(target, nontarget)
-                keys = DETECTION_METRICS[: None if quantity == SIMILARITY else 2]
+def _detections(pool: _Pool, protocol: Protocol) -> Iterator[tuple[Detection, Det]]:
+    """Detection tasks that have trials of both classes, with their DET curves."""
+    data_sets: list[str | None] = [d.id for d in protocol.data_sets]
+    pooled: list[tuple[str | None, str | None]] = [(d, None) for d in (None, *data_sets)]
+    detailed = [*pooled, *itertools.product(data_sets, protocol.genders)]
+    for quantity, system in itertools.product((*QUANTITIES, SIMILARITY), pool.systems):
+        for trial_set in detailed if quantity == SIMILARITY else pooled:
+            scores = _scores(pool, quantity, system, trial_set)
+            if scores is not None:
                 metrics: dict[str, Mapping[str, float]] = {}
                 for variant in VARIANTS:
                     values = score_metrics(scores, variant=variant)
-                    metrics[variant] = {key: values[key] for key in keys}
-                curve = det_curve(scores)
-                found.append(
-                    Detection(
-                        quantity,
-                        system,
-                        data_set,
-                        gender,
-                        scores.n_target,
-                        scores.n_nontarget,
-                        metrics,
-                        _equal_rates(curve),
-                    )
-                )
-                curves.append(curve)
-    return tuple(found), tuple(curves)
+                    metrics[variant] = {key: values[key] for key in detection_metrics(quantity)}
+                counts, curve = (scores.n_target, scores.n_nontarget), det_curve(scores)
+                equal = _equal_error_rate(curve)
+                yield Detection(quantity, system, *trial_set, *counts, metrics, equal), curve
 
 
-def _equal_rates(curve: Det) -> float:
-    """The rate at which a curve's miss and false-alarm rates are equal, between two of its
-    points on the straight line that joins them."""
+def detection_metrics(quantity: str) -> tuple[str, ...]:
+    """The metrics of a detection task."""
+    return DETECTION_METRICS if quantity == SIMILARITY else DETECTION_METRICS[:2]
+
+
+def _scores(
+    pool: _Pool, quantity: str, system: str, trial_set: tuple[str | None, str | None]
+) -> TrialScores | None:
+    """Normalized ratings of targets and nontargets of a task; None if it has none of either.
+
+    The supplement (section 4.3) does not say against what it sets the pairs of one kind: here
+    against the other kind of original speech.
+    """
+    same, different = QUANTITIES[2:]
+    if quantity == SIMILARITY:
+        target, nontarget = (same, system), (different, system)
+    elif quantity == same:
+        target, nontarget = (same, system), (different, ORIGINAL_SYSTEM)
+    elif quantity == different:
+        target, nontarget = (same, ORIGINAL_SYSTEM), (different, system)
+    else:
+        target, nontarget = (quantity, ORIGINAL_SYSTEM), (quantity, system)
+    classes = [pool.normalised[pool.select(*c, *trial_set)] for c in (target, nontarget)]
+    if target == nontarget or not all(c.size for c in classes):
+        return None
+    return TrialScores(*classes)
+
+
+def _equal_error_rate(curve: Det) -> float:
+    """The rate at which miss and false-alarm rates are equal, on the straight line between
+    two points of the curve."""
     after = int(np.argmax(curve.miss >= curve.false_alarm))
     before = curve.false_alarm[after - 1] - curve.miss[after - 1]
     share = before / (before + curve.miss[after] - curve.false_alarm[after])
     return float(curve.miss[after - 1] + share * (curve.miss[after] - curve.miss[after - 1]))
 
 
-def _task(quantity: str, system: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Quantity and system of the targets, and of the nontargets.
+def _evaluators(pool: _Pool, min_ratings: int, min_agreement: float) -> Iterator[Evaluator]:
+    r = pool.ratings
+    # Items are rated alike: a metric and system, for similarity and the kind of pair.
+    kind_of_pair = np.where(r.metric == SIMILARITY, r.same_speaker, -1)
+    item = joint_codes([r.metric, r.system, kind_of_pair])
+    items = int(item.max()) + 1
 
-    Of similarity the supplement (section 4.3) does not say what is set against the pairs of
-    one kind: here the other kind of original speech.
-    """
-    same, different = QUANTITIES[2:]
-    if quantity == SIMILARITY:
-        return (same, system), (different, system)
-    if quantity == same:
-        return (same, system), (different, ORIGINAL_SYSTEM)
-    if quantity == different:
-        return (same, ORIGINAL_SYSTEM), (different, system)
-    return (quantity, ORIGINAL_SYSTEM), (quantity, system)
+    def sums(rows: NDArray[np.bool_]) -> FloatArray:
+        weights = (np.ones(len(r)), pool.normalised)
+        return np.array([np.bincount(item[rows], w[rows], items) for w in weights])
 
-
-def _evaluators(test: _Test, min_ratings: int, min_agreement: float) -> tuple[Evaluator, ...]:
-    r = test.ratings
-    # What should be rated alike: similarity by the kind of pair, too.
-    of_pair = np.where(r.metric == SIMILARITY, r.same_speaker, -1)
-    item = joint_codes([r.metric, r.system, of_pair])
-    count = np.bincount(item)
-    total = np.bincount(item, weights=test.normalised)
-    found = []
+    total = sums(np.ones(len(r), dtype=np.bool_))
     for name in sorted(set(r.evaluator.tolist())):
-        of_name = r.evaluator == name
-        own_count = np.bincount(item[of_name], minlength=count.size)
-        own_total = np.bincount(item[of_name], test.normalised[of_name], minlength=count.size)
-        others = count - own_count
-        mean = np.divide(total - own_total, others, where=others > 0, out=np.zeros(count.size))
+        by_evaluator = r.evaluator == name
+        others, sum_of_others = total - sums(by_evaluator)
+        mean = np.divide(sum_of_others, others, where=others > 0, out=np.zeros(items))
         for metric in METRICS:
-            rows = np.flatnonzero(of_name & (r.metric == metric))
+            rows = np.flatnonzero(by_evaluator & (r.metric == metric))
             if not rows.size:
                 continue
             scores = r.score[rows]
-            known = rows[others[item[rows]] > 0]
-            # Rounded, as equal sums of floats in another order need not be equal.
-            agreement = _correlation(r.score[known], mean[item[known]].round(9))
-            values = len(set(scores.tolist()))
-            flags = []
-            if values == 1 and rows.size > 1:
-                flags.append(ONE_VALUE)
+            compared = rows[others[item[rows]] > 0]
+            # Rounded, as sums of the same numbers in another order may differ.
+            agreement = _correlation(r.score[compared], mean[item[compared]].round(9))
+            values = np.unique(scores).size
+            flags = [ONE_VALUE] if values == 1 < rows.size else []
             if rows.size < min_ratings:
                 flags.append(FEW_RATINGS)
             elif agreement is not None and agreement < min_agreement:
                 flags.append(DISAGREES)
-            found.append(
-                Evaluator(
-                    name,
-                    metric,
-                    rows.size,
-                    float(scores.min()),
-                    float(scores.max()),
-                    float(scores.mean()),
-                    values,
-                    agreement,
-                    tuple(flags),
-                )
-            )
-    return tuple(found)
+            of_scores = (float(scores.min()), float(scores.max()), float(scores.mean()), values)
+            yield Evaluator(name, metric, rows.size, *of_scores, agreement, tuple(flags))
 
 
 def _correlation(one: FloatArray, other: FloatArray) -> float | None:
-    """Spearman's, where there is one."""
+    """Spearman's correlation; None if either is constant."""
     if one.size < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
         return None
     return float(scipy.stats.spearmanr(one, other).statistic)

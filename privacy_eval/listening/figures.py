@@ -4,33 +4,32 @@ DET curves (Figures 25, 26), objective against subjective metrics (Figures 27 to
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
 
 from ..io.ratings import ORIGINAL_SYSTEM
 from ..metrics.pav import FloatArray
 from ..protocol.protocol import Protocol
 from ..report.figures import det, style
-from ..report.figures.draw import CurveDrawing, drawing
-from ..report.figures.ece import MOST_SYSTEMS, numbered, part_of
-from ..report.figures.plot import Panel, Plot
-from ..report.figures.style import Drawing, SystemStyle
+from ..report.figures.drawing import Drawing
+from ..report.figures.plot import Panel, Plot, in_pairs
+from ..report.figures.scatter import Axis, points_of, scatter
+from ..report.figures.scatter import Panel as ScatterPanel
+from ..report.figures.selection import MOST_SYSTEMS
+from ..report.figures.style import SystemStyle
 from ..report.values import ORIGINAL_COLUMN, Cells, column_of
 from .evaluation import (
     DETECTION_METRICS,
     QUANTITIES,
     SIMILARITY,
     Distribution,
-    Subjective,
-    SubjectiveCurves,
+    ListeningTest,
+    ListeningTestCurves,
 )
 from .tables import ATTACK, PREFIX, QUANTITY_TITLES, VARIANT, metric_text
 
@@ -42,13 +41,7 @@ MOST_CURVES = 12
 
 _WIDTH = 0.42  # of half a violin; systems are 1 apart
 
-_LEVEL = 5  # systems whose names of usual length stand level below a violin
-
-_NAME = 6
-
 _FILL = 0.45
-
-_LOGARITHMIC = frozenset({"cllr"})
 
 _TASKS: Mapping[str, str] = {
     "naturalness": "Naturalness",
@@ -84,8 +77,8 @@ _MARK = (
 
 
 def figures(
-    subjective: Subjective | None,
-    curves: SubjectiveCurves | None,
+    subjective: ListeningTest | None,
+    curves: ListeningTestCurves | None,
     cells: Cells,
     protocol: Protocol,
     split: str,
@@ -94,7 +87,7 @@ def figures(
 
     Parameters
     ----------
-    subjective, curves : Subjective, SubjectiveCurves or None
+    subjective, curves : ListeningTest, ListeningTestCurves or None
         A listening test; None for a published one, of which only metrics are known.
     cells : Cells
         Of `report.subjective.objective_and_subjective`.
@@ -113,24 +106,23 @@ def column(system: str) -> str:
 
 
 def violin_figures(
-    subjective: Subjective, curves: SubjectiveCurves, styles: Mapping[str, SystemStyle]
+    subjective: ListeningTest, curves: ListeningTestCurves, styles: Mapping[str, SystemStyle]
 ) -> Iterator[Drawing]:
     """`subjective_violin`: a panel per quantity, a violin per system."""
     line = f"dotted line: median of {subjective.reference}. " if subjective.reference else ""
-    pages = style.pages(subjective.systems, MOST_VIOLINS)
-    for number, page in enumerate(pages):
+    for page, number, part in style.numbered(subjective.systems, MOST_VIOLINS):
         yield Drawing(
-            style.stem("subjective_violin", *numbered(number, pages)),
-            f"Normalised ratings{part_of(number, pages)}. Numbers: means; bars: quartiles, points: "
-            f"medians; {line}Higher naturalness and intelligibility "
-            "are better utility, lower similarity is better privacy.",
-            _violins(subjective, curves, styles, page),
+            style.stem("subjective_violin", *number),
+            f"Normalised ratings{part}. Numbers: means; bars: quartiles, points: medians; {line}"
+            "Higher naturalness and intelligibility are better utility, lower similarity is better "
+            "privacy.",
+            functools.partial(_violins, subjective, curves, styles, page),
         )
 
 
 def det_figures(
-    subjective: Subjective, curves: SubjectiveCurves, styles: Mapping[str, SystemStyle]
-) -> Iterator[CurveDrawing]:
+    subjective: ListeningTest, curves: ListeningTestCurves, styles: Mapping[str, SystemStyle]
+) -> Iterator[Drawing]:
     """`subjective_det`, four panels, of all data sets pooled and of each; and
     `subjective_det_similarity` of both kinds of pairs of each system.
 
@@ -144,58 +136,51 @@ def det_figures(
     for data_set in (None, *(d.id for d in protocol.data_sets)):
         title = "all data sets pooled" if data_set is None else protocol.data_set(data_set).title
         where = "pooled" if data_set is None else data_set
-        found = {
-            quantity: _lines(subjective, curves, quantity, data_set)
-            for quantity in (*QUANTITIES, SIMILARITY)
-        }
-        yield from _det_pages("subjective_det", where, title, found, QUANTITIES, styles)
-        yield from _det_pages(
-            "subjective_det_similarity", where, title, found, (SIMILARITY,), styles
-        )
+        for name, quantities in (
+            ("subjective_det", QUANTITIES),
+            ("subjective_det_similarity", (SIMILARITY,)),
+        ):
+            found = {q: _lines(subjective, curves, q, data_set) for q in quantities}
+            yield from _det_pages(name, where, title, found, styles)
 
 
 def scatter_figures(cells: Cells, protocol: Protocol, split: str) -> Iterator[Drawing]:
     """`subjective_scatter_<metric>`: a point per system, data set and gender that has both
     values, a panel per data set."""
     for metric in DETECTION_METRICS:
-        points = {
-            data_set: _points(cells, protocol, split, metric, data_set)
-            for data_set in protocol.table_rows
-        }
-        points = {data_set: found for data_set, found in points.items() if found}
-        if points:
+        x, y = Axis(metric, ATTACK, "objective "), Axis(f"{PREFIX}{metric}", None, "subjective ")
+        panels = []
+        for data_set in map(protocol.data_set, protocol.table_rows):
+            sets = [t for t in protocol.trial_sets() if (t.split, t.data_set) == (split, data_set)]
+            points = points_of(cells, x, y, sets, lambda t: t.gender)
+            if points:
+                panels.append(ScatterPanel(style.literal(data_set.title), x, y, points))
+        if panels:
+            systems = [ORIGINAL_COLUMN, *cells.systems]
             yield Drawing(
                 f"subjective_scatter_{metric}",
                 f"Objective (ignorant attack model) vs. subjective {style.METRIC_NAMES[metric]}, "
                 f"{protocol.split_title(split)}. A point per system and gender.",
-                _scatter(cells, protocol, metric, points),
+                functools.partial(scatter, cells, panels, protocol.genders, systems),
             )
 
 
-# Violin plots
-
-
 def _violins(
-    subjective: Subjective,
-    curves: SubjectiveCurves,
+    subjective: ListeningTest,
+    curves: ListeningTestCurves,
     styles: Mapping[str, SystemStyle],
     systems: Sequence[str],
 ) -> Canvas:
     found = {(d.quantity, d.system): i for i, d in enumerate(subjective.distributions)}
     present = [q for q in QUANTITIES if any((q, s) in found for s in systems)]
     names = [style.literal(column(s), 16) for s in systems]
-    level = len(systems) <= _LEVEL or max(map(len, names)) * len(systems) <= _NAME * MOST_VIOLINS
-    rows = math.ceil(len(present) / 2)
-    columns = min(2, len(present))
-    height = 2.1 * rows + (0.2 if level else 0.07 * max(map(len, names)))
-    width = style.FULL_WIDTH if columns > 1 else style.COLUMN_WIDTH
+    rows = [present[i : i + 2] for i in range(0, len(present), 2)]
+    width = style.FULL_WIDTH if len(present) > 1 else style.COLUMN_WIDTH
+    longest = max(map(style.text_width, names))
+    level = longest + 0.04 < (width / len(rows[0]) - 0.5) / len(systems)
+    height = 2.1 * len(rows) + (0.2 if level else longest + 0.1)
     with style.figure(width, height) as canvas:
-        grid = canvas.subplots(rows, columns, squeeze=False, sharey=True)
-        for number, axes in enumerate(grid.flat):
-            if number >= len(present):
-                axes.remove()
-                continue
-            quantity = present[number]
+        for axes, quantity in style.panels(canvas, rows, sharey=True):
             middle = found.get((quantity, subjective.reference or ""))
             if middle is not None:
                 line = subjective.distributions[middle].median
@@ -208,15 +193,15 @@ def _violins(
                     _violin(axes, at, distribution, curves.at, curves.densities[index], look)
             axes.set_title(QUANTITY_TITLES[quantity], loc="left")
             axes.set_xticks(range(len(systems)), names, rotation=0 if level else 90)
-            if number + columns < len(present):
-                axes.tick_params(axis="x", labelbottom=False)  # the names stand below
+            if present.index(quantity) + 2 < len(present):
+                axes.tick_params(axis="x", labelbottom=False)  # the names are below
             axes.set_xlim(-0.6, len(systems) - 0.4)
             axes.set_ylim(-0.03, 1.12)
             axes.set_yticks(np.linspace(0, 1, 6))
             axes.grid(axis="y")
-            if number % columns == 0:
+            if quantity in present[::2]:
                 axes.set_ylabel("normalised rating")
-        return canvas
+    return canvas
 
 
 def _violin(
@@ -255,7 +240,7 @@ def _violin(
 
 
 def _lines(
-    subjective: Subjective, curves: SubjectiveCurves, quantity: str, data_set: str | None
+    subjective: ListeningTest, curves: ListeningTestCurves, quantity: str, data_set: str | None
 ) -> list[det.Line]:
     return [
         det.Line(
@@ -277,35 +262,33 @@ def _det_pages(
     where: str,
     title: str,
     found: Mapping[str, Sequence[det.Line]],
-    quantities: Sequence[str],
     styles: Mapping[str, SystemStyle],
-) -> Iterator[CurveDrawing]:
+) -> Iterator[Drawing]:
     """A figure of some quantities, or several of some systems each; original speech is on
     all of them."""
-    names = list(dict.fromkeys(line.name for q in quantities for line in found[q]))
-    pages = style.pages(
-        [n for n in names if n != ORIGINAL_COLUMN] or names,
-        MOST_SYSTEMS if quantities == (SIMILARITY,) else MOST_CURVES,
-    )
-    for number, page in enumerate(pages):
-        panels = []
-        for quantity in quantities:
-            lines = [ln for ln in found[quantity] if ln.name in (*page, ORIGINAL_COLUMN)]
-            if lines:
-                panels.append(det.det_panel(lines, styles, title=_TASKS[quantity]))
+    names = list(dict.fromkeys(line.name for lines in found.values() for line in lines))
+    pair = SIMILARITY in found
+    for page, number, part in style.numbered(
+        [n for n in names if n != ORIGINAL_COLUMN] or names, MOST_SYSTEMS if pair else MOST_CURVES
+    ):
+        shown = {*page, ORIGINAL_COLUMN}
+        panels = [
+            det.det_panel(of_page, styles, title=_TASKS[quantity])
+            for quantity, lines in found.items()
+            if (of_page := [line for line in lines if line.name in shown])
+        ]
         above = f"{title[:1].upper()}{title[1:]}"
-        what = _BOTH_KINDS if quantities == (SIMILARITY,) else _WHAT_TASKS_ARE
-        if any(found[q] for q in quantities if q in QUANTITIES[2:]):
+        what = _BOTH_KINDS if pair else _WHAT_TASKS_ARE
+        if any(found.get(quantity) for quantity in QUANTITIES[2:]):
             what += _LEFT_OPEN
         if len(panels) == 1:
-            plot = Plot((tuple(panels),), panel_height=3.4, width=5.9, title=above)
-            what += f" In brackets: EER as in tables. {_MARK}"
+            plot = det.det_plot(panels[0], title=above)
+            what += " In brackets: EER as in tables."
         else:
             plot = replace(_in_pairs(panels, [*page, ORIGINAL_COLUMN]), title=above)
-            what += f" {_MARK}"
-        yield drawing(
-            style.stem(name, where, *numbered(number, pages)),
-            f"DET curves of normalised ratings, {title}{part_of(number, pages)}. {what}",
+        yield Drawing(
+            style.stem(name, where, *number),
+            f"DET curves of normalised ratings, {title}{part}. {what} {_MARK}",
             plot,
         )
 
@@ -313,83 +296,5 @@ def _det_pages(
 def _in_pairs(panels: Sequence[Panel], names: Sequence[str]) -> Plot:
     """Two panels in a row and one legend of names: rates differ from panel to panel."""
     plain = [replace(p, curves=tuple(replace(c, note="") for c in p.curves)) for p in panels]
-    rows = tuple(tuple(plain[i : i + 2]) for i in range(0, len(plain), 2))
     columns = min(6, style.legend_columns(style.FULL_WIDTH, names))
-    return Plot(rows, legend="bottom", panel_height=2.7, legend_columns=columns)
-
-
-# Metric against metric
-
-
-def _points(
-    cells: Cells, protocol: Protocol, split: str, metric: str, data_set: str
-) -> list[tuple[str, str, float, float]]:
-    """System, gender, objective and subjective value."""
-    found = []
-    for system in (*cells.systems, ORIGINAL_COLUMN):
-        for gender in protocol.genders:
-            objective = cells.get(metric, ATTACK, split, data_set, gender, system)
-            subjective = cells.get(f"{PREFIX}{metric}", None, split, data_set, gender, system)
-            if objective is not None and subjective is not None:
-                x, y = (style.shown(metric, cell.value) for cell in (objective, subjective))
-                if math.isfinite(x) and math.isfinite(y):
-                    found.append((system, gender, x, y))
-    return found
-
-
-def _scatter(
-    cells: Cells,
-    protocol: Protocol,
-    metric: str,
-    points: Mapping[str, Sequence[tuple[str, str, float, float]]],
-) -> Canvas:
-    styles = style.system_styles(cells.systems)
-    drawn = {system for of_set in points.values() for system, _, _, _ in of_set}
-    systems = [s for s in (ORIGINAL_COLUMN, *cells.systems) if s in drawn]
-    names = [style.literal(s, 20) for s in systems]
-    genders = list(protocol.genders)
-    columns = style.legend_columns(style.FULL_WIDTH, [*names, *protocol.genders.values()])
-    rows = math.ceil((len(names) + len(genders)) / columns)
-    label = style.METRIC_LABELS[metric]
-    with style.figure(style.FULL_WIDTH, 2.5 + 0.16 * rows) as canvas:
-        grid = canvas.subplots(1, len(points), sharex=True, sharey=True, squeeze=False)[0]
-        for axes, (data_set, of_set) in zip(grid, points.items(), strict=True):
-            for system, gender, x, y in of_set:
-                look = _marker(styles[system], filled=gender == genders[-1])
-                (mark,) = axes.plot([x], [y], **look)
-                mark.set_gid(f"{data_set}/{gender}/{system}")
-            if metric in _LOGARITHMIC:
-                axes.set_xscale("log")
-            axes.set_title(style.literal(protocol.data_set(data_set).title), loc="left")
-            axes.set_xlabel(f"objective {label}")
-            axes.grid()
-        grid[0].set_ylabel(f"subjective {label}")
-        grey = SystemStyle(style.GREY, "o", "-")
-        handles: list[Artist] = [
-            *(Line2D([], [], **_marker(styles[s], filled=True)) for s in systems),
-            *(Line2D([], [], **_marker(grey, filled=g == genders[-1])) for g in genders),
-        ]
-        words = [style.literal(protocol.genders[g], 20) for g in genders]
-        made = style.legend(
-            canvas,
-            handles,
-            [*names, *words],
-            loc="outside lower center",
-            ncols=columns,
-            handlelength=1.0,
-            columnspacing=1.2,
-        )
-        for text, system in zip(made.get_texts(), systems, strict=False):
-            style.name_style(cells, system).apply(text)
-        return canvas
-
-
-def _marker(look: SystemStyle, *, filled: bool) -> dict[str, Any]:
-    return {
-        "linestyle": "none",
-        "marker": look.marker,
-        "markersize": 5.7 if look.marker == "*" else 4.2,
-        "markerfacecolor": look.colour if filled else "none",
-        "markeredgecolor": "black" if filled else look.colour,
-        "markeredgewidth": 0.3 if filled else 0.9,
-    }
+    return Plot(in_pairs(plain), legend="bottom", panel_height=2.7, legend_columns=columns)

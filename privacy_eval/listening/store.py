@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,14 @@ from ..io.schema import from_plain, to_plain
 from ..metrics import VARIANTS
 from ..protocol.protocol import protocol_from_dict
 from .evaluation import (
-    DETECTION_METRICS,
     QUANTITIES,
     SIMILARITY,
     Detection,
     Distribution,
-    Evaluator,
-    Subjective,
-    SubjectiveCurves,
-    SystemTest,
+    ListeningTest,
+    ListeningTestCurves,
+    SignificanceTest,
+    detection_metrics,
 )
 
 FORMAT = "privacy_eval subjective 2"
@@ -38,16 +37,27 @@ _BEFORE = "privacy_eval subjective 1"
 
 _STEM = "subjective"
 
-# Files
+_UNITS = {
+    **dict.fromkeys(("mean", "lower_quartile", "median", "upper_quartile"), "normalised rank"),
+    "mean_rating": "rating",
+    "statistic": "pairs",
+    **dict.fromkeys(("p_value", "p_holm"), "probability"),
+    **dict.fromkeys(("eer", "rocch_eer"), "fraction"),
+    **dict.fromkeys(("cllr", "cllr_min"), "bit"),
+}
+
+_COLUMNS = "quantity,system,other_system,data_set,gender,metric,variant,value,unit,n,n_nontarget"
 
 
-def write_subjective(folder: Path, result: Subjective, curves: SubjectiveCurves) -> Subjective:
+def write_listening_test(
+    folder: Path, test: ListeningTest, curves: ListeningTestCurves
+) -> ListeningTest:
     """Write `subjective.json`, its curves (`.npz`), and both CSV files: the same results
     give the same bytes.
 
     Returns
     -------
-    Subjective
+    ListeningTest
         With the digest of the curves.
     """
     arrays: dict[str, Any] = {
@@ -61,97 +71,62 @@ def write_subjective(folder: Path, result: Subjective, curves: SubjectiveCurves)
     np.savez(file, **arrays)
     with atomic_path(folder / f"{_STEM}.npz") as temporary:
         temporary.write_bytes(file.getvalue())
-    result = replace(result, curves_sha256=digest(file.getvalue()))
-    write_text(folder / f"{_STEM}.csv", to_csv(result))
-    write_text(folder / "evaluators.csv", evaluators_csv(result))
-    # The JSON comes last: where it stands, the rest does.
-    write_text(folder / f"{_STEM}.json", to_json(result))
-    return result
+    test = replace(test, curves_sha256=digest(file.getvalue()))
+    write_text(folder / f"{_STEM}.csv", to_csv(test))
+    write_text(folder / "evaluators.csv", evaluators_csv(test))
+    # The JSON file comes last: if it exists, so do the others.
+    write_text(folder / f"{_STEM}.json", to_json(test))
+    return test
 
 
-def to_json(result: Subjective) -> str:
+def to_json(test: ListeningTest) -> str:
     """subjective.json."""
-    plain = {
-        "format": FORMAT,
-        **{key: value for key, value in to_plain(result).items() if key != "protocol"},
-        "protocol": result.protocol.to_dict(),
-    }
+    plain = to_plain(test)
+    protocol = plain.pop("protocol")
+    plain = {"format": FORMAT, **plain, "protocol": protocol}
     return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def read_subjective(path: Path) -> tuple[Subjective, SubjectiveCurves]:
-    """Read a subjective.json, and the curves beside it.
+def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]:
+    """Read a subjective.json and the curves beside it.
 
     Raises
     ------
     PrivacyEvalError
-        Unreadable, another format, a missing, unknown or wrong entry; curves that are not
-        those it was written with.
+        Unreadable, another format, a missing, unknown or wrong entry; curves of other results.
     """
     plain = load_json(path)
     if isinstance(plain, dict) and plain.get("format") == _BEFORE and "protocol" not in plain:
         plain = {"protocol" if name == "config" else name: value for name, value in plain.items()}
         plain["format"] = FORMAT
-    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+    if not isinstance(plain, dict) or plain.pop("format", None) != FORMAT:
         raise PrivacyEvalError(f"{path}: not a subjective.json (expected the format {FORMAT!r})")
-    protocol = protocol_from_dict(plain.get("protocol"), f"{path}: protocol")
-    body = {key: value for key, value in plain.items() if key not in ("format", "protocol")}
-    read = from_plain(_Body, body, str(path))
-    result = Subjective(protocol, **vars(read))
-    _check(result, path)
-    return result, _read_curves(path.with_suffix(".npz"), result)
+    protocol_from_dict(plain.get("protocol"), f"{path}: protocol")
+    test = from_plain(ListeningTest, plain, str(path))
+    _check(test, path)
+    return test, _read_curves(path.with_suffix(".npz"), test)
 
 
-@dataclass(frozen=True)
-class _Body:
-    """Entries of subjective.json beside its header: `Subjective` without its plan."""
-
-    systems: tuple[str, ...]
-    split: str
-    n_evaluators: int
-    n_ratings: Mapping[str, int]
-    distributions: tuple[Distribution, ...]
-    tests: tuple[SystemTest, ...]
-    detections: tuple[Detection, ...]
-    evaluators: tuple[Evaluator, ...]
-    evaluators_left_out: tuple[str, ...]
-    min_ratings: int
-    min_agreement: float
-    holm: bool
-    reference: str | None
-    provenance: Mapping[str, Any]
-    curves_sha256: str | None
-
-
-def _check(result: Subjective, path: Path) -> None:
-    """Whether all that is named is known."""
-    protocol = result.protocol
-    known: dict[str, set[str | None]] = {
-        "systems": set(result.systems),
-        "quantities": {*QUANTITIES, SIMILARITY},
-        "data sets": {None, *(d.id for d in protocol.data_sets)},
-        "genders": {None, *protocol.genders},
-        "splits": set(protocol.splits),
-        "metrics": set(METRICS),
-    }
-    entries: list[Distribution | SystemTest | Detection]
-    entries = [*result.distributions, *result.tests, *result.detections]
-    named: dict[str, set[Any]] = {
-        "systems": {e.system for e in entries}
-        | {t.other_system for t in result.tests}
-        | {result.reference} - {None},
-        "quantities": {e.quantity for e in entries},
-        "data sets": {d.data_set for d in result.detections},
-        "genders": {d.gender for d in result.detections},
-        "splits": {result.split},
-        "metrics": {e.metric for e in result.evaluators} | set(result.n_ratings),
-    }
-    for what, names in named.items():
-        strange = sorted(map(str, names - known[what]))
-        if strange:
-            raise PrivacyEvalError(f"{path}: unknown {what}: {', '.join(strange)[:200]}")
-    for d in result.detections:
-        keys = set(DETECTION_METRICS[: None if d.quantity == SIMILARITY else 2])
+def _check(test: ListeningTest, path: Path) -> None:
+    """Check that all names are known."""
+    protocol = test.protocol
+    entries = _entries(test)
+    systems = [e.system for e in entries] + [t.other_system for t in test.tests]
+    metrics = [*test.n_ratings, *(e.metric for e in test.evaluators)]
+    data_sets = [d.id for d in protocol.data_sets]
+    for what, named, known in (
+        ("systems", [*systems, test.reference], (*test.systems, None)),
+        ("quantities", [e.quantity for e in entries], (*QUANTITIES, SIMILARITY)),
+        ("data sets", [d.data_set for d in test.detections], (*data_sets, None)),
+        ("genders", [d.gender for d in test.detections], (*protocol.genders, None)),
+        ("splits", [test.split], protocol.splits),
+        ("metrics", metrics, METRICS),
+    ):
+        unknown = sorted(map(str, set(named) - set(known)))
+        if unknown:
+            raise PrivacyEvalError(f"{path}: unknown {what}: {', '.join(unknown)[:200]}")
+    for d in test.detections:
+        keys = set(detection_metrics(d.quantity))
         if set(d.metrics) != set(VARIANTS) or any(set(m) != keys for m in d.metrics.values()):
             raise PrivacyEvalError(
                 f"{path}: detections: {d.system}, {d.quantity}: expected "
@@ -159,71 +134,53 @@ def _check(result: Subjective, path: Path) -> None:
             )
 
 
-def _read_curves(path: Path, result: Subjective) -> SubjectiveCurves:
+def _read_curves(path: Path, test: ListeningTest) -> ListeningTestCurves:
     content = read_bytes(path)
-    if digest(content) != result.curves_sha256:
-        raise PrivacyEvalError(f"{path}: not the curves that {_STEM}.json was written with")
+    if digest(content) != test.curves_sha256:
+        raise PrivacyEvalError(f"{path}: curves of another {_STEM}.json")
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             ends = np.cumsum(arrays["det_points"])[:-1]
             miss, false_alarm = (
-                tuple(np.split(arrays[name], ends)) if len(result.detections) else ()
+                tuple(np.split(arrays[name], ends)) if len(test.detections) else ()
                 for name in ("det_miss", "det_false_alarm")
             )
-            curves = SubjectiveCurves(arrays["at"], tuple(arrays["densities"]), miss, false_alarm)
+            densities = tuple(arrays["densities"])
+            curves = ListeningTestCurves(arrays["at"], densities, miss, false_alarm)
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise PrivacyEvalError(f"{path}: damaged ({error})") from error
-    if len(curves.densities) != len(result.distributions) or len(miss) != len(result.detections):
-        raise PrivacyEvalError(f"{path}: not as many curves as {_STEM}.json has entries")
+    if len(densities) != len(test.distributions) or len(miss) != len(test.detections):
+        raise PrivacyEvalError(f"{path}: the number of curves differs from {_STEM}.json")
     return curves
 
 
-def to_csv(result: Subjective) -> str:
-    """Every number in one table, the unit beside it."""
-    units = {"eer": "fraction", "rocch_eer": "fraction", "cllr_min": "bit", "cllr": "bit"}
-    lines: list[tuple[object, ...]] = []
-    for d in result.distributions:
-        for name in ("mean", "lower_quartile", "median", "upper_quartile", "mean_rating"):
-            unit = "rating" if name == "mean_rating" else "normalised rank"
-            value = repr(getattr(d, name))
-            lines.append((d.quantity, d.system, "", "", "", name, "", value, unit, d.n, ""))
-    for t in result.tests:
-        for name in ("statistic", "p_value", "p_holm"):
-            unit = "pairs" if name == "statistic" else "probability"
-            value = repr(getattr(t, name))
-            systems = (t.system, t.other_system)
-            lines.append((t.quantity, *systems, "", "", name, "", value, unit, "", ""))
-    for e in result.detections:
-        place = (e.data_set or "", e.gender or "")
-        for variant, metrics in e.metrics.items():
-            for name, number in metrics.items():
-                what = (e.quantity, e.system, "", *place, name, variant, repr(number))
-                lines.append((*what, units[name], e.n_target, e.n_nontarget))
-    columns = "quantity,system,other_system,data_set,gender,metric,variant,value,unit,n,n_nontarget"
-    return _csv(columns, lines)
+def _entries(test: ListeningTest) -> list[Distribution | SignificanceTest | Detection]:
+    return [*test.distributions, *test.tests, *test.detections]
 
 
-def evaluators_csv(result: Subjective) -> str:
+def to_csv(test: ListeningTest) -> str:
+    """Every number in one table, with its unit."""
+    rows = []
+    for e in _entries(test):
+        place = (getattr(e, name, None) for name in ("other_system", "data_set", "gender"))
+        shared = (e.quantity, e.system, *place)
+        counts: tuple[int | None, int | None] = (getattr(e, "n", None), None)
+        variants: Mapping[str, Mapping[str, float]]
+        variants = {"": {name: value for name, value in vars(e).items() if name in _UNITS}}
+        if isinstance(e, Detection):
+            variants, counts = e.metrics, (e.n_target, e.n_nontarget)
+        for variant, values in variants.items():
+            for name, value in values.items():
+                rows.append((*shared, name, variant, repr(value), _UNITS[name], *counts))
+    return csv_text([_COLUMNS.split(","), *rows])
+
+
+def evaluators_csv(test: ListeningTest) -> str:
     """A line per evaluator and metric."""
-    columns = "evaluator,metric,ratings,lowest,highest,mean,values,agreement,flags"
-    return _csv(
-        columns,
-        (
-            (
-                e.evaluator,
-                e.metric,
-                e.n,
-                f"{e.lowest:g}",
-                f"{e.highest:g}",
-                f"{e.mean:.3f}",
-                e.values,
-                "" if e.agreement is None else f"{e.agreement:.3f}",
-                "; ".join(e.flags),
-            )
-            for e in result.evaluators
-        ),
-    )
-
-
-def _csv(columns: str, lines: Iterable[Iterable[object]]) -> str:
-    return csv_text([columns.split(","), *lines])
+    columns = "evaluator,metric,ratings,lowest,highest,mean,values,agreement,flags".split(",")
+    rows = []
+    for e in test.evaluators:
+        agreement = None if e.agreement is None else f"{e.agreement:.3f}"
+        numbers = (e.n, f"{e.lowest:g}", f"{e.highest:g}", f"{e.mean:.3f}", e.values)
+        rows.append((e.evaluator, e.metric, *numbers, agreement, "; ".join(e.flags)))
+    return csv_text([columns, *rows])

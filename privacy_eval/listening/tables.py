@@ -1,31 +1,32 @@
-"""Tables of subjective evaluation: Tables 16, 17 and 18 of the supplement of the
-VoicePrivacy 2020 Challenge, and what else a reader of them needs.
+"""Tables of listening tests: Tables 16, 17 and 18 of the supplement of the VoicePrivacy 2020
+Challenge, and summaries of ratings and evaluators.
 
 Table 18 is made of `Cells` like other multi-system tables, so that published systems stand
-beside evaluated ones; p-values of a published test stand in tables of their own.
+beside evaluated ones; p-values of a published test have separate tables.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from ..io.files import file_names
 from ..io.ratings import METRICS, ORIGINAL_SYSTEM
-from ..metrics import VARIANTS, Variant
+from ..metrics import VARIANTS, Label, Variant, describe
 from ..protocol.protocol import Protocol
-from ..protocol.published import FAR_BELOW, load_p_values, load_systems
-from ..report.across_systems import COLOURS_MEAN, MOST_UPRIGHT, system_columns
-from ..report.latex import escape_latex, latex_document
-from ..report.table import Column, Heading, Style, Table
-from ..report.text import FORMATS
-from ..report.titles import TITLES
+from ..protocol.published import load_p_values, load_published
+from ..report.across_systems import (
+    HIGHLIGHT_MEANS,
+    MOST_UPRIGHT,
+    colours_mean,
+    highlighted,
+    system_columns,
+)
+from ..report.latex import escape_latex
+from ..report.table import Column, Table
 from ..report.values import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
-    PERCENT,
     Cell,
     Cells,
     Place,
@@ -35,32 +36,29 @@ from ..report.values import (
     merged,
 )
 from ..results.records import Results
-from ..stages.freshness import write_set
 from .evaluation import (
     DETECTION_METRICS,
     DISAGREES,
     FEW_RATINGS,
     QUANTITIES,
     SIMILARITY,
-    Subjective,
+    Detection,
+    ListeningTest,
 )
 
-#: What metrics of ratings are called in cells: this and the objective metric's name.
+#: Prefix of metrics of ratings in cells, before the objective metric's name.
 PREFIX = "subjective_"
 
-#: The variant that is shown: normalised ratings are full of ties.
+#: The variant shown: normalized ratings are full of ties.
 VARIANT: Variant = "exact"
-
-#: The table of the supplement with both objective and subjective metrics.
-TABLE_18 = 18
 
 #: A p-value below it is significant.
 SIGNIFICANT = 0.01
 
-#: The attack model of the objective metrics, and of original speech.
+#: The attack model of the objective metrics.
 ATTACK = "ignorant"
 
-#: What a quantity is called in tables and figures.
+#: Titles of quantities in tables and figures.
 QUANTITY_TITLES: Mapping[str, str] = {
     "naturalness": "Naturalness",
     "intelligibility": "Intelligibility",
@@ -69,30 +67,22 @@ QUANTITY_TITLES: Mapping[str, str] = {
     SIMILARITY: "Similarity",
 }
 
-#: Tables of tests by name: number in the supplement, and quantities.
-TESTS: Mapping[str, tuple[int, tuple[str, ...]]] = {
-    "subjective_tests_similarity": (16, QUANTITIES[2:]),
-    "subjective_tests_speech": (17, QUANTITIES[:2]),
+#: Quantities of the tables of significance tests.
+TESTS: Mapping[str, tuple[str, ...]] = {
+    "subjective_tests_similarity": QUANTITIES[2:],
+    "subjective_tests_speech": QUANTITIES[:2],
 }
 
 _NAMED = 10  # evaluators in a sentence
 
 _FAR_BELOW_P, _FOUR_DECIMALS_P = 1e-4, 0.01
 
-
-@dataclass(frozen=True)
-class PValue:
-    """A p-value as printed, and whether it is significant."""
-
-    text: str
-    significant: bool
-
-
-PValues = Mapping[tuple[str, str], PValue]
+#: P-values as printed, and whether they are significant, by row and column.
+PValues = Mapping[tuple[str, str], tuple[str, bool]]
 
 
 def p_value_text(p_value: float) -> str:
-    """A p-value as the supplement prints it: 3 decimals, 4 below 0.01, none below 1e-4.
+    """Format a p-value as the supplement does: 3 decimals, 4 below 0.01, none below 1e-4.
 
     Examples
     --------
@@ -104,139 +94,114 @@ def p_value_text(p_value: float) -> str:
     return f"{p_value:.{4 if p_value < _FOUR_DECIMALS_P else 3}f}"
 
 
+def metric_text(metric: str, value: float) -> str:
+    """Format a value with three decimals, as in the supplement's Table 18."""
+    return describe(metric).format(value, decimals=3)
+
+
 def objective_and_subjective(
-    subjective: Subjective | None,
+    test: ListeningTest | None,
     results: Results | None = None,
     published: str | None = None,
 ) -> Cells:
-    """What Table 18 and Figures 27-30 are made of: metrics of speaker verification by
-    machines and by ears, of the test that is given and of a published one."""
+    """Collect metrics of speaker verification by machines and by human listeners, of a
+    listening test and of a published one: the values of Table 18 and Figures 27-30."""
     parts = []
-    if subjective is not None:
-        parts.append(_own_cells(subjective, results))
+    if test is not None:
+        parts.append(_submitted_cells(test, results))
     if published is not None:
-        parts.append(cells_of_published(published, tables=(TABLE_18,)))
+        tables = {v.table for v in load_published(published) if v.metric.startswith(PREFIX)}
+        parts.append(cells_of_published(published, tables=tables))
     cells = merged(parts)
-    if subjective is not None and published is not None and results is None:
+    if test is not None and published is not None and results is None:
         note = "Original speech: objective values as published, subjective ones of this test"
         return replace(cells, notes=(*cells.notes, note))
     return cells
 
 
-def subjective_tables(
-    subjective: Subjective | None,
+def listening_test_tables(
+    test: ListeningTest | None,
     cells: Cells,
     protocol: Protocol,
     split: str,
     *,
     published: str | None = None,
 ) -> list[Table]:
-    """All tables that there is anything for.
+    """Make all tables that have values.
 
     Parameters
     ----------
-    subjective : Subjective or None
-        None to have a published test's tables alone.
+    test : ListeningTest or None
+        None for the tables of a published test alone.
     cells : Cells
         Of `objective_and_subjective`.
-    config, split
-        Plan, and where the rated speech is from.
+    protocol, split
+        Protocol, and split of the rated speech.
     published : str, optional
-        Whose p-values are shown beside.
+        Name of published results whose p-values are added.
     """
     tables: list[Table | None] = []
-    if subjective is not None:
-        tables.append(summary_table(subjective))
-        p_values = {q: _own_p_values(subjective, q) for q in QUANTITIES}
-        corrected = (
-            "with Holm's correction for" if subjective.holm else "not corrected for the number of"
-        )
+    if test is not None:
+        tables.append(summary_table(test))
+        p_values = {quantity: _submitted_p_values(test, quantity) for quantity in QUANTITIES}
+        corrected = "with Holm's correction for" if test.holm else "not corrected for the number of"
         notes = (
             "Two-sided Mann-Whitney U tests, normal approximation with corrections for ties and "
             f"continuity; p-values are {corrected} all pairs of systems of a block",
             "Ratings are taken for independent, which those of one evaluator are not",
         )
-        where = _pooled(protocol, split)
-        tables += [
-            tests_table(name, p_values, subjective.systems, where, cells.family, notes)
-            for name in TESTS
-        ]
+        where = _pooled(test)
+        for name in TESTS:
+            tables.append(significance_table(name, p_values, test.systems, where, cells, notes))
     if published is not None:
         p_values, systems = _published_p_values(published)
-        family = {s.id: s.family for s in load_systems(published).systems}
+        of_paper = cells_of_published(published)
         for name in TESTS:
-            table = tests_table(name, p_values, systems, "as published", family, ())
-            if table is not None and subjective is not None:
+            table = significance_table(name, p_values, systems, "as published", of_paper)
+            if table is not None and test is not None:
                 table = replace(table, name=f"{name}_published")
             tables.append(table)
     tables.append(objective_subjective_table(cells, protocol, split))
-    if subjective is not None:
-        tables.append(pooled_table(subjective))
-        tables.append(variants_table(subjective))
-        tables.append(evaluators_table(subjective))
+    if test is not None:
+        tables += [pooled_table(test), variants_table(test), evaluators_table(test)]
     return [table for table in tables if table is not None]
 
 
-def write_subjective_tables(
-    out: Path, tables: Sequence[Table], title: str, *, style: Style = "challenge"
-) -> list[Path]:
-    """Write tables in every format, and `tables.tex`, a document of them; what an earlier
-    call wrote there and is none of these is removed."""
-    names = file_names(table.name for table in tables)
-    files = {
-        f"{names[table.name]}{form.extension}": form.write(table, style)
-        for table in tables
-        for form in FORMATS.values()
-    }
-    included = [f"{names[table.name]}.tex" for table in tables]
-    files["tables.tex"] = latex_document(title, [included])
-    return write_set(out, files)
-
-
-def summary_table(subjective: Subjective) -> Table:
-    """Ratings of every system: how many, mean and median after normalisation."""
-    present = [q for q in QUANTITIES if any(d.quantity == q for d in subjective.distributions)]
-    groups = tuple(
-        tuple(
-            (
-                d.system,
-                str(d.n),
-                *(f"{v:.3f}" for v in (d.mean, d.lower_quartile, d.median, d.upper_quartile)),
-                f"{d.mean_rating:.2f}",
-            )
-            for d in subjective.distributions
-            if d.quantity == quantity
-        )
-        for quantity in present
-    )
+def summary_table(test: ListeningTest) -> Table:
+    """Ratings of every system: number, mean and quartiles after normalization."""
+    rows: dict[str, list[tuple[str, ...]]] = {}
+    for d in test.distributions:
+        normalized = (d.mean, d.lower_quartile, d.median, d.upper_quartile)
+        numbers = (f"{value:.3f}" for value in normalized)
+        row = (d.system, str(d.n), *numbers, f"{d.mean_rating:.2f}")
+        rows.setdefault(d.quantity, []).append(row)
     notes = [
-        f"{subjective.n_evaluators} evaluators; higher naturalness and intelligibility are better "
+        f"{test.n_evaluators} evaluators; higher naturalness and intelligibility are better "
         "utility, lower similarity of same-speaker pairs is better privacy"
     ]
-    if subjective.evaluators_left_out:
-        left_out = ", ".join(subjective.evaluators_left_out)
-        notes.append(f"Evaluators left out on request: {left_out}")
+    if test.evaluators_left_out:
+        notes.append(f"Evaluators left out on request: {', '.join(test.evaluators_left_out)}")
     titles = ("Ratings", "Mean", "Lower quartile", "Median", "Upper quartile", "Mean as given")
     return Table(
         "subjective_summary",
         "Subjective evaluation: ratings as normalised ranks per evaluator, from 0 to 1 "
-        f"({_pooled(subjective.protocol, subjective.split)}).",
+        f"({_pooled(test)}).",
         (Column("System", align="l"), *(Column(title, align="r") for title in titles)),
-        groups,
-        headings=tuple(Heading(QUANTITY_TITLES[quantity]) for quantity in present),
+        tuple(map(tuple, rows.values())),
+        headings=tuple(Label(QUANTITY_TITLES[quantity]) for quantity in rows),
         notes=tuple(notes),
         fit="shrunk",
         repeated=1,
     )
 
 
-def tests_table(
+def significance_table(
     name: str,
     p_values: Mapping[str, PValues],
     systems: Sequence[str],
     where: str,
-    family: Mapping[str, str],
-    notes: tuple[str, ...],
+    cells: Cells,
+    notes: tuple[str, ...] = (),
 ) -> Table | None:
     """P-values between every two systems, a block for each quantity: Table 16 or 17.
 
@@ -245,37 +210,34 @@ def tests_table(
     p_values : mapping
         By quantity, then by row and column.
     where : str
-        What the caption says of the ratings.
+        Description of the ratings in the caption.
+    cells : Cells
+        For the colours of names.
     """
-    quantities = [q for q in TESTS[name][1] if p_values.get(q)]
+    quantities = [q for q in TESTS[name] if p_values.get(q)]
     if not quantities:
         return None
     groups, bold, row = [], set(), 0
     for quantity in quantities:
-        of_quantity = p_values[quantity]
-        rated = [s for s in systems if any(s in pair for pair in of_quantity)]
         rows = []
-        for system in rated:
-            found = [of_quantity.get((system, other)) for other in systems]
-            bold |= {(row, 1 + i) for i, p in enumerate(found) if p and p.significant}
-            rows.append((system, *("" if p is None else p.text for p in found)))
+        for system in (s for s in systems if any(s in pair for pair in p_values[quantity])):
+            values = [p_values[quantity].get((system, other), ("", False)) for other in systems]
+            bold |= {(row, i) for i, (_, significant) in enumerate(values, 1) if significant}
+            rows.append((system, *(text for text, _ in values)))
             row += 1
         groups.append(tuple(rows))
-    what = "speaker similarity" if name.endswith(SIMILARITY) else " and ".join(quantities)
+    subject = "speaker similarity" if name.endswith(SIMILARITY) else " and ".join(quantities)
     titles = [QUANTITY_TITLES[q].removeprefix("Similarity, ").capitalize() for q in quantities]
     upright = len(systems) <= MOST_UPRIGHT
     return Table(
         name,
-        f"Significance tests on subjective {what} ({where}): p-values.",
-        (
-            Column("", align="l"),
-            *system_columns(systems, family=family, turned=not upright),
-        ),
+        f"Significance tests on subjective {subject} ({where}): p-values.",
+        (Column("", align="l"), *system_columns(cells, systems, turned=not upright)),
         tuple(groups),
-        headings=tuple(Heading(f"({'ab'[i]}) {t}") for i, t in enumerate(titles)),
+        headings=tuple(Label(f"({'ab'[i]}) {t}") for i, t in enumerate(titles)),
         bold=frozenset(bold),
         bold_means=f"significant (p < {SIGNIFICANT:g})",
-        colour_means=COLOURS_MEAN,
+        colour_means=colours_mean(cells),
         notes=notes,
         fit="shrunk" if upright else "landscape",
         repeated=1,
@@ -283,60 +245,50 @@ def tests_table(
 
 
 def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> Table | None:
-    """Objective metrics and those of normalised similarity ratings: Table 18."""
-    places = [(d, g) for d in protocol.table_rows for g in protocol.genders]
+    """Objective metrics and those of normalized similarity ratings: Table 18."""
     rated = {p.system for p in cells.values if p.metric.startswith(PREFIX) and p.split == split}
     systems = [s for s in (ORIGINAL_COLUMN, *cells.systems) if s in rated]
     if not systems:
         return None
-
-    def found(metric: str, attack: str | None, data_set: str, gender: str) -> list[Cell | None]:
-        return [cells.get(metric, attack, split, data_set, gender, s) for s in systems]
-
-    kinds = [
-        (metric, f"{prefix}{metric}", attack, kind)
-        for metric in DETECTION_METRICS
-        for prefix, attack, kind in (("", ATTACK, "objective"), (PREFIX, None, "subjective"))
-    ]
-    present = [
-        place
-        for place in places
-        if any(cell for _, key, attack, _ in kinds for cell in found(key, attack, *place))
-    ]
-    groups, headings = [], []
-    for metric, key, attack, kind in kinds:
-        rows = []
-        for data_set, gender in present:
-            cells_of_row = found(key, attack, data_set, gender)
-            texts = ("" if cell is None else cell.text for cell in cells_of_row)
-            title = protocol.data_set(data_set).title
-            rows.append((title, protocol.genders[gender], *texts))
-        if any(any(row[2:]) for row in rows):
-            heading, rest = TITLES[metric].heading, f" \u2013 {kind}"
-            latex = (heading.latex or escape_latex(heading.title)) + escape_latex(rest)
-            groups.append(tuple(rows))
-            headings.append(Heading(heading.title + rest, latex))
-    own = cells.own & set(systems)
-    ours = f" (own systems: {VARIANT})" if own else ""
-    if own.issuperset(set(systems) - {ORIGINAL_COLUMN}):
-        own = frozenset()
-    both = any(heading.title.endswith("objective") for heading in headings)
-    objective = " Objective metrics are those of the ignorant attack model." if both else ""
+    trial_sets = list(itertools.product(protocol.table_rows, protocol.genders))
+    blocks: dict[tuple[str, str], list[list[str]]] = {}
+    for metric in DETECTION_METRICS:
+        for prefix, attack, kind in (("", ATTACK, "objective"), (PREFIX, None, "subjective")):
+            block = [
+                [
+                    cell.text if cell else ""
+                    for cell in (cells.get(prefix + metric, attack, split, *t, s) for s in systems)
+                ]
+                for t in trial_sets
+            ]
+            if any(itertools.chain.from_iterable(block)):
+                blocks[metric, kind] = block
+    present = [i for i in range(len(trial_sets)) if any(any(b[i]) for b in blocks.values())]
+    titles = [(protocol.data_set(d).title, protocol.genders[g]) for d, g in trial_sets]
+    headings = []
+    for metric, kind in blocks:
+        heading, rest = describe(metric).heading, f" \u2013 {kind}"
+        latex = (heading.latex or escape_latex(heading.title)) + escape_latex(rest)
+        headings.append(Label(heading.title + rest, latex))
+    submitted = highlighted(cells, systems)
+    variant = f" (own systems: {VARIANT})" if cells.own & set(systems) else ""
+    objective = " Objective metrics are those of the ignorant attack model."
     upright = len(systems) <= MOST_UPRIGHT
     return Table(
         "objective_subjective",
-        f"Objective and subjective metrics ({protocol.split_title(split)}).{objective}",
+        f"Objective and subjective metrics ({protocol.split_title(split)})."
+        f"{objective if any(kind == 'objective' for _, kind in blocks) else ''}",
         (
             Column("Data", align="l", sparse=True),
             Column("Gender", align="l"),
-            *system_columns(systems, own=own, family=cells.family, turned=not upright),
+            *system_columns(cells, systems, own=submitted, turned=not upright),
         ),
-        tuple(groups),
+        tuple(tuple((*titles[i], *block[i]) for i in present) for block in blocks.values()),
         headings=tuple(headings),
-        highlight_means="own systems; the others are published",
-        colour_means=COLOURS_MEAN,
+        highlight_means=HIGHLIGHT_MEANS,
+        colour_means=colours_mean(cells),
         notes=(
-            f"Subjective metrics: of normalised ranks of similarity, taken for LLRs{ours}",
+            f"Subjective metrics: of normalised ranks of similarity, taken for LLRs{variant}",
             *cells.notes,
         ),
         fit="shrunk" if upright else "landscape",
@@ -344,8 +296,8 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
     )
 
 
-def pooled_table(subjective: Subjective) -> Table | None:
-    """Metrics of all normalised similarity ratings of a system together."""
+def pooled_table(test: ListeningTest) -> Table | None:
+    """Metrics of all normalized similarity ratings of a system together."""
     rows = tuple(
         (
             d.system,
@@ -353,18 +305,17 @@ def pooled_table(subjective: Subjective) -> Table | None:
             str(d.n_target),
             str(d.n_nontarget),
         )
-        for d in subjective.detections
-        if d.quantity == SIMILARITY and d.data_set is None
+        for d in _verification(test)
+        if d.data_set is None
     )
     if not rows:
         return None
     return Table(
         "subjective_pooled",
-        "Speaker verification by normalised ratings of similarity "
-        f"({_pooled(subjective.protocol, subjective.split)}).",
+        f"Speaker verification by normalised ratings of similarity ({_pooled(test)}).",
         (
             Column("System", align="l"),
-            *(TITLES[key].column for key in DETECTION_METRICS),
+            *(Column(*describe(key).column) for key in DETECTION_METRICS),
             Column("Same-speaker ratings", align="r"),
             Column("Different-speaker ratings", align="r"),
         ),
@@ -372,80 +323,66 @@ def pooled_table(subjective: Subjective) -> Table | None:
     )
 
 
-def variants_table(subjective: Subjective) -> Table | None:
-    """Values that the released scripts would print differently, ties being what they are."""
+def variants_table(test: ListeningTest) -> Table | None:
+    """Values whose two variants print differently, as ratings have many ties."""
+    protocol = test.protocol
     rows = []
-    for d in subjective.detections:
-        if d.quantity != SIMILARITY or (d.data_set is None) != (d.gender is None):
-            continue  # shown nowhere
-        for key in DETECTION_METRICS:
-            texts = [metric_text(key, d.values(variant)[key]) for variant in VARIANTS]
-            if len(set(texts)) > 1:
-                place = _place(d.data_set, d.gender, subjective.protocol)
-                rows.append((d.system, place, TITLES[key].column.title, *texts))
+    for d, key in itertools.product(_verification(test), DETECTION_METRICS):
+        texts = [metric_text(key, d.values(variant)[key]) for variant in VARIANTS]
+        if len(set(texts)) > 1:
+            trial_set = "pooled"
+            if d.data_set is not None and d.gender is not None:
+                trial_set = f"{protocol.data_set(d.data_set).title}, {protocol.genders[d.gender]}"
+            rows.append((d.system, trial_set, describe(key).column.title, *texts))
     if not rows:
         return None
-    grouped = tuple(tuple(g) for _, g in itertools.groupby(rows, key=lambda row: row[0]))
-    columns = (
-        Column("System", align="l"),
-        Column("Trial set", align="l"),
-        Column("Metric", align="l"),
-        *(Column(variant, align="r") for variant in VARIANTS),
-    )
+    titles = ("System", "Trial set", "Metric")
     return Table(
         "subjective_variants",
         "Subjective metrics that the released scripts (challenge) print differently from their "
         "definition (exact), which is shown elsewhere: they break ties.",
-        columns,
-        grouped,
+        (*(Column(t, align="l") for t in titles), *(Column(v, align="r") for v in VARIANTS)),
+        _by_first_cell(rows),
     )
 
 
-def evaluators_table(subjective: Subjective) -> Table | None:
-    """Evaluators that an organizer should look at; none of them was left out."""
-    if not subjective.flagged:
+def evaluators_table(test: ListeningTest) -> Table | None:
+    """Flagged evaluators; their ratings are counted."""
+    if not test.flagged:
         return None
-    rows = tuple(
-        (
-            e.evaluator,
-            e.metric,
-            str(e.n),
-            f"{e.lowest:g}\u2013{e.highest:g}",
-            "" if e.agreement is None else f"{e.agreement:.2f}",
-            "; ".join(e.flags),
-        )
-        for e in subjective.flagged
-    )
+    rows = []
+    for e in test.flagged:
+        agreement = "" if e.agreement is None else f"{e.agreement:.2f}"
+        extent = f"{e.lowest:g}\u2013{e.highest:g}"
+        rows.append((e.evaluator, e.metric, str(e.n), extent, agreement, "; ".join(e.flags)))
     titles = ("Evaluator", "Metric", "Ratings", "Range", "Agreement", "Why")
     return Table(
         "subjective_evaluators",
         "Evaluators to look at; their ratings are counted like all others.",
         tuple(Column(t, align="r" if t in ("Ratings", "Agreement") else "l") for t in titles),
-        tuple(tuple(g) for _, g in itertools.groupby(rows, key=lambda row: row[0])),
+        _by_first_cell(rows),
         notes=(
             "Agreement: Spearman's correlation of an evaluator's ratings with the others' mean "
             "ratings of the same system (and kind of pair)",
-            f"{FEW_RATINGS}: fewer than {subjective.min_ratings}; {DISAGREES}: agreement below "
-            f"{subjective.min_agreement:g}",
+            f"{FEW_RATINGS}: fewer than {test.min_ratings}; {DISAGREES}: agreement below "
+            f"{test.min_agreement:g}",
         ),
     )
 
 
-def summary(subjective: Subjective) -> list[str]:
-    """What the test was, in a few sentences."""
-    rated = ", ".join(
-        f"{subjective.n_ratings[m]} of {m}" for m in METRICS if subjective.n_ratings.get(m)
-    )
-    flags: dict[str, dict[str, None]] = {}
-    for e in subjective.flagged:
-        flags.setdefault(e.evaluator, {}).update(dict.fromkeys(e.flags))
+def summary(test: ListeningTest) -> list[str]:
+    """Describe the test in a few sentences."""
+    rated = ", ".join(f"{test.n_ratings[m]} of {m}" for m in METRICS if test.n_ratings.get(m))
     lines = [
-        f"{subjective.n_evaluators} evaluators, {len(subjective.systems)} systems with original "
-        f"speech; ratings: {rated}. Ratings were made normalised ranks per evaluator; tables and "
-        f"figures show the variant {VARIANT}."
+        f"{test.n_evaluators} evaluators, {len(test.systems)} systems with original speech; "
+        f"ratings: {rated}. Ratings were made normalised ranks per evaluator; tables and figures "
+        f"show the variant {VARIANT}."
     ]
-    if subjective.evaluators_left_out:
-        lines.append(f"Left out on request: {', '.join(subjective.evaluators_left_out)}.")
+    if test.evaluators_left_out:
+        lines.append(f"Left out on request: {', '.join(test.evaluators_left_out)}.")
+    flags: dict[str, dict[str, None]] = {}
+    for e in test.flagged:
+        flags.setdefault(e.evaluator, {}).update(dict.fromkeys(e.flags))
     if flags:
         more = f" and {len(flags) - _NAMED} more" if len(flags) > _NAMED else ""
         named = [f"{name} ({', '.join(why)})" for name, why in flags.items()]
@@ -456,83 +393,65 @@ def summary(subjective: Subjective) -> list[str]:
     return lines
 
 
-def _own_cells(subjective: Subjective, results: Results | None) -> Cells:
-    """Values of the test, and the objective ones of the same systems beside them."""
-    values = {}
+def _verification(test: ListeningTest) -> Iterator[Detection]:
+    """Detections by similarity that tables show: pooled, and by data set and gender."""
+    for d in test.detections:
+        if d.quantity == SIMILARITY and (d.data_set is None) == (d.gender is None):
+            yield d
+
+
+def _by_first_cell(rows: Iterable[tuple[str, ...]]) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    return tuple(tuple(group) for _, group in itertools.groupby(rows, key=lambda row: row[0]))
+
+
+def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
+    """Values of the test, and the objective ones of the same systems."""
+    values: dict[Place, Cell] = {}
     notes: tuple[str, ...] = ()
-    systems = tuple(column_of(s) for s in subjective.systems if s != ORIGINAL_SYSTEM)
+    systems = tuple(column_of(s) for s in test.systems if s != ORIGINAL_SYSTEM)
     if results is not None:
         objective = cells_of_results(results)
         notes = objective.notes
         for place, cell in objective.values.items():
-            if place.metric in DETECTION_METRICS and place.attack_model in (
-                ATTACK,
-                ORIGINAL_ATTACK,
+            if (
+                place.metric in DETECTION_METRICS
+                and place.attack_model in (ATTACK, ORIGINAL_ATTACK)
+                and place.system in (*systems, ORIGINAL_COLUMN)
             ):
-                if place.system in (*systems, ORIGINAL_COLUMN):
-                    values[place] = replace(cell, text=metric_text(place.metric, cell.value))
-    values.update(_subjective_values(subjective))
+                values[place] = replace(cell, text=metric_text(place.metric, cell.value))
+    for d in _verification(test):
+        if d.data_set is not None and d.gender is not None:
+            system = ORIGINAL_COLUMN if d.system == ORIGINAL_SYSTEM else column_of(d.system)
+            for metric, value in d.values(VARIANT).items():
+                key, text = f"{PREFIX}{metric}", metric_text(metric, value)
+                place = Place(key, None, test.split, d.data_set, d.gender, system)
+                counts = (d.n_target, d.n_nontarget)
+                values[place] = Cell(value, text, None, None, *counts)
     return Cells(values, systems, frozenset(systems), notes=notes)
 
 
-def _subjective_values(subjective: Subjective) -> Iterator[tuple[Place, Cell]]:
-    for d in subjective.detections:
-        if d.quantity == SIMILARITY and d.data_set is not None and d.gender is not None:
-            system = ORIGINAL_COLUMN if d.system == ORIGINAL_SYSTEM else column_of(d.system)
-            for metric, value in d.values(VARIANT).items():
-                yield (
-                    Place(
-                        f"{PREFIX}{metric}",
-                        None,
-                        subjective.split,
-                        d.data_set,
-                        d.gender,
-                        system,
-                    ),
-                    Cell(
-                        value,
-                        metric_text(metric, value),
-                        n_target=d.n_target,
-                        n_nontarget=d.n_nontarget,
-                    ),
-                )
-
-
-def _own_p_values(subjective: Subjective, quantity: str) -> PValues:
-    found = {}
-    for t in subjective.tests:
-        if t.quantity == quantity:
-            p = t.p_holm if subjective.holm else t.p_value
-            one, other = t.system, t.other_system
-            found[one, other] = found[other, one] = PValue(p_value_text(p), p < SIGNIFICANT)
-    return found
+def _submitted_p_values(test: ListeningTest, quantity: str) -> PValues:
+    values = {}
+    for t in (t for t in test.tests if t.quantity == quantity):
+        p = t.p_holm if test.holm else t.p_value
+        value = (p_value_text(p), p < SIGNIFICANT)
+        values[t.system, t.other_system] = values[t.other_system, t.system] = value
+    return values
 
 
 def _published_p_values(name: str) -> tuple[dict[str, PValues], list[str]]:
-    """By quantity, and the systems in the order of the document."""
-    found: dict[str, dict[tuple[str, str], PValue]] = {}
+    """P-values by quantity, and the systems in the order of the document."""
+    values: dict[str, dict[tuple[str, str], tuple[str, bool]]] = {}
     systems: dict[str, None] = {}
     for p in load_p_values(name):
         row, column = (
             ORIGINAL_SYSTEM if s == ORIGINAL_COLUMN else s for s in (p.system, p.other_system)
         )
         systems[row] = None
-        significant = FAR_BELOW.fullmatch(p.value) is not None or float(p.value) < SIGNIFICANT
-        quantity = p.metric.removeprefix(PREFIX)
-        found.setdefault(quantity, {})[row, column] = PValue(p.value, significant)
-    return dict(found), list(systems)
+        significant = p.number is None or p.number < SIGNIFICANT
+        values.setdefault(p.metric.removeprefix(PREFIX), {})[row, column] = p.value, significant
+    return dict(values), list(systems)
 
 
-def _pooled(protocol: Protocol, split: str) -> str:
-    return f"{protocol.split_title(split)}, all data sets pooled"
-
-
-def metric_text(metric: str, value: float) -> str:
-    """Table 18 has three decimals throughout."""
-    return f"{100 * value if metric in PERCENT else value:.3f}"
-
-
-def _place(data_set: str | None, gender: str | None, protocol: Protocol) -> str:
-    if data_set is None or gender is None:
-        return "pooled"
-    return f"{protocol.data_set(data_set).title}, {protocol.genders[gender]}"
+def _pooled(test: ListeningTest) -> str:
+    return f"{test.protocol.split_title(test.split)}, all data sets pooled"

@@ -5,7 +5,7 @@ computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs
 """
 
 from .cllr import Cllr, cllr, min_cllr
-from .confidence import Interval, speaker_bootstrap
+from .confidence import BootstrapReplicates, Interval, speaker_bootstrap
 from .detection import MinDcf, min_dcf
 from .eer import (
     IMPLAUSIBLE_EER,
@@ -17,6 +17,16 @@ from .eer import (
 from .evaluation import Evaluation, evaluate
 from .linkability import LINKABILITY_MIN_TARGETS, Linkability, linkability
 from .pav import Groups, PavBlocks, pav
+from .registry import (
+    METRICS,
+    Label,
+    Metric,
+    describe,
+    of_kind,
+    score_metrics,
+    similarity_metrics,
+    zebra_tag,
+)
 from .similarity import (
     SimilarityMatrix,
     VoiceSimilarity,
@@ -24,7 +34,6 @@ from .similarity import (
     speaker_linkability,
     voice_similarity,
 )
-from .summary import METRICS, MetricInfo, score_metrics, zebra_tag
 from .trial_scores import VARIANTS, TrialScores, Variant
 from .zebra import (
     CATEGORICAL_TAGS,
@@ -43,14 +52,16 @@ __all__ = [
     "LINKABILITY_MIN_TARGETS",
     "METRICS",
     "VARIANTS",
+    "BootstrapReplicates",
     "Cllr",
     "EceProfile",
     "Eer",
     "Evaluation",
     "Groups",
     "Interval",
+    "Label",
     "Linkability",
-    "MetricInfo",
+    "Metric",
     "MinDcf",
     "PavBlocks",
     "SimilarityMatrix",
@@ -61,6 +72,7 @@ __all__ = [
     "bengio_mariethoz_interval",
     "categorical_tag",
     "cllr",
+    "describe",
     "ece_profile",
     "evaluate",
     "individual_disclosure",
@@ -68,11 +80,13 @@ __all__ = [
     "linkability",
     "min_cllr",
     "min_dcf",
+    "of_kind",
     "pav",
     "population_disclosure",
     "rocch_eer",
     "score_metrics",
     "similarity_matrix",
+    "similarity_metrics",
     "speaker_bootstrap",
     "speaker_linkability",
     "voice_similarity",

@@ -27,7 +27,9 @@ class Cllr:
     Attributes
     ----------
     value : float
-        May be inf in the `challenge` variant of actual Cllr.
+        In bit; may be inf in the `challenge` variant of actual Cllr.
+    n_target, n_nontarget : int
+    variant : str
     """
 
     value: float
@@ -37,10 +39,18 @@ class Cllr:
 
 
 def cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
-    """Actual Cllr of scores taken as natural-log LLRs.
+    """Compute actual Cllr, taking scores as natural-log LLRs.
 
-    `exact` is finite for finite scores. `challenge` is what the released script
-    prints: inf as soon as one target is below -709.78 or one nontarget above 709.78.
+    Parameters
+    ----------
+    scores : TrialScores
+    variant : {"exact", "challenge"}
+        `exact` is finite for finite scores. `challenge` is what the released script
+        prints: inf as soon as one target is below -709.78 or one nontarget above 709.78.
+
+    Returns
+    -------
+    Cllr
 
     Examples
     --------
@@ -56,10 +66,18 @@ def cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
 
 
 def min_cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
-    """Cllr after PAV calibration, the least any monotone calibration reaches.
+    """Compute Cllr after PAV calibration, the least that any monotone calibration reaches.
 
-    The variants differ in the treatment of ties and by up to about 1e-6, see
-    `TrialScores.pav` and `sloped_llr`.
+    Parameters
+    ----------
+    scores : TrialScores
+    variant : {"exact", "challenge"}
+        They differ in the treatment of ties and by up to about 1e-6, see `TrialScores.pav`
+        and `sloped_llr`.
+
+    Returns
+    -------
+    Cllr
 
     Examples
     --------
@@ -70,9 +88,7 @@ def min_cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     if variant == "exact":
         of_targets = of_nontargets = blocks.llr
     else:
-        of_targets, of_nontargets = sloped_llr(
-            blocks, np.arange(scores.n_target) + scores.nontargets_up_to
-        )
+        of_targets, of_nontargets = sloped_llr(blocks, scores.target_rank)
     value = (
         _weighted_softplus(-of_targets, blocks.targets)
         + _weighted_softplus(of_nontargets, blocks.nontargets)
@@ -81,12 +97,26 @@ def min_cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
 
 
 def softplus(x: FloatArray) -> FloatArray:
-    """log(1 + exp(x)) without overflow."""
+    """Compute log(1 + exp(x)) without overflow.
+
+    Parameters
+    ----------
+    x : float array
+
+    Returns
+    -------
+    float array of the same shape
+
+    Examples
+    --------
+    >>> softplus(np.array([-1000.0, 1000.0]))
+    array([   0., 1000.])
+    """
     return np.asarray(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), dtype=np.float64)
 
 
 def _mean_softplus(values: FloatArray, sign: float) -> float:
-    """Mean of log2(1 + exp(sign * values)), in pieces that stay in the cache."""
+    """Average log2(1 + exp(sign * values)), in pieces that stay in the cache."""
     total = 0.0
     for start in range(0, values.size, _CHUNK):
         costs = softplus(sign * values[start : start + _CHUNK])
@@ -98,7 +128,7 @@ def _mean_softplus(values: FloatArray, sign: float) -> float:
 
 
 def _weighted_softplus(llr: FloatArray, weight: IntArray) -> float:
-    """Mean of log2(1 + exp(llr)) over blocks that hold any trial of the class; there
+    """Average log2(1 + exp(llr)) over blocks that hold any trial of the class; there
     llr is finite or on the right side, where it costs nothing."""
     held = weight > 0
     return float(np.sum(softplus(llr[held]) * weight[held]) / weight.sum() / np.log(2))

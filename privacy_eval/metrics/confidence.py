@@ -1,7 +1,7 @@
-"""Confidence intervals that respect what trials share: their speakers.
+"""Confidence intervals from a bootstrap over speakers.
 
-A speaker has part in many trials, as the enrolled one and as the one who speaks,
-so trials are far from independent. The bootstrap here draws speakers, not trials.
+A speaker takes part in many trials, on the enrollment and on the trial side, so trials are
+far from independent: speakers are drawn, not trials.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from ..errors import PrivacyEvalError
 from .pav import IntArray
@@ -34,7 +34,7 @@ class Interval:
     level : float
         Nominal coverage.
     replicates : int
-        How many resamplings it is taken from.
+        Number of bootstrap replicates.
     """
 
     low: float
@@ -44,11 +44,11 @@ class Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class Resamples:
-    """Metrics of resampled trials, one value per replicate.
+class BootstrapReplicates:
+    """Metrics of bootstrap replicates.
 
-    Two sets of trials of the same design, resampled with the same seed, hold the same
-    speakers in the same replicate: their values are paired.
+    Two sets of trials of the same design, drawn with the same seed, have the same speakers in
+    the same replicate: their values are paired.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Resamples:
     seed: int
 
     def interval(self, name: str, level: float = 0.95) -> Interval:
-        """Expanded percentile interval of a metric."""
+        """Compute the expanded percentile interval of a metric."""
         return expanded_interval(self.values[name], self.n_speakers, level)
 
 
@@ -80,86 +80,69 @@ def speaker_bootstrap(
     statistic: Statistic,
     replicates: int,
     seed: int,
-    level: float = 0.95,
-) -> dict[str, Interval]:
-    """Expanded percentile intervals under resampling of speakers on both sides of the trials.
+) -> BootstrapReplicates:
+    """Compute metrics under resampling of speakers on both sides of the trials.
 
-    Parameters
-    ----------
-    scores, is_target, enrolled_speaker, trial_speaker, statistic, replicates, seed
-        As in `resample_speakers`.
-    level : float
-        Nominal coverage.
+    Every replicate draws speakers with replacement. One draw serves both sides, as the same
+    people enroll and speak: a nontarget trial of speakers a and b counts (draws of a) x (draws
+    of b) times, a target trial of a as often as a was drawn. Speakers on both sides, only among
+    the enrolled, or only among the trials are drawn apart, so that the design keeps its numbers.
 
-    References
-    ----------
-    Percentiles for few units: Hesterberg (2015), see `expanded_tail`.
-    """
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, not {level}")
-    resamples = resample_speakers(
-        scores,
-        is_target,
-        enrolled_speaker,
-        trial_speaker,
-        statistic=statistic,
-        replicates=replicates,
-        seed=seed,
-    )
-    return {name: resamples.interval(name, level) for name in resamples.values}
-
-
-def resample_speakers(
-    scores: ArrayLike,
-    is_target: ArrayLike,
-    enrolled_speaker: ArrayLike,
-    trial_speaker: ArrayLike,
-    *,
-    statistic: Statistic,
-    replicates: int,
-    seed: int,
-) -> Resamples:
-    """Metrics under resampling of speakers on both sides of the trials.
-
-    Every replicate draws speakers with replacement. One draw serves both sides, as
-    it is the same people who enrol and who speak: a nontarget trial of speakers a
-    and b counts (draws of a) x (draws of b) times, a target trial of a as often as
-    a was drawn. Speakers who stand on both sides, only among the enrolled, or only
-    among the trials are drawn apart, so that the design keeps its numbers.
-
-    Metrics of calibrated scores (min Cllr, ZEBRA, linkability) see a little more
-    evidence in a resample, whose trials repeat, than in the trials themselves: near
-    chance their interval may lie wholly on the less private side of the value.
+    Metrics of calibrated scores (min Cllr, ZEBRA, linkability) see a little more evidence in a
+    replicate, whose trials repeat, than in the trials themselves: near chance their interval
+    may lie wholly on the less private side of the value.
 
     Parameters
     ----------
     scores : array_like, shape (P,)
     is_target : array_like of bool, shape (P,)
     enrolled_speaker, trial_speaker : array_like of str, shape (P,)
-        Who is enrolled and who speaks in each trial.
+        Speakers of both sides of each trial.
     statistic : callable
         Metrics of one set of scores, by name.
     replicates : int
-        Number of resamplings, at least 2; 1000 is usual.
+        At least 2; 1000 is usual.
     seed : int
         The same seed draws the same speakers for every condition that has the same, and
-        independent ones where they are others: averages over conditions rely on both.
+        independent ones where they differ: averages over conditions rely on both.
+
+    Returns
+    -------
+    BootstrapReplicates
 
     Raises
     ------
     PrivacyEvalError
-        A target trial between two speakers or a nontarget trial within one; fewer
-        than two speakers with target trials.
+        A target trial between two speakers or a nontarget trial within one; fewer than two
+        speakers with target trials.
+    ValueError
+        Fewer than 2 replicates.
 
     References
     ----------
-    Bootstrap of pairs by their members: Snijders & Borgatti (1999); Owen (2007).
+    Bootstrap of pairs by their members: Snijders & Borgatti (1999); Owen (2007). Percentiles
+    for few units: Hesterberg (2015), see `expanded_tail`.
+
+    Examples
+    --------
+    >>> from privacy_eval.metrics import rocch_eer
+    >>> found = speaker_bootstrap(
+    ...     [2.0, 0.0, 1.0, 3.0],
+    ...     [True, False, False, True],
+    ...     ["a", "a", "b", "b"],
+    ...     ["a", "b", "a", "b"],
+    ...     statistic=lambda scores: {"eer": rocch_eer(scores).value},
+    ...     replicates=10,
+    ...     seed=0,
+    ... )
+    >>> found.interval("eer").high
+    0.0
     """
     if replicates < 2:
         raise ValueError(f"replicates must be at least 2, not {replicates}")
     trials = TrialScores.from_labels(scores, is_target)
     ascending, labels, order = trials.in_score_order
-    names, enrolled, speaking, strata = _speakers(
+    names, enrolled, spoken, strata = _speakers(
         np.asarray(enrolled_speaker)[order], np.asarray(trial_speaker)[order], labels
     )
     people = _digest([names[members].tolist() for members in strata])
@@ -171,26 +154,51 @@ def resample_speakers(
         for members in strata:
             drawn = generator.integers(0, members.size, members.size)
             draws[members] = np.bincount(drawn, minlength=members.size)
-        times = np.where(labels, draws[enrolled], draws[enrolled] * draws[speaking])
+        times = np.where(labels, draws[enrolled], draws[enrolled] * draws[spoken])
         if not times[labels].any() or not times[~labels].any():
-            continue  # all trials of a class gone: no statistic exists, draw again
+            continue  # no trial of a class is left: no statistic exists, draw again
         sample = TrialScores.from_sorted_labels(
             np.repeat(ascending, times), np.repeat(labels, times)
         )
         for name, value in statistic(sample).items():
             values.setdefault(name, []).append(value)
         done += 1
-    return Resamples(
+    return BootstrapReplicates(
         values={name: np.array(of_samples) for name, of_samples in values.items()},
         n_speakers=int(np.unique(enrolled[labels]).size),
-        design=_design(names, enrolled, speaking),
+        design=_design(names, enrolled, spoken),
         seed=seed,
     )
 
 
 def expanded_interval(values: ArrayLike, n: int, level: float = 0.95) -> Interval:
-    """Expanded percentiles of the replicates of n units; infinite values are legal and
-    sort to the end."""
+    """Compute expanded percentiles of the replicates of n units.
+
+    Parameters
+    ----------
+    values : array_like, shape (replicates,)
+        Infinite values are legal and sort to the ends.
+    n : int
+        Number of units drawn.
+    level : float
+        Nominal coverage.
+
+    Returns
+    -------
+    Interval
+
+    Raises
+    ------
+    ValueError
+        `level` out of range.
+
+    Examples
+    --------
+    >>> expanded_interval(np.arange(1000), n=1000).low
+    24.0
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, not {level}")
     replicates = np.asarray(values)
     tail = expanded_tail((1 - level) / 2, n)
     low, high = np.quantile(replicates, [tail, 1 - tail], method="inverted_cdf")
@@ -198,10 +206,20 @@ def expanded_interval(values: ArrayLike, n: int, level: float = 0.95) -> Interva
 
 
 def difference_p_value(differences: ArrayLike, n: int) -> float:
-    """Two-sided p-value of "no difference" from replicates of a difference of n units.
+    """Compute the two-sided p-value of "no difference" from replicates of a difference.
 
-    It is the smallest 1 - level at which the expanded interval leaves 0 out, and never
-    less than what the number of replicates can tell.
+    It is the smallest 1 - level at which the expanded interval excludes 0, and never less than
+    what the number of replicates can resolve.
+
+    Parameters
+    ----------
+    differences : array_like, shape (replicates,)
+    n : int
+        Number of units drawn.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -211,29 +229,39 @@ def difference_p_value(differences: ArrayLike, n: int) -> float:
     replicates = np.asarray(differences)
     beyond = min(int(np.sum(replicates <= 0)), int(np.sum(replicates >= 0)))
     share = min(max(beyond, 1) / replicates.size, 0.5)
-    return float(2 * stdtr(n - 1, np.sqrt((n - 1) / n) * ndtri(share)))
+    return float(2 * scipy.special.stdtr(n - 1, np.sqrt((n - 1) / n) * scipy.special.ndtri(share)))
 
 
 def expanded_tail(tail: float, n: int) -> float:
-    """Share to cut off each end of n units' bootstrap distribution for a nominal one.
+    """Compute the share to cut off each end of n units' bootstrap distribution.
 
     Resampling n units understates the spread of their mean by sqrt((n-1)/n), and a
-    normal tail that of Student's t: Phi(sqrt(n/(n-1)) t_tail(n-1)) makes up for both
-    (the expanded percentile interval, Hesterberg 2015).
+    normal tail that of Student's t: Phi(sqrt(n/(n-1)) t_tail(n-1)) corrects both (the expanded
+    percentile interval, Hesterberg 2015).
+
+    Parameters
+    ----------
+    tail : float
+        Nominal share.
+    n : int
+
+    Returns
+    -------
+    float
 
     Examples
     --------
     >>> round(expanded_tail(0.025, 20), 4)
     0.0159
     """
-    return float(ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, tail)))
+    return float(scipy.special.ndtr(np.sqrt(n / (n - 1)) * scipy.special.stdtrit(n - 1, tail)))
 
 
 def _speakers(
-    enrolled: NDArray[np.str_], speaking: NDArray[np.str_], is_target: NDArray[np.bool_]
+    enrolled: NDArray[np.str_], spoken: NDArray[np.str_], is_target: NDArray[np.bool_]
 ) -> tuple[NDArray[np.str_], IntArray, IntArray, list[IntArray]]:
-    """Names of the speakers, both sides as numbers of names, and which are drawn together."""
-    names, number = np.unique(np.concatenate([enrolled, speaking]), return_inverse=True)
+    """Enumerate the speakers of both sides by their names, and find which are drawn together."""
+    names, number = np.unique(np.concatenate([enrolled, spoken]), return_inverse=True)
     first, second = number[: enrolled.size], number[enrolled.size :]
     wrong = np.flatnonzero((first == second) != is_target)
     if wrong.size:
@@ -241,7 +269,7 @@ def _speakers(
         raise PrivacyEvalError(
             f"{wrong.size} trials contradict their speakers; the first is a "
             f"{'target' if is_target[row] else 'nontarget'} trial of enrolled speaker "
-            f"{enrolled[row]} and trial speaker {speaking[row]}"
+            f"{enrolled[row]} and trial speaker {spoken[row]}"
         )
     role = np.zeros(names.size, dtype=np.int64)
     role[np.unique(first)] |= 1
@@ -256,8 +284,8 @@ def _speakers(
     return names, first.astype(np.int64), second.astype(np.int64), strata
 
 
-def _design(names: NDArray[np.str_], enrolled: IntArray, speaking: IntArray) -> str:
-    pairs, trials = np.unique(enrolled * names.size + speaking, return_counts=True)
+def _design(names: NDArray[np.str_], enrolled: IntArray, spoken: IntArray) -> str:
+    pairs, trials = np.unique(enrolled * names.size + spoken, return_counts=True)
     first, second = names[pairs // names.size], names[pairs % names.size]
     return _digest([first.tolist(), second.tolist(), trials.tolist()])
 

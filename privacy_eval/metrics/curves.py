@@ -1,4 +1,4 @@
-"""Curves that figures are drawn from: DET, detection cost over the prior, densities.
+"""Curves behind the figures: DET, detection cost over the prior, densities.
 
 Their size does not depend on the number of trials, nor does the time they take once
 scores are sorted, but for PAV. Rates and priors are fractions; the prior is that of
@@ -14,15 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import expit, ndtri
 
 from .eer import hull
+from .linkability import histogram
 from .pav import FloatArray, IntArray
 from .trial_scores import TrialScores
-
-#: Prior log odds of all stored curves.
-PRIOR_LOG_ODDS: FloatArray = np.linspace(-10, 10, 201, dtype=np.float64)
 
 _DET_BINS = 249
 _DENSITY_POINTS = 256
@@ -85,13 +83,21 @@ class Densities:
 
 
 def det_curve(scores: TrialScores) -> Det:
-    """The DET curve in at most 500 operating points.
+    """Compute the DET curve in at most 500 operating points.
 
-    Ties are pooled. Up to 500 corners of the curve are all kept. Of more, the curve is
-    cut into 249 pieces of equal u = probit(miss) - probit(false alarm), which never
-    falls, and the corners next to the cuts are kept: what is left out lies between two
-    of them in both rates, and so within one piece's length (0.03 to 0.08 probits).
-    Rates of 0 and 1 count as half a trial's in u.
+    Ties are pooled. Up to 500 corners of the curve are all kept. Of more, the curve is divided
+    into 249 pieces of equal u = probit(miss) - probit(false alarm), which never falls, and the
+    corners next to the cuts are kept: what is left out lies between two of them in both rates,
+    and so within one piece's length (0.03 to 0.08 probits). Rates of 0 and 1 count as half a
+    trial's in u.
+
+    Parameters
+    ----------
+    scores : TrialScores
+
+    Returns
+    -------
+    Det
 
     Examples
     --------
@@ -126,7 +132,17 @@ def det_curve(scores: TrialScores) -> Det:
 
 
 def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> DcfProfile:
-    """Bayes error rates over the prior log odds (default: 201 points from -10 to 10).
+    """Compute Bayes error rates over the prior log odds.
+
+    Parameters
+    ----------
+    scores : TrialScores
+    prior_log_odds : array_like, shape (P,), optional
+        201 points from -10 to 10, unless given.
+
+    Returns
+    -------
+    DcfProfile
 
     Examples
     --------
@@ -134,8 +150,8 @@ def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     >>> profile.minimum, profile.actual.round(3)
     (array([0., 0.]), array([0.047, 0.   ]))
     """
-    grid = _grid(prior_log_odds)
-    prior, rest = expit(grid), expit(-grid)
+    grid = prior_grid(prior_log_odds)
+    prior, rest = scipy.special.expit(grid), scipy.special.expit(-grid)
     blocks = scores.pav("exact")
     miss, false_alarm = hull(blocks)
     corner = np.searchsorted(blocks.llr, -grid, side="left")
@@ -150,11 +166,20 @@ def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
 
 
 def expected_cost_reduction(scores: TrialScores) -> float:
-    """What scores take off the detection cost, over all priors: D_ECE's counterpart.
+    """Compute by how much scores reduce the detection cost over all priors: D_ECE's
+    counterpart.
 
-    The integral over pi of min(pi, 1 - pi) less the minimum Bayes error rate, from 0
-    (full privacy) to 1/4. A target of LLR l is missed where pi < s(-l), s the logistic
-    function, which costs s(-l)^2 / 2 over all priors, a nontarget s(l)^2 / 2.
+    The integral over pi of min(pi, 1 - pi) less the minimum Bayes error rate, from 0 (full
+    privacy) to 1/4. A target of LLR l is missed where pi < s(-l), s the logistic function,
+    which costs s(-l)^2 / 2 over all priors, a nontarget s(l)^2 / 2.
+
+    Parameters
+    ----------
+    scores : TrialScores
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -162,39 +187,43 @@ def expected_cost_reduction(scores: TrialScores) -> float:
     0.25
     """
     blocks = scores.pav("exact")
-    missed = expit(-blocks.llr) ** 2 @ blocks.targets / scores.n_target
-    accepted = expit(blocks.llr) ** 2 @ blocks.nontargets / scores.n_nontarget
+    missed = scipy.special.expit(-blocks.llr) ** 2 @ blocks.targets / scores.n_target
+    accepted = scipy.special.expit(blocks.llr) ** 2 @ blocks.nontargets / scores.n_nontarget
     return 0.25 - float(missed + accepted) / 2
 
 
 def densities(scores: TrialScores) -> Densities:
-    """Gaussian kernel densities at 256 points from the lowest to the highest score.
+    """Estimate Gaussian kernel densities at 256 points from the lowest to the highest score.
 
     Bandwidth 0.9 min(std, IQR/1.34) n^(-1/5), Silverman's eq. (3.31), or 0.9 std n^(-1/5)
-    where the quartiles coincide, and never less than the distance of two points.
-    Kernels are centred in 2048 equal bins. Where all scores are equal, the range is
-    that of `linkability`, 1 around them.
+    where the quartiles coincide, and never less than the distance of two points. Kernels are
+    centred in 2048 equal bins, see `TrialScores.edges`.
+
+    Parameters
+    ----------
+    scores : TrialScores
+
+    Returns
+    -------
+    Densities
+
+    Examples
+    --------
+    >>> curves = densities(TrialScores([2.0, 3.0], [0.0, 1.0]))
+    >>> curves.scores.shape, bool(curves.target[0] < curves.nontarget[0])
+    ((256,), True)
     """
-    low = float(min(scores.target[0], scores.nontarget[0]))
-    high = float(max(scores.target[-1], scores.nontarget[-1]))
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    # The span of the largest floats is none itself; that of their halves is.
-    scale = 1 if np.isfinite(high - low) else 2
-    ends = (low / scale, high / scale)
-    edges: FloatArray = scale * np.linspace(*ends, _DENSITY_BINS + 1, dtype=np.float64)
-    points: FloatArray = scale * np.linspace(*ends, _DENSITY_POINTS, dtype=np.float64)
-    span = (high / scale - low / scale, scale)
+    edges = scores.edges(_DENSITY_BINS)
     return Densities(
-        points, _density(scores.target, edges, span), _density(scores.nontarget, edges, span)
+        scores.edges(_DENSITY_POINTS - 1),
+        _density(scores.target, edges),
+        _density(scores.nontarget, edges),
     )
 
 
-def _density(ascending: FloatArray, edges: FloatArray, span: tuple[float, int]) -> FloatArray:
-    cumulated = np.searchsorted(ascending, edges, side="left")
-    cumulated[-1] = ascending.size
-    counts = np.diff(cumulated)
-    # All in units of the span, so that no score is too large or too small.
+def _density(ascending: FloatArray, edges: FloatArray) -> FloatArray:
+    counts = histogram(ascending, edges)
+    # All in units of the range, so that no score is too large or too small.
     held = np.flatnonzero(counts)
     centre, weight = (held + 0.5) / counts.size, counts[held] / ascending.size
     std = float(np.sqrt(weight @ (centre - weight @ centre) ** 2))
@@ -204,19 +233,36 @@ def _density(ascending: FloatArray, edges: FloatArray, span: tuple[float, int]) 
     at = np.linspace(0, 1, _DENSITY_POINTS)
     kernels = np.exp(-0.5 * ((at[:, None] - centre) / width) ** 2)
     density = kernels @ weight / (width * np.sqrt(2 * np.pi))
+    scale = 1 if np.isfinite(float(edges[-1]) - float(edges[0])) else 2
     with np.errstate(over="ignore"):
-        per_score = density / span[0] / span[1]
+        per_score = density / (edges[-1] / scale - edges[0] / scale) / scale
     return np.asarray(np.minimum(per_score, np.finfo(np.float64).max), dtype=np.float64)
 
 
-def _grid(prior_log_odds: ArrayLike | None) -> FloatArray:
-    return np.asarray(
-        PRIOR_LOG_ODDS if prior_log_odds is None else prior_log_odds, dtype=np.float64
-    )
+def prior_grid(prior_log_odds: ArrayLike | None = None) -> FloatArray:
+    """Return the priors that curves are computed at.
+
+    Parameters
+    ----------
+    prior_log_odds : array_like, shape (P,), optional
+        201 points from -10 to 10, unless given.
+
+    Returns
+    -------
+    float array, shape (P,)
+
+    Examples
+    --------
+    >>> prior_grid().size
+    201
+    """
+    if prior_log_odds is None:
+        return np.linspace(-10, 10, 201, dtype=np.float64)
+    return np.asarray(prior_log_odds, dtype=np.float64)
 
 
 def _errors(scores: TrialScores, corner: IntArray) -> tuple[IntArray, IntArray]:
-    """Missed targets and rejected nontargets at corners of the curve: 0 accepts all, the
+    """Count missed targets and rejected nontargets at corners of the curve: 0 accepts all, the
     odd ones lie before a target and the even ones after it (within tied targets: before
     them), the last rejects all."""
     last = 2 * scores.n_target + 1
@@ -234,9 +280,9 @@ def _errors(scores: TrialScores, corner: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _spread(scores: TrialScores, corner: IntArray) -> FloatArray:
-    """probit(miss) - probit(false alarm) with rates kept half a trial from 0 and 1."""
+    """Compute probit(miss) - probit(false alarm), rates kept half a trial from 0 and 1."""
     missed, rejected = _errors(scores, corner)
     n_target, n_nontarget = scores.n_target, scores.n_nontarget
     miss = np.clip(missed, 0.5, n_target - 0.5) / n_target
     correct = np.clip(rejected, 0.5, n_nontarget - 0.5) / n_nontarget
-    return np.asarray(ndtri(miss) + ndtri(correct), dtype=np.float64)
+    return np.asarray(scipy.special.ndtri(miss) + scipy.special.ndtri(correct), dtype=np.float64)

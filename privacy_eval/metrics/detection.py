@@ -12,13 +12,13 @@ from .trial_scores import TrialScores, Variant, check_variant
 
 @dataclass(frozen=True)
 class MinDcf:
-    """Minimum detection cost, over that of the best decision without scores.
+    """Minimum detection cost, normalized by that of the best decision without scores.
 
     Attributes
     ----------
     value : float
-        0 (perfect recognition) to 1 (scores are of no use); `challenge` may exceed 1
-        for p_target > 0.5.
+        0 (perfect recognition) to 1 (scores are useless); `challenge` may exceed 1 for
+        p_target > 0.5.
     p_target : float
     n_target, n_nontarget : int
     variant : str
@@ -32,12 +32,26 @@ class MinDcf:
 
 
 def min_dcf(scores: TrialScores, *, p_target: float, variant: Variant = "exact") -> MinDcf:
-    """min over thresholds of p miss + (1-p) false alarm, over min(p, 1-p); costs are 1.
+    """Compute min over thresholds of p miss + (1-p) false alarm, over min(p, 1-p); costs are 1.
 
-    `exact`: between distinct scores, accept-all and reject-all included.
-    `challenge`: a stable sort of the trials in file order and a threshold after
-    every trial, so that ties count by their place in the file and accepting all is
-    not among the choices.
+    Parameters
+    ----------
+    scores : TrialScores
+    p_target : float
+        Prior of target trials, within 0 and 1.
+    variant : {"exact", "challenge"}
+        `exact`: thresholds between distinct scores, accept-all and reject-all included.
+        `challenge`: a stable sort of the trials in file order and a threshold after every
+        trial, so that ties count by their place in the file and accepting all is not a choice.
+
+    Returns
+    -------
+    MinDcf
+
+    Raises
+    ------
+    ValueError
+        `p_target` out of range.
 
     Examples
     --------
@@ -63,7 +77,7 @@ def min_dcf(scores: TrialScores, *, p_target: float, variant: Variant = "exact")
 def _thresholds_after_trials(
     scores: TrialScores, missed: IntArray, rejected: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Missed targets and rejected nontargets at the thresholds that can be best when
+    """Count missed targets and rejected nontargets at the thresholds that can be best when
     one lies after every trial of a stable sort in file order."""
     if scores.has_mixed_ties:
         return scores.errors_in_score_order

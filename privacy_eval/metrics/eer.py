@@ -15,8 +15,8 @@ import numpy as np
 from .pav import FloatArray, PavBlocks
 from .trial_scores import TrialScores, Variant
 
-#: Beyond chance (50 %) by more than few trials explain: scores are the wrong way round, or all
-#: equal. The highest that the 2020 supplement has is 60.4 % (table 3).
+#: Beyond chance (50 %) by more than few trials explain: scores have the wrong sign, or are all
+#: equal. The highest in the 2020 supplement is 60.4 % (table 3).
 IMPLAUSIBLE_EER = 0.65
 
 
@@ -29,7 +29,7 @@ class Eer:
     value : float
         Fraction, not percent.
     threshold : float or None
-        The score it is reached at; None for a point between thresholds (ROCCH).
+        The score at which it is reached; None for a point between thresholds (ROCCH).
     n_target, n_nontarget : int
     method : str
         `kaldi`, `rocch challenge` or `rocch exact`.
@@ -48,10 +48,18 @@ class Eer:
 
 
 def kaldi_eer(scores: TrialScores) -> Eer:
-    """EER as Kaldi's `compute-eer` finds it: on float32 scores, no interpolation.
+    """Compute the EER as Kaldi's `compute-eer` does: on float32 scores, not interpolated.
 
-    It is what every VoicePrivacy table calls EER. It treats the classes
-    differently; a single target always gives 0.
+    It is what every VoicePrivacy table calls EER. It treats the classes differently; a single
+    target always gives 0.
+
+    Parameters
+    ----------
+    scores : TrialScores
+
+    Returns
+    -------
+    Eer
 
     Examples
     --------
@@ -71,9 +79,18 @@ def kaldi_eer(scores: TrialScores) -> Eer:
 
 
 def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
-    """EER of the ROC convex hull, never above 0.5: where the hull meets miss = false
-    alarm. The variants differ in the treatment of ties, see
-    `TrialScores.pav`.
+    """Compute the EER of the ROC convex hull, never above 0.5: where it meets miss = false
+    alarm.
+
+    Parameters
+    ----------
+    scores : TrialScores
+    variant : {"exact", "challenge"}
+        They differ in the treatment of ties, see `TrialScores.pav`.
+
+    Returns
+    -------
+    Eer
 
     Examples
     --------
@@ -90,8 +107,23 @@ def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
 
 
 def hull(blocks: PavBlocks) -> tuple[FloatArray, FloatArray]:
-    """Corners of the ROC convex hull: miss and false-alarm rates, shapes (B+1,), from
-    accepting all to rejecting all."""
+    """Find the corners of the ROC convex hull, from accepting all to rejecting all.
+
+    Parameters
+    ----------
+    blocks : PavBlocks
+        B of them.
+
+    Returns
+    -------
+    miss, false_alarm : float arrays, shape (B+1,)
+        Rates.
+
+    Examples
+    --------
+    >>> hull(TrialScores([1, 3], [0, 2]).pav())
+    (array([0. , 0. , 0.5, 1. ]), array([1. , 0.5, 0. , 0. ]))
+    """
     miss = np.concatenate([[0], np.cumsum(blocks.targets)]) / blocks.targets.sum()
     false_alarm = 1 - np.concatenate([[0], np.cumsum(blocks.nontargets)]) / blocks.nontargets.sum()
     return miss, false_alarm
@@ -100,11 +132,24 @@ def hull(blocks: PavBlocks) -> tuple[FloatArray, FloatArray]:
 def bengio_mariethoz_interval(
     eer: float, n_target: int, n_nontarget: int, *, z: float = 1.96
 ) -> tuple[float, float]:
-    """Interval of an EER when trials are independent, clipped to [0, 1].
+    """Compute the interval of an EER when trials are independent, clipped to [0, 1].
 
-    EER +- z sqrt( EER(1-EER)/(4N) + EER(1-EER)/(4T) ): Bengio & Mariethoz (2004), as
-    drawn in Figure 1 of the VoicePrivacy 2020 supplement. Trials that share
-    speakers are not independent: it is too narrow, see `confidence`.
+    EER +- z sqrt( EER(1-EER)/(4N) + EER(1-EER)/(4T) ): Bengio & Mariethoz (2004), as drawn in
+    Figure 1 of the VoicePrivacy 2020 supplement. Trials that share speakers are not
+    independent: it is too narrow, see `confidence`.
+
+    Parameters
+    ----------
+    eer : float
+        Fraction.
+    n_target, n_nontarget : int
+        T and N.
+    z : float
+        Normal quantile; 1.96 for 95 %.
+
+    Returns
+    -------
+    low, high : float
 
     Examples
     --------
@@ -115,3 +160,24 @@ def bengio_mariethoz_interval(
     variance = eer * (1 - eer) * (1 / (4 * n_target) + 1 / (4 * n_nontarget))
     half = z * math.sqrt(max(variance, 0.0))
     return max(0.0, eer - half), min(1.0, eer + half)
+
+
+def eer_percent(eer: float) -> str:
+    """Format an EER as Kaldi's compute-eer does: a float32, four digits.
+
+    Parameters
+    ----------
+    eer : float
+        Fraction.
+
+    Returns
+    -------
+    str
+        Percent, without the sign.
+
+    Examples
+    --------
+    >>> eer_percent(1 / 3)
+    '33.33'
+    """
+    return f"{100.0 * float(np.float32(eer)):.4g}"

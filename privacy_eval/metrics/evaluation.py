@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from .summary import score_metrics, zebra_tag
+from .registry import score_metrics, zebra_tag
 from .trial_scores import TrialScores, Variant
 
 

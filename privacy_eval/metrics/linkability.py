@@ -1,4 +1,4 @@
-"""Linkability D_sys: how often a mated score is more likely mated than not.
+"""Linkability D_sys: how much more likely target scores are to be target than not.
 
 0 is full privacy, 1 full linkability. References: Gomez-Barrero et al. (2017);
 comparative study of metrics, section 3.3.
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .pav import FloatArray
+from .pav import FloatArray, IntArray
 from .trial_scores import TrialScores, Variant, check_variant
 
 _MAX_BINS = 100
 _TARGETS_PER_BIN = 10
-#: With fewer mated scores there is no more than one bin, and D_sys is 0 whatever the scores are.
+#: With fewer target scores there is only one bin, and D_sys is 0 whatever the scores are.
 LINKABILITY_MIN_TARGETS = 2 * _TARGETS_PER_BIN
 
 
@@ -30,7 +30,7 @@ class Linkability:
     edges : float array, shape (B+1,)
         Bin edges; where all scores are equal, one bin of width 1 around them.
     target_mass, nontarget_mass : float arrays, shape (B,)
-        Share of the mated and of the non-mated scores in each bin.
+        Share of the target and of the nontarget scores in each bin.
     local : float array, shape (B,)
         D(s) of each bin.
     n_target, n_nontarget : int
@@ -50,18 +50,29 @@ class Linkability:
 def linkability(
     scores: TrialScores, *, omega: float = 1.0, variant: Variant = "exact"
 ) -> Linkability:
-    """D_sys from min(T // 10, 100) equal bins between the extreme scores.
+    """Compute D_sys from min(T // 10, 100) equal bins between the extreme scores.
 
-    `exact` sums D over the mated probability of every bin (at least one bin).
-    `challenge` integrates by trapezoids over the bin centres as the released script
-    does, which drops half of both end bins: separated scores give less than 1, less
-    than 20 targets give 0. Where all scores are equal the released script gives no
-    number (nan); both variants give 0 here, for scores that link nothing.
+    Where all scores are equal the released script gives no number (nan); both variants give 0
+    here, for scores that link nothing.
 
     Parameters
     ----------
+    scores : TrialScores
     omega : float
-        Ratio of the priors of mated and non-mated trials.
+        Ratio of the priors of target and nontarget trials.
+    variant : {"exact", "challenge"}
+        `exact` sums D over the target probability of every bin (at least one bin). `challenge`
+        integrates by trapezoids over the bin centres as the released script does, which drops
+        half of both end bins: separated scores give less than 1, less than 20 targets give 0.
+
+    Returns
+    -------
+    Linkability
+
+    Raises
+    ------
+    ValueError
+        `omega` is not positive.
 
     Examples
     --------
@@ -71,35 +82,44 @@ def linkability(
     check_variant(variant)
     if not omega > 0:
         raise ValueError(f"omega must be positive, not {omega}")
-    bins = min(scores.n_target // _TARGETS_PER_BIN, _MAX_BINS)
-    low = float(min(scores.target[0], scores.nontarget[0]))
-    high = float(max(scores.target[-1], scores.nontarget[-1]))
-    if low == high:
-        bins, low, high = 1, low - 0.5, high + 0.5
-    # The span of the largest floats is none itself; that of their halves is.
-    scale = 1 if np.isfinite(high - low) else 2
-    edges: FloatArray = scale * np.linspace(
-        low / scale, high / scale, max(bins, 1) + 1, dtype=np.float64
-    )
-    mated = _histogram(scores.target, edges) / scores.n_target
-    nonmated = _histogram(scores.nontarget, edges) / scores.n_nontarget
+    bins = max(min(scores.n_target // _TARGETS_PER_BIN, _MAX_BINS), 1)
+    if scores.target[0] == scores.nontarget[-1] and scores.nontarget[0] == scores.target[-1]:
+        bins = 1  # all scores are equal
+    edges = scores.edges(bins)
+    target = histogram(scores.target, edges) / scores.n_target
+    nontarget = histogram(scores.nontarget, edges) / scores.n_nontarget
     # Bins are of equal width: the ratio of densities is that of the shares.
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = omega * np.where(nonmated > 0, mated / nonmated, 1.0)
+        ratio = omega * np.where(nontarget > 0, target / nontarget, 1.0)
     local = np.where(ratio > 1, 2 * ratio / (1 + ratio) - 1, 0.0)
-    local = np.where((nonmated == 0) & (mated > 0), 1.0, local)
-    linked = local * mated
+    local = np.where((nontarget == 0) & (target > 0), 1.0, local)
+    linked = local * target
     if variant == "exact":
         value = float(linked.sum())
     else:  # the trapezoid rule over bin centres: half of the first and the last bin
         value = float((linked[1:] + linked[:-1]).sum() / 2)
     return Linkability(
-        value, edges, mated, nonmated, local, scores.n_target, scores.n_nontarget, variant
+        value, edges, target, nontarget, local, scores.n_target, scores.n_nontarget, variant
     )
 
 
-def _histogram(ascending: FloatArray, edges: FloatArray) -> FloatArray:
-    """Counts per bin of sorted values; the last bin includes its upper edge."""
+def histogram(ascending: FloatArray, edges: FloatArray) -> IntArray:
+    """Count sorted values per bin; the last bin includes its upper edge.
+
+    Parameters
+    ----------
+    ascending : float array, shape (N,)
+    edges : float array, shape (B+1,)
+
+    Returns
+    -------
+    int array, shape (B,)
+
+    Examples
+    --------
+    >>> histogram(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 2.0]))
+    array([1, 2])
+    """
     cumulated = np.searchsorted(ascending, edges, side="left")
     cumulated[-1] = ascending.size
-    return np.diff(cumulated).astype(np.float64)
+    return np.diff(cumulated)

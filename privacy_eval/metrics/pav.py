@@ -24,7 +24,7 @@ CHALLENGE_SLOPE = 1e-6
 
 @dataclass(frozen=True)
 class Groups:
-    """Consecutive trials in ascending score order, as counts: what PAV works on.
+    """Consecutive trials in ascending score order, as counts: the input of PAV.
 
     Attributes
     ----------
@@ -57,6 +57,14 @@ class PavBlocks:
 def pav(groups: Groups) -> PavBlocks:
     """Pool adjacent violators; LLR = logit(posterior) - log(T/N).
 
+    Parameters
+    ----------
+    groups : Groups
+
+    Returns
+    -------
+    PavBlocks
+
     Examples
     --------
     >>> blocks = pav(Groups(np.array([0, 1, 0, 2]), np.array([2, 0, 1, 0])))
@@ -69,11 +77,24 @@ def pav(groups: Groups) -> PavBlocks:
 
 
 def with_laplace(blocks: PavBlocks) -> PavBlocks:
-    """PAV of the same trials under Laplace's rule of succession: finite LLRs.
+    """Apply Laplace's rule of succession to PAV of the same trials: finite LLRs.
 
-    Below every score come one dummy target and one dummy nontarget, above every
-    score likewise (ZEBRA paper, footnote 6). The prior odds stay T/N; blocks of
-    dummies alone are left out of the result.
+    Below every score come one dummy target and one dummy nontarget, above every score likewise
+    (ZEBRA paper, footnote 6). The prior odds stay T/N; blocks of dummies alone are left out.
+
+    Parameters
+    ----------
+    blocks : PavBlocks
+
+    Returns
+    -------
+    PavBlocks
+
+    Examples
+    --------
+    >>> one = PavBlocks(np.array([3]), np.array([3]), np.array([0.0]))
+    >>> with_laplace(one).llr
+    array([0.])
     """
     # What is no corner of the trials' hull is none of any larger set's hull, so
     # the dummies may join the blocks instead of the single trials.
@@ -90,16 +111,27 @@ def with_laplace(blocks: PavBlocks) -> PavBlocks:
 
 
 def sloped_llr(blocks: PavBlocks, target_position: IntArray) -> tuple[FloatArray, FloatArray]:
-    """LLRs with the released scripts' k * 1e-6 / (T + N) for the k-th trial, as means
-    over the targets and over the nontargets of each block, shapes (B,).
+    """Add the released scripts' k * 1e-6 / (T + N) to the LLR of the k-th trial.
 
-    The term varies by less than 1e-6 within a block, so the mean over a block of a
-    smooth function of the LLR is its value at the mean LLR to about 1e-13.
+    The term varies by less than 1e-6 within a block, so the mean over a block of a smooth
+    function of the LLR is its value at the mean LLR to about 1e-13.
 
     Parameters
     ----------
+    blocks : PavBlocks
     target_position : int array, shape (T,)
         Rank k of each target among all trials, ascending.
+
+    Returns
+    -------
+    of_targets, of_nontargets : float arrays, shape (B,)
+        Mean LLR over the targets and over the nontargets of each block.
+
+    Examples
+    --------
+    >>> one = PavBlocks(np.array([1]), np.array([1]), np.array([0.0]))
+    >>> sloped_llr(one, np.array([1]))
+    (array([5.e-07]), array([0.]))
     """
     slope = CHALLENGE_SLOPE / int(blocks.targets.sum() + blocks.nontargets.sum())
     cumulated = np.concatenate([[0], np.cumsum(target_position)])

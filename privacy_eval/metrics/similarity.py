@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from ..errors import PrivacyEvalError
 from .linkability import linkability
@@ -44,7 +44,7 @@ class SimilarityMatrix:
         original, j anonymized.
     evidence : float array, shape (S,)
         log10 of the largest likelihood ratio of any pair of the same speaker: how strongly
-        the speaker is linked at worst; negative where all pairs speak against it.
+        the speaker is linked at worst; negative where every pair speaks against it.
     n_target, n_nontarget : int
         Pairs of utterances of the same and of two speakers.
     variant : str
@@ -59,7 +59,7 @@ class SimilarityMatrix:
     @property
     def d_diag(self) -> float:
         """D_diag, eq. (3): |mean of the diagonal - mean of the rest|, 0..1; exactly 0
-        where no more than rounding is left of it."""
+        where only rounding is left of it."""
         diagonal = np.trace(self.values)
         size = len(self.values)
         rest = (self.values.sum() - diagonal) / (size * (size - 1))
@@ -68,14 +68,13 @@ class SimilarityMatrix:
 
     @property
     def own(self) -> FloatArray:
-        """The diagonal: every speaker's similarity with itself, shape (S,)."""
+        """Every speaker's similarity with itself, the diagonal, shape (S,)."""
         return np.diagonal(self.values).copy()
 
     @property
     def dominance(self) -> FloatArray:
-        """By how much every speaker's own similarity exceeds the mean of the other entries
-        in its row and column, exactly 0 where it does not, shape (S,): its part in
-        D_diag."""
+        """Excess of every speaker's own similarity over the mean of the other entries in its row
+        and column, exactly 0 where there is none, shape (S,): its part in D_diag."""
         size = len(self.values)
         others = self.values.sum(axis=0) + self.values.sum(axis=1) - 2 * self.own
         excess = self.own - others / (2 * (size - 1))
@@ -102,35 +101,69 @@ class VoiceSimilarity:
     oa: SimilarityMatrix
     aa: SimilarityMatrix
 
-    def summary(self) -> dict[str, float]:
-        """The numbers by their names in records."""
-        return {
-            "deid": self.deid,
-            "gvd_db": self.gvd_db,
-            "d_diag_oo": self.oo.d_diag,
-            "d_diag_oa": self.oa.d_diag,
-            "d_diag_aa": self.aa.d_diag,
-        }
-
     def speaker_deid(self) -> FloatArray:
-        """DeID of every speaker, at most 1, shape (S,): as `deid`, of its dominance in oa
-        and oo. Where the anonymized voice does not stand out it is 1; where it does, but
-        the original one does not, -inf."""
+        """Compute DeID of every speaker, at most 1, shape (S,), from its dominance in oa and oo.
+        Where the anonymized voice does not dominate it is 1; where it does, but the original
+        one does not, -inf."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = self.oa.dominance / self.oo.dominance
         return np.asarray(1 - np.where(self.oa.dominance == 0, 0.0, ratio))
 
 
+@dataclass(frozen=True)
+class SpeakerSimilarity:
+    """One speaker's part in the voice similarity of a trial set.
+
+    Attributes
+    ----------
+    speaker : str
+    deid : float
+        Its own de-identification (fraction); lower is less protected.
+    similarity_oo, similarity_oa, similarity_aa : float
+        Its entries on the diagonals of the three matrices.
+    linkability : float or None
+        D_sys of its original utterances with its own and with others' anonymized ones; None
+        with fewer than 20 same-speaker pairs, too few for D_sys.
+    evidence : float
+        log10 of the largest LLR that links one of its original utterances with one of its
+        anonymized ones; negative where none does.
+    """
+
+    speaker: str
+    deid: float
+    similarity_oo: float
+    similarity_oa: float
+    similarity_aa: float
+    linkability: float | None
+    evidence: float
+
+
 def voice_similarity(
     oo: SimilarityMatrix, oa: SimilarityMatrix, aa: SimilarityMatrix
 ) -> VoiceSimilarity:
-    """DeID and G_VD of three matrices.
+    """Compute DeID and G_VD of three matrices.
+
+    Parameters
+    ----------
+    oo, oa, aa : SimilarityMatrix
+        Of the same speakers.
+
+    Returns
+    -------
+    VoiceSimilarity
 
     Raises
     ------
     PrivacyEvalError
-        D_diag of oo is 0: original voices that cannot be told apart have no identity to
-        lose.
+        D_diag of oo is 0: original voices that cannot be told apart have no identity to lose.
+
+    Examples
+    --------
+    >>> scores = np.float32([[9, 9, 0, 0], [9, 9, 0, 0], [0, 0, 9, 9], [0, 0, 9, 9]])
+    >>> same = similarity_matrix(scores, np.array([0, 0, 1, 1]))
+    >>> similarity = voice_similarity(same, same, same)
+    >>> similarity.deid, similarity.gvd_db
+    (0.0, 0.0)
     """
     if oo.d_diag == 0:
         raise PrivacyEvalError(
@@ -160,17 +193,27 @@ def similarity_matrix(
         Speaker of each row's utterance, 0..S-1, every one with two utterances or more.
     column_of : int array, shape (U,), optional
         For oa: which column is the anonymized version of each row's utterance.
-    variant : str
+    variant : {"exact", "challenge"}
         `exact`: every unordered pair once or, with `column_of`, every ordered pair.
         `challenge`: only pairs whose column is not before their row, also with
-        `column_of`; of two speakers only pairs with the one first whose pairs of its own
+        `column_of`; of two speakers only pairs with the one first whose same-speaker pairs
         come first; the matrix is mirrored; ties and slope as in the released scripts.
+
+    Returns
+    -------
+    SimilarityMatrix
 
     Raises
     ------
     PrivacyEvalError
-        One speaker only; a speaker, or in `challenge` two speakers, without a pair; a
-        score that is NaN or infinite.
+        One speaker only; a speaker, or in `challenge` two speakers, without a pair; a score
+        that is NaN or infinite.
+
+    Examples
+    --------
+    >>> scores = np.float32([[9, 9, 0, 0], [9, 9, 0, 0], [0, 0, 9, 9], [0, 0, 9, 9]])
+    >>> similarity_matrix(scores, np.array([0, 0, 1, 1])).values.argmax(axis=1)
+    array([0, 1])
     """
     check_variant(variant)
     pairs = _Pairs(scores, speaker, column_of, all_columns=variant == "exact")
@@ -184,9 +227,9 @@ def similarity_matrix(
     for row, values, others in pairs.rows():
         own = speaker[row]
         is_target = others == own
-        llr = calibration.nontarget(values)
+        llr = calibration.llr(values, target=False)
         if is_target.any():
-            llr[is_target] = of_targets = calibration.target(values[is_target])
+            llr[is_target] = of_targets = calibration.llr(values[is_target], target=True)
             strongest[own] = max(strongest[own], float(of_targets.max()))
             begins[own] = min(begins[own], row)
         total[own] += np.bincount(others, weights=llr, minlength=size)
@@ -201,7 +244,11 @@ def similarity_matrix(
         first, second = np.argwhere(count == 0)[0].tolist()
         raise PrivacyEvalError(f"no pair of utterances compares speakers {first} and {second}")
     return SimilarityMatrix(
-        expit(total / count), strongest / math.log(10), trials.n_target, trials.n_nontarget, variant
+        scipy.special.expit(total / count),
+        strongest / math.log(10),
+        trials.n_target,
+        trials.n_nontarget,
+        variant,
     )
 
 
@@ -212,26 +259,39 @@ def speaker_linkability(
     column_of: IntArray | None = None,
     variant: Variant = "exact",
 ) -> FloatArray:
-    """D_sys of every speaker, shape (S,): its utterances in the rows against those of its
-    own (mated) and of others (non-mated) in the columns.
+    """Compute D_sys of every speaker: its utterances in the rows against its own (target) and
+    those of others (nontarget) in the columns.
 
-    Parameters as for `similarity_matrix`; every pair of different utterances counts.
+    Parameters
+    ----------
+    scores, speaker, column_of, variant
+        As in `similarity_matrix`; every pair of different utterances counts.
+
+    Returns
+    -------
+    float array, shape (S,)
+
+    Examples
+    --------
+    >>> scores = np.repeat(np.repeat(np.eye(2, dtype=np.float32), 5, axis=0), 5, axis=1)
+    >>> speaker_linkability(scores, np.repeat([0, 1], 5))
+    array([1., 1.])
     """
     columns = np.arange(len(scores)) if column_of is None else column_of
     pairs = _Pairs(scores, speaker, columns, all_columns=True)
     values = np.empty(pairs.speakers)
     for own in range(pairs.speakers):
         rows = np.flatnonzero(speaker == own)
-        mated = np.broadcast_to(pairs.column_speaker == own, (rows.size, len(scores))).copy()
+        target = np.broadcast_to(pairs.column_speaker == own, (rows.size, len(scores))).copy()
         block = scores[rows]
-        nonmated = block[~mated]
-        mated[np.arange(rows.size), columns[rows]] = False
-        values[own] = linkability(TrialScores(block[mated], nonmated), variant=variant).value
+        nontarget = block[~target]
+        target[np.arange(rows.size), columns[rows]] = False
+        values[own] = linkability(TrialScores(block[target], nontarget), variant=variant).value
     return values
 
 
 class _Pairs:
-    """Which pairs of utterances are looked at: rows with the columns they meet."""
+    """Pairs of utterances that count: rows with their columns."""
 
     def __init__(
         self,
@@ -262,7 +322,7 @@ class _Pairs:
         self.speakers = per_speaker.size
 
     def rows(self) -> Iterator[tuple[int, ScoreMatrix, IntArray]]:
-        """Every row that meets any column: its index, its scores, the columns' speakers."""
+        """Yield every row with any column: its index, its scores, the columns' speakers."""
         for row in range(len(self._scores)):
             start = 0 if self._all_columns else row
             values, others = self._scores[row, start:], self.column_speaker[start:]
@@ -276,7 +336,7 @@ class _Pairs:
                 yield row, values, others
 
     def trials(self) -> TrialScores:
-        """The scores of all pairs, sorted, in the precision they came in."""
+        """Sort the scores of all pairs, in the precision they came in."""
         targets = []
         nontarget: ScoreMatrix = np.empty(self._scores.size, dtype=self._scores.dtype)
         filled = 0
@@ -291,7 +351,7 @@ class _Pairs:
         nontarget.sort()
         found = TrialScores.from_sorted(target, nontarget)
         if not np.isfinite([target[0], target[-1], nontarget[0], nontarget[-1]]).all():
-            raise PrivacyEvalError("scores that are to be compared are not all finite numbers")
+            raise PrivacyEvalError("scores to be compared are not all finite numbers")
         return found
 
 
@@ -302,25 +362,19 @@ class _Calibration:
         blocks = trials.pav_laplace(variant)
         of_targets = of_nontargets = blocks.llr
         if variant == "challenge":
-            position = np.arange(trials.n_target) + trials.nontargets_up_to
-            of_targets, of_nontargets = sloped_llr(blocks, position)
+            of_targets, of_nontargets = sloped_llr(blocks, trials.target_rank)
         self._target = _begins(trials.target, blocks.targets), of_targets
         self._nontarget = _begins(trials.nontarget, blocks.nontargets), of_nontargets
 
-    def target(self, scores: ScoreMatrix) -> FloatArray:
-        """LLRs of target trials, of any shape."""
-        begins, llr = self._target
-        return llr[np.searchsorted(begins, scores, side="right")]
-
-    def nontarget(self, scores: ScoreMatrix) -> FloatArray:
-        """LLRs of nontarget trials, of any shape."""
-        begins, llr = self._nontarget
+    def llr(self, scores: ScoreMatrix, *, target: bool) -> FloatArray:
+        """Look up the LLRs of target or nontarget trials, of any shape."""
+        begins, llr = self._target if target else self._nontarget
         return llr[np.searchsorted(begins, scores, side="right")]
 
 
 def _begins(ascending: NDArray[np.floating], counts: IntArray) -> NDArray[np.floating]:
-    """The lowest score of every PAV block but the first, in one class; one that holds
-    none of the class begins where the next does."""
+    """Find the lowest score of every PAV block but the first, in one class; a block without
+    trials of the class begins where the next does."""
     first = np.cumsum(counts)[:-1]
     begins = ascending[np.minimum(first, ascending.size - 1)]
     begins[first == ascending.size] = np.inf

@@ -1,12 +1,13 @@
 """A set of verification scores, sorted once and shared by every metric.
 
-Conventions: a *target* trial compares two utterances of one speaker (mated), a
-*nontarget* trial utterances of two speakers (non-mated); the higher the score,
-the more it speaks for the same speaker.
+Conventions: a *target* trial compares two utterances of one speaker (in biometrics: mated),
+a *nontarget* trial utterances of two speakers (non-mated); a higher score supports the same
+speaker.
 """
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -23,7 +24,21 @@ VARIANTS: tuple[Variant, ...] = get_args(Variant)
 
 
 def check_variant(variant: str) -> None:
-    """Raise ValueError unless `variant` is one of `VARIANTS`."""
+    """Raise unless a variant exists.
+
+    Parameters
+    ----------
+    variant : str
+
+    Raises
+    ------
+    ValueError
+        Not one of `VARIANTS`.
+
+    Examples
+    --------
+    >>> check_variant("exact")
+    """
     if variant not in VARIANTS:
         raise ValueError(f"variant must be one of {VARIANTS}, not {variant!r}")
 
@@ -35,9 +50,8 @@ class TrialScores:
     ----------
     target : array_like, shape (T,)
     nontarget : array_like, shape (N,)
-        Finite scores in any order. Where the order of the trials in a file
-        matters (ties in `challenge` min DCF), it is taken to be nontargets, then
-        targets; use `from_labels` for another one.
+        Finite scores in any order. Where the order of the trials in a file matters (ties in
+        `challenge` min DCF), nontargets precede targets; use `from_labels` for another order.
 
     Attributes
     ----------
@@ -61,39 +75,34 @@ class TrialScores:
     nontarget: FloatArray
 
     def __init__(self, target: ArrayLike, nontarget: ArrayLike) -> None:
-        target_scores, nontarget_scores = (
-            _as_scores(target, "target"),
-            _as_scores(nontarget, "nontarget"),
-        )
-        self._scores: FloatArray | None = None
-        self._is_target: BoolArray | None = None
-        self.target = np.sort(target_scores)
-        self.nontarget = np.sort(nontarget_scores)
+        self._in_file: tuple[FloatArray, BoolArray] | None = None
+        self.target = np.sort(_as_scores(target, "target"))
+        self.nontarget = np.sort(_as_scores(nontarget, "nontarget"))
 
     @classmethod
     def from_labels(cls, scores: ArrayLike, is_target: ArrayLike) -> TrialScores:
-        """Scores in file order with a boolean label each, both of shape (T+N,)."""
+        """Split scores in file order by a boolean label each, both of shape (T+N,)."""
         values = np.asarray(scores, dtype=np.float64)
         labels = np.asarray(is_target, dtype=np.bool_)
         if values.shape != labels.shape:
             raise ValueError(f"{values.shape} scores but {labels.shape} labels")
         self = cls(values[labels], values[~labels])
-        self._scores, self._is_target = values, labels
+        self._in_file = values, labels
         return self
 
     @classmethod
     def from_sorted_labels(cls, scores: FloatArray, is_target: BoolArray) -> TrialScores:
-        """As `from_labels` for ascending finite scores: nothing is sorted again."""
+        """Split ascending finite scores as `from_labels` does, without sorting them again."""
         self = cls.from_sorted(scores[is_target], scores[~is_target])
-        self._scores, self._is_target = scores, is_target
+        self._in_file = scores, is_target
         return self
 
     @classmethod
     def from_sorted(cls, target: NDArray[Any], nontarget: NDArray[Any]) -> TrialScores:
-        """Ascending finite scores of both classes, kept as they are: float32 scores by the
+        """Take ascending finite scores of both classes as they are: float32 scores by the
         hundred million are neither copied nor widened."""
         self = cls.__new__(cls)
-        self._scores = self._is_target = None
+        self._in_file = None
         self.target, self.nontarget = target, nontarget
         for name, scores in (("target", target), ("nontarget", nontarget)):
             if not scores.size:
@@ -138,8 +147,35 @@ class TrialScores:
         nearest = self.nontarget[np.minimum(self.nontargets_below, last)]
         return bool(np.any(nearest == self.target))
 
+    @property
+    def target_rank(self) -> IntArray:
+        """Rank of every target among all trials where nontargets precede targets at a tie,
+        shape (T,)."""
+        return np.arange(self.n_target) + self.nontargets_up_to
+
+    def edges(self, bins: int) -> FloatArray:
+        """Divide the range of all scores into equal bins; where all are equal, the range is 1
+        around them.
+
+        Parameters
+        ----------
+        bins : int
+
+        Returns
+        -------
+        float array, shape (bins + 1,)
+        """
+        low = float(min(self.target[0], self.nontarget[0]))
+        high = float(max(self.target[-1], self.nontarget[-1]))
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        # The span of the largest floats is infinite; that of their halves is not.
+        scale = 1 if math.isfinite(high - low) else 2
+        edges: FloatArray = np.linspace(low / scale, high / scale, bins + 1, dtype=np.float64)
+        return scale * edges
+
     def pav(self, variant: Variant = "exact") -> PavBlocks:
-        """PAV of all trials, computed once per variant.
+        """Pool adjacent violators of all trials, once per variant.
 
         `exact` pools ties: one LLR per distinct score. `challenge` puts all
         nontargets before all targets at a tie, every trial its own point, as the
@@ -150,7 +186,7 @@ class TrialScores:
         return self._pav_pooled if pooled else self._pav_nontargets_first
 
     def pav_laplace(self, variant: Variant = "exact") -> PavBlocks:
-        """As `pav`, with Laplace's rule of succession: every LLR is finite."""
+        """Compute `pav` with Laplace's rule of succession: every LLR is finite."""
         return with_laplace(self.pav(variant))
 
     @cached_property
@@ -162,8 +198,8 @@ class TrialScores:
         return pav(self._groups(pooled=False))
 
     def _groups(self, *, pooled: bool) -> Groups:
-        """One group per distinct target score, one per run of nontargets between two:
-        at most 2T+1, however many nontargets there are."""
+        """Make a group per distinct target score and per run of nontargets between two: at most
+        2T+1, however many nontargets there are."""
         up_to = self.nontargets_up_to
         below = self.nontargets_below if pooled else up_to
         # Targets that nothing separates, not even pooling, need no group each.
@@ -184,16 +220,17 @@ class TrialScores:
     @cached_property
     def in_score_order(self) -> tuple[FloatArray, BoolArray, IntArray]:
         """All trials by score, at ties in file order: scores, labels, file positions."""
-        if self._scores is None or self._is_target is None:
-            self._scores = np.concatenate([self.nontarget, self.target])
-            self._is_target = np.arange(self._scores.size) >= self.n_nontarget
-        trials = self._scores.size
-        order = np.argsort(self._scores)
-        ascending = self._scores[order]
+        trials = self.n_target + self.n_nontarget
+        scores, is_target = self._in_file or (
+            np.concatenate([self.nontarget, self.target]),
+            np.arange(trials) >= self.n_nontarget,
+        )
+        order = np.argsort(scores)
+        ascending = scores[order]
         # A stable sort of floats is slow: sort fast, then the positions within ties.
         tie = np.cumsum(np.concatenate([[0], ascending[1:] != ascending[:-1]])) * trials
         position = np.sort(tie + order) - tie
-        return ascending, self._is_target[position], position
+        return ascending, is_target[position], position
 
     @cached_property
     def errors_in_score_order(self) -> tuple[IntArray, IntArray]:

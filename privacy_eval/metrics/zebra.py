@@ -1,8 +1,8 @@
 """ZEBRA: what scores disclose to an attacker whatever the attacker's prior.
 
 Population: expected disclosure D_ECE in bit, 0 (full privacy) to 1/log 4 = 0.7213.
-Individual: the strongest evidence any trial gives, log10 of a likelihood ratio,
-with a categorical tag. Lower is more private for all of them.
+Individual: the largest |log10 likelihood ratio| of any trial, with a categorical tag. Lower
+is more private for all of them.
 
 Reference: Nautsch et al., "The Privacy ZEBRA" (Interspeech 2020).
 """
@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from .cllr import softplus
+from .curves import prior_grid
 from .pav import CHALLENGE_SLOPE, FloatArray, IntArray, PavBlocks, sloped_llr
 from .trial_scores import TrialScores, Variant, check_variant
 
@@ -98,7 +99,19 @@ def zebra(
     variant: Variant = "exact",
     tags: Sequence[tuple[str, float]] = CATEGORICAL_TAGS,
 ) -> Zebra:
-    """Population and individual disclosure with its tag.
+    """Compute population and individual disclosure with its tag.
+
+    Parameters
+    ----------
+    scores : TrialScores
+    variant : {"exact", "challenge"}
+        See `population_disclosure` and `individual_disclosure`.
+    tags : sequence of (str, float)
+        Categories with their lower bounds.
+
+    Returns
+    -------
+    Zebra
 
     Examples
     --------
@@ -120,11 +133,24 @@ def zebra(
 
 
 def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") -> float:
-    """Expected disclosure D_ECE in bit: the closed form, eq. (6), of eq. (5).
+    """Compute the expected disclosure D_ECE in bit: the closed form, eq. (6), of eq. (5).
 
-    `challenge` adds the released code's slope (see `sloped_llr`) and counts trials
-    with |LLR| <= 1e-6 as no evidence. It pools ties as `exact` does, since there it
-    puts targets before nontargets.
+    Parameters
+    ----------
+    scores : TrialScores
+    variant : {"exact", "challenge"}
+        `challenge` adds the released code's slope (see `sloped_llr`) and counts trials with
+        |LLR| <= 1e-6 as no evidence. It pools ties as `exact` does, since there it puts
+        targets before nontargets.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> population_disclosure(TrialScores([1.0], [1.0]))
+    0.0
     """
     check_variant(variant)
     blocks = scores.pav("exact")
@@ -142,9 +168,24 @@ def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
 
 
 def individual_disclosure(scores: TrialScores, *, variant: Variant = "exact") -> float:
-    """Worst-case disclosure: the largest |log10 LR| of any trial, eq. (8), after PAV
-    with Laplace's rule. `challenge` adds the released code's slope, and so never
-    gives a true 0."""
+    """Compute the worst-case disclosure, eq. (8), after PAV with Laplace's rule.
+
+    Parameters
+    ----------
+    scores : TrialScores
+    variant : {"exact", "challenge"}
+        `challenge` adds the released code's slope, and so never gives a true 0.
+
+    Returns
+    -------
+    float
+        The largest |log10 LR| of any trial.
+
+    Examples
+    --------
+    >>> round(individual_disclosure(TrialScores([3.0] * 10, [0.0] * 10)), 4)
+    1.0414
+    """
     blocks = scores.pav_laplace(variant)
     lowest, highest = float(blocks.llr[0]), float(blocks.llr[-1])
     if variant == "challenge":
@@ -159,11 +200,26 @@ def categorical_tag(
     variant: Variant = "exact",
     tags: Sequence[tuple[str, float]] = CATEGORICAL_TAGS,
 ) -> str:
-    """Category of a worst-case disclosure (Table 1 of the paper).
+    """Find the category of a worst-case disclosure (Table 1 of the paper).
 
-    A category begins at its lower bound; in `challenge` the lower bound still
-    belongs to the category before, as in the released code. A value up to the
-    float epsilon is no evidence, tag 0.
+    Parameters
+    ----------
+    log10_lr : float
+        A value up to the float epsilon is no evidence, tag 0.
+    variant : {"exact", "challenge"}
+        A category begins at its lower bound; in `challenge` the bound still belongs to the
+        category before, as in the released code.
+    tags : sequence of (str, float)
+        Categories with their lower bounds.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        `tags` do not begin at 0 or do not ascend.
 
     Examples
     --------
@@ -182,11 +238,40 @@ def categorical_tag(
     return tags[int(begun) - 1][0]
 
 
+def zebra_number(value: float) -> str:
+    """Format a number as the ZEBRA toolkit does.
+
+    Parameters
+    ----------
+    value : float
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> [zebra_number(x) for x in (0.375, 3e-5, 0.0)]
+    ['0.375', '3e-05', '0']
+    """
+    if value == 0:
+        return "0"
+    return f"{value:.3f}" if abs(value) >= 5e-4 else f"{value:.0e}"
+
+
 def evidence_function(log_lr: ArrayLike) -> FloatArray:
-    """Z of eq. (6) as a function of a = log x, natural logarithm.
+    """Compute Z of eq. (6) as a function of a = log x, natural logarithm.
 
     Z(x) = (x-3)(x-1) + 2 log x over 4 (x-1)^2 cancels near x = 1; in a it is
     1/4 + (a - expm1(a)) / (2 expm1(a)^2), and its Taylor series near a = 0.
+
+    Parameters
+    ----------
+    log_lr : array_like
+
+    Returns
+    -------
+    float array of the same shape
 
     Examples
     --------
@@ -202,19 +287,28 @@ def evidence_function(log_lr: ArrayLike) -> FloatArray:
     return np.asarray(np.where(small, series, closed), dtype=np.float64)
 
 
-def ece_profile(
-    scores: TrialScores,
-    *,
-    prior_log_odds: ArrayLike | None = None,
-) -> EceProfile:
-    """ECE curves over the prior log odds (default: 201 points from -10 to 10).
+def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> EceProfile:
+    """Compute ECE curves over the prior log odds.
 
-    With many trials, `actual` is that of scores in bins, with an error below 1e-9 bit
-    (see `_binned_softplus`).
+    With many trials, `actual` is that of scores in bins, with an error below 1e-9 bit (see
+    `_binned_softplus`).
+
+    Parameters
+    ----------
+    scores : TrialScores
+    prior_log_odds : array_like, shape (P,), optional
+        201 points from -10 to 10, unless given.
+
+    Returns
+    -------
+    EceProfile
+
+    Examples
+    --------
+    >>> ece_profile(TrialScores([0.0], [0.0]), prior_log_odds=[0.0]).actual
+    array([1.])
     """
-    grid = np.asarray(
-        np.linspace(-10, 10, 201) if prior_log_odds is None else prior_log_odds, dtype=np.float64
-    )
+    grid = prior_grid(prior_log_odds)
     blocks = scores.pav("exact")
     nothing = np.zeros(1)
     return EceProfile(
@@ -237,22 +331,24 @@ def _ece(
     n, n_weight = nontarget_llr[held_n], nontarget_weight[held_n] / nontarget_weight.sum()
     values = []
     for log_odds in grid:  # over the curve's points, never over trials
-        prior = float(expit(log_odds))
+        prior = float(scipy.special.expit(log_odds))
         miss = float(softplus(-(t + log_odds)) @ t_weight)
         false_alarm = float(softplus(n + log_odds) @ n_weight)
-        values.append((prior * miss + float(expit(-log_odds)) * false_alarm) / math.log(2))
+        values.append(
+            (prior * miss + float(scipy.special.expit(-log_odds)) * false_alarm) / math.log(2)
+        )
     return np.array(values)
 
 
 def _actual_ece(grid: FloatArray, scores: TrialScores) -> FloatArray:
     miss = _mean_softplus(-scores.target[::-1], -grid)
     false_alarm = _mean_softplus(scores.nontarget, grid)
-    bits = expit(grid) * miss + expit(-grid) * false_alarm
+    bits = scipy.special.expit(grid) * miss + scipy.special.expit(-grid) * false_alarm
     return np.asarray(bits / math.log(2), dtype=np.float64)
 
 
 def _mean_softplus(ascending: FloatArray, shift: FloatArray) -> FloatArray:
-    """Mean of softplus(value + shift) over the values, for every shift."""
+    """Average softplus(value + shift) over the values, for every shift."""
     if not shift.size:
         return np.zeros(0)
     low, high = -shift.max() - _SOFTPLUS_TAIL, -shift.min() + _SOFTPLUS_TAIL
@@ -265,7 +361,7 @@ def _mean_softplus(ascending: FloatArray, shift: FloatArray) -> FloatArray:
 
 
 def _binned_softplus(ascending: FloatArray, shift: FloatArray, low: float, bins: int) -> FloatArray:
-    """As `_mean_softplus`, by Taylor's formula up to the third order about bin centres.
+    """Average as `_mean_softplus`, by Taylor's formula up to the third order about bin centres.
 
     No fourth derivative of softplus exceeds 1/8, so bins of width h leave an error of
     at most (h/2)^4 / 24 / 8 = 3.2e-10. Outside of the bins softplus is 0 or its
@@ -290,7 +386,7 @@ def _binned_softplus(ascending: FloatArray, shift: FloatArray, low: float, bins:
         power *= offset
     values = []
     for x in shift:  # over the curve's points, never over trials
-        p = expit(centre + x)
+        p = scipy.special.expit(centre + x)
         curved = p * (1 - p)
         value = softplus(centre + x) @ moments[0] + p @ moments[1] + curved @ moments[2]
         values.append(value + (curved * (1 - 2 * p)) @ moments[3] + slope * x + constant)
@@ -303,7 +399,7 @@ def _weighted_z(log_lr: FloatArray, weight: IntArray) -> float:
 
 
 def _trials_with_evidence(blocks: PavBlocks, position: IntArray) -> tuple[IntArray, IntArray]:
-    """Per block, how many targets and nontargets the released code counts, given the
+    """Count per block the targets and nontargets that the released code counts, given the
     targets' ranks: those whose sloped |LLR| exceeds 1e-6."""
     targets, nontargets = blocks.targets.copy(), blocks.nontargets.copy()
     trials = int(targets.sum() + nontargets.sum())
@@ -313,7 +409,7 @@ def _trials_with_evidence(blocks: PavBlocks, position: IntArray) -> tuple[IntArr
     for b in np.flatnonzero(near_zero):  # a handful of blocks at most
         rank = np.arange(end[b] - blocks.targets[b] - blocks.nontargets[b], end[b])
         evident = np.abs(blocks.llr[b] + CHALLENGE_SLOPE * rank / trials) > _CHALLENGE_ZERO
-        own = position[target_end[b] - blocks.targets[b] : target_end[b]]
-        targets[b] = int(evident[own - rank[0]].sum())
+        ranks = position[target_end[b] - blocks.targets[b] : target_end[b]]
+        targets[b] = int(evident[ranks - rank[0]].sum())
         nontargets[b] = int(evident.sum()) - targets[b]
     return targets, nontargets

@@ -27,8 +27,6 @@ ORIGINAL, ANONYMIZED = "original", "anonymized"
 
 SPEECH = (ORIGINAL, ANONYMIZED)
 
-GENDERS = ("f", "m")
-
 #: How names of plans of metric studies end.
 _STUDY = "_study"
 
@@ -75,6 +73,11 @@ class AttackModel:
     enrollment: str
     trial: str
     asv_model: str
+
+    @property
+    def is_original(self) -> bool:
+        """Whether nothing is anonymized: the reference of the others."""
+        return self.enrollment == self.trial == ORIGINAL
 
 
 @dataclass(frozen=True)
@@ -365,11 +368,11 @@ def _validate(protocol: Protocol, where: str) -> None:
     for what in ("splits", "genders", "results_folders", "data_sets", "comparisons"):
         need(bool(getattr(protocol, what)), f"{what} must not be empty")
     need(protocol.anon_suffix != "", "anon_suffix must not be empty")
-    need(set(protocol.genders) <= set(GENDERS), f"genders must be among {GENDERS}")
     ids = [d.id for d in protocol.data_sets]
     for name in (
         protocol.name,
         *protocol.splits,
+        *protocol.genders,
         *ids,
         *(d.id for d in protocol.recognition.data_sets),
         *(a.id for a in protocol.attack_models),

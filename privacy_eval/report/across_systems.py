@@ -11,30 +11,17 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 from ..io.files import file_names
-from ..metrics import METRICS
+from ..metrics import METRICS, Label, Metric
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import load_systems
 from .latex import escape_latex
-from .table import Column, Heading, Table
-from .titles import TITLES
-from .values import (
-    LEFT_OUT_MARK,
-    ORIGINAL_ATTACK,
-    ORIGINAL_COLUMN,
-    Cell,
-    Cells,
-    average,
-    caveat,
-    text_of,
-)
-
-#: The colours of systems' names by the baseline they were developed from.
-FAMILY_COLOURS: Mapping[str, str] = {"B1": "blue", "B2": "red"}
+from .table import Column, Table
+from .values import LEFT_OUT_MARK, ORIGINAL_COLUMN, Cell, Cells, average
 
 #: What the categories of worst-case disclosure mean (footnote 4 of the supplement).
 POSTERIOR_ODDS: Mapping[str, str] = {
@@ -59,50 +46,67 @@ class Layout:
     metrics : tuple of str
         In order; each has a block for every attack model.
     asv_model : str or None
-        The attack models are the plan's with a speaker-verification model trained on this;
+        The attack models are the protocol's with a speaker-verification model trained on this;
         None for metrics that have no attack model.
-    supplement : mapping
-        Numbers of the tables in the supplement, by split.
+    direction : str
+        What captions say of better values.
     """
 
     name: str
     metrics: tuple[str, ...]
     asv_model: str | None
-    supplement: Mapping[str, int]
+    direction: str = ""
 
 
-_ASV = ("eer", "cllr", "cllr_min")
-
-_ZEBRA = ("zebra_population", "zebra_individual")
-
-#: All tables, in the supplement's order.
-LAYOUTS: tuple[Layout, ...] = (
-    Layout("asv", _ASV, ORIGINAL, {"dev": 2, "test": 3}),
-    Layout("zebra", _ZEBRA, ORIGINAL, {"dev": 4, "test": 5}),
-    Layout("linkability", ("linkability",), ORIGINAL, {"dev": 6, "test": 7}),
-    Layout("voice", ("gvd_db", "deid"), None, {"dev": 8, "test": 9}),
-    Layout("asv_retrained", _ASV, ANONYMIZED, {"dev": 10, "test": 11}),
-    Layout("zebra_retrained", _ZEBRA, ANONYMIZED, {"dev": 12, "test": 13}),
-    Layout("linkability_retrained", ("linkability",), ANONYMIZED, {"dev": 14, "test": 15}),
-)
-
-#: What captions say of a direction; of Cllr they leave it open, as calibration counts there.
-_DIRECTIONS: Mapping[tuple[str, ...], str] = {
-    _ASV: " Larger EER and min Cllr correspond to better privacy.",
-    _ZEBRA: " Smaller disclosure corresponds to better privacy.",
-    ("linkability",): " Smaller linkability corresponds to better privacy.",
-    ("gvd_db", "deid"): (
+#: Metrics that share a table, and what its caption says; of Cllr it leaves the direction open,
+#: as calibration counts there.
+_GROUPS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "asv": (
+        ("eer", "cllr", "cllr_min"),
+        " Larger EER and min Cllr correspond to better privacy.",
+    ),
+    "zebra": (
+        ("zebra_population", "zebra_individual"),
+        " Smaller disclosure corresponds to better privacy.",
+    ),
+    "linkability": (
+        ("linkability",),
+        " Smaller linkability corresponds to better privacy.",
+    ),
+    "voice": (
+        ("gvd_db", "deid"),
         " Higher DeID corresponds to better privacy, higher G_VD to voice distinctiveness that "
-        "is better preserved."
+        "is better preserved.",
     ),
 }
 
-#: What is said of colours below a table.
-COLOURS_MEAN = "Names by the baseline that systems were developed from: " + ", ".join(
-    f"{colour} {family}" for family, colour in FAMILY_COLOURS.items()
-)
+
+def layouts() -> list[Layout]:
+    """All tables, in the order of the 2020 supplement; a metric of no group has its own."""
+    grouped = {key for keys, _ in _GROUPS.values() for key in keys}
+    alone = [m for m in METRICS.values() if m.compared and m.key not in grouped]
+    groups = {**_GROUPS, **{m.key: ((m.key,), _direction(m)) for m in alone}}
+    of_scores = {n: g for n, g in groups.items() if METRICS[g[0][0]].kind == "scores"}
+    others = {n: g for n, g in groups.items() if n not in of_scores}
+    return [
+        *(Layout(name, keys, ORIGINAL, better) for name, (keys, better) in of_scores.items()),
+        *(Layout(name, keys, None, better) for name, (keys, better) in others.items()),
+        *(
+            Layout(f"{name}_retrained", keys, ANONYMIZED, better)
+            for name, (keys, better) in of_scores.items()
+        ),
+    ]
+
+
+def _direction(metric: Metric) -> str:
+    size = {"lower": "Smaller", "higher": "Larger", None: ""}[metric.best]
+    what = "utility" if metric.kind == "utility" else "privacy"
+    return f" {size} {metric.name} corresponds to better {what}." if size else ""
+
 
 _AVERAGE = "Weighted average"
+
+HIGHLIGHT_MEANS = "own systems; the others are published"
 
 #: More systems than this make a page wide.
 MOST_UPRIGHT = 10
@@ -167,39 +171,29 @@ def comparison_tables(
     cells: Cells,
     protocol: Protocol,
     *,
-    averages: bool = True,
-    tags: bool = True,
     coloured: bool = False,
 ) -> list[Table]:
-    """The supplement's tables of any systems, in its order.
+    """The supplement's tables of any systems, in its order. Blocks end with the averages over
+    data sets and genders, weighted as in the protocol, of the systems that have all values.
 
     Parameters
     ----------
-    averages : bool
-        End every block with the averages over data sets and genders, as the plan weighs
-        them, of the systems that have all values.
-    tags : bool
-        Put the ZEBRA category after every worst-case disclosure that decides it.
     coloured : bool
         Colour the names of systems in LaTeX by the baseline they were developed from.
     """
-    pairs = [(layout, split) for layout in LAYOUTS for split in protocol.splits]
+    pairs = [(layout, split) for layout in layouts() for split in protocol.splits]
     names = file_names(f"comparison_{layout.name}_{split}" for layout, split in pairs)
-    tables = []
-    for layout, split in pairs:
-        form = _Form(cells, protocol, split, averages, tags, coloured)
-        table = form.table(layout, names[f"comparison_{layout.name}_{split}"])
-        if table is not None:
-            tables.append(table)
-    return tables
+    tables = (
+        _Form(cells if coloured else replace(cells, colours={}), protocol, layout, split).table(
+            names[f"comparison_{layout.name}_{split}"]
+        )
+        for layout, split in pairs
+    )
+    return [table for table in tables if table is not None]
 
 
 def system_columns(
-    systems: Sequence[str],
-    *,
-    own: Collection[str] = (),
-    family: Mapping[str, str],
-    turned: bool,
+    cells: Cells, systems: Sequence[str], *, own: Collection[str] = (), turned: bool
 ) -> Iterator[Column]:
     """A column per system, in order.
 
@@ -207,8 +201,6 @@ def system_columns(
     ----------
     own : collection of str
         Those to be highlighted.
-    family : mapping
-        Baseline that a system was developed from, which colours its name.
     turned : bool
         Turn long names in LaTeX.
     """
@@ -220,29 +212,20 @@ def system_columns(
         if turned and len(system) > most:
             latex = rf"\rotatebox{{90}}{{\scriptsize {escape_latex(system)}\ }}"
         yield Column(
-            system,
-            latex,
-            rule=index == 0,
-            highlight=system in own,
-            colour=FAMILY_COLOURS.get(family.get(system, "")),
+            system, latex, rule=index == 0, highlight=system in own, colour=cells.colour(system)
         )
 
 
-def higher_is_better(metric: str) -> bool | None:
-    """Whether the largest value is best: the more private one, of G_VD the one that
-    preserves distinctiveness better. None of metrics that have no best value."""
-    direction = METRICS[metric].more_private if metric in METRICS else "higher"
-    return None if direction is None else direction == "higher"
+def colours_mean(cells: Cells) -> str:
+    """What is said of colours below a table."""
+    colours = ", ".join(f"{colour} {family}" for family, colour in cells.colours.items())
+    return f"Names by the baseline that systems were developed from: {colours}"
 
 
-def metric_name(metric: str) -> str:
-    """What captions call a metric."""
-    return TITLES[metric].name if metric in TITLES else metric
-
-
-def metric_title(metric: str) -> Heading:
-    """What heads a block or column of a metric, with its unit."""
-    return TITLES[metric].heading if metric in TITLES else Heading(metric)
+def highlighted(cells: Cells, systems: Iterable[str]) -> Set[str]:
+    """The user's systems among others; none where there is nothing to set them off from."""
+    others = set(systems) - {ORIGINAL_COLUMN} - cells.own
+    return cells.own & set(systems) if others else frozenset()
 
 
 def tag_of(cell: Cell) -> str | None:
@@ -257,209 +240,177 @@ def tag_of(cell: Cell) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Block:
-    """Rows of cells; what is printed, and which cells are best."""
-
-    heading: Heading
-    rows: tuple[tuple[str, ...], ...]
-    best: frozenset[tuple[int, int]]
-
-
-@dataclass(frozen=True)
 class _Form:
-    """Tables of one split."""
+    """A table of one split."""
 
     cells: Cells
     protocol: Protocol
+    layout: Layout
     split: str
-    averages: bool
-    tags: bool
-    coloured: bool
 
-    def table(self, layout: Layout, name: str) -> Table | None:
+    def table(self, name: str) -> Table | None:
         attacks: list[AttackModel | None] = [None]
-        if layout.asv_model is not None:
+        if self.layout.asv_model is not None:
             attacks = [
                 a
                 for a in self.protocol.attack_models
-                if a.asv_model == layout.asv_model and a.id != ORIGINAL_ATTACK
+                if a.asv_model == self.layout.asv_model and not a.is_original
             ]
-        pairs = [(m, a) for m in layout.metrics for a in attacks]
-        pairs = [(m, a) for m, a in pairs if any(self._found(m, a, self.cells.systems))]
+        pairs = [
+            (METRICS[key], attack)
+            for key in self.layout.metrics
+            for attack in attacks
+            if any(self._found(key, attack, s) for s in self.cells.systems)
+        ]
         if not pairs:
             return None
         shown = [a for a in attacks if any(a is other for _, other in pairs)]
-        order = self.cells.columns(shown[0].id if shown[0] else None)
-        systems = [s for s in order if any(any(self._found(m, a, [s])) for m, a in pairs)]
-        if any(any(self._found(m, a, [ORIGINAL_COLUMN])) for m, a in pairs):
-            systems.insert(0, ORIGINAL_COLUMN)
-        blocks = [self._block(m, a, systems) for m, a in pairs]
-        bold, start = set(), 0
-        for block in blocks:
-            bold |= {(start + row, 2 + column) for row, column in block.best}
-            start += len(block.rows)
-        own = self.cells.own & set(systems)
-        if own.issuperset(set(systems) - {ORIGINAL_COLUMN}):
-            own = frozenset()  # nothing to set them off from
+        systems = [
+            s
+            for s in (ORIGINAL_COLUMN, *self.cells.columns(shown[0].id if shown[0] else None))
+            if any(self._found(metric.key, attack, s) for metric, attack in pairs)
+        ]
+        groups, bold, first = [], set(), 0
+        for metric, attack in pairs:
+            rows, best = self._block(metric, attack, systems)
+            bold |= {(first + row, 2 + column) for row, column in best}
+            first += len(rows)
+            groups.append(tuple(rows))
         upright = len(systems) <= MOST_UPRIGHT
         return Table(
             name,
-            self._caption(layout.metrics, [m for m, _ in pairs], shown),
+            self._caption([metric for metric, _ in pairs], shown),
             (
                 Column("Data", align="l", sparse=True),
                 Column("Gender", align="l"),
                 *system_columns(
+                    self.cells,
                     systems,
-                    own=own,
-                    family=self.cells.family if self.coloured else {},
+                    own=highlighted(self.cells, systems),
                     turned=not upright,
                 ),
             ),
-            tuple(block.rows for block in blocks),
-            headings=tuple(block.heading for block in blocks),
+            tuple(groups),
+            headings=tuple(_heading(metric, attack) for metric, attack in pairs),
             bold=frozenset(bold),
             bold_means="the best of the anonymized systems of a row, by its printed value, where "
             "they differ",
-            highlight_means="own systems; the others are published",
-            colour_means=COLOURS_MEAN,
-            notes=tuple(self._notes(pairs, blocks, systems)),
+            highlight_means=HIGHLIGHT_MEANS,
+            colour_means=colours_mean(self.cells),
+            notes=tuple(self._notes(pairs, groups, systems)),
             fit="shrunk" if upright else "landscape",
             repeated=3 if systems[0] == ORIGINAL_COLUMN else 2,
         )
 
-    def _rows(self) -> Iterator[tuple[str, str]]:
-        for data_set in self.protocol.data_sets:
-            for gender in self.protocol.genders:
-                yield data_set.id, gender
-
-    def _found(
-        self, metric: str, attack: AttackModel | None, systems: Iterable[str]
-    ) -> Iterator[Cell]:
+    def _found(self, key: str, attack: AttackModel | None, system: str) -> list[Cell]:
         model = attack.id if attack else None
-        for system in systems:
-            for data_set, gender in self._rows():
-                cell = self.cells.get(metric, model, self.split, data_set, gender, system)
-                if cell is not None:
-                    yield cell
+        found = (
+            self.cells.get(key, model, self.split, data_set.id, gender, system)
+            for data_set in self.protocol.data_sets
+            for gender in self.protocol.genders
+        )
+        return [cell for cell in found if cell is not None]
 
-    def _block(self, metric: str, attack: AttackModel | None, systems: Sequence[str]) -> _Block:
+    def _block(
+        self, metric: Metric, attack: AttackModel | None, systems: Sequence[str]
+    ) -> tuple[list[tuple[str, ...]], set[tuple[int, int]]]:
+        """The rows of a metric, and which of their cells are best."""
         model = attack.id if attack else None
         best: set[tuple[int, int]] = set()
         rows: list[tuple[str, ...]] = []
-        doubted: set[str] = set()  # systems of which a value says nothing, nor does the average
+        unranked = {ORIGINAL_COLUMN}  # and systems with an uninformative value or average
 
-        def add(title: str, gender: str, found: Sequence[Cell | None], apart: set[str]) -> None:
-            compared = {
-                column: float(cell.text)
-                for column, (system, cell) in enumerate(zip(systems, found, strict=True))
+        def add(title: str, gender: str, found: Mapping[str, Cell | None], apart: Set[str]) -> None:
+            printed = {
+                i: float(cell.text)
+                for i, (system, cell) in enumerate(found.items())
                 if cell is not None and system not in apart
             }
-            best.update((len(rows), column) for column in _best(metric, compared))
-            rows.append((title, gender, *(self._text(metric, cell) for cell in found)))
+            best.update((len(rows), column) for column in _best(metric, printed))
+            rows.append((title, gender, *(_text(metric, cell) for cell in found.values())))
 
         for data_set in self.protocol.data_sets:
             for gender, word in self.protocol.genders.items():
-                found = [
-                    self.cells.get(metric, model, self.split, data_set.id, gender, s)
-                    for s in systems
-                ]
-                here = {
-                    s
-                    for s, cell in zip(systems, found, strict=True)
-                    if cell is not None and caveat(metric, cell.value, cell.n_target)
-                }
-                add(_row_title(data_set.title), word, found, {ORIGINAL_COLUMN} | here)
-                doubted |= here
-        if self.averages:
-            means = [
-                average(self.cells, self.protocol, metric, model, self.split, s) for s in systems
-            ]
-            if any(mean is not None for mean in means):
-                add(
-                    _AVERAGE,
-                    "",
-                    [None if m is None else Cell(m, text_of(metric, m), "") for m in means],
-                    {ORIGINAL_COLUMN} | doubted,
-                )
-        return _Block(self._heading(metric, attack), tuple(rows), frozenset(best))
+                place = (metric.key, model, self.split, data_set.id, gender)
+                found = {s: self.cells.get(*place, s) for s in systems}
+                apart = {s for s, c in found.items() if c and metric.caveat(c.value, c.n_target)}
+                add(_row_title(data_set.title), word, found, {ORIGINAL_COLUMN} | apart)
+                unranked |= apart
+        means = {
+            s: average(self.cells, self.protocol, metric.key, model, self.split, s) for s in systems
+        }
+        if any(mean is not None for mean in means.values()):
+            averages = {
+                s: None if m is None else Cell(m, metric.format(m), "") for s, m in means.items()
+            }
+            add(_AVERAGE, "", averages, unranked)
+        return rows, best
 
-    def _text(self, metric: str, cell: Cell | None) -> str:
-        if cell is None:
-            return ""
-        tag = tag_of(cell) if self.tags and metric == "zebra_individual" else None
-        text = f"{cell.text} {tag}" if tag else cell.text
-        return f"{text}{LEFT_OUT_MARK}" if cell.left_out else text
-
-    def _heading(self, metric: str, attack: AttackModel | None) -> Heading:
-        title = metric_title(metric)
-        if attack is None:
-            return title
-        speech = f"{attack.enrollment[0]}{attack.trial[0]}"
-        rest = f" \u2013 {attack.title} ({speech})"
-        latex = title.latex or escape_latex(title.title)
-        return Heading(title.title + rest, latex + escape_latex(rest))
-
-    def _caption(
-        self,
-        all_metrics: tuple[str, ...],
-        metrics: Iterable[str],
-        attacks: Sequence[AttackModel | None],
-    ) -> str:
-        shown = _enumerated([metric_name(m) for m in dict.fromkeys(metrics)])
+    def _caption(self, metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:
+        shown = _enumerated(list(dict.fromkeys(metric.name for metric in metrics)))
         titles = [a.title[:1].lower() + a.title[1:] for a in attacks if a]
         models = ""
         if titles:
             plural = "s" if len(titles) > 1 else ""
             models = f" under the {_enumerated(titles)} attack model{plural}"
         split = self.protocol.split_title(self.split)
-        direction = _DIRECTIONS.get(all_metrics, "")
-        return f"Objective results: {shown}{models} ({split}).{direction}"
+        return f"Objective results: {shown}{models} ({split}).{self.layout.direction}"
 
     def _notes(
         self,
-        pairs: Sequence[tuple[str, AttackModel | None]],
-        blocks: Sequence[_Block],
+        pairs: Sequence[tuple[Metric, AttackModel | None]],
+        groups: Sequence[Sequence[tuple[str, ...]]],
         systems: Sequence[str],
     ) -> Iterator[str]:
-        metrics = {m for m, _ in pairs}
-        attacks = [a for _, a in pairs if a]
-        if attacks:
+        if any(attack for _, attack in pairs):
             yield "Speech in enrollment and trial: o original, a anonymized"
-        if "zebra_individual" in metrics:
+        if any(metric.key == "zebra_individual" for metric, _ in pairs):
             odds = "; ".join(f"{tag}: {text}" for tag, text in POSTERIOR_ODDS.items())
             yield f"Worst-case disclosure, posterior odds ratio at a flat prior: {odds}"
-        if any(row[0] == _AVERAGE for block in blocks for row in block.rows):
+        if any(row[0] == _AVERAGE for rows in groups for row in rows):
             weights = ", ".join(
                 f"{_row_title(d.title)} {d.weight:g}" for d in self.protocol.data_sets
             )
             yield f"{_AVERAGE}: {weights} for each gender, blank where a value is missing"
-        caveats = (
-            caveat(metric, cell.value, cell.n_target)
+        cells = [
+            (metric, system, cell)
             for metric, attack in pairs
-            for cell in self._found(metric, attack, systems)
-        )
+            for system in systems
+            for cell in self._found(metric.key, attack, system)
+        ]
+        caveats = (metric.caveat(cell.value, cell.n_target) for metric, _, cell in cells)
         yield from dict.fromkeys(filter(None, caveats))
         absent = sorted(self.cells.own - set(systems))
         if absent:
             yield f"Without a value here: {', '.join(absent)}"
-        left_out = Counter(
-            system
-            for metric, attack in dict.fromkeys(pairs)
-            for system in systems
-            for cell in self._found(metric, attack, [system])
-            if cell.left_out
-        )
+        left_out = Counter(system for _, system, cell in cells if cell.left_out)
         for system, number in left_out.items():
             yield f"{LEFT_OUT_MARK} {system}: trials were left out of {number} of its values"
         yield from self.cells.notes
 
 
-def _best(metric: str, printed: Mapping[int, float]) -> list[int]:
+def _text(metric: Metric, cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    tag = tag_of(cell) if metric.key == "zebra_individual" else None
+    text = f"{cell.text} {tag}" if tag else cell.text
+    return f"{text}{LEFT_OUT_MARK}" if cell.left_out else text
+
+
+def _heading(metric: Metric, attack: AttackModel | None) -> Label:
+    title = metric.heading
+    if attack is None:
+        return title
+    rest = f" \u2013 {attack.title} ({attack.enrollment[0]}{attack.trial[0]})"
+    latex = title.latex or escape_latex(title.title)
+    return Label(title.title + rest, latex + escape_latex(rest))
+
+
+def _best(metric: Metric, printed: Mapping[int, float]) -> list[int]:
     """Columns of the best value; none where there is one value only, or all are equal."""
-    higher = higher_is_better(metric)
-    if higher is None or len(set(printed.values())) < 2:
+    if metric.best is None or len(set(printed.values())) < 2:
         return []
-    best = (max if higher else min)(printed.values())
+    best = (max if metric.best == "higher" else min)(printed.values())
     return [column for column, number in printed.items() if number == best]
 
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import PrivacyEvalError
-from ..io.data_dir import locked_folder
-from ..io.files import write_text
+from ..io.files import locked_folder, write_text
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..results.arrays import FIGURE_FORMATS
@@ -31,14 +30,13 @@ class FigureFolder(Product):
     def is_whole(self, inputs: Inputs, noted: Fingerprint) -> bool:
         return all(os.path.isfile(self.note.parent / name) for name in noted.files)
 
-    def begin(self, captions: Mapping[str, str]) -> None:
+    def begin(self, captions: Mapping[str, str], files: Sequence[str]) -> None:
         """Note which figures belong here, and remove those that were drawn from anything else."""
-        out, formats = self.note.parent, self.options["formats"]
+        out = self.note.parent
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise PrivacyEvalError(f"{out}: cannot be written ({error.strerror})") from error
-        files = [file for name in captions for file in figure_files(name, formats)]
         now, _ = self.fingerprint(Inputs())
         now = replace(now, files=dict.fromkeys([*files, CAPTIONS], ""))
         with locked_folder(out):  # another job may begin at the same time
@@ -82,11 +80,6 @@ def drawn_from(folder: Path) -> Mapping[str, Any]:
     """What the figures in a folder were drawn from, see `figure_folder`."""
     noted = figure_folder(folder, {}).read_fingerprint()
     return {} if noted is None else noted.subject
-
-
-def figure_files(name: str, formats: Sequence[str]) -> list[str]:
-    """Names of a figure's files; only curves have TeX, which is written first."""
-    return [f"{name}.{f}" for f in formats if f != "tex" or len(formats) == 1]
 
 
 def read_captions(folder: Path) -> dict[str, str]:

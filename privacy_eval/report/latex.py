@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .table import Column, Style, Table, aligned_rows, rows_by_group, shown_cells, table_notes
+from .table import Column, Style, Table, rows_by_group, shown_cells, table_notes
 
 
 def escape_latex(text: str) -> str:
@@ -126,10 +126,9 @@ def _latex_lines(table: Table, style: Style) -> tuple[str, str, list[str]]:
         body += [rules.between] if number else []
         if table.headings:
             heading = table.headings[number]
-            title = heading.latex or escape_latex(heading.title)
-            body.append(rules.heading(len(table.columns), title))
+            body.append(rf"\blocktitle{{{heading.latex or escape_latex(heading.title)}}}%")
         body += group
-    return rules.columns(table.columns, aligned_rows(table)), " & ".join(titles) + r" \\", body
+    return rules.columns(table.columns), " & ".join(titles) + r" \\", body
 
 
 def _latex_notes(table: Table) -> list[str]:
@@ -148,20 +147,23 @@ def _fitted(table: Table, style: Style, *, first: bool) -> str:
     # A later part keeps the number of the first.
     counter = [] if first else [r"\addtocounter{table}{-1}"]
     columns, head, body = _latex_lines(table, style)
+    # Titles of blocks are broken at the width of the table without them, which TeX measures.
     lines = [
         r"\begin{table}[htbp]",
         *counter,
         r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
         f"\\caption{{{escape_latex(table.caption)}{again}}}{label}",
-        r"\resizebox*{!}{\ifdim\totalheight>0.8\textheight 0.8\textheight\else\totalheight\fi}{%",
-        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        f"\\begin{{tabular}}{{{columns}}}",
+        rf"\def\wholetable{{\begin{{tabular}}{{{columns}}}",
         rules.top,
         head,
         rules.middle,
         *body,
         rules.bottom,
-        r"\end{tabular}}}",
+        r"\end{tabular}}%",
+        r"\def\blocktitle#1{}\sbox0{\wholetable}\edef\tablewidth{\the\wd0}%",
+        rf"\def\blocktitle#1{{{rules.heading(len(table.columns))}}}%",
+        r"\resizebox*{!}{\ifdim\totalheight>0.8\textheight 0.8\textheight\else\totalheight\fi}{%",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{\wholetable}}",
         *_latex_notes(table),
         r"\end{table}",
     ]
@@ -171,61 +173,54 @@ def _fitted(table: Table, style: Style, *, first: bool) -> str:
 def _parts(table: Table) -> list[Table]:
     """The table, or parts of it that are still read when shrunk to a page."""
     most_columns, most_rows = _READABLE[table.fit]
-    free = max(1, most_columns - table.repeated)
+    repeated = list(range(table.repeated))
     others = list(range(table.repeated, len(table.columns)))
-    count = max(1, -(-len(others) // free))
+    count = max(1, -(-len(others) // max(1, most_columns - table.repeated)))
     size = max(1, -(-len(others) // count))
-    fixed = list(range(table.repeated))
-    chosen = [fixed + others[i : i + size] for i in range(0, len(others), size)] or [fixed]
-    pages = _pages(table, most_rows)
-    # About as much on each, without breaking up what is whole.
-    longest = max(map(len, table.groups), default=0)
-    even = -(-(len(table.rows) + len(table.groups)) // len(pages))
-    for most in range(max(even, min(longest, most_rows)), most_rows):
-        fewer = _pages(table, most)
-        if len(fewer) == len(pages):
-            pages = fewer
-            break
-    rows_of = table.rows
-    parts = []
-    for page in pages:
-        kept = [row for _, low, high in page for row in range(low, high)]
-        new_row = {row: i for i, row in enumerate(kept)}
-        for columns in chosen:
-            new_column = {column: i for i, column in enumerate(columns)}
-            parts.append(
-                replace(
-                    table,
-                    columns=tuple(table.columns[c] for c in columns),
-                    groups=tuple(
-                        tuple(tuple(rows_of[r][c] for c in columns) for r in range(low, high))
-                        for _, low, high in page
-                    ),
-                    headings=tuple(table.headings[n] for n, _, _ in page) if table.headings else (),
-                    bold=frozenset(
-                        (new_row[r], new_column[c])
-                        for r, c in table.bold
-                        if r in new_row and c in new_column
-                    ),
-                )
-            )
-    return parts
+    chosen = [repeated + others[i : i + size] for i in range(0, len(others), size)] or [repeated]
+    return [_part(table, columns, page) for page in _pages(table, most_rows) for columns in chosen]
+
+
+def _part(table: Table, columns: list[int], page: list[tuple[int, int, int]]) -> Table:
+    rows = table.rows
+    kept = [row for _, low, high in page for row in range(low, high)]
+    return replace(
+        table,
+        columns=tuple(table.columns[c] for c in columns),
+        groups=tuple(
+            tuple(tuple(rows[r][c] for c in columns) for r in range(low, high))
+            for _, low, high in page
+        ),
+        headings=tuple(table.headings[n] for n, _, _ in page) if table.headings else (),
+        bold=frozenset(
+            (i, j)
+            for i, r in enumerate(kept)
+            for j, c in enumerate(columns)
+            if (r, c) in table.bold
+        ),
+    )
 
 
 def _pages(table: Table, most_rows: int) -> list[list[tuple[int, int, int]]]:
-    """What stands on each page: groups, each with its first row there and the one after its
-    last."""
-    pages: list[list[tuple[int, int, int]]] = [[]]
-    used = start = 0
+    """The groups of each page with their first row and the one after their last: about as much
+    on each, without breaking up a group that fits on a page."""
+    pieces, start = [], 0
     for number, group in enumerate(table.groups):
         for first in range(0, len(group), most_rows):
-            rows = min(most_rows, len(group) - first)
-            if used and used + rows + 1 > most_rows:
-                pages.append([])
-                used = 0
-            pages[-1].append((number, start + first, start + first + rows))
-            used += rows + 1
+            low = start + first
+            pieces.append((number, low, min(low + most_rows, start + len(group))))
         start += len(group)
+    total = sum(high - low + 1 for _, low, high in pieces)
+    even = total / max(1, -(-total // most_rows))
+    pages: list[list[tuple[int, int, int]]] = [[]]
+    used = 0
+    for piece in pieces:
+        size = piece[2] - piece[1] + 1
+        if used and (used + size > most_rows or used + size / 2 > even):
+            pages.append([])
+            used = 0
+        pages[-1].append(piece)
+        used += size
     return pages
 
 
@@ -235,30 +230,40 @@ class _Rules:
     middle: str
     between: str
     bottom: str
-    columns: Callable[[Sequence[Column], Sequence[str]], str]
+    columns: Callable[[Sequence[Column]], str]
     bold: Callable[[str], str]
-    heading: Callable[[int, str], str]
+    heading: Callable[[int], str]
 
 
-def _ruled(columns: Sequence[Column], aligned: Sequence[str]) -> str:
-    pairs = zip(columns, aligned, strict=True)
-    return "|" + "".join(("|" if column.rule else "") + a + "|" for column, a in pairs)
+def _ruled(columns: Sequence[Column]) -> str:
+    return "|" + "".join(("|" if c.rule else "") + _aligned(c) + "|" for c in columns)
 
 
-def _plain(_: Sequence[Column], aligned: Sequence[str]) -> str:
-    return "".join(aligned)
+def _plain(columns: Sequence[Column]) -> str:
+    return "".join(map(_aligned, columns))
+
+
+def _aligned(column: Column) -> str:
+    wrap = column.wrap
+    align = rf">{{\raggedright\arraybackslash}}p{{{wrap}em}}" if wrap else column.align
+    return rf">{{\columncolor[gray]{{0.9}}}}{align}" if column.highlight else align
 
 
 #: Room for indices in headings.
 _STRUT = r"\rule[-0.9ex]{0pt}{3.1ex}"
 
-
-def _ruled_heading(columns: int, title: str) -> str:
-    return rf"\multicolumn{{{columns}}}{{|l|}}{{{_STRUT}\textbf{{{title}}}}} \\ \hline"
+_TITLE_WIDTH = r"\dimexpr\tablewidth-2\tabcolsep"
 
 
-def _plain_heading(columns: int, title: str) -> str:
-    return rf"\multicolumn{{{columns}}}{{l}}{{{_STRUT}\textit{{{title}}}}} \\"
+def _ruled_heading(columns: int) -> str:
+    width = rf"{_TITLE_WIDTH}-2\arrayrulewidth"
+    title = rf"{_STRUT}\raggedright\textbf{{#1}}{_STRUT}"
+    return rf"\multicolumn{{{columns}}}{{|p{{{width}}}|}}{{{title}}} \\ \hline"
+
+
+def _plain_heading(columns: int) -> str:
+    title = rf"{_STRUT}\raggedright\textit{{#1}}{_STRUT}"
+    return rf"\multicolumn{{{columns}}}{{p{{{_TITLE_WIDTH}}}}}{{{title}}} \\"
 
 
 _RULES: Mapping[str, _Rules] = {

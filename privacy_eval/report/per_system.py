@@ -9,110 +9,33 @@ data set without any record has no rows.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 from ..io.files import file_names
-from ..io.results_txt import zebra_number
-from ..metrics import VARIANTS
+from ..metrics import VARIANTS, describe, of_kind
 from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..results.averages import averages
-from ..results.records import Results, VerificationRecord
-from ..stages.freshness import write_set
-from .latex import latex_document
-from .table import Column, Style, Table
-from .text import FORMATS
-from .titles import TITLES
+from ..results.records import Results
+from .table import Column, Table
 from .values import caveats
 
 _LETTER = {speech: speech[0] for speech in SPEECH}
 
-
-@dataclass(frozen=True)
-class _Quantity:
-    """A column of values.
-
-    Attributes
-    ----------
-    column : Column
-    key : str
-        Of the stored value, or "tag" for the ZEBRA category.
-    factor : float
-        From the stored unit to the printed one.
-    decimals : int
-    """
-
-    column: Column
-    key: str
-    factor: float = 1.0
-    decimals: int = 3
-
-    def text(self, record: VerificationRecord, protocol: Protocol) -> str:
-        if self.key == "tag":
-            return record.tag(protocol.variant) or ""
-        return self.of(record.values(protocol.variant))
-
-    def of(self, metrics: Mapping[str, float | None]) -> str:
-        value = metrics.get(self.key)
-        return "" if value is None else self.format(value)
-
-    def format(self, value: float) -> str:
-        if self.key.startswith("zebra"):
-            return zebra_number(value)
-        return f"{self.factor * value:.{self.decimals}f}"
-
-
-def _titled(key: str, *, decimals: int = 3) -> _Quantity:
-    titles = TITLES[key]
-    return _Quantity(titles.column, key, 100 if titles.percent else 1, decimals)
-
-
-_QUANTITIES = {
-    **{
-        key: _titled(key)
-        for key in (
-            "eer",
-            "cllr_min",
-            "cllr",
-            "rocch_eer",
-            "linkability",
-            "zebra_population",
-            "zebra_individual",
-        )
-    },
-    "tag": _Quantity(Column("Tag"), "tag"),
-    **{key: _titled(key, decimals=4) for key in ("min_dcf_0.01", "min_dcf_0.001")},
-}
-
-#: What trial sets have beside verification.
-_VOICE_QUANTITIES = (
-    _Quantity(Column("Pitch corr.", "Pitch"), "pitch_correlation_mean"),
-    _Quantity(Column("Pitch std.", "Std."), "pitch_correlation_std"),
-    _titled("deid", decimals=1),
-    _titled("gvd_db", decimals=2),
-)
-
-#: What a speaker has.
-_SPEAKER_QUANTITIES = (
-    _titled("deid", decimals=1),
-    _Quantity(Column("oo", r"$M_{oo}$"), "similarity_oo"),
-    _Quantity(Column("oa", r"$M_{oa}$"), "similarity_oa"),
-    _Quantity(Column("aa", r"$M_{aa}$"), "similarity_aa"),
-    _titled("linkability"),
-    _Quantity(Column("Evidence, log10 LR", r"$\log_{10}(l)$"), "evidence"),
-)
+_TAG = "Tag"
 
 _LEAST_PROTECTED = 3
 
-#: Verification tables by name: what the caption says and the columns of values.
+#: Verification tables of several metrics, or with a caption of their own: caption and metrics.
+#: Every other metric on scores has a table of its own.
 _VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "asv": ("Speaker verification", ("eer", "cllr_min", "cllr")),
     "rocch_eer": ("EER of the ROC convex hull", ("rocch_eer",)),
     "linkability": ("Linkability", ("linkability",)),
     "zebra": (
         "ZEBRA: expected and worst-case disclosure",
-        ("zebra_population", "zebra_individual", "tag"),
+        ("zebra_population", "zebra_individual"),
     ),
     "min_dcf": ("Minimum detection cost", ("min_dcf_0.01", "min_dcf_0.001")),
 }
@@ -122,6 +45,36 @@ _INTERVALS: Mapping[str, tuple[str, ...]] = {
     "intervals": ("eer", "cllr_min", "cllr"),
     "intervals_privacy": ("rocch_eer", "linkability", "zebra_population"),
 }
+
+#: Columns of speakers: metrics, and what only a speaker has.
+_SPEAKER: Mapping[str, Column | None] = {
+    "deid": None,
+    "similarity_oo": Column("oo", r"$M_{oo}$"),
+    "similarity_oa": Column("oa", r"$M_{oa}$"),
+    "similarity_aa": Column("aa", r"$M_{aa}$"),
+    "linkability": None,
+    "evidence": Column("Evidence, log10 LR", r"$\log_{10}(l)$"),
+}
+
+
+def table_groups(results: Results, across: Iterable[Table] = ()) -> list[list[Table]]:
+    """The tables of every system as groups of a table set, or the protocol's blank forms.
+
+    Parameters
+    ----------
+    across : iterable of Table
+        Tables of all systems side by side, which come first.
+    """
+    groups = [[table] for table in across]
+    places = [(s, f) for s in results.systems for f in results.results_folders(s)]
+    parts = {f"{s}{f}": system_tables(results, s, f) for s, f in places}
+    if not parts and not groups:
+        parts = {results.protocol.name: blank_tables(results.protocol)}
+    bases = file_names(parts)
+    return groups + [
+        [replace(table, name=f"{bases[base]}_{table.name}") for table in tables]
+        for base, tables in parts.items()
+    ]
 
 
 def system_tables(results: Results, system: str, results_folder: str) -> list[Table]:
@@ -134,28 +87,28 @@ def system_tables(results: Results, system: str, results_folder: str) -> list[Ta
 
 
 def blank_tables(protocol: Protocol) -> list[Table]:
-    """The forms that a plan's tables have, without a value."""
-    forms = {*_VERIFICATION, "asr"}
+    """The forms that a protocol's tables have, without a value."""
+    forms = {*_verification_forms(), "asr"}
     return [t for t in _all_tables(Results(protocol), "no results") if t.name in forms]
+
+
+def _verification_forms() -> dict[str, tuple[str, tuple[str, ...]]]:
+    grouped = {key for _, keys in _VERIFICATION.values() for key in keys}
+    alone = {k: (m.sentence, (k,)) for k, m in of_kind("scores").items() if k not in grouped}
+    return {**_VERIFICATION, **alone}
 
 
 def _all_tables(part: Results, title: str) -> list[Table]:
     splits = part.protocol.splits
-    caption, keys = _VERIFICATION["asv"]
+    forms = _verification_forms()
     return [
-        *(
-            verification_table(part, f"asv_{split}", title, caption, keys, splits=(split,))
-            for split in splits
-        ),
-        *(
-            verification_table(part, name, title, caption, keys, splits=splits)
-            for name, (caption, keys) in _VERIFICATION.items()
-        ),
+        *(verification_table(part, f"asv_{s}", title, *forms["asv"], [s]) for s in splits),
+        *(verification_table(part, name, title, *form, splits) for name, form in forms.items()),
         recognition_table(part, title),
         trial_set_table(part, title),
         speakers_table(part, title),
         *(
-            interval_table(part, f"{name}_{split}", title, keys, split=split)
+            interval_table(part, f"{name}_{split}", title, keys, split)
             for split in splits
             for name, keys in _INTERVALS.items()
         ),
@@ -169,68 +122,45 @@ def verification_table(
     title: str,
     caption: str,
     keys: Sequence[str],
-    *,
     splits: Sequence[str],
 ) -> Table:
     """Values of verification metrics: a row per data set, gender and comparison."""
-    protocol = results.protocol
-    quantities = [_QUANTITIES[key] for key in keys]
-    found = {
-        (
-            r.condition.split,
-            r.condition.data_set,
-            r.condition.gender,
-            r.condition.enrollment,
-            r.condition.trial,
-        ): [q.text(r, protocol) for q in quantities]
-        for r in results.verification
-    }
-    found = {place: cells for place, cells in found.items() if any(cells)}
-    incomplete = {
-        (
-            r.condition.split,
-            r.condition.data_set,
-            r.condition.gender,
-            r.condition.enrollment,
-            r.condition.trial,
-        )
-        for r in results.verification
-        if r.left_out
-    }
-    data_sets, splits = _present(
-        protocol.table_rows, splits, {(p[1], p[0]) for p in found}, not results.systems
-    )
-    condition = (Column("Enroll", rule=True), Column("Trial"), Column("Gen"))
-
-    def block(split: str, place: tuple[str, str, str, str]) -> tuple[str, ...]:
-        name = protocol.data_set(place[0]).row_name(split)
-        mark = "*" if (split, *place) in incomplete else ""
-        return (name + mark, *found.get((split, *place), [""] * len(quantities)))
-
-    def row(data_set: str, gender: str, enrollment: str, trial: str) -> _Row:
-        return _Row(
-            {split: block(split, (data_set, gender, enrollment, trial)) for split in splits},
-            (_LETTER[enrollment], _LETTER[trial], gender),
-        )
-
-    groups = [
-        [row(data_set, gender, c.enrollment, c.trial) for c in protocol.comparisons]
-        for data_set in data_sets
-        for gender in protocol.genders
-    ]
-    shown = f", {protocol.split_title(splits[0])}" if len(splits) == 1 else ""
+    protocol, variant = results.protocol, results.protocol.variant
+    found: dict[_Key, Sequence[str]] = {}
+    partial = []
+    for r in (r for r in results.verification if r.condition.split in splits):
+        c = r.condition
+        at = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
+        found[at] = list(_texts(keys, r.values(variant), r.tag(variant)).values())
+        partial += [(at, r)] if r.left_out else []
     note = "o: original, a: anonymized speech"
-    partial = [r for r in results.verification if r.left_out and r.condition.split in splits]
     if partial:
         note += (
-            f"; *: {sum(r.trials_without_score or 0 for r in partial)} trials without a score and "
-            f"{sum(r.scores_without_trial or 0 for r in partial)} scores without a trial left out"
+            f"; *: {sum(r.trials_without_score or 0 for _, r in partial)} trials without a score "
+            f"and {sum(r.scores_without_trial or 0 for _, r in partial)} scores without a trial "
+            "left out"
         )
-    caption = f"{caption}{shown}: {title} ({note})."
-    columns = [q.column for q in quantities]
-    table = _by_splits(protocol, name, caption, groups, splits, columns, condition)
+    form = _Form(
+        results,
+        found,
+        splits=splits,
+        values=_columns(keys),
+        condition=[Column("Enroll", rule=True), Column("Trial"), Column("Gen")],
+        row_name=lambda data_set, split: protocol.data_set(data_set).row_name(split),
+        marked={at for at, _ in partial},
+    )
+    groups = [
+        [
+            ((d, g, c.enrollment, c.trial), (_LETTER[c.enrollment], _LETTER[c.trial], g))
+            for c in protocol.comparisons
+        ]
+        for d, g in itertools.product(protocol.table_rows, protocol.genders)
+    ]
+    shown = form.shown_splits
+    of_split = f", {protocol.split_title(shown[0])}" if len(shown) == 1 else ""
+    table = form.table(name, f"{caption}{of_split}: {title} ({note}).", groups)
     records = [r for r in results.verification if r.condition.split in splits]
-    return replace(table, notes=tuple(caveats(records, keys, protocol.variant)))
+    return replace(table, notes=tuple(caveats(records, keys, variant)))
 
 
 def recognition_table(results: Results, title: str) -> Table:
@@ -238,128 +168,99 @@ def recognition_table(results: Results, title: str) -> Table:
     protocol = results.protocol
     models = list(protocol.recognition.language_models)
     sets = {d.id: d for d in protocol.recognition.data_sets}
-    found: dict[tuple[str | None, ...], dict[str, list[str]]] = {}
+    rates: dict[tuple[str, ...], list[list[str]]] = {}
     for r in results.recognition:
-        place = (r.asr_model, r.condition.split, r.condition.data_set, r.condition.speech)
         if r.language_model is not None:
-            cells = found.setdefault(place, {})
-            cells.setdefault(r.language_model, []).append(f"{100 * r.wer:.2f}")
-    recognizers = sorted({p[0] for p in found}, key=lambda m: (m != ORIGINAL, m or "")) or [None]
-    data_sets, splits = _present(
-        list(sets),
-        protocol.splits,
-        {(str(p[2]), str(p[1])) for p in found},
-        not results.systems,
-    )
-
-    def row(recognizer: str | None, data_set: str, speech: str) -> _Row:
-        cells = {
-            split: (
-                sets[data_set].row_name(split),
-                *(
-                    " / ".join(found.get((recognizer, split, data_set, speech), {}).get(model, []))
-                    for model in models
-                ),
+            c = r.condition
+            at = (c.split, c.data_set, r.asr_model or "?", c.speech)
+            cells = rates.setdefault(at, [[] for _ in models])
+            cells[models.index(r.language_model)].append(
+                describe("wer").format(r.wer, detailed=True)
             )
-            for split in splits
-        }
-        return _Row(cells, (_LETTER[speech], *([recognizer or "?"] if several else [])))
-
+    recognizers = sorted({at[2] for at in rates}, key=lambda m: (m != ORIGINAL, m)) or ["?"]
     several = len(recognizers) > 1
+    form = _Form(
+        results,
+        {at: [" / ".join(texts) for texts in cells] for at, cells in rates.items()},
+        splits=protocol.splits,
+        values=[Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models],
+        condition=[Column("Data", rule=True), *([Column("Recognizer")] if several else [])],
+        row_name=lambda data_set, split: sets[data_set].row_name(split),
+    )
     groups = [
-        [row(recognizer, data_set, speech) for speech in SPEECH]
-        for recognizer in recognizers
-        for data_set in data_sets
+        [((d, model, s), (_LETTER[s], *([model] if several else []))) for s in SPEECH]
+        for model, d in itertools.product(recognizers, sets)
     ]
-    columns = [Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models]
-    condition = (Column("Data", rule=True), *([Column("Recognizer")] if several else []))
     letters = ", ".join(f"{m[0]}: {m}" for m in models)
     caption = (
         f"Speech recognition: {title} (o: original, a: anonymized speech; LM: language model, "
         f"{letters})."
     )
-    return _by_splits(protocol, "asr", caption, groups, splits, columns, condition)
+    return form.table("asr", caption, groups)
 
 
 def trial_set_table(results: Results, title: str) -> Table:
-    """Pitch correlation, DeID and G_VD of the trial sets that have any of them."""
+    """Utility and voice similarity of the trial sets that have any of them."""
     protocol = results.protocol
-    found: dict[tuple[str, str, str], dict[str, float]] = {}
-    for r in results.pitch:
-        found.setdefault((r.condition.split, r.condition.data_set, r.condition.gender), {}).update(
-            r.values
-        )
+    values: dict[tuple[str, ...], dict[str, float]] = {}
+    partial: dict[tuple[str, ...], int] = {}
+    for u in results.utility:
+        c = u.condition
+        values.setdefault((c.split, c.data_set, c.gender), {}).update(u.values)
     for s in results.similarity:
-        found.setdefault((s.condition.split, s.condition.data_set, s.condition.gender), {}).update(
-            s.values(protocol.variant)
-        )
-    partial = {
-        (s.condition.split, s.condition.data_set, s.condition.gender): s.utterances_left_out
-        for s in results.similarity
-        if s.utterances_left_out
-    }
-    kept = [q for q in _VOICE_QUANTITIES if any(q.key in values for values in found.values())]
-    data_sets, splits = _present(
-        protocol.table_rows, protocol.splits, {(p[1], p[0]) for p in found}, False
+        at = (s.condition.split, s.condition.data_set, s.condition.gender)
+        values.setdefault(at, {}).update(s.values(protocol.variant))
+        if s.utterances_left_out:
+            partial[at] = s.utterances_left_out
+    keys = [key for key in _of_sets() if any(key in found for found in values.values())]
+    form = _Form(
+        results,
+        {at: list(_texts(keys, found).values()) for at, found in values.items()},
+        splits=protocol.splits,
+        values=_columns(keys),
+        condition=[Column("Gen", rule=True)],
+        row_name=lambda data_set, split: protocol.data_set(data_set).row_name(split),
+        marked=set(partial),
     )
-
-    def block(split: str, data_set: str, gender: str) -> tuple[str, ...]:
-        values = found.get((split, data_set, gender), {})
-        mark = "*" if (split, data_set, gender) in partial else ""
-        return (protocol.data_set(data_set).row_name(split) + mark, *(q.of(values) for q in kept))
-
-    groups = [
-        [
-            _Row({split: block(split, data_set, gender) for split in splits}, (gender,))
-            for gender in protocol.genders
-        ]
-        for data_set in data_sets
-    ]
-    shown = ["Pitch correlation (mean, standard deviation)"] if results.pitch else []
+    groups = [[((d, g), (g,)) for g in protocol.genders] for d in protocol.table_rows]
+    utility = {key for u in results.utility for key in u.values}
+    shown = [m.name for key, m in of_kind("utility").items() if key in utility]
+    if {"pitch_correlation_mean", "pitch_correlation_std"} <= utility:
+        shown = ["pitch correlation (mean, standard deviation)", *shown[2:]]
     shown += ["voice similarity"] if results.similarity else []
-    note = ""
-    if partial:
-        note = f" (*: {sum(partial.values())} utterances left out)"
-    caption = f"{' and '.join(shown).capitalize()}: {title}{note}."
-    columns = [q.column for q in kept]
-    condition = (Column("Gen", rule=True),)
-    return _by_splits(protocol, "voice", caption, groups, splits, columns, condition)
+    note = f" (*: {sum(partial.values())} utterances left out)" if partial else ""
+    start = " and ".join(shown)
+    return form.table("voice", f"{start[:1].upper()}{start[1:]}: {title}{note}.", groups)
 
 
 def interval_table(
-    results: Results, name: str, title: str, keys: Sequence[str], *, split: str
+    results: Results, name: str, title: str, keys: Sequence[str], split: str
 ) -> Table:
     """Values with their 95 % intervals from the bootstrap over speakers, where there
     are any."""
-    protocol = results.protocol
-    groups: list[list[tuple[str, ...]]] = []
-    number = itertools.count(1)
-    for data_set, gender in itertools.product(protocol.table_rows, protocol.genders):
-        group = []
-        for r in results.verification:
-            intervals = r.speaker_intervals.get(protocol.variant, {})
-            if (r.condition.data_set, r.condition.split, r.condition.gender) != (
-                data_set,
-                split,
-                gender,
-            ) or not intervals:
-                continue
-            cells = []
-            for key in keys:
-                q, value = _QUANTITIES[key], r.values(protocol.variant).get(key)
-                if value is None or key not in intervals:
-                    cells.append("")
-                    continue
-                low, high = (q.format(bound) for bound in intervals[key])
-                cells.append(f"{q.format(value)} [{low}, {high}]")
-            row = protocol.data_set(data_set).row_name(split)
-            place = (_LETTER[r.condition.enrollment], _LETTER[r.condition.trial], gender)
-            group.append((str(next(number)), row, *cells, *place))
-        groups.append(group)
+    protocol, variant = results.protocol, results.protocol.variant
+    groups: dict[tuple[str, str], list[tuple[str, ...]]] = {
+        at: [] for at in itertools.product(protocol.table_rows, protocol.genders)
+    }
+    shown = [r for r in results.verification if r.speaker_intervals.get(variant)]
+    shown = [r for r in shown if r.condition.split == split]
+    for r in shown:
+        c, intervals = r.condition, r.speaker_intervals[variant]
+        values = _texts(keys, {k: v for k, v in r.values(variant).items() if k in intervals})
+        bounds = [
+            _texts(keys, {key: interval[side] for key, interval in intervals.items()}).values()
+            for side in (0, 1)
+        ]
+        cells = (
+            f"{value} [{low}, {high}]" if value else ""
+            for value, low, high in zip(values.values(), *bounds, strict=True)
+        )
+        row = protocol.data_set(c.data_set).row_name(split)
+        at = (c.data_set, c.gender)
+        groups[at].append((row, *cells, _LETTER[c.enrollment], _LETTER[c.trial], c.gender))
     columns = (
-        Column("#"),
         Column(protocol.split_title(split), align="l"),
-        *(_QUANTITIES[key].column for key in keys),
+        *_columns(keys),
         Column("Enroll", rule=True),
         Column("Trial"),
         Column("Gen"),
@@ -368,37 +269,36 @@ def interval_table(
         f"95 % intervals from resampling speakers, {protocol.split_title(split)}: {title} "
         "(o: original, a: anonymized speech)."
     )
-    shown = [
-        r
-        for r in results.verification
-        if r.condition.split == split and r.speaker_intervals.get(protocol.variant)
-    ]
-    notes = tuple(caveats(shown, keys, protocol.variant))
-    return Table(name, caption, columns, _without_empty(groups), notes=notes)
+    notes = tuple(caveats(shown, keys, variant))
+    return _numbered(Table(name, caption, columns, _filled(groups.values()), notes=notes))
 
 
 def speakers_table(results: Results, title: str) -> Table:
     """The least protected speakers of every trial set: an average hides them."""
     protocol = results.protocol
-    groups = []
-    places = itertools.product(protocol.splits, protocol.table_rows, protocol.genders)
     found = {
         (r.condition.split, r.condition.data_set, r.condition.gender): r.speakers
         for r in results.similarity
     }
-    for split, data_set, gender in places:
-        row_name = protocol.data_set(data_set).row_name(split)
-        groups.append(
-            [
-                (row_name, gender, s.speaker, *(q.of(vars(s)) for q in _SPEAKER_QUANTITIES))
-                for s in found.get((split, data_set, gender), ())[:_LEAST_PROTECTED]
-            ]
+    groups = [
+        [
+            (
+                protocol.data_set(data_set).row_name(split),
+                gender,
+                s.speaker,
+                *_texts(list(_SPEAKER), vars(s)).values(),
+            )
+            for s in found.get((split, data_set, gender), ())[:_LEAST_PROTECTED]
+        ]
+        for split, data_set, gender in itertools.product(
+            protocol.splits, protocol.table_rows, protocol.genders
         )
+    ]
     columns = (
         Column("Trial set", align="l"),
         Column("Gen"),
         Column("Speaker", align="l"),
-        *(q.column for q in _SPEAKER_QUANTITIES),
+        *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
     )
     caption = (
         f"The {_LEAST_PROTECTED} least protected speakers of each trial set: {title} (voice "
@@ -406,173 +306,160 @@ def speakers_table(results: Results, title: str) -> Table:
         "anonymized utterances (aa); the strongest evidence that links an original with an "
         "anonymized utterance)."
     )
-    return Table("speakers", caption, columns, _without_empty(groups))
+    return Table("speakers", caption, columns, _filled(groups))
 
 
 def averages_table(results: Results, title: str) -> Table:
     """The challenge's weighted averages, a column per split."""
     splits = results.protocol.splits
-    found: dict[str, dict[str, str]] = {}
-    computed = averages(results)
-    for average in computed:
-        if average.value is not None:
-            found.setdefault(average.quantity, {})[average.split] = f"{average.value:.3f}"
-    rows = tuple((q, *(cells.get(split, "") for split in splits)) for q, cells in found.items())
+    rows: dict[str, dict[str, str]] = {}
+    for average in averages(results):
+        text = "" if average.value is None else f"{average.value:.3f}"
+        rows.setdefault(average.quantity, {})[average.split] = text
+    known = tuple((q, *cells.values()) for q, cells in rows.items() if any(cells.values()))
+    unknown = [q for q, cells in rows.items() if not any(cells.values())]
     columns = (
         Column("Average", align="l"),
         *(Column(results.protocol.split_title(split), align="r") for split in splits),
     )
-    unknown = dict.fromkeys(a.quantity for a in computed if a.quantity not in found)
     caption = f"Averages over data sets: {title}"
     if unknown:
         caption += f" (not known, as parts are missing: {'; '.join(unknown)})"
-    return Table("averages", f"{caption}.", columns, _without_empty([rows]))
+    return Table("averages", f"{caption}.", columns, _filled([known]))
 
 
 def variants_table(results: Results, title: str) -> Table:
     """Cells of the other tables that the two variants of a metric print differently."""
-    rows = []
-    for r in results.verification:
-        if not all(variant in r.metrics for variant in VARIANTS):
-            continue
-        for key, q in _QUANTITIES.items():
-            values = [
-                r.zebra_tag.get(v, "") if key == "tag" else q.of(r.metrics[v]) for v in VARIANTS
+    groups = []
+    scores, of_sets = list(of_kind("scores")), _of_sets()
+    printed = [
+        *(
+            (
+                r.condition.name,
+                [_texts(scores, r.metrics[v], r.zebra_tag.get(v, "")) for v in VARIANTS],
+            )
+            for r in results.verification
+            if r.metrics.keys() >= set(VARIANTS)
+        ),
+        *(
+            (s.condition.name, [_texts(of_sets, s.metrics.get(v, {})) for v in VARIANTS])
+            for s in results.similarity
+        ),
+    ]
+    for name, (one, other) in printed:
+        groups.append(
+            [
+                (name, metric, text, other[metric])
+                for metric, text in one.items()
+                if text and other[metric] and text != other[metric]
             ]
-            if all(values) and len(set(values)) > 1:
-                rows.append((r.condition.name, q.column.title, *values))
-    for s in results.similarity:
-        for q in _VOICE_QUANTITIES:
-            values = [q.of(s.metrics.get(v, {})) for v in VARIANTS]
-            if all(values) and len(set(values)) > 1:
-                rows.append((s.condition.trial_set, q.column.title, *values))
-    grouped = [list(g) for _, g in itertools.groupby(rows, key=lambda row: row[0])]
+        )
     columns = (
         Column("Condition", align="l"),
         Column("Metric", align="l"),
         *(Column(variant, align="r") for variant in VARIANTS),
     )
     caption = f"Values that the released scripts print differently from their definition: {title}."
-    return Table("variants", caption, columns, _without_empty(grouped))
+    return Table("variants", caption, columns, _filled(groups))
 
 
-def write_tables(
-    results: Results,
-    out: Path,
-    *,
-    style: Style = "challenge",
-    only: str | None = None,
-    across: Iterable[Table] = (),
-) -> list[Path]:
-    """Write `table_files`. Tables that an earlier call wrote there and that are none of these
-    are removed."""
-    files = table_files(results, style=style, only=only, across=across)
-    return write_set(out, files)
+def _of_sets() -> list[str]:
+    """Metrics of trial sets."""
+    metrics = {**of_kind("utility"), **of_kind("matrices")}
+    return [key for key, metric in metrics.items() if metric.tabled]
 
 
-def table_files(
-    results: Results,
-    *,
-    style: Style = "challenge",
-    only: str | None = None,
-    across: Iterable[Table] = (),
+def _columns(keys: Sequence[str]) -> list[Column]:
+    columns = [Column(*describe(key).column) for key in keys]
+    if "zebra_individual" in keys:
+        columns.insert(keys.index("zebra_individual") + 1, Column(_TAG))
+    return columns
+
+
+def _texts(
+    keys: Sequence[str], values: Mapping[str, Any], tag: str | None = None
 ) -> dict[str, str]:
-    """Every table of every system in every format (or in one), and with LaTeX `tables.tex`, a
-    document that includes them all: contents by name. Without any, the plan's blank forms.
+    """What is printed of values, "" of missing ones, by the title of the column."""
+    printed = {}
+    for key in keys:
+        metric, value = describe(key), values.get(key)
+        text = "" if value is None else metric.format(value, detailed=True)
+        printed[metric.column.title] = text
+        if key == "zebra_individual":
+            printed[_TAG] = tag or ""
+    return printed
 
-    Parameters
-    ----------
-    across : iterable of Table
-        Tables of all systems side by side, which come first.
-    """
-    places = [(s, f) for s in results.systems for f in results.results_folders(s)]
-    parts = [(f"{s}{f}", system_tables(results, s, f)) for s, f in places]
-    across = list(across)
-    if not parts and not across:
-        parts = [(results.protocol.name, blank_tables(results.protocol))]
-    bases = file_names(base for base, _ in parts)
-    own = [f"{bases[base]}_{table.name}" for base, tables in parts for table in tables]
-    names = file_names([*own, *(table.name for table in across)])
-    formats = {kind: f for kind, f in FORMATS.items() if only in (None, kind)}
-    files: dict[str, str] = {}
-    included: list[list[str]] = []
-    for table in across:
-        table = replace(table, name=names[table.name])
-        for form in formats.values():
-            files[f"{table.name}{form.extension}"] = form.write(table, style)
-        included.append([f"{table.name}.tex"])
-    for base, tables in parts:
-        included.append([])
-        shown: list[Table] = []
-        for table in tables:
-            table = replace(table, name=names[f"{bases[base]}_{table.name}"])
-            for form in formats.values():
-                files[f"{table.name}{form.extension}"] = form.write(table, style)
-            if not any((t.columns, t.groups) == (table.columns, table.groups) for t in shown):
-                included[-1].append(f"{table.name}.tex")
-            shown.append(table)
-    if "latex" in formats:
-        files["tables.tex"] = latex_document(results.protocol.title, included)
-    return files
+
+_Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class _Row:
-    """A row before its blocks stand side by side: set name and values by split, and
-    what is the same for all splits."""
+class _Form:
+    """Tables of a row per place and a block of columns per split.
 
-    by_split: Mapping[str, tuple[str, ...]]
-    condition: tuple[str, ...]
+    Attributes
+    ----------
+    found : mapping
+        Cells of a block by split and place, a data set first.
+    values : list of Column
+        Of a block.
+    condition : list of Column
+        What a place is, in every table once.
+    row_name : callable
+        The name of a data set in a split.
+    marked : set
+        Splits and places with a `*`.
+    """
+
+    results: Results
+    found: Mapping[_Key, Sequence[str]]
+    splits: Sequence[str]
+    values: Sequence[Column]
+    condition: Sequence[Column]
+    row_name: Callable[[str, str], str]
+    marked: Collection[_Key] = frozenset()
+
+    @property
+    def shown_splits(self) -> list[str]:
+        """The splits that have any value; all of a blank form."""
+        present = {at[0] for at, cells in self.found.items() if any(cells)}
+        return [s for s in self.splits if s in present or not self.results.systems]
+
+    def table(
+        self, name: str, caption: str, groups: Iterable[Iterable[tuple[_Key, _Key]]]
+    ) -> Table:
+        """The first split's block, the condition's columns, then the other splits' blocks, of
+        the data sets and splits that have any value; of all in a blank form. Groups hold
+        places with the cells of their condition."""
+        blank, splits = not self.results.systems, self.shown_splits
+        present = {at[1] for at, cells in self.found.items() if any(cells)}
+        columns: list[Column] = []
+        for split in splits:
+            title = self.results.protocol.split_title(split)
+            columns += [Column(title, align="l", rule=bool(columns)), *self.values]
+            columns += self.condition if split == splits[0] else []
+
+        def row(place: _Key, condition: _Key) -> Iterator[str]:
+            for split in splits:
+                at = (split, *place)
+                yield self.row_name(place[0], split) + ("*" if at in self.marked else "")
+                yield from self.found.get(at, [""] * len(self.values))
+                yield from condition if split == splits[0] else ()
+
+        rows = [
+            [tuple(row(*place)) for place in group if blank or place[0][0] in present]
+            for group in groups
+        ]
+        return _numbered(Table(name, caption, tuple(columns), _filled(rows)))
 
 
-def _by_splits(
-    protocol: Protocol,
-    name: str,
-    caption: str,
-    groups: Iterable[Iterable[_Row]],
-    splits: Sequence[str],
-    values: Sequence[Column],
-    condition: Sequence[Column],
-) -> Table:
-    """The first split's block, the condition's columns, then the other splits' blocks."""
+def _numbered(table: Table) -> Table:
+    """The table with the number of each row before it."""
     number = itertools.count(1)
-    columns: list[Column] = [Column("#")]
-    for index, split in enumerate(splits):
-        heading = Column(protocol.split_title(split), align="l", rule=index > 0)
-        columns += [heading, *values]
-        if index == 0:
-            columns += condition
-    rows = tuple(
-        tuple(
-            (
-                str(next(number)),
-                *row.by_split[splits[0]],
-                *row.condition,
-                *(cell for split in splits[1:] for cell in row.by_split[split]),
-            )
-            for row in group
-        )
-        for group in groups
-    )
-    return Table(name, caption, tuple(columns), _without_empty(rows))
+    groups = tuple(tuple((str(next(number)), *row) for row in group) for group in table.groups)
+    return replace(table, columns=(Column("#"), *table.columns), groups=groups)
 
 
-def _present(
-    data_sets: Sequence[str],
-    splits: Sequence[str],
-    found: set[tuple[str, str]],
-    blank_form: bool,
-) -> tuple[list[str], list[str]]:
-    """Data sets and splits that have any value; all of them for a blank form."""
-    if blank_form:
-        return list(data_sets), list(splits)
-    return (
-        [d for d in data_sets if any((d, s) in found for s in splits)],
-        [s for s in splits if any((d, s) in found for d in data_sets)],
-    )
-
-
-def _without_empty(
-    groups: Iterable[Iterable[tuple[str, ...]]],
-) -> tuple[tuple[tuple[str, ...], ...], ...]:
+def _filled(groups: Iterable[Iterable[tuple[str, ...]]]) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """The groups that have rows."""
     return tuple(rows for group in groups if (rows := tuple(group)))

@@ -12,35 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io.files import file_names
-from ..metrics import METRICS
+from ..metrics import METRICS, Metric
 from ..metrics.confidence import difference_p_value, expanded_interval
 from ..protocol.protocol import Protocol
 from ..results.arrays import Curves
+from ..results.averages import weighted_mean
 from ..results.records import Results, VerificationRecord
-from .across_systems import higher_is_better, metric_name, metric_title
 from .table import Column, Table
 from .values import (
     LEFT_OUT_MARK,
-    PERCENT,
     Cells,
     average,
     caveats,
     cells_of_results,
     column_of,
-    text_of,
+    select,
 )
 
 LEVEL = 0.95
-#: Metrics that find more evidence in a resample, whose trials repeat (see `metrics.confidence`).
-_SEE_MORE = frozenset(
-    {"cllr_min", "rocch_eer", "linkability", "zebra_population", "zebra_individual"}
-)
 
 
-#: Metrics that have no attack model, and no resamples.
-WITHOUT_ATTACK = ("deid", "gvd_db")
-#: What systems can be ranked by: metrics that have a best value.
-RANKED_BY = tuple(m for m in (*METRICS, *WITHOUT_ATTACK) if higher_is_better(m) is not None)
+def ranked_by() -> list[str]:
+    """Metrics that systems can be ranked by: those with a best value, in tables of trial sets."""
+    return [key for key, m in METRICS.items() if m.best is not None and key != "wer"]
 
 
 @dataclass(frozen=True)
@@ -166,57 +160,65 @@ def rank(
     ValueError
         A metric that has no best value.
     """
-    if metric not in RANKED_BY:
-        raise ValueError(f"no ranking by {metric}, only by {', '.join(RANKED_BY)}")
+    if metric not in ranked_by():
+        raise ValueError(f"no ranking by {metric}, only by {', '.join(ranked_by())}")
     protocol = results.protocol
     cells = cells_of_results(results) if cells is None else cells
     means = {s: average(cells, protocol, metric, attack_model, split, s) for s in cells.systems}
-    sign = 1 if higher_is_better(metric) else -1
-    own = {column_of(s): s for s in results.systems}
-    records: dict[str, dict[tuple[str, str], VerificationRecord]] = {}
-    for r in results.verification:
-        if (r.condition.attack_model, r.condition.split) == (attack_model, split):
-            records.setdefault(column_of(r.condition.system), {})[
-                r.condition.data_set, r.condition.gender
-            ] = r
-    doubted = {
-        s for s, of_set in records.items() if caveats(of_set.values(), [metric], protocol.variant)
+    sign = 1 if METRICS[metric].best == "higher" else -1
+    records: dict[str, dict[tuple[str, str], VerificationRecord]] = {
+        column_of(s): {} for s in results.systems
+    }
+    for r in _records(results, attack_model, split):
+        c = r.condition
+        records[column_of(c.system)][c.data_set, c.gender] = r
+    uninformative = {
+        s for s, of_s in records.items() if caveats(of_s.values(), [metric], protocol.variant)
     }
     # A stable sort: equal systems keep the order of the columns.
     order = sorted(
-        ((s, m) for s, m in means.items() if m is not None and s not in doubted),
+        ((s, m) for s, m in means.items() if m is not None and s not in uninformative),
         key=lambda pair: -sign * pair[1],
     )
     replicates = {
-        s: _replicates(records.get(s, {}), curves, protocol, metric) for s, _ in order if s in own
+        s: _replicates(records[s], curves, protocol, metric) for s, _ in order if s in records
     }
     ranked = []
     for index, (system, mean) in enumerate(order):
-        found = replicates.get(system)
+        found, after = replicates.get(system), order[index + 1 :]
         interval, difference, why_not = None, None, ""
         if found is not None:
             bounds = expanded_interval(found.values, found.n_speakers, LEVEL)
             interval = (bounds.low, bounds.high)
-        if index + 1 < len(order):
+        if found is not None and after:
             # Published systems, which have no replicates, may stand between.
-            after = [pair for pair in order[index + 1 :] if replicates.get(pair[0]) is not None]
-            other, other_mean = (after or order[index + 1 :])[0]
-            second = replicates.get(other)
-            if found is not None and second is not None:
-                if found.drawn == second.drawn:
-                    difference = _difference(mean, other_mean, found, second, sign)
-                else:
-                    why_not = "not paired: other trials, speakers, seed or number of replicates"
-            elif found is not None and any(s in own for s, _ in order[index + 1 :]):
-                why_not = "not paired: no replicates of one of the two"
+            paired = [pair for pair in after if replicates.get(pair[0]) is not None]
+            second = replicates[paired[0][0]] if paired else None
+            if second is None:
+                if any(s in records for s, _ in after):
+                    why_not = "not paired: no replicates of one of the two"
+            elif found.drawn == second.drawn:
+                difference = _difference(mean, paired[0][1], found, second, sign)
+            else:
+                why_not = "not paired: other trials, speakers, seed or number of replicates"
         ranked.append(Ranked(system, mean, interval, difference, why_not))
     numbers = {r.values.size for r in replicates.values() if r is not None}
     unranked = {
-        s: _DOUBTED if s in doubted else _lacking(cells, protocol, metric, attack_model, split, s)
+        s: _UNINFORMATIVE
+        if s in uninformative
+        else _missing(cells, protocol, metric, attack_model, split, s)
         for s, m in means.items()
-        if m is None or s in doubted
+        if m is None or s in uninformative
     }
     return Ranking(metric, attack_model, split, tuple(ranked), unranked, tuple(sorted(numbers)))
+
+
+def _records(results: Results, attack_model: str | None, split: str) -> list[VerificationRecord]:
+    return [
+        r
+        for r in results.verification
+        if (r.condition.attack_model, r.condition.split) == (attack_model, split)
+    ]
 
 
 def ranking_table(
@@ -233,12 +235,12 @@ def ranking_table(
     Parameters
     ----------
     attack_model : str or None
-        Default: the one the plan averages; metrics without attack models take none.
+        Default: the one the protocol averages; metrics without attack models take none.
     results, curves, metric, split, cells
         As in `rank`.
     """
-    protocol = results.protocol
-    if attack_model is None and metric not in WITHOUT_ATTACK:
+    protocol, known = results.protocol, METRICS[metric]
+    if attack_model is None and known.kind == "scores":
         attack_model = protocol.average_attack_model
     ranking = rank(
         results, curves, metric=metric, attack_model=attack_model, split=split, cells=cells
@@ -250,10 +252,11 @@ def ranking_table(
         (*ranking.unranked, *(r.system for r in ranking.ranked))
     )
     tested = bool(ranking.replicates)
-    title = metric_title(metric)
+    stated = tested or bool(ranking.unranked)
+    title, latex = known.heading
     columns = [Column("#"), Column("System", align="l")]
     columns += [Column("Source")] if mixed else []
-    columns.append(Column(title.title.removeprefix("ZEBRA: "), _without_prefix(title.latex)))
+    columns.append(Column(title.removeprefix(_ZEBRA), latex and latex.removeprefix(_ZEBRA)))
     if tested:
         columns += [
             Column("95 % interval"),
@@ -261,29 +264,25 @@ def ranking_table(
             Column("95 % interval"),
             Column("p"),
         ]
+    columns += [Column("Statement", align="l")] if stated else []
 
     def row(number: str, system: str, *cells: str) -> tuple[str, ...]:
         source = (("own" if system in own else "published"),) if mixed else ()
         return (number, system, *source, *cells)
 
-    stated = tested or bool(ranking.unranked)
-    columns += [Column("Statement", align="l")] if stated else []
-    place = (attack_model, split)
-    records = [
-        v for v in results.verification if (v.condition.attack_model, v.condition.split) == place
-    ]
+    records = _records(results, attack_model, split)
     left_out = {column_of(v.condition.system) for v in records if v.left_out}
     ranked = []
     for number, r in enumerate(ranking.ranked, start=1):
-        shown = [text_of(metric, r.value) + LEFT_OUT_MARK * (r.system in left_out)]
+        shown = [known.format(r.value) + LEFT_OUT_MARK * (r.system in left_out)]
         if tested:
-            shown += [_bounds(metric, r.interval), *_shown_difference(metric, r.next)]
+            shown += [_bounds(known, r.interval), *_shown_difference(known, r.next)]
         shown += [_statement(r)] if stated else []
         ranked.append(row(str(number), r.system, *shown))
     blanks = [""] * (5 if tested else 1)
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
-    notes = [_BIAS] if tested and metric in _SEE_MORE else []
+    notes = [_BIAS] if tested and known.repeats_matter else []
     notes += caveats(records, [metric], protocol.variant)
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
@@ -297,12 +296,13 @@ def ranking_table(
     )
 
 
+_ZEBRA = "ZEBRA: "
 _BIAS = (
     "Resampled trials repeat, in which this metric sees more evidence: intervals of values lie too "
     "far on the less private side, which cancels in most of a difference"
 )
 _NOTHING = "no values"
-_DOUBTED = "a value that says nothing"
+_UNINFORMATIVE = "an uninformative value"
 
 
 def _replicates(
@@ -313,28 +313,25 @@ def _replicates(
 ) -> _Replicates | None:
     """Of one system; None where a condition has none. One condition is read at a time."""
     name = f"bootstrap_{protocol.variant}_{metric}"
-    total: NDArray[np.float64] | None = None
-    weights, speakers = 0.0, []
-    drawn = []
+    values: list[tuple[float, NDArray[np.float64]]] = []
+    speakers: list[int] = []
+    drawn: list[tuple[str, str, str, int]] = []
     for data_set in protocol.data_sets:
         for gender in protocol.genders:
             record = records.get((data_set.id, gender))
             arrays = curves.of(record) if record is not None else None
             if arrays is None or not {name, *_DESIGN} <= arrays.keys():
                 return None
-            values = arrays[name].astype(np.float64)
-            if total is not None and values.size != total.size:
-                return None
+            values.append((data_set.weight, arrays[name].astype(np.float64)))
             design, seed = str(arrays["bootstrap_design"]), int(arrays["bootstrap_seed"])
             drawn.append((data_set.id, gender, design, seed))
             speakers.append(int(arrays["bootstrap_speakers"]))
-            part = data_set.weight * values if data_set.weight else np.zeros(values.size)
-            total = part if total is None else total + part
-            weights += data_set.weight
-    if total is None or not weights or total.size < 2 or min(speakers) < 2:
+    sizes = {of_condition.size for _, of_condition in values}
+    mean = weighted_mean(values) if len(sizes) == 1 else None
+    if mean is None or mean.size < 2 or min(speakers) < 2:
         return None
     # The number of replicates goes with what was drawn: the first n of more are the same.
-    return _Replicates(total / weights, min(speakers), (*drawn, ("", "", "", total.size)))
+    return _Replicates(mean, min(speakers), (*drawn, ("", "", "", mean.size)))
 
 
 _DESIGN = ("bootstrap_design", "bootstrap_seed", "bootstrap_speakers")
@@ -357,20 +354,15 @@ def _difference(
     return Difference(value, (bounds.low, bounds.high), p_value, p_value <= least, better)
 
 
-def _lacking(
-    cells: Cells,
-    protocol: Protocol,
-    metric: str,
-    attack_model: str | None,
-    split: str,
-    system: str,
+def _missing(
+    cells: Cells, protocol: Protocol, metric: str, attack_model: str | None, split: str, system: str
 ) -> str:
+    found = select(
+        cells, metric=metric, attack_model=attack_model, split=split, system=system
+    ).keys()
+    present = {(place.data_set, place.gender) for place in found}
     places = [(d.id, g) for d in protocol.data_sets for g in protocol.genders]
-    absent = [
-        f"{data_set} {gender}"
-        for data_set, gender in places
-        if cells.get(metric, attack_model, split, data_set, gender, system) is None
-    ]
+    absent = [" ".join(place) for place in places if place not in present]
     if len(absent) == len(places):
         return _NOTHING
     shown = ", ".join(absent[:3]) + (", ..." if len(absent) > 3 else "")
@@ -383,29 +375,30 @@ def _statement(ranked: Ranked) -> str:
     return "better than the next" if ranked.next.better else "not told from the next"
 
 
-def _shown_difference(metric: str, difference: Difference | None) -> list[str]:
+def _shown_difference(metric: Metric, difference: Difference | None) -> list[str]:
     if difference is None:
         return ["", "", ""]
     p = difference.p_value
     # Rounded up: a bound must stay one.
     text = f"< {math.ceil(1000 * p) / 1000:.3f}" if difference.p_value_is_bound else f"{p:.3f}"
-    return [text_of(metric, difference.value), _bounds(metric, difference.interval), text]
+    return [metric.format(difference.value), _bounds(metric, difference.interval), text]
 
 
-def _bounds(metric: str, interval: Sequence[float] | None) -> str:
+def _bounds(metric: Metric, interval: Sequence[float] | None) -> str:
     if interval is None:
         return ""
-    return f"[{text_of(metric, interval[0])}, {text_of(metric, interval[1])}]"
+    return f"[{metric.format(interval[0])}, {metric.format(interval[1])}]"
 
 
 def _caption(ranking: Ranking, protocol: Protocol) -> str:
+    metric = METRICS[ranking.metric]
     titles = {a.id: a.title[:1].lower() + a.title[1:] for a in protocol.attack_models}
     model = ranking.attack_model
     under = f" under the {titles.get(model, model)} attack model" if model else ""
     split = protocol.split_title(ranking.split)
     best = "most private" if ranking.metric != "gvd_db" else "most distinct"
     caption = (
-        f"Ranking by {metric_name(ranking.metric)}{under} ({split}), the {best} first: averages "
+        f"Ranking by {metric.name}{under} ({split}), the {best} first: averages "
         "over data sets and genders as the plan weighs them."
     )
     if ranking.attack_model is None:
@@ -416,13 +409,9 @@ def _caption(ranking: Ranking, protocol: Protocol) -> str:
             "of the evaluation) no difference is told from chance."
         )
     numbers = " or ".join(map(str, ranking.replicates))
-    units = " in percentage points" if ranking.metric in PERCENT else ""
+    units = " in percentage points" if metric.percent else ""
     return (
         f"{caption} Intervals from {numbers} resamplings of speakers. Each system is compared "
         f"with the next one that has them only (difference{units}, paired over resamplings, "
         "two-sided p-value): tests of pairs, not corrected for their number."
     )
-
-
-def _without_prefix(latex: str | None) -> str | None:
-    return latex.removeprefix("ZEBRA: ") if latex else None

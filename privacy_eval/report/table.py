@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from ..metrics.registry import Label
+
 Style = Literal["challenge", "booktabs"]
 
 Item = TypeVar("Item")
@@ -49,14 +51,6 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Heading:
-    """What stands above a group of rows: plain text, and LaTeX where that does not do."""
-
-    title: str
-    latex: str | None = None
-
-
-@dataclass(frozen=True)
 class Table:
     """A table of text, ready to be set.
 
@@ -68,7 +62,7 @@ class Table:
     columns : tuple of Column
     groups : tuple of groups of rows
         A rule is drawn between groups; a cell is plain text, "" is blank.
-    headings : tuple of Heading
+    headings : tuple of Label
         One for each group, or none at all.
     bold : set of (int, int)
         Cells to be marked, by row (of all groups) and column.
@@ -89,7 +83,7 @@ class Table:
     caption: str
     columns: tuple[Column, ...]
     groups: tuple[tuple[tuple[str, ...], ...], ...]
-    headings: tuple[Heading, ...] = ()
+    headings: tuple[Label, ...] = ()
     bold: frozenset[tuple[int, int]] = frozenset()
     bold_means: str = ""
     highlight_means: str = ""
@@ -141,32 +135,6 @@ def rows_by_group(table: Table, rows: Sequence[Item]) -> Iterator[Sequence[Item]
     for group in table.groups:
         yield rows[start : start + len(group)]
         start += len(group)
-
-
-def aligned_rows(table: Table) -> list[str]:
-    """How LaTeX sets the columns. Where a heading is wider than the table, columns of values
-    share what is lacking, which else widens the last column."""
-    widths = [
-        _SEPARATION + _CHARACTER * max(map(len, (c.title, *(row[i] for row in table.rows))))
-        for i, c in enumerate(table.columns)
-    ]
-    longest = max((len(heading.title) for heading in table.headings), default=0)
-    lacking = _SEPARATION + _CHARACTER * longest - sum(widths)
-    values = [i for i, c in enumerate(table.columns) if c.align != "l"]
-    even = (lacking + sum(widths[i] for i in values)) / max(1, len(values))
-    aligned = []
-    for column, width in zip(table.columns, widths, strict=True):
-        align = column.align
-        if column.wrap:
-            align = rf">{{\raggedright\arraybackslash}}p{{{column.wrap}em}}"
-        elif lacking > 0 and align != "l" and even > width:
-            align = rf"w{{{align}}}{{{even - _SEPARATION:.2f}em}}"
-        aligned.append(rf">{{\columncolor[gray]{{0.9}}}}{align}" if column.highlight else align)
-    return aligned
-
-
-#: Width in em, about: of a character, and of the space between two columns.
-_CHARACTER, _SEPARATION = 0.5, 0.7
 
 
 def one_line(text: str) -> str:

@@ -4,64 +4,36 @@ multi-system tables and figures are made of.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import abbreviate
-from ..metrics import IMPLAUSIBLE_EER, LINKABILITY_MIN_TARGETS, Variant
+from ..metrics import Variant, describe
+from ..metrics.registry import SUBJECTIVE
 from ..protocol.protocol import ORIGINAL, Protocol
 from ..protocol.published import load_published, load_systems
+from ..results.averages import weighted_mean
 from ..results.records import Results, VerificationRecord
-from .titles import TITLES
 
 #: The column of original speech.
 ORIGINAL_COLUMN = "Orig"
 
-#: Attack model of what is original on both sides, in `vpc2020.yaml` and its like.
-ORIGINAL_ATTACK = "original"
-
-#: Decimals of a value in the supplement's tables, after rates were made percent.
-DECIMALS: Mapping[str, int] = {"eer": 2, "cllr": 1, "gvd_db": 2, "deid": 1}
-
-_USUAL_DECIMALS = 3
-
-#: Metrics shown in percent.
-PERCENT = frozenset(
-    f"{prefix}{metric}"
-    for metric, titles in TITLES.items()
-    for prefix in ("", "subjective_")
-    if titles.percent
-)
+#: The attack model of the places of original speech, whatever the protocol calls it.
+ORIGINAL_ATTACK = ORIGINAL
 
 #: Marks values that trials were left out of.
 LEFT_OUT_MARK = "\u2021"
 
 
-def caveat(metric: str, value: float, n_target: int | None) -> str:
-    """Why a value says nothing, and is not the best of others; "" where it may."""
-    if metric == "linkability" and n_target is not None and n_target < LINKABILITY_MIN_TARGETS:
-        return (
-            f"Linkability says nothing of fewer than {LINKABILITY_MIN_TARGETS} mated scores: it "
-            "is 0"
-        )
-    if metric == "eer" and IMPLAUSIBLE_EER < value < math.inf:
-        return (
-            f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % says nothing of privacy: the scores are "
-            "the wrong way round, or equal"
-        )
-    return ""
-
-
 def caveats(
     records: Iterable[VerificationRecord], metrics: Sequence[str], variant: Variant
 ) -> dict[str, list[VerificationRecord]]:
-    """Why values of records say nothing, with the records of each reason."""
+    """Reasons why values of records are uninformative, with the records of each."""
     found: dict[str, list[VerificationRecord]] = {}
     for record in records:
         values = record.values(variant)
-        for metric in metrics:
-            if metric in values and (why := caveat(metric, values[metric], record.n_target)):
+        for key in metrics:
+            if key in values and (why := describe(key).caveat(values[key], record.n_target)):
                 found.setdefault(why, []).append(record)
     return found
 
@@ -97,8 +69,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value belongs: `attack_model` is None for voice similarity and listening
-    tests; original speech is the system Orig under the attack model `original`."""
+    """Where a value belongs: `attack_model` is None for voice similarity, utility and
+    listening tests; original speech is the system Orig under `ORIGINAL_ATTACK`."""
 
     metric: str
     attack_model: str | None
@@ -119,7 +91,9 @@ class Cells:
     own : frozenset of str
         Systems of the user, to be highlighted among published ones.
     family : mapping
-        Published systems' baseline: B1, B2 or other.
+        The baseline that a published system was developed from, or other.
+    colours : mapping
+        Colour of systems' names by their family.
     notes : tuple of str
         What a reader must know, e.g. original speech that systems disagree on.
     orders : mapping
@@ -133,9 +107,14 @@ class Cells:
     systems: tuple[str, ...]
     own: frozenset[str] = frozenset()
     family: Mapping[str, str] = field(default_factory=dict)
+    colours: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
     original_sources: Mapping[Place, frozenset[int]] = field(default_factory=dict)
+
+    def colour(self, system: str) -> str | None:
+        """Colour of a system's name; None of one without."""
+        return self.colours.get(self.family.get(system, ""))
 
     def columns(self, attack_model: str | None) -> tuple[str, ...]:
         """The systems in the order that the sources have them under an attack model."""
@@ -159,72 +138,58 @@ class Cells:
 
     def has(self, metric: str, attack_model: str | None = None) -> bool:
         """Whether any system has the metric (under an attack model)."""
-        return any(
-            p.metric == metric and p.attack_model == attack_model and p.system != ORIGINAL_COLUMN
-            for p in self.values
-        )
+        found = select(self, metric=metric, attack_model=attack_model)
+        return any(place.system != ORIGINAL_COLUMN for place in found)
 
 
-def text_of(metric: str, value: float) -> str:
-    """A value of the unit of records as the supplement prints it.
-
-    Examples
-    --------
-    >>> text_of("eer", 0.086648), text_of("cllr", 42.857), text_of("cllr_min", 0.304)
-    ('8.66', '42.9', '0.304')
-    """
-    shown = 100 * value if metric in PERCENT else value
-    return f"{shown:.{DECIMALS.get(metric, _USUAL_DECIMALS)}f}"
+def select(cells: Cells, **wanted: str | None) -> dict[Place, Cell]:
+    """The values of some places: `select(cells, metric="eer", split="dev")`."""
+    return {
+        place: cell
+        for place, cell in cells.values.items()
+        if all(getattr(place, name) == value for name, value in wanted.items())
+    }
 
 
 def cells_of_results(results: Results) -> Cells:
-    """The values of evaluated systems in the plan's variant, under its attack models."""
+    """The values of evaluated systems in the protocol's variant, under its attack models."""
     variant = results.protocol.variant
     values: dict[Place, Cell] = {}
     disagree: dict[str, None] = {}
     for r in results.verification:
-        if r.condition.attack_model is None:
+        c = r.condition
+        if c.attack_model is None:
             continue
-        original = r.condition.attack_model == ORIGINAL_ATTACK
+        attack = ORIGINAL_ATTACK if c.is_original else c.attack_model
+        system = ORIGINAL_COLUMN if c.is_original else column_of(c.system)
         intervals = r.speaker_intervals.get(variant, {})
         for metric, value in r.values(variant).items():
-            place = Place(
-                metric,
-                r.condition.attack_model,
-                r.condition.split,
-                r.condition.data_set,
-                r.condition.gender,
-                ORIGINAL_COLUMN if original else column_of(r.condition.system),
-            )
+            place = Place(metric, attack, c.split, c.data_set, c.gender, system)
             bounds = intervals.get(metric)
             cell = Cell(
                 value,
-                text_of(metric, value),
+                describe(metric).format(value),
                 r.tag(variant) if metric == "zebra_individual" else None,
                 (bounds[0], bounds[1]) if bounds else None,
                 r.n_target,
                 r.n_nontarget,
                 r.left_out > 0,
             )
-            if original and place in values:
+            if c.is_original and place in values:
                 if values[place].text != cell.text:
-                    disagree[f"{r.condition.name} of {r.condition.system}"] = None
+                    disagree[f"{c.name} of {c.system}"] = None
                 continue
             values[place] = cell
-    for s in results.similarity:
-        # Figures and tables compare systems by the model trained on original speech, where
-        # there are several.
-        for metric, value in s.values(variant).items():
-            place = Place(
-                metric,
-                None,
-                s.condition.split,
-                s.condition.data_set,
-                s.condition.gender,
-                column_of(s.condition.system),
-            )
-            if place not in values or s.asv_model == ORIGINAL:
-                values[place] = Cell(value, text_of(metric, value))
+    for of_set, metrics, preferred in (
+        *((u.condition, u.values, False) for u in results.utility),
+        # Systems are compared by the model trained on original speech, where there are several.
+        *((s.condition, s.values(variant), s.asv_model == ORIGINAL) for s in results.similarity),
+    ):
+        at = (of_set.split, of_set.data_set, of_set.gender, column_of(of_set.system))
+        for metric, value in metrics.items():
+            place = Place(metric, None, *at)
+            if place not in values or preferred:
+                values[place] = Cell(value, describe(metric).format(value))
     notes = []
     if disagree:
         notes.append(
@@ -248,7 +213,8 @@ def cells_of_published(name: str, *, tables: Collection[int] | None = None) -> C
     PrivacyEvalError
         No published results of that name.
     """
-    family = {s.id: s.family for s in load_systems(name).systems}
+    published = load_systems(name)
+    family = {s.id: s.family for s in published.systems}
     values: dict[Place, Cell] = {}
     columns: dict[str, None] = {}
     orders: dict[str | None, dict[str, None]] = {}
@@ -271,7 +237,7 @@ def cells_of_published(name: str, *, tables: Collection[int] | None = None) -> C
         values.setdefault(place, Cell(p.number, p.value))
     # A system without a value under an attack model comes last there.
     ordered = {a: tuple(first | columns) for a, first in orders.items()}
-    return Cells(values, tuple(columns), family=family, orders=ordered)
+    return Cells(values, tuple(columns), family=family, colours=published.colours, orders=ordered)
 
 
 def merged(parts: Iterable[Cells]) -> Cells:
@@ -303,6 +269,7 @@ def merged(parts: Iterable[Cells]) -> Cells:
         systems,
         frozenset(s for part in parts for s in part.own),
         {system: f for part in parts for system, f in part.family.items()},
+        {family: colour for part in parts for family, colour in part.colours.items()},
         (*(note for part in parts for note in part.notes), *_originals(parts, values)),
         {a: tuple(s for part in parts for s in part.columns(a)) for a in attack_models},
         {place: frozenset(numbers) for place, numbers in sources.items()},
@@ -319,19 +286,14 @@ def average(
 ) -> float | None:
     """Mean over data sets and genders, data sets weighted as the plan says, in the unit of
     records; None unless the system has every cell, original speech all from one source."""
-    total = weights = 0.0
-    found = []
-    for data_set in protocol.data_sets:
-        for gender in protocol.genders:
-            place = Place(metric, attack_model, split, data_set.id, gender, system)
-            cell = cells.at(place)
-            if cell is None:
-                return None
-            found.append(place)
-            # A weight of 0 leaves an infinite value out; 0 times it would be NaN.
-            total += data_set.weight * cell.value if data_set.weight else 0.0
-            weights += data_set.weight
-    return total / weights if weights and not mixed_originals(cells, found) else None
+    places = {
+        Place(metric, attack_model, split, data_set.id, gender, system): data_set.weight
+        for data_set in protocol.data_sets
+        for gender in protocol.genders
+    }
+    found = ((weight, cells.at(place)) for place, weight in places.items())
+    mean = weighted_mean((weight, cell.value if cell else None) for weight, cell in found)
+    return None if mixed_originals(cells, places) else mean
 
 
 def mixed_originals(cells: Cells, places: Iterable[Place]) -> str:
@@ -390,7 +352,9 @@ def _originals(parts: list[Cells], chosen: Mapping[Place, Cell]) -> list[str]:
         p for p in chosen if p.system == ORIGINAL_COLUMN and p.attack_model == ORIGINAL_ATTACK
     ]
     elsewhere = [
-        p for p in originals if parts and p not in parts[0].values and _is_objective(p.metric)
+        p
+        for p in originals
+        if parts and p not in parts[0].values and not p.metric.startswith(SUBJECTIVE)
     ]
     differ = [
         p
@@ -411,10 +375,6 @@ def _originals(parts: list[Cells], chosen: Mapping[Place, Cell]) -> list[str]:
 def _of_another(elsewhere: Iterable[Place]) -> str:
     metrics = dict.fromkeys(f"{p.metric} ({p.split})" for p in elsewhere)
     return f"Original speech: of another source, where the first has none: {', '.join(metrics)}"
-
-
-def _is_objective(metric: str) -> bool:
-    return not metric.startswith("subjective_")
 
 
 def _differ(one: Cell, two: Cell) -> bool:

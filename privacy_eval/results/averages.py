@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..protocol.protocol import ORIGINAL
 from .records import Results
+
+T = TypeVar("T", float, NDArray[np.float64])
 
 
 @dataclass(frozen=True)
@@ -33,74 +39,79 @@ class Average:
 def averages(results: Results) -> list[Average]:
     """The averages of one system, in the order of the challenge's summary.
 
-    EER of original speech and under the plan's attack model for averages; WER of
+    EER of original speech and under the protocol's attack model for averages; WER of
     original speech by the recognizer trained on original speech, and of anonymized
     speech by the one trained like the attacker's model; pitch correlation; G_VD.
     """
-    protocol = results.protocol
+    protocol, variant = results.protocol, results.protocol.variant
     attack = next(a for a in protocol.attack_models if a.id == protocol.average_attack_model)
-    variant = protocol.variant
-    eer = {
-        (r.condition.attack_model, r.condition.split, r.condition.data_set, r.condition.gender): 100
-        * r.values(variant)["eer"]
-        for r in results.verification
-        if "eer" in r.values(variant)
-    }
-    decoded: dict[tuple[str, str | None, str, str], set[float]] = {}
+    original = next((a.id for a in protocol.attack_models if a.is_original), None)
+    first = protocol.results_folders[0].suffix
+    # By what is averaged and split: values of a data set, or of one and a gender.
+    found: dict[tuple[str | None, ...], set[float]] = {}
+    for v in results.verification:
+        c = v.condition
+        if c.attack_model is not None and "eer" in v.values(variant):
+            value = 100 * v.values(variant)["eer"]
+            found["eer", c.attack_model, c.split, c.data_set, c.gender] = {value}
     for r in results.recognition:
         if r.language_model == protocol.recognition.average:
-            place = (r.condition.speech, r.asr_model, r.condition.split, r.condition.data_set)
-            decoded.setdefault(place, set()).add(100 * r.wer)
-    # Several results folders may repeat a line; two different ones leave it open.
-    wer = {place: rates.pop() for place, rates in decoded.items() if len(rates) == 1}
-    pitch = {
-        (r.condition.split, r.condition.data_set, r.condition.gender): r.values[
-            "pitch_correlation_mean"
-        ]
-        for r in results.pitch
-    }
-    gvd = {
-        (r.condition.split, r.condition.data_set, r.condition.gender): r.values(variant)["gvd_db"]
-        for r in results.similarity
-        if "gvd_db" in r.values(variant)
-        and r.condition.results_folder == protocol.results_folders[0].suffix
-    }
-    cells = [(d.id, g, d.weight) for d in protocol.data_sets for g in protocol.genders]
-    sets = [(d.id, d.weight) for d in protocol.recognition.data_sets]
-    speech = (
-        ("orig", ORIGINAL, ORIGINAL, ORIGINAL),
-        ("anon", attack.id, attack.trial, attack.asv_model),
+            d = r.condition
+            # Several results folders may repeat a line; two different ones leave it open.
+            rates = found.setdefault(("wer", d.speech, r.asr_model, d.split, d.data_set), set())
+            rates.add(100 * r.wer)
+    measured = [(u.condition, u.values) for u in results.utility]
+    measured += [
+        (m.condition, m.values(variant))
+        for m in results.similarity
+        if m.condition.results_folder == first
+    ]
+    for s, values in measured:
+        for key, value in values.items():
+            found[key, s.split, s.data_set, s.gender] = {value}
+    cells = [((d.id, g), d.weight) for d in protocol.data_sets for g in protocol.genders]
+    sets = [((d.id,), d.weight) for d in protocol.recognition.data_sets]
+
+    def mean(quantity: tuple[str | None, ...], split: str) -> float | None:
+        parts: list[tuple[float, float | None]] = []
+        for place, weight in sets if quantity[0] == "wer" else cells:
+            values = found.get((*quantity, split, *place), set())
+            parts.append((weight, next(iter(values)) if len(values) == 1 else None))
+        return weighted_mean(parts)
+
+    rows = (
+        ("Weighted average EER {} orig", "EER, %, orig", ("eer", original)),
+        ("Weighted average EER {} anon", "EER, %, anon", ("eer", attack.id)),
+        ("Average WER {} orig", "WER, %, orig", ("wer", ORIGINAL, ORIGINAL)),
+        ("Average WER {} anon", "WER, %, anon", ("wer", attack.trial, attack.asv_model)),
+        (
+            "Weighted average pitch correlation {}",
+            "Pitch correlation",
+            ("pitch_correlation_mean",),
+        ),
+        ("Weighted average gain of voice distinctiveness {}", "G_VD, dB", ("gvd_db",)),
     )
-    found = []
-    for word, attack_model, _, _ in speech:
-        for split in protocol.splits:
-            value = _weighted((w, eer.get((attack_model, split, d, g))) for d, g, w in cells)
-            title = f"Weighted average EER {split} {word}"
-            found.append(Average(title, f"EER, %, {word}", split, value))
-    for word, _, spoken, model in speech:
-        for split in protocol.splits:
-            value = _weighted((w, wer.get((spoken, model, split, d))) for d, w in sets)
-            found.append(Average(f"Average WER {split} {word}", f"WER, %, {word}", split, value))
-    for values, title, quantity in (
-        (pitch, "Weighted average pitch correlation", "Pitch correlation"),
-        (gvd, "Weighted average gain of voice distinctiveness", "G_VD, dB"),
-    ):
-        for split in protocol.splits:
-            value = _weighted((w, values.get((split, d, g))) for d, g, w in cells)
-            found.append(Average(f"{title} {split}", quantity, split, value))
-    return found
+    return [
+        Average(title.format(split), quantity, split, mean(key, split))
+        for title, quantity, key in rows
+        for split in protocol.splits
+    ]
+
+
+def weighted_mean(parts: Iterable[tuple[float, T | None]]) -> T | None:
+    """Mean of values or arrays, each with its weight; None where any is missing. A weight of 0
+    leaves an infinite value out."""
+    total: Any = 0.0
+    weights = 0.0
+    for weight, value in parts:
+        if value is None:
+            return None
+        if weight:
+            total = total + weight * value
+            weights += weight
+    return total / weights if weights else None
 
 
 def summary_text(found: Iterable[Average]) -> str:
     """Lines as the challenge's summary ends with; averages that are not known left out."""
     return "".join(f"{a.title}: {a.value:.3f}\n" for a in found if a.value is not None)
-
-
-def _weighted(parts: Iterable[tuple[float, float | None]]) -> float | None:
-    total = weights = 0.0
-    for weight, value in parts:
-        if value is None:
-            return None
-        total += weight * value
-        weights += weight
-    return total / weights if weights else None

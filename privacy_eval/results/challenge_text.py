@@ -25,10 +25,10 @@ from ..tree.conditions import (
     trial_conditions,
 )
 from .records import (
-    PitchRecord,
     RecognitionRecord,
     Results,
     SimilarityRecord,
+    UtilityRecord,
     VerificationRecord,
 )
 
@@ -50,7 +50,7 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
                 for v in part.verification
             ],
             [RecognitionBlock(name, tuple(lines)) for name, lines in recognized.items()],
-            [TrialSetBlock(t.condition.name, t.values) for t in part.pitch],
+            [TrialSetBlock(t.condition.name, t.values) for t in part.utility],
             [TrialSetBlock(t.condition.name, t.values(variant)) for t in part.similarity],
         )
     )
@@ -144,7 +144,7 @@ def import_results_txt(
                 block.lines, protocol, known(block.name, decoded), origin
             )
         ),
-        tuple(PitchRecord(known(b.name, sets), b.values, origin) for b in parsed.pitch),
+        tuple(UtilityRecord(known(b.name, sets), b.values, origin) for b in parsed.utility),
         tuple(
             SimilarityRecord(
                 known(b.name, sets),

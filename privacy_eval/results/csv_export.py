@@ -7,7 +7,9 @@ from dataclasses import fields
 
 from ..io.csv_text import csv_text
 from ..io.schema import to_plain
-from .records import UNITS, AnyRecord, Results, SpeakerSimilarity
+from ..metrics import METRICS
+from ..metrics.similarity import SpeakerSimilarity
+from .records import AnyRecord, Results
 
 CSV_COLUMNS = (
     "system",
@@ -52,7 +54,7 @@ def _csv_rows(results: Results) -> Iterator[dict[str, object]]:
         name = f"wer_{r.language_model}" if r.language_model else "wer"
         shared = {**_columns_of(r), "trial": r.condition.speech, "model": r.asr_model}
         yield {**shared, **_value("wer", r.wer), "metric": name}
-    for p in results.pitch:
+    for p in results.utility:
         for metric, value in p.values.items():
             yield {**_columns_of(p), **_value(metric, value)}
     for s in results.similarity:
@@ -71,7 +73,7 @@ def _columns_of(record: AnyRecord) -> dict[str, object]:
 
 
 def _value(metric: str, value: float, variant: str | None = None) -> dict[str, object]:
-    return {"variant": variant, "metric": metric, "unit": UNITS[metric], "value": value}
+    return {"variant": variant, "metric": metric, "unit": METRICS[metric].unit, "value": value}
 
 
 def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], SpeakerSimilarity]]) -> str:

@@ -10,19 +10,20 @@ from .. import __version__
 from ..errors import PrivacyEvalError
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
+from ..metrics import METRICS
 from ..protocol.protocol import protocol_from_dict
 from .records import (
-    UNITS,
-    PitchRecord,
     RecognitionRecord,
     Results,
     SimilarityRecord,
+    UtilityRecord,
     VerificationRecord,
 )
 
 FORMAT = "privacy_eval results 3"
-#: Still read; it calls the protocol `config`.
+#: Still read, with the names of its entries then.
 _BEFORE = "privacy_eval results 2"
+_RENAMED = {"config": "protocol", "pitch": "utility"}
 
 
 def to_json(results: Results) -> str:
@@ -30,7 +31,7 @@ def to_json(results: Results) -> str:
     plain = {
         "format": FORMAT,
         "version": __version__,
-        "units": dict(UNITS),
+        "units": {key: metric.unit for key, metric in METRICS.items()},
         **{key: value for key, value in to_plain(results).items() if key != "protocol"},
         "protocol": results.protocol.to_dict(),
     }
@@ -47,7 +48,7 @@ def read_json(path: Path) -> Results:
     """
     plain = load_json(path)
     if isinstance(plain, dict) and plain.get("format") == _BEFORE and "protocol" not in plain:
-        plain = {"protocol" if name == "config" else name: value for name, value in plain.items()}
+        plain = {_RENAMED.get(name, name): value for name, value in plain.items()}
         plain["format"] = FORMAT
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise PrivacyEvalError(f"{path}: not a results.json (expected the format {FORMAT!r})")
@@ -58,7 +59,7 @@ def read_json(path: Path) -> Results:
         protocol,
         read.verification,
         read.recognition,
-        read.pitch,
+        read.utility,
         read.similarity,
         read.not_evaluated,
     )
@@ -75,6 +76,6 @@ class _Body:
 
     verification: tuple[VerificationRecord, ...]
     recognition: tuple[RecognitionRecord, ...]
-    pitch: tuple[PitchRecord, ...]
+    utility: tuple[UtilityRecord, ...]
     similarity: tuple[SimilarityRecord, ...]
     not_evaluated: tuple[str, ...]

@@ -12,32 +12,11 @@ from typing import Annotated, Any
 
 from ..errors import PrivacyEvalError
 from ..io.schema import INLINED
-from ..metrics import METRICS, VARIANTS, Variant
+from ..metrics import METRICS, VARIANTS, Variant, of_kind
+from ..metrics.registry import Kind
+from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
-
-#: Units of all stored values.
-UNITS: Mapping[str, str] = {
-    **{info.key: info.unit for info in METRICS.values()},
-    "wer": "fraction",
-    "pitch_correlation_mean": "correlation",
-    "pitch_correlation_std": "correlation",
-    "deid": "fraction",
-    "gvd_db": "dB",
-    "d_diag_oo": "difference of similarities",
-    "d_diag_oa": "difference of similarities",
-    "d_diag_aa": "difference of similarities",
-}
-
-#: What `SimilarityRecord.metrics` may hold, each with its range; the first two are the
-#: challenge's.
-SIMILARITY_METRICS: Mapping[str, tuple[float, float]] = {
-    "deid": (-math.inf, 1),
-    "gvd_db": (-math.inf, math.inf),
-    "d_diag_oo": (0, 1),
-    "d_diag_oa": (0, 1),
-    "d_diag_aa": (0, 1),
-}
 
 # What the released scripts' shortcuts may be off, and rounded numbers.
 _SLACK = 1e-3
@@ -132,41 +111,12 @@ class RecognitionRecord:
 
 
 @dataclass(frozen=True)
-class PitchRecord:
-    """Pitch correlation of a trial set: `pitch_correlation_mean` and
-    `pitch_correlation_std`."""
+class UtilityRecord:
+    """Utility metrics of a trial set, by their keys: pitch correlation and the like."""
 
     condition: Annotated[SetCondition, INLINED]
     values: Mapping[str, float]
     provenance: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class SpeakerSimilarity:
-    """One speaker's part in the voice similarity of a trial set, `exact` variant.
-
-    Attributes
-    ----------
-    speaker : str
-    deid : float
-        Its own de-identification (fraction); lower is less protected.
-    similarity_oo, similarity_oa, similarity_aa : float
-        Its entries on the diagonals of the three matrices.
-    linkability : float or None
-        D_sys of its original utterances with its own and with others' anonymized ones;
-        None with fewer than 20 pairs of its own, which D_sys says nothing of.
-    evidence : float
-        log10 of the largest LLR by which one of its original utterances is linked with one
-        of its anonymized ones; negative where none is.
-    """
-
-    speaker: str
-    deid: float
-    similarity_oo: float
-    similarity_oa: float
-    similarity_aa: float
-    linkability: float | None
-    evidence: float
 
 
 @dataclass(frozen=True)
@@ -179,8 +129,8 @@ class SimilarityRecord:
     asv_model : str
         What the speaker-verification model that measured it was trained on.
     metrics : mapping
-        By variant, then by `SIMILARITY_METRICS`: `deid` (fraction), `gvd_db` (dB) and
-        D_diag of the three matrices.
+        By variant, then by metric: `deid` (fraction), `gvd_db` (dB) and D_diag of the three
+        matrices.
     n_speakers, n_utterances : int or None
         None where they are not known (imported results).
     utterances_left_out : int or None
@@ -216,7 +166,7 @@ def _of_variant(
     return next(iter(metrics.values()))
 
 
-AnyRecord = VerificationRecord | RecognitionRecord | PitchRecord | SimilarityRecord
+AnyRecord = VerificationRecord | RecognitionRecord | UtilityRecord | SimilarityRecord
 
 
 @dataclass(frozen=True)
@@ -226,7 +176,7 @@ class Results:
     Attributes
     ----------
     protocol : Protocol
-    verification, recognition, pitch, similarity : tuples of records
+    verification, recognition, utility, similarity : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
     """
@@ -234,7 +184,7 @@ class Results:
     protocol: Protocol
     verification: tuple[VerificationRecord, ...] = ()
     recognition: tuple[RecognitionRecord, ...] = ()
-    pitch: tuple[PitchRecord, ...] = ()
+    utility: tuple[UtilityRecord, ...] = ()
     similarity: tuple[SimilarityRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
 
@@ -259,7 +209,7 @@ class Results:
             self.protocol,
             tuple(filter(kept, self.verification)),
             tuple(filter(kept, self.recognition)),
-            tuple(filter(kept, self.pitch)),
+            tuple(filter(kept, self.utility)),
             tuple(filter(kept, self.similarity)),
         )
 
@@ -298,9 +248,9 @@ class Results:
                 known = place in trial_sets
             if isinstance(r, VerificationRecord):
                 speech = {r.condition.enrollment, r.condition.trial, r.condition.asv_model}
-                _check_values(r)
-            elif isinstance(r, PitchRecord):
-                _check_pitch(r)
+                _check_verification(r)
+            elif isinstance(r, UtilityRecord):
+                _check_utility(r)
             elif isinstance(r, SimilarityRecord):
                 speech = {r.asv_model}
                 _check_similarity(r)
@@ -322,25 +272,18 @@ class Results:
         """All records, kind by kind."""
         yield from self.verification
         yield from self.recognition
-        yield from self.pitch
+        yield from self.utility
         yield from self.similarity
 
 
-def _check_values(record: VerificationRecord) -> None:
+def _check_verification(record: VerificationRecord) -> None:
     where = _title(record)
-    for kind, by_variant in (
-        ("metrics", record.metrics),
-        ("speaker_intervals", record.speaker_intervals),
-    ):
-        for variant, values in by_variant.items():
-            for key in values:
-                if variant not in VARIANTS or key not in METRICS:
-                    raise PrivacyEvalError(f"{where}: {kind}: unknown value {variant} {key}")
-    for variant, metrics in record.metrics.items():
-        for key, value in metrics.items():
-            _check_range(f"{where}: {variant} {key}", value, 0, METRICS[key].largest)
-    bounds = [b for by_metric in record.speaker_intervals.values() for b in by_metric.values()]
-    for b in (*bounds, record.eer_interval_if_independent or (0.0, 1.0)):
+    _check_metrics(record.metrics, "scores", where)
+    bounds: list[tuple[float, ...]] = [record.eer_interval_if_independent or (0.0, 1.0)]
+    for variant, by_metric in record.speaker_intervals.items():
+        _check_known(variant, by_metric, "scores", f"{where}: speaker_intervals")
+        bounds += by_metric.values()
+    for b in bounds:
         if len(b) != 2 or b[0] > b[1]:
             raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
     _check_counts(record, where, 1, "n_target", "n_nontarget")
@@ -349,14 +292,44 @@ def _check_values(record: VerificationRecord) -> None:
 
 def _check_recognition(record: RecognitionRecord) -> None:
     where = _title(record)
-    _check_range(f"{where}: wer", record.wer, 0)
+    _check_values({"wer": record.wer}, where)
     _check_counts(record, where, 0, "errors", "words", "insertions", "deletions", "substitutions")
 
 
-def _check_range(what: str, value: float, low: float, high: float = math.inf) -> None:
-    # Infinite is what the released scripts may make of anything.
-    if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
-        raise PrivacyEvalError(f"{what}: {value:g} is not within {low:g} to {high:g}")
+def _check_utility(record: UtilityRecord) -> None:
+    where = _title(record)
+    if not record.values:
+        raise PrivacyEvalError(f"{where}: expected {' or '.join(of_kind('utility'))}")
+    _check_known("exact", record.values, "utility", f"{where}: values")
+    _check_values(record.values, where)
+
+
+def _check_similarity(record: SimilarityRecord) -> None:
+    where = _title(record)
+    if not any(record.metrics.values()):
+        raise PrivacyEvalError(f"{where}: expected {' or '.join(of_kind('matrices'))}")
+    _check_metrics(record.metrics, "matrices", where)
+    _check_counts(record, where, 0, "n_speakers", "n_utterances", "utterances_left_out")
+
+
+def _check_metrics(metrics: Mapping[str, Mapping[str, float]], kind: Kind, where: str) -> None:
+    for variant, values in metrics.items():
+        _check_known(variant, values, kind, f"{where}: metrics")
+        _check_values(values, f"{where}: {variant}")
+
+
+def _check_known(variant: str, keys: Iterable[str], kind: Kind, where: str) -> None:
+    for key in keys:
+        if variant not in VARIANTS or key not in of_kind(kind):
+            raise PrivacyEvalError(f"{where}: unknown value {variant} {key}")
+
+
+def _check_values(values: Mapping[str, float], where: str) -> None:
+    for key, value in values.items():
+        low, high = METRICS[key].range
+        # Infinite is what the released scripts may make of anything.
+        if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
+            raise PrivacyEvalError(f"{where} {key}: {value:g} is not within {low:g} to {high:g}")
 
 
 def _check_counts(record: AnyRecord, where: str, low: int, *names: str) -> None:
@@ -364,31 +337,6 @@ def _check_counts(record: AnyRecord, where: str, low: int, *names: str) -> None:
         count = getattr(record, name)
         if count is not None and count < low:
             raise PrivacyEvalError(f"{where}: {name}: {count} is less than {low}")
-
-
-def _check_pitch(record: PitchRecord) -> None:
-    expected = {"pitch_correlation_mean", "pitch_correlation_std"}
-    if set(record.values) != expected:
-        raise PrivacyEvalError(
-            f"{_title(record)}: expected {' and '.join(sorted(expected))}, "
-            f"found {', '.join(sorted(record.values)) or 'nothing'}"
-        )
-    where = _title(record)
-    _check_range(f"{where}: pitch_correlation_mean", record.values["pitch_correlation_mean"], -1, 1)
-    _check_range(f"{where}: pitch_correlation_std", record.values["pitch_correlation_std"], 0, 1)
-
-
-def _check_similarity(record: SimilarityRecord) -> None:
-    where = _title(record)
-    if not any(record.metrics.values()):
-        raise PrivacyEvalError(f"{where}: expected {' or '.join(SIMILARITY_METRICS)}")
-    for variant, values in record.metrics.items():
-        for key in values:
-            if variant not in VARIANTS or key not in SIMILARITY_METRICS:
-                raise PrivacyEvalError(f"{where}: metrics: unknown value {variant} {key}")
-            low, high = SIMILARITY_METRICS[key]
-            _check_range(f"{where}: {variant} {key}", values[key], low, high)
-    _check_counts(record, where, 0, "n_speakers", "n_utterances", "utterances_left_out")
 
 
 def merge(parts: Iterable[Results]) -> Results:
@@ -407,7 +355,7 @@ def merge(parts: Iterable[Results]) -> Results:
         protocol,
         tuple(r for part in parts for r in part.verification),
         tuple(r for part in parts for r in part.recognition),
-        tuple(r for part in parts for r in part.pitch),
+        tuple(r for part in parts for r in part.utility),
         tuple(r for part in parts for r in part.similarity),
         tuple(n for part in parts for n in part.not_evaluated),
     )

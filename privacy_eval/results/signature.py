@@ -35,7 +35,7 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
     provenance = [
         *(r.provenance for r in results.verification),
         *(r.provenance for r in results.recognition),
-        *(r.provenance for r in results.pitch),
+        *(r.provenance for r in results.utility),
         *(r.provenance for r in results.similarity),
     ]
     stored = {v for r in results.verification for v in r.metrics}

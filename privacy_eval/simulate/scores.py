@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ScoreModel:
         0.5
         """
         spread = self.target_deviation + self.nontarget_deviation
-        return float(ndtr(-self.separation / spread))
+        return float(scipy.special.ndtr(-self.separation / spread))
 
     @classmethod
     def with_eer(cls, eer: float, *, offset: float = 0.0, scale: float = 1.0) -> ScoreModel:
@@ -61,7 +61,7 @@ class ScoreModel:
         """
         zero = cls(0.0)
         spread = zero.target_deviation + zero.nontarget_deviation
-        return cls(-float(ndtri(eer)) * spread, offset=offset, scale=scale)
+        return cls(-float(scipy.special.ndtri(eer)) * spread, offset=offset, scale=scale)
 
 
 @dataclass(frozen=True)

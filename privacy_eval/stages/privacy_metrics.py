@@ -21,17 +21,17 @@ from ..io.inputs import Inputs
 from ..io.scores import PairedTrials, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
 from ..metrics import (
-    METRICS,
     VARIANTS,
     Interval,
     TrialScores,
     bengio_mariethoz_interval,
     ece_profile,
     linkability,
+    of_kind,
     score_metrics,
     zebra_tag,
 )
-from ..metrics.confidence import Resamples, resample_speakers
+from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from ..metrics.curves import dcf_profile, densities, det_curve
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
@@ -85,14 +85,14 @@ class ConditionMetrics:
     metrics, tags : mapping
         By variant.
     scores : TrialScores
-    replicates : Resamples or None
+    replicates : BootstrapReplicates or None
         Of the bootstrap over speakers.
     """
 
     metrics: Mapping[str, Mapping[str, float]]
     tags: Mapping[str, str]
     scores: TrialScores
-    replicates: Resamples | None
+    replicates: BootstrapReplicates | None
 
     @property
     def intervals(self) -> dict[str, dict[str, Interval]]:
@@ -169,7 +169,9 @@ def evaluate_trials(
     return ConditionMetrics(metrics, tags, scores, _bootstrap(trials, options, utt2spk))
 
 
-def _bootstrap(trials: PairedTrials, options: Options, utt2spk: Path | None) -> Resamples | None:
+def _bootstrap(
+    trials: PairedTrials, options: Options, utt2spk: Path | None
+) -> BootstrapReplicates | None:
     """Replicates of the metrics of both variants, if `options.bootstrap`."""
     if not options.bootstrap:
         return None
@@ -182,7 +184,7 @@ def _bootstrap(trials: PairedTrials, options: Options, utt2spk: Path | None) -> 
             "with --utt2spk"
         )
     enrolled, trial_speakers = _trial_speakers(trials, utt2spk)
-    return resample_speakers(
+    return speaker_bootstrap(
         trials.score,
         trials.is_target,
         enrolled,
@@ -221,7 +223,7 @@ class _ConditionRecord:
             self.make,
             subject={
                 **asdict(condition),
-                "metrics": list(METRICS),
+                "metrics": list(of_kind("scores")),
                 "fields": [entry.name for entry in fields(VerificationRecord)],
             },
             options={
@@ -288,18 +290,18 @@ class _ConditionRecord:
         return Content(record_content(self.path, record, arrays), text)
 
 
-def _replicates(resamples: Resamples | None) -> dict[str, NDArray[Any]]:
+def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
     """What systems are compared by; `report.ranking` reads it."""
-    if resamples is None:
+    if replicates is None:
         return {}
     return {
         **{
             f"bootstrap_{name.replace(' ', '_', 1)}": values.astype(np.float32)
-            for name, values in resamples.values.items()
+            for name, values in replicates.values.items()
         },
-        "bootstrap_design": np.array(resamples.design),
-        "bootstrap_seed": np.array(resamples.seed),
-        "bootstrap_speakers": np.array(resamples.n_speakers),
+        "bootstrap_design": np.array(replicates.design),
+        "bootstrap_seed": np.array(replicates.seed),
+        "bootstrap_speakers": np.array(replicates.n_speakers),
     }
 
 

@@ -14,9 +14,10 @@ from ..asv.voice_similarity import NAMES_2020, files_2020, measure
 from ..errors import PrivacyEvalError
 from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
+from ..metrics import of_kind, similarity_metrics
 from ..protocol.protocol import ResultsFolder, TrialSet
 from ..results.record_files import read_record, record_content, record_paths
-from ..results.records import SIMILARITY_METRICS, SimilarityRecord
+from ..results.records import SimilarityRecord
 from ..tree.conditions import SetCondition, System, set_condition
 from .access import AsvSystems
 from .freshness import (
@@ -121,7 +122,7 @@ class _Similarity:
             subject={
                 **asdict(condition),
                 "asv_model": self.part.asv_model,
-                "metrics": list(SIMILARITY_METRICS),
+                "metrics": list(of_kind("matrices")),
                 "fields": [entry.name for entry in fields(SimilarityRecord)],
             },
             options={"variant": self.asv.protocol.variant},
@@ -161,7 +162,7 @@ class _Similarity:
         record = SimilarityRecord(
             self.condition,
             self.part.asv_model,
-            metrics={v: s.summary() for v, s in measured.by_variant.items()},
+            metrics={v: similarity_metrics(s) for v, s in measured.by_variant.items()},
             n_speakers=len(measured.speakers),
             n_utterances=measured.n_utterances,
             utterances_left_out=left_out,

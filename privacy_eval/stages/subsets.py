@@ -22,14 +22,12 @@ from ..io.data_dir import (
     UTTERANCE_FILES,
     NewDataDir,
     combine_data_dirs,
-    locked_folder,
     read_data_dir,
     read_list,
     subset_data_dir,
-    sweep_data_dir,
     write_data_dir,
 )
-from ..io.files import digest, relative
+from ..io.files import digest, locked_folder, relative, sweep
 from ..io.inputs import Inputs
 from ..protocol.protocol import DataFolder, Protocol
 from .access import TreeAccess
@@ -106,7 +104,7 @@ def make_subsets(
     names = [(folder, suffix) for suffix in dict.fromkeys(suffixes) for folder in folders]
     if not dry_run and _in_tree(data, tree):
         for folder, suffix in names:
-            sweep_data_dir(data / (folder.name + suffix))
+            sweep(data / (folder.name + suffix))
     products = [_product(access, protocol, folder, suffix) for folder, suffix in names]
     with locked_folder(data.resolve()) if data.is_dir() else nullcontext():
         outcome = bring_up_to_date(products, access.inputs, Run(dry_run=dry_run))

@@ -1,5 +1,5 @@
 """Section 5 of the comparative study: target selections, attackers and linkages, with voices
-converted in the space of x-vectors, simulated or a tree's own.
+converted in the space of x-vectors, simulated ones or those of a tree.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..io.data_dir import read_utt2spk
 from ..io.files import digest
 from ..io.schema import to_plain
 from ..metrics import TrialScores
-from ..protocol.protocol import ORIGINAL, Protocol
+from ..protocol.protocol import ORIGINAL, Protocol, TrialSet
 from ..simulate import VectorModel
-from .plan import Attacker, AttacksPlan, Selection, Technique, VectorPlan
+from .protocol import Attacker, AttacksExperiment, Selection, Technique, VectorSettings
 from .tasks import Metrics, Row, Task
 
 FloatArray = NDArray[np.float64]
@@ -46,20 +46,19 @@ class Utterances:
 
 @dataclass(frozen=True)
 class Speech:
-    """What is attacked.
+    """Original speech under attack.
 
     Attributes
     ----------
     name : str
         ASCII.
     enrollment, trial : Utterances
-        Of original speech; speakers have the same numbers in both, and everybody has trials.
+        Speakers have the same numbers in both, and all have trials.
     targets : float array, shape (K, D)
         Voices that speakers may be converted to: means of x-vectors.
-    own : bool
+    targets_are_speakers : bool
         Whether target k is speaker k, who is not converted to itself.
-    model : Model or None
-        Back end of PLDA.
+    backend : PldaBackend or None
     sha256 : str
         Digest of all this.
     """
@@ -68,8 +67,8 @@ class Speech:
     enrollment: Utterances
     trial: Utterances
     targets: FloatArray
-    own: bool
-    model: PldaBackend | None
+    targets_are_speakers: bool
+    backend: PldaBackend | None
     sha256: str
 
     @property
@@ -78,49 +77,42 @@ class Speech:
         return 1 + int(max(self.enrollment.speaker.max(), self.trial.speaker.max()))
 
 
-def voice_model(plan: VectorPlan) -> VectorModel:
+def voice_model(vectors: VectorSettings) -> VectorModel:
     """The model that x-vectors are drawn from."""
-    return VectorModel(plan.dimension, plan.between, plan.decay, plan.within)
+    return VectorModel(vectors.dimension, vectors.between, vectors.decay, vectors.within)
 
 
-def trained(plan: VectorPlan, generator: np.random.Generator) -> PldaBackend:
-    """A back end trained on new speakers of the plan."""
-    voices = voice_model(plan).voices(plan.training, generator)
-    repeated = np.repeat(voices, plan.training_utterances, axis=0)
-    names = [f"{s:05d}" for s in range(plan.training) for _ in range(plan.training_utterances)]
-    vectors = voice_model(plan).utterances(repeated, generator).astype(np.float32)
-    return train_backend(vectors, names, lda_dim=plan.lda_dim)
+def simulated_backend(vectors: VectorSettings, generator: np.random.Generator) -> PldaBackend:
+    """Train a back end on simulated speakers."""
+    model = voice_model(vectors)
+    speaker = np.repeat(np.arange(vectors.training), vectors.training_utterances)
+    voices = model.voices(vectors.training, generator)[speaker]
+    training = model.utterances(voices, generator).astype(np.float32)
+    return train_backend(training, [f"{s:05d}" for s in speaker], lda_dim=vectors.lda_dim)
 
 
-def simulated_speech(plan: AttacksPlan, vectors: VectorPlan, seed: int) -> Speech:
-    """Speech as the plan describes it."""
+def simulated_speech(experiment: AttacksExperiment, vectors: VectorSettings, seed: int) -> Speech:
+    """Simulate speech with the experiment's numbers of speakers and utterances."""
     generator = np.random.default_rng(seed)
     model = voice_model(vectors)
-    voices = model.voices(plan.speakers, generator)
+    voices = model.voices(experiment.speakers, generator)
 
     def utterances(count: int) -> Utterances:
-        speaker = np.repeat(np.arange(plan.speakers, dtype=np.int64), count)
+        speaker = np.repeat(np.arange(experiment.speakers, dtype=np.int64), count)
         return Utterances(model.utterances(voices[speaker], generator), speaker)
 
-    enrollment, trial = utterances(plan.enrollment), utterances(plan.trial)
-    targets = model.voices(plan.pool, generator)
-    inputs = [to_plain(plan), to_plain(vectors), seed]
-    return Speech(
-        "simulated",
-        enrollment,
-        trial,
-        targets,
-        False,
-        trained(vectors, generator),
-        digest(repr(inputs).encode()),
-    )
+    enrollment, trial = utterances(experiment.enrollment), utterances(experiment.trial)
+    targets = model.voices(experiment.pool, generator)
+    backend = simulated_backend(vectors, generator)
+    sha256 = digest(repr([to_plain(experiment), to_plain(vectors), seed]).encode())
+    return Speech("simulated", enrollment, trial, targets, False, backend, sha256)
 
 
 def speech_of_tree(tree: Path, protocol: Protocol) -> list[Speech]:
-    """The original speech of every trial set of a tree whose x-vectors are there.
+    """Read the original speech of all trial sets of a tree that have x-vectors.
 
-    Voices that speakers are converted to are those of the set's other speakers. Mated pairs are
-    those of one speaker in the data folders' utt2spk; the tree's trial lists are not asked.
+    Speakers are converted to the voices of the set's other speakers. Target trials are pairs of
+    one speaker in the data folders' utt2spk; the tree's trial keys are not used.
 
     Raises
     ------
@@ -129,67 +121,57 @@ def speech_of_tree(tree: Path, protocol: Protocol) -> list[Speech]:
     """
     model = protocol.asv_model(ORIGINAL)
     if model is None:
-        raise PrivacyEvalError(f"plan {protocol.name}: names no model trained on original speech")
+        raise PrivacyEvalError(f"protocol {protocol.name}: no ASV model trained on original speech")
     folder = tree / model.model_folder("")
+    stored = backend_folder(tree, model, "")
+    backend = None if stored is None else load_backend(stored).model
     vectors = TreeVectors(tree, protocol, folder)
-    backend = backend_folder(tree, model, "")
-    back_end_model = None if backend is None else load_backend(backend).model
-    found = []
-    for trial_set in protocol.trial_sets():
-        parts, sha256 = [], []
-        for name in (trial_set.enrollment_name, trial_set.trials_name):
-            scp, utt2spk = vectors.find(name, ""), tree / "data" / name / "utt2spk"
-            if scp is None or not utt2spk.is_file():
-                break
-            read, speaker_of = vectors.read(scp), read_utt2spk(utt2spk)
-            unknown = [u for u in speaker_of if u not in read]
-            if unknown:
-                raise PrivacyEvalError(f"{scp}: no x-vector of {unknown[0]}, which {utt2spk} names")
-            rows = read.rows(list(speaker_of), str(utt2spk))
-            parts.append((read.matrix[rows].astype(np.float64), list(speaker_of.values())))
-            sha256 += [read.digest, digest(utt2spk.read_bytes())]
-        if len(parts) == 2:
-            found.append(_of_parts(trial_set.trials_name, parts, back_end_model, sha256))
+    speeches = [_speech_of(tree, vectors, t, backend) for t in protocol.trial_sets()]
+    found = [speech for speech in speeches if speech is not None]
     if not found:
         raise PrivacyEvalError(
-            f"{folder}: no x-vectors of an enrollment and a trial set of the plan {protocol.name}, "
-            "expected xvect_<set>/xvector.scp"
+            f"{folder}: no x-vectors of an enrollment and a trial set of the protocol "
+            f"{protocol.name}, expected xvect_<set>/xvector.scp"
         )
     return found
 
 
-def _of_parts(
-    name: str,
-    parts: Sequence[tuple[FloatArray, list[str]]],
-    model: PldaBackend | None,
-    sha256: Sequence[str],
-) -> Speech:
-    (enrolled, enrolled_names), (tried, tried_names) = parts
-    # The enrollment set may hold speakers of both genders: those who try are what counts.
-    speakers = sorted(set(tried_names))
-    number = {speaker: i for i, speaker in enumerate(speakers)}
-    kept = [i for i, speaker in enumerate(enrolled_names) if speaker in number]
-    if not kept:
+def _speech_of(
+    tree: Path, vectors: TreeVectors, trial_set: TrialSet, backend: PldaBackend | None
+) -> Speech | None:
+    """Read a trial set; None without x-vectors of both sides."""
+    name = trial_set.trials_name
+    sides: list[tuple[FloatArray, list[str]]] = []
+    digests: list[str] = []
+    for side in (trial_set.enrollment_name, name):
+        scp, utt2spk = vectors.find(side, ""), tree / "data" / side / "utt2spk"
+        if scp is None or not utt2spk.is_file():
+            return None
+        read, speaker_of = vectors.read(scp), read_utt2spk(utt2spk)
+        missing = [u for u in speaker_of if u not in read]
+        if missing:
+            raise PrivacyEvalError(f"{scp}: no x-vector of {missing[0]}, which {utt2spk} names")
+        rows = read.rows(list(speaker_of), str(utt2spk))
+        sides.append((read.matrix[rows].astype(np.float64), list(speaker_of.values())))
+        digests += [read.digest, digest(utt2spk.read_bytes())]
+    (enrolled, enrolled_names), (tried, trial_names) = sides
+    number = {speaker: i for i, speaker in enumerate(sorted(set(trial_names)))}
+    # The enrollment set may hold speakers of both genders: those with trials count.
+    chosen = [i for i, speaker in enumerate(enrolled_names) if speaker in number]
+    if not chosen:
         raise PrivacyEvalError(f"{name}: none of its speakers is in its enrollment set")
+    if len(number) < 2:
+        raise PrivacyEvalError(f"{name}: conversion needs at least two speakers")
     enrollment = Utterances(
-        enrolled[kept], np.array([number[enrolled_names[i]] for i in kept], np.int64)
+        enrolled[chosen], np.array([number[enrolled_names[i]] for i in chosen], np.int64)
     )
-    trial = Utterances(tried, np.array([number[s] for s in tried_names], np.int64))
-    if len(speakers) < 2:
-        raise PrivacyEvalError(f"{name}: one speaker only, nobody to be converted to")
-    return Speech(
-        name,
-        enrollment,
-        trial,
-        means(trial, len(speakers)),
-        True,
-        model,
-        digest("".join(sha256).encode()),
-    )
+    trial = Utterances(tried, np.array([number[s] for s in trial_names], np.int64))
+    sha256 = digest("".join(digests).encode())
+    return Speech(name, enrollment, trial, means(trial, len(number)), True, backend, sha256)
 
 
 def means(speech: Utterances, speakers: int) -> FloatArray:
-    """Mean x-vector of every speaker, shape (S, D); zero of one without utterances."""
+    """Mean x-vector of every speaker, shape (S, D); zero for speakers without utterances."""
     counts = np.bincount(speech.speaker, minlength=speakers)
     sums = np.zeros((speakers, speech.vectors.shape[1]))
     np.add.at(sums, speech.speaker, speech.vectors)
@@ -199,50 +181,34 @@ def means(speech: Utterances, speakers: int) -> FloatArray:
 def select_targets(
     selection: Selection, speech: Speech, speaker: IntArray, generator: np.random.Generator
 ) -> IntArray:
-    """The target of every utterance, shape (U,): const one for all, perm one for every speaker
-    and no two the same, rand one for every utterance."""
+    """Draw the target of every utterance, shape (U,): const one for all, perm a different one
+    for every speaker, rand one for every utterance."""
     pool = len(speech.targets)
     if selection == "const":
         return np.full(speaker.size, generator.integers(pool))
     if selection == "perm":
-        return _permutation(speech, generator)[speaker]
-    if not speech.own:
+        order = generator.permutation(pool)
+        if not speech.targets_are_speakers:
+            return order[: speech.speakers][speaker]
+        target_of = np.empty_like(order)
+        target_of[order] = np.roll(order, 1)  # one cycle: nobody is converted to itself
+        return target_of[speaker]
+    if not speech.targets_are_speakers:
         return generator.integers(pool, size=speaker.size)
     others = generator.integers(pool - 1, size=speaker.size)
-    return others + (others >= speaker)  # anybody but the speaker
+    return others + (others >= speaker)  # any other speaker
 
 
-def _permutation(speech: Speech, generator: np.random.Generator) -> IntArray:
-    order = generator.permutation(len(speech.targets))
-    if not speech.own:
-        return order[: speech.speakers]
-    to = np.empty_like(order)
-    to[order] = np.roll(order, 1)  # one cycle: nobody keeps the own voice
-    return to
-
-
-def convert(
-    speech: Utterances, technique: Technique, targets: FloatArray, speakers: int
-) -> FloatArray:
-    """X-vectors of converted speech, shape (U, D).
-
-    Parameters
-    ----------
-    targets : float array, shape (U, D)
-        The voice that each utterance is converted to.
-    """
-    return targets + kept_of(speech, technique, speakers)
-
-
-def kept_of(speech: Utterances, technique: Technique, speakers: int) -> FloatArray:
-    """What of an utterance its conversion keeps, shape (U, D): a share of what tells it from the
-    speaker's other utterances, and of what tells the speaker from others."""
-    own = means(speech, speakers)
+def residual(speech: Utterances, technique: Technique, speakers: int) -> FloatArray:
+    """What conversion leaves of the original utterance, shape (U, D): a share of its difference
+    from the speaker's mean, and of the speaker's from the mean of all. Converted speech is the
+    target's voice plus this."""
+    mean_of = means(speech, speakers)
     present = np.bincount(speech.speaker, minlength=speakers) > 0
-    middle = own[present].mean(axis=0)
-    residual = speech.vectors - own[speech.speaker]
-    leaked = own[speech.speaker] - middle
-    return np.asarray(technique.residual * residual + technique.leak * leaked)
+    mean_of_all = mean_of[present].mean(axis=0)
+    within = speech.vectors - mean_of[speech.speaker]
+    between = mean_of[speech.speaker] - mean_of_all
+    return np.asarray(technique.residual * within + technique.leak * between)
 
 
 def attacked_scores(
@@ -253,31 +219,30 @@ def attacked_scores(
     linkages: Sequence[BackendName],
     generator: np.random.Generator,
 ) -> dict[BackendName, TrialScores]:
-    """Scores of every enrollment with every trial utterance.
+    """Score every enrollment utterance against every trial utterance.
 
     Parameters
     ----------
     attacker : str
-        How enrollment is processed: `ignorant` not at all; `semi-informed` as the trials, but
-        with targets of its own drawing; `informed` with the very targets of the trial: under
-        `rand` of every trial's, so that enrollment differs from trial to trial.
+        Processing of enrollment speech: `ignorant` none; `semi-informed` like the trials, with
+        other targets; `informed` with the targets of the trial: under `rand` of every single
+        trial, so that enrollment differs from trial to trial.
     """
-    speakers = speech.speakers
+    speakers, enrolled = speech.speakers, speech.enrollment
     targets = select_targets(selection, speech, speech.trial.speaker, generator)
-    tried = convert(speech.trial, technique, speech.targets[targets], speakers)
-    enrolled = speech.enrollment
-    kept = kept_of(enrolled, technique, speakers)
-    blocks: list[tuple[FloatArray, IntArray]]  # enrollment, and the trials that meet it
-    everything = np.arange(len(tried))
+    tried = speech.targets[targets] + residual(speech.trial, technique, speakers)
+    kept = residual(enrolled, technique, speakers)
+    all_trials = np.arange(len(tried))
+    # Enrollment vectors, and the trials that are scored against them.
     if attacker == "ignorant":
-        blocks = [(enrolled.vectors, everything)]
+        blocks = [(enrolled.vectors, all_trials)]
     elif attacker == "semi-informed":
         drawn = _other_targets(selection, speech, targets, generator)
-        blocks = [(speech.targets[drawn] + kept, everything)]
+        blocks = [(speech.targets[drawn] + kept, all_trials)]
     elif selection == "perm":
-        mapping = np.empty(speakers, np.int64)  # whoever is enrolled has trials
-        mapping[speech.trial.speaker] = targets
-        blocks = [(speech.targets[mapping[enrolled.speaker]] + kept, everything)]
+        target_of = np.empty(speakers, np.int64)  # all enrolled speakers have trials
+        target_of[speech.trial.speaker] = targets
+        blocks = [(speech.targets[target_of[enrolled.speaker]] + kept, all_trials)]
     else:
         blocks = [
             (speech.targets[target] + kept, np.flatnonzero(targets == target))
@@ -288,12 +253,9 @@ def attacked_scores(
     for linkage in linkages:
         scores = np.empty(is_target.shape)
         for vectors, trials in blocks:
+            first, second = vectors.astype(np.float32), tried[trials].astype(np.float32)
             scores[:, trials] = score_matrix(
-                vectors.astype(np.float32),
-                1,
-                tried[trials].astype(np.float32),
-                backend=linkage,
-                model=speech.model,
+                first, 1, second, backend=linkage, model=speech.backend
             )
         found[linkage] = TrialScores(scores[is_target], scores[~is_target])
     return found
@@ -302,29 +264,29 @@ def attacked_scores(
 def _other_targets(
     selection: Selection, speech: Speech, targets: IntArray, generator: np.random.Generator
 ) -> IntArray:
-    """Targets that somebody draws who knows how, but not which were drawn."""
+    """Targets drawn by an attacker who knows the selection, but not its outcome."""
     drawn = select_targets(selection, speech, speech.enrollment.speaker, generator)
     if selection == "const" and drawn[0] == targets[0]:
         drawn = (drawn + 1) % len(speech.targets)
     return drawn
 
 
-def attack_tasks(plan: AttacksPlan, speeches: Sequence[Speech]) -> Iterator[Task]:
+def attack_tasks(experiment: AttacksExperiment, speeches: Sequence[Speech]) -> Iterator[Task]:
     """A task per speech, technique and target selection; a row per attacker and linkage."""
     for speech in speeches:
-        for number, technique in enumerate(plan.techniques):
-            for selection in plan.selections:
-                inputs = [speech.sha256, to_plain(technique), plan.attackers, plan.linkages]
+        for number, technique in enumerate(experiment.techniques):
+            for selection in experiment.selections:
+                inputs = [speech.sha256, technique, experiment.attackers, experiment.linkages]
                 yield Task(
                     "attacks",
                     f"{speech.name}_{number}_{selection}",
                     to_plain(inputs),
-                    functools.partial(_attack, plan, speech, technique, selection),
+                    functools.partial(_attack, experiment, speech, technique, selection),
                 )
 
 
 def _attack(
-    plan: AttacksPlan,
+    experiment: AttacksExperiment,
     speech: Speech,
     technique: Technique,
     selection: Selection,
@@ -332,8 +294,8 @@ def _attack(
     metrics: Metrics,
 ) -> list[Row]:
     rows: list[Row] = []
-    for attacker in plan.attackers:
-        linkages = [name for name in plan.linkages if name != "plda" or speech.model is not None]
+    linkages = [name for name in experiment.linkages if name != "plda" or speech.backend]
+    for attacker in experiment.attackers:
         found = attacked_scores(speech, technique, selection, attacker, linkages, generator)
         for linkage, scores in found.items():
             rows.append(
@@ -354,9 +316,9 @@ def _attack(
 
 
 def separation(scores: TrialScores) -> float:
-    """Difference of the means of mated and non-mated scores in units of their common deviation
-    (the root of the mean of both variances), which linkages of any scale share; 0 where all
-    scores are equal."""
+    """Difference of the means of target and nontarget scores, in units of their common standard
+    deviation (the root of the mean of both variances), which does not depend on the scale of a
+    linkage; 0 if all scores are equal."""
     deviation = math.sqrt((float(scores.target.var()) + float(scores.nontarget.var())) / 2)
     difference = float(scores.target.mean() - scores.nontarget.mean())
     return difference / deviation if deviation else 0.0

@@ -1,15 +1,15 @@
-"""How far each number can be trusted: bias and spread of estimates against the number of
-trials and speakers.
+"""Bias and spread of estimates against the number of trials and speakers.
 
-The population is that of two normal distributions of equal deviation, where the score is an
-LLR but for scale: with d the distance of their means in deviations, the LLR of a mated score
-is normal with mean d^2/2 and variance d^2, of a non-mated one with mean -d^2/2. So every
-metric but the worst case has a value that integration gives.
+The population has two normal distributions of equal deviation, where the score is an LLR up to
+scale: with d the distance of their means in deviations, the LLR of a target score is normal
+with mean d^2/2 and variance d^2, of a nontarget score with mean -d^2/2. So every metric but
+the worst case has a value given by integration.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 
@@ -20,7 +20,7 @@ from scipy.special import ndtri
 from ..metrics import VARIANTS, TrialScores
 from ..metrics.zebra import evidence_function
 from ..simulate import ScoreModel, simulate_trials
-from .plan import EstimatorsPlan
+from .protocol import EstimatorsExperiment
 from .tasks import Metrics, Row, Task
 
 FloatArray = NDArray[np.float64]
@@ -31,7 +31,7 @@ _WEIGHTS = np.exp(-(_NODES**2) / 2) / math.sqrt(2 * math.pi) * (_NODES[1] - _NOD
 
 
 def population_values(eer: float) -> dict[str, float]:
-    """What the metrics estimate, of two normal distributions of equal deviation.
+    """Compute the true values of metrics for two normal distributions of equal deviation.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def population_values(eer: float) -> dict[str, float]:
     (0.2, 0.619)
     """
     d = -2 * float(ndtri(eer))
-    llr = d * d / 2 + d * _NODES  # of mated scores; of non-mated ones by symmetry the negative
+    llr = d * d / 2 + d * _NODES  # of target scores; of nontarget scores by symmetry the negative
 
     def mean(values: FloatArray) -> float:
         return float((values * _WEIGHTS).sum())
@@ -66,8 +66,8 @@ def population_values(eer: float) -> dict[str, float]:
 
 
 def individual_ceiling(n_target: int, n_nontarget: int) -> float:
-    """The largest individual disclosure (log10 LR) that so many trials can show, however well
-    they are separated: Laplace's rule leaves no block of PAV without a trial of either class.
+    """Compute the largest individual disclosure (log10 LR) of so many trials, however well they
+    are separated: with Laplace's rule no block of PAV lacks a trial of either class.
 
     Above all scores the LR is at most (T + 1) / 1 by the ratio of the classes, below them at most
     (N + 1) / 1 by it: about N and T.
@@ -81,70 +81,56 @@ def individual_ceiling(n_target: int, n_nontarget: int) -> float:
     return math.log10(max((t + 1) * n / t, (n + 1) * t / n))
 
 
-def estimator_tasks(plan: EstimatorsPlan) -> Iterator[Task]:
+Draw = Callable[[np.random.Generator], TrialScores]
+
+
+def estimator_tasks(experiment: EstimatorsExperiment) -> Iterator[Task]:
     """A task per EER and size, a row each."""
-    for eer in plan.eers:
-        for per_target in plan.nontargets_per_target:
-            for targets in plan.targets:
-                inputs = [eer, targets, per_target, plan.replicates]
-                yield Task(
-                    "estimators",
-                    f"independent_{eer:g}_{per_target}_{targets}",
-                    inputs,
-                    functools.partial(_independent, eer, targets, per_target, plan.replicates),
-                )
-        for speakers in plan.speakers:
+    e = experiment
+    for eer in e.eers:
+        for ratio, targets in itertools.product(e.nontargets_per_target, e.targets):
+            row: Row = {"design": "independent", "eer": eer, "speakers": None}
+            yield Task(
+                "estimators",
+                f"independent_{eer:g}_{ratio}_{targets}",
+                [eer, targets, ratio, e.replicates],
+                functools.partial(_row, row, _independent(eer, targets, ratio), e.replicates),
+            )
+        for speakers in e.speakers:
+            row = {"design": "speakers", "eer": eer, "speakers": speakers}
             yield Task(
                 "estimators",
                 f"speakers_{eer:g}_{speakers}",
-                [eer, speakers, plan.utterances, plan.speaker_share, plan.replicates],
-                functools.partial(_of_speakers, plan, eer, speakers),
+                [eer, speakers, e.utterances, e.speaker_share, e.replicates],
+                functools.partial(_row, row, _of_speakers(e, eer, speakers), e.replicates),
             )
 
 
-def _independent(
-    eer: float,
-    targets: int,
-    per_target: int,
-    replicates: int,
-    generator: np.random.Generator,
-    metrics: Metrics,
-) -> list[Row]:
-    d = -2 * float(ndtri(eer))
-
-    def draw() -> TrialScores:
-        return TrialScores(
-            generator.normal(d, 1, targets), generator.normal(0, 1, targets * per_target)
-        )
-
-    return [_row("independent", eer, None, draw, replicates, metrics)]
+def _independent(eer: float, targets: int, nontargets_per_target: int) -> Draw:
+    """Draw independent trials."""
+    d, nontargets = -2 * float(ndtri(eer)), targets * nontargets_per_target
+    return lambda generator: TrialScores(
+        generator.normal(d, 1, targets), generator.normal(0, 1, nontargets)
+    )
 
 
-def _of_speakers(
-    plan: EstimatorsPlan,
-    eer: float,
-    speakers: int,
-    generator: np.random.Generator,
-    metrics: Metrics,
-) -> list[Row]:
-    model = model_with_speakers(eer, plan.speaker_share)
+def _of_speakers(experiment: EstimatorsExperiment, eer: float, speakers: int) -> Draw:
+    """Draw trials of every speaker against every speaker's utterances."""
+    model = model_with_speakers(eer, experiment.speaker_share)
 
-    def draw() -> TrialScores:
+    def draw(generator: np.random.Generator) -> TrialScores:
+        count = experiment.utterances
         trials = simulate_trials(
-            model,
-            enrolled=speakers,
-            speakers=speakers,
-            utterances=plan.utterances,
-            generator=generator,
+            model, enrolled=speakers, speakers=speakers, utterances=count, generator=generator
         )
         return TrialScores.from_labels(trials.score, trials.is_target)
 
-    return [_row("speakers", eer, speakers, draw, plan.replicates, metrics)]
+    return draw
 
 
 def model_with_speakers(eer: float, share: float) -> ScoreModel:
-    """Scores of which a share of the variance is their speakers': of target trials one speaker's,
-    of nontarget trials half by either side, so that both classes have the same deviation."""
+    """A score model in which speakers cause a share of the variance: of target trials one speaker,
+    of nontarget trials either side half of it, so that both classes have the same deviation."""
     effect = math.sqrt(share / (1 - share))
     deviation = math.hypot(1, effect)
     return ScoreModel(
@@ -157,45 +143,33 @@ def model_with_speakers(eer: float, share: float) -> ScoreModel:
 
 
 def _row(
-    design: str,
-    eer: float,
-    speakers: int | None,
-    draw: Callable[[], TrialScores],
-    replicates: int,
-    metrics: Metrics,
-) -> Row:
-    found = []
+    design: Row, draw: Draw, replicates: int, generator: np.random.Generator, metrics: Metrics
+) -> list[Row]:
+    values = []
     for _ in range(replicates):
-        scores = draw()
-        found.append(metrics.of(scores))
-    n_target, n_nontarget = scores.n_target, scores.n_nontarget
-    return {
-        "design": design,
-        "eer": eer,
-        "speakers": speakers,
-        "n_target": n_target,
-        "n_nontarget": n_nontarget,
-        "replicates": replicates,
-        "ceiling": individual_ceiling(n_target, n_nontarget),
-        "estimates": {
-            variant: {
-                name: _spread([values[variant][name] for values in found])
-                for name in found[0][variant]
-            }
-            for variant in VARIANTS
-        },
+        scores = draw(generator)
+        values.append(metrics.of(scores))
+    counts = (scores.n_target, scores.n_nontarget)  # the same in all replicates
+    estimates = {
+        variant: {name: _spread([v[variant][name] for v in values]) for name in values[0][variant]}
+        for variant in VARIANTS
     }
+    return [
+        {
+            **design,
+            **dict(zip(("n_target", "n_nontarget"), counts, strict=True)),
+            "replicates": replicates,
+            "ceiling": individual_ceiling(*counts),
+            "estimates": estimates,
+        }
+    ]
 
 
 def _spread(values: list[float]) -> Mapping[str, float]:
     """Mean, standard deviation and the central 95 % of estimates."""
     array = np.asarray(values)
-    if not np.isfinite(array).all():  # Cllr of scores that are no LLRs may be infinite
-        return {"mean": math.inf, "deviation": math.inf, "low": math.inf, "high": math.inf}
-    low, high = np.quantile(array, (0.025, 0.975))
-    return {
-        "mean": float(array.mean()),
-        "deviation": float(array.std(ddof=1)),
-        "low": float(low),
-        "high": float(high),
-    }
+    if not np.isfinite(array).all():  # Cllr may be infinite for scores that are not LLRs
+        return dict.fromkeys(("mean", "deviation", "low", "high"), math.inf)
+    low, high = map(float, np.quantile(array, (0.025, 0.975)))
+    mean, deviation = float(array.mean()), float(array.std(ddof=1))
+    return {"mean": mean, "deviation": deviation, "low": low, "high": high}

@@ -1,5 +1,5 @@
-"""Artificial voice similarity matrices, Figure 1 of the voice similarity paper, through the
-back end, the calibration and the metrics of real ones.
+"""Artificial voice similarity matrices, Figure 1 of the voice similarity paper, by the back end,
+calibration and metrics used for real speech.
 """
 
 from __future__ import annotations
@@ -11,64 +11,48 @@ import numpy as np
 
 from ..asv.backend import score_matrix
 from ..io.schema import to_plain
-from ..metrics import (
-    VARIANTS,
-    Variant,
-    VoiceSimilarity,
-    similarity_matrix,
-    voice_similarity,
-)
-from ..metrics.pav import IntArray
-from ..metrics.similarity import ScoreMatrix
+from ..metrics import VARIANTS, similarity_matrix, similarity_metrics, voice_similarity
 from ..simulate import Anonymization
-from .attacks import trained, voice_model
-from .plan import MatricesPlan, VectorPlan
+from .attacks import simulated_backend, voice_model
+from .protocol import MatricesExperiment, VectorSettings
 from .tasks import Metrics, Row, Task, plain
 
 
-def matrix_tasks(plan: MatricesPlan, vectors: VectorPlan) -> Iterator[Task]:
+def matrix_tasks(experiment: MatricesExperiment, vectors: VectorSettings) -> Iterator[Task]:
     """One task, as all cases have the same original speech; a row per case."""
-    inputs = [to_plain(plan), to_plain(vectors)]
-    yield Task("matrices", "cases", inputs, functools.partial(_matrices, plan, vectors))
+    inputs = [to_plain(experiment), to_plain(vectors)]
+    yield Task("matrices", "cases", inputs, functools.partial(_matrices, experiment, vectors))
 
 
 def _matrices(
-    plan: MatricesPlan, vectors: VectorPlan, generator: np.random.Generator, metrics: Metrics
+    experiment: MatricesExperiment,
+    vectors: VectorSettings,
+    generator: np.random.Generator,
+    metrics: Metrics,
 ) -> list[Row]:
-    model, backend = voice_model(vectors), trained(vectors, generator)
-    speaker = np.repeat(np.arange(plan.speakers, dtype=np.int64), plan.utterances)
-    voices = model.voices(plan.speakers, generator)[speaker]
+    model, backend = voice_model(vectors), simulated_backend(vectors, generator)
+    speaker = np.repeat(np.arange(experiment.speakers, dtype=np.int64), experiment.utterances)
+    voices = model.voices(experiment.speakers, generator)[speaker]
     original = model.utterances(voices, generator).astype(np.float32)
     oo = score_matrix(original, 1, original, model=backend)
+    counterpart = np.arange(speaker.size, dtype=np.int64)
     rows: list[Row] = []
-    for case in plan.cases:
+    for case in experiment.cases:
         kind = Anonymization(case.keep, pseudo=case.pseudo, noise=case.noise * vectors.within)
-        pseudo = kind.pseudo_voices(plan.speakers, model, generator)[speaker]
+        pseudo = kind.pseudo_voices(experiment.speakers, model, generator)[speaker]
         utterances = model.utterances(voices, generator)
         anonymized = kind.anonymize(utterances, pseudo, generator).astype(np.float32)
         oa = score_matrix(original, 1, anonymized, model=backend)
         aa = score_matrix(anonymized, 1, anonymized, model=backend)
-        found = {v: _similarity(oo, oa, aa, speaker, v) for v in VARIANTS}
-        rows.append(
-            {
-                "title": case.title,
-                "metrics": {variant: one.summary() for variant, one in found.items()},
-                "matrices": {
-                    f"{variant}_{name}": plain(getattr(one, name).values)
-                    for variant, one in found.items()
-                    for name in ("oo", "oa", "aa")
-                },
-            }
-        )
+        values, matrices = {}, {}
+        for variant in VARIANTS:
+            similarity = voice_similarity(
+                similarity_matrix(oo, speaker, variant=variant),
+                similarity_matrix(oa, speaker, column_of=counterpart, variant=variant),
+                similarity_matrix(aa, speaker, variant=variant),
+            )
+            values[variant] = similarity_metrics(similarity)
+            for name in ("oo", "oa", "aa"):
+                matrices[f"{variant}_{name}"] = plain(getattr(similarity, name).values)
+        rows.append({"title": case.title, "metrics": values, "matrices": matrices})
     return rows
-
-
-def _similarity(
-    oo: ScoreMatrix, oa: ScoreMatrix, aa: ScoreMatrix, speaker: IntArray, variant: Variant
-) -> VoiceSimilarity:
-    counterpart = np.arange(speaker.size, dtype=np.int64)
-    return voice_similarity(
-        similarity_matrix(oo, speaker, variant=variant),
-        similarity_matrix(oa, speaker, column_of=counterpart, variant=variant),
-        similarity_matrix(aa, speaker, variant=variant),
-    )

@@ -16,13 +16,13 @@ from ..io.files import digest
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..io.schema import to_plain
-from ..metrics import METRICS
+from ..metrics import of_kind
 from ..protocol.protocol import Protocol
 from ..stages.freshness import NOTE, Content, Outcome, Product, Run, bring_up_to_date
 from .attacks import attack_tasks, simulated_speech, speech_of_tree
 from .estimators import estimator_tasks
 from .matrices import matrix_tasks
-from .plan import OwnMetric, StudyPlan
+from .protocol import StudyProtocol, UserMetric
 from .scores import cluster_tasks, discrete_tasks, gaussian_tasks
 from .tasks import Metrics, Row, Task
 
@@ -34,7 +34,7 @@ _REVISION = 1
 
 
 def study_tasks(
-    plan: StudyPlan, *, tree: Path | None = None, protocol: Protocol | None = None
+    plan: StudyProtocol, *, tree: Path | None = None, protocol: Protocol | None = None
 ) -> list[Task]:
     """Every task of a plan, in order.
 
@@ -68,7 +68,7 @@ def run_tasks(
     out: Path,
     *,
     seed: int,
-    own: Sequence[OwnMetric] = (),
+    own: Sequence[UserMetric] = (),
     run: Run = Run(),
 ) -> Outcome:
     """Compute the tasks of a job split that have no record yet.
@@ -85,7 +85,7 @@ def run_tasks(
 
 
 def read_rows(
-    tasks: Sequence[Task], out: Path, *, seed: int, own: Sequence[OwnMetric] = ()
+    tasks: Sequence[Task], out: Path, *, seed: int, own: Sequence[UserMetric] = ()
 ) -> dict[str, list[Row]]:
     """The rows of all experiments, by experiment and in the order of the tasks.
 
@@ -108,7 +108,7 @@ def read_rows(
     return rows
 
 
-def digest_of(tasks: Sequence[Task], plan: StudyPlan, own: Sequence[OwnMetric]) -> str:
+def digest_of(tasks: Sequence[Task], plan: StudyProtocol, own: Sequence[UserMetric]) -> str:
     """Digest of all that figures of the tasks depend on."""
     parts = [_options(task, plan.seed, own) for task in tasks]
     return digest(json.dumps([parts, plan.to_dict()], sort_keys=True).encode())
@@ -123,7 +123,7 @@ def remove_others(tasks: Sequence[Task], out: Path) -> None:
 
 
 def _products(
-    tasks: Sequence[Task], out: Path, seed: int, own: Sequence[OwnMetric]
+    tasks: Sequence[Task], out: Path, seed: int, own: Sequence[UserMetric]
 ) -> list[Product]:
     """The records of the tasks."""
     metrics = Metrics(own)
@@ -150,14 +150,14 @@ def _products(
     return [product(task) for task in tasks]
 
 
-def _options(task: Task, seed: int, own: Sequence[OwnMetric]) -> dict[str, object]:
+def _options(task: Task, seed: int, own: Sequence[UserMetric]) -> dict[str, object]:
     """All that a record depends on; another NumPy may draw other numbers."""
     inputs = json.dumps(task.inputs, sort_keys=True).encode()
     return {
         "numpy": np.__version__,
         "seed": seed,
         "task": digest(inputs),
-        "metrics": [*METRICS, *(f"{metric.name} {metric.sha256}" for metric in own)],
+        "metrics": [*of_kind("scores"), *(f"{metric.name} {metric.sha256}" for metric in own)],
     }
 
 

@@ -1,7 +1,8 @@
-"""Tasks: the pieces of an experiment that are computed, stored and resumed on their own."""
+"""Tasks: units of an experiment that are computed, stored and resumed separately."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,24 +12,24 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from ..metrics import VARIANTS, TrialScores, linkability, score_metrics
-from .plan import OwnMetric
+from .protocol import UserMetric
 
-#: A row of an experiment's outcome: plain values that JSON can hold.
+#: A row of an experiment's results: plain JSON values.
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Task:
-    """A piece of an experiment.
+    """A unit of an experiment.
 
     Attributes
     ----------
     experiment, name : str
         Together the name of its record; ASCII.
     inputs : plain value
-        All that the outcome depends on, beside the seed and the versions.
+        Everything the rows depend on, beside the seed and the versions.
     compute : callable
-        From a random generator of its own and the metrics to rows.
+        Computes rows from a random generator of its own and the metrics.
     """
 
     experiment: str
@@ -39,52 +40,50 @@ class Task:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Every score metric of ours and those that somebody proposes."""
+    """All built-in score metrics, and user-defined ones."""
 
-    own: Sequence[OwnMetric] = ()
+    user_defined: Sequence[UserMetric] = ()
 
     def of(self, scores: TrialScores) -> Mapping[str, Mapping[str, float]]:
-        """Values by variant and metric.
+        """Compute the values by variant and metric.
 
         Raises
         ------
         PrivacyEvalError
-            A metric of somebody's that does not give a number.
+            A user-defined metric that does not return a finite number.
         """
-        proposed = {}
         for array in (scores.target, scores.nontarget):
             array.setflags(write=False)  # all metrics share them
-        for metric in self.own:
-            of = f"metric {metric.name} of {scores.n_target} target, {scores.n_nontarget} nontarget"
-            try:
-                value = metric.function(scores)
-            except Exception as error:  # whatever somebody's function may raise is said
-                raise PrivacyEvalError(
-                    f"{of} trials: raised {type(error).__name__}: {error}"
-                ) from error
-            try:
-                proposed[metric.name] = float(value)
-            except (TypeError, ValueError) as error:
-                raise PrivacyEvalError(f"{of} trials: gave {value!r}, expected a number") from error
-            if not np.isfinite(proposed[metric.name]):
-                raise PrivacyEvalError(f"{of} trials: gave {value!r}, expected a finite number")
-        return {v: {**score_metrics(scores, variant=v), **proposed} for v in VARIANTS}
+        values = {metric.name: _value(metric, scores) for metric in self.user_defined}
+        return {v: {**score_metrics(scores, variant=v), **values} for v in VARIANTS}
+
+
+def _value(metric: UserMetric, scores: TrialScores) -> float:
+    trials = f"{scores.n_target} target, {scores.n_nontarget} nontarget trials"
+    try:
+        value = metric.function(scores)
+    except Exception as error:  # user code may raise anything
+        message = f"raised {type(error).__name__}: {error}"
+        raise PrivacyEvalError(f"metric {metric.name} of {trials}: {message}") from error
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        message = f"gave {value!r}, expected a finite number"
+        raise PrivacyEvalError(f"metric {metric.name} of {trials}: {message}")
+    return number
 
 
 def linkability_curves(scores: TrialScores) -> dict[str, list[float]]:
-    """What a figure of the score distributions is drawn from: without kernel densities, whose
-    one bandwidth blurs scores of several clusters."""
+    """Arrays of a figure of the score distributions; without kernel densities, as a single
+    bandwidth blurs scores of several clusters."""
     found = linkability(scores, variant="exact")
-    arrays = {
-        "linkability_edges": found.edges,
-        "linkability_target_mass": found.target_mass,
-        "linkability_nontarget_mass": found.nontarget_mass,
-        "linkability_local": found.local,
-    }
-    return {name: plain(array) for name, array in arrays.items()}
+    names = ("edges", "target_mass", "nontarget_mass", "local")
+    return {f"linkability_{name}": plain(getattr(found, name)) for name in names}
 
 
 def plain(array: NDArray[Any]) -> list[Any]:
-    """An array as lists of JSON numbers; what a figure needs of it, not its last digits."""
+    """Convert an array to lists of JSON numbers, rounded to the precision of a figure."""
     rounded: list[Any] = np.asarray(array, dtype=np.float64).round(9).tolist()
     return rounded

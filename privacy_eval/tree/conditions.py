@@ -47,6 +47,11 @@ class TrialCondition:
     trial_set: str
 
     @property
+    def is_original(self) -> bool:
+        """Whether enrollment and trial speech are original."""
+        return self.enrollment == self.trial == ORIGINAL
+
+    @property
     def label(self) -> str:
         """The folder's name, with the results folder's suffix where it has one."""
         return f"{self.name} ({self.results_folder})" if self.results_folder else self.name

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Shows the toolkit at work on simulated data: makes a small tree in the layout of the VoicePrivacy
-# Challenge, with two anonymization systems, and evaluates it with the recipe vpc2020. Needs
-# nothing but Python: no Kaldi, no speech, no models.
+# Demonstrate the toolkit on simulated data: create a small tree in the layout of the VoicePrivacy
+# Challenge with two anonymization systems, and evaluate it with the recipe vpc2020. Needs Python
+# only: no Kaldi, no speech, no models.
 #
 # Usage: run.sh [options]
 set -euo pipefail
 
 # --- options
-dir=           # where the simulated tree goes (default: the folder work beside this script)
+dir=           # folder of the simulated tree (default: work beside this script)
 seed=0         # seed of the simulation
 nj=2           # number of parallel jobs
 stage=0        # first stage of the recipe vpc2020 to run
@@ -27,14 +27,14 @@ dir=${dir:-$recipe/work}
 # shellcheck source=recipes/vpc2020/path.sh
 . "$recipe/../vpc2020/path.sh"
 
-# The command itself leaves a tree alone that is there and complete.
+# An existing complete tree is kept by the command itself.
 mkdir -p -- "$(dirname -- "$dir")"
 privacy-eval demo-tree "$dir" --seed "$seed"
 
 "$recipe/../vpc2020/run.sh" --stage "$stage" --stop-stage "$stop_stage" --tree "$dir" \
     --results exp --out results --conf vpc2020 --nj "$nj"
 
-# Of each system its first table, where the stages got that far.
+# Print the first table of each system, if there is one.
 for table in "$dir"/results/tables/*_asv_dev.md; do
     if [ -f "$table" ]; then
         name=${table##*/}

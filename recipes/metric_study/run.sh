@@ -1,29 +1,28 @@
 #!/usr/bin/env bash
-# The metric study: simulations that show what each metric sees and what it misses, and how many
-# trials it takes to trust it. Those of the comparative study of speech anonymization metrics
-# (Table 1, Figures 2 to 5), of the voice similarity paper (Figure 1), and bias and spread of every
-# metric. Needs nothing but Python.
+# Metric study: simulations of what each metric detects and misses, and of the number of trials that
+# it needs. Reproduces the experiments of the comparative study of speech anonymization metrics
+# (Table 1, Figures 2 to 5) and of the voice similarity paper (Figure 1), and estimates bias and
+# spread of every metric. Needs Python only.
 #
 # Usage: run.sh [options]
 #
 #   stage 0   simulations
 #         1   tables, figures, values.csv and report.html
 #
-# What is made already stays; interrupted, it goes on where it was. The same seed gives the same
-# bytes.
+# Existing results are kept, and interrupted runs resumed. The same seed gives identical files.
 set -euo pipefail
 
 # --- options
 stage=0            # first stage to run
 stop_stage=1       # last stage to run
-dir=               # where everything goes (default: the folder work beside this script)
-conf=metric_study  # the study: a name or a YAML file, e.g. a changed copy of conf/metric_study.yaml
+dir=               # output folder (default: work beside this script)
+conf=metric_study  # the study: a name or a YAML file, for example a modified copy of conf/metric_study.yaml
 seed=              # seed of the simulations (default: the one in the study)
-tree=              # attack the original speech of this tree's x-vectors, not simulated ones
-tree_conf=vpc2020  # plan of this tree
-metric=            # a metric of your own, NAME=FILE.py:FUNCTION, a function of TrialScores
+tree=              # attack the original speech of this tree instead of simulated x-vectors
+tree_conf=vpc2020  # protocol of this tree
+metric=            # user-defined metric, NAME=FILE.py:FUNCTION, a function of TrialScores
 nj=2               # number of parallel jobs
-cmd=               # job runner, with its options (default: what recipes/vpc2020/cmd.sh says)
+cmd=               # job runner, with its options (default: from recipes/vpc2020/cmd.sh)
 # --- end of options
 
 recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")

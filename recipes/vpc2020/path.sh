@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# To be sourced: makes the command privacy-eval and the toolkit's scripts found by their names.
-# The toolkit's own environment .venv comes first; then what is installed elsewhere; where there is
-# neither, .venv is made now.
+# To be sourced: put the command privacy-eval and the toolkit's scripts on the PATH. The toolkit's
+# environment .venv is preferred to an installation elsewhere, and created if there is neither.
 
 PRIVACY_EVAL_ROOT=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 PRIVACY_EVAL_ROOT=$(dirname -- "$(dirname -- "$PRIVACY_EVAL_ROOT")")

@@ -300,16 +300,6 @@ def test_plda_agrees_with_reference(
         assert np.array_equal(scores, plda_scores(first, int(counts[0]), second, plda))
 
 
-@settings(max_examples=40)
-@given(seed=seeds, factor=st.floats(0, 10))
-def test_smoothing_agrees_with_reference(seed: int, factor: float) -> None:
-    plda = draw_plda(np.random.default_rng(seed), 4)
-    found, want = smooth(plda, factor), slow.smoothed(as_slow(plda), factor)
-    assert found.mean is plda.mean
-    assert found.transform == pytest.approx(want.transform, rel=1e-14)
-    assert found.psi == pytest.approx(want.psi, rel=1e-14)
-
-
 def draw_speakers(
     generator: np.random.Generator, dimension: int, counts: list[int]
 ) -> tuple[FloatMatrix, list[str]]:

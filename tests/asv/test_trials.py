@@ -38,7 +38,6 @@ from privacy_eval.asv.trials import (
     load_enrollment,
     score_trials,
 )
-from privacy_eval.io.files import relative
 from privacy_eval.io.kaldi_objects import write_vector
 from privacy_eval.io.plda import Plda, read_plda, write_plda
 from privacy_eval.io.scores import TrialList, pair, read_scores, read_trial_list, read_trials
@@ -50,6 +49,7 @@ from privacy_eval.metrics import (
     kaldi_eer,
     score_metrics,
     similarity_matrix,
+    similarity_metrics,
     voice_similarity,
     zebra_tag,
 )
@@ -114,17 +114,6 @@ def test_a_model_comes_back(tmp_path: Path) -> None:
     again.mkdir()
     save_backend(again, stored.model)
     assert load_backend(again).sha256 == stored.sha256
-
-
-def test_the_slow_implementation_reads_the_same_model(tmp_path: Path) -> None:
-    save_backend(tmp_path, random_model(4))
-    stored = load_backend(tmp_path).model
-    plda = slow.read_plda(tmp_path / "plda")
-    assert np.array_equal(plda.transform, stored.plda.transform)
-    assert stored.mean is not None
-    assert stored.transform is not None
-    assert np.array_equal(slow.read_array(tmp_path / "mean.vec"), stored.mean)
-    assert np.array_equal(slow.read_array(tmp_path / "transform.mat"), stored.transform)
 
 
 def test_a_model_of_plda_alone(tmp_path: Path) -> None:
@@ -367,7 +356,7 @@ def test_dimensions_that_do_not_fit(trial_list: Any) -> None:
 @pytest.mark.filterwarnings("error")
 def test_scores_that_are_not_finite(trial_list: Any) -> None:
     huge = make_vectors(ENROLLED.ids, np.full((5, 3), 3e38))
-    with pytest.raises(PrivacyEvalError, match="2 scores are not finite: vectors or model hold hu"):
+    with pytest.raises(PrivacyEvalError, match="2 scores are not finite: huge values in"):
         score_trials(huge, MEMBERS, TESTED, trial_list("a t1", "a t2"), model=random_model())
 
 
@@ -428,11 +417,6 @@ def test_where_a_back_end_lies(tmp_path: Path) -> None:
         (place / "plda").touch()
         assert backend_folder(tmp_path, model, "_x") == place
     assert backend_folder(tmp_path, model, "_y") is None
-
-
-def test_paths_are_noted_relative_to_the_tree(tmp_path: Path) -> None:
-    assert relative(tmp_path / "a" / "b", tmp_path) == "a/b"
-    assert relative(tmp_path / "b", tmp_path / "a") == "../b"
 
 
 # --- real speech
@@ -547,7 +531,7 @@ def test_similarity_of_real_speech(name: str, variant: Variant) -> None:
     ):
         scores = score_matrix(first.matrix, 1, second.matrix, model=real_model().model)
         matrices.append(similarity_matrix(scores, speaker, column_of=column_of, variant=variant))
-    found = voice_similarity(*matrices).summary()
+    found = similarity_metrics(voice_similarity(*matrices))
     want = expected()["similarity"][f"{name}_anon"]
     if variant == "exact":
         want = want["exact"]

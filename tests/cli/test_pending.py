@@ -19,13 +19,13 @@ def all_stages(tree: SpeechTree) -> None:
     shown = ("--results", out / "results.json", "--conf", tree.root / "small.yaml")
     for run in (
         tree.run("subsets", "--anonymized"),
-        tree.run("score-tree"),
-        tree.run("evaluate", "--out", OUT),
-        tree.run("similarity-tree", "--out", OUT),
+        tree.run("asv-scores"),
+        tree.run("privacy-metrics", "--out", OUT),
+        tree.run("similarity", "--out", OUT),
         tree.run("collect", "--out", OUT),
         cli("tables", *shown, "--out", out / "tables"),
         cli("figures", *shown, "--out", out / "figures"),
-        cli("report", *shown, "--figures", out / "figures", "-o", out / "report.html"),
+        cli("report", *shown, "--figures", out / "figures", "--out", out / "report.html"),
     ):
         assert run.code == 0, run.err
 
@@ -73,108 +73,62 @@ def new_vectors(tree: SpeechTree) -> None:
     tree.vectors(TRIALS + tree.suffix, seed=7)
 
 
-def no_vectors(tree: SpeechTree) -> None:
-    shutil.rmtree(tree.root / MODEL / f"xvect_{TRIALS}")
+def edit(path: str, change: Callable[[str], str]) -> Callable[[SpeechTree], object]:
+    """Change the text of the first file of a pattern."""
+
+    def run(tree: SpeechTree) -> None:
+        file = next(tree.root.glob(path))
+        file.write_text(change(file.read_text()))
+
+    return run
 
 
-def other_key(tree: SpeechTree) -> None:
-    path = tree.root / "data" / TRIALS / "trials"
-    lines_to(path, path.read_text().splitlines()[:-1])
+def remove(path: str) -> Callable[[SpeechTree], object]:
+    """Delete the first file of a pattern, or the folder."""
 
+    def run(tree: SpeechTree) -> None:
+        file = next(tree.root.glob(path))
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
 
-def other_enrollment(tree: SpeechTree) -> None:
-    path = tree.root / "data" / ENROLLS / "enrolls"
-    lines_to(path, path.read_text().splitlines()[1:])
-
-
-def other_scores(tree: SpeechTree) -> None:
-    """Somebody else's: they are kept."""
-    path = tree.all_scores["oa"]
-    path.write_text(path.read_text().replace("\n", "1\n", 1))
-
-
-def no_scores(tree: SpeechTree) -> None:
-    tree.all_scores["aa"].unlink()
-
-
-def other_back_end(tree: SpeechTree) -> None:
-    tree.backend(f"{MODEL}/xvect_train_clean_360", seed=3)
-
-
-def other_speakers(tree: SpeechTree) -> None:
-    path = tree.root / "data" / TRIALS / "utt2spk"
-    path.write_text(path.read_text() + "\n")
-
-
-def damaged_record(tree: SpeechTree) -> None:
-    next((tree.root / OUT / "records").rglob("ASV-*.json")).write_text("{}")
-
-
-def no_curves(tree: SpeechTree) -> None:
-    next((tree.root / OUT / "records").rglob("ASV-*.npz")).unlink()
-
-
-def no_similarity(tree: SpeechTree) -> None:
-    next((tree.root / OUT / "records").rglob("similarity-*.json")).unlink()
-
-
-def other_plan(tree: SpeechTree) -> None:
-    path = tree.root / "small.yaml"
-    path.write_text(path.read_text().replace("title: LibriSpeech", "title: Libri"))
+    return run
 
 
 def new_word_error_rate(tree: SpeechTree) -> None:
-    line = "%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] x/decode_y_tgsmall/wer_12_0.5\n"
-    lines_to(tree.root / tree.results / "ASR-libri_dev_asr" / "WER", [line.rstrip()])
+    line = "%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] x/decode_y_tgsmall/wer_12_0.5"
+    lines_to(tree.root / tree.results / "ASR-libri_dev_asr" / "WER", [line])
 
 
-def results_by_hand(tree: SpeechTree) -> None:
-    path = tree.root / OUT / "results.csv"
-    path.write_text(path.read_text() + "\n")
-
-
-def table_by_hand(tree: SpeechTree) -> None:
-    path = next((tree.root / OUT / "tables").glob("*.tex"))
-    path.write_text(path.read_text() + "%\n")
-
-
-def no_figure(tree: SpeechTree) -> None:
-    next((tree.root / OUT / "figures").glob("*.png")).unlink()
-
-
-def no_report(tree: SpeechTree) -> None:
-    (tree.root / OUT / "report.html").unlink()
-
-
-def no_results(tree: SpeechTree) -> None:
-    (tree.root / OUT / "results.json").unlink()
+ONE = f"exp/*/ASV-{ENROLLS}-{TRIALS}_*/scores"
 
 
 @pytest.mark.parametrize(
     ("change", "stage"),
     [
-        (new_vectors, 5),
-        (no_vectors, 5),
-        (other_key, 5),
-        (other_enrollment, 5),
-        (no_scores, 5),
-        (other_back_end, 5),
-        (other_scores, 6),
-        (damaged_record, 6),
-        (no_curves, 6),
-        (other_speakers, 7),
-        (no_similarity, 7),
-        (new_word_error_rate, 8),
-        (other_plan, 8),
-        (results_by_hand, 8),
-        (no_results, 8),
-        (table_by_hand, 9),
-        (no_figure, 10),
-        (no_report, 10),
+        pytest.param(change, stage, id=f"{stage} {name}")
+        for stage, name, change in (
+            (5, "new x-vectors", new_vectors),
+            (5, "no x-vectors", remove(f"{MODEL}/xvect_{TRIALS}")),
+            (5, "key", edit(f"data/{TRIALS}/trials", lambda x: x[: x[:-1].rindex("\n") + 1])),
+            (5, "enrollment", edit(f"data/{ENROLLS}/enrolls", lambda x: x.split("\n", 1)[1])),
+            (5, "no scores", remove(ONE)),
+            (5, "back end", lambda tree: tree.backend(f"{MODEL}/xvect_train_clean_360", seed=3)),
+            (6, "external scores, kept", edit(ONE, lambda x: x.replace("\n", "1\n", 1))),
+            (6, "damaged record", edit(f"{OUT}/records/**/ASV-*.json", lambda _: "{}")),
+            (6, "no arrays", remove(f"{OUT}/records/**/ASV-*.npz")),
+            (7, "speakers", edit(f"data/{TRIALS}/utt2spk", lambda x: x + "\n")),
+            (7, "no similarity", remove(f"{OUT}/records/**/similarity-*.json")),
+            (8, "word error rate", new_word_error_rate),
+            (8, "protocol", edit("small.yaml", lambda x: x.replace("title: Libri", "title: L"))),
+            (8, "results by hand", edit(f"{OUT}/results.csv", lambda x: x + "\n")),
+            (8, "no results", remove(f"{OUT}/results.json")),
+            (9, "table by hand", edit(f"{OUT}/tables/*.tex", lambda x: x + "%\n")),
+            (10, "no figure", remove(f"{OUT}/figures/*.png")),
+            (10, "no report", remove(f"{OUT}/report.html")),
+        )
     ],
 )
 def test_what_changed_says_where_to_begin(
-    change: Callable[[SpeechTree], None], stage: int, tree: SpeechTree
+    change: Callable[[SpeechTree], object], stage: int, tree: SpeechTree
 ) -> None:
     change(tree)
     assert first(tree) == stage

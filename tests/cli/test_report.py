@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import base64
 import csv
 import functools
@@ -11,7 +10,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from html.parser import HTMLParser
 from inspect import signature
@@ -30,30 +29,27 @@ from support import (
     SpeechTree,
     cli,
     imported,
+    options_of,
     snapshot,
     times,
     undrawn,
 )
 
-from privacy_eval.cli import parser
 from privacy_eval.io.files import digest
-from privacy_eval.metrics import METRICS
+from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report import figures
-from privacy_eval.report.figures import FORMATS, all_figures, bars, det, style, write_figures
+from privacy_eval.report.figures import all_figures, bars, det, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
-from privacy_eval.report.per_system import write_tables
 from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.table_set import write_tables
+from privacy_eval.report.text import FORMATS as TABLE_FORMATS
+from privacy_eval.results.arrays import FIGURE_FORMATS
 from privacy_eval.results.json_store import read_json, to_json
 from privacy_eval.results.records import Results, merge
 
 # --- options
-
-
-def options_of(verb: str) -> dict[str, argparse.Action]:
-    verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
-    return {a.dest: a for a in verbs.choices[verb]._actions if a.dest != "help"}
 
 
 def defaults_of(function: Callable[..., object]) -> dict[str, object]:
@@ -71,14 +67,20 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     assert set(options) == shared | {"out"} | {
         names.get(n, n) for n in drawing.keys() - {"drawn_from", "run"} | {"job"}
     }
-    assert options["format"].choices == drawing["formats"] == FORMATS
+    assert options["format"].choices == drawing["formats"] == FIGURE_FORMATS
     assert options["conventional"].default == drawing["conventional"]
     assert options["job"].default is None
     options = options_of("tables")
+    assert options["format"].choices == tuple(TABLE_FORMATS)
     names = {"only": "format", "metric": "rank_by"}
-    chosen = {names.get(n, n) for n in (writing.keys() - {"across"}) | ranking.keys()}
+    chosen = {names.get(n, n) for n in writing.keys() | ranking.keys()}
     assert set(options) == shared | {"out"} | chosen - {"split", "cells"}
-    assert set(options["rank_by"].choices) == {*METRICS, "deid", "gvd_db"} - {"cllr"}
+    assert set(options["rank_by"].choices) == {
+        *of_kind("scores"),
+        "pitch_correlation_mean",
+        "deid",
+        "gvd_db",
+    } - {"cllr"}
     for option, default in (
         ("rank_by", ranking["metric"]),
         ("attack_model", ranking["attack_model"]),
@@ -86,7 +88,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         ("format", writing["only"]),
     ):
         assert options[option].default == default
-    assert set(options_of("report")) == shared | {"figures", "subjective", "output"}
+    assert set(options_of("report")) == shared | {"figures", "listening", "out"}
 
 
 # --- tables
@@ -385,9 +387,15 @@ def test_the_ranking_asked_for(baselines: tuple[Path, Path], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--attack-model", "x"), "x: no attack model of the plan vpc2020; known: ignorant, lazy-"),
-        (("--attack-model", "original"), "original: no attack model of the plan vpc2020; known:"),
-        (("--rank-by", "deid", "--attack-model", "ignorant"), "deid is not under an attack"),
+        (
+            ("--attack-model", "x"),
+            "no attack model of the protocol vpc2020; known: ig",
+        ),
+        (
+            ("--attack-model", "original"),
+            "no attack model of the protocol",
+        ),
+        (("--rank-by", "deid", "--attack-model", "ignorant"), "deid does not depend on an attack"),
     ],
 )
 def test_rankings_that_cannot_be(
@@ -458,7 +466,7 @@ def test_the_table_of_the_similarity_paper(tmp_path: Path) -> None:
         for p in load_published("voice_similarity")
     }
     assert shown["DeID", "LibriSpeech", "male", "B2"] == "41.23"
-    alone = cli("subjective", "--published", "voice_similarity", "--out", tmp_path / "S")
+    alone = cli("listening", "--published", "voice_similarity", "--out", tmp_path / "S")
     assert alone.code == 1 and "nothing published of this name; known: vpc2020" in alone.err
 
 
@@ -471,9 +479,9 @@ def _measured(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
     tree = SpeechTree(tmp_path_factory.mktemp("measured") / f"a {ODD_NAME}")
     named = ("--system", ODD_NAME)
     for arguments in (
-        ("score-tree",),
-        ("evaluate", "--bootstrap", 20, *named),
-        ("similarity-tree", *named),
+        ("asv-scores",),
+        ("privacy-metrics", "--bootstrap", 20, *named),
+        ("similarity", *named),
         ("collect", *named),
     ):
         run = tree.run(*arguments)
@@ -488,14 +496,12 @@ def results_of(tree: SpeechTree) -> Path:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two figures of bars and one of curves, in place of all."""
-
-    def drawings(
-        results: Results, cells: Any, curves: Any, *, conventional: bool = False
-    ) -> Iterator[style.Drawing]:
-        yield from itertools.islice(bars.figures(cells, results.protocol), 2)
-        yield from itertools.islice(det.figures(results, curves), 1)
-
-    monkeypatch.setattr(figures, "all_figures", drawings)
+    for module, count in ((bars, 2), (det, 1)):
+        draw = module.figures
+        monkeypatch.setattr(
+            module, "figures", lambda data, d=draw, n=count: itertools.islice(d(data), n)
+        )
+    monkeypatch.setattr(figures, "KINDS", [k for k in figures.KINDS if k.name in ("bars", "det")])
 
 
 BARS = ("bars_eer_dev", "bars_cllr_min_dev")
@@ -582,7 +588,7 @@ def test_published_values_alone_make_figures_and_a_report(
         *(f"scatter_{x}_{y}.png" for x, y in PAIRS),
     }
     path = tmp_path / "report.html"
-    run = cli("report", *alone, "--figures", out, "-o", path)
+    run = cli("report", *alone, "--figures", out, "--out", path)
     assert run.code == 0, run.err
     page = Page(path.read_text(encoding="utf-8"))
     figures_of = ["Privacy of the systems", "Metric against metric"]
@@ -593,14 +599,14 @@ def test_published_values_alone_make_figures_and_a_report(
 
 @pytest.mark.parametrize("verb", ["figures", "report"])
 def test_neither_results_nor_published_ones(verb: str, tmp_path: Path) -> None:
-    run = cli(verb, "-o" if verb == "report" else "--out", tmp_path / "D")
+    run = cli(verb, "--out", tmp_path / "D")
     assert (run.code, run.out) == (1, "")
     assert run.err == "privacy-eval: nothing to show: neither --results nor --published is given\n"
 
 
 @pytest.mark.parametrize("verb", ["figures", "tables", "report"])
 def test_results_that_nobody_published(measured: SpeechTree, verb: str, tmp_path: Path) -> None:
-    out = ("-o" if verb == "report" else "--out", tmp_path / "D")
+    out = ("--out", tmp_path / "D")
     run = cli(verb, "--results", results_of(measured), "--published", "vpc1999", *out)
     assert (run.code, run.out) == (1, "")
     assert re.match(r"privacy-eval: vpc1999: nothing published .*; known: .*\bvpc2020\b", run.err)
@@ -708,7 +714,7 @@ def _drawings(measured: SpeechTree, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def report(out: Path, results: object, *more: object) -> Page:
-    run = cli("report", "--results", results, "-o", out, *more)
+    run = cli("report", "--results", results, "--out", out, *more)
     assert (run.code, run.out) == (0, f"{out}\n"), run.err
     page = Page(out.read_text(encoding="utf-8"))
     assert len(page.ids) == len(set(page.ids))
@@ -752,7 +758,7 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
     similarity = read_json(results_of(measured)).similarity[0]
     assert similarity.speakers[0].speaker in page.texts[LEAST]
     first, written = out.read_bytes(), out.stat().st_mtime_ns
-    again = ("--results", results_of(measured), *more, "-o", out)
+    again = ("--results", results_of(measured), *more, "--out", out)
     assert cli("report", *again).out == f"{out}: current\n"
     assert out.stat().st_mtime_ns == written
     out.unlink()
@@ -788,7 +794,7 @@ def test_a_report_without_figures_and_other_systems(
     page = report(tmp_path / "report.html", baselines[0])
     assert page.titles == ["Summary", "System B1", MADE]
     assert page.images == {}
-    run = cli("report", "--results", *baselines, "-o", tmp_path / "two.html")
+    run = cli("report", "--results", *baselines, "--out", tmp_path / "two.html")
     assert run.code == 0
     assert "Original speech differs between systems" in run.err
     page = Page((tmp_path / "two.html").read_text())
@@ -809,7 +815,7 @@ def test_systems_and_results_folders_of_one_name_are_all_reported(tmp_path: Path
 
 def test_folders_that_hold_no_figures(measured: SpeechTree, drawings: Path, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
-    command = ("report", "--results", results_of(measured), "-o", out, "--figures")
+    command = ("report", "--results", results_of(measured), "--out", out, "--figures")
     empty = tmp_path / "empty"
     empty.mkdir()
     for folder in (empty, tmp_path / "none"):

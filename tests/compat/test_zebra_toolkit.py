@@ -1,17 +1,13 @@
-"""The ZEBRA toolkit's page: each of its snippets has a counterpart of no more lines.
+"""The ZEBRA toolkit's page: each of its snippets has a counterpart of no more lines of code.
 
-A snippet's lines are those of its code: not blank, no comment. `{scr}` and `{key}` stand for
-the paths that the page shows.
+`{scr}` and `{key}` are the paths that the page shows.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import json
 import math
-import os
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,15 +16,22 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from support import ROOT, cli, command
+from metrics.golden import FOLDER as GOLDEN
+from metrics.golden import NAMES, load
+from support import cli, command
 
-from privacy_eval.compat import zebra as toolkit
 from privacy_eval.compat.zebra import assess, display, export, pav_llrs, plot, read_tags
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.metrics import TrialScores, individual_disclosure, min_cllr, zebra
+from privacy_eval.io.results_txt import zebra_number
+from privacy_eval.metrics import (
+    VARIANTS,
+    TrialScores,
+    Variant,
+    individual_disclosure,
+    min_cllr,
+    zebra,
+)
 
-GOLDEN = ROOT / "tests" / "data" / "golden" / "scores"
-NAMES = sorted(p.name for p in GOLDEN.iterdir() if p.is_dir())
 CASE = "lazy_informed"
 SCORES, KEY = GOLDEN / CASE / "scores.gz", GOLDEN / CASE / "trials.gz"
 LINES = "Population: 0.120 bit\nIndividual: 1.674 (B)\n"
@@ -60,21 +63,13 @@ def files() -> list[str]:
 
 
 def test_high_level_snippet() -> None:
-    theirs = """
-        from zebra import PriorLogOddsPlots, zebra_framework, export_zebra_framework_plots
-        zebra_plot = PriorLogOddsPlots()
-        scr = '{scr}'
-        key = '{key}'
-        zebra_framework(plo_plot=zebra_plot, scr_path=scr, key_path=key)
-        export_zebra_framework_plots(plo_plot=zebra_plot, filename='my-experiment', save_plot_ext='png')
-    """  # noqa: E501
     ours = """
 from privacy_eval.compat.zebra import assess, export
 profile = assess('{scr}', '{key}')
 print(profile.text)
 export([profile], 'my-experiment', 'png')
 """
-    assert code_lines(ours) <= code_lines(theirs)
+    assert code_lines(ours) <= 6
     _, printed = run_snippet(ours)
     assert printed == f"ZEBRA profile\n{LINES}"
     assert files() == ["ZEBRA-my-experiment.png"]
@@ -82,25 +77,8 @@ export([profile], 'my-experiment', 'png')
 
 
 def test_low_level_snippet() -> None:
-    theirs = """
-        from numpy import log, abs, hstack, argwhere
-        from zebra import PriorLogOddsPlots
-        zebra_plot = PriorLogOddsPlots(classA_scores, classB_scores)
-        dece = zebra_plot.get_delta_ECE()
-        max_abs_LLR = abs(hstack((plo_plot.classA_llr_laplace, plo_plot.classB_llr_laplace))).max()
-        max_abs_LLR_base10 = max_abs_LLR / log(10)
-        cat_idx = argwhere((cat_ranges < max_abs_LLR_base10).sum(1) == 1).squeeze()
-        cat_tag = list(categorical_tags.keys())[cat_idx]
-        str_dece = ('%.3f' if dece >= 5e-4 else '%.e') % dece
-        str_max_abs_llr = ('%.3f' if max_abs_LLR >= 5e-4 else '%.e') % max_abs_LLR
-        if dece == 0:
-            str_dece = '0'
-        if max_abs_LLR == 0:
-            str_max_abs_llr = '0'
-        zebra_plot.get_delta_DCF()
-    """
     ours = """
-from privacy_eval.io.results_txt import zebra_number
+from privacy_eval.metrics.zebra import zebra_number
 from privacy_eval.metrics import TrialScores, zebra
 from privacy_eval.metrics.curves import expected_cost_reduction
 scores = TrialScores(classA_scores, classB_scores)
@@ -109,28 +87,17 @@ dece, max_abs_LLR_base10, cat_tag = disclosure.population, disclosure.individual
 str_dece, str_max_abs_llr = zebra_number(dece), zebra_number(max_abs_LLR_base10)
 delta_dcf = expected_cost_reduction(scores)
 """
-    assert code_lines(ours) <= code_lines(theirs)
-    case = golden_scores(CASE)
+    assert code_lines(ours) <= 15
+    case = load(CASE).scores
     found, _ = run_snippet(ours, classA_scores=case.target, classB_scores=case.nontarget)
-    assert (found["str_dece"], found["str_max_abs_llr"], found["cat_tag"]) == (
-        "0.120",
-        "1.674",
-        "B",
-    )
+    shown = (found["str_dece"], found["str_max_abs_llr"], found["cat_tag"])
+    assert shown == ("0.120", "1.674", "B")
     assert 0 < found["delta_dcf"] < 0.25
-
-
-def golden_scores(name: str) -> TrialScores:
-    from privacy_eval.io.scores import pair, read_scores, read_trials
-
-    folder = GOLDEN / name
-    trials = pair(read_scores(folder / "scores.gz"), read_trials(folder / "trials.gz"))
-    return TrialScores.from_labels(trials.score, trials.is_target)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_pav_llrs_with_and_without_laplace(name: str) -> None:
-    scores = golden_scores(name)
+    scores = load(name).scores
     for laplace in (False, True):
         target, nontarget = pav_llrs(scores, laplace=laplace)
         assert (target.size, nontarget.size) == (scores.n_target, scores.n_nontarget)
@@ -145,30 +112,13 @@ def test_pav_llrs_with_and_without_laplace(name: str) -> None:
     assert min_cllr(scores).value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_privacy_as_one_minus_min_cllr() -> None:
-    ours = """
-from privacy_eval.metrics import TrialScores, min_cllr
-disclosed = 1 - min_cllr(TrialScores(classA_scores, classB_scores)).value
-"""
-    found, _ = run_snippet(ours, classA_scores=[3, 5, 7, 8], classB_scores=[1, 2, 4, 6])
-    assert found["disclosed"] == pytest.approx(0.5)
-
-
 def test_own_categories_in_python() -> None:
-    theirs = """
-        categorical_tags = {
-            '0': array([0, eps]),
-            'A': array([eps, 1]),
-            'B': array([1, inf]),
-        }
-        cat_ranges = vstack(list(categorical_tags.values()))
-    """
     ours = """
 from privacy_eval.compat.zebra import assess
 tags = (('low', 0), ('high', 1.5), ('very high', 2))
 tag = assess('{scr}', '{key}', tags=tags).zebra.tag
 """
-    assert code_lines(ours) <= code_lines(theirs)
+    assert code_lines(ours) <= 6
     assert run_snippet(ours)[0]["tag"] == "high"
 
 
@@ -216,8 +166,7 @@ def test_printed_lines() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_golden_numbers(name: str) -> None:
-    folder = GOLDEN / name
-    expected = json.loads((folder / "expected.json").read_text())["reference"]
+    folder, expected = GOLDEN / name, load(name).expected["reference"]
 
     def shown(value: float) -> str:  # as the page's low-level snippet
         return "0" if value == 0 else ("%.3f" if value >= 5e-4 else "%.e") % value
@@ -229,14 +178,12 @@ def test_golden_numbers(name: str) -> None:
     ]
 
 
-def test_variants() -> None:
-    scores, key = GOLDEN / "one_bin_of_ties" / "scores.gz", GOLDEN / "one_bin_of_ties" / "trials.gz"
-    for variant in ("challenge", "exact"):
-        run = cli("zebra", "-s", scores, "-k", key, "--variant", variant)
-        value = zebra(golden_scores("one_bin_of_ties"), variant=variant).individual
-        assert re.search(r"Individual: (\S+) ", run.out)[1] == (  # type: ignore[index]
-            f"{value:.3f}" if value >= 5e-4 else f"{value:.0e}"
-        )
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_variants(variant: Variant) -> None:
+    folder = GOLDEN / "one_bin_of_ties"
+    run = cli("zebra", "-s", folder / "scores.gz", "-k", folder / "trials.gz", "--variant", variant)
+    value = zebra(load("one_bin_of_ties").scores, variant=variant).individual
+    assert f"Individual: {zebra_number(value)} " in run.out
 
 
 @pytest.mark.parametrize("extension", ["tex", "pdf", "png"])
@@ -346,9 +293,9 @@ def test_own_categories_from_yaml() -> None:
         ("A: 0\nB: yes\n", "B: expected a number"),
         ("A: 0\nB: [1, 2]\n", "B: expected a number"),
         ("A: 0\nno: 1\n", "put it in quotes"),
-        ("'0': 0\nA: 1\n", "kept for no evidence"),
+        ("'0': 0\nA: 1\n", "reserved for no evidence"),
         ("A: 0\n'': 1\n", "cannot be a tag"),
-        ("A: 0\nB: 1\nA: 2\n", "stands twice"),
+        ("A: 0\nB: 1\nA: 2\n", "duplicate"),
         ("A: 0\nB: 1: 2\n", "tags.yaml:2: invalid YAML"),
         ("A: !!python/object/apply:os.system [ls]\n", "invalid YAML"),
         ("A: 2020-13-45\n", "invalid YAML"),
@@ -363,10 +310,3 @@ def test_wrong_categories(text: str, message: str) -> None:
         read_tags(path)
     run = cli("zebra", "-s", SCORES, "-k", KEY, "-t", path)
     assert (run.code, run.out) == (1, "") and run.err.startswith("privacy-eval: tags.yaml:")
-
-
-def test_the_module_names_what_the_page_has() -> None:
-    assert toolkit.DEFAULT_LABEL == "ZEBRA profile"
-    assert os.path.basename(export([assess(SCORES, KEY)], extension="tex")) == (
-        "ZEBRA-ZEBRA_profile.tex"
-    )

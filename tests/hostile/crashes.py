@@ -1,4 +1,4 @@
-"""Runs that are killed at random moments: what they leave, and what the next run makes of it."""
+"""Runs killed at random moments: what they leave, and what the next run makes of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from support import ENROLLS, SMALL_PLAN_2022, TRIALS, SpeechTree, lines_to, snapshot, trial_lines
@@ -92,6 +91,12 @@ class Runs:
         self._mark = uuid.uuid4().hex
         self._log = folder / "run.log"
 
+    def __enter__(self) -> Runs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
     def start(self, tree: Path) -> subprocess.Popen[bytes]:
         temporary = self.folder / "tmp"
         temporary.mkdir(parents=True, exist_ok=True)
@@ -143,15 +148,6 @@ class Runs:
                     yield int(entry.name)
 
 
-@dataclass
-class Tally:
-    """What happened."""
-
-    kills: int = 0
-    runs_to_the_end: int = 0
-    with_leftovers: int = 0
-
-
 def undisturbed(runs: Runs, tree: Path) -> tuple[dict[str, bytes], float]:
     """What a run makes that nothing disturbs, and the seconds it takes.
 
@@ -165,9 +161,9 @@ def undisturbed(runs: Runs, tree: Path) -> tuple[dict[str, bytes], float]:
     duration = runs.finish(folder)
     whole = products(folder)
     inputs = products(tree)
-    _expect([], differences({n: whole.get(n, b"") for n in inputs}, inputs), "a run changed input")
+    _assert_same({name: whole.get(name, b"") for name in inputs}, inputs, "a run changed input")
     runs.finish(folder)
-    _expect([], differences(products(folder), whole), "a second run changed")
+    _assert_same(products(folder), whole, "a second run changed files")
     return whole, duration
 
 
@@ -181,7 +177,7 @@ def crash(
     in_a_row: int,
     moments: random.Random,
     log: Callable[[str], None] = lambda text: None,
-) -> Tally:
+) -> tuple[int, int]:
     """Kill runs at random moments, `in_a_row` on one tree before a run may end; that must
     give the bytes of a run that nothing disturbed.
 
@@ -192,34 +188,39 @@ def crash(
     duration : float
         Seconds within which the kills fall.
 
+    Returns
+    -------
+    tuple of int
+        Numbers of runs killed and run to the end.
+
     Raises
     ------
     AssertionError
         Names the files of other bytes.
     """
-    tally = Tally()
+    n_killed, n_finished = 0, 0
     victim = runs.folder / "killed"
-    while tally.kills < kills:
+    while n_killed < kills:
         shutil.rmtree(victim, ignore_errors=True)
         shutil.copytree(tree, victim)
-        for _ in range(min(in_a_row, kills - tally.kills)):
+        for _ in range(min(in_a_row, kills - n_killed)):
             process = runs.start(victim)
             try:
                 process.wait(timeout=moments.uniform(0, duration))
                 break  # it was faster: nothing is left to be killed
             except subprocess.TimeoutExpired:
                 runs.kill(process, everything=moments.random() < 0.5)
-            tally.kills += 1
-            _expect([], half_written(victim, whole), f"kill {tally.kills} left half of")
-            tally.with_leftovers += any(".tmp" in p.name for p in victim.rglob(".*"))
+            n_killed += 1
+            half = half_written(victim, whole)
+            assert not half, f"kill {n_killed} left half of {', '.join(half[:9])}"
         runs.finish(victim)
         runs.end()
-        tally.runs_to_the_end += 1
-        _expect([], differences(products(victim), whole), f"after kill {tally.kills}, other bytes")
-        log(f"{tally.kills} of {kills} kills, {tally.runs_to_the_end} runs to the end, all equal")
-    return tally
+        n_finished += 1
+        _assert_same(products(victim), whole, f"other bytes after kill {n_killed}")
+        log(f"{n_killed} of {kills} kills, {n_finished} runs to the end, all equal")
+    return n_killed, n_finished
 
 
-def _expect(expected: list[str], found: list[str], message: str) -> None:
-    if found != expected:
-        raise AssertionError(f"{message}: {', '.join(found[:9])} ({len(found)} files)")
+def _assert_same(found: Mapping[str, bytes], expected: Mapping[str, bytes], message: str) -> None:
+    different = differences(found, expected)
+    assert not different, f"{message}: {', '.join(different[:9])} ({len(different)} files)"

@@ -48,7 +48,6 @@ from privacy_eval.io.kaldi_objects import (
     binary_array,
     read_matrix,
     read_vector,
-    text_array,
 )
 from privacy_eval.io.plda import Plda, read_plda
 from privacy_eval.io.ratings import Ratings, read_ratings
@@ -58,6 +57,7 @@ from privacy_eval.io.scores import pair, read_scores, read_trial_list, read_tria
 from privacy_eval.io.scp import read_vectors
 from privacy_eval.io.wer import format_wer_line, read_wer_folder
 from privacy_eval.io.yaml_text import parse_yaml
+from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.protocol.protocol import Protocol, protocol_from_dict
 from privacy_eval.protocol.published import parse_p_values, parse_values
 from privacy_eval.report.figure_folder import read_captions
@@ -75,10 +75,9 @@ from privacy_eval.results.record_files import read_record
 from privacy_eval.results.records import (
     Results,
     SimilarityRecord,
-    SpeakerSimilarity,
     VerificationRecord,
 )
-from privacy_eval.study.plan import StudyPlan, study_from_dict
+from privacy_eval.study.protocol import StudyProtocol, study_from_dict
 from privacy_eval.tree.conditions import SetCondition
 
 #: Seconds that an input of a few kB may take: far more than any does, less than a hang.
@@ -245,7 +244,7 @@ def check_results_txt(content: bytes, found: Any) -> None:
     assert text.count("\n") == len(lines)
     again = parse_results_txt(text, "again")
     assert format_results_txt(again) == text
-    for block in (*found.verification, *found.pitch, *found.similarity):
+    for block in (*found.verification, *found.utility, *found.similarity):
         values = block.metrics if hasattr(block, "metrics") else block.values
         for value in values.values():
             assert math.isfinite(value) or b"inf" in (text_of(content) or b"")
@@ -316,6 +315,13 @@ def check_captions(content: bytes, found: Any) -> None:
 
 
 # Samples
+
+
+def text_array(array: np.ndarray) -> bytes:
+    """A vector or matrix as Kaldi prints it."""
+    rows = [b"%.7g " * row.size % tuple(row.tolist()) for row in np.atleast_2d(array)]
+    between = b"" if array.ndim == 1 else b"\n  "
+    return b" [" + b"".join((between or b" ") + row for row in rows) + b"]\n"
 
 
 _IDS = [f"s{n}" for n in range(1, 4)]
@@ -427,7 +433,7 @@ def _results() -> Results:
         protocol,
         (verification,),
         whole.recognition[:1],
-        whole.pitch[:1],
+        whole.utility[:1],
         (similarity,),
         ("nothing",),
     )
@@ -603,9 +609,9 @@ def check_ratings(content: bytes, found: Ratings) -> None:
     assert len(set(zip(*columns, strict=True))) == len(found)
 
 
-def check_study(content: bytes, found: StudyPlan) -> None:
+def check_study(content: bytes, found: StudyProtocol) -> None:
     """Read back from its own values it is the same."""
-    assert from_plain(StudyPlan, found.to_dict(), "again") == found
+    assert from_plain(StudyProtocol, found.to_dict(), "again") == found
 
 
 #: Text of ids and numbers of every script, all kinds of blanks and line ends.

@@ -15,13 +15,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from crashes import OUT, Runs, crash, crash_tree, differences, half_written, products
-from support import ROOT, Run, cli
+from support import ROOT, Run, cli, run_program, until
 
 
 def stages(tree: Path) -> list[list[str]]:
@@ -83,38 +82,27 @@ def whole(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, byt
 
 
 def test_killed_at_random_moments(tree: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
-    runs = Runs(tmp_path, process_of)
-    try:
-        tally = crash(runs, tree, whole, duration=3, kills=3, in_a_row=3, moments=random.Random(7))
-    finally:
-        runs.end()
-    assert tally.kills == 3
-    assert tally.runs_to_the_end >= 1
+    options = {"duration": 3, "kills": 3, "in_a_row": 3, "moments": random.Random(7)}
+    with Runs(tmp_path, process_of) as runs:
+        n_killed, n_finished = crash(runs, tree, whole, **options)  # type: ignore[arg-type]
+    assert n_killed == 3 and n_finished >= 1
 
 
-def test_the_recipe_killed_with_its_jobs(
-    tree: Path, whole: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_recipe_killed_with_its_jobs(tree: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
     """Killed when the first of several records is written, then run again."""
     folder = tmp_path / "tree"
     shutil.copytree(tree, folder)
     assert stages_here(folder, "score-tree").code == 0
     recipe = [str(ROOT / "recipes/vpc2020/run.sh"), "--tree", str(folder), "--conf", "./small.yaml"]
     abbreviate = ["--stage", "6", "--stop-stage", "8", "--bootstrap", "8"]
-    runs = Runs(tmp_path, lambda _: [*recipe, *abbreviate])
-    try:
+    with Runs(tmp_path, lambda _: [*recipe, *abbreviate]) as runs:
         first = runs.start(folder)
-        limit = time.monotonic() + 60
-        while not list(folder.glob(f"{OUT}/records/*/*.json")):
-            assert first.poll() is None and time.monotonic() < limit
-            time.sleep(0.002)
+        assert until(lambda: [*folder.glob(f"{OUT}/records/*/*.json")] or first.poll() is not None)
         runs.kill(first, everything=False)
         assert first.returncode == -signal.SIGKILL
         assert not (folder / OUT / "results.json").exists()
         assert half_written(folder, whole) == []
         runs.finish(folder)
-    finally:
-        runs.end()
     made = products(folder)
     later = ("tables/", "figures/", "subjective/", "report.html")  # of stages 9 to 11
     assert set(whole) - set(made) == {
@@ -244,15 +232,14 @@ def test_a_read_only_disk(disk: Disk, tree: Path, whole: dict[str, bytes], tmp_p
 # The same bytes
 
 
-def test_nothing_made_holds_a_date(whole: dict[str, bytes]) -> None:
+def test_outputs_contain_no_dates(whole: dict[str, bytes]) -> None:
     """No year of now but in what says it of something else."""
     for name, content in whole.items():
         if name.startswith("exp/privacy_eval/") and not name.endswith((".npz", ".npy")):
             assert not re.search(rb"/CreationDate|tIME|\b20[2-9]\d-[01]\d-[0-3]\d\b", content), name
 
 
-def test_the_script(tmp_path: Path) -> None:
-    run = [sys.executable, str(ROOT / "scripts/crash_test.py"), "--help"]
-    done = subprocess.run(run, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "--kills" in done.stdout
+def test_crash_script(tmp_path: Path) -> None:
+    done = run_program(sys.executable, ROOT / "scripts/crash_test.py", "--help", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "--kills" in done.out

@@ -92,8 +92,6 @@ def test_a_model_is_written_as_by_hand(tmp_path: Path) -> None:
         block("DM", 2, 2, values=[1, 2, 3, 4e-9]),
         block("DV", 2, values=[0.5, 0]),
     )
-    write_plda(tmp_path / "new" / "plda", SMALL, binary=False)
-    assert (tmp_path / "new" / "plda").read_bytes() == SMALL_TEXT
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["plda"]
 
 
@@ -103,9 +101,7 @@ def test_a_model_is_written_as_by_hand(tmp_path: Path) -> None:
 def test_golden_models_come_back_byte_for_byte(tmp_path: Path, binary: str, text: str) -> None:
     plda = read_plda(GOLDEN / binary)
     write_plda(tmp_path / "binary", plda)
-    write_plda(tmp_path / "text", plda, binary=False)
     assert (tmp_path / "binary").read_bytes() == (GOLDEN / binary).read_bytes()
-    assert (tmp_path / "text").read_bytes() == (GOLDEN / text).read_bytes()
     printed = read_plda(GOLDEN / text)
     for part in ("mean", "transform", "psi"):
         assert np.allclose(getattr(printed, part), getattr(plda, part), rtol=1e-6, atol=0)
@@ -118,16 +114,6 @@ def test_golden_values_by_hand() -> None:
     assert plda.transform[1].tolist() == list(row)
     assert plda.psi.tolist() == list(struct.unpack_from(f"<{DIMENSION}d", BINARY, PSI))
     assert PSI + 8 * DIMENSION + len(b"</Plda> ") == len(BINARY)
-
-
-def test_golden_smoothing() -> None:
-    """`ivector-copy-plda --smoothing=0.1`, by its formula: the parts are where they belong."""
-    plda, smoothed = read_plda(GOLDEN / "plda.bin"), read_plda(GOLDEN / "plda.s01")
-    weight = 1 + float(np.float32(0.1)) * plda.psi
-    assert np.array_equal(smoothed.mean, plda.mean)
-    assert np.allclose(smoothed.psi, plda.psi / weight, rtol=1e-12, atol=0)
-    expected = plda.transform / np.sqrt(weight)[:, None]
-    assert np.allclose(smoothed.transform, expected, rtol=1e-12, atol=1e-15)
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -165,9 +151,9 @@ def test_single_precision_is_written_as_double(tmp_path: Path) -> None:
         (b"\0B" + SMALL_TEXT, "mean: expected a vector (FV or DV), found an unknown type"),
         (model()[:-1], "expected </Plda> of a PLDA model, found b'</Plda>'"),
         (model()[:-8] + b"</Pldb> ", "expected </Plda> of a PLDA model"),
-        (model() + b"x", "more behind its end, from byte "),
-        (model() + b"\0", "more behind its end"),
-        (SMALL_TEXT + b"x", "more behind its end"),
+        (model() + b"x", "unexpected content behind its end, from byte "),
+        (model() + b"\0", "unexpected content behind its end"),
+        (SMALL_TEXT + b"x", "unexpected content behind its end"),
         (SMALL_TEXT[:-8], "expected </Plda>"),
         (model(mean=b""), "mean: expected a vector (FV or DV), found a matrix"),
         (model(transform=b""), "transform: expected a matrix (FM or DM), found a vector"),
@@ -175,7 +161,7 @@ def test_single_precision_is_written_as_double(tmp_path: Path) -> None:
         (model(psi=b"CM "), "psi: expected a vector (FV or DV), found a compressed matrix"),
         (
             model(psi=block("DV", 3, values=[5, 6, 7])),
-            "dimensions that do not fit together: mean 2, transform 2 x 2, psi 3",
+            "inconsistent dimensions: mean 2, transform 2 x 2, psi 3",
         ),
         (model(mean=block("DV", 1, values=[5])), "mean 1, transform 2 x 2, psi 2"),
         (
@@ -222,13 +208,6 @@ def test_a_bad_model(tmp_path: Path, content: bytes, message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(PrivacyEvalError, match=f"^{tmp_path}/none: cannot be read"):
-        read_plda(tmp_path / "none")
-    with pytest.raises(PrivacyEvalError, match=f"^{tmp_path}: cannot be read"):
-        read_plda(tmp_path)
-
-
 @pytest.mark.parametrize("content", [model(), SMALL_TEXT.rstrip()], ids=["binary", "text"])
 def test_a_model_cut_anywhere(tmp_path: Path, content: bytes) -> None:
     for size in range(len(content)):
@@ -241,32 +220,18 @@ def test_a_model_cut_anywhere(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("plda", "message"),
     [
-        (Plda(SMALL.mean[:1], SMALL.transform, SMALL.psi), "not written, dimensions"),
-        (Plda(SMALL.mean, SMALL.transform[:1], SMALL.psi), "not written, dimensions"),
-        (Plda(SMALL.mean, SMALL.transform.ravel(), SMALL.psi), "not written, dimensions"),
-        (Plda(SMALL.mean, SMALL.transform, SMALL.psi[:, None]), "not written, dimensions"),
-        (Plda(SMALL.mean[:0], SMALL.transform[:0, :0], SMALL.psi[:0]), "not written, dimensions"),
-        (Plda(SMALL.mean * np.nan, SMALL.transform, SMALL.psi), "not written, 2 values are NaN"),
-        (Plda(SMALL.mean, SMALL.transform, -SMALL.psi), "not written, 1 of 2 values of psi"),
+        (Plda(SMALL.mean[:1], SMALL.transform, SMALL.psi), "inconsistent dimensions"),
+        (Plda(SMALL.mean, SMALL.transform[:1], SMALL.psi), "inconsistent dimensions"),
+        (Plda(SMALL.mean, SMALL.transform.ravel(), SMALL.psi), "inconsistent dimensions"),
+        (Plda(SMALL.mean, SMALL.transform, SMALL.psi[:, None]), "inconsistent dimensions"),
+        (Plda(SMALL.mean[:0], SMALL.transform[:0, :0], SMALL.psi[:0]), "inconsistent dimensions"),
+        (Plda(SMALL.mean * np.nan, SMALL.transform, SMALL.psi), "2 values are NaN"),
+        (Plda(SMALL.mean, SMALL.transform, -SMALL.psi), "1 of 2 values of psi"),
     ],
 )
 def test_a_bad_model_is_not_written(tmp_path: Path, plda: Plda, message: str) -> None:
     path = write(tmp_path / "plda", b"old")
-    with pytest.raises(PrivacyEvalError, match=f"^{path}: {message}"):
+    with pytest.raises(PrivacyEvalError, match=f"^{path}: not written, {message}"):
         write_plda(path, plda)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-# Random bytes; changed files are tried in tests/hostile
-
-
-@settings(max_examples=200)
-@given(
-    content=st.binary(max_size=80),
-    start=st.sampled_from([b"", b"\0B<Plda> ", b"\0B<Plda> DV \4", b"<Plda> [ ", b"\x1f\x8b"]),
-)
-def test_random_bytes_are_an_error(folder: Path, content: bytes, start: bytes) -> None:
-    path = write(folder / "random", start + content)
-    with pytest.raises(PrivacyEvalError, match=f"^{path}: "):
-        read_plda(path)

@@ -16,12 +16,12 @@ from privacy_eval.io.results_txt import (
     ResultsTxt,
     TrialSetBlock,
     VerificationBlock,
-    eer_percent,
     format_results_txt,
     parse_results_txt,
-    zebra_number,
 )
 from privacy_eval.io.wer import WerLine
+from privacy_eval.metrics.eer import eer_percent
+from privacy_eval.metrics.zebra import zebra_number
 
 CONDITION = "ASV-libri_dev_enrolls-libri_dev_trials_f"
 
@@ -107,7 +107,7 @@ results_txts = st.builds(
             ),
         )
     ),
-).filter(lambda r: bool(r.verification or r.recognition or r.pitch or r.similarity))
+).filter(lambda r: bool(r.verification or r.recognition or r.utility or r.similarity))
 
 
 @settings(max_examples=60)
@@ -132,7 +132,7 @@ def test_published_files_come_back_byte_for_byte(path: Path) -> None:
 )
 def test_published_files_are_read_in_full(path: Path, sizes: tuple[int, ...]) -> None:
     content = parse_results_txt(path.read_text(), str(path))
-    found = (content.verification, content.recognition, content.pitch, content.similarity)
+    found = (content.verification, content.recognition, content.utility, content.similarity)
     assert tuple(map(len, found)) == sizes
     assert all(len(block.lines) == 2 for block in content.recognition)
 
@@ -170,8 +170,8 @@ def test_blank_lines_and_line_ends_of_windows_are_passed_over() -> None:
         ("  EER: 1%\n", "r:1: a value before any condition: 'EER: 1%'"),
         (f"\n{CONDITION}\n", f"r:2: {CONDITION} is followed by no value"),
         (f"{CONDITION}\n{CONDITION}x\n  EER: 1%\n", "r:1: .* is followed by no value"),
-        (f"{CONDITION}\n  EER: 1%\n{CONDITION}\n  EER: 1%\n", f"r:3: {CONDITION} stands twice"),
-        (f"{CONDITION}\n  EER: 1%\n\n  EER: 1%\n", "r:4: eer stands twice"),
+        (f"{CONDITION}\n  EER: 1%\n{CONDITION}\n  EER: 1%\n", f"r:3: duplicate {CONDITION}"),
+        (f"{CONDITION}\n  EER: 1%\n\n  EER: 1%\n", "r:4: duplicate eer"),
         (f"{CONDITION}\n  EER: 1\n", "r:2: not a line of a results.txt: 'EER: 1'"),
         (f"{CONDITION}\n  EER: nan%\n", "r:2: not a line"),
         (f"{CONDITION}\n  EER: 1e%\n", "r:2: not a line"),
@@ -187,7 +187,7 @@ def test_blank_lines_and_line_ends_of_windows_are_passed_over() -> None:
         ("ASR-libri_dev_asr\n  5.25\n", "r:2: expected '%WER 5.25"),
         (
             "s  Pitch_correlation: mean=0.6 std=0.1\ns  Pitch_correlation: mean=0.6 std=0.1\n",
-            "r:2: pitch correlation of s stands twice",
+            "r:2: duplicate pitch correlation of s",
         ),
         ("s  Pitch_correlation: mean=0.6\n", "r:1: not a line"),
         ("s  Pitch_correlation: mean=0.6 std=0.1\n  EER: 1%\n", "r:2: unexpected after a pitch"),

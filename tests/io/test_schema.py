@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.schema import from_plain, to_plain
+from privacy_eval.io.schema import INLINED, Entry, from_plain, to_plain
 
 
 @dataclass(frozen=True)
@@ -148,3 +148,37 @@ def test_a_value_that_holds_itself_many_times_is_cut_before_it_is_written() -> N
     with pytest.raises(PrivacyEvalError, match="text: expected text"):
         from_plain(Leaf, {**LEAF, "text": value}, "f")
     assert Counting.written < 1000
+
+
+# --- entries of a composed dataclass
+
+
+@dataclass(frozen=True)
+class Inner:
+    name: Annotated[str, Entry("title")]
+    count: int
+
+
+@dataclass(frozen=True)
+class Outer:
+    inner: Annotated[Inner, INLINED]
+    more: float = 0.5
+
+
+def test_entries_of_an_inlined_dataclass_stand_among_those_of_its_owner() -> None:
+    plain = {"title": "a", "count": 1, "more": 0.25}
+    assert to_plain(Outer(Inner("a", 1), 0.25)) == plain
+    assert from_plain(Outer, plain, "x") == Outer(Inner("a", 1), 0.25)
+
+
+@pytest.mark.parametrize(
+    ("plain", "message"),
+    [
+        ({"title": "a"}, "x: entry 'count' is missing"),
+        ({"title": "a", "count": 1, "inner": {}}, "x: unknown entry 'inner', expected title"),
+        ({"title": "a", "count": "1"}, "x: count: expected a whole number"),
+    ],
+)
+def test_wrong_entries_of_an_inlined_dataclass(plain: object, message: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=message):
+        from_plain(Outer, plain, "x")

@@ -12,6 +12,7 @@ import shlex
 import struct
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -321,43 +322,30 @@ def as_object_message(message: str) -> str:
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 @pytest.mark.parametrize(("content", "message"), BAD_OBJECTS)
-def test_a_bad_single_vector(
+def test_a_bad_vector(
     tmp_path: Path, content: bytes, message: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    path = write(tmp_path / "v", pack(content))
-    with pytest.raises(PrivacyEvalError, match=f"^{path}: .*{as_object_message(message)}"):
-        read_vector(path)
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize(("content", "message"), BAD_OBJECTS)
-def test_a_bad_vector_of_an_archive(
-    tmp_path: Path, content: bytes, message: str, pack: Callable[[bytes], bytes]
-) -> None:
-    path = write(tmp_path / "x.ark", pack(b"a " + fv(1, 2) + b"b " + content))
-    with pytest.raises(PrivacyEvalError, match=f"^{path}: b: .*{as_object_message(message)}"):
-        read_vectors(path)
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize(("content", "message"), BAD_OBJECTS)
-def test_a_bad_vector_of_an_scp(
-    tmp_path: Path, content: bytes, message: str, pack: Callable[[bytes], bytes]
-) -> None:
-    write(tmp_path / "x.ark", pack(b"a " + fv(1, 2) + b"b " + content))
+    """Alone, in an archive and behind a line of an scp."""
+    alone = write(tmp_path / "v", pack(content))
+    archive = write(tmp_path / "x.ark", pack(b"a " + fv(1, 2) + b"b " + content))
     scp = write(tmp_path / "x.scp", "a x.ark:2\nb x.ark:22\n")
-    with pytest.raises(
-        PrivacyEvalError, match=rf"^{scp}:2: b \(x.ark:22\): .*{as_object_message(message)}"
+    for read, path, where in (
+        (read_vector, alone, f"{alone}"),
+        (read_vectors, archive, f"{archive}: b"),
+        (partial(read_vectors, tree=tmp_path), scp, rf"{scp}:2: b \(x.ark:22\)"),
     ):
-        read_vectors(scp, tree=tmp_path)
+        with pytest.raises(PrivacyEvalError, match=f"^{where}: .*{as_object_message(message)}"):
+            read(path)
 
 
 @pytest.mark.parametrize("content", [fv(1, 2), dv(1, 2), b" [ 1 2 ]\n"])
 def test_more_than_one_object(tmp_path: Path, content: bytes) -> None:
     path = write(tmp_path / "v", content + b"\nx")
-    assert "more behind its end, from byte" in error_of(read_vector, path)
+    assert "unexpected content behind its end, from byte" in error_of(read_vector, path)
     scp = write(tmp_path / "scp", "a v\n")
-    assert error_of(read_vectors, scp, tree=tmp_path).startswith(f"{scp}:1: a (v): more behind")
+    assert error_of(read_vectors, scp, tree=tmp_path).startswith(
+        f"{scp}:1: a (v): unexpected content"
+    )
 
 
 @pytest.mark.parametrize(
@@ -375,7 +363,7 @@ def test_more_than_one_object(tmp_path: Path, content: bytes) -> None:
         (b" [\n 1 2 \n 3 ]\n", "rows of 2 and of other numbers of values"),
         (b" [\n ]\n", "dimension 1 x 0"),
         (b" [\n 1 2 \n", "missing ] at its end"),
-        (b" [\n 1 2 ]\n [ 3 ]\n", "more behind its end"),
+        (b" [\n 1 2 ]\n [ 3 ]\n", "unexpected content behind its end"),
     ],
 )
 def test_a_bad_matrix(tmp_path: Path, content: bytes, message: str) -> None:
@@ -391,7 +379,7 @@ def test_a_bad_matrix(tmp_path: Path, content: bytes, message: str) -> None:
         (b" \n\t\n", ": empty file"),
         (b"a [ 1 ]\nb", ": expected an id and a blank at byte 8, where the file is cut"),
         (b"a [ 1 ]\nb\n[ 1 ]\n", ": b: a line ends behind the id, expected a vector"),
-        (b"a [ 1 ]\na [ 2 ]\n", ": a: stands twice"),
+        (b"a [ 1 ]\na [ 2 ]\n", ": a: duplicate utterance"),
         (b"a [ 1 ]\nb\xe9 [ 2 ]\n", r": byte 8: not UTF-8 text: b'b\xe9'"),
         (b"a [ 1 ]\nb\0c [ 2 ]\n", ": byte 8: expected an id of 1 to 1024 bytes without blanks"),
         (b"a [ 1 ]\n" + b"b" * 1025 + b" [ 2 ]\n", ": expected an id and a blank at byte 8"),
@@ -510,7 +498,7 @@ def test_the_sum_of_vectors_is_bounded(tmp_path: Path, monkeypatch: pytest.Monke
         ("b none.ark:2", "b (none.ark:2): cannot be read (No such file or directory)"),
         ("b none.ark", "b (none.ark): cannot be read (No such file or directory)"),
         ("b folder:2", "b (folder:2): cannot be read (Is a directory)"),
-        ("b fifo:2", "b (fifo:2): is no regular file"),
+        ("b fifo:2", "b (fifo:2): not a regular file"),
         ("b loop:2", "b (loop:2): cannot be read (Too many levels of symbolic links)"),
         ("b " + "n" * 300 + ":2", f"b (...{'n' * 198}:2): cannot be read (File name too long)"),
         ("b x.ark/y:2", "b (x.ark/y:2): cannot be read (Not a directory)"),
@@ -529,8 +517,8 @@ def test_the_sum_of_vectors_is_bounded(tmp_path: Path, monkeypatch: pytest.Monke
         ("b x.ark:1", "expected a vector, binary (\\0B) or text ([), found b'\\x00BFV"),
         ("b x.ark:3", "b (x.ark:3): begins within the object before it"),
         ("b x.ark", "expected a vector, binary"),
-        ("b x.ark:2[0:1]", "b: a range (x.ark:2[0:1]) is not understood"),
-        ("b x.ark[0]", "b: a range (x.ark[0]) is not understood"),
+        ("b x.ark:2[0:1]", "b: a range (x.ark:2[0:1]) is not supported"),
+        ("b x.ark[0]", "b: a range (x.ark[0]) is not supported"),
         ("b -", "b (-): cannot be read (No such file or directory)"),
     ],
 )
@@ -554,8 +542,8 @@ def test_files_that_cannot_be_read(tmp_path: Path, read: Callable[[Path], object
     assert error_of(read, tmp_path / "none").startswith(f"{tmp_path}/none: cannot be read (No such")
     assert error_of(read, tmp_path) == f"{tmp_path}: cannot be read (Is a directory)"
     os.mkfifo(tmp_path / "fifo")
-    assert error_of(read, tmp_path / "fifo") == f"{tmp_path}/fifo: is no regular file"
-    assert error_of(read, Path("/dev/null")) == "/dev/null: is no regular file"
+    assert error_of(read, tmp_path / "fifo") == f"{tmp_path}/fifo: not a regular file"
+    assert error_of(read, Path("/dev/null")) == "/dev/null: not a regular file"
     assert "not a path" in error_of(read, tmp_path / "a\0b")
 
 
@@ -696,7 +684,7 @@ def test_allowed_commands(tmp_path: Path) -> None:
         ("cat v; exit 3", "b (cat v; exit 3 |): the command ended with status 3"),
         ("no-such-command-here 2>&1", "the command ended with status 127"),
         ("true", "b (true |): the file ends where a vector should begin"),
-        ("cat v v", "more behind its end, from byte 18"),
+        ("cat v v", "unexpected content behind its end, from byte 18"),
         ("head -c 17 v", "truncated: 7 of 8 bytes"),
         ("cat m", "found a matrix"),
         ("printf PKL", "expected a vector, binary"),
@@ -723,10 +711,8 @@ def test_a_command_needs_its_tree(tmp_path: Path) -> None:
 
 
 def test_text_is_as_kaldi_prints_it(tmp_path: Path) -> None:
-    write_vector(tmp_path / "v", read_vector(GOLDEN / "mean.vec"), binary=False)
+    write_vector(tmp_path / "v", read_vector(GOLDEN / "mean.vec"))
     assert (tmp_path / "v").read_bytes() == (GOLDEN / "mean.vec").read_bytes()
-    write_matrix(tmp_path / "m", read_matrix(GOLDEN / "lda.txt"), binary=False)
-    assert (tmp_path / "m").read_bytes() == (GOLDEN / "lda.txt").read_bytes()
 
 
 def test_binary_is_as_kaldi_writes_it(tmp_path: Path) -> None:
@@ -736,8 +722,6 @@ def test_binary_is_as_kaldi_writes_it(tmp_path: Path) -> None:
     lines = (tmp_path / "exp" / "xvector.scp").read_text().splitlines()
     assert lines[:2] == ["spk00-utt00 exp/xvector.ark:12", "spk00-utt01 exp/xvector.ark:162"]
     assert sorted(p.name for p in (tmp_path / "exp").iterdir()) == ["xvector.ark", "xvector.scp"]
-    write_vector(tmp_path / "v", np.array([1, 2.5]))
-    assert (tmp_path / "v").read_bytes() == fv(1, 2.5)
     write_matrix(tmp_path / "m", np.array([[1, 2, 3], [4, 5, 6]], dtype=np.float32))
     assert (tmp_path / "m").read_bytes() == fm([1, 2, 3], [4, 5, 6])
 
@@ -761,21 +745,14 @@ def test_written_vectors_come_back(
 
 
 @settings(max_examples=60)
-@given(
-    matrix=hnp.arrays(np.float32, hnp.array_shapes(min_dims=2, max_dims=2), elements=finite),
-    binary=st.booleans(),
-)
-def test_written_objects_come_back(folder: Path, matrix: NDArray[np.float32], binary: bool) -> None:
-    def same(read: NDArray[np.float32], written: NDArray[np.float32]) -> bool:
-        tolerance = 0 if binary else 1e-6
-        return read.dtype == np.float32 and np.allclose(read, written, tolerance, 1e-44)
-
+@given(matrix=hnp.arrays(np.float32, hnp.array_shapes(min_dims=2, max_dims=2), elements=finite))
+def test_written_objects_come_back(folder: Path, matrix: NDArray[np.float32]) -> None:
     # Printed with 7 digits, the largest numbers are larger still.
     matrix = np.clip(matrix, np.float32(-3.4e38), np.float32(3.4e38))
-    write_matrix(folder / "m", matrix, binary=binary)
-    assert same(read_matrix(folder / "m"), matrix)
-    write_vector(folder / "v", matrix[0], binary=binary)
-    assert same(read_vector(folder / "v"), matrix[0])
+    write_matrix(folder / "m", matrix)
+    assert read_matrix(folder / "m").tobytes() == matrix.tobytes()
+    write_vector(folder / "v", matrix[0])
+    assert np.allclose(read_vector(folder / "v"), matrix[0], 1e-6, 1e-44)
 
 
 def test_an_archive_outside_the_tree_and_through_links(tmp_path: Path) -> None:
@@ -817,7 +794,7 @@ def test_a_killed_writer_leaves_no_scp_of_another_archive(
 @pytest.mark.parametrize(
     ("names", "matrix", "message"),
     [
-        (["a", "a"], [[1.0], [2.0]], "not written, an id stands twice"),
+        (["a", "a"], [[1.0], [2.0]], "not written, duplicate id"),
         (["a b"], [[1.0]], "expected an id"),
         ([""], [[1.0]], "expected an id"),
         (["a\0"], [[1.0]], "expected an id"),
@@ -851,36 +828,13 @@ def test_calls_that_make_no_sense(tmp_path: Path) -> None:
         write_vectors, tmp_path / "x.ark", ["a"], one, tree=tmp_path
     )
     for name in (" x.scp", "|x.scp", "x\ny.scp"):
-        assert "cannot stand in an scp" in error_of(
+        assert "an scp cannot hold the path" in error_of(
             write_vectors, tmp_path / name, ["a"], one, tree=tmp_path
         )
     assert "not UTF-8 text" in error_of(
         write_vectors, tmp_path / os.fsdecode(b"x\xe9.scp"), ["a"], one, tree=tmp_path
     )
     assert list(tmp_path.iterdir()) == []
-
-
-# Random bytes; changed files are tried in tests/hostile
-
-
-@settings(max_examples=200)
-@given(
-    content=st.binary(max_size=80),
-    start=st.sampled_from(
-        [b"", b"a ", b"a [", b"a \0B", b"a \0BFV \4", b"[ ", b"\0BDM \4", b"\x1f\x8b"]
-    ),
-)
-def test_random_bytes_are_a_result_or_an_error(folder: Path, content: bytes, start: bytes) -> None:
-    path = write(folder / "random", start + content)
-    for read in (read_vectors, read_vector, read_matrix):
-        try:
-            found = read(path)
-        except PrivacyEvalError as error:
-            assert str(error).startswith(f"{path}:")
-        else:
-            array = found.matrix if isinstance(found, Vectors) else found
-            assert array.size
-            assert np.isfinite(array).all()
 
 
 def test_20_000_vectors(tmp_path: Path) -> None:
@@ -928,7 +882,7 @@ def test_many_at_a_time_are_those_one_by_one(
         folder = Path(name)
         write(folder / "x.ark", gzip.compress(content) if packed else content)
         write(folder / "x.scp", "".join(lines))
-        patch.setattr(module, "_ALIKE_BYTES", block)
+        patch.setattr(module, "_PIECE_BYTES", block)
         found = outcome()
         patch.setattr(module, "_read_alike", lambda *_: None)
         assert found == outcome()
@@ -941,5 +895,5 @@ def test_many_are_read_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise AssertionError("read one by one")
 
     write_vectors(tmp_path / "x.scp", ["a", "b", "c"], np.eye(3, dtype=np.float32), tree=tmp_path)
-    monkeypatch.setattr(module, "read_array", one_by_one)
+    monkeypatch.setattr(module, "read_float32", one_by_one)
     assert read_vectors(tmp_path / "x.scp", tree=tmp_path).matrix.tolist() == np.eye(3).tolist()

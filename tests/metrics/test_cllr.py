@@ -163,9 +163,3 @@ def test_softplus_of_extremes() -> None:
     assert softplus(x).tolist() == [0, 0, 0, math.log(2), 1000, 1e308, math.inf]
     # e^-40 is lost in 1 + e^-40 but not here.
     assert softplus(np.array([-40.0]))[0] == pytest.approx(math.exp(-40), rel=1e-15)
-
-
-@pytest.mark.parametrize("metric", [cllr, min_cllr])
-def test_unknown_variant(metric: object) -> None:
-    with pytest.raises(ValueError, match="variant must be one of"):
-        metric(TrialScores([1.0], [0.0]), variant="both")  # type: ignore[operator]

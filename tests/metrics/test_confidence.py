@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
 from privacy_eval import PrivacyEvalError
@@ -20,10 +21,10 @@ from privacy_eval.metrics import (
     speaker_bootstrap,
 )
 from privacy_eval.metrics.confidence import (
-    Resamples,
+    BootstrapReplicates,
+    Statistic,
     difference_p_value,
     expanded_interval,
-    resample_speakers,
 )
 
 Design = tuple[list[bool], list[str], list[str]]
@@ -55,6 +56,17 @@ def eer(scores: TrialScores) -> dict[str, float]:
     return {"eer": kaldi_eer(scores).value}
 
 
+def bootstrap(
+    scores: ArrayLike,
+    design: Sequence[ArrayLike],
+    statistic: Statistic = score_metrics,
+    *,
+    replicates: int = 50,
+    seed: int = 7,
+) -> BootstrapReplicates:
+    return speaker_bootstrap(scores, *design, statistic=statistic, replicates=replicates, seed=seed)
+
+
 def draws_of(design: Design, *, seed: int, replicates: int) -> list[dict[tuple[str, str], int]]:
     """How often every pair of speakers stands in each replicate, told by its score."""
     is_target, enrolled, speaking = design
@@ -71,9 +83,7 @@ def draws_of(design: Design, *, seed: int, replicates: int) -> list[dict[tuple[s
         seen.append({p: both[float(i)] for i, p in enumerate(sorted(set(pairs)))})
         return {"trials": float(sum(both.values()))}
 
-    speaker_bootstrap(
-        scores, is_target, enrolled, speaking, statistic=record, replicates=replicates, seed=seed
-    )
+    bootstrap(scores, design, record, replicates=replicates, seed=seed)
     return seen
 
 
@@ -119,30 +129,33 @@ def test_draws_depend_on_the_speakers_and_the_seed_alone() -> None:
     assert draws_of(design, seed=3, replicates=20) != draws_of(design, seed=4, replicates=20)
 
 
-def test_the_seed_decides() -> None:
-    design = all_pairs()
-    scores = noisy(design)
-    first, again, other = (
-        speaker_bootstrap(scores, *design, statistic=score_metrics, replicates=50, seed=seed)
-        for seed in (7, 7, 8)
-    )
-    assert first == again
-    assert first != other
-
-
-def test_order_of_trials_does_not_matter() -> None:
+def test_the_seed_decides_and_the_order_of_trials_does_not_matter() -> None:
     design = all_pairs()
     scores = noisy(design)
     order = np.random.default_rng(9).permutation(scores.size)
     permuted = [np.array(column)[order] for column in design]
-    first = speaker_bootstrap(scores, *design, statistic=score_metrics, replicates=50, seed=7)
-    second = speaker_bootstrap(
-        scores[order], *permuted, statistic=score_metrics, replicates=50, seed=7
-    )
-    assert first.keys() == second.keys()
-    for key, interval in first.items():
-        assert second[key].low == pytest.approx(interval.low, rel=1e-12, abs=1e-15), key
-        assert second[key].high == pytest.approx(interval.high, rel=1e-12, abs=1e-15), key
+    first, other = bootstrap(scores, design).values, bootstrap(scores, design, seed=8).values
+    again, shuffled = bootstrap(scores, design).values, bootstrap(scores[order], permuted).values
+    assert first.keys() == again.keys() == shuffled.keys()
+    for key, values in first.items():
+        assert np.array_equal(again[key], values), key
+        assert shuffled[key] == pytest.approx(values, rel=1e-12, abs=1e-15), key
+    assert not np.array_equal(first["eer"], other["eer"])
+
+
+def counting() -> Statistic:
+    """A statistic that counts 1, 2, ..."""
+    calls: list[int] = []
+
+    def count(_: TrialScores) -> dict[str, float]:
+        calls.append(1)
+        return {"call": float(len(calls))}
+
+    return count
+
+
+#: Two speakers, each with a target trial and a nontarget one.
+TWO_SPEAKERS = ([True, True, False, False], ["A", "B", "A", "B"], ["A", "B", "B", "A"])
 
 
 def test_interval_holds_the_expanded_percentiles() -> None:
@@ -152,49 +165,23 @@ def test_interval_holds_the_expanded_percentiles() -> None:
     names = [f"s{i:02d}" for i in range(20)]
     pairs = [(a, b) for a in names for b in names]
     design = ([a == b for a, b in pairs], [a for a, _ in pairs], [b for _, b in pairs])
-    calls = []
-
-    def count(_: TrialScores) -> dict[str, float]:
-        calls.append(1)
-        return {"call": float(len(calls))}
-
-    result = speaker_bootstrap(
-        noisy(design), *design, statistic=count, replicates=1000, seed=0, level=0.9
-    )
-    assert result["call"] == Interval(low=39.0, high=962.0, level=0.9, replicates=1000)
+    result = bootstrap(noisy(design), design, counting(), replicates=1000)
+    assert result.interval("call", 0.9) == Interval(39.0, 962.0, level=0.9, replicates=1000)
 
 
 def test_two_speakers_give_all_there_is() -> None:
     """One degree of freedom expands the percentiles to the extremes, and no further."""
-    calls = []
-
-    def count(_: TrialScores) -> dict[str, float]:
-        calls.append(1)
-        return {"call": float(len(calls))}
-
-    result = speaker_bootstrap(
-        [0.0, 1.0, 2.0, 3.0],
-        [True, True, False, False],
-        ["A", "B", "A", "B"],
-        ["A", "B", "B", "A"],
-        statistic=count,
-        replicates=30,
-        seed=0,
-    )
-    assert (result["call"].low, result["call"].high) == (1, 30)
+    result = bootstrap([0.0, 1.0, 2.0, 3.0], TWO_SPEAKERS, counting(), replicates=30)
+    assert (result.interval("call").low, result.interval("call").high) == (1, 30)
 
 
 def test_interval_widens_with_its_level() -> None:
     design = all_pairs()
-    wide, narrow = (
-        speaker_bootstrap(
-            noisy(design), *design, statistic=score_metrics, replicates=200, seed=0, level=level
-        )
-        for level in (0.95, 0.5)
-    )
-    for key in wide:
-        assert wide[key].low <= narrow[key].low <= narrow[key].high <= wide[key].high, key
-    assert wide["cllr"].low < narrow["cllr"].low
+    result = bootstrap(noisy(design), design, replicates=200, seed=0)
+    for key in result.values:
+        wide, narrow = result.interval(key), result.interval(key, 0.5)
+        assert wide.low <= narrow.low <= narrow.high <= wide.high, key
+    assert result.interval("cllr").low < result.interval("cllr", 0.5).low
 
 
 def test_infinite_values_sort_to_the_end() -> None:
@@ -206,18 +193,22 @@ def test_infinite_values_sort_to_the_end() -> None:
     def released(sample: TrialScores) -> dict[str, float]:
         return score_metrics(sample, variant="challenge")
 
-    result = speaker_bootstrap(scores, *design, statistic=released, replicates=200, seed=0)
-    assert math.isinf(result["cllr"].high)
-    assert math.isfinite(result["cllr"].low)
-    assert not any(math.isnan(i.low) or math.isnan(i.high) for i in result.values())
+    result = bootstrap(scores, design, released, replicates=200, seed=0)
+    assert math.isinf(result.interval("cllr").high)
+    assert math.isfinite(result.interval("cllr").low)
+    intervals = [result.interval(key) for key in result.values]
+    assert not any(math.isnan(i.low) or math.isnan(i.high) for i in intervals)
 
 
 def test_intervals_come_for_every_metric() -> None:
     design = all_pairs()
     scores = noisy(design)
-    result = speaker_bootstrap(scores, *design, statistic=score_metrics, replicates=20, seed=0)
-    assert list(result) == list(score_metrics(TrialScores.from_labels(scores, design[0])))
-    assert all(i.low <= i.high and i.replicates == 20 for i in result.values())
+    result = bootstrap(scores, design, replicates=20)
+    assert list(result.values) == list(score_metrics(TrialScores.from_labels(scores, design[0])))
+    assert all(v.shape == (20,) and v.dtype == np.float64 for v in result.values.values())
+    assert (result.n_speakers, result.seed) == (3, 7)
+    intervals = [result.interval(key) for key in result.values]
+    assert all(i.low <= i.high and i.replicates == 20 for i in intervals)
 
 
 @pytest.mark.parametrize(
@@ -252,9 +243,7 @@ def test_designs_that_cannot_be_resampled(
     is_target: list[bool], enrolled: list[str], speaking: list[str], message: str
 ) -> None:
     with pytest.raises(PrivacyEvalError, match=message):
-        speaker_bootstrap(
-            [0.2, 0.4, 0.1], is_target, enrolled, speaking, statistic=eer, replicates=10, seed=0
-        )
+        bootstrap([0.2, 0.4, 0.1], (is_target, enrolled, speaking), eer, replicates=10)
 
 
 def test_scores_must_be_finite() -> None:
@@ -262,21 +251,20 @@ def test_scores_must_be_finite() -> None:
     scores = noisy(design)
     scores[3] = np.nan
     with pytest.raises(PrivacyEvalError, match="not finite"):
-        speaker_bootstrap(scores, *design, statistic=eer, replicates=10, seed=0)
+        bootstrap(scores, design, eer, replicates=10)
 
 
 @pytest.mark.parametrize("replicates", [-1, 0, 1])
 def test_replicates_must_be_two_at_least(replicates: int) -> None:
     design = all_pairs()
     with pytest.raises(ValueError, match="replicates must be at least 2"):
-        speaker_bootstrap(noisy(design), *design, statistic=eer, replicates=replicates, seed=0)
+        bootstrap(noisy(design), design, eer, replicates=replicates)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0, math.nan])
 def test_level_must_be_a_share(level: float) -> None:
-    design = all_pairs()
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
-        speaker_bootstrap(noisy(design), *design, statistic=eer, replicates=9, seed=0, level=level)
+        expanded_interval(np.arange(9), 3, level)
 
 
 def test_replicates_without_nontargets_are_drawn_again() -> None:
@@ -287,36 +275,15 @@ def test_replicates_without_nontargets_are_drawn_again() -> None:
         sizes.append((sample.n_target, sample.n_nontarget))
         return eer(sample)
 
-    speaker_bootstrap(
-        [0.0, 1.0, 2.0, 3.0],
-        [True, True, False, False],
-        ["A", "B", "A", "B"],
-        ["A", "B", "B", "A"],
-        statistic=record,
-        replicates=50,
-        seed=0,
-    )
+    bootstrap([0.0, 1.0, 2.0, 3.0], TWO_SPEAKERS, record)
     assert sizes == [(2, 2)] * 50
 
 
 # Replicates, which systems are compared by
 
 
-def resampled(design: Design, *, seed: int = 7, scores: int = 0) -> Resamples:
-    return resample_speakers(
-        noisy(design, scores), *design, statistic=score_metrics, replicates=40, seed=seed
-    )
-
-
-def test_intervals_are_those_of_the_replicates() -> None:
-    design = all_pairs()
-    found = resampled(design)
-    intervals = speaker_bootstrap(
-        noisy(design), *design, statistic=score_metrics, replicates=40, seed=7
-    )
-    assert intervals == {name: found.interval(name) for name in found.values}
-    assert all(v.shape == (40,) and v.dtype == np.float64 for v in found.values.values())
-    assert (found.n_speakers, found.seed) == (3, 7)
+def resampled(design: Design, *, seed: int = 7, scores: int = 0) -> BootstrapReplicates:
+    return bootstrap(noisy(design, scores), design, eer, replicates=4, seed=seed)
 
 
 def test_the_design_is_who_is_compared_how_often_and_nothing_else() -> None:
@@ -343,10 +310,7 @@ def test_two_systems_of_a_design_hold_the_same_speakers_in_a_replicate() -> None
     """Scores shifted by a constant: every replicate of the EER is the same."""
     design = all_pairs()
     first, second = (
-        resample_speakers(
-            noisy(design) + shift, *design, statistic=eer, replicates=50, seed=3
-        ).values["eer"]
-        for shift in (0.0, 5.0)
+        bootstrap(noisy(design) + shift, design, eer, seed=3).values["eer"] for shift in (0.0, 5.0)
     )
     assert np.array_equal(first, second) and np.unique(first).size > 3
 
@@ -437,9 +401,8 @@ def test_coverage_of_the_true_eer() -> None:
     covered = Counter[str]()
     for number in range(SETS):
         scores, design = simulated(generator)
-        by_speaker = speaker_bootstrap(
-            scores, *design, statistic=eer, replicates=REPLICATES, seed=number
-        )["eer"]
+        found = bootstrap(scores, design, eer, replicates=REPLICATES, seed=number)
+        by_speaker = found.interval("eer")
         value = kaldi_eer(TrialScores.from_labels(scores, design[0])).value
         intervals = {
             "speakers": (by_speaker.low, by_speaker.high),

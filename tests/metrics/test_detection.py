@@ -106,8 +106,3 @@ def test_exact_does_not_depend_on_file_order(
 def test_prior_must_be_one(p_target: float) -> None:
     with pytest.raises(ValueError, match="p_target must lie between 0 and 1"):
         min_dcf(TrialScores([1.0], [0.0]), p_target=p_target)
-
-
-def test_unknown_variant() -> None:
-    with pytest.raises(ValueError, match="variant must be one of"):
-        min_dcf(TrialScores([1.0], [0.0]), p_target=0.5, variant="x")  # type: ignore[arg-type]

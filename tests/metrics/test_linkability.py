@@ -124,8 +124,3 @@ def test_any_floats_give_a_number(
 ) -> None:
     value = linkability(TrialScores(target, nontarget), variant=variant).value
     assert 0 <= value <= 1 + 1e-12
-
-
-def test_unknown_variant() -> None:
-    with pytest.raises(ValueError, match="variant must be one of"):
-        linkability(TrialScores([1.0], [0.0]), variant="")  # type: ignore[arg-type]

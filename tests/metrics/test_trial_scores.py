@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import ScoreLists, any_scores
 
-from privacy_eval import PrivacyEvalError
+from privacy_eval import PrivacyEvalError, metrics
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics
 
 
@@ -113,3 +114,21 @@ def test_sorted_labels_give_the_same_metrics(scores: ScoreLists, variant: str) -
         trials,
         variant=variant,  # type: ignore[arg-type]
     )
+
+
+VARIED = {
+    **{
+        name: getattr(metrics, name)
+        for name in ("cllr", "min_cllr", "rocch_eer", "linkability", "zebra", "score_metrics")
+    },
+    "population_disclosure": metrics.population_disclosure,
+    "individual_disclosure": metrics.individual_disclosure,
+    "min_dcf": partial(metrics.min_dcf, p_target=0.5),
+    "categorical_tag": lambda _, variant: metrics.categorical_tag(1.0, variant=variant),
+}
+
+
+@pytest.mark.parametrize("name", VARIED)
+def test_an_unknown_variant_is_an_error(name: str) -> None:
+    with pytest.raises(ValueError, match="variant must be one of .* not 'Exact'"):
+        VARIED[name](TrialScores([1.0], [0.0]), variant="Exact")

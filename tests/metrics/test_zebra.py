@@ -252,14 +252,6 @@ def test_zebra_is_its_parts(variant: Variant) -> None:
     assert (result.n_target, result.n_nontarget, result.variant) == (3, 4, variant)
 
 
-@pytest.mark.parametrize("metric", [zebra, population_disclosure, individual_disclosure])
-def test_unknown_variant(metric: object) -> None:
-    with pytest.raises(ValueError, match="variant must be one of"):
-        metric(TrialScores([1.0], [0.0]), variant="Exact")  # type: ignore[operator]
-    with pytest.raises(ValueError, match="variant must be one of"):
-        categorical_tag(1.0, variant="Exact")  # type: ignore[arg-type]
-
-
 # ECE profile
 
 

@@ -26,14 +26,14 @@ from privacy_eval.protocol.protocol import (
 Plain = dict[str, Any]
 
 
-def test_bundled_plans() -> None:
+def test_bundled_protocols() -> None:
     files = sorted(p.stem for p in ROOT.glob("conf/*.yaml"))
     assert files == sorted([*bundled(), *bundled_studies()])
     assert bundled() == ["vpc2020", "vpc2022"]
 
 
 @pytest.mark.parametrize("name", ["vpc2020", "vpc2022"])
-def test_bundled_plans_load_from_any_folder(
+def test_bundled_protocols_load_from_any_folder(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = load_protocol(name)
@@ -42,7 +42,7 @@ def test_bundled_plans_load_from_any_folder(
     assert protocol_from_dict(here.to_dict(), "x") == here
 
 
-def test_the_challenge_has_twelve_trial_sets() -> None:
+def test_challenge_has_twelve_trial_sets() -> None:
     protocol = load_protocol("vpc2020")
     names = [t.trials_name for t in protocol.trial_sets()]
     assert len(set(names)) == len(names) == 12
@@ -60,14 +60,14 @@ def test_the_challenge_has_twelve_trial_sets() -> None:
     assert sum(weights) == pytest.approx(1.0, abs=1e-12)
 
 
-def test_the_plan_of_2022_is_that_of_2020_with_two_folders() -> None:
+def test_protocol_of_2022_is_that_of_2020_with_two_results_folders() -> None:
     old, new = load_protocol("vpc2020").to_dict(), load_protocol("vpc2022").to_dict()
     different = {key for key in old if old[key] != new[key]}
     assert different == {"name", "title", "results_folders", "average_attack_model"}
     assert [f.suffix for f in load_protocol("vpc2022").results_folders] == ["", ".orig"]
 
 
-def test_data_folders_stand_after_what_they_are_made_of() -> None:
+def test_data_folders_come_after_their_parts() -> None:
     protocol = load_protocol("vpc2022")
     names = [f.name for f in protocol.folders()]
     assert len(names) == len(set(names)) == 28
@@ -86,7 +86,7 @@ def test_data_folders_stand_after_what_they_are_made_of() -> None:
     assert wanted <= set(names)
 
 
-def test_holders_of_a_data_folder() -> None:
+def test_supersets_of_a_data_folder() -> None:
     protocol = load_protocol("vpc2020")
     assert protocol.supersets("vctk_dev_trials_f") == (
         "vctk_dev_trials_f_all",
@@ -98,7 +98,7 @@ def test_holders_of_a_data_folder() -> None:
     assert protocol.supersets("nothing") == ()
 
 
-def test_a_plan_written_before_there_were_data_folders_loads() -> None:
+def test_protocol_without_data_folders_loads() -> None:
     plain = load_protocol("vpc2020").to_dict()
     del plain["data_folders"]
     assert protocol_from_dict(plain, "x").folders() == ()
@@ -135,7 +135,7 @@ WRONG: dict[str, tuple[Callable[[Plain], object], str]] = {
     "no comparisons": (lambda d: d.update(comparisons=[]), "comparisons must not be empty"),
     "no folders": (lambda d: d.update(results_folders=[]), "results_folders must not be empty"),
     "empty suffix": (lambda d: d.update(anon_suffix=""), "anon_suffix must not be empty"),
-    "third gender": (lambda d: d["genders"].update(x="x"), "genders must be among"),
+    "odd gender": (lambda d: d["genders"].update({"f/m": "x"}), "becomes part of file names"),
     "data set twice": (
         lambda d: d["data_sets"].append(d["data_sets"][0]),
         "a data set stands twice",
@@ -247,7 +247,7 @@ WRONG: dict[str, tuple[Callable[[Plain], object], str]] = {
 
 
 @pytest.mark.parametrize(("change", "message"), WRONG.values(), ids=WRONG)
-def test_a_wrong_entry_is_named(
+def test_error_names_the_wrong_entry(
     change: Callable[[Plain], object], message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "my.yaml"
@@ -298,7 +298,7 @@ BAD_YAML: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("text", "message"), BAD_YAML.values(), ids=BAD_YAML)
-def test_yaml_that_is_refused(
+def test_invalid_yaml_is_refused(
     text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -321,7 +321,7 @@ def test_yaml_that_is_refused(
     ],
     ids=lambda text: text[:24],
 )
-def test_yaml_values_that_cannot_be_made(text: str, tmp_path: Path) -> None:
+def test_invalid_yaml_values(text: str, tmp_path: Path) -> None:
     path = tmp_path / "my.yaml"
     path.write_text(f"extends: vpc2020\n{text}\n")
     with pytest.raises(PrivacyEvalError, match=re.escape(str(path))):
@@ -335,7 +335,7 @@ def bomb(levels: int) -> str:
     return "\n".join(lines)
 
 
-def test_a_bomb_of_aliases_under_an_unknown_entry_does_not_hang(tmp_path: Path) -> None:
+def test_alias_bomb_under_an_unknown_entry_does_not_hang(tmp_path: Path) -> None:
     path = tmp_path / "my.yaml"
     path.write_text(f"extends: vpc2020\nbomb:\n{bomb(60)}\n")
     with pytest.raises(PrivacyEvalError, match="unknown entry 'bomb'"):
@@ -349,9 +349,7 @@ def test_a_bomb_of_aliases_under_an_unknown_entry_does_not_hang(tmp_path: Path) 
         pytest.param(12),
     ],
 )
-def test_a_bomb_of_aliases_where_text_is_expected_does_not_hang(
-    levels: int, tmp_path: Path
-) -> None:
+def test_alias_bomb_in_place_of_text_does_not_hang(levels: int, tmp_path: Path) -> None:
     """In a process that may not take long."""
     (tmp_path / "my.yaml").write_text(f"extends: vpc2020\ntitle:\n{bomb(levels)}\n")
     script = (
@@ -374,7 +372,7 @@ def test_a_bomb_of_aliases_where_text_is_expected_does_not_hang(
 # --- extends
 
 
-def test_a_chain_of_plans_across_folders(tmp_path: Path) -> None:
+def test_extends_across_folders(tmp_path: Path) -> None:
     (tmp_path / "sub" / "deep").mkdir(parents=True)
     (tmp_path / "sub" / "deep" / "c.yaml").write_text("extends: ../b.yaml\nname: c\n")
     (tmp_path / "sub" / "b.yaml").write_text("extends: ../a.yaml\nname: b\nsplits: [dev]\n")
@@ -405,7 +403,7 @@ def test_wrong_extends(files: dict[str, str], message: str, tmp_path: Path) -> N
         load_protocol("a.yaml", base=tmp_path)
 
 
-def test_a_loop_by_another_spelling(tmp_path: Path) -> None:
+def test_extends_loop_by_another_spelling(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "a.yaml").write_text("extends: sub/../a.yaml")
     with pytest.raises(PrivacyEvalError, match="extends"):
@@ -422,7 +420,7 @@ def test_unknown_names(tmp_path: Path) -> None:
 # --- another plan
 
 
-def test_a_plan_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
+def test_protocol_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
     """Names of the bundled plans stand nowhere else: sets, suffix, split, gender, title,
     variant and comparisons are all of this plan."""
     tree = Tree(tmp_path)
@@ -434,7 +432,7 @@ def test_a_plan_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
     options = ["--tree", tmp_path, "--results", "exp", "--out", "out", "--conf", "radio.yaml"]
     evaluated = cli("evaluate", *options)
     assert evaluated.code == 0, evaluated.err
-    assert "1 folders are no conditions of the plan radio and left out" in evaluated.err
+    assert "skipped 1 folders that match no condition of protocol radio" in evaluated.err
     assert "ASV-eval-cast-eval-lines-m" in evaluated.err
     assert cli("collect", *options).code == 0
     made = cli("tables", "--results", tmp_path / "out/results.json", "--out", tmp_path / "tables")
@@ -451,7 +449,7 @@ def test_a_plan_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
     assert "Radio plays" in (tmp_path / "tables/tables.tex").read_text()
 
 
-def test_a_plan_by_path_is_relative_to_the_tree(tmp_path: Path) -> None:
+def test_protocol_path_is_relative_to_the_tree(tmp_path: Path) -> None:
     tree = Tree(tmp_path / "tree")
     (tree.root / "radio.yaml").write_text(OTHER_PLAN)
     tree.condition("exp/results-1", "eval-cast", "eval-lines-m-hidden")
@@ -459,4 +457,4 @@ def test_a_plan_by_path_is_relative_to_the_tree(tmp_path: Path) -> None:
         "check", "--tree", "tree", "--results", "exp", "--conf", "radio.yaml", cwd=tmp_path
     )
     assert "\nprotocol: Radio plays (radio); tree: tree; results: tree/exp\nsystem " in run.out
-    assert "scores without a trial key: 1 ASV-eval-cast-eval-lines-m-hidden (looked for" in run.out
+    assert "results-1/ASV-eval-cast-eval-lines-m-hidden: no trial key" in run.out

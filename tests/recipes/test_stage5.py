@@ -123,7 +123,7 @@ def test_voice_similarities_survive_export_and_import(evaluated: Path, tmp_path:
     out = evaluated / "exp/privacy_eval"
     text = (out / "results.txt").read_text()
     assert text.count("De-Identification : ") == text.count("voice distinctiveness : ") == 12
-    common = ("--system", "anon", "-o", tmp_path / "r.json")
+    common = ("--system", "anon", "--out", tmp_path / "r.json")
     assert cli("import", out / "results.txt", *common).code == 0
     assert cli("export", tmp_path / "r.json").out == text
     assert cli("export", out / "results.json").out == text
@@ -151,7 +151,7 @@ def test_only_what_a_changed_set_concerns_is_made_anew(evaluated: Path, tmp_path
     scores = list((tree / "exp/results-anon").glob("ASV-*/scores"))
     before = times(scores)
     assert cli("collect", *common).code == 1
-    run = cli("score-tree", *common)
+    run = cli("asv-scores", *common)
     assert run.out.startswith("score files: 4 made, 32 current")
     written = {p.parent.name for p in scores if p.stat().st_mtime_ns != before[p]}
     assert written == {
@@ -159,10 +159,10 @@ def test_only_what_a_changed_set_concerns_is_made_anew(evaluated: Path, tmp_path
         for mark in ("", "_anon")
         for common in ("", "_common")
     }
-    run = cli("similarity-tree", *common)
+    run = cli("similarity", *common)
     # The last utterance is of one of the two sets that were cut out.
     assert run.out.startswith("voice similarities: 2 computed, 10 current")
-    assert cli("evaluate", *common).code == 0
+    assert cli("privacy-metrics", *common).code == 0
     assert cli("collect", *common).code == 0
 
 
@@ -170,15 +170,15 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
     """Neither sees half of the other's files, or takes its scores for somebody else's."""
     tree = SpeechTree(tmp_path / "t")
     common = ("--tree", tree.root, "--results", "exp", "--conf", "small.yaml")
-    for verb in ("score-tree", "similarity-tree"):
+    for verb in ("asv-scores", "similarity"):
         command = [sys.executable, "-m", "privacy_eval", verb, *map(str, common)]
         pipe = subprocess.PIPE
         both = [subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) for _ in range(2)]
         for run in map(finish, both):
             assert run.code == 0, run.err
             assert run.out.endswith(", 0 external, 0 missing an input, 0 failed\n")
-    assert "0 made, 3 current" in tree.run("score-tree").out
-    assert "0 computed, 1 current" in tree.run("similarity-tree").out
+    assert "0 made, 3 current" in tree.run("asv-scores").out
+    assert "0 computed, 1 current" in tree.run("similarity").out
     assert not [p for p in tree.root.rglob("*") if p.name.endswith(".tmp")]
 
 
@@ -249,7 +249,7 @@ def test_results_of_real_speech(real: Path) -> None:
 def test_scores_of_kaldi_are_kept(real: Path) -> None:
     common = ("--tree", real, "--results", "exp/results-kaldi")
     before = snapshot(real / "exp/results-kaldi")
-    run = cli("score-tree", *common)
+    run = cli("asv-scores", *common)
     assert run.code == 0
     assert "0 made, 0 current, 6 external, 30 missing an input, 0 failed" in run.out
     assert run.err.startswith("privacy-eval: external, kept: 6:\n  kaldi ASV-libri_")
@@ -265,4 +265,4 @@ def test_a_tree_without_a_back_end_or_speech_says_so(tmp_path: Path) -> None:
     assert "3 score files not made, no back end of the model trained on original" in run.err
     for path in tree.all_scores.values():
         lines_to(path, ["s1 s1-u0 1"])
-    assert tree.run("score-tree").code == 0  # a tree of scores needs none
+    assert tree.run("asv-scores").code == 0  # a tree of scores needs none

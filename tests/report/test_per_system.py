@@ -14,8 +14,9 @@ import pytest
 from support import ANON, B1, B2, ODD_NAME, ORIG, changed, cli, imported, numbers_of
 
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.report.per_system import blank_tables, system_tables, write_tables
+from privacy_eval.report.per_system import blank_tables, system_tables, table_groups
 from privacy_eval.report.table import Table
+from privacy_eval.report.table_set import write_tables
 from privacy_eval.results.records import Results, merge
 
 needs_latex = pytest.mark.skipif(
@@ -59,6 +60,10 @@ def eer_in(text: str, name: str, gender: str, pair: tuple[str, str], split: str)
     )
     assert found is not None
     return dict(zip(("eer", "cllr_min", "cllr", "rocch"), found.groups(), strict=True))
+
+
+def write(results: Results, out: Path, **options: Any) -> list[Path]:
+    return write_tables(out, table_groups(results), results.protocol.title, **options)
 
 
 # --- rows and columns
@@ -105,7 +110,7 @@ def test_every_number_is_in_the_file(path: Path, tmp_path: Path) -> None:
     """ASV, ROCCH-EER and ASR tables, read back from CSV; and every number of the file's
     lines is in a table."""
     text = path.read_text()
-    write_tables(imported(path), tmp_path)
+    write(imported(path), tmp_path)
     shown: set[float] = set()
     for name in ("asv", "asv_dev", "asv_test", "rocch_eer", "asr"):
         head, *rows = csv.reader((tmp_path / f"B1_{name}.csv").open())
@@ -282,7 +287,7 @@ def test_linkability_of_few_targets_is_noted(n_target: int | None, noted: bool) 
     with_note = {
         name
         for name, table in tables.items()
-        if any("Linkability says nothing of fewer than 20" in note for note in table.notes)
+        if any("Linkability is uninformative with fewer than 20" in note for note in table.notes)
     }
     assert with_note == ({"linkability", "intervals_privacy_dev"} if noted else set())
 
@@ -311,7 +316,7 @@ def test_variants_that_print_differently() -> None:
 
 def test_files_of_two_systems(tmp_path: Path) -> None:
     both = merge([imported(B1, system="B1"), imported(B2, system="B2")])
-    files = write_tables(both, tmp_path)
+    files = write(both, tmp_path)
     assert sorted([*files, tmp_path / ".privacy_eval.json"]) == sorted(tmp_path.iterdir())
     names = {p.name for p in files}
     for system in ("B1", "B2"):
@@ -326,14 +331,14 @@ def test_files_of_two_systems(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["latex", "markdown", "text", "csv"])
 def test_one_format_only(form: str, tmp_path: Path) -> None:
-    files = write_tables(imported(B1), tmp_path, only=form)
+    files = write(imported(B1), tmp_path, only=form)
     endings = {p.suffix for p in files}
     assert endings == {{"latex": ".tex", "markdown": ".md", "text": ".txt", "csv": ".csv"}[form]}
 
 
 def test_names_that_differ_in_odd_characters_only_keep_their_files(tmp_path: Path) -> None:
     both = merge([imported(B1, system="a b"), imported(B2, system="a_b")])
-    files = write_tables(both, tmp_path)
+    files = write(both, tmp_path)
     assert len({p.name.casefold() for p in files}) == len(files)
     assert len([p for p in files if p.name.endswith("_asv.csv")]) == 2
 
@@ -350,12 +355,12 @@ def foreign(results: Results, split: str) -> Results:
 
 def test_no_plan_makes_us_write_elsewhere(tmp_path: Path) -> None:
     out = tmp_path / "a" / "tables"
-    write_tables(foreign(imported(B1), OUTSIDE), out)
+    write(foreign(imported(B1), OUTSIDE), out)
     assert {p.parent for p in tmp_path.rglob("*") if p.is_file()} == {out}
 
 
 def test_no_plan_writes_latex(tmp_path: Path) -> None:
-    write_tables(foreign(imported(B1), "dev}\\input{/etc/passwd}"), tmp_path)
+    write(foreign(imported(B1), "dev}\\input{/etc/passwd}"), tmp_path)
     assert not [p for p in tmp_path.rglob("*.tex") if r"\input{/etc/passwd}" in p.read_text()]
 
 
@@ -364,7 +369,7 @@ def test_no_plan_writes_latex(tmp_path: Path) -> None:
 )
 def test_odd_names_of_systems_are_escaped(name: str, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "tables"
-    write_tables(imported(B1, system=name), out)
+    write(imported(B1, system=name), out)
     assert {p.parent for p in tmp_path.rglob("*") if p.is_file()} == {out}
     for path in out.iterdir():
         assert re.fullmatch(r"[A-Za-z0-9._+-]+", path.name)
@@ -382,7 +387,7 @@ def test_odd_names_of_systems_are_escaped(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", [B1, B2], ids=["B1", "B2"])
 @pytest.mark.parametrize("style", ["challenge", "booktabs"])
 def test_columns_are_equal_in_every_latex_row(path: Path, style: str, tmp_path: Path) -> None:
-    for file in write_tables(imported(path), tmp_path, style=style, only="latex"):  # type: ignore[arg-type]
+    for file in write(imported(path), tmp_path, style=style, only="latex"):
         if file.name == "tables.tex":
             continue
         text = file.read_text()
@@ -425,7 +430,7 @@ LATEX_CASES = {
 @pytest.mark.parametrize("style", ["challenge", "booktabs"])
 @pytest.mark.parametrize("case", LATEX_CASES)
 def test_latex_compiles_and_fits(case: str, style: str, tmp_path: Path) -> None:
-    write_tables(LATEX_CASES[case](), tmp_path, style=style, only="latex")  # type: ignore[arg-type]
+    write(LATEX_CASES[case](), tmp_path, style=style, only="latex")
     log = compiled(tmp_path)
     wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
     assert [w for w in wide if w > 1.0] == []
@@ -445,7 +450,7 @@ def test_a_long_table_compiles(tmp_path: Path) -> None:
         other = {**same, "linkability": 0.0, "cllr": 0.0}
         tags = {"challenge": "C", "exact": "C"}
         records.append(replace(r, metrics={"challenge": same, "exact": other}, zebra_tag=tags))
-    write_tables(replace(results, verification=tuple(records)), tmp_path, only="latex")
+    write(replace(results, verification=tuple(records)), tmp_path, only="latex")
     assert r"\begin{longtable}" in (tmp_path / "M_variants.tex").read_text()
     log = compiled(tmp_path)
     wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
@@ -465,9 +470,9 @@ def test_rows_that_lack_trials_are_marked() -> None:
 
 def test_tables_of_a_system_that_is_gone_go_too(tmp_path: Path) -> None:
     both = merge([imported(B1, system="B1"), imported(B2, system="B2")])
-    write_tables(both, tmp_path)
+    write(both, tmp_path)
     (tmp_path / "notes.md").write_text("mine")
-    write_tables(imported(B2, system="B2"), tmp_path)
+    write(imported(B2, system="B2"), tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert "B2_asv.tex" in names and "notes.md" in names
     assert not [name for name in names if name.startswith("B1")]

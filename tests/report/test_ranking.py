@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from support import B1, B2, ODD_NAME, SMALL_PLAN, Tree, changed, imported, three_conditions
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
-from privacy_eval.metrics.confidence import Resamples, resample_speakers
+from privacy_eval.metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from privacy_eval.protocol.protocol import Protocol, load_protocol
 from privacy_eval.report.latex import to_latex
 from privacy_eval.report.ranking import Ranking, rank, ranking_table
@@ -149,9 +149,9 @@ def test_what_says_nothing_and_what_was_left_out_are_marked(tmp_path: Path) -> N
         ("2", "a", "30.00\u2021"),
         ("", "b", ""),
     ]
-    assert table.rows[2][-1] == "a value that says nothing"
+    assert table.rows[2][-1] == "an uninformative value"
     caveat, left_out = table.notes
-    assert caveat.startswith("An EER above 65 % says nothing")
+    assert caveat.startswith("An EER above 65 % is uninformative")
     assert left_out == "\u2021 Trials were left out of some of its values"
 
 
@@ -288,7 +288,7 @@ def test_linkability_of_few_targets_is_noted(metric: str, noted: bool, tmp_path:
         attack_model="ignorant",
     )
     assert table is not None
-    assert any("Linkability says nothing" in note for note in table.notes) is noted
+    assert any("Linkability is uninformative" in note for note in table.notes) is noted
 
 
 def test_a_ranking_of_nothing_is_none(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def simulated(generator: np.random.Generator, distances: tuple[float, float]) ->
         scores = distance * (enrolled == speaking) + own[0][enrolled] + own[1][speaking]
         scores = scores + generator.normal(0, 0.8, enrolled.size)
         design = (enrolled == speaking, names[enrolled], names[speaking])
-        resamples: Resamples = resample_speakers(
+        resamples: BootstrapReplicates = speaker_bootstrap(
             scores, *design, statistic=eer, replicates=DRAWS, seed=0
         )
         value = kaldi_eer(TrialScores.from_labels(scores, design[0])).value

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from support import B1, B2, imported
 
+from privacy_eval.metrics import describe
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report.values import (
@@ -18,7 +19,6 @@ from privacy_eval.report.values import (
     cells_of_published,
     cells_of_results,
     merged,
-    text_of,
 )
 from privacy_eval.results.records import merge
 
@@ -41,7 +41,7 @@ PUBLISHED = cells_of_published("vpc2020")
     ],
 )
 def test_decimals_of_the_supplement(metric: str, value: float, text: str) -> None:
-    assert text_of(metric, value) == text
+    assert describe(metric).format(value) == text
 
 
 def test_published_cells_are_digit_for_digit() -> None:

@@ -112,7 +112,7 @@ def test_a_missing_part_leaves_its_average_blank(results: Results) -> None:
     results = replace(results, recognition=once)
     whole = {a.title: a.value for a in averages(results)}
     assert sum(value is None for value in whole.values()) == 2  # the original WER
-    for kind in ("verification", "recognition", "pitch", "similarity"):
+    for kind in ("verification", "recognition", "utility", "similarity"):
         records = getattr(results, kind)
         for index, record in enumerate(records):
             rest = replace(results, **{kind: records[:index] + records[index + 1 :]})
@@ -126,7 +126,7 @@ def test_a_missing_part_leaves_its_average_blank(results: Results) -> None:
 def _titles(kind: str, record: Any) -> set[str]:
     """The averages that a record is part of."""
     split = record.condition.split
-    if kind == "pitch":
+    if kind == "utility":
         return {f"Weighted average pitch correlation {split}"}
     if kind == "similarity":
         return {f"Weighted average gain of voice distinctiveness {split}"}

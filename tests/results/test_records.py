@@ -16,13 +16,14 @@ import pytest
 from support import ANON, B1, B2, ORIG, changed_plan, imported
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.metrics import METRICS
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.csv_export import to_csv
 from privacy_eval.results.json_store import FORMAT, read_json, to_json
-from privacy_eval.results.records import UNITS, Results, merge
+from privacy_eval.results.records import Results, merge
 
-KINDS = ("verification", "recognition", "pitch", "similarity")
+KINDS = ("verification", "recognition", "utility", "similarity")
 Plain = dict[str, Any]
 
 #: How a number of a record stands in results.txt, by its place in the record. Other
@@ -250,7 +251,7 @@ def metric(**entries: object) -> Callable[[Plain], object]:
 MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "missing entry": (removed("verification", "split"), r"verification\[0\]: entry 'split' is m"),
     "missing wer": (removed("recognition", "wer"), r"recognition\[0\]: entry 'wer' is missing"),
-    "missing kind": (lambda d: d.pop("pitch"), "entry 'pitch' is missing"),
+    "missing kind": (lambda d: d.pop("utility"), "entry 'utility' is missing"),
     "unknown entry": (altered("verification", foo=1), r"unknown entry 'foo'"),
     "unknown entry on top": (lambda d: d.update(foo=1), r"unknown entry 'foo'"),
     "text for a number": (metric(eer="5"), r"metrics.challenge.eer: expected a number, found '5'"),
@@ -261,7 +262,7 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "fraction of a word": (altered("recognition", words=1.5), "words: expected a whole number"),
     "float for a count": (altered("recognition", errors=1.0), "errors: expected a whole number"),
     "list for a mapping": (altered("verification", metrics=[]), "metrics: expected a mapping"),
-    "mapping for a list": (lambda d: d.update(pitch={}), "pitch: expected a list"),
+    "mapping for a list": (lambda d: d.update(utility={}), "utility: expected a list"),
     "record is text": (lambda d: d["verification"].insert(0, "x"), "expected a mapping, found 'x'"),
     "other format": (lambda d: d.update(format="results 9"), f"expected the format '{FORMAT}'"),
     "no format": (lambda d: d.pop("format"), "not a results.json"),
@@ -304,12 +305,12 @@ def test_a_malformed_store_is_refused(
         (b"{\n\n 'a': 1}", ":3: not JSON"),
         (b"[]", ": not a results.json"),
         (b"null", ": not a results.json"),
-        (b'{"format":\n NaN}', ": NaN is no JSON number"),
-        (b'{"format": -Infinity}', ": -Infinity is no JSON number"),
+        (b'{"format":\n NaN}', ": NaN is not a JSON number"),
+        (b'{"format": -Infinity}', ": -Infinity is not a JSON number"),
         (b'{"a": "\xff"}', ":1: not UTF-8 text"),
         (b"[" * 100_000, ": not JSON"),
         (b'{"format": 1} x', ":1: not JSON"),
-        (b'{"a": [{"b": 1, "c": 2, "b": 1}]}', ": 'b' stands twice in one object"),
+        (b'{"a": [{"b": 1, "c": 2, "b": 1}]}', ": duplicate 'b' in one object"),
         pytest.param(b'{"format": ' + b"1" * 5000 + b"}", ": not"),
     ],
     ids=lambda value: repr(value[:20]),
@@ -324,7 +325,7 @@ def test_what_is_no_json_is_refused(content: bytes, message: str, tmp_path: Path
 def test_nan_among_the_values_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text(re.sub(r'"eer": [\d.]+', '"eer": NaN', to_json(imported(B1)), count=1))
-    with pytest.raises(PrivacyEvalError, match="NaN is no JSON number"):
+    with pytest.raises(PrivacyEvalError, match="NaN is not a JSON number"):
         read_json(path)
 
 
@@ -342,7 +343,7 @@ UNPLACED: dict[str, Callable[[Plain], object]] = {
         challenge={"deid": 0.5}
     ),
     "voice similarity of none": lambda d: d["similarity"][0].update(metrics={}),
-    "pitch without its values": lambda d: d["pitch"][0].update(values={}),
+    "pitch without its values": lambda d: d["utility"][0].update(values={}),
     "an interval of three": altered(
         "verification", speaker_intervals={"challenge": {"eer": [0.1, 0.2, 0.3]}}
     ),
@@ -359,7 +360,8 @@ UNPLACED: dict[str, Callable[[Plain], object]] = {
 def test_a_store_with_unplaced_values_breaks_no_output(
     change: Callable[[Plain], object], tmp_path: Path
 ) -> None:
-    from privacy_eval.report.per_system import write_tables
+    from privacy_eval.report.per_system import table_groups
+    from privacy_eval.report.table_set import write_tables
 
     plain = document(imported(ANON, protocol="vpc2022"))
     change(plain)
@@ -368,7 +370,7 @@ def test_a_store_with_unplaced_values_breaks_no_output(
         stored = read_json(path)
         to_results_txt(stored, "B1", "")
         to_csv(stored)
-        write_tables(stored, tmp_path / "tables")
+        write_tables(tmp_path / "tables", table_groups(stored), "t")
     except PrivacyEvalError as error:
         assert str(path) in str(error)
 
@@ -396,7 +398,7 @@ def test_the_same_condition_twice_is_refused() -> None:
         merge([imported(B1), imported(B2)])
 
 
-@pytest.mark.parametrize("kind", ["recognition", "pitch", "similarity"])
+@pytest.mark.parametrize("kind", ["recognition", "utility", "similarity"])
 def test_other_records_twice_are_refused(kind: str) -> None:
     whole = imported(ANON, protocol="vpc2022")
     part = replace(Results(whole.protocol), **{kind: getattr(whole, kind)})
@@ -505,7 +507,7 @@ def test_csv_has_a_line_for_every_number() -> None:
     assert len(rows) == wanted == 72 * 7 + 32 + 12 * 2 + 12 * 2
     for row in rows:
         metric_name = "wer" if row["metric"].startswith("wer_") else row["metric"]
-        assert row["unit"] == UNITS[metric_name]
+        assert row["unit"] == METRICS[metric_name].unit
     first = rows[0]
     assert (first["system"], first["metric"], first["unit"], first["variant"]) == (
         "B1",

@@ -7,10 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support import ROOT, executable
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "ensure_env.sh"
-
-# Answers what the script asks an interpreter, and writes down the calls that would install.
+# Answers what the script asks an interpreter, and logs the calls that would install.
 FAKE_PYTHON = """#!/bin/bash
 case $*:${1-} in
     *version_info*) echo "${FAKE_VERSION-3.11}" ;;
@@ -35,6 +34,7 @@ case $*:${1-} in
         ;;
 esac
 """
+INSTALLED = ["venv", "pip ."]
 
 
 class Checkout:
@@ -42,21 +42,21 @@ class Checkout:
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "a [check] out"
-        self.bin = folder / "bin"
         self.calls_file = folder / "calls"
-        self.venv = self.root / ".venv"
         (self.root / "scripts").mkdir(parents=True)
-        shutil.copy(SCRIPT, self.root / "scripts")
+        shutil.copy(ROOT / "scripts/ensure_env.sh", self.root / "scripts")
         (self.root / "setup.cfg").write_text("[metadata]\n")
         (self.root / "pyproject.toml").write_text("")
-        self.bin.mkdir()
-        (self.bin / "python3").write_text(FAKE_PYTHON)
-        (self.bin / "python3").chmod(0o755)
+        self.python = executable(folder / "bin/python3", FAKE_PYTHON)
         self.environment = {
-            "PATH": f"{self.bin}:/usr/bin:/bin",
+            "PATH": f"{self.python.parent}:/usr/bin:/bin",
             "FAKE_CALLS": str(self.calls_file),
-            "FAKE_BASE": str(self.bin / "python3"),
+            "FAKE_BASE": str(self.python),
         }
+
+    @property
+    def venv(self) -> Path:
+        return self.root / ".venv"
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -72,8 +72,7 @@ class Checkout:
         """Run the script, check its exit code, return what it wrote to stderr."""
         process = self.start(*arguments, **environment)
         out, err = process.communicate(timeout=60)
-        assert process.returncode == code, err
-        assert out == ""
+        assert (process.returncode, out) == (code, ""), err
         return err
 
     def calls(self) -> list[str]:
@@ -84,58 +83,58 @@ class Checkout:
         self.calls_file.unlink()
         return lines
 
+    def is_current(self) -> bool:
+        return self.run() == "" and self.calls() == []
+
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
+@pytest.fixture
+def installed(checkout: Checkout) -> Checkout:
+    checkout.run()
+    assert checkout.calls() == INSTALLED
+    return checkout
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"FAKE_VERSION": "2.7"}, "python3 is Python 2.7, but 3.10 or newer is needed"),
+        ({"FAKE_VERSION": "3.9"}, "python3 is Python 3.9, but 3.10 or newer is needed"),
+        ({"FAKE_VERSION": "hello"}, "its version reads 'hello'"),
+        ({"FAKE_WITHOUT_VENV": "1"}, "apt-get install python3-venv"),
+        ({"PRIVACY_EVAL_PYTHON": "/no/such"}, "/no/such, which PRIVACY_EVAL_PYTHON names"),
+    ],
+)
+def test_unsuitable_python(environment: dict[str, str], message: str, checkout: Checkout) -> None:
+    assert message in checkout.run(code=1, **environment)
+    assert checkout.calls() == []
+    assert not checkout.venv.exists()
+
+
 def test_missing_python(checkout: Checkout) -> None:
     for tool in ("readlink", "dirname", "cat", "cksum", "sed"):
-        (checkout.bin / tool).symlink_to(shutil.which(tool) or tool)
-    (checkout.bin / "python3").unlink()
-    message = checkout.run(code=1, PATH=str(checkout.bin))
-    assert "python3 was not found. Python 3.10 or newer is needed" in message
+        (checkout.python.parent / tool).symlink_to(shutil.which(tool) or tool)
+    checkout.python.unlink()
+    message = checkout.run(code=1, PATH=str(checkout.python.parent))
+    assert "Python 3.10 or newer is needed" in message
     assert "apt-get install python3 python3-venv" in message
     assert not checkout.venv.exists()
 
 
-@pytest.mark.parametrize("version", ["2.7", "3.9"])
-def test_python_that_is_too_old(checkout: Checkout, version: str) -> None:
-    message = checkout.run(code=1, FAKE_VERSION=version)
-    assert f"python3 is Python {version}, but 3.10 or newer is needed" in message
-    assert "PRIVACY_EVAL_PYTHON" in message
-    assert checkout.calls() == []
-
-
 @pytest.mark.parametrize("version", ["3.10", "3.14", "4.0"])
-def test_python_that_is_new_enough(checkout: Checkout, version: str) -> None:
+def test_suitable_python(checkout: Checkout, version: str) -> None:
     checkout.run(FAKE_VERSION=version)
-    assert checkout.calls() == ["venv", "pip ."]
+    assert checkout.calls() == INSTALLED
 
 
-def test_python_without_venv(checkout: Checkout) -> None:
-    message = checkout.run(code=1, FAKE_WITHOUT_VENV="1")
-    assert "apt-get install python3-venv" in message
-    assert not checkout.venv.exists()
-
-
-def test_something_else_than_python(checkout: Checkout) -> None:
-    message = checkout.run(code=1, FAKE_VERSION="hello")
-    assert "does not seem to be Python: its version reads 'hello'" in message
-
-
-def test_a_named_interpreter_is_used(checkout: Checkout, tmp_path: Path) -> None:
-    other = tmp_path / "other python"
-    shutil.move(checkout.bin / "python3", other)
+def test_interpreter_named_in_the_environment(checkout: Checkout, tmp_path: Path) -> None:
+    other = shutil.move(checkout.python, tmp_path / "other python")
     checkout.run(PRIVACY_EVAL_PYTHON=str(other), FAKE_BASE=str(other))
-    assert checkout.calls() == ["venv", "pip ."]
-
-
-def test_a_named_interpreter_that_is_not_there(checkout: Checkout) -> None:
-    checkout.run()
-    message = checkout.run(code=1, PRIVACY_EVAL_PYTHON="/no/such/python")
-    assert "no interpreter /no/such/python, which PRIVACY_EVAL_PYTHON names" in message
+    assert checkout.calls() == INSTALLED
 
 
 @pytest.mark.parametrize("arguments", [["tests"], ["run", "test"], ["--nonsense"]])
@@ -144,57 +143,45 @@ def test_bad_usage(checkout: Checkout, arguments: list[str]) -> None:
     assert checkout.calls() == []
 
 
-def test_nothing_is_done_twice(checkout: Checkout) -> None:
-    assert "making" in checkout.run("run")
-    assert checkout.calls() == ["venv", "pip ."]
-    assert checkout.run("run") == ""
-    assert checkout.run() == ""
-    assert checkout.calls() == []
-
-
-def test_the_environment_for_tests_also_serves_to_run(checkout: Checkout) -> None:
-    checkout.run("run")
-    checkout.calls()
-    assert "up to date" in checkout.run("test")
-    assert checkout.calls() == ["pip .[test]"]
-    assert checkout.run("run") == checkout.run("test") == ""
-    assert checkout.calls() == []
+def test_environment_for_tests_also_serves_to_run(installed: Checkout) -> None:
+    assert installed.is_current()
+    installed.run("test")
+    assert installed.calls() == ["pip .[test]"]
+    assert installed.run("run") == installed.run("test") == ""
+    assert installed.calls() == []
 
 
 @pytest.mark.parametrize("name", ["setup.cfg", "pyproject.toml"])
-def test_a_changed_file_means_installing_again(checkout: Checkout, name: str) -> None:
-    checkout.run()
-    checkout.calls()
-    (checkout.root / name).write_text("# changed\n")
-    checkout.run()
-    assert checkout.calls() == ["pip ."]
-    assert checkout.run() == ""
+def test_changed_requirements_are_installed(installed: Checkout, name: str) -> None:
+    (installed.root / name).write_text("# changed\n")
+    installed.run()
+    assert installed.calls() == ["pip ."]
+    assert installed.is_current()
 
 
-def test_a_failed_installation_is_shown_and_tried_again(checkout: Checkout) -> None:
-    message = checkout.run(code=1, FAKE_PIP="fails")
-    lines = [line.strip() for line in message.splitlines()]
+def test_failed_installation_is_shown_and_repeated(checkout: Checkout) -> None:
+    lines = [line.strip() for line in checkout.run(code=1, FAKE_PIP="fails").splitlines()]
     assert lines[-20:] == [f"pip's line {number}" for number in range(11, 31)]
     assert "pip's line 10" not in lines
     assert "pip's line 1\n" in (checkout.root / ".venv-install.log").read_text()
     checkout.calls()
     checkout.run()
-    assert checkout.calls() == ["venv", "pip ."]
+    assert checkout.calls() == INSTALLED
 
 
-def test_a_failed_update_loses_nothing(checkout: Checkout) -> None:
-    checkout.run()
-    (checkout.venv / "mine").write_text("")
-    (checkout.root / "setup.cfg").write_text("# changed\n")
+def test_failed_update_loses_nothing(installed: Checkout) -> None:
+    (installed.venv / "mine").write_text("")
+    (installed.root / "setup.cfg").write_text("# changed\n")
     for _ in range(2):
-        checkout.run(code=1, FAKE_PIP="fails")
-    checkout.run()
-    assert (checkout.venv / "mine").exists()
-    assert checkout.run() == ""
+        installed.run(code=1, FAKE_PIP="fails")
+    installed.run()
+    installed.calls()
+    assert (installed.venv / "mine").exists()
+    assert installed.is_current()
 
 
 @pytest.mark.parametrize("update", [False, True])
-def test_after_a_killed_installation_all_is_made_anew(checkout: Checkout, update: bool) -> None:
+def test_killed_installation_is_rebuilt(checkout: Checkout, update: bool) -> None:
     if update:
         checkout.run()
         (checkout.root / "setup.cfg").write_text("# changed\n")
@@ -202,42 +189,36 @@ def test_after_a_killed_installation_all_is_made_anew(checkout: Checkout, update
     (checkout.venv / "half").write_text("")
     checkout.calls()
     checkout.run()
-    assert checkout.calls() == ["venv", "pip ."]
+    assert checkout.calls() == INSTALLED
     assert not (checkout.venv / "half").exists()
-    assert checkout.run() == ""
+    assert checkout.is_current()
 
 
-def test_a_folder_that_is_no_environment_is_made_anew(checkout: Checkout) -> None:
+def test_folder_that_is_no_environment_is_rebuilt(checkout: Checkout) -> None:
     checkout.venv.mkdir()
     checkout.run()
-    assert checkout.calls() == ["venv", "pip ."]
+    assert checkout.calls() == INSTALLED
 
 
-def test_an_environment_made_by_hand_is_only_added_to(checkout: Checkout) -> None:
-    (checkout.venv / "bin").mkdir(parents=True)
-    shutil.copy(checkout.bin / "python3", checkout.venv / "bin/python")
+def test_environment_made_by_hand_is_extended(checkout: Checkout) -> None:
+    executable(checkout.venv / "bin/python", FAKE_PYTHON)
     (checkout.venv / "mine").write_text("")
     checkout.run(code=1, FAKE_PIP="fails")
     checkout.calls()
     checkout.run()
     assert checkout.calls() == ["pip ."]
     assert (checkout.venv / "mine").exists()
-    assert checkout.run() == ""
+    assert checkout.is_current()
 
 
-def test_a_moved_checkout_gets_a_new_environment(checkout: Checkout) -> None:
-    checkout.run()
-    checkout.calls()
-    moved = checkout.root.with_name("elsewhere")
-    checkout.root.rename(moved)
-    checkout.root, checkout.venv = moved, moved / ".venv"
-    checkout.run()
-    assert checkout.calls() == ["venv", "pip ."]
+def test_moved_checkout_gets_a_new_environment(installed: Checkout) -> None:
+    installed.root = installed.root.rename(installed.root.with_name("moved"))
+    installed.run()
+    assert installed.calls() == INSTALLED
 
 
-def test_two_at_once_install_once(checkout: Checkout) -> None:
-    processes = [checkout.start(FAKE_PIP="slow") for _ in range(3)]
-    for process in processes:
+def test_concurrent_runs_install_once(checkout: Checkout) -> None:
+    for process in [checkout.start(FAKE_PIP="slow") for _ in range(3)]:
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
-    assert checkout.calls() == ["venv", "pip ."]
+    assert checkout.calls() == INSTALLED

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT, Run, executable, run_program
 
 SCRIPT = """#!/usr/bin/env bash
 # Does one thing.
@@ -26,61 +24,50 @@ hidden=untouched
 . "$PARSER"
 printf '%s\\n' "$stage" "$out_dir" "$cmd" "$keep_log" "$hidden" "$PATH" "$@"
 """
+DEFAULTS = ["0", "", "run.pl --m 4", "false", "untouched", "/usr/bin:/bin"]
 
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    folder = tmp_path / "a folder with spaces"
-    folder.mkdir()
-    path = folder / "thing.sh"
-    path.write_text(SCRIPT)
-    return path
+    return executable(tmp_path / "a folder with spaces/thing.sh", SCRIPT)
 
 
-def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["bash", str(script), *arguments],
-        env={"PATH": "/usr/bin:/bin", "PARSER": str(ROOT / "scripts/parse_options.sh")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run(script: Path, *arguments: str) -> Run:
+    parser = str(ROOT / "scripts/parse_options.sh")
+    return run_program(script, *arguments, cwd=script.parent, PATH="/usr/bin:/bin", PARSER=parser)
 
 
 def values(script: Path, *arguments: str) -> list[str]:
     result = run(script, *arguments)
-    assert result.returncode == 0, result.stderr
-    assert result.stderr == ""
-    return result.stdout.splitlines()
-
-
-DEFAULTS = ["0", "", "run.pl --m 4", "false", "untouched", "/usr/bin:/bin"]
-
-
-def test_without_options_the_defaults_stay(script: Path) -> None:
-    assert values(script)[:6] == DEFAULTS
+    assert (result.code, result.err) == (0, "")
+    return result.out.splitlines()
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "changed"),
     [
-        ["--stage", "3", "--out-dir", "a b"],
-        ["--stage=3", "--out-dir=a b"],
-        ["--stage", "1", "--out_dir=a b", "--stage", "3"],
+        ([], {}),
+        (["--stage", "3", "--out-dir", "a b"], {0: "3", 1: "a b"}),
+        (["--stage=3", "--out-dir=a b"], {0: "3", 1: "a b"}),
+        (["--stage", "1", "--out_dir=a b", "--stage", "3"], {0: "3", 1: "a b"}),
+        (["--cmd=", "--stage", ""], {0: "", 2: ""}),
+        (["--keep-log"], {3: "true"}),
+        (["--keep-log", "--stage", "1"], {0: "1", 3: "true"}),
+        (["--keep-log", "true"], {3: "true"}),
+        (["--out-dir", "true", "--out-dir", "elsewhere"], {1: "elsewhere"}),
     ],
 )
-def test_both_forms_set_the_variable(script: Path, arguments: list[str]) -> None:
-    assert values(script, *arguments)[:6] == ["3", "a b", *DEFAULTS[2:]]
+def test_options_set_their_variables(
+    script: Path, arguments: list[str], changed: dict[int, str]
+) -> None:
+    expected = [changed.get(n, default) for n, default in enumerate(DEFAULTS)]
+    assert values(script, *arguments)[:6] == expected
 
 
-def test_values_are_taken_as_they_are(script: Path, tmp_path: Path) -> None:
+def test_values_are_not_expanded(script: Path, tmp_path: Path) -> None:
     text = f"$(touch {tmp_path}/made) `id` \\ \" ' * = --x"
     assert values(script, f"--out-dir={text}")[1] == text
     assert not (tmp_path / "made").exists()
-
-
-def test_an_empty_value_must_be_said(script: Path) -> None:
-    assert values(script, "--cmd=", "--stage", "")[:3] == ["", "", ""]
 
 
 @pytest.mark.parametrize(
@@ -95,40 +82,30 @@ def test_parsing_stops_and_leaves_the_rest(
     script: Path, arguments: list[str], rest: list[str]
 ) -> None:
     output = values(script, *arguments)
-    assert output[0] == "2"
-    assert output[6:] == rest
+    assert (output[0], output[6:]) == ("2", rest)
+
+
+UNKNOWN = ["--nonsense", "--path", "--PATH", "--ifs", "--IFS", "--hidden", "--", "--_po_names"]
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["--nonsense", "--path", "--PATH", "--ifs", "--IFS", "--hidden", "--", "-x", "--_po_names"]
-    + ["--stage[0]", "--a[$(exit 9)]"],
+    ("arguments", "message"),
+    [
+        *(([f"{name}=x"], f"unknown option {name}") for name in UNKNOWN),
+        *(([f"{name}=x"], f"unknown option {name}") for name in ("--stage[0]", "--a[$(exit 9)]")),
+        (["-x"], "unknown option -x"),
+        (["--stage"], "option --stage needs a value"),
+        (["--stage", "--out-dir", "x"], "option --stage needs a value"),
+        *(
+            ([f"--keep-log={value}"], f"--keep-log takes true or false, not '{value}'")
+            for value in ("yes", "1", "", "True", "true false")
+        ),
+    ],
 )
-def test_only_declared_names_are_options(script: Path, name: str) -> None:
-    option = f"{name}=x" if name != "-x" else name
-    result = run(script, option)
-    assert result.returncode == 2
-    assert f"thing.sh: unknown option {name}" in result.stderr
-    assert result.stdout == ""
-
-
-@pytest.mark.parametrize("arguments", [["--stage"], ["--stage", "--out-dir", "x"]])
-def test_a_missing_value_is_an_error(script: Path, arguments: list[str]) -> None:
+def test_bad_options(script: Path, arguments: list[str], message: str) -> None:
     result = run(script, *arguments)
-    assert result.returncode == 2
-    assert "option --stage needs a value" in result.stderr
-
-
-@pytest.mark.parametrize("value", ["yes", "1", "", "True", "true false"])
-def test_a_switch_takes_only_true_and_false(script: Path, value: str) -> None:
-    result = run(script, f"--keep-log={value}")
-    assert result.returncode == 2
-    assert f"--keep-log takes true or false, not '{value}'" in result.stderr
-    assert values(script, "--keep-log", "true")[3] == "true"
-
-
-def test_a_text_that_was_set_to_true_stays_a_text(script: Path) -> None:
-    assert values(script, "--out-dir", "true", "--out-dir", "elsewhere")[1] == "elsewhere"
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("thing.sh: ") and message in result.err
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--stage", "3", "--help"]])
@@ -146,11 +123,6 @@ def test_help_is_made_from_the_declarations(script: Path, arguments: list[str]) 
     ]
 
 
-def test_no_helper_names_are_left_behind(script: Path) -> None:
+def test_parser_leaves_no_names_behind(script: Path) -> None:
     script.write_text(SCRIPT + "compgen -v _po_ || compgen -A function _po_ || echo none\n")
     assert values(script)[-1] == "none"
-
-
-@pytest.mark.parametrize("arguments", [["--keep-log"], ["--keep-log", "--stage", "0"]])
-def test_a_switch_may_stand_alone(script: Path, arguments: list[str]) -> None:
-    assert values(script, *arguments)[3] == "true"

@@ -1,4 +1,4 @@
-"""Scripts from speech to scores: shares of parallel jobs, and x-vectors with stand-ins for
+"""Scripts from speech to scores: splits into parallel jobs, and x-vectors with stand-ins for
 Kaldi's scripts."""
 
 from __future__ import annotations
@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import numpy as np
@@ -19,119 +18,100 @@ from support import (
     TRIALS,
     Run,
     SpeechTree,
+    executable,
     lines_to,
+    run_program,
     snapshot,
     times,
+    until,
     utterances_of,
     vectors_for,
 )
 
 from privacy_eval.io.scp import write_vectors
 
-LOCAL = ROOT / "local"
+XVECTORS, SPLIT = ROOT / "local/xvectors.sh", ROOT / "scripts/split_jobs.sh"
+#: Our own commands first.
+SEARCH = f"{ROOT / 'scripts'}:{ROOT / '.venv/bin'}:{os.environ['PATH']}"
+
+# --- job splits
 
 
-def program(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
+class Splits:
+    """A stand-in for privacy-eval that logs its arguments and goes on with a shell text."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.calls_file = folder / "calls"
+        self.environment = {"PATH": f"{folder / 'bin'}:{SEARCH}", "CALLS": str(self.calls_file)}
+
+    def run(self, text: str, *options: object, more: tuple[str, ...] = ()) -> Run:
+        self.command(text)
+        options = ("JOB-x", "--log-dir", self.folder / "a JOB & JOB_N", *options, "--", *more)
+        return run_program(SPLIT, *options, cwd=self.folder, **self.environment)
+
+    def command(self, text: str) -> None:
+        executable(
+            self.folder / "bin/privacy-eval",
+            f'#!/bin/bash\nprintf "<%s>" "$@"; echo "$*" >>"$CALLS"\n{text}\n',
+        )
+
+    def calls(self) -> list[str]:
+        return self.calls_file.read_text().splitlines() if self.calls_file.exists() else []
 
 
-def script(path: Path, *arguments: object, cwd: Path, **environment: str) -> Run:
-    """A script with our own commands first on the PATH."""
-    search = f"{ROOT / 'scripts'}:{Path(ROOT / '.venv/bin')}:{os.environ['PATH']}"
-    done = subprocess.run(
-        [str(path), *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, "PATH": search, **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    return Run(done.returncode, done.stdout, done.stderr)
+@pytest.fixture
+def splits(tmp_path: Path) -> Splits:
+    return Splits(tmp_path)
 
 
-# --- shares
-
-SHARES = ROOT / "scripts/run_shares.sh"
-
-
-def test_shares_cover_everything_whatever_things_are_called(tmp_path: Path) -> None:
-    logs = tmp_path / "a JOB & JOB_N"
-    program(tmp_path / "bin/privacy-eval", "#!/bin/bash\nprintf '<%s>' \"$@\"\n")
-    path = f"{tmp_path / 'bin'}:{ROOT / 'scripts'}:{os.environ['PATH']}"
-    options = ("--name", "JOB x", "--log-dir", logs, "--nj", 3)
-    run = script(SHARES, *options, "--", "verb", "--tree", "my JOB", cwd=tmp_path, PATH=path)
-    assert run == Run(0, "", "")
-    found = {p.name: p.read_text().splitlines()[3] for p in logs.iterdir()}
-    assert found == {f"JOB x.{n}.log": f"<verb><--tree><my JOB><--job><{n}/3>" for n in (1, 2, 3)}
+def test_splits_cover_everything_whatever_things_are_called(splits: Splits) -> None:
+    assert splits.run("", "--nj", 3, more=("--tree", "my JOB")) == Run(0, "", "")
+    logs = {
+        p.name: p.read_text().splitlines()[3] for p in (splits.folder / "a JOB & JOB_N").iterdir()
+    }
+    assert logs == {f"JOB_x.{n}.log": f"<JOB-x><--tree><my JOB><--job><{n}/3>" for n in (1, 2, 3)}
 
 
-def test_a_share_that_fails_is_said(tmp_path: Path) -> None:
-    program(tmp_path / "bin/privacy-eval", '#!/bin/bash\necho broken\n[ "$3" != 2/2 ]\n')
-    path = f"{tmp_path / 'bin'}:{ROOT / 'scripts'}:{os.environ['PATH']}"
-    options = ("--name", "x", "--log-dir", tmp_path / "log", "--nj", 2)
-    run = script(SHARES, *options, "--", "verb", cwd=tmp_path, PATH=path)
+def test_failed_split_is_reported(splits: Splits) -> None:
+    run = splits.run('echo broken; [ "$3" != 2/2 ]', "--nj", 2)
     assert run.code == 1
-    assert "1 of 2 jobs failed" in run.err and "    broken" in run.err
+    assert "1 of 2 jobs failed" in run.err and "broken" in run.err
 
 
-def test_what_jobs_left_undone_is_done_and_counted(tmp_path: Path) -> None:
-    text = """#!/bin/bash
-echo "$*" >>"$CALLS"
-[ "$3" != 1/2 ]
-"""
-    program(tmp_path / "bin/privacy-eval", text)
-    calls = tmp_path / "calls"
-    path = f"{tmp_path / 'bin'}:{ROOT / 'scripts'}:{os.environ['PATH']}"
-    options = ("--name", "x", "--log-dir", tmp_path / "log", "--nj", 2, "--finish", "true")
-    run = script(SHARES, *options, "--", "verb", cwd=tmp_path, PATH=path, CALLS=str(calls))
+def test_work_of_failed_splits_is_finished(splits: Splits) -> None:
+    run = splits.run('[ "$3" != 1/2 ]', "--nj", 2, "--finish")
     assert run.code == 0
-    assert "1 of 2 jobs failed (JOB: 1)" in run.err
-    assert run.err.endswith("run_shares.sh: what these jobs left undone is now done here\n")
-    lines = calls.read_text().splitlines()
-    assert sorted(lines[:2]) == ["verb --job 1/2", "verb --job 2/2"]
-    assert lines[2:] == ["verb --after-jobs"]
+    assert "1 of 2 jobs failed" in run.err and "remaining work" in run.err
+    first, second, last = splits.calls()
+    assert {first, second} == {"JOB-x --job 1/2", "JOB-x --job 2/2"}
+    assert last == "JOB-x --after-jobs"
 
 
-@pytest.mark.parametrize("arguments", [["--name", "x"], ["--log-dir", "x"], ["--nope", "x"]])
-def test_bad_usage_of_shares(arguments: list[str], tmp_path: Path) -> None:
-    assert script(SHARES, *arguments, "--", "verb", cwd=tmp_path).code == 2
+@pytest.mark.parametrize("arguments", [[], ["verb"], ["--log-dir", "x"], ["verb", "--nope", "x"]])
+def test_bad_usage_of_splits(arguments: list[str], tmp_path: Path) -> None:
+    assert run_program(SPLIT, *arguments, cwd=tmp_path).code == 2
 
 
 @pytest.mark.parametrize("name", ["asv_scores.sh", "similarity.sh"])
-def test_an_interrupt_of_the_jobs_ends_the_stage(name: str, tmp_path: Path) -> None:
+def test_interrupt_of_the_jobs_ends_the_stage(name: str, splits: Splits) -> None:
     """It is no failure of a job, after which the stage would go on by itself."""
-    text = """#!/bin/bash
-echo "$*" >>"$CALLS"
-case "$*" in *--job*) sleep 20 ;; esac
-"""
-    program(tmp_path / "bin/privacy-eval", text)
-    calls = tmp_path / "calls"
-    path = f"{tmp_path / 'bin'}:{ROOT / 'scripts'}:{os.environ['PATH']}"
+    splits.command('case "$*" in *--job*) sleep 20 ;; esac')
+    options = ["--nj", "2", "--log-dir", str(splits.folder / "log"), "--", "--tree", "."]
     process = subprocess.Popen(
-        [str(LOCAL / name), "--nj", "2", "--log-dir", str(tmp_path / "log"), "--", "--tree", "."],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": path, "CALLS": str(calls), "KALDI_ROOT": ""},
+        [str(ROOT / "local" / name), *options],
+        cwd=splits.folder,
+        env={**os.environ, **splits.environment, "KALDI_ROOT": ""},
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    limit = time.monotonic() + 20
-    while time.monotonic() < limit:
-        if calls.exists() and calls.read_text().count("--job") == 2:
-            break
-        time.sleep(0.02)
+    assert until(lambda: sum("--job" in call for call in splits.calls()) == 2)
     os.killpg(process.pid, signal.SIGINT)
     process.communicate(timeout=20)
     assert process.returncode in (130, -signal.SIGINT)
-    assert all(
-        "--job" in line or "subsets" in line or line.startswith("--tree . --anonymized")
-        for line in calls.read_text().splitlines()
-    )
+    before = ("subsets", "--tree . --anonymized")
+    assert all("--job" in call or call.startswith(before) for call in splits.calls())
 
 
 # --- x-vectors
@@ -189,7 +169,7 @@ class Kaldi:
         self.root = self.tree.root
         self.kaldi = folder / "kaldi"
         for name, text in STUBS.items():
-            program(self.kaldi / name, text)
+            executable(self.kaldi / name, text)
         self.calls = folder / "calls"
         self.calls.write_text("")
         self.archives = folder / "archives"
@@ -217,19 +197,22 @@ class Kaldi:
 
     def environment(self, failing: str = "") -> dict[str, str]:
         return {
+            "PATH": SEARCH,
             "KALDI_ROOT": str(self.kaldi),
             "CALLS": str(self.calls),
             "FAILING": failing,
             "ARCHIVES": str(self.archives),
         }
 
-    def extract(self, name: str, *more: object, failing: str = "") -> Run:
-        options = ("--set", name, "--model", MODEL, "--tree", self.root.name, *more)
-        environment = self.environment(failing)
-        return script(LOCAL / "xvectors.sh", *options, cwd=self.root.parent, **environment)
+    def extract(
+        self, *more: object, failing: str = "", tree: Path | None = None, **environment: str
+    ) -> Run:
+        options = ("--set", TRIALS, "--model", MODEL, "--tree", tree or self.root, *more)
+        environment = {**self.environment(failing), **environment}
+        return run_program(XVECTORS, *options, cwd=self.root.parent, **environment)
 
     def recipe(self, *more: object, failing: str = "", **environment: str) -> Run:
-        return script(
+        return run_program(
             ROOT / "recipes/vpc2020/run.sh",
             *("--stage", 5, "--stop-stage", 5, "--tree", self.root, "--conf", "./small.yaml"),
             *("--nj", 1),
@@ -255,7 +238,7 @@ ONE_SET = [
 
 def test_x_vectors_of_one_set(kaldi: Kaldi) -> None:
     data = snapshot(kaldi.root / "data")
-    run = kaldi.extract(TRIALS, "--nj", 9)
+    run = kaldi.extract("--nj", 9, tree=Path(kaldi.root.name))
     assert run.code == 0, run.err
     assert f"x-vectors of {TRIALS} -> " in run.err
     assert kaldi.called() == ONE_SET
@@ -277,7 +260,7 @@ def test_x_vectors_of_one_set(kaldi: Kaldi) -> None:
     ],
 )
 def test_kaldis_scripts_have_kaldis_runners(kaldi: Kaldi, cmd: str, used: str) -> None:
-    assert kaldi.extract(TRIALS, "--cmd", cmd).code == 0
+    assert kaldi.extract("--cmd", cmd).code == 0
     assert Path(f"{kaldi.calls}.runners").read_text() == f"{used}\n"
 
 
@@ -289,13 +272,11 @@ def test_a_failing_script_leaves_nothing_half_written(
     kaldi: Kaldi, failing: str, before: bool
 ) -> None:
     if before:
-        assert kaldi.extract(TRIALS).code == 0
+        assert kaldi.extract().code == 0
     files = snapshot(kaldi.root)
     temporary = kaldi.root.parent / "tmp"
     temporary.mkdir()
-    os_environ = {**kaldi.environment(failing), "TMPDIR": str(temporary)}
-    options = ("--set", TRIALS, "--model", MODEL, "--tree", kaldi.root)
-    run = script(LOCAL / "xvectors.sh", *options, cwd=kaldi.root, **os_environ)
+    run = kaldi.extract(failing=failing, TMPDIR=str(temporary))
     assert run.code == 1
     if failing != "late":
         assert f"broken {failing}" in run.err
@@ -310,15 +291,13 @@ def test_what_is_needed_to_extract_is_named(kaldi: Kaldi) -> None:
         (kaldi.kaldi / "egs/sre08", "sid: no such folder; is KALDI_ROOT a Kaldi installation?"),
     ):
         path.rename(path.with_name("away"))
-        run = kaldi.extract(TRIALS)
+        run = kaldi.extract()
         path.with_name("away").rename(path)
         assert run.code == 1
         assert message in run.err
     assert kaldi.called() == []
-    run = script(LOCAL / "xvectors.sh", "--set", TRIALS, cwd=kaldi.root)
-    assert run.code == 2
-    options = ("--set", TRIALS, "--model", MODEL)
-    run = script(LOCAL / "xvectors.sh", *options, cwd=kaldi.root, KALDI_ROOT="")
+    assert run_program(XVECTORS, "--set", TRIALS, cwd=kaldi.root).code == 2
+    run = kaldi.extract(KALDI_ROOT="")
     assert run.code != 0
     assert "KALDI_ROOT must name a Kaldi installation" in run.err
 
@@ -326,8 +305,7 @@ def test_what_is_needed_to_extract_is_named(kaldi: Kaldi) -> None:
 def test_blanks_in_a_path_are_refused(kaldi: Kaldi) -> None:
     blank = kaldi.root.with_name("a tree")
     kaldi.root.rename(blank)
-    options = ("--set", TRIALS, "--model", MODEL, "--tree", blank)
-    run = script(LOCAL / "xvectors.sh", *options, cwd=blank, **kaldi.environment())
+    run = kaldi.extract(tree=blank)
     assert run.code == 1
     assert "Kaldi's scripts need paths without blanks" in run.err
 

@@ -17,7 +17,7 @@ def rows() -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(simulate_ratings(["B1", "B2"], {("libri", "f"): KEY}))))
 
 
-def test_every_evaluator_rates_every_kind_of_every_system() -> None:
+def test_every_evaluator_rates_every_system() -> None:
     found = rows()
     assert tuple(found[0]) == COLUMNS
     of_one = [r for r in found if r["evaluator"] == "listener01"]
@@ -42,13 +42,13 @@ def test_evaluators_use_the_scale_in_their_own_way() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_seed_gives_the_same_text(seed: int) -> None:
+def test_same_seed_gives_same_text(seed: int) -> None:
     keys = {("libri", "f"): KEY}
     assert simulate_ratings(["B1"], keys, seed=seed) == simulate_ratings(["B1"], keys, seed=seed)
     assert simulate_ratings(["B1"], keys, seed=seed) != simulate_ratings(["B1"], keys, seed=2)
 
 
-def test_better_systems_are_rated_so() -> None:
+def test_better_systems_get_better_ratings() -> None:
     mean = {}
     for system in ("Original", "B1", "B2"):
         scores = [int(r["naturalness"]) for r in rows() if r["system"] == system]

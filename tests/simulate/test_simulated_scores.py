@@ -14,7 +14,7 @@ from privacy_eval.simulate import ScoreModel, simulate_trials
 
 
 @given(st.floats(0.001, 0.999), st.floats(-100, 100), st.floats(0.1, 50))
-def test_a_model_has_the_eer_it_is_asked_for(eer: float, offset: float, scale: float) -> None:
+def test_model_has_the_requested_eer(eer: float, offset: float, scale: float) -> None:
     assert ScoreModel.with_eer(eer, offset=offset, scale=scale).eer == pytest.approx(eer, abs=1e-12)
 
 
@@ -25,7 +25,7 @@ def test_deviations_are_those_of_sums_of_independent_effects() -> None:
 
 
 @pytest.mark.parametrize("eer", [0.04, 0.16, 0.33, 0.48])
-def test_the_eer_of_a_large_sample_is_the_models(eer: float) -> None:
+def test_eer_of_a_large_sample_is_that_of_the_model(eer: float) -> None:
     """Decisions on two trials correlate at most as their scores do. So with S speakers and
     two utterances of each the variance of the miss rate is at most eer (1 - eer) / S times
     r + (1 - r) / 2, r being the share of the speaker's effect; that of the false-alarm rate
@@ -49,7 +49,7 @@ def test_the_eer_of_a_large_sample_is_the_models(eer: float) -> None:
     assert margin < 0.07
 
 
-def test_the_sample_has_every_trial_once() -> None:
+def test_sample_has_every_trial_once() -> None:
     trials = simulate_trials(
         ScoreModel(1.0), enrolled=5, speakers=3, utterances=2, generator=np.random.default_rng(1)
     )
@@ -82,7 +82,7 @@ def test_effects_are_shared_by_the_trials_of_a_speaker() -> None:
 @pytest.mark.parametrize(
     "numbers", [(1, 1, 1), (3, 4, 1), (3, 0, 1), (3, 3, 0)], ids=lambda n: "-".join(map(str, n))
 )
-def test_impossible_numbers(numbers: tuple[int, int, int]) -> None:
+def test_impossible_sizes(numbers: tuple[int, int, int]) -> None:
     enrolled, speakers, utterances = numbers
     with pytest.raises(ValueError, match="need two enrolled speakers"):
         simulate_trials(

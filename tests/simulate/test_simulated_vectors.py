@@ -23,7 +23,7 @@ def test_vectors_vary_as_the_model_says() -> None:
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5, 6])
-def test_what_leaks_keeps_its_length_and_turns_by_the_angle(dimension: int) -> None:
+def test_leakage_keeps_its_length_and_is_rotated_by_the_angle(dimension: int) -> None:
     generator = np.random.default_rng(2)
     vectors = generator.standard_normal((50, dimension))
     middle = dimension // 2
@@ -36,7 +36,7 @@ def test_what_leaks_keeps_its_length_and_turns_by_the_angle(dimension: int) -> N
     assert np.linalg.norm(found, axis=1) == pytest.approx(0.5 * np.linalg.norm(vectors, axis=1))
 
 
-def test_a_right_angle_exchanges_first_and_last_dimensions() -> None:
+def test_right_angle_exchanges_first_and_last_dimensions() -> None:
     found = Anonymization(keep=1.0, turn_deg=90.0).anonymize(
         np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]), np.zeros((1, 5)), np.random.default_rng(1)
     )

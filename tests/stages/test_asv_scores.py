@@ -491,7 +491,7 @@ BAD: dict[str, tuple[Callable[[SpeechTree], object], str]] = {
     "huge values": (huge, r"scores are not finite|not finite"),
     "a pipe": (
         lambda t: scp_line(t, TRIALS, "touch pwned; cat x |"),
-        r"xvector.scp:1: s1-u0 is what a command prints, which is run with --allow-pipes only",
+        r"xvector.scp:1: s1-u0 is the output of a command, which runs with --allow-pipes only",
     ),
     "truncated archive": (
         lambda t: cut(t.scp(TRIALS).with_suffix(".ark"), 3),

@@ -136,16 +136,20 @@ def test_the_largest_condition_has_a_job_of_its_own(tmp_path: Path) -> None:
 
 def test_a_trial_set_costs_by_its_utterances(tmp_path: Path) -> None:
     tree = SpeechTree(tmp_path / "t")
-    models = AsvSystems(TreeAccess(tree.root, tree.root / "exp"), tree.protocol)
     (trial_set,) = tree.protocol.trial_sets()
-    assert trial_set_cost(trial_set, models) == similarity_cost(12)
+
+    def cost() -> Cost:
+        access = TreeAccess(tree.root, tree.root / "exp")
+        return trial_set_cost(trial_set, AsvSystems(access, tree.protocol))
+
+    assert cost() == similarity_cost(12)
     utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
     # What lies outside the tree is not read.
     utt2spk.rename(tmp_path / "elsewhere")
     utt2spk.symlink_to(tmp_path / "elsewhere")
-    assert trial_set_cost(trial_set, models) == similarity_cost(0)
+    assert cost() == similarity_cost(0)
     utt2spk.unlink()
-    assert trial_set_cost(trial_set, models) == similarity_cost(0)
+    assert cost() == similarity_cost(0)
 
 
 def test_a_job_says_what_memory_it_needs(tmp_path: Path) -> None:

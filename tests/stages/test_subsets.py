@@ -301,10 +301,10 @@ def test_files_in_some_parts_only_are_left_out_and_told(tmp_path: Path) -> None:
     assert "libri_dev_trials_f" in made.kept
     there, other = "libri_dev_trials_f", "libri_dev_trials_m"
     assert made.notes == [
-        f"libri_dev_trials_all: vad.scp left out: there in {there}, not in {other}",
-        f"libri_dev_trials_all: trials left out: there in {other}, not in {there}",
-        f"libri_dev_asr: vad.scp left out: there in {there}, not in {other}",
-        f"libri_dev_asr: trials left out: there in {other}, not in {there}",
+        f"libri_dev_trials_all: vad.scp skipped: present in {there}, missing in {other}",
+        f"libri_dev_trials_all: trials skipped: present in {other}, missing in {there}",
+        f"libri_dev_asr: vad.scp skipped: present in {there}, missing in {other}",
+        f"libri_dev_asr: trials skipped: present in {other}, missing in {there}",
     ]
     check_folder(data / "libri_dev_asr", LIBRI_SETS["asr"])
 
@@ -662,7 +662,7 @@ ERRORS: Mapping[str, tuple[str, str, str]] = {
     "empty list": ("libri_dev/enrolls", "\n", "enrolls: empty file"),
     "utt2spk without speaker": ("libri_dev/utt2spk", "fa-1 fa\nx\n", "utt2spk:2: expected <utt"),
     "utt2spk with three": ("libri_dev/utt2spk", "fa-1 fa x\n", "utt2spk:1: expected <utt"),
-    "utterance twice": ("libri_dev/text", "fa-1 A\nx B\nfa-1 A\n", "text:3: 'fa-1' stands twice"),
+    "utterance twice": ("libri_dev/text", "fa-1 A\nx B\nfa-1 A\n", "text:3: duplicate 'fa-1'"),
     "no recording": (
         "libri_dev/wav.scp",
         "fa-1 x\nma-1 x\n",

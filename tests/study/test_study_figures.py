@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from study_support import small_plan
+from study_support import small_study
 
-from privacy_eval.report.figures import draw
-from privacy_eval.report.figures.style import Drawing
+from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.tex import to_tex
 from privacy_eval.study.figures import study_figures
 from privacy_eval.study.run import read_rows, run_tasks, study_tasks
@@ -17,7 +16,7 @@ from privacy_eval.study.run import read_rows, run_tasks, study_tasks
 @pytest.fixture(name="drawings", scope="module")
 def _drawings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Drawing]:
     folder: Path = tmp_path_factory.mktemp("study")
-    plan = small_plan(**dict.fromkeys(("discrete", "gaussian", "matrices", "estimators")))
+    plan = small_study(**dict.fromkeys(("discrete", "gaussian", "matrices", "estimators")))
     tasks = study_tasks(plan)
     run_tasks(tasks, folder, seed=0)
     return {d.name: d for d in study_figures(plan, read_rows(tasks, folder, seed=0))}
@@ -33,7 +32,6 @@ def test_the_axis_of_local_linkability_has_numbers_and_a_label(
     for axes in right:
         assert axes.get_ylabel() == "local D(s)"
         assert "1.0" in [t.get_text() for t in axes.get_yticklabels()]
-    assert isinstance(scores, draw.CurveDrawing)
     assert "yticklabels={}" not in to_tex(scores.plot)
 
 
@@ -41,10 +39,9 @@ def test_scores_of_several_clusters_are_drawn_as_histograms_alone(
     drawings: dict[str, Drawing],
 ) -> None:
     scores = drawings["clusters_scores"]
-    assert isinstance(scores, draw.CurveDrawing)
     for _, _, panel in scores.plot.panels():
         names = [c.name for c in panel.curves]
-        assert names == ["non-mated: histogram", "mated: histogram", "local D(s)"]
+        assert names == ["nontarget: histogram", "target: histogram", "local D(s)"]
         top = max(c.y.max() for c in panel.curves if c.fill)
         assert top < panel.y_limits[1] < 1.1 * top
 

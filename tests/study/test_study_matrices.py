@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privacy_eval.study.matrices import matrix_tasks
-from privacy_eval.study.plan import load_study
+from privacy_eval.study.protocol import load_study
 from privacy_eval.study.tasks import Metrics
 
 

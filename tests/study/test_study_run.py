@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from study_support import small_plan
+from study_support import small_study
 from support import snapshot
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.metrics import METRICS, TrialScores
+from privacy_eval.metrics import TrialScores, of_kind
 from privacy_eval.stages.freshness import NOTE, Run
-from privacy_eval.study.plan import OwnMetric
+from privacy_eval.study.protocol import UserMetric
 from privacy_eval.study.run import (
     RECORDS,
     digest_of,
@@ -22,8 +22,8 @@ from privacy_eval.study.run import (
     study_tasks,
 )
 
-PLAN = small_plan()
-TASKS = study_tasks(PLAN)
+STUDY = small_study()
+TASKS = study_tasks(STUDY)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,17 @@ def test_jobs_make_the_same_bytes(done: Path, tmp_path: Path) -> None:
     assert snapshot(tmp_path) == snapshot(done)
 
 
-def test_another_seed_makes_other_numbers(done: Path, tmp_path: Path) -> None:
+def test_missing_and_damaged_records_are_rebuilt(done: Path, tmp_path: Path) -> None:
+    run_tasks(TASKS, tmp_path, seed=0)
+    first, second, third = sorted((tmp_path / RECORDS).glob("[!.]*"))[:3]
+    first.unlink()
+    second.write_text(second.read_text()[:-20])
+    third.write_text("[]")
+    assert len(run_tasks(TASKS, tmp_path, seed=0).made) == 3
+    assert snapshot(tmp_path) == snapshot(done)
+
+
+def test_another_seed_changes_the_numbers(done: Path, tmp_path: Path) -> None:
     run_tasks(TASKS, tmp_path, seed=1)
     ours, theirs = snapshot(tmp_path), snapshot(done)
     assert ours.keys() == theirs.keys()
@@ -58,7 +68,7 @@ def test_records_have_every_metric_in_both_variants(done: Path) -> None:
             values = row.get("metrics") or row["estimates"]
             assert set(values) == {"exact", "challenge"}
             if experiment != "matrices":
-                assert list(values["exact"]) == list(METRICS)
+                assert list(values["exact"]) == list(of_kind("scores"))
 
 
 def test_without_a_record(tmp_path: Path) -> None:
@@ -80,19 +90,19 @@ def lowest(scores: TrialScores) -> float:
 
 
 def test_a_metric_of_ones_own(tmp_path: Path) -> None:
-    metric = OwnMetric("lowest", lowest, "1")
+    metric = UserMetric("lowest", lowest, "1")
     run_tasks(TASKS[:2], tmp_path, seed=0, own=[metric])
     row = read_rows(TASKS[:2], tmp_path, seed=0, own=[metric])["discrete"][0]
     assert row["metrics"]["exact"]["lowest"] == row["metrics"]["challenge"]["lowest"] == 3.0
     assert run_tasks(TASKS[:2], tmp_path, seed=0, own=[metric]).made == []
-    changed = OwnMetric("lowest", lowest, "2")
+    changed = UserMetric("lowest", lowest, "2")
     assert run_tasks(TASKS[:2], tmp_path, seed=0, own=[changed]).made != []
-    assert digest_of(TASKS, PLAN, [metric]) != digest_of(TASKS, PLAN, [changed])
+    assert digest_of(TASKS, STUDY, [metric]) != digest_of(TASKS, STUDY, [changed])
 
 
 @pytest.mark.parametrize("value", [None, "x", float("nan"), float("inf"), [1, 2]])
 def test_a_metric_that_gives_no_number(value: object, tmp_path: Path) -> None:
-    metric = OwnMetric("odd", lambda scores: value, "")  # type: ignore[arg-type, return-value]
+    metric = UserMetric("odd", lambda scores: value, "")  # type: ignore[arg-type, return-value]
     with pytest.raises(
         PrivacyEvalError, match=r"metric odd of 4 target, 4 nontarget trials: gave .* expected a"
     ):
@@ -106,6 +116,6 @@ def test_a_metric_that_fails_or_writes_is_named(tmp_path: Path) -> None:
         return 0.0
 
     for function, message in ((wrong, "raised ValueError: "), (lambda: 0.0, "raised TypeError: ")):
-        metric = OwnMetric("odd", function, "")  # type: ignore[arg-type]
+        metric = UserMetric("odd", function, "")  # type: ignore[arg-type]
         with pytest.raises(PrivacyEvalError, match=f"metric odd of 4 target.*{message}"):
             run_tasks(TASKS[:1], tmp_path, seed=0, own=[metric])

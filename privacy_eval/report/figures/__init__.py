@@ -1,64 +1,89 @@
-"""The figures of a challenge's paper, drawn from results and stored curves only."""
+"""Figures of a challenge's paper, drawn from results and stored arrays only.
+
+A kind of figure is a module here, with a function `figures`, and an entry in `KINDS`.
+matplotlib is imported when a figure is drawn.
+"""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import PrivacyEvalError
 from ...io.inputs import Inputs
-from ...results.arrays import FIGURE_FORMATS, Curves
-from ...results.records import Results
+from ...results.arrays import FIGURE_FORMATS
 from ...stages.freshness import Run
-from ..figure_folder import figure_files, figure_folder, read_captions
-from ..values import Cells
-from . import (
-    bars,
-    det,
-    draw,
-    ece,
-    linkability,
-    matrices,
-    scatter,
-    style,
+from ..data import ReportData
+from ..figure_folder import figure_folder, read_captions
+
+if TYPE_CHECKING:
+    from .drawing import Drawing
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """A kind of figure.
+
+    Attributes
+    ----------
+    name : str
+        Of its module here, whose function `figures` yields drawings of `ReportData`; the
+        names of its figures begin with it.
+    section : str
+        Title of its section in the report.
+    folded : bool
+        The section is shown only when its title is clicked.
+    on_request : bool
+        Drawn only on request.
+    """
+
+    name: str
+    section: str
+    folded: bool = True
+    on_request: bool = False
+
+    def figures(self, data: ReportData) -> Iterator[Drawing]:
+        """All figures of the kind that there is data for."""
+        drawings: Iterator[Drawing] = importlib.import_module(f".{self.name}", __name__).figures(
+            data
+        )
+        return drawings
+
+
+#: In the order of the report.
+KINDS = (
+    FigureKind("bars", "Privacy of the systems", folded=False),
+    FigureKind("ece", "ZEBRA profiles"),
+    FigureKind("conventional", "Conventional plots", on_request=True),
+    FigureKind("linkability", "Linkability"),
+    FigureKind("matrices", "Voice similarity"),
+    FigureKind("det", "Detection error trade-off"),
+    FigureKind("scatter", "Metric against metric"),
 )
 
-#: What a figure is written as; curves have all, others no TeX.
-FORMATS = FIGURE_FORMATS
 
-
-def all_figures(
-    results: Results, cells: Cells, curves: Curves, *, conventional: bool = False
-) -> Iterator[style.Drawing]:
-    """Every figure that there is data for, drawn one at a time.
+def all_figures(data: ReportData, *, conventional: bool = False) -> Iterator[Drawing]:
+    """Every figure that there is data for, not drawn yet.
 
     Parameters
     ----------
-    results : Results
-        Of the systems whose curves and matrices are drawn; there need be none.
-    cells : Cells
-        Their values and those of published systems beside them.
     conventional : bool
         Also the ZEBRA toolkit's conventional plots, one per condition of a system.
     """
-    yield from bars.figures(cells, results.protocol)
-    yield from ece.profiles(results, curves)
-    yield from ece.system_profiles(results, curves)
-    if conventional:
-        yield from ece.conventional(results, curves)
-    yield from linkability.figures(results, curves)
-    yield from matrices.figures(results, curves)
-    yield from det.figures(results, curves)
-    yield from scatter.figures(cells, results.protocol)
+    for kind in KINDS:
+        if conventional or not kind.on_request:
+            yield from kind.figures(data)
 
 
 def write_figures(
-    drawings: Iterable[style.Drawing],
+    drawings: Iterable[Drawing],
     out: Path,
     *,
     drawn_from: Mapping[str, Any],
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = FIGURE_FORMATS,
     run: Run = Run(),
 ) -> tuple[int, int]:
     """Draw the figures that a folder lacks, and list their captions.
@@ -81,24 +106,25 @@ def write_figures(
     folder = figure_folder(out, drawn_from, formats)
     if folder.is_current(Inputs()):
         return 0, len(range(number - 1, len(read_captions(out)), jobs))
-    only_curves = list(formats) == ["tex"]  # nothing else is written as TeX
-    shown = [d for d in drawings if not only_curves or isinstance(d, draw.CurveDrawing)]
-    captions = {drawing.name: drawing.caption for drawing in shown}
-    if len(captions) < len(shown):
-        names = [drawing.name for drawing in shown]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise PrivacyEvalError(f"{out / twice}: two figures would have this name")
-    folder.begin(captions)
+    captions: dict[str, str] = {}
+    files: dict[str, list[str]] = {}
+    shown = [d for d in drawings if set(formats) & set(d.formats)]  # only curves have TeX
+    for drawing in shown:
+        if drawing.name in captions:
+            raise PrivacyEvalError(f"{out / drawing.name}: two figures would have this name")
+        captions[drawing.name] = drawing.caption
+        files[drawing.name] = [f"{drawing.name}.{f}" for f in drawing.formats if f in formats]
+    folder.begin(captions, [file for several in files.values() for file in several])
+    mine = shown[number - 1 :: jobs]
     written = there = 0
-    for drawing in shown[number - 1 :: jobs]:
-        if all((out / file).is_file() for file in figure_files(drawing.name, formats)):
+    for drawing in mine:
+        if all((out / file).is_file() for file in files[drawing.name]):
             there += 1
             continue
-        if isinstance(drawing, draw.CurveDrawing):
-            draw.write(drawing, out, formats)
-        else:
-            style.write(drawing, out, [f for f in formats if f != "tex"])
+        from .drawing import write  # matplotlib: the report does without
+
+        write(drawing, out, formats)
         written += 1
         if run.progress is not None:
-            run.progress(written + there, len(shown[number - 1 :: jobs]), drawing.name)
+            run.progress(written + there, len(mine), drawing.name)
     return written, there

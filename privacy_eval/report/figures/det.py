@@ -8,25 +8,23 @@ Reference: Martin et al., "The DET curve in assessment of detection task perform
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, ndtri
 
 from ...metrics.pav import FloatArray
-from ...protocol.protocol import Protocol
-from ...results.arrays import Curves
-from ...results.records import Results, VerificationRecord
-from ..values import ORIGINAL_COLUMN
+from ...results.records import VerificationRecord
+from ..data import ReportData
 from . import style
-from .draw import CurveDrawing, drawing
-from .ece import MOST_SYSTEMS, conditions, load, numbered, part_of
+from .drawing import Drawing
 from .plot import Curve, Panel, Plot
+from .selection import condition_pages, load
 from .style import SystemStyle
 
-#: Stored arrays that the figures need.
-DET = ("det_miss", "det_false_alarm")
+# Stored arrays that the figures need.
+_ARRAYS = ("det_miss", "det_false_alarm")
 
 # Rates in percent where axes may begin or end, and where they have ticks.
 _LOWEST = (0.1, 0.5, 1.0, 2.0, 5.0)
@@ -97,7 +95,7 @@ def det_panel(
                 x,
                 y,
                 line.name,
-                f"({line.printed or _percent(line.eer)} %)",
+                f"({line.printed or f'{100 * line.eer:.2f}'} %)",
                 look.colour,
                 look.line_style,
                 marker=look.marker,
@@ -135,46 +133,30 @@ def probit_curve(miss: FloatArray, false_alarm: FloatArray) -> tuple[FloatArray,
     return pieces[0], pieces[1]
 
 
-def figures(
-    results: Results, curves: Curves, *, systems: Sequence[str] | None = None
-) -> Iterator[CurveDrawing]:
-    """Per trial set and attack model the curves of all systems and of original speech."""
-    protocol = results.protocol
-    styles = style.system_styles(results.systems)
-    for condition in conditions(results, systems):
-        found = _found(condition.records, curves, protocol)
-        if not found:
-            continue
-        original = _found(condition.original, curves, protocol)[:1]
-        original = [replace(line, name=ORIGINAL_COLUMN) for line in original]
-        by_name = {line.name: line for line in sorted(found, key=lambda line: -line.eer)}
-        pages = style.pages(list(by_name), MOST_SYSTEMS)
-        for number, page in enumerate(pages):
-            shown = [*(by_name[name] for name in page), *original]
-            panel = det_panel(shown, styles, title=condition.title(protocol))
-            yield drawing(
-                style.stem("det", *condition.key, *numbered(number, pages)),
-                f"DET curves: {condition.title(protocol)}{part_of(number, pages)}. "
-                "In brackets, and marked: EER.",
-                Plot(((panel,),), panel_height=3.4, width=5.9),
-            )
+def figures(data: ReportData) -> Iterator[Drawing]:
+    """Per trial set and attack model `det_*`: the curves of all systems and of original
+    speech."""
+    styles = style.system_styles(data.results.systems)
+
+    def read(name: str, record: VerificationRecord) -> Line | None:
+        arrays = load(record, data.curves, _ARRAYS)
+        eer = record.values(data.protocol.variant).get("eer")
+        if arrays is None or eer is None or not math.isfinite(eer):
+            return None
+        return Line(name, arrays["det_miss"], arrays["det_false_alarm"], eer)
+
+    for lines, key, title, part in condition_pages(data, read, lambda line: -line.eer):
+        yield Drawing(
+            style.stem("det", *key),
+            f"DET curves: {title}{part}. In brackets, and marked: EER.",
+            det_plot(det_panel(lines, styles, title=title)),
+        )
 
 
-def _found(records: Iterable[VerificationRecord], curves: Curves, protocol: Protocol) -> list[Line]:
-    found = []
-    for record in records:
-        arrays = load(record, curves, DET)
-        eer = record.values(protocol.variant).get("eer")
-        if arrays is not None and eer is not None and math.isfinite(eer):
-            found.append(
-                Line(record.condition.system, arrays["det_miss"], arrays["det_false_alarm"], eer)
-            )
-    return found
+def det_plot(panel: Panel, *, title: str = "") -> Plot:
+    """A plot of a single panel of DET curves."""
+    return Plot(((panel,),), panel_height=3.4, width=5.9, title=title)
 
 
 def _probit(rates: FloatArray) -> FloatArray:
     return np.asarray(np.clip(ndtri(np.clip(rates, 0, 1)), -_FAR, _FAR), dtype=np.float64)
-
-
-def _percent(eer: float) -> str:
-    return f"{100 * eer:.2f}"

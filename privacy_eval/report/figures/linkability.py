@@ -1,29 +1,28 @@
-"""Linkability: densities of mated and non-mated scores with the local D(s), Figure 7 of
+"""Linkability: densities of target and nontarget scores with the local D(s), Figure 7 of
 the supplement.
 
 D(s) is 1 where a score links for certain and 0 where it does not; D_sys is its mean over
-mated scores.
+target scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from ...metrics import Variant
 from ...metrics.pav import FloatArray
-from ...results.arrays import Arrays, Curves
-from ...results.records import Results, VerificationRecord
-from ..values import ORIGINAL_ATTACK
+from ...results.arrays import Arrays
+from ...results.records import VerificationRecord
+from ..data import ReportData
 from . import style
-from .draw import CurveDrawing, drawing
-from .ece import conditions, load, numbered, part_of
+from .drawing import Drawing
 from .plot import Curve, Panel, Plot
+from .selection import conditions, load, set_title
 
-#: Stored arrays that the figures need.
-LINKABILITY = (
+# Stored arrays that the figures need.
+_ARRAYS = (
     "linkability_edges",
     "linkability_target_mass",
     "linkability_nontarget_mass",
@@ -39,7 +38,6 @@ MOST_SYSTEMS = 4
 #: What the curve of D(s) and its axis are called.
 LOCAL = "local D(s)"
 
-_MATED, _NONMATED, _LOCAL = "#009E73", "#D55E00", "#0058A3"
 # Share of a class's scores that may lie outside on either side: outliers would squeeze
 # the rest.
 _OUTSIDE = 5e-4
@@ -51,7 +49,7 @@ def linkability_panel(arrays: Arrays, value: float, title: str) -> Panel:
     Parameters
     ----------
     arrays : mapping
-        The stored curves of a record: `LINKABILITY`; may lack densities.
+        The stored arrays of a record; densities may be missing.
     value : float
         D_sys.
     """
@@ -59,23 +57,24 @@ def linkability_panel(arrays: Arrays, value: float, title: str) -> Panel:
     low, high = _shown(arrays)
     top = 0.0
     curves = []
-    for kind, name, colour, line in (
-        ("nontarget", "non-mated", _NONMATED, (0, (4, 1.5))),
-        ("target", "mated", _MATED, "-"),
-    ):
+    looks: tuple[tuple[str, str, style.LineStyle], ...] = (
+        ("nontarget", "#D55E00", (0, (4, 1.5))),
+        ("target", "#009E73", "-"),
+    )
+    for kind, colour, line in looks:
         height = arrays[f"linkability_{kind}_mass"] / np.diff(edges)
-        curves.append(Curve(*_steps(edges, height), f"{name}: histogram", colour=colour, fill=True))
+        curves.append(Curve(*_steps(edges, height), f"{kind}: histogram", colour=colour, fill=True))
         top = max(top, float(height.max()))
         density = arrays.get(f"density_{kind}")
         if density is not None:
             x = arrays["density_scores"]
-            curves.append(Curve(x, density, f"{name}: density", colour=colour, line_style=line))
+            curves.append(Curve(x, density, f"{kind}: density", colour=colour, line_style=line))
             top = max(top, float(density.max()))
     curves.append(
         Curve(
             *_steps(edges, arrays["linkability_local"]),
             LOCAL,
-            colour=_LOCAL,
+            colour="#0058A3",
             line_style=(0, (1, 1)),
             width=1.4,
             right=True,
@@ -92,81 +91,55 @@ def linkability_panel(arrays: Arrays, value: float, title: str) -> Panel:
     )
 
 
-def figures(
-    results: Results, curves: Curves, *, systems: Sequence[str] | None = None
-) -> Iterator[CurveDrawing]:
-    """Per trial set the systems in rows, the attack models side by side."""
-    protocol = results.protocol
-    attacks = [a for a in protocol.attack_models if a.id != ORIGINAL_ATTACK]
+def figures(data: ReportData) -> Iterator[Drawing]:
+    """Per trial set `linkability_*`: systems in rows, the attack models side by side."""
     sets: dict[tuple[str, str, str], dict[str, dict[str, VerificationRecord]]] = {}
-    titles = {}
-    for condition in conditions(results, systems):
-        place = condition.key[1:]
-        titles[place] = condition.set_title(protocol)
-        for record in condition.records:
-            by_attack = sets.setdefault(place, {}).setdefault(record.condition.system, {})
-            by_attack[condition.attack_model] = record
+    for key, records, _ in conditions(data.results):
+        for record in records:
+            by_system = sets.setdefault(key[1:], {})
+            by_system.setdefault(record.condition.system, {})[key.attack_model] = record
     for place, of_set in sets.items():
-        # Only what tells where there are curves is kept of all systems at once.
-        having = [s for s in results.systems if s in of_set]
-        having = [
+        title = set_title(data.protocol, *place)
+        # Only whether there are arrays is kept of all systems at once.
+        drawable = [
             s
-            for s in having
-            if any(load(r, curves, LINKABILITY) is not None for r in of_set[s].values())
+            for s in data.results.systems
+            if any(load(r, data.curves, _ARRAYS) is not None for r in of_set.get(s, {}).values())
         ]
-        pages = style.pages(having, MOST_SYSTEMS)
-        for number, page in enumerate(pages):
-            rows: list[list[Panel | None]] = []
-            for system in page:
-                row: list[Panel | None] = []
-                for attack in attacks:
-                    row.append(
-                        _panel(
-                            of_set[system].get(attack.id), curves, attack.title, protocol.variant
-                        )
-                    )
-                rows.append(row)
-            yield drawing(
-                style.stem("linkability", *place, *numbered(number, pages)),
-                f"Linkability: {titles[place]}{part_of(number, pages)}. Densities of mated and "
-                "non-mated scores; the local linkability D(s) on the axis on the right.",
+        for page, number, part in style.numbered(drawable, MOST_SYSTEMS):
+            rows = [_row(system, of_set[system], data) for system in page]
+            used = [j for j, column in enumerate(zip(*rows, strict=True)) if any(column)]
+            yield Drawing(
+                style.stem("linkability", *place, *number),
+                f"Linkability: {title}{part}. Densities of target and nontarget scores; the local "
+                "linkability D(s) on the axis on the right.",
                 Plot(
-                    _labelled(rows, page), legend="bottom", panel_height=1.35, title=titles[place]
+                    tuple(tuple(row[j] for j in used) for row in rows),
+                    legend="bottom",
+                    panel_height=1.35,
+                    title=title,
                 ),
             )
 
 
-def _panel(
-    record: VerificationRecord | None, curves: Curves, title: str, variant: Variant
-) -> Panel | None:
-    arrays = None if record is None else load(record, curves, LINKABILITY)
-    if record is None or arrays is None:
-        return None
-    return linkability_panel(arrays, record.values(variant)["linkability"], title)
-
-
-def _labelled(
-    rows: Sequence[Sequence[Panel | None]], systems: Sequence[str]
-) -> tuple[tuple[Panel | None, ...], ...]:
-    """Without columns that hold nothing; the system's name left of a row's first panel, the
-    label of D(s) right of its last."""
-    used = [j for j, column in enumerate(zip(*rows, strict=True)) if any(column)]
-    labelled = []
-    for row, system in zip(rows, systems, strict=True):
-        held = [j for j in used if row[j] is not None]
-        places: list[Panel | None] = []
-        for j in used:
-            panel = row[j]
-            if panel is not None:
-                panel = replace(
-                    panel,
-                    side_title=system if j == held[0] else "",
-                    y_label=panel.y_label if j == held[0] else "",
-                    right_label=LOCAL if j == held[-1] else "",
-                )
-            places.append(panel)
-        labelled.append(tuple(places))
-    return tuple(labelled)
+def _row(
+    system: str, by_attack: Mapping[str, VerificationRecord], data: ReportData
+) -> list[Panel | None]:
+    """Panels by attack model: the system's name left of the first, the label of D(s) right of
+    the last."""
+    panels: dict[str, Panel] = {}
+    for attack in data.protocol.attack_models:
+        record = by_attack.get(attack.id)
+        arrays = None if record is None else load(record, data.curves, _ARRAYS)
+        if record is not None and arrays is not None:
+            value = record.values(data.protocol.variant)["linkability"]
+            panel = linkability_panel(arrays, value, attack.title)
+            panels[attack.id] = replace(panel, y_label="") if panels else panel
+    if panels:
+        first, last = next(iter(panels)), list(panels)[-1]
+        panels[first] = replace(panels[first], side_title=system)
+        panels[last] = replace(panels[last], right_label=LOCAL)
+    return [panels.get(attack.id) for attack in data.protocol.attack_models]
 
 
 def _steps(edges: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -4,8 +4,9 @@ of the supplement. Drawn as they were stored; every figure has the colours of 0 
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import matplotlib
 import numpy as np
@@ -14,11 +15,13 @@ from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
 from ...metrics import Variant
-from ...protocol.protocol import ORIGINAL, Protocol
-from ...results.arrays import Arrays, Curves
-from ...results.records import Results, SimilarityRecord
+from ...protocol.protocol import ORIGINAL
+from ...results.arrays import Arrays
+from ...results.records import SimilarityRecord
+from ..data import ReportData
 from . import style
-from .style import Drawing
+from .drawing import Drawing
+from .selection import set_title
 
 #: A system, what the model was trained on, and its block.
 Labelled = tuple[str, str, NDArray[np.float64]]
@@ -26,6 +29,8 @@ Labelled = tuple[str, str, NDArray[np.float64]]
 _PARTS = ("oo", "oa", "aa")
 _COLUMNS = 3
 _MOST = 6  # blocks of a figure
+_NAME = 24
+_BY_MODEL = "by what the speaker-verification model was trained on, "
 _WHAT_BLOCKS_ARE = (
     "Rows: speakers i, columns: speakers j of the trial set, both original (M_oo), i original and "
     "j anonymized (M_oa, upper right; lower left: transposed), both anonymized (M_aa)."
@@ -49,147 +54,111 @@ def block(arrays: Arrays, variant: Variant) -> NDArray[np.float64]:
 
 
 def similarity_matrices(blocks: Sequence[Labelled], *, title: str = "") -> Canvas:
-    """Blocks side by side, titled by system, at most three in a row."""
-    rows = [blocks[i : i + _COLUMNS] for i in range(0, len(blocks), _COLUMNS)]
-    titles = [[style.literal(system, 24) for system, _, _ in row] for row in rows]
-    return _draw([[matrix for _, _, matrix in row] for row in rows], titles, title=title)
+    """Draw blocks side by side, titled by system, at most three in a row."""
+    rows = [
+        [
+            (style.literal(system, _NAME), "", matrix)
+            for system, _, matrix in blocks[i : i + _COLUMNS]
+        ]
+        for i in range(0, len(blocks), _COLUMNS)
+    ]
+    return _draw(rows, title)
 
 
 def compared_matrices(blocks: Sequence[Labelled], *, title: str = "") -> Canvas:
-    """A column per system, a row per model in the order of their first blocks; a block
-    that there is not leaves a gap."""
+    """Draw a column per system, a row per model in the order of their first blocks; a
+    missing block leaves a gap."""
     systems = list(dict.fromkeys(system for system, _, _ in blocks))
     models = list(dict.fromkeys(model for _, model, _ in blocks))
     by_both = {(system, model): matrix for system, model, matrix in blocks}
-    rows = [[by_both.get((system, model)) for system in systems] for model in models]
-    titles = [[style.literal(system, 24) for system in systems]] * len(models)
     names = [f"Model trained on\n{style.literal(m)} speech" for m in models]
-    return _draw(rows, titles, names, title=title)
+    rows = [
+        [
+            (style.literal(s, _NAME), name if s == systems[0] else "", by_both[s, m])
+            if (s, m) in by_both
+            else None
+            for s in systems
+        ]
+        for m, name in zip(models, names, strict=True)
+    ]
+    return _draw(rows, title)
 
 
-def figures(
-    results: Results, curves: Curves, *, systems: Sequence[str] | None = None
-) -> Iterator[Drawing]:
-    """All figures of matrices that were stored, one at a time.
+def figures(data: ReportData) -> Iterator[Drawing]:
+    """All figures of matrices that were stored.
 
     Of each split, data set and gender: `matrices_*` (Figures 8 to 11), by the model
     trained on original speech; `matrices_models_*` (Figure 12), systems that were measured
     by several models. At most six blocks to a figure.
     """
-    protocol = results.protocol
-    chosen = tuple(results.systems if systems is None else systems)
+    protocol = data.protocol
     for t in protocol.trial_sets():
+        key = (t.data_set.id, t.split, t.gender)
         of_set: dict[str, dict[str, SimilarityRecord]] = {}
-        for record in results.similarity:
-            if (record.condition.split, record.condition.data_set, record.condition.gender) != (
-                t.split,
-                t.data_set.id,
-                t.gender,
-            ):
-                continue
-            if record.condition.system in chosen and record.curves is not None:
-                of_set.setdefault(record.condition.system, {}).setdefault(record.asv_model, record)
-        title = f"{t.data_set.title} {t.split}, {protocol.genders[t.gender]}"
+        for r in data.results.similarity:
+            c = r.condition
+            if (c.data_set, c.split, c.gender) == key and r.curves is not None:
+                of_set.setdefault(c.system, {}).setdefault(r.asv_model, r)
+        title = set_title(protocol, *key)
         where = (
             f"on {t.data_set.title}, {protocol.split_title(t.split)}, for "
             f"{protocol.genders[t.gender]} speakers. {_WHAT_BLOCKS_ARE}"
             f"{_MIRRORED if protocol.variant == 'challenge' else ''}"
         )
-        present = [s for s in chosen if s in of_set]
-        yield from _pages(
-            style.stem("matrices", t.data_set.id, t.split, t.gender),
-            f"Voice similarity matrices {where}",
-            title,
-            curves,
-            protocol,
-            [[_preferred(of_set[s])] for s in present],
-        )
-        yield from _pages(
-            style.stem("matrices_models", t.data_set.id, t.split, t.gender),
-            "Voice similarity matrices by what the speaker-verification model was trained on, "
-            f"{where}",
-            title,
-            curves,
-            protocol,
-            [_by_model(of_set[s].values()) for s in present if len(of_set[s]) > 1],
-        )
+        # The model trained on original speech first.
+        by_system = [
+            sorted(of_set[s].values(), key=lambda r: r.asv_model != ORIGINAL)
+            for s in data.results.systems
+            if s in of_set
+        ]
+        for name, words, records, draw in (
+            ("matrices", "", [some[:1] for some in by_system], similarity_matrices),
+            ("matrices_models", _BY_MODEL, [r for r in by_system if len(r) > 1], compared_matrices),
+        ):
+            pages = _pages(data, records)
+            for number, blocks in enumerate(pages, start=1):
+                yield Drawing(
+                    style.continued(style.stem(name, *key), number),
+                    f"Voice similarity matrices {words}{where}",
+                    functools.partial(draw, blocks, title=title),
+                )
 
 
 def _pages(
-    name: str,
-    caption: str,
-    title: str,
-    curves: Curves,
-    protocol: Protocol,
-    records: Sequence[Sequence[SimilarityRecord]],
-) -> Iterator[Drawing]:
-    """Figures of the records, those of a system together; arrays are read page by page."""
+    data: ReportData, records: Sequence[Sequence[SimilarityRecord]]
+) -> Iterator[list[Labelled]]:
+    """Blocks of each figure, those of a system together; arrays are read page by page."""
+    variant = data.protocol.variant
     of_system = max(map(len, records), default=1)
-    number = 0
     for page in style.pages(records, max(1, _MOST // of_system)):
         blocks = [
             (record.condition.system, record.asv_model, block(arrays, variant))
             for record in itertools.chain.from_iterable(page)
-            if (arrays := curves.of(record)) is not None
-            for variant in [_stored(arrays, protocol.variant)]
-            if variant is not None
+            if (arrays := data.curves.of(record)) is not None
+            and all(f"{variant}_{part}" in arrays for part in _PARTS)
         ]
-        if not blocks:
-            continue
-        number += 1
-        yield Drawing(
-            name if number == 1 else f"{name}_{number}",
-            caption,
-            (similarity_matrices if of_system == 1 else compared_matrices)(blocks, title=title),
-        )
-
-
-def _stored(arrays: Arrays, variant: Variant) -> Variant | None:
-    return variant if all(f"{variant}_{part}" in arrays for part in _PARTS) else None
-
-
-def _preferred(by_model: dict[str, SimilarityRecord]) -> SimilarityRecord:
-    """Of the model trained on original speech, where there are several."""
-    return by_model.get(ORIGINAL) or next(iter(by_model.values()))
-
-
-def _by_model(records: Iterable[SimilarityRecord]) -> list[SimilarityRecord]:
-    """The model trained on original speech first."""
-    return sorted(records, key=lambda r: r.asv_model != ORIGINAL)
+        if blocks:
+            yield blocks
 
 
 def _draw(
-    rows: Sequence[Sequence[NDArray[np.float64] | None]],
-    titles: Sequence[Sequence[str]],
-    row_names: Sequence[str] = (),
-    *,
-    title: str,
+    rows: Sequence[Sequence[tuple[str, str, NDArray[np.float64]] | None]], title: str
 ) -> Canvas:
-    columns = max(map(len, rows))
+    """Draw rows of blocks, each with a title and the label of its row."""
     side = 1.85
     colours = matplotlib.colormaps[_COLOURS].with_extremes(bad=style.GREY)
-    width = min(style.FULL_WIDTH, max(style.COLUMN_WIDTH, 0.8 + side * columns))
+    width = min(style.FULL_WIDTH, max(style.COLUMN_WIDTH, 0.8 + side * max(map(len, rows))))
     with style.figure(width, len(rows) * (side + 0.35) + (0.2 if title else 0.0)) as canvas:
         if title:
             canvas.suptitle(style.literal(title, 60))
-        grid = canvas.subplots(len(rows), columns, squeeze=False)
-        images = []
-        for axes_of_row, row, names in zip(grid, rows, titles, strict=True):
-            for axes, matrix, system in itertools.zip_longest(axes_of_row, row, names):
-                if matrix is None:
-                    axes.set_axis_off()
-                    continue
-                image = axes.imshow(
-                    matrix, cmap=colours, vmin=0.0, vmax=1.0, interpolation="nearest"
-                )
-                images.append(image)
-                _decorate(axes, matrix.shape[0] // 2, system)
-        for axes_of_row, name in zip(grid, row_names, strict=False):
-            axes_of_row[0].set_ylabel(name)
-        bar = canvas.colorbar(images[0], ax=list(canvas.axes), shrink=0.8, aspect=25, pad=0.02)
+        for axes, (name, label, matrix) in style.panels(canvas, rows):
+            image = axes.imshow(matrix, cmap=colours, vmin=0.0, vmax=1.0, interpolation="nearest")
+            axes.set_ylabel(label)
+            _decorate(axes, matrix.shape[0] // 2, name)
+        bar = canvas.colorbar(image, ax=list(canvas.axes), shrink=0.8, aspect=25, pad=0.02)
         bar.set_label("Voice similarity")
         bar.ax.spines["outline"].set_linewidth(0.4)
-        return canvas
+    return canvas
 
 
 def _decorate(axes: Axes, speakers: int, title: str) -> None:

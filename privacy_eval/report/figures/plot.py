@@ -1,4 +1,4 @@
-"""What a plot of curves shows: curves, panels, axes."""
+"""Describe a plot of curves: curves, panels, axes. `draw` and `tex` turn it into figures."""
 
 from __future__ import annotations
 
@@ -9,21 +9,11 @@ from typing import Literal
 import numpy as np
 
 from ...metrics.pav import FloatArray
-from .style import FULL_WIDTH, LineStyle
-
-#: Points of a curve in a `.tex` file; a histogram of 100 bins has 2 a bin.
-MOST_POINTS = 204
+from .style import FULL_WIDTH, NAME, LineStyle
 
 LEGEND_LINE = 0.145  # inches
 
-TITLE = 80  # characters that a page has room for
-
-NAME, LONG_NAME, FEW = 28, 40, 4  # characters of a name in a legend, 40 of up to 4 names
-
-SIDE = 16  # characters that the height of a panel has room for
-
-# TeX's numbers end at 16383 pt: what is far outside of the axes is drawn this far outside.
-_OUTSIDE = 50
+_LONG_NAME, _FEW = 40, 4  # characters of a name in a legend of few entries
 
 
 @dataclass(frozen=True)
@@ -59,11 +49,6 @@ class Curve:
     right: bool = False
     fill: bool = False
 
-    @property
-    def has_entry(self) -> bool:
-        """Whether the legend names it."""
-        return bool(self.name or self.note)
-
 
 @dataclass(frozen=True)
 class Panel:
@@ -74,11 +59,11 @@ class Panel:
     title, side_title : str
         Plain text above, and left of the label of the y axis.
     title_math : str
-        Our own text after the title.
+        Mathtext after the title.
     x_label, y_label, right_label : str
     x_limits, y_limits : (float, float)
     x_ticks, y_ticks : tuple of (float, str)
-        Empty: as the program likes.
+        Empty: chosen by the program that draws.
     square : bool
     """
 
@@ -132,64 +117,25 @@ class Plot:
         """Most panels in a row."""
         return max(len(row) for row in self.rows)
 
+    @property
+    def curves(self) -> list[Curve]:
+        """The curves of all panels."""
+        return [c for _, _, panel in self.panels() for c in panel.curves]
 
-def name_limit(plot: Plot, entries: Sequence[Curve]) -> int:
-    """Characters of a name in the legend: few names beside the panel may be longer."""
-    return LONG_NAME if plot.legend == "right" and len(entries) <= FEW else NAME
+    def name_limit(self, entries: Sequence[Curve]) -> int:
+        """Characters of a name in the legend: few names beside the panel may be longer."""
+        return _LONG_NAME if self.legend == "right" and len(entries) <= _FEW else NAME
+
+
+def in_pairs(panels: Sequence[Panel]) -> tuple[tuple[Panel, ...], ...]:
+    """Panels in rows of two."""
+    return tuple(tuple(panels[i : i + 2]) for i in range(0, len(panels), 2))
 
 
 def legend_entries(curves: Iterable[Curve]) -> list[Curve]:
     """The curves that a legend names; those that look alike and have one name, once."""
     found: dict[tuple[object, ...], Curve] = {}
     for c in curves:
-        if c.has_entry:
+        if c.name or c.note:
             found.setdefault((c.name, c.note, c.colour, c.line_style, c.marker, c.fill), c)
     return list(found.values())
-
-
-def thinned(
-    x: FloatArray,
-    y: FloatArray,
-    x_limits: tuple[float, float],
-    y_limits: tuple[float, float],
-    most: int = MOST_POINTS,
-) -> tuple[FloatArray, FloatArray]:
-    """At most so many of a curve's points: the ends, and those next to equal distances
-    along the curve as it is seen; what is far outside of the axes comes nearer."""
-    x, y = clipped(x, x_limits), clipped(y, y_limits)
-    if x.size <= most:
-        return x, y
-    steps = [
-        np.diff(np.clip((v - low) / (high - low), -0.1, 1.1))
-        for v, (low, high) in ((x, x_limits), (y, y_limits))
-    ]
-    along = np.append(0.0, np.cumsum(np.hypot(*steps)))
-    kept = np.searchsorted(along, np.linspace(0, along[-1], most - 1), side="left")
-    kept = np.unique(np.append(np.minimum(kept, x.size - 1), x.size - 1))
-    return x[kept], y[kept]
-
-
-def clipped(values: FloatArray, limits: tuple[float, float]) -> FloatArray:
-    low, high = limits
-    far = _OUTSIDE * (high - low)
-    return np.clip(values, low - far, high + far)
-
-
-def panel_limits(panel: Panel) -> tuple[tuple[float, float], tuple[float, float]]:
-    return panel.x_limits, panel.y_limits
-
-
-def shortened(text: str, limit: int = NAME) -> str:
-    """A name in at most so many characters."""
-    if len(text) <= limit:
-        return text
-    return f"{text[: limit // 2 - 1]}...{text[len(text) - (limit - limit // 2 - 2) :]}"
-
-
-def own_marked(label: str) -> str:
-    """A label of ours, which means the same to matplotlib, as LaTeX."""
-    return label.replace("%", r"\%")
-
-
-def all_curves(plot: Plot) -> list[Curve]:
-    return [c for _, _, panel in plot.panels() for c in panel.curves]

@@ -6,27 +6,22 @@ A point needs both values: where one is missing there is none.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from ...protocol.protocol import Protocol
-from ..values import (
-    ORIGINAL_ATTACK,
-    ORIGINAL_COLUMN,
-    Cells,
-    Place,
-    mixed_originals,
-)
+from ...protocol.protocol import Protocol, TrialSet
+from ..data import ReportData
+from ..values import ORIGINAL_COLUMN, Cells, Place, mixed_originals
 from . import style
-from .style import Drawing, SystemStyle
+from .drawing import Drawing
+from .style import SystemStyle
 
 #: x and y of the figures with a panel per attack model: 17, 18, 19, 20, 21, 22.
 PAIRS = (
@@ -37,87 +32,134 @@ PAIRS = (
     ("zebra_population", "cllr_min"),
     ("zebra_individual", "cllr_min"),
 )
-#: What DeID is drawn against in Figure 23, and under which attack model.
-DEID_PAIRS = (("gvd_db", None), ("eer", "ignorant"), ("cllr_min", "ignorant"))
+
+_LOGARITHMIC = frozenset({"cllr"})
 
 _MOST_SYSTEMS = 40
 _MOST_PANELS = 3
-_LOGARITHMIC = frozenset({"cllr"})
-_OPEN, _SIZE = 0.9, 4.2
+_NAME = 20
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A metric under an attack model; None for voice similarity and listening tests.
+    `words` are set before the metric's label."""
+
+    metric: str
+    attack_model: str | None
+    words: str = ""
+
+    @property
+    def label(self) -> str:
+        """Label of the axis, with the unit."""
+        return self.words + style.METRIC_LABELS[self.metric.removeprefix("subjective_")]
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the axis is logarithmic."""
+        return self.metric in _LOGARITHMIC
+
+
+@dataclass(frozen=True)
+class Point:
+    """The two values of a system; `group` tells filled points from open ones."""
+
+    system: str
+    group: str
+    x: float
+    y: float
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Two metrics, and the attack model of each; None for voice similarity."""
+    """Two metrics and the points that they have."""
 
     title: str
-    x: tuple[str, str | None]
-    y: tuple[str, str | None]
+    x: Axis
+    y: Axis
+    points: Sequence[Point]
 
 
-def attack_panels(cells: Cells, protocol: Protocol, x: str, y: str) -> tuple[Panel, ...]:
-    """A panel for every attack model that any system has points under."""
-    return tuple(
-        panel
-        for attack in protocol.attack_models
-        if attack.id != ORIGINAL_ATTACK
-        for panel in [
-            Panel(style.attack_label(protocol, attack.id), (x, attack.id), (y, attack.id))
-        ]
-        if _any_point(cells, protocol, panel)
-    )
+def points_of(
+    cells: Cells,
+    x: Axis,
+    y: Axis,
+    trial_sets: Iterable[TrialSet],
+    group: Callable[[TrialSet], str],
+) -> list[Point]:
+    """Points of all systems and original speech that have both values."""
+    found = []
+    for system, t in itertools.product((*cells.systems, ORIGINAL_COLUMN), trial_sets):
+        cell_x, cell_y = (cells.at(_place(axis, t, system)) for axis in (x, y))
+        if cell_x is not None and cell_y is not None:
+            values = style.shown(x.metric, cell_x.value), style.shown(y.metric, cell_y.value)
+            found.append(Point(system, group(t), *values))
+    return found
 
 
-def deid_panels(cells: Cells, protocol: Protocol) -> tuple[Panel, ...]:
-    """DeID against G_VD, EER and min Cllr, of those that any system has points of."""
-    attacks = {a.id for a in protocol.attack_models}
-    panels = (
-        Panel(
-            "Voice similarity" if attack is None else style.attack_label(protocol, attack),
-            ("deid", None),
-            (metric, attack),
+def figures(data: ReportData) -> Iterator[Drawing]:
+    """All scatter plots that there are points for: `scatter_<x>_<y>` for each of `PAIRS`,
+    and `scatter_deid`. Many systems go on several."""
+    cells, protocol = data.cells, data.protocol
+    groups = {split: protocol.split_title(split) for split in protocol.splits}
+    for name, what, pairs in _kinds(protocol):
+        panels = [panel for pair in pairs if (panel := _panel(cells, protocol, *pair)) is not None]
+        points = [p for panel in panels for p in panel.points]
+        systems = [s for s in cells.systems if any(p.system == s for p in points)]
+        parts = itertools.product(
+            [panels[i : i + _MOST_PANELS] for i in range(0, len(panels), _MOST_PANELS)],
+            style.pages(systems, _MOST_SYSTEMS),
         )
-        for metric, attack in DEID_PAIRS
-        if attack is None or attack in attacks
-    )
-    return tuple(panel for panel in panels if _any_point(cells, protocol, panel))
+        caption = f"{what}. {_explained(groups, {p.group for p in points})}"
+        for number, (some_panels, some_systems) in enumerate(parts, start=1):
+            originals = mixed_originals(cells, _originals(cells, protocol, some_panels))
+            shown = [*some_systems, ORIGINAL_COLUMN]
+            yield Drawing(
+                style.continued(name, number),
+                f"{caption} {originals}." if originals else caption,
+                functools.partial(scatter, cells, some_panels, groups, shown),
+            )
 
 
 def scatter(
-    cells: Cells,
-    protocol: Protocol,
-    panels: Sequence[Panel],
-    *,
-    systems: Sequence[str] | None = None,
+    cells: Cells, panels: Sequence[Panel], groups: Mapping[str, str], systems: Sequence[str]
 ) -> Canvas:
-    """Points of all splits, data sets and genders; filled in the last split (test), open
-    in the others.
+    """Draw panels side by side.
 
     Parameters
     ----------
-    systems : sequence of str, optional
-        Those to draw; all, unless given. The styles are those among all.
+    groups : mapping
+        Titles of the groups of points; filled in the last, open in the others.
+    systems : sequence of str
+        Those to draw. The styles are those among all.
     """
     styles = style.system_styles(cells.systems)
-    chosen = (*(cells.systems if systems is None else systems), ORIGINAL_COLUMN)
-    drawn = {
-        system: points
-        for system in chosen
-        if any(points := [_points(cells, protocol, panel, system) for panel in panels])
-    }
-    splits = _splits(protocol, itertools.chain.from_iterable(drawn.values()))
-    names = {system: style.literal(system, 20) for system in drawn}
+    drawn = {(p.system, p.group) for panel in panels for p in panel.points}
+    systems = [s for s in systems if any((s, g) in drawn for g in groups)]
+    handles = [Line2D([], [], **_marker(styles[s], filled=True)) for s in systems]
+    names = [style.literal(s, _NAME) for s in systems]
     width = style.FULL_WIDTH if len(panels) > 1 else style.COLUMN_WIDTH
-    columns = style.legend_columns(width, names.values())
-    rows = math.ceil(len(names) / columns) + 1
+    columns = style.legend_columns(width, names)
+    height = 2.3 + 0.16 * (math.ceil(len(names) / columns) + 1)
+    filled = list(groups)[-1]
+    if len(groups) > 1:
+        grey = SystemStyle(style.GREY, "o", "-")
+        for group in (g for g in groups if any((s, g) in drawn for s in systems)):
+            handles.append(Line2D([], [], **_marker(grey, filled=group == filled)))
+            names.append(style.literal(groups[group], _NAME))
     # x has one unit in all panels; where y has, too, it is shared.
-    same = len({panel.y[0] for panel in panels}) == 1
-    with style.figure(width, 2.3 + 0.16 * rows) as canvas:
-        grid = canvas.subplots(1, len(panels), sharex=True, sharey=same, squeeze=False)[0]
-        for number, (axes, panel) in enumerate(zip(grid, panels, strict=True)):
+    same = len({panel.y.metric for panel in panels}) == 1
+    with style.figure(width, height) as canvas:
+        for axes, panel in style.panels(canvas, [panels], sharex=True, sharey=same):
             infinite = 0
-            for system, points in drawn.items():
-                infinite += _draw(axes, panel, protocol, styles[system], system, points[number])
+            for system, group in itertools.product(systems, groups):
+                found = [p for p in panel.points if (p.system, p.group) == (system, group)]
+                finite = [(p.x, p.y) for p in found if _is_drawable(panel, p)]
+                infinite += len(found) - len(finite)
+                if finite:
+                    look = _marker(styles[system], filled=group == filled)
+                    (line,) = axes.plot(*zip(*finite, strict=True), **look)
+                    line.set_gid(f"{system}/{group}")
             if infinite:
                 axes.text(
                     0.02,
@@ -128,172 +170,79 @@ def scatter(
                     fontsize=style.SMALL_FONT,
                 )
             axes.set_title(panel.title, loc="left")
-            axes.set_xlabel(style.METRIC_LABELS[panel.x[0]])
-            if number == 0 or not same:
-                axes.set_ylabel(style.METRIC_LABELS[panel.y[0]])
-            if panel.y[0] in _LOGARITHMIC:
+            axes.set_xlabel(panel.x.label)
+            if panel is panels[0] or not same:
+                axes.set_ylabel(panel.y.label)
+            if panel.x.logarithmic:
+                axes.set_xscale("log")
+            if panel.y.logarithmic:
                 axes.set_yscale("log")
             axes.grid()
-        _legend(canvas, cells, protocol, splits, names, styles, columns)
-        return canvas
+        options = dict(ncols=columns, handlelength=1.0, columnspacing=1.2)
+        made = style.legend(canvas, handles, names, loc="outside lower center", **options)
+        for text, system in zip(made.get_texts(), systems, strict=False):
+            style.set_name(text, cells, system)
+    return canvas
 
 
-def figures(cells: Cells, protocol: Protocol) -> Iterator[Drawing]:
-    """All scatter plots that there are points for, one at a time: `scatter_<x>_<y>` for
-    each of `PAIRS`, and `scatter_deid`. Many systems go on several."""
-    kinds = [
-        (
-            f"scatter_{x}_{y}",
-            f"{style.METRIC_NAMES[x]} vs. {style.METRIC_NAMES[y]} by attack model",
-            attack_panels(cells, protocol, x, y),
-        )
-        for x, y in PAIRS
-    ]
-    kinds.append(
-        (
-            "scatter_deid",
-            f"{style.METRIC_NAMES['deid']} vs. other metrics",
-            deid_panels(cells, protocol),
-        )
-    )
-    for name, what, panels in kinds:
-        columns = (*cells.systems, ORIGINAL_COLUMN)
-        found = {s: [_points(cells, protocol, p, s) for p in panels] for s in columns}
-        systems = [s for s in cells.systems if any(found[s])]
-        splits = _splits(protocol, itertools.chain.from_iterable(found.values()))
-        parts = itertools.product(
-            [panels[i : i + _MOST_PANELS] for i in range(0, len(panels), _MOST_PANELS)],
-            style.pages(systems, _MOST_SYSTEMS),
-        )
-        for number, (some_panels, some_systems) in enumerate(parts, start=1):
-            originals = mixed_originals(cells, _originals(cells, protocol, some_panels))
-            yield Drawing(
-                name if number == 1 else f"{name}_{number}",
-                " ".join(
-                    [
-                        f"{what}. {_what_points_are(protocol, splits)}",
-                        *([f"{originals}."] if originals else ()),
-                    ]
-                ),
-                scatter(cells, protocol, some_panels, systems=some_systems),
-            )
+def _kinds(protocol: Protocol) -> Iterator[tuple[str, str, list[tuple[str, Axis, Axis]]]]:
+    """Name and caption of each figure, with title and axes of its panels."""
+    titles: dict[str | None, str] = {
+        a.id: style.attack_label(protocol, a.id)
+        for a in protocol.attack_models
+        if not a.is_original
+    }
+    names = style.METRIC_NAMES
+    for x, y in PAIRS:
+        panels = [(title, Axis(x, attack), Axis(y, attack)) for attack, title in titles.items()]
+        yield f"scatter_{x}_{y}", f"{names[x]} vs. {names[y]} by attack model", panels
+    first = next(iter(titles), None)
+    titles[None] = "Voice similarity"
+    against = [Axis("gvd_db", None), *(Axis(m, first) for m in ("eer", "cllr_min") if first)]
+    panels = [(titles[axis.attack_model], Axis("deid", None), axis) for axis in against]
+    yield "scatter_deid", f"{names['deid']} vs. other metrics", panels
 
 
-def _what_points_are(protocol: Protocol, splits: Sequence[str]) -> str:
-    titles = [protocol.split_title(split) for split in splits]
-    if len(titles) == 1:
-        return f"A point per system, data set and gender of the {titles[0]}."
-    # Of the last split of the plan, filled, there may be none.
-    last = titles.pop() if splits and splits[-1] == protocol.splits[-1] else ""
-    shapes = [*([f"filled: {last}"] if last else ()), f"open: {', '.join(titles)}"]
-    return f"A point per system, data set and gender of each split; {', '.join(shapes)}."
+def _panel(cells: Cells, protocol: Protocol, title: str, x: Axis, y: Axis) -> Panel | None:
+    """A panel, if any system has points in it."""
+    points = points_of(cells, x, y, protocol.trial_sets(), lambda t: t.split)
+    return Panel(title, x, y, points) if {p.system for p in points} - {ORIGINAL_COLUMN} else None
 
 
-def _splits(
-    protocol: Protocol, points: Iterable[Iterable[tuple[str, float, float]]]
-) -> tuple[str, ...]:
-    """Those that there are points of, in the order of the plan."""
-    found = {split for abbreviate in points for split, _, _ in abbreviate}
-    return tuple(split for split in protocol.splits if split in found)
-
-
-def _points(
-    cells: Cells, protocol: Protocol, panel: Panel, system: str
-) -> list[tuple[str, float, float]]:
-    """Split, x and y of a system's points."""
-    found = []
-    for t in protocol.trial_sets():
-        x, y = (
-            cells.get(metric, attack, t.split, t.data_set.id, t.gender, system)
-            for metric, attack in (panel.x, panel.y)
-        )
-        if x is not None and y is not None:
-            found.append(
-                (t.split, style.shown(panel.x[0], x.value), style.shown(panel.y[0], y.value))
-            )
-    return found
+def _place(axis: Axis, t: TrialSet, system: str) -> Place:
+    return Place(axis.metric, axis.attack_model, t.split, t.data_set.id, t.gender, system)
 
 
 def _originals(cells: Cells, protocol: Protocol, panels: Sequence[Panel]) -> Iterator[Place]:
     """What the points of original speech are made of."""
     for panel, t in itertools.product(panels, protocol.trial_sets()):
-        both = [
-            Place(metric, attack, t.split, t.data_set.id, t.gender, ORIGINAL_COLUMN)
-            for metric, attack in (panel.x, panel.y)
-        ]
+        both = [_place(axis, t, ORIGINAL_COLUMN) for axis in (panel.x, panel.y)]
         if all(cells.at(place) is not None for place in both):
             yield from both
 
 
-def _any_point(cells: Cells, protocol: Protocol, panel: Panel) -> bool:
-    return any(_points(cells, protocol, panel, system) for system in cells.systems)
+def _explained(splits: Mapping[str, str], present: Collection[str]) -> str:
+    """What a point is, and which points are filled."""
+    titles = [title for split, title in splits.items() if split in present]
+    if len(titles) == 1:
+        return f"A point per system, data set and gender of the {titles[0]}."
+    # Of the last split of the protocol, filled, there may be none.
+    last = titles.pop() if list(splits)[-1] in present else ""
+    shapes = [*([f"filled: {last}"] if last else ()), f"open: {', '.join(titles)}"]
+    return f"A point per system, data set and gender of each split; {', '.join(shapes)}."
 
 
-def _draw(
-    axes: Axes,
-    panel: Panel,
-    protocol: Protocol,
-    look: SystemStyle,
-    system: str,
-    points: Sequence[tuple[str, float, float]],
-) -> int:
-    """Draw a system's points, a line without line per split; how many are infinite."""
-    infinite = 0
-    for split in protocol.splits:
-        of_split = [(x, y) for s, x, y in points if s == split]
-        finite = [(x, y) for x, y in of_split if _drawable(panel, x, y)]
-        infinite += len(of_split) - len(finite)
-        if not finite:
-            continue
-        (line,) = axes.plot(
-            [x for x, _ in finite],
-            [y for _, y in finite],
-            **_marker(look, filled=split == protocol.splits[-1]),
-        )
-        line.set_gid(f"{system}/{split}")
-    return infinite
-
-
-def _drawable(panel: Panel, x: float, y: float) -> bool:
-    return math.isfinite(x) and math.isfinite(y) and (panel.y[0] not in _LOGARITHMIC or y > 0)
+def _is_drawable(panel: Panel, point: Point) -> bool:
+    values = ((point.x, panel.x), (point.y, panel.y))
+    return all(math.isfinite(v) and (v > 0 or not axis.logarithmic) for v, axis in values)
 
 
 def _marker(look: SystemStyle, *, filled: bool) -> dict[str, Any]:
     return {
         "linestyle": "none",
         "marker": look.marker,
-        "markersize": _SIZE + (1.5 if look.marker == "*" else 0),
+        "markersize": 5.7 if look.marker == "*" else 4.2,
         "markerfacecolor": look.colour if filled else "none",
         "markeredgecolor": "black" if filled else look.colour,
-        "markeredgewidth": 0.3 if filled else _OPEN,
+        "markeredgewidth": 0.3 if filled else 0.9,
     }
-
-
-def _legend(
-    canvas: Canvas,
-    cells: Cells,
-    protocol: Protocol,
-    splits: Sequence[str],
-    names: Mapping[str, str],
-    styles: Mapping[str, SystemStyle],
-    columns: int,
-) -> None:
-    handles: list[Artist] = [Line2D([], [], **_marker(styles[s], filled=True)) for s in names]
-    labels = list(names.values())
-    if len(protocol.splits) > 1:
-        grey = SystemStyle(style.GREY, "o", "-")
-        for split in splits:
-            filled = split == protocol.splits[-1]
-            handles.append(Line2D([], [], **_marker(grey, filled=filled)))
-            labels.append(style.literal(protocol.split_title(split), 20))
-    made = style.legend(
-        canvas,
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=columns,
-        handlelength=1.0,
-        columnspacing=1.2,
-    )
-    for text, system in zip(made.get_texts(), names, strict=False):
-        style.name_style(cells, system).apply(text)

@@ -1,43 +1,44 @@
-"""What all figures share: sizes, fonts, colours that colour-blind readers and grey
-printers tell apart, and files that are the same bytes on every run.
+"""Style of all figures: sizes, fonts, colours that colour-blind readers and grey printers
+tell apart.
 
 Figures are made with matplotlib's objects only: no pyplot, no display, no global state.
-Text that others chose goes through `literal`; only our own labels may hold mathtext.
+Untrusted text goes through `literal`; only built-in labels may hold mathtext.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import matplotlib.style
-from fontTools import subset  # which matplotlib needs and uses
+from matplotlib import rc_params_from_file
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure as Canvas
-from matplotlib.font_manager import findfont, get_font
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.legend import Legend
 from matplotlib.text import Text
+from matplotlib.textpath import text_to_path
 
-from ...io.files import atomic_path, digest
+from ...io.files import digest
+from ...metrics import METRICS, describe
 from ...protocol.protocol import Protocol
-from ...results.arrays import FIGURE_FORMATS
-from ..titles import TITLES
-from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, PERCENT, Cells
+from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
 
 #: Widths in inches: a column, and a whole page, of a two-column paper.
 COLUMN_WIDTH, FULL_WIDTH = 3.3, 6.9
-#: Font sizes in points at print size.
+#: Font sizes in points: of labels and titles, and of ticks and legends.
 FONT, SMALL_FONT = 8.0, 7.0
-FORMATS = FIGURE_FORMATS[:2]
+#: Characters of a name in a legend, and of one that the height of a panel has room for.
+NAME, SIDE = 28, 16
 
 #: The colours of Okabe and Ito without black (original speech) and with a darker yellow.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#B8A800")
@@ -55,51 +56,12 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 GREY = "#8C8C8C"
 
 #: Axis labels, with the unit that `shown` gives.
-METRIC_LABELS = MappingProxyType({metric: titles.axis for metric, titles in TITLES.items()})
+METRIC_LABELS = MappingProxyType({key: metric.axis for key, metric in METRICS.items()})
 #: The same in captions: plain text.
-METRIC_NAMES = MappingProxyType({metric: titles.figure for metric, titles in TITLES.items()})
+METRIC_NAMES = MappingProxyType({key: metric.sentence for key, metric in METRICS.items()})
 
 _Item = TypeVar("_Item")
-_DPI = 200
-_FAMILY_FONT = "DejaVu Sans"  # comes with matplotlib: the same everywhere
-_RC: Mapping[str, Any] = MappingProxyType(
-    {
-        "font.family": _FAMILY_FONT,
-        "font.size": FONT,
-        "axes.titlesize": FONT,
-        "axes.labelsize": FONT,
-        "figure.titlesize": FONT,
-        "xtick.labelsize": SMALL_FONT,
-        "ytick.labelsize": SMALL_FONT,
-        "legend.fontsize": SMALL_FONT,
-        "legend.frameon": False,
-        "legend.handlelength": 2.2,
-        "axes.linewidth": 0.6,
-        "axes.axisbelow": True,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "grid.linewidth": 0.4,
-        "grid.color": "#D0D0D0",
-        "lines.linewidth": 1.2,
-        "lines.markersize": 4.0,
-        "hatch.linewidth": 0.6,
-        "patch.linewidth": 0.5,
-        "xtick.major.width": 0.6,
-        "ytick.major.width": 0.6,
-        "xtick.major.size": 2.5,
-        "ytick.major.size": 2.5,
-        "savefig.dpi": _DPI,
-        "figure.dpi": _DPI,
-        "pdf.fonttype": 42,
-        "svg.hashsalt": "privacy_eval",
-    }
-)
-# Without these the same drawing gives other bytes tomorrow or under another version.
-_METADATA: Mapping[str, Mapping[str, None]] = {
-    "png": {"Software": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
-_CANVASES = MappingProxyType({"png": FigureCanvasAgg, "pdf": FigureCanvasPdf})
+_HANDLE = 0.5  # inches of a legend's column beside the text
 
 
 @dataclass(frozen=True)
@@ -112,72 +74,11 @@ class SystemStyle:
 
 
 @dataclass(frozen=True)
-class NameStyle:
-    """How a system's name is set: colour and slant tell its family, weight that it is
-    one's own."""
-
-    colour: str
-    slant: str
-    weight: str
-
-    def apply(self, text: Text) -> None:
-        """Set a text so."""
-        text.set(color=self.colour, fontstyle=self.slant, fontweight=self.weight)
-
-
-@dataclass(frozen=True)
 class BarStyle:
     """How bars of an attack model are filled."""
 
     colour: str
     hatch: str
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure that is not yet saved.
-
-    Attributes
-    ----------
-    name : str
-        Stem of its files.
-    caption : str
-        Plain text.
-    drawn : matplotlib.figure.Figure, or callable
-        What it is, or what draws it when it is needed: of the jobs that share figures, one.
-    """
-
-    name: str
-    caption: str
-    drawn: Canvas | Callable[[], Canvas]
-
-    @functools.cached_property
-    def canvas(self) -> Canvas:
-        """The figure, drawn."""
-        return self.drawn() if callable(self.drawn) else self.drawn
-
-    def discard(self) -> None:
-        """Free the memory of what was drawn: it cannot be saved any more."""
-        if not callable(self.drawn) or "canvas" in vars(self):
-            self.canvas.clear()
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure on disk.
-
-    Attributes
-    ----------
-    name : str
-        Stem of its files.
-    caption : str
-        Plain text.
-    files : tuple of Path
-    """
-
-    name: str
-    caption: str
-    files: tuple[Path, ...]
 
 
 #: Original speech, whatever else there is.
@@ -222,34 +123,38 @@ def system_styles(systems: Sequence[str]) -> Mapping[str, SystemStyle]:
     return MappingProxyType({**styles, ORIGINAL_COLUMN: ORIGINAL_STYLE})
 
 
-def name_style(cells: Cells, system: str) -> NameStyle:
-    """How the name of a system is set: blue if developed from B1, red and italic if from
-    B2, bold if it is the user's."""
+def set_name(text: Text, cells: Cells, system: str) -> None:
+    """Set the name of a system: blue if developed from B1, red and italic if from B2, bold if
+    it is submitted."""
     colour, slant = _NAME_COLOURS.get(cells.family.get(system, ""), ("black", "normal"))
-    return NameStyle(colour, slant, "bold" if system in cells.own else "normal")
+    weight = "bold" if system in cells.own else "normal"
+    text.set(color=colour, fontstyle=slant, fontweight=weight)
 
 
 def attack_styles(protocol: Protocol) -> Mapping[str, BarStyle]:
     """Fill of each attack model's bars, from light to dark; original speech is grey."""
-    attacks = [a.id for a in protocol.attack_models if a.id != ORIGINAL_ATTACK]
+    attacks = [a.id for a in protocol.attack_models if not a.is_original]
     styles = {a: _ATTACK_STYLES[i % len(_ATTACK_STYLES)] for i, a in enumerate(attacks)}
     return MappingProxyType({ORIGINAL_ATTACK: BarStyle(GREY, ""), **styles})
 
 
 def shown(metric: str, value: float) -> float:
     """A value of the unit of records in the unit of the metric's axis."""
-    return 100 * value if metric in PERCENT else value
+    return describe(metric).shown(value)
 
 
 def attack_label(protocol: Protocol, attack: str) -> str:
     """Title of an attack model and what it compares, e.g. `Lazy-informed (aa)`."""
-    model = next(a for a in protocol.attack_models if a.id == attack)
+    original = attack == ORIGINAL_ATTACK
+    model = next(
+        a for a in protocol.attack_models if (a.is_original if original else a.id == attack)
+    )
     return f"{literal(model.title)} ({model.enrollment[0]}{model.trial[0]})"
 
 
-def literal(text: str, limit: int = 28) -> str:
-    """Any text as matplotlib draws it letter by letter: no mathtext, one line, at most
-    `limit` characters; what the font has no glyph for becomes its code point.
+def literal(text: str, limit: int = NAME) -> str:
+    """Escape text so that matplotlib draws it letter by letter: no mathtext, one line, at
+    most `limit` characters; what the font has no glyph for becomes its code point.
 
     Examples
     --------
@@ -257,16 +162,21 @@ def literal(text: str, limit: int = 28) -> str:
     50%_team & \\$x\\$
     """
     line = "".join(c if c.isprintable() else " " for c in text)
-    if len(line) > limit:
-        line = f"{line[: limit // 2]}\u2026{line[len(line) - (limit - limit // 2 - 1) :]}"
     known = _glyphs()
-    line = "".join(c if ord(c) in known else f"[U+{ord(c):04X}]" for c in line)
+    line = "".join(c if ord(c) in known else f"[U+{ord(c):04X}]" for c in shortened(line, limit))
     return line.replace("$", r"\$")
+
+
+def shortened(text: str, limit: int = NAME) -> str:
+    """Shorten text to at most so many characters, dots in its middle."""
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit // 2 - 1]}...{text[len(text) - (limit - limit // 2 - 2) :]}"
 
 
 @functools.cache
 def _glyphs() -> frozenset[int]:
-    return frozenset(get_font(findfont(_FAMILY_FONT)).get_charmap())
+    return frozenset(get_font(findfont(_settings()["font.family"][0])).get_charmap())
 
 
 def stem(*parts: str) -> str:
@@ -283,7 +193,8 @@ def stem(*parts: str) -> str:
 
 
 def pages(items: Sequence[_Item], most: int) -> list[tuple[_Item, ...]]:
-    """Items in order, over as few pages of at most `most` as hold them, as even as can be.
+    """Split items in order into as few pages of at most `most` as hold them, as even as
+    possible.
 
     Examples
     --------
@@ -297,21 +208,56 @@ def pages(items: Sequence[_Item], most: int) -> list[tuple[_Item, ...]]:
     return [tuple(items[i : i + size]) for i in range(0, len(items), size)]
 
 
+def numbered(
+    items: Sequence[_Item], most: int
+) -> Iterator[tuple[tuple[_Item, ...], tuple[str, ...], str]]:
+    """Pages of items, with what tells each from the others at the end of a file name, and in
+    a caption; both are empty for a single page."""
+    parts = pages(items, most)
+    for number, page in enumerate(parts, start=1):
+        if len(parts) == 1:
+            yield page, (), ""
+        else:
+            yield page, (str(number),), f" ({number} of {len(parts)})"
+
+
+def continued(name: str, number: int) -> str:
+    """Name of the first, second, ... part of a figure: the first has its name alone."""
+    return name if number == 1 else f"{name}_{number}"
+
+
 @contextlib.contextmanager
-def figure(width: float = FULL_WIDTH, height: float = 3.0) -> Iterator[Canvas]:
-    """A figure of a size in inches, in this module's style within the block, whatever the
+def figure(width: float, height: float) -> Iterator[Canvas]:
+    """Make a figure of a size in inches, in this module's style within the block, whatever the
     user's own matplotlib settings are."""
-    with _style():
+    with styled():
         canvas = Canvas(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(canvas)
         yield canvas
 
 
+def panels(
+    canvas: Canvas, rows: Sequence[Sequence[_Item | None]], **options: Any
+) -> Iterator[tuple[Axes, _Item]]:
+    """Make a grid of axes and yield each with what it shows; places of None stay free.
+
+    Options are those of `subplots`.
+    """
+    grid = canvas.subplots(len(rows), max(map(len, rows)), squeeze=False, **options)
+    for axes_of_row, row in zip(grid, rows, strict=True):
+        for axes, item in itertools.zip_longest(axes_of_row, row):
+            if item is None:
+                axes.remove()
+            else:
+                yield axes, item
+
+
 def legend(
-    owner: Canvas | Axes, handles: Sequence[Artist], labels: Iterable[str], **options: Any
+    owner: Canvas | Axes, handles: Iterable[Artist], labels: Iterable[str], **options: Any
 ) -> Legend:
-    """A legend of labels that may start with `_`, which matplotlib would leave out."""
-    made = owner.legend(list(handles), [f"{i}" for i in range(len(handles))], **options)
+    """Draw a legend of labels that may start with `_`, which matplotlib would leave out."""
+    handles = list(handles)
+    made = owner.legend(handles, [f"{i}" for i in range(len(handles))], **options)
     for text, label in zip(made.get_texts(), labels, strict=True):
         text.set_text(label)
     return made
@@ -319,61 +265,27 @@ def legend(
 
 def legend_columns(width: float, labels: Iterable[str]) -> int:
     """How many columns of a legend fit into a width in inches."""
-    return max(1, int(width / (0.062 * max(map(len, labels), default=1) + 0.5)))
+    column = max((text_width(label) for label in labels), default=0.0) + _HANDLE
+    return max(1, int(width / column))
 
 
-def save(
-    canvas: Canvas, folder: Path, name: str, formats: Sequence[str] = FORMATS
-) -> tuple[Path, ...]:
-    """Write a figure as `<folder>/<name>.<format>`: the same bytes on every run.
-
-    Raises
-    ------
-    PrivacyEvalError
-        A file cannot be written.
-    """
-    with _style():
-        engine = canvas.get_layout_engine()
-        if engine is not None:  # laid out once for all formats
-            engine.execute(canvas)
-            canvas.set_layout_engine("none")
-    files = []
-    for extension in formats:
-        path = folder / f"{name}.{extension}"
-        canvas.dpi = _DPI  # printing as PDF changes it
-        # Not `savefig`, which draws everything twice as soon as there is a layout.
-        to_print = getattr(_CANVASES[extension](canvas), f"print_{extension}")
-        with atomic_path(path) as temporary, _style(), _plain_fonts():
-            to_print(temporary, metadata=dict(_METADATA[extension]))
-        files.append(path)
-    return tuple(files)
-
-
-def write(drawing: Drawing, folder: Path, formats: Sequence[str] = FORMATS) -> Figure:
-    """Save a drawing, and free its memory: it cannot be saved again."""
-    files = save(drawing.canvas, folder, drawing.name, formats)
-    drawing.discard()
-    return Figure(drawing.name, drawing.caption, files)
+def text_width(text: str, size: float = SMALL_FONT) -> float:
+    """Width in inches of text in points of a size."""
+    font = FontProperties(family=_settings()["font.family"], size=size)
+    lines = text.split("\n")
+    widths = (text_to_path.get_text_width_height_descent(t, font, ismath=False)[0] for t in lines)
+    return max(map(float, widths)) / 72
 
 
 @contextlib.contextmanager
-def _style() -> Iterator[None]:
-    with matplotlib.style.context(["default", dict(_RC)]):
+def styled() -> Iterator[None]:
+    """Apply the settings of figures within the block."""
+    with matplotlib.style.context(["default", _settings()]):
         yield
 
 
-@contextlib.contextmanager
-def _plain_fonts() -> Iterator[None]:
-    """While fonts are embedded: without their tables for typesetters, which no reader of a PDF
-    looks at. Cutting these down to the letters of a figure takes most of the time of embedding."""
-    load = subset.load_font
-
-    def load_plain(path: Any, options: Any, **more: Any) -> Any:
-        options.drop_tables += ["GDEF", "GPOS", "GSUB"]
-        return load(path, options, **more)
-
-    subset.load_font = load_plain
-    try:
-        yield
-    finally:
-        subset.load_font = load
+@functools.cache
+def _settings() -> dict[str, Any]:
+    path = Path(__file__).with_name("figures.mplstyle")
+    settings: Any = rc_params_from_file(path, use_default_template=False)
+    return dict(settings)

@@ -1,30 +1,23 @@
-"""Plots of curves as pgfplots."""
+"""Write plots of curves as pgfplots."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ...metrics.pav import FloatArray
 from ..latex import escape_latex
-from .plot import (
-    LEGEND_LINE,
-    SIDE,
-    Curve,
-    Panel,
-    Plot,
-    all_curves,
-    clipped,
-    legend_entries,
-    name_limit,
-    own_marked,
-    panel_limits,
-    shortened,
-    thinned,
-)
+from .plot import LEGEND_LINE, Curve, Panel, Plot, legend_entries
+from .style import SIDE, shortened
 
-_TEX_MARKS = {
+#: Points of a curve; a histogram of 100 bins has 2 a bin.
+MOST_POINTS = 204
+
+Limits = tuple[float, float]
+
+_RIGHT_LIMITS: Limits = (0.0, 1.05)
+# TeX's numbers end at 16383 pt: what is far outside of the axes is drawn this far outside.
+_OUTSIDE = 50
+_MARKS = {
     "o": "*",
     "s": "square*",
     "^": "triangle*",
@@ -38,90 +31,110 @@ _TEX_MARKS = {
     "h": "otimes*",
     "*": "star",
 }
-
-# pgfplots
+_BEGIN = r"""% Alone: pdflatex. Within a document: \usepackage{pgfplots} and \input of this file.
+\expandafter\ifx\csname @twoclasseserror\endcsname\documentclass\else
+\IfFileExists{standalone.cls}{\documentclass[border=3pt]{standalone}}{\documentclass{article}\pagestyle{empty}}
+\usepackage[T1]{fontenc}
+\usepackage{pgfplots}
+\pgfplotsset{compat=1.9}
+\begin{document}
+\def\privacyevalend{\end{document}}
+\fi
+\begin{tikzpicture}"""
+_END = r"""\end{tikzpicture}%
+\ifdefined\privacyevalend\expandafter\privacyevalend\fi"""
+_AXIS = (
+    r"label style={font=\footnotesize, align=center}, tick label style={font=\scriptsize}, "
+    r"title style={font=\footnotesize}, scaled ticks=false, tick align=outside"
+)
 
 
 def to_tex(plot: Plot, caption: str = "") -> str:
-    """A plot as LaTeX: alone a document, within one a `tikzpicture`."""
-    comment = " ".join(caption.split())
-    lines = [
-        *([f"% {comment}"] if comment else []),
-        r"% Alone: pdflatex. Within a document: \usepackage{pgfplots} and \input of this file.",
-        r"\expandafter\ifx\csname @twoclasseserror\endcsname\documentclass\else",
-        r"\IfFileExists{standalone.cls}{\documentclass[border=3pt]{standalone}}"
-        r"{\documentclass{article}\pagestyle{empty}}",
-        r"\usepackage[T1]{fontenc}",
-        r"\usepackage{pgfplots}",
-        r"\pgfplotsset{compat=1.9}",
-        r"\begin{document}",
-        r"\def\privacyevalend{\end{document}}",
-        r"\fi",
-        r"\begin{tikzpicture}",
-    ]
-    colours = {c.colour: f"privacyeval{i}" for i, c in enumerate(all_curves(plot))}
+    """Write a plot as LaTeX: alone a document, within one a `tikzpicture`."""
+    colours = {c.colour: f"privacyeval{i}" for i, c in enumerate(plot.curves)}
+    lines = [f"% {' '.join(caption.split())}"] if caption else []
+    lines.append(_BEGIN)
     for colour, name in colours.items():
         lines.append(rf"\definecolor{{{name}}}{{HTML}}{{{_hex(colour)}}}")
-    below = LEGEND_LINE * max(len(legend_entries(p.curves)) for _, _, p in plot.panels())
-    pitch = (
-        plot.panel_height
-        + (1.2 if plot.legend == "below" else 0.9)
-        + (below if plot.legend == "below" else 0)
-    )
+    pitch = plot.panel_height + 0.9
+    if plot.legend == "below":
+        below = max(len(legend_entries(p.curves)) for _, _, p in plot.panels())
+        pitch += 0.3 + LEGEND_LINE * below
     # The legend on the right takes its place, each panel its labels.
     free = plot.width - (2.6 if plot.legend == "right" else 0)
     width = free / plot.columns - (0.5 if plot.columns > 2 else 0.75)
     last = max(i for i, _, _ in plot.panels())
-    shared = min((j for i, j, _ in plot.panels() if i == last), default=0)
-    everything = legend_entries(all_curves(plot))
+    corner = (last, min(j for i, j, _ in plot.panels() if i == last))
     for i, j, panel in plot.panels():
         height = width if panel.square else plot.panel_height
-        place = f"at={{({j * free / plot.columns:.3g}in,{-i * pitch:.3g}in)}}"
-        size = f"scale only axis, width={width:.3g}in, height={height:.3g}in"
-        entries: list[Curve] = []
-        if plot.legend == "below":
-            entries = legend_entries(panel.curves)
-            anchor = "at={(0.5,-0.27)}, anchor=north"
-        elif plot.legend == "right":
-            entries, anchor = everything, "at={(1.03,1)}, anchor=north west"
-        elif (i, j) == (last, shared):
-            entries = everything
-            anchor = f"at={{(0,-0.4)}}, anchor=north west, legend columns={plot.legend_columns}"
-        limit = name_limit(plot, entries)
-        lines += _tex_axis(
-            panel, f"{place}, {size}", colours, entries, anchor if entries else "", limit
+        place = (
+            f"at={{({j * free / plot.columns:.3g}in,{-i * pitch:.3g}in)}}, "
+            f"scale only axis, width={width:.3g}in, height={height:.3g}in"
         )
+        legend = _legend(plot, panel, colours, with_all=(i, j) == corner)
+        lines += _axes(panel, place, colours, legend)
     if plot.title:
         lines.append(
             r"\node[anchor=south, font=\footnotesize] at (current bounding box.north) "
             f"{{{escape_latex(plot.title)}}};"
         )
-    lines += [
-        r"\end{tikzpicture}%",
-        r"\ifdefined\privacyevalend\expandafter\privacyevalend\fi",
+    return "".join(f"{line}\n" for line in (*lines, _END))
+
+
+def thinned(
+    x: FloatArray, y: FloatArray, x_limits: Limits, y_limits: Limits
+) -> tuple[FloatArray, FloatArray]:
+    """Keep at most `MOST_POINTS` of a curve's points: the ends, and those next to equal
+    distances along the curve as it is seen. What is far outside of the axes comes nearer."""
+    x, y = _clipped(x, x_limits), _clipped(y, y_limits)
+    if x.size <= MOST_POINTS:
+        return x, y
+    steps = [
+        np.diff(np.clip((v - low) / (high - low), -0.1, 1.1))
+        for v, (low, high) in ((x, x_limits), (y, y_limits))
     ]
-    return "".join(f"{line}\n" for line in lines)
+    along = np.append(0.0, np.cumsum(np.hypot(*steps)))
+    kept = np.searchsorted(along, np.linspace(0, along[-1], MOST_POINTS - 1), side="left")
+    kept = np.unique(np.append(np.minimum(kept, x.size - 1), x.size - 1))
+    return x[kept], y[kept]
 
 
-def _tex_axis(
-    panel: Panel,
-    place: str,
-    colours: dict[str, str],
-    entries: Sequence[Curve],
-    anchor: str,
-    limit: int,
-) -> list[str]:
-    side = f"{escape_latex(shortened(panel.side_title, SIDE))}\\\\" if panel.side_title else ""
-    common = (
-        r"label style={font=\footnotesize, align=center}, tick label style={font=\scriptsize}, "
-        r"title style={font=\footnotesize}, scaled ticks=false, tick align=outside"
-    )
+def _clipped(values: FloatArray, limits: Limits) -> FloatArray:
+    low, high = limits
+    far = _OUTSIDE * (high - low)
+    return np.clip(values, low - far, high + far)
+
+
+def _legend(plot: Plot, panel: Panel, colours: dict[str, str], *, with_all: bool) -> list[str]:
+    """The option of a panel's legend, and its entries; nothing where it has none."""
+    entries = legend_entries(panel.curves if plot.legend == "below" else plot.curves)
+    if not entries or plot.legend == "bottom" and not with_all:
+        return []
+    anchor = {
+        "below": "at={(0.5,-0.27)}, anchor=north",
+        "right": "at={(1.03,1)}, anchor=north west",
+        "bottom": f"at={{(0,-0.4)}}, anchor=north west, legend columns={plot.legend_columns}",
+    }[plot.legend]
+    lines = [
+        rf"legend style={{{anchor}, draw=none, fill=none, font=\scriptsize}}, "
+        "legend cell align=left"
+    ]
+    limit = plot.name_limit(entries)
+    for curve in entries:
+        text = " ".join(filter(None, (shortened(curve.name, limit), curve.note)))
+        lines.append(f"\\addlegendimage{{{_line(curve, colours, marked=True)}}}")
+        lines.append(f"\\addlegendentry{{{escape_latex(text)}}}")
+    return lines
+
+
+def _axes(panel: Panel, place: str, colours: dict[str, str], legend: list[str]) -> list[str]:
+    side = rf"{escape_latex(shortened(panel.side_title, SIDE))}\\" if panel.side_title else ""
     options = [
         place,
-        common,
+        _AXIS,
         "axis lines=left, axis line style={-}, grid=major, grid style={black!15}",
-        _tex_limits("x", panel.x_limits) + ", " + _tex_limits("y", panel.y_limits),
-        f"xlabel={{{own_marked(panel.x_label)}}}, ylabel={{{side}{own_marked(panel.y_label)}}}",
+        f"{_limits('x', panel.x_limits)}, {_limits('y', panel.y_limits)}",
+        f"xlabel={{{_label(panel.x_label)}}}, ylabel={{{side}{_label(panel.y_label)}}}",
     ]
     if panel.title or panel.title_math:
         options.append(f"title={{{escape_latex(panel.title)}{panel.title_math}}}")
@@ -130,51 +143,37 @@ def _tex_axis(
             places = ",".join(f"{at:.6g}" for at, _ in ticks)
             texts = ",".join(f"{{{text}}}" for _, text in ticks)
             options.append(f"{axis}tick={{{places}}}, {axis}ticklabels={{{texts}}}")
-    if anchor:
-        options.append(
-            rf"legend style={{{anchor}, draw=none, fill=none, font=\scriptsize}}, "
-            "legend cell align=left"
+    on_left = [_curve(c, panel, colours) for c in panel.curves if not c.right]
+    on_right = [_curve(c, panel, colours) for c in panel.curves if c.right]
+    lines = _axis([*options, *legend[:1]], [*legend[1:], *on_left])
+    if on_right:
+        label = f"ylabel={{{_label(panel.right_label)}}}" if panel.right_label else "yticklabels={}"
+        right = (
+            f"axis y line*=right, axis x line=none, {_limits('y', _RIGHT_LIMITS)}, "
+            f"{_limits('x', panel.x_limits)}, {label}"
         )
-    lines = [r"\begin{axis}[", *(f"  {o}," for o in options), "]"]
-    for curve in entries:
-        lines.append(f"\\addlegendimage{{{_tex_line(curve, colours, marked=True)}}}")
-        text = " ".join(filter(None, (shortened(curve.name, limit), curve.note)))
-        lines.append(f"\\addlegendentry{{{escape_latex(text)}}}")
-    lines += [_tex_curve(c, panel, colours) for c in panel.curves if not c.right]
-    lines.append(r"\end{axis}")
-    if any(c.right for c in panel.curves):
-        labels = (
-            f"ylabel={{{own_marked(panel.right_label)}}}" if panel.right_label else "yticklabels={}"
-        )
-        lines += [
-            r"\begin{axis}[",
-            f"  {place},",
-            f"  {common},",
-            "  axis y line*=right, axis x line=none, ymin=0, ymax=1.05, "
-            f"{_tex_limits('x', panel.x_limits)}, {labels},",
-            "]",
-            *(_tex_curve(c, panel, colours) for c in panel.curves if c.right),
-            r"\end{axis}",
-        ]
+        lines += _axis([place, _AXIS, right], on_right)
     return lines
 
 
-def _tex_curve(curve: Curve, panel: Panel, colours: dict[str, str]) -> str:
-    y_limits = (0.0, 1.05) if curve.right else panel.y_limits
-    x, y = thinned(curve.x, curve.y, panel.x_limits, y_limits)
-    text = f"\\addplot[{_tex_line(curve, colours)}, forget plot] coordinates {{{_points(x, y)}}}"
+def _axis(options: list[str], content: list[str]) -> list[str]:
+    return [r"\begin{axis}[", *(f"  {o}," for o in options), "]", *content, r"\end{axis}"]
+
+
+def _curve(curve: Curve, panel: Panel, colours: dict[str, str]) -> str:
+    limits = (panel.x_limits, _RIGHT_LIMITS if curve.right else panel.y_limits)
+    points = _points(*thinned(curve.x, curve.y, *limits))
+    text = f"\\addplot[{_line(curve, colours)}, forget plot] coordinates {{{points}}}"
     if curve.fill:
-        return f"{text} \\closedcycle;"
+        return rf"{text} \closedcycle;"
     if curve.marks.size:
-        mark = _tex_line(curve, colours, marked=True)
-        at = _points(
-            *(clipped(v, lim) for v, lim in zip(curve.marks.T, panel_limits(panel), strict=True))
-        )
-        text += f";\n\\addplot[{mark}, only marks, forget plot] coordinates {{{at}}}"
+        style = _line(curve, colours, marked=True)
+        marks = _points(*map(_clipped, curve.marks.T, (panel.x_limits, panel.y_limits)))
+        text += f";\n\\addplot[{style}, only marks, forget plot] coordinates {{{marks}}}"
     return f"{text};"
 
 
-def _tex_line(curve: Curve, colours: dict[str, str], *, marked: bool = False) -> str:
+def _line(curve: Curve, colours: dict[str, str], *, marked: bool = False) -> str:
     name = colours[curve.colour]
     if curve.fill:
         legend = ", area legend" if marked else ""
@@ -184,19 +183,21 @@ def _tex_line(curve: Curve, colours: dict[str, str], *, marked: bool = False) ->
         lengths = [curve.width * length for length in curve.line_style[1]]
         words = zip(("on", "off") * (len(lengths) // 2), lengths, strict=True)
         options.append("dash pattern=" + " ".join(f"{w} {v:.3g}pt" for w, v in words))
-    if marked and curve.marker:
-        options.append(f"mark={_TEX_MARKS[curve.marker]}, mark size=1.8pt")
-    else:
-        options.append("mark=none")
-    return ", ".join(options)
+    mark = f"{_MARKS[curve.marker]}, mark size=1.8pt" if marked and curve.marker else "none"
+    return ", ".join([*options, f"mark={mark}"])
 
 
-def _points(x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
+def _points(x: FloatArray, y: FloatArray) -> str:
     return " ".join(f"({a:.5g},{b:.5g})" for a, b in zip(x.tolist(), y.tolist(), strict=True))
 
 
-def _tex_limits(axis: str, limits: tuple[float, float]) -> str:
+def _limits(axis: str, limits: Limits) -> str:
     return f"{axis}min={limits[0]:.6g}, {axis}max={limits[1]:.6g}"
+
+
+def _label(text: str) -> str:
+    """A label in matplotlib's mathtext as LaTeX."""
+    return text.replace("%", r"\%")
 
 
 def _hex(colour: str) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from figure_data import ODD, data_of_records, record_of, scores_of, simulated, texts_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
-from simulated_curves import ODD, record_of, results_of, scores_of, simulated
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.curves import det_curve
@@ -22,22 +22,22 @@ def line(scores: TrialScores, name: str = "B1") -> det.Line:
 
 
 def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
-    results, curves = simulated(tmp_path, {"B1": 1.0, ODD: 0.0})
-    drawn = list(det.figures(results, curves))
+    data = simulated(tmp_path, {"B1": 1.0, ODD: 0.0})
+    drawn = list(det.figures(data))
     assert [d.name for d in drawn] == [
         f"det_{a}_libri_test_f" for a in ("ignorant", "lazy-informed", "semi-informed")
     ]
     (axes,) = drawn[1].canvas.axes
     records = {
         r.condition.system: r
-        for r in results.verification
+        for r in data.results.verification
         if r.condition.attack_model == "lazy-informed"
     }
     eers = {name: r.values("challenge")["eer"] for name, r in records.items()}
-    texts = [t.get_text().replace(r"\$", "$") for t in drawn[1].canvas.legends[0].get_texts()]
+    texts = texts_of(drawn[1].canvas)
     assert texts[:2] == [f"{n} ({100 * eers[n]:.2f} %)" for n in (ODD, "B1")]
     assert texts[2].startswith("Orig (")
-    stored = curves.of(records["B1"])
+    stored = data.curves.of(records["B1"])
     assert stored is not None
     found = axes.lines[2]
     drawn_rates = {(round(m, 9), round(f, 9)) for m, f in ndtr(found.get_data()[::-1]).T}
@@ -51,8 +51,7 @@ def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
 
 
 def test_axes_are_on_the_probit_scale_and_alike(tmp_path: Path) -> None:
-    results, curves = simulated(tmp_path, {"B1": 1.0})
-    for drawn in det.figures(results, curves):
+    for drawn in det.figures(simulated(tmp_path, {"B1": 1.0})):
         (axes,) = drawn.canvas.axes
         assert axes.get_xlim() == axes.get_ylim() and axes.get_box_aspect() == 1
         for axis in (axes.xaxis, axes.yaxis):
@@ -119,7 +118,5 @@ def test_records_without_points_are_left_out(tmp_path: Path) -> None:
         record_of(tmp_path, "B1", "ignorant", scores_of(1.0), without=["det_miss"]),
         record_of(tmp_path, "B2", "ignorant", scores_of(1.0)),
     ]
-    results, curves = results_of(tmp_path, records)
-    (drawn,) = det.figures(results, curves)
-    assert [c.name for _, _, p in drawn.plot.panels() for c in p.curves] == ["B2"]
-    assert list(det.figures(results, curves, systems=["B1"])) == []
+    (drawn,) = det.figures(data_of_records(tmp_path, records))
+    assert [c.name for c in drawn.plot.curves] == ["B2"]

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure as Canvas
 from support import ANON, imported
 
 from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.report.data import ReportData
 from privacy_eval.report.figure_folder import read_captions
-from privacy_eval.report.figures import all_figures, style, write_figures
+from privacy_eval.report.figures import all_figures, drawing, write_figures
 from privacy_eval.report.values import cells_of_results
-from privacy_eval.results.arrays import Curves
 from privacy_eval.stages.freshness import NOTE, Run
 
 NAMES = ["a", "b", "c"]
@@ -26,9 +26,9 @@ def drawn() -> list[str]:
     return list(NAMES)
 
 
-def few(names: list[str]) -> Iterator[style.Drawing]:
+def few(names: list[str]) -> Iterator[drawing.Drawing]:
     for name in names:
-        yield style.Drawing(name, f"caption of {name}", Canvas((1, 1)))
+        yield drawing.Drawing(name, f"caption of {name}", functools.partial(Canvas, (1, 1)))
 
 
 def write(drawn: list[str], out: Path, drawn_from: str = "x", **options: Any) -> tuple[int, int]:
@@ -86,7 +86,7 @@ def test_a_job_draws_its_share_alone(tmp_path: Path) -> None:
         drawn.append(name)
         return Canvas((1, 1))
 
-    figures = [style.Drawing(name, "a caption", functools.partial(draw, name)) for name in NAMES]
+    figures = [drawing.Drawing(name, "a caption", functools.partial(draw, name)) for name in NAMES]
     assert write_figures(figures, tmp_path, drawn_from={}, run=Run((1, 2))) == (2, 0)
     assert drawn == [NAMES[0], NAMES[2]]
 
@@ -96,15 +96,15 @@ def test_a_killed_run_goes_on(
 ) -> None:
     """What a killed run drew of these results stays, what it drew of others does not."""
     write(drawn, tmp_path)
-    save = style.save
+    save = drawing.save
 
-    def killed(canvas: Canvas, folder: Path, name: str, formats: Any) -> Any:
-        if name == "b":
+    def killed(canvas: Canvas, files: dict[str, Path]) -> None:
+        if files["png"].stem == "b":
             raise KeyboardInterrupt
-        return save(canvas, folder, name, formats)
+        save(canvas, files)
 
     with monkeypatch.context() as patch:
-        patch.setattr(style, "save", killed)
+        patch.setattr(drawing, "save", killed)
         with pytest.raises(KeyboardInterrupt):
             write(drawn, tmp_path, "y")
     assert names(tmp_path) == ["a.pdf", "a.png"]
@@ -137,7 +137,7 @@ def test_damaged_captions(tmp_path: Path) -> None:
 
 def test_imported_results_have_bars_and_no_curves(tmp_path: Path) -> None:
     results = imported(ANON, protocol="vpc2022")
-    drawings = all_figures(results, cells_of_results(results), Curves([]))
+    drawings = all_figures(ReportData(results, cells_of_results(results)))
     made = write_figures(drawings, tmp_path, drawn_from={}, formats=["png"])
     captions = json.loads((tmp_path / "captions.json").read_text())
     assert made == (len(captions), 0)

@@ -6,28 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from figure_data import APART, ODD, data_of_records, record_of, scores_of, simulated
+from metrics.golden import load
 from scipy.integrate import trapezoid
-from simulated_curves import APART, ODD, record_of, results_of, scores_of, simulated
 
-from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.metrics import TrialScores, linkability
-from privacy_eval.report.figures import draw
 from privacy_eval.report.figures import linkability as figures_of
+from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.figures.plot import Plot
 from privacy_eval.stages.privacy_metrics import _curves
 
-ROOT = Path(__file__).parents[3]
-
-
-def golden(name: str) -> TrialScores:
-    folder = ROOT / "tests" / "data" / "golden" / "scores" / name
-    trials = pair(read_scores(folder / "scores.gz"), read_trials(folder / "trials.gz"))
-    return TrialScores.from_labels(trials.score, trials.is_target)
-
 
 def test_systems_in_rows_and_attack_models_in_columns(tmp_path: Path) -> None:
-    results, curves = simulated(tmp_path, {"B1": 0.0, ODD: 1.0})
-    (drawn,) = figures_of.figures(results, curves)
+    data = simulated(tmp_path, {"B1": 0.0, ODD: 1.0})
+    (drawn,) = figures_of.figures(data)
     assert drawn.name == "linkability_libri_test_f"
     left = [a for a in drawn.canvas.axes if a.get_title()]
     right = [a for a in drawn.canvas.axes if not a.get_title()]
@@ -38,7 +30,7 @@ def test_systems_in_rows_and_attack_models_in_columns(tmp_path: Path) -> None:
     assert sides == ["B1\ndensity", "", "", f"{ODD[:7]}...{ODD[-6:]}\ndensity", "", ""]
     assert [a.get_ylabel() for a in right] == ["", "", "local D(s)"] * 2
     for record, axes in zip(
-        [r for r in results.verification if r.condition.attack_model != "original"],
+        [r for r in data.results.verification if r.condition.attack_model != "original"],
         left,
         strict=True,
     ):
@@ -52,14 +44,14 @@ def test_a_panel_holds_what_d_sys_is_made_of(apart: float) -> None:
     value = linkability(scores).value
     panel = figures_of.linkability_panel(_curves(scores), value, "x")
     curves = {c.name: c for c in panel.curves}
-    local, mated = curves["local D(s)"], curves["mated: histogram"]
-    for name in ("mated", "non-mated"):
+    local, target = curves["local D(s)"], curves["target: histogram"]
+    for name in ("target", "nontarget"):
         histogram, density = curves[f"{name}: histogram"], curves[f"{name}: density"]
         assert trapezoid(histogram.y, histogram.x) == pytest.approx(1)
         assert trapezoid(density.y, density.x) == pytest.approx(1, abs=0.06)
         assert histogram.fill and not density.fill
-    # The mean of D(s) over mated scores.
-    assert trapezoid(local.y * mated.y, mated.x) == pytest.approx(value, abs=1e-12)
+    # The mean of D(s) over target scores.
+    assert trapezoid(local.y * target.y, target.x) == pytest.approx(value, abs=1e-12)
     assert local.right and 0 <= local.y.min() and local.y.max() <= 1
     assert panel.y_limits[1] >= max(c.y.max() for c in panel.curves if not c.right)
 
@@ -78,8 +70,7 @@ def test_a_missing_attack_model_leaves_a_place_free(tmp_path: Path) -> None:
         record_of(tmp_path, "B2", "lazy-informed", scores_of(1.0)),
         record_of(tmp_path, "K2", "ignorant", scores_of(1.0), without=["density_target"]),
     ]
-    results, curves = results_of(tmp_path, records)
-    (drawn,) = figures_of.figures(results, curves)
+    (drawn,) = figures_of.figures(data_of_records(tmp_path, records))
     shape = [[p is not None for p in row] for row in drawn.plot.rows]
     assert shape == [[False, True], [True, True]]
     assert len(drawn.canvas.axes) == 2 * 3
@@ -88,8 +79,8 @@ def test_a_missing_attack_model_leaves_a_place_free(tmp_path: Path) -> None:
 
 
 def test_many_systems_go_over_several_figures(tmp_path: Path) -> None:
-    results, curves = simulated(tmp_path, {f"S{i}": i / 5 for i in range(6)}, ("ignorant",))
-    drawn = list(figures_of.figures(results, curves))
+    data = simulated(tmp_path, {f"S{i}": i / 5 for i in range(6)}, ("ignorant",))
+    drawn = list(figures_of.figures(data))
     assert [d.name for d in drawn] == [f"linkability_libri_test_f_{i}" for i in (1, 2)]
     assert [len(d.plot.rows) for d in drawn] == [3, 3]
 
@@ -97,7 +88,6 @@ def test_many_systems_go_over_several_figures(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", ["beyond_float32", "perfectly_separated", "one_bin_of_ties"])
 def test_odd_scores_are_drawn(tmp_path: Path, name: str) -> None:
-    panel = figures_of.linkability_panel(_curves(golden(name)), 0.5, "x")
+    panel = figures_of.linkability_panel(_curves(load(name).scores), 0.5, "x")
     plot = Plot(((panel,),), legend="bottom")
-    written = draw.write(draw.drawing("x", "", plot), tmp_path)
-    assert all(path.stat().st_size > 1000 for path in written.files)
+    assert all(path.stat().st_size > 1000 for path in write(Drawing("x", "", plot), tmp_path))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from figure_data import CONFIG, ODD
 from matplotlib.axes import Axes
 
-from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.report.data import ReportData
 from privacy_eval.report.figures import matrices, style
+from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.results.records import Results, SimilarityRecord
 from privacy_eval.tree.conditions import SetCondition
-
-CONFIG = load_protocol("vpc2020")
-ODD = "_50%_team & $x$ Co"
 
 
 @dataclass(frozen=True)
@@ -46,11 +44,14 @@ def record(system: str, model: str = "original", curves: str | None = "a.npz", *
     return SimilarityRecord(SetCondition(system, "", "t", **at), model, {}, curves=curves)
 
 
-def results(*records: SimilarityRecord) -> Results:
-    return Results(CONFIG, (), (), (), records)
+def figures(
+    *records: SimilarityRecord, protocol: Any = CONFIG, stored: Any = STORED
+) -> list[Drawing]:
+    results = Results(protocol, similarity=records)
+    return list(matrices.figures(ReportData(results, curves=stored)))
 
 
-def panels(drawing: style.Drawing) -> list[Axes]:
+def panels(drawing: Drawing) -> list[Axes]:
     return [a for a in drawing.canvas.axes if a.images]
 
 
@@ -63,47 +64,39 @@ def test_a_block_holds_the_four_matrices() -> None:
     np.testing.assert_array_equal(made[5:, 5:], arrays["exact_aa"])
 
 
-def test_systems_stand_side_by_side_under_one_scale() -> None:
+def shown(axes: Axes) -> np.ndarray:
+    (image,) = axes.images
+    assert image.get_clim() == (0, 1)
+    return np.asarray(image.get_array())
+
+
+def test_systems_are_side_by_side_under_one_scale() -> None:
     records = [record("B1"), record(ODD)]
-    (drawing,) = matrices.figures(results(*records), STORED)
+    (drawing,) = figures(*records)
     assert drawing.name == "matrices_libri_test_f"
     assert [a.get_title() for a in panels(drawing)] == ["B1", style.literal(ODD)]
     for axes, r in zip(panels(drawing), records, strict=True):
-        (image,) = axes.images
-        np.testing.assert_array_equal(
-            image.get_array(), matrices.block(STORED.of(r), CONFIG.variant)
-        )
-        assert image.get_clim() == (0, 1)
-        assert image.get_cmap().name == panels(drawing)[0].images[0].get_cmap().name
-        assert [t.get_text() for t in axes.get_xticklabels()] == ["original", "anonymized"]
-        assert [t.get_text() for t in axes.get_yticklabels()] == ["original", "anonymized"]
-        assert [line.get_xdata()[0] for line in axes.lines][1] == 4.5
-        assert [line.get_ydata()[0] for line in axes.lines][0] == 4.5
+        np.testing.assert_array_equal(shown(axes), matrices.block(STORED.of(r), CONFIG.variant))
+        for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
+            assert [t.get_text() for t in labels] == ["original", "anonymized"]
+        across, down = axes.lines
+        assert across.get_ydata()[0] == down.get_xdata()[0] == 4.5
     (bar,) = [a for a in drawing.canvas.axes if not a.images]
     assert bar.get_ylabel() == "Voice similarity"
 
 
-def test_two_models_stand_under_each_other_the_original_one_first() -> None:
-    records = [
-        record("B1", "anonymized"),
-        record("B1"),
-        record("B2"),
-        record("M1"),
-        record("M1", "anonymized"),
-    ]
-    one, compared = matrices.figures(results(*records), STORED)
+def test_two_models_are_under_each_other_the_original_one_first() -> None:
+    systems = [("B1", "anonymized"), ("B1", "original"), ("B2", "original")]
+    systems += [("M1", "original"), ("M1", "anonymized")]
+    records = {one: record(*one) for one in systems}
+    one, compared = figures(*records.values())
     assert [a.get_title() for a in panels(one)] == ["B1", "B2", "M1"]
-    np.testing.assert_array_equal(
-        panels(one)[0].images[0].get_array(), matrices.block(STORED.of(records[1]), "challenge")
-    )
     assert compared.name == "matrices_models_libri_test_f"
-    rows = [records[1], records[3], records[0], records[4]]
-    assert len(panels(compared)) == 4
-    for axes, r in zip(panels(compared), rows, strict=True):
-        assert axes.get_title() == r.condition.system
-        np.testing.assert_array_equal(
-            axes.images[0].get_array(), matrices.block(STORED.of(r), "challenge")
-        )
+    rows = [(s, m) for m in ("original", "anonymized") for s in ("B1", "M1")]
+    for axes, place in zip(panels(compared), rows, strict=True):
+        assert axes.get_title() == place[0]
+        block = matrices.block(STORED.of(records[place]), "challenge")
+        np.testing.assert_array_equal(shown(axes), block)
     labels = [panels(compared)[i].get_ylabel() for i in (0, 2)]
     assert [label.split()[-2] for label in labels] == ["original", "anonymized"]
 
@@ -111,8 +104,7 @@ def test_two_models_stand_under_each_other_the_original_one_first() -> None:
 def test_a_figure_says_what_it_is_of_and_where_a_matrix_is_mirrored() -> None:
     records = (record("B1"), record("B1", "anonymized"))
     for variant in ("challenge", "exact"):
-        protocol = replace(CONFIG, variant=variant)
-        drawings = list(matrices.figures(Results(protocol, (), (), (), records), STORED))
+        drawings = figures(*records, protocol=replace(CONFIG, variant=variant))
         assert len(drawings) == 2
         titles = [d.canvas.get_suptitle() for d in drawings]
         assert titles == ["LibriSpeech test, female"] * 2
@@ -124,7 +116,7 @@ def test_a_figure_says_what_it_is_of_and_where_a_matrix_is_mirrored() -> None:
 
 def test_at_most_six_blocks_to_a_figure() -> None:
     records = [record(f"S{i}", m) for i in range(8) for m in ("original", "anonymized")]
-    drawings = list(matrices.figures(results(*records), STORED))
+    drawings = figures(*records)
     assert [(d.name.removeprefix("matrices_"), len(panels(d))) for d in drawings] == [
         ("libri_test_f", 4),
         ("libri_test_f_2", 4),
@@ -136,7 +128,7 @@ def test_at_most_six_blocks_to_a_figure() -> None:
 
 def test_what_was_not_stored_is_left_out() -> None:
     kept = [record("B1"), record("B2", curves=None), record("K2", curves="gone")]
-    (drawing,) = matrices.figures(results(*kept, record("B2", curves="gone", gender="m")), STORED)
+    (drawing,) = figures(*kept, record("B2", curves="gone", gender="m"))
     assert [a.get_title() for a in panels(drawing)] == ["B1"]
 
 
@@ -145,25 +137,11 @@ def test_a_figure_per_trial_set() -> None:
         record("B1", data_set=t.data_set.id, split=t.split, gender=t.gender)
         for t in CONFIG.trial_sets()
     ]
-    names = [d.name for d in matrices.figures(results(*records), STORED)]
+    names = [d.name for d in figures(*records)]
     assert len(set(names)) == len(names) == 12
-    assert matrices_of(records, systems=()) == []
-
-
-def matrices_of(records: list[SimilarityRecord], **options: Any) -> list[style.Drawing]:
-    return list(matrices.figures(results(*records), STORED, **options))
 
 
 @pytest.mark.parametrize("speakers", [1, 29])
 def test_any_number_of_speakers(speakers: int) -> None:
-    stored: Any = Stored(speakers)
-    (drawing,) = matrices.figures(results(record("B1")), stored)
+    (drawing,) = figures(record("B1"), stored=Stored(speakers))
     assert panels(drawing)[0].images[0].get_array().shape == (2 * speakers, 2 * speakers)
-
-
-def test_same_bytes_twice(tmp_path: Path) -> None:
-    for folder in ("a", "b"):
-        (drawing,) = matrices.figures(results(record("B1"), record(ODD)), STORED)
-        style.write(drawing, tmp_path / folder)
-    for path in (tmp_path / "a").iterdir():
-        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from figure_data import ODD, texts_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_curves import ODD, simulated
 
-from privacy_eval.report.figures import det, draw, ece, linkability
-from privacy_eval.report.figures.plot import MOST_POINTS, Curve, Panel, Plot, thinned
-from privacy_eval.report.figures.tex import to_tex
+from privacy_eval.report.figures.draw import draw
+from privacy_eval.report.figures.plot import Curve, Panel, Plot
+from privacy_eval.report.figures.tex import MOST_POINTS, thinned, to_tex
 from privacy_eval.report.latex import escape_latex
 
 X = np.linspace(0.0, 1.0, 50)
@@ -38,50 +35,18 @@ def coordinates(tex: str) -> list[np.ndarray]:
 
 
 def test_the_drawing_holds_curves_marks_and_labels() -> None:
-    drawn = draw.drawing("name", "caption", Plot(((panel(),),)))
-    (axes,) = drawn.canvas.axes
+    canvas = draw(Plot(((panel(),),)))
+    (axes,) = canvas.axes
     first, marks, second = axes.lines
     np.testing.assert_array_equal(first.get_ydata(), X**2)
     np.testing.assert_array_equal(np.transpose(marks.get_data()), np.eye(2) / 2)
     assert (marks.get_marker(), marks.get_linestyle()) == ("v", "None")
     np.testing.assert_array_equal(second.get_ydata(), 1 - X)
     assert len(axes.collections) == 1  # the area
-    (legend,) = drawn.canvas.legends
-    texts = [t.get_text().replace(r"\$", "$") for t in legend.get_texts()]
-    assert texts == [f"{ODD} (1, 2)", "second"]
+    assert texts_of(canvas) == [f"{ODD} (1, 2)", "second"]
     assert axes.get_title().replace(r"\$", "$") == ODD
     assert (axes.get_xlabel(), axes.get_ylabel()) == (r"prior $\pi$ (%)", "y (bit)")
     assert (axes.get_xlim(), axes.get_ylim()) == ((0, 1), (0, 1))
-
-
-def test_no_text_is_clipped_and_no_legend_covers_the_axes(tmp_path: Path) -> None:
-    results, curves = simulated(tmp_path, {ODD: 0.0, "K2": 1.0})
-    drawings = [
-        *ece.profiles(results, curves, systems=["K2", ODD]),
-        *ece.system_profiles(results, curves, systems=["K2"]),
-        *det.figures(results, curves),
-        *linkability.figures(results, curves),
-        next(ece.conventional(results, curves)),
-    ]
-    for drawn in drawings:
-        canvas = drawn.canvas
-        canvas.draw_without_rendering()
-        whole = canvas.bbox.padded(1)
-        legends = [*canvas.legends, *(a.get_legend() for a in canvas.axes if a.get_legend())]
-        assert legends, drawn.name
-        for legend in legends:
-            box = legend.get_window_extent()
-            assert whole.contains(box.x0, box.y0) and whole.contains(box.x1, box.y1), drawn.name
-            for axes in canvas.axes:
-                overlap = box.padded(-2).overlaps(axes.get_window_extent())
-                assert not overlap, (drawn.name, axes.get_title())
-        for axes in canvas.axes:
-            assert axes.lines, drawn.name
-            for text in (canvas._suptitle, axes.title, axes.xaxis.label, axes.yaxis.label):
-                if text is not None and text.get_text():
-                    box = text.get_window_extent()
-                    inside = whole.contains(box.x0, box.y0) and whole.contains(box.x1, box.y1)
-                    assert inside, (drawn.name, text.get_text())
 
 
 def test_names_in_tex_are_escaped() -> None:
@@ -97,16 +62,15 @@ def test_names_in_tex_are_escaped() -> None:
     ("length", "entries", "shown"), [(28, 20, 28), (40, 4, 40), (41, 4, 40), (40, 5, 28)]
 )
 def test_a_long_name_is_cut_where_a_legend_beside_the_panel_has_no_room(
-    length: int, entries: int, shown: int, tmp_path: Path
+    length: int, entries: int, shown: int
 ) -> None:
     name = "x" * (length - 3) + "end"
     curves = tuple(
         Curve(X, X, f"{i}{name[1:]}", "(0.584, 3.979, C)", marker="o") for i in range(entries)
     )
     plot = Plot(((Panel(curves, "x", "y", (0, 1), (0, 1)),),))
-    drawn = draw.drawing("name", "", plot)
-    (legend,) = drawn.canvas.legends
-    first = legend.get_texts()[0].get_text()
+    canvas = draw(plot)
+    first = texts_of(canvas)[0]
     wanted = (
         name if shown == length else f"{name[: shown // 2 - 1]}...{name[length - shown // 2 + 2 :]}"
     )
@@ -115,9 +79,9 @@ def test_a_long_name_is_cut_where_a_legend_beside_the_panel_has_no_room(
     note = "(0.584, 3.979, C)"
     assert first == f"{wanted}{' ' if shown == 28 else chr(10)}{note}"
     assert f"\\addlegendentry{{{wanted} {note}}}" in to_tex(plot)
-    drawn.canvas.draw_without_rendering()
-    box, (axes,) = legend.get_window_extent(), drawn.canvas.axes
-    assert drawn.canvas.bbox.padded(1).containsx(box.x1)
+    canvas.draw_without_rendering()
+    box, (axes,) = canvas.legends[0].get_window_extent(), canvas.axes
+    assert canvas.bbox.padded(1).containsx(box.x1)
     assert not box.padded(-2).overlaps(axes.get_window_extent())
 
 
@@ -134,11 +98,11 @@ def test_tex_is_balanced_and_holds_the_points() -> None:
 
 def test_axis_on_the_right_has_axes_of_its_own() -> None:
     both = panel(curves=(Curve(X, X, "left"), Curve(X, 1 - X, "right", right=True)))
-    drawn = draw.drawing("name", "", Plot(((both,),), legend="bottom"))
-    left, right = drawn.canvas.axes
+    plot = Plot(((both,),), legend="bottom")
+    left, right = draw(plot).axes
     assert (len(left.lines), len(right.lines)) == (1, 1)
     assert right.get_ylim() == (0, 1.05)
-    tex = to_tex(drawn.plot)
+    tex = to_tex(plot)
     assert tex.count(r"\begin{axis}") == 2 and "axis y line*=right" in tex
 
 
@@ -161,57 +125,3 @@ def test_points_far_outside_stay_within_what_tex_can_count() -> None:
     assert y.max() == 2 + 50 * 2
     assert np.array_equal(y[X <= 0.5], X[X <= 0.5])
     assert np.array_equal(x, X)
-
-
-def test_every_format_is_written_the_same_every_time(tmp_path: Path) -> None:
-    content = []
-    for folder in (tmp_path / "a", tmp_path / "b"):
-        drawn = draw.drawing("name", "caption", Plot(((panel(),),)))
-        written = draw.write(drawn, folder)
-        assert [p.name for p in written.files] == ["name.png", "name.pdf", "name.tex"]
-        content.append([p.read_bytes() for p in written.files])
-    assert content[0] == content[1]
-    only = draw.write(drawn, tmp_path / "c", ["tex"])
-    assert [p.name for p in only.files] == ["name.tex"]
-
-
-def has_pgfplots() -> bool:
-    if not (shutil.which("pdflatex") and shutil.which("kpsewhich")):
-        return False
-    found = subprocess.run(["kpsewhich", "pgfplots.sty"], capture_output=True, check=False)
-    return found.returncode == 0
-
-
-def compiled(folder: Path, name: str) -> str:
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", name],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
-    return done.stdout
-
-
-@pytest.mark.skipif(not has_pgfplots(), reason="pdflatex with pgfplots is not installed")
-def test_tex_compiles_alone_and_within_a_document(tmp_path: Path) -> None:
-    results, curves = simulated(tmp_path, {ODD: 0.0, "K2": 1.0})
-    drawn = [
-        next(ece.profiles(results, curves)),
-        next(ece.system_profiles(results, curves)),
-        next(ece.conventional(results, curves)),
-        next(det.figures(results, curves)),
-        next(linkability.figures(results, curves)),
-    ]
-    names = [draw.write(d, tmp_path, ["tex"]).files[0].name for d in drawn]
-    compiled(tmp_path, names[-1])
-    inputs = "".join(f"\\input{{{name}}}\\clearpage\n" for name in names)
-    (tmp_path / "paper.tex").write_text(
-        "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{pgfplots}\n"
-        f"\\begin{{document}}\n{inputs}The end.\n\\end{{document}}\n"
-    )
-    log = compiled(tmp_path, "paper.tex")
-    assert f"({len(names) + 1} pages" in log  # the text after the figures is there too

@@ -16,13 +16,15 @@ from strategies import ScoreLists, any_scores, tied
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import (
-    METRICS,
     VARIANTS,
     TrialScores,
     Variant,
+    of_kind,
     score_metrics,
     zebra_tag,
 )
+
+SCORE_METRICS = of_kind("scores")
 
 #: Depend on the order of the scores alone.
 RANK_METRICS = ("eer", "cllr_min", "rocch_eer", "zebra_population", "zebra_individual")
@@ -31,7 +33,7 @@ each_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 
 def test_metrics_are_those_of_the_contract() -> None:
-    assert set(METRICS) == {
+    assert set(SCORE_METRICS) == {
         "eer",
         "cllr",
         "cllr_min",
@@ -42,14 +44,14 @@ def test_metrics_are_those_of_the_contract() -> None:
         "min_dcf_0.01",
         "min_dcf_0.001",
     }
-    assert all(info.key == key for key, info in METRICS.items())
-    assert {info.more_private for info in METRICS.values()} == {"higher", "lower", None}
+    assert all(info.key == key for key, info in SCORE_METRICS.items())
+    assert {info.best for info in SCORE_METRICS.values()} == {"higher", "lower", None}
 
 
 @each_variant
 def test_score_metrics_has_every_metric_in_order(variant: Variant) -> None:
     values = score_metrics(TrialScores([1.0, 3.0], [0.0, 2.0]), variant=variant)
-    assert list(values) == list(METRICS)
+    assert list(values) == list(SCORE_METRICS)
     assert all(type(value) is float for value in values.values())
 
 
@@ -58,9 +60,9 @@ def test_more_private_is_the_side_of_useless_scores() -> None:
     perfect = score_metrics(TrialScores([9.0] * 50, [-9.0] * 50))
     # Kaldi's EER of tied scores: no score is below another, so the loop ends at (T-1)/T.
     assert useless["eer"] == 49 / 50
-    for key, info in METRICS.items():
-        if info.more_private is not None:
-            assert (useless[key] > perfect[key]) == (info.more_private == "higher"), key
+    for key, info in SCORE_METRICS.items():
+        if info.best is not None:
+            assert (useless[key] > perfect[key]) == (info.best == "higher"), key
 
 
 def test_actual_cllr_has_no_private_side() -> None:
@@ -68,7 +70,7 @@ def test_actual_cllr_has_no_private_side() -> None:
     useless = score_metrics(TrialScores([0.0] * 50, [0.0] * 50))
     shifted = score_metrics(TrialScores([109.0] * 50, [91.0] * 50))
     assert shifted["cllr"] > useless["cllr"] and shifted["eer"] < useless["eer"]
-    assert [key for key, info in METRICS.items() if info.more_private is None] == ["cllr"]
+    assert [key for key, info in SCORE_METRICS.items() if info.best is None] == ["cllr"]
 
 
 def test_unknown_variant_is_an_error() -> None:
@@ -112,7 +114,7 @@ def test_golden_text_of_kaldi(golden_scores: GoldenScores) -> None:
 def assert_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
     values = score_metrics(TrialScores(*scores), variant=variant)
     expected = reference.all_metrics(*scores, variant)
-    assert expected.keys() == METRICS.keys()
+    assert expected.keys() == SCORE_METRICS.keys()
     for key, value in expected.items():
         assert values[key] == pytest.approx(value, rel=1e-12, abs=1e-9), key
 
@@ -146,7 +148,7 @@ def test_variants_agree_without_ties() -> None:
         [generator.gauss(1, 1) for _ in range(300)], [generator.gauss(0, 1) for _ in range(700)]
     )
     exact, challenge = (score_metrics(scores, variant=v) for v in ("exact", "challenge"))
-    for key in METRICS.keys() - {"linkability"}:
+    for key in SCORE_METRICS.keys() - {"linkability"}:
         assert challenge[key] == pytest.approx(exact[key], rel=0, abs=2e-6), key
     assert challenge["linkability"] != exact["linkability"]
 
@@ -171,10 +173,10 @@ def test_order_of_trials_does_not_matter(
         score_metrics(TrialScores.from_labels(*zip(*permuted, strict=True)), variant=variant)
         for permuted in (trials, shuffled(trials, order))
     )
-    depends = {key for key in METRICS if key.startswith("min_dcf")}
+    depends = {key for key in SCORE_METRICS if key.startswith("min_dcf")}
     if variant == "exact" or not set(scores[0]) & set(scores[1]):
         depends = set()
-    for key in METRICS.keys() - depends:
+    for key in SCORE_METRICS.keys() - depends:
         assert second[key] == pytest.approx(first[key], rel=1e-12, abs=1e-12), key
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import shutil
@@ -10,12 +9,11 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from support import B1, ROOT, Run, cli, imported, snapshot, undrawn
+from support import B1, ROOT, Run, cli, imported, options_of, snapshot, undrawn
 
-from privacy_eval.cli import parser
 from privacy_eval.io.ratings import TEMPLATE, read_ratings
 from privacy_eval.listening.evaluation import evaluate_ratings
-from privacy_eval.listening.store import read_subjective
+from privacy_eval.listening.store import read_listening_test
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import to_json
 from privacy_eval.simulate.ratings import TURNED, simulate_ratings
@@ -52,7 +50,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
 
 def run(tree: Path, *more: object) -> tuple[object, ...]:
     return (
-        "subjective",
+        "listening",
         "--ratings",
         tree / "ratings.csv",
         "--results",
@@ -103,7 +101,7 @@ def test_options_reach_what_is_written(tree: Path, monkeypatch: pytest.MonkeyPat
         *("--min-ratings", "50", "--split", "dev"),
     )
     assert done.code == 0, done.err
-    result, _ = read_subjective(tree / "out" / "subjective.json")
+    result, _ = read_listening_test(tree / "out" / "subjective.json")
     assert (result.holm, result.reference, result.split) == (True, "Original", "dev")
     assert (result.evaluators_left_out, result.min_ratings) == ((TURNED,), 50)
     assert all("few ratings" in e.flags for e in result.evaluators)
@@ -113,10 +111,10 @@ def test_options_reach_what_is_written(tree: Path, monkeypatch: pytest.MonkeyPat
 def test_the_report_has_a_section(evaluated: tuple[Path, Run], tmp_path: Path) -> None:
     tree, _ = evaluated
     path = tmp_path / "report.html"
-    report = ("report", "--results", tree / "results.json", "-o", path)
+    report = ("report", "--results", tree / "results.json", "--out", path)
     assert cli(*report).code == 0
     assert "Subjective evaluation" not in path.read_text()
-    assert cli(*report, "--subjective", tree / "out").code == 0
+    assert cli(*report, "--listening", tree / "out").code == 0
     page = path.read_text()
     assert "<h2>Subjective evaluation</h2>" in page
     for name in ("subjective_tests_similarity", "objective_subjective", "subjective_evaluators"):
@@ -131,8 +129,8 @@ def test_a_report_of_what_has_changed_is_refused(
     tree = tmp_path / "copy"
     shutil.copytree(evaluated[0], tree)
     report = (
-        *("report", "--results", tree / "results.json", "-o", tree / "report.html"),
-        *("--subjective", tree / "out"),
+        *("report", "--results", tree / "results.json", "--out", tree / "report.html"),
+        *("--listening", tree / "out"),
     )
     path = tree / "results.json"
     text = path.read_text()
@@ -140,7 +138,7 @@ def test_a_report_of_what_has_changed_is_refused(
     path.write_text(json.dumps({**plain, "not_evaluated": ["one"]}))
     done = cli(*report)
     assert done.code == 1
-    assert "figures of other ratings or results; draw them anew" in done.err
+    assert "figures of other ratings or results; draw them again" in done.err
     path.write_text(text)
     assert cli(*report).code == 0
     other = to_json(imported(B1, protocol="vpc2022"))
@@ -152,13 +150,13 @@ def test_a_report_of_what_has_changed_is_refused(
 
 
 WRONG = {
-    "off the scale": (lambda t: re.sub(r"(?m),\d+$", ",11", t, count=1), "is not within the scale"),
+    "off the scale": (lambda t: re.sub(r"(?m),\d+$", ",11", t, count=1), "is outside the scale"),
     "missing column": (
         lambda t: t.replace("evaluator,", "", 1),
         "the column 'evaluator' is missing",
     ),
     "unknown system": (lambda t: t.replace(",B1,", ",B7,", 1), "unknown system 'B7', known: Orig"),
-    "rated twice": (lambda t: t + t.splitlines()[1] + "\n", "for the second time, first in"),
+    "rated twice": (lambda t: t + t.splitlines()[1] + "\n", "duplicate rating.* first in"),
 }
 
 
@@ -178,17 +176,17 @@ def test_other_systems_and_scales_on_request(tree: Path, monkeypatch: pytest.Mon
     path.write_text(ratings("B1", "anchor"))
     assert "unknown system 'anchor'" in cli(*run(tree)).err
     assert cli(*run(tree, "--systems", "anchor")).code == 0
-    result, _ = read_subjective(tree / "out" / "subjective.json")
+    result, _ = read_listening_test(tree / "out" / "subjective.json")
     assert result.systems == ("Original", "B1", "anchor")
     done = cli(*run(tree, "--systems", "anchor", "--scale", "1", "5"))
-    assert done.code == 1 and "is not within the scale from 1 to 5" in done.err
+    assert done.code == 1 and "is outside the scale from 1 to 5" in done.err
     assert cli(*run(tree, "--any-system")).code == 0
-    alone = (*("subjective", "--ratings", path, "--format", "png"), "--out", tree / "alone")
+    alone = (*("listening", "--ratings", path, "--format", "png"), "--out", tree / "alone")
     assert cli(*alone).code == 0  # without results any system will do
 
 
 def test_published_tests_alone(tmp_path: Path) -> None:
-    done = cli("subjective", "--published", "vpc2020", "--format", "png", "--out", tmp_path)
+    done = cli("listening", "--published", "vpc2020", "--format", "png", "--out", tmp_path)
     assert done.code == 0, done.err
     names = {p.stem for p in (tmp_path / "tables").glob("*.md")}
     assert names == {
@@ -201,11 +199,11 @@ def test_published_tests_alone(tmp_path: Path) -> None:
 
 
 def test_the_template_is_a_file_of_ratings(tmp_path: Path) -> None:
-    done = cli("subjective", "--template")
+    done = cli("listening", "--template")
     assert (done.code, done.out) == (0, TEMPLATE)
     (tmp_path / "ratings.csv").write_text(done.out)
     read = cli(
-        *("subjective", "--ratings", tmp_path / "ratings.csv", "--format", "png"),
+        *("listening", "--ratings", tmp_path / "ratings.csv", "--format", "png"),
         *("--out", tmp_path / "out"),
     )
     assert read.code == 0, read.err
@@ -223,7 +221,7 @@ def test_the_template_is_a_file_of_ratings(tmp_path: Path) -> None:
 def test_what_cannot_be_done_is_said(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = cli("subjective", *arguments, "--out", tmp_path / "out")
+    done = cli("listening", *arguments, "--out", tmp_path / "out")
     assert done.code == 1 and message in done.err
 
 
@@ -234,8 +232,7 @@ def test_the_readme_names_every_column() -> None:
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
-    verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
-    options = {a.dest: a for a in verbs.choices["subjective"]._actions}
+    options = options_of("listening")
     keywords = {
         name: parameter.default
         for function in (evaluate_ratings, read_ratings)

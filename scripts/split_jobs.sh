@@ -1,44 +1,49 @@
 #!/usr/bin/env bash
-# Runs a verb of privacy-eval in parallel jobs, each of which does its share (--job J/N).
+# Run a verb of privacy-eval in parallel jobs, with the work split among them (--job J/N). Logs are
+# named after the verb: privacy_metrics.1.log, ...
 #
-# Usage: run_shares.sh --name NAME --log-dir DIR [--cmd CMD] [--nj N] [--finish true]
-#                      -- VERB [its options]
+# Usage: split_jobs.sh VERB --log-dir DIR [--cmd CMD] [--nj N] [--finish] -- [options of the verb]
 set -euo pipefail
 
 # --- options
 cmd=run_jobs.sh  # job runner, with its options
 nj=1             # number of jobs
-name=            # what the logs are called
-log_dir=         # where they go
-finish=false     # then do here what jobs left undone, and say how it stands (--after-jobs)
+log_dir=         # where the logs go
+finish=false     # then do remaining work here, and log a summary (--after-jobs)
 # --- end of options
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
+verb=${1:-}
+case $verb in
+    "" | -*) verb="" ;;
+    *) shift ;;
+esac
 # shellcheck source=scripts/parse_options.sh
 . "$root/scripts/parse_options.sh"
 
-if [ -z "$log_dir" ] || [ -z "$name" ]; then
-    printf 'run_shares.sh: --name and --log-dir are needed\n' >&2
+if [ -z "$log_dir" ] || [ -z "$verb" ]; then
+    printf 'split_jobs.sh: a verb and --log-dir are needed\n' >&2
     exit 2
 fi
-# A log that cannot be written would leave an earlier run's in its place.
+name=${verb//-/_}
+# Otherwise a log of an earlier run would stay.
 if ! mkdir -p -- "$log_dir" || [ ! -w "$log_dir" ]; then
-    printf 'run_shares.sh: %s: cannot be written to; --out names another folder\n' "$log_dir" >&2
+    printf 'split_jobs.sh: %s: cannot be written to; choose another --out\n' "$log_dir" >&2
     exit 1
 fi
-# Runners replace the job's name wherever it stands, so it must not be part of somebody's path.
+# Runners replace the job's name wherever it stands, so it must not be part of a path.
 job=JOB
 while [[ "$log_dir $name $*" == *"$job"* ]]; do job+=_N; done
 read -r -a runner <<<"$cmd"
-jobs=("${runner[@]}" "$job=1:$nj" "$log_dir/$name.$job.log" privacy-eval "$@" --job "$job/$nj")
+jobs=("${runner[@]}" "$job=1:$nj" "$log_dir/$name.$job.log" privacy-eval "$verb" "$@" --job "$job/$nj")
 
-# Jobs say in their logs how far they are; on a terminal the sum of it is shown.
+# Jobs log their progress; a terminal shows their total.
 export PRIVACY_EVAL_PROGRESS=lines
 watch() {
     local number
     while sleep 1; do
         for ((number = 1; number <= nj; number++)); do
-            # No log yet is no error.
+            # The log may not exist yet.
             tail -n 1 -- "$log_dir/$name.$number.log" 2>/dev/null || true
         done | awk -v title="$name" '
             match($1, /^[0-9]+\/[0-9]+$/) { split($1, n, "/"); done += n[1]; all += n[2] }
@@ -68,11 +73,11 @@ if [ "$finish" != true ]; then
     exit
 fi
 
-# What fails in a job is met again below, where it is said and counted. An interrupt is not.
+# Failures in a job occur again below, where they are logged and counted; interrupts do not.
 code=0
 run || code=$?
 if [ "$code" -gt 128 ]; then exit "$code"; fi
 if [ "$code" -ne 0 ]; then
-    printf 'run_shares.sh: what these jobs left undone is now done here\n' >&2
+    printf 'split_jobs.sh: doing the remaining work of these jobs\n' >&2
 fi
-exec privacy-eval "$@" --after-jobs
+exec privacy-eval "$verb" "$@" --after-jobs

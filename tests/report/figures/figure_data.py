@@ -1,15 +1,20 @@
-"""Results with stored curves, of simulated scores, for the tests of figures of curves."""
+"""Data that figures are drawn from: simulated scores with stored arrays, published values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
 
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics, zebra_tag
-from privacy_eval.protocol.protocol import Protocol, load_protocol
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.report.data import ReportData
+from privacy_eval.report.values import ORIGINAL_COLUMN, Cells, cells_of_published
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.record_files import read_record, record_content
@@ -22,6 +27,26 @@ ODD = "_50%_team & $x$ Co"
 ATTACKS = ("original", "ignorant", "lazy-informed", "semi-informed")
 #: How far apart the classes are under an attack model.
 APART = {"original": 4.0, "ignorant": 0.3, "lazy-informed": 1.0, "semi-informed": 2.0}
+
+PUBLISHED = cells_of_published("vpc2020")
+#: For what is said of a single figure: all metrics and systems take long.
+_FEW = ("B1", "B2", "K2", ORIGINAL_COLUMN)
+PUBLISHED_EER = replace(
+    PUBLISHED,
+    systems=tuple(s for s in PUBLISHED.systems if s in _FEW),
+    values={p: c for p, c in PUBLISHED.values.items() if p.metric == "eer" and p.system in _FEW},
+)
+
+
+def data_of(cells: Cells) -> ReportData:
+    return ReportData(Results(CONFIG), cells)
+
+
+def texts_of(owner: Canvas | Axes) -> list[str]:
+    """Entries of the only legend."""
+    legend = owner.get_legend() if isinstance(owner, Axes) else owner.legends[0]
+    assert legend is not None
+    return [t.get_text().replace(r"\$", "$") for t in legend.get_texts()]
 
 
 def scores_of(apart: float, trials: int = 400, seed: int = 0) -> TrialScores:
@@ -37,16 +62,15 @@ def record_of(
     scores: TrialScores,
     *,
     gender: str = "f",
-    split: str = "test",
     without: Sequence[str] = (),
 ) -> VerificationRecord:
     """A record on disk, beside a results.json in `folder`."""
     model = next(a for a in CONFIG.attack_models if a.id == attack)
     metrics = {v: score_metrics(scores, variant=v) for v in VARIANTS}
     tags = {v: zebra_tag(metrics[v], v) for v in VARIANTS}
-    name = f"ASV-{attack}-{split}-{gender}"
+    name = f"ASV-{attack}-test-{gender}"
     condition = TrialCondition(
-        system, "", name, "libri", split, gender, model.enrollment, model.trial, model.asv_model,
+        system, "", name, "libri", "test", gender, model.enrollment, model.trial, model.asv_model,
         attack, "enrolls", "trials",
     )  # fmt: skip
     record = VerificationRecord(condition, metrics, tags, scores.n_target, scores.n_nontarget)
@@ -58,13 +82,11 @@ def record_of(
     return read_record(path, VerificationRecord)
 
 
-def results_of(
-    folder: Path, records: Iterable[VerificationRecord], protocol: Protocol = CONFIG
-) -> tuple[Results, Curves]:
-    results = Results(protocol, tuple(records))
+def data_of_records(folder: Path, records: Iterable[VerificationRecord]) -> ReportData:
+    results = Results(CONFIG, tuple(records))
     path = folder / "results.json"
     path.write_text(to_json(results))
-    return results, Curves([(results, path)])
+    return ReportData(results, curves=Curves([(results, path)]))
 
 
 def simulated(
@@ -72,9 +94,9 @@ def simulated(
     systems: Mapping[str, float],
     attacks: Sequence[str] = ATTACKS,
     genders: str = "f",
-) -> tuple[Results, Curves]:
+) -> ReportData:
     """Systems by what their anonymization adds to the distance of the classes."""
-    return results_of(
+    return data_of_records(
         folder,
         [
             record_of(

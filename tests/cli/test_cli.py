@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import fields
 from inspect import signature
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -24,7 +23,6 @@ from support import (
     B2,
     ODD_NAME,
     ORIG,
-    REAL_TREE,
     ROOT,
     SUMMARY,
     Run,
@@ -32,6 +30,7 @@ from support import (
     cli,
     command,
     lines_to,
+    options_of,
     score_lines,
     snapshot,
     three_conditions,
@@ -40,9 +39,12 @@ from support import (
 )
 
 from privacy_eval import __version__
-from privacy_eval.cli import parser
-from privacy_eval.metrics import METRICS, TrialScores, score_metrics
+from privacy_eval.cli import FORMER_VERBS, VERBS, parser
+from privacy_eval.cli.options import add, add_tree, over_tree, two_forms
+from privacy_eval.metrics import of_kind
+from privacy_eval.stages import recipe as recipe_table
 from privacy_eval.stages.privacy_metrics import Options, evaluate
+from privacy_eval.stages.recipe import STAGES, number_of, parse_stage
 
 KEYS = [
     *("eer", "cllr", "cllr_min", "rocch_eer", "linkability"),
@@ -137,23 +139,15 @@ def test_bootstrap(files: Pair) -> None:
     plain = json.loads(first.out)
     assert list(plain) == ["n_target", "n_nontarget", "challenge", "exact", "intervals"]
     for variant in ("challenge", "exact"):
-        assert set(plain["intervals"][variant]) == set(METRICS)
+        assert set(plain["intervals"][variant]) == set(of_kind("scores"))
         assert set(plain["intervals"][variant]["eer"]) >= {"low", "high"}
     assert first == files.run(*options, "--format", "json")
     text = files.run(*options, "--variant", "exact").out.splitlines()
     intervals = [line for line in text if line.startswith("95 % interval over speakers, ")]
-    assert len(intervals) == len(METRICS)
+    assert len(intervals) == len(of_kind("scores"))
     elsewhere = files.folder / "speakers"
     (files.folder / "utt2spk").rename(elsewhere)
     assert files.run(*options, "--utt2spk", elsewhere, "--format", "json") == first
-
-
-def test_gzip_tabs_order_and_line_ends_do_not_matter(files: Pair) -> None:
-    expected = files.run("--format", "json").out
-    lines = files.scores.read_text().splitlines()
-    content = "\r\n".join(line.replace(" ", "\t \t") for line in reversed(lines)).encode()
-    files.scores.write_bytes(gzip.compress(content))
-    assert files.run("--format", "json").out == expected
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -200,19 +194,20 @@ def _agrees(found: dict[str, object], expected: dict[str, object]) -> None:
         ["metrics", "--scores", "x"],
         ["metrics", "--scores", "x", "--trials", "y", "--variant", "new"],
         ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "-1"],
+        ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "1"],
         ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "many"],
         ["metrics", "--scores", "x", "--trials", "y", "--seed", "1.5"],
-        ["evaluate", "--tree", "."],
-        ["evaluate", "--results", "x", "--nj", "0"],
-        ["evaluate", "--results", "x", "--job", "0/2"],
-        ["evaluate", "--results", "x", "--job", "3/2"],
-        ["evaluate", "--results", "x", "--job", "2"],
-        ["evaluate", "--results", "x", "--job", "a/b"],
-        ["evaluate", "--results", "x", "--job", "1/²"],
+        ["privacy-metrics", "--tree", "."],
+        ["privacy-metrics", "--results", "x", "--nj", "0"],
+        ["privacy-metrics", "--results", "x", "--job", "0/2"],
+        ["privacy-metrics", "--results", "x", "--job", "3/2"],
+        ["privacy-metrics", "--results", "x", "--job", "2"],
+        ["privacy-metrics", "--results", "x", "--job", "a/b"],
+        ["privacy-metrics", "--results", "x", "--job", "1/²"],
         ["tables", "--format", "html"],
         ["tables", "--results"],
         ["import", "x"],
-        ["import", "x", "--system", "y", "-o", "z", "--also", "orig"],
+        ["import", "x", "--system", "y", "--out", "z", "--also", "orig"],
         ["export"],
         ["demo-tree"],
         ["check", "--results", "x", "surplus"],
@@ -220,9 +215,9 @@ def _agrees(found: dict[str, object], expected: dict[str, object]) -> None:
         ["train-backend", "--vectors", "x", "--utt2spk", "y"],
         ["train-backend", "--vectors", "x", "--utt2spk", "y", "--out", "z", "--lda-dim", "0"],
         ["score", "--trials", "x"],
-        ["score-tree", "--results", "x", "--job", "3/2"],
+        ["asv-scores", "--results", "x", "--job", "3/2"],
         ["similarity", "--original", "x", "--anonymized", "y"],
-        ["similarity-tree", "--results", "x", "--job", "0/1"],
+        ["similarity", "--results", "x", "--job", "0/1"],
     ],
     ids=" ".join,
 )
@@ -235,32 +230,21 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
 
 def test_help_and_version() -> None:
     assert cli("--version").out == f"privacy-eval {__version__}\n"
-    verbs = ["metrics", "evaluate", "collect", "tables", "import", "export", "check", "demo-tree"]
-    verbs += ["subsets", "train-backend", "train-tree", "score", "score-tree"]
-    verbs += ["similarity", "similarity-tree", "figures", "report", "zebra"]
-    help_text = cli("--help").out
-    for verb in verbs:
-        assert verb in help_text
+    listed = re.findall(r"^    (\S+)", cli("--help").out, re.M)
+    assert listed == list(VERBS)
+    for verb in (*VERBS, *FORMER_VERBS):
         run = cli(verb, "--help")
         assert run.code == 0
         assert run.out.startswith(f"usage: privacy-eval {verb}")
 
 
-def test_every_verb_is_found_alone() -> None:
-    def known(*verb: str) -> set[str]:
-        found = next(a for a in parser(*verb)._actions if isinstance(a, argparse._SubParsersAction))
-        return set(found.choices)
-
-    assert known("no verb") == known("--help") == known()
-    for verb in known():
-        assert verb in known(verb) < known()
-
-
-def test_a_command_does_not_wait_for_what_few_commands_need() -> None:
-    """A run starts dozens of commands, and each of these takes longer to load than all else."""
+def test_help_loads_what_numpy_loads_and_little_more() -> None:
+    """A recipe starts dozens of commands; each of these takes longer to load than most run."""
+    heavy = ("scipy.special", "matplotlib", "tabulate")
     script = (
-        "import sys; from privacy_eval.cli import parser; parser()\n"
-        "print(*{'scipy.stats', 'scipy.optimize', 'matplotlib.figure'} & set(sys.modules))"
+        "import sys; from privacy_eval.cli import *\n"
+        "for verb in {*VERBS} - {'pending'}: parser(verb)\n"
+        f"print(*{{*{heavy}}} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
@@ -268,9 +252,52 @@ def test_a_command_does_not_wait_for_what_few_commands_need() -> None:
     assert done.stdout == "\n"
 
 
-def options_of(verb: str) -> set[str]:
-    verbs = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
-    return {a.dest for a in verbs.choices[verb]._actions} - {"help"}
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("privacy-metrics --tree . --scores x --trials y", ("--tree", "--scores")),
+        ("privacy-metrics --results r --scores x --trials y", ("--results", "--scores")),
+        ("similarity --tree . --results r --original x", ("--tree", "--original")),
+        ("train-backend --results r --utt2spk x", ("--results", "--utt2spk")),
+        ("asv-scores --tree . --trials x", ("--tree", "--trials")),
+        ("score-tree --job 1/2 --trials x", ("--job", "--trials")),
+    ],
+)
+def test_options_of_a_tree_and_of_single_files_exclude_each_other(
+    text: str, options: tuple[str, str]
+) -> None:
+    run = cli(*text.split())
+    assert run.code == 2 and run.out == ""
+    assert all(option in run.err.splitlines()[-1] for option in options)
+
+
+def test_a_stage_is_a_module_a_verb_and_a_row_of_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A toy stage, found by the command and by the table (beside them: local/toy_stage.sh)."""
+
+    def run(arguments: argparse.Namespace) -> int:
+        stage = over_tree(arguments)
+        print("over a tree" if stage else arguments.input, arguments.job)
+        return 0
+
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        stage, files = two_forms(parser)
+        add_tree(stage)
+        add(stage, "--job")
+        files.add_argument("--input", required=True)
+
+    module = SimpleNamespace(run=run, add_arguments=add_arguments)
+    monkeypatch.setitem(sys.modules, "privacy_eval.cli.toy_stage", module)  # type: ignore[arg-type]
+    monkeypatch.setitem(VERBS, "toy-stage", "count the files")
+    assert cli("toy-stage", "--results", tmp_path, "--job", "1/2").out == "over a tree (1, 2)\n"
+    assert cli("toy-stage", "--input", "x").out == "x None\n"
+    assert cli("toy-stage", "--input", "x", "--results", "y").code == 2
+    assert "toy-stage" in cli("--help").out
+    row = "12 | toy_stage | count the files | data/ -> OUT/toy.json"
+    assert parse_stage(row).names == ("toy_stage",)
+    monkeypatch.setattr(recipe_table, "STAGES", (*STAGES, parse_stage(row)))
+    assert number_of("toy_stage") == 12
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
@@ -278,9 +305,9 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     inner = {"systems", "options", "announce", "progress", "dry_run"}
     keywords = set(signature(evaluate).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
-    assert options_of("evaluate") == own | keywords | tree
-    assert own <= options_of("metrics")
-    assert options_of("metrics") - own == {"scores", "trials", "variant", "format"}
+    single = {"scores", "trials", "variant", "format"}
+    assert options_of("privacy-metrics").keys() == own | keywords | tree | single
+    assert options_of("metrics").keys() == own | single
 
 
 def test_contracts_are_accepted() -> None:
@@ -292,6 +319,13 @@ def test_contracts_are_accepted() -> None:
         "collect --tree D --results D --out D",
         "tables --results a.json b.json --out D",
         "import RESULTS.txt --system N --conf F -o results.json",
+        "export r.json --output F",
+        "report --results a.json --subjective D -o report.html",
+        "subjective --ratings F --out D",
+        "train-tree --results D --allow-pipes",
+        "score-tree --results D --job 1/2 --after-jobs",
+        "similarity-tree --results D --out D",
+        "train-backend --vectors S --utt2spk F --out D --tree D",
         "check --tree D --results D",
         "demo-tree D --seed 3 --speakers 30 --utterances 30 --systems 20",
         "score --model D --backend plda --enroll-vectors S --spk2utt F --enrolls F "
@@ -301,96 +335,70 @@ def test_contracts_are_accepted() -> None:
         "similarity --model D --backend euclidean --original S --anonymized S --utt2spk F "
         "--variant both --format json --out D",
     ):
-        assert callable(parser().parse_args(text.split()).verb)
+        assert callable(parser(text.split()[0]).parse_args(text.split()).run)
 
 
 # --- bad input
 
+Change = Callable[[list[str]], list[str]]
 
-def without(number: int) -> Callable[[list[str]], list[str]]:
+
+def without(number: int) -> Change:
     return lambda lines: lines[:-number]
 
 
-def line(number: int, text: str) -> Callable[[list[str]], list[str]]:
+def line(number: int, text: str) -> Change:
     return lambda lines: [*lines[: number - 1], text, *lines[number:]]
 
 
-#: By name: what is done to the lines of the scores, of the key, and the message.
-BAD: dict[str, tuple[Callable[[list[str]], list[str]] | None, Callable | None, str]] = {  # type: ignore[type-arg]
-    "trials without a score": (
-        without(7),
-        None,
-        r"do not hold the same trials:\n  7 trials without a score \(first at \S+trials:42\): "
-        r"s4 s2-u2, s4 s3-u0, s4 s3-u1, s4 s3-u2, s4 s4-u0, \.\.\.\n",
-    ),
-    "scores without a trial": (
-        None,
-        without(6),
-        r"\n  6 scores without a trial \(first at \S+scores:43\): "
-        r"s4 s3-u0, s4 s3-u1, s4 s3-u2, s4 s4-u0, s4 s4-u1, \.\.\.\n",
-    ),
+#: By name: what is done to the lines of the scores, of the key, and facts of the message.
+BAD: dict[str, tuple[Change | None, Change | None, str]] = {
+    "trials without a score": (without(7), None, r"  7 trials .*trials:42\): s4 s2-u2, .*, \.\.\."),
+    "scores without a trial": (None, without(6), r"  6 scores .*scores:43\): s4 s3-u0, .*, \.\.\."),
     "both": (
         line(3, "s1 new 0.5"),
         None,
-        r"\n  1 trials without a score \(first at \S+trials:3\): s1 s1-u2\n"
-        r"  1 scores without a trial \(first at \S+scores:3\): s1 new\n  \(--allow-missing",
+        r"  1 trials .*trials:3\): s1 s1-u2\n  1 scores .*scores:3\): s1 new\n.*--allow-missing",
     ),
-    "duplicate scores": (
-        lambda lines: [*lines, *lines[:6]],
-        None,
-        r"scores:49: 6 duplicate score lines, .*: s1 s1-u0, s1 s1-u1, s1 s1-u2, s1 s2-u0, "
-        r"s1 s2-u1, \.\.\.$",
-    ),
-    "duplicate trials": (
-        None,
-        lambda lines: [lines[0], *lines],
-        r"trials:2: 1 duplicate trial lines, each \(speaker, utterance\) may stand once: s1 s1-u0",
-    ),
-    "a trial of both labels": (
-        None,
-        lambda lines: [*lines, "s1 s1-u0 nontarget"],
-        r"trials:49: 1 duplicate trial lines",
-    ),
-    "NaN": (line(5, "s1 s2-u1 nan"), None, r"scores:5: expected a finite decimal .* found 'nan'"),
-    "inf": (line(6, "s1 s2-u2 -inf"), None, r"scores:6: expected a finite .* found '-inf'"),
-    "too large": (line(6, "s1 s2-u2 1e999"), None, r"scores:6: expected a finite .*'1e999'"),
-    "no number": (line(7, "s1 s3-u0 1,5"), None, r"scores:7: expected a finite .* found '1,5'"),
-    "unknown label": (
-        None,
-        line(8, "s1 s3-u1 Target"),
-        r"trials:8: expected the label target or nontarget, found 'Target'",
-    ),
-    "no label": (None, line(8, "s1 s3-u1"), r"trials:8: expected 3 fields .*, found 2: 's1 s3-u1'"),
-    "four fields": (line(9, "s1 s3-u2 1 2"), None, r"scores:9: expected 3 fields .*, found 4"),
+    "duplicate scores": (lambda x: [*x, *x[:6]], None, r"scores:49: 6 .*: s1 s1-u0, .*, \.\.\.$"),
+    "duplicate trials": (None, lambda x: [x[0], *x], r"trials:2: 1 duplicate .*: s1 s1-u0"),
+    "two labels": (None, lambda x: [*x, "s1 s1-u0 nontarget"], r"trials:49: 1 duplicate"),
+    "NaN": (line(5, "s1 s2-u1 nan"), None, r"scores:5: .*decimal.*'nan'"),
+    "inf": (line(6, "s1 s2-u2 -inf"), None, r"scores:6: .*finite.*'-inf'"),
+    "too large": (line(6, "s1 s2-u2 1e999"), None, r"scores:6: .*finite.*'1e999'"),
+    "no number": (line(7, "s1 s3-u0 1,5"), None, r"scores:7: .*decimal.*'1,5'"),
+    "unknown label": (None, line(8, "s1 s3-u1 Target"), r"trials:8: .*nontarget.*'Target'"),
+    "no label": (None, line(8, "s1 s3-u1"), r"trials:8: .*3 fields.* 2: 's1 s3-u1'"),
+    "four fields": (line(9, "s1 s3-u2 1 2"), None, r"scores:9: .*3 fields.* 4"),
     "no targets": (
         None,
-        lambda lines: [x.replace(" target", " nontarget") for x in lines],
-        r"trials: no target trials with a score",
+        lambda x: [t.replace(" target", " nontarget") for t in x],
+        r"trials: no target",
     ),
-    "no nontargets": (
-        None,
-        lambda lines: [x.replace("nontarget", "target") for x in lines],
-        r"trials: no nontarget trials with a score",
-    ),
-    "empty scores": (lambda lines: [], None, r"scores: empty file"),
-    "empty key": (None, lambda lines: ["", " "], r"trials: empty file"),
+    "no nontargets": (None, lambda x: [t.replace("non", "") for t in x], r"trials: no nontarget"),
+    "empty scores": (lambda x: [], None, r"scores: empty file"),
+    "empty key": (None, lambda x: ["", " "], r"trials: empty file"),
     "control character": (line(4, "s1 s2-u0\x07 1"), None, r"scores:4: control character"),
-    "a long field": (line(4, "s1 " + "u" * 2000 + " 1"), None, r"scores:4: a field of 2000 bytes"),
+    "a long field": (line(4, "s1 " + "u" * 2000 + " 1"), None, r"scores:4: .*2000 bytes"),
 }
+
+
+def damage(case: str, scores: Path, trials: Path) -> str:
+    """Change the lines of both files; the facts that a message must tell."""
+    *changes, message = BAD[case]
+    for path, change in zip((scores, trials), changes, strict=True):
+        if change is not None:
+            lines_to(path, change(path.read_text().splitlines()))
+    return message
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_of_metrics(files: Pair, case: str) -> None:
-    to_scores, to_trials, message = BAD[case]
-    for path, change in ((files.scores, to_scores), (files.trials, to_trials)):
-        if change is not None:
-            lines_to(path, change(path.read_text().splitlines()))
+    message = damage(case, files.scores, files.trials)
     run = files.run()
-    assert run.code == 1
-    assert run.out == ""
+    assert (run.code, run.out) == (1, "")
     assert run.err.startswith("privacy-eval: ")
     assert re.search(message, run.err, flags=re.M), run.err
-    assert "Traceback" not in run.err
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -400,13 +408,9 @@ def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
     tree = three_conditions(tmp_path)
     name = "ASV-libri_dev_enrolls-libri_dev_trials_f"
     scores = tree.root / "exp/results-now" / name / "scores"
-    to_scores, to_trials, message = BAD[case]
-    trials = tree.root / "data/libri_dev_trials_f/trials"
-    for path, change in ((scores, to_scores), (trials, to_trials)):
-        if change is not None:
-            lines_to(path, change(path.read_text().splitlines()))
+    message = damage(case, scores, tree.root / "data/libri_dev_trials_f/trials")
     common = ("--tree", tree.root, "--results", "exp", "--out", "out")
-    run = cli("evaluate", *common)
+    run = cli("privacy-metrics", *common)
     assert (run.code, run.out) == (1, "")
     assert "2 conditions computed, 0 current, 1 failed" in run.err
     assert run.err.startswith(f"now {name}: ")
@@ -430,16 +434,6 @@ def test_allow_missing_says_what_it_leaves_out(files: Pair) -> None:
     assert plain["n_target"] + plain["n_nontarget"] == 45
 
 
-@pytest.mark.parametrize(
-    "content", [b"\x1f\x8b\x08\x00cut", gzip.compress(b"s u 1\n" * 99, mtime=0)[:-9]]
-)
-def test_truncated_archives(files: Pair, content: bytes) -> None:
-    files.scores.write_bytes(content)
-    run = files.run()
-    assert run.code == 1
-    assert f"{files.scores}: truncated or damaged gzip file" in run.err
-
-
 @pytest.mark.parametrize("option", ["--scores", "--trials", "--utt2spk"])
 @pytest.mark.parametrize("what", ["missing", "a folder"])
 def test_files_that_are_not_there(files: Pair, option: str, what: str) -> None:
@@ -449,11 +443,6 @@ def test_files_that_are_not_there(files: Pair, option: str, what: str) -> None:
     run = files.run(option, path, "--bootstrap", "2")
     assert (run.code, run.out) == (1, "")
     assert run.err.startswith(f"privacy-eval: {path}: ")
-
-
-def test_one_replicate_is_refused(files: Pair) -> None:
-    lines_to(files.folder / "utt2spk", (f"{u} {s}" for u, s in utterances().items()))
-    assert files.run("--bootstrap", "1").code in (1, 2)
 
 
 def test_a_limit_of_memory_as_grids_set_it(files: Pair) -> None:
@@ -474,19 +463,25 @@ def test_a_limit_of_memory_as_grids_set_it(files: Pair) -> None:
     assert done.returncode == 0
 
 
-def test_bad_trees(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "verb", ["privacy-metrics", "collect", "subsets", "train-backend", "asv-scores", "similarity"]
+)
+def test_bad_trees(tmp_path: Path, verb: str) -> None:
     tree = three_conditions(tmp_path)
     (tmp_path / "empty").mkdir()
-    common = ("evaluate", "--tree", tree.root, "--results")
-    for arguments, message in (
-        (("evaluate", "--tree", tmp_path / "no", "--results", "exp"), "no: no such folder (exp"),
-        ((*common, "nothere"), "nothere: no such folder (results folder)"),
-        ((*common, "empty"), "empty: no results, expected folders ASV-<enrollment set>-<trial"),
-        ((*common, "exp", "--keys", "nokeys"), "nokeys: no such folder (keys)"),
-        ((*common, "exp", "--conf", "nope"), "nope: no such configuration; bundled ones: vpc2020"),
-    ):
-        run = cli(*arguments)
-        assert (run.code, run.out) == (1, "")
+    cases = [
+        (("--tree", tmp_path / "no", "--results", "exp"), "no: no such folder (exp"),
+        (("--tree", tree.root, "--results", "exp", "--conf", "x"), "x: no such configuration"),
+    ]
+    if verb != "subsets":  # it needs none
+        nokeys = ("--results", "exp", "--keys", "nokeys")
+        cases.append((("--tree", tree.root, *nokeys), "nokeys: no such folder"))
+    if verb in ("privacy-metrics", "collect"):
+        for name, message in (("nothere", "no such folder (results"), ("empty", "no results,")):
+            cases.append((("--tree", tree.root, "--results", name), f"{name}: {message}"))
+    for arguments, message in cases:
+        run = cli(verb, *arguments)
+        assert (run.code, run.out) == (1, ""), arguments
         assert message in run.err
 
 
@@ -495,7 +490,7 @@ def test_yaml_is_loaded_safely(tmp_path: Path) -> None:
     mark = tmp_path / "pwned"
     text = f"extends: vpc2020\ntitle: !!python/object/apply:os.system ['touch {mark}']\n"
     (tmp_path / "my.yaml").write_text(text)
-    run = cli("evaluate", "--tree", tree.root, "--results", "exp", "--conf", "my.yaml")
+    run = cli("privacy-metrics", "--tree", tree.root, "--results", "exp", "--conf", "my.yaml")
     assert run.code == 1
     assert f"{tmp_path}/my.yaml:2: invalid YAML" in run.err
     assert not mark.exists()
@@ -507,19 +502,19 @@ def test_yaml_is_loaded_safely(tmp_path: Path) -> None:
 def test_import_and_export(tmp_path: Path) -> None:
     out = tmp_path / "m.json"
     also = f".orig={ORIG}"
-    run = cli("import", ANON, "--system", "M", "--conf", "vpc2022", "--also", also, "-o", out)
+    run = cli("import", ANON, "--system", "M", "--conf", "vpc2022", "--also", also, "--out", out)
     assert run.err == (
-        f"{out}: M under the plan vpc2022: 72 conditions (36 in a results folder of the plan), "
+        f"{out}: M, protocol vpc2022: 72 conditions (36 in a results folder of the protocol), "
         "32 word error rates, 12 pitch correlations, 12 voice similarities\n"
     )
     assert (run.code, run.out) == (0, "")
     assert cli("export", out).out.encode() == ANON.read_bytes()
     assert cli("export", out, "--results-folder", ".orig").out.encode() == ORIG.read_bytes()
-    assert cli("export", out, "-o", tmp_path / "again.txt") == Run(0, "", "")
+    assert cli("export", out, "--out", tmp_path / "again.txt") == Run(0, "", "")
     assert (tmp_path / "again.txt").read_bytes() == ANON.read_bytes()
     run = cli("export", out, "--format", "averages")
     averages = run.out.splitlines()
-    assert "Average WER test orig: not known" in run.err
+    assert "Average WER test orig: unknown" in run.err
     assert set(averages) <= set(SUMMARY.read_text().splitlines())
     assert len(averages) == 10
     assert len(cli("export", out, "--format", "csv").out.splitlines()) == 1 + 584
@@ -537,7 +532,7 @@ def test_errors_of_import_write_nothing(tmp_path: Path) -> None:
         ((B1, "--system", "x", "--anon-suffix", "_x"), "matches no condition or set"),
     )
     for arguments, message in cases:
-        run = cli("import", *arguments, "-o", out)
+        run = cli("import", *arguments, "--out", out)
         assert (run.code, run.out) == (1, "")
         assert message in run.err
         assert not out.exists()
@@ -545,7 +540,7 @@ def test_errors_of_import_write_nothing(tmp_path: Path) -> None:
 
 def test_choosing_what_to_export(tmp_path: Path) -> None:
     for system, path in (("B1", B1), ("B2", B2)):
-        cli("import", path, "--system", system, "-o", tmp_path / f"{system}.json")
+        cli("import", path, "--system", system, "--out", tmp_path / f"{system}.json")
     tables = ("tables", "--results", tmp_path / "B1.json", tmp_path / "B2.json")
     assert cli(*tables, "--out", tmp_path / "t").code == 0
     assert (tmp_path / "t/B1_asv.csv").exists() and (tmp_path / "t/B2_asv.csv").exists()
@@ -573,7 +568,7 @@ def test_broken_results(tmp_path: Path, content: str, verb: list[str]) -> None:
 @pytest.mark.parametrize("form", ["latex", "markdown", "text", "csv"])
 def test_tables_to_stdout(tmp_path: Path, form: str) -> None:
     out = tmp_path / "r.json"
-    assert cli("import", B1, "--system", ODD_NAME, "-o", out).code == 0
+    assert cli("import", B1, "--system", ODD_NAME, "--out", out).code == 0
     run = cli("tables", "--results", out, "--format", form)
     assert (run.code, run.err) == (0, "")
     assert run.out.count("144.112") == 2
@@ -589,7 +584,7 @@ def test_names_of_folders_are_escaped_from_end_to_end(tmp_path: Path) -> None:
     for name in names:
         tree.libri(f"exp/{name}/results-1")
     common = ("--tree", tree.root, "--results", "exp", "--out", tmp_path / "out")
-    assert cli("evaluate", *common).code == 0
+    assert cli("privacy-metrics", *common).code == 0
     assert cli("collect", *common).code == 0
     results = tmp_path / "out/results.json"
     assert cli("tables", "--results", results, "--out", tmp_path / "out/tables").code == 0
@@ -607,7 +602,7 @@ def test_a_folder_name_that_is_not_utf8(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     tree.keys("libri_dev_trials_f")
     tree.libri(os.fsdecode(b"exp/te\xffam/results-1"))
-    run = command("evaluate", "--tree", ".", "--results", "exp", cwd=tmp_path)
+    run = command("privacy-metrics", "--tree", ".", "--results", "exp", cwd=tmp_path)
     assert "Traceback" not in run.err
 
 
@@ -625,7 +620,7 @@ def test_no_traceback_from_the_program_itself(tmp_path: Path) -> None:
 
 def test_a_reader_that_goes_away_is_no_error_of_ours(tmp_path: Path) -> None:
     out = tmp_path / "r.json"
-    cli("import", B1, "--system", "B1", "-o", out)
+    cli("import", B1, "--system", "B1", "--out", out)
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
@@ -658,9 +653,7 @@ def recipe(*arguments: object) -> Run:
 def test_bad_input_ends_the_recipe(tmp_path: Path, case: str) -> None:
     tree = three_conditions(tmp_path)
     scores = tree.root / "exp/results-now/ASV-libri_dev_enrolls-libri_dev_trials_f/scores"
-    change, _, message = BAD[case]
-    assert change is not None
-    lines_to(scores, change(scores.read_text().splitlines()))
+    message = damage(case, scores, tree.root / "data/libri_dev_trials_f/trials")
     run = recipe("--stage", 6, "--tree", tree.root, "--results", "exp", "--out", "out", "--nj", 2)
     assert run.code == 1
     logs = "".join(p.read_text() for p in (tree.root / "out/log").iterdir())
@@ -682,34 +675,6 @@ def test_the_recipe_goes_on_where_that_is_allowed(tmp_path: Path) -> None:
     assert sorted(left_out.values()) == [0, 0, 2]
 
 
-@pytest.mark.skipif(not REAL_TREE.is_dir(), reason="the tree of real speech is not there")
-def test_the_recipe_on_real_speech(tmp_path: Path) -> None:
-    """Scores by Kaldi; expected values by independent tools."""
-    out = tmp_path / "out"
-    stages = ("--stage", 6, "--stop-stage", 9)
-    options = ("--tree", REAL_TREE, "--results", "exp/results-kaldi", "--out", out)
-    run = recipe(*stages, *options, "--nj", 2)
-    assert run.code == 0, run.err
-    plain = json.loads((out / "results.json").read_text())
-    expected = json.loads((REAL_TREE / "expected.json").read_text())["conditions"]
-    records = {r["condition"]: r for r in plain["verification"]}
-    assert set(records) == set(expected)
-    assert len(records) == 6
-    text = (out / "results.txt").read_text()
-    for name, wanted in expected.items():
-        record = records[name]
-        assert record["n_target"] == wanted["n_target"]
-        assert record["n_nontarget"] == wanted["n_nontarget"]
-        for variant, key in (("challenge", "reference"), ("exact", "exact")):
-            found = {**record["metrics"][variant], "zebra_tag": record["zebra_tag"][variant]}
-            _agrees(found, wanted[key])
-        assert f"{name}\n  EER: {wanted['kaldi_compute_eer_stdout'].strip()}%\n" in text
-    assert (out / "results.csv").exists()
-    assert list((out / "tables").glob("*_asv_test.tex"))
-    if shutil.which("pdflatex"):
-        assert (out / "tables/tables.pdf").stat().st_size > 10_000
-
-
 def test_plans_of_the_repository_are_those_of_the_package() -> None:
     for path in (ROOT / "conf").glob("*.yaml"):
         assert yaml.safe_load(path.read_text())["name"] == path.stem
@@ -719,19 +684,9 @@ def test_plans_of_the_repository_are_those_of_the_package() -> None:
         )
 
 
-def test_metrics_of_the_command_are_those_of_the_functions(files: Pair) -> None:
-    label = [t.split()[2] == "target" for t in trial_lines()]
-    score = [float(t.split()[2]) for t in score_lines("x")]
-    trials = TrialScores.from_labels(score, label)
-    plain = json.loads(files.run("--format", "json").out)
-    for variant in ("challenge", "exact"):
-        del plain[variant]["zebra_tag"]
-        assert plain[variant] == score_metrics(trials, variant=variant)  # type: ignore[arg-type]
-
-
 def test_one_results_folder_of_a_plan_is_imported_alone(tmp_path: Path) -> None:
     out = tmp_path / "o.json"
-    common = ("--system", "M", "--conf", "vpc2022", "-o", out)
+    common = ("--system", "M", "--conf", "vpc2022", "--out", out)
     assert cli("import", ORIG, *common, "--results-folder", ".orig").code == 0
     records = json.loads(out.read_text())["verification"]
     assert {r["asv_model"] for r in records} == {"original"}
@@ -743,8 +698,8 @@ def test_one_system_of_a_shared_results_txt(tmp_path: Path) -> None:
     shared = tmp_path / "results.txt"
     shared.write_text(f"# one\n{B1.read_text()}# two\n{B2.read_text()}")
     for name, path in (("one", B1), ("two", B2)):
-        assert cli("import", shared, "--system", name, "-o", tmp_path / "r.json").code == 0
+        assert cli("import", shared, "--system", name, "--out", tmp_path / "r.json").code == 0
         assert cli("export", tmp_path / "r.json").out == path.read_text()
-    run = cli("import", shared, "--system", "three", "-o", tmp_path / "no.json")
+    run = cli("import", shared, "--system", "three", "--out", tmp_path / "no.json")
     assert (run.code, run.out) == (1, "")
     assert run.err.endswith(f"{shared}: no system 'three' in it, only one, two\n")

@@ -1,0 +1,232 @@
+"""Mismatches between original and anonymized data sets: utterances, speakers, lists, recordings
+and x-vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from ..asv.model_folder import TreeVectors
+from ..errors import PrivacyEvalError, abbreviate
+from ..io.data_dir import SPEAKER_GENDERS, read_list, read_spk2gender, read_utt2spk
+from ..io.files import read_bytes, relative
+from ..stages.access import AsvSystems
+from .findings import Finding
+
+T = TypeVar("T")
+
+#: Utterances of a set whose x-vectors are compared, which is enough to recognize a copied set.
+SAMPLED = 5
+
+NOT_ANONYMIZED = "utterances missing in an anonymized set"
+ONLY_ANONYMIZED = "utterances that only an anonymized set has"
+SPEAKERS = "utterances with another speaker than in the original set"
+LISTS = "anonymized sets with another list"
+NO_VECTORS = "utterances without x-vectors (stages 5 and 7 need --allow-missing)"
+UNKNOWN_VECTORS = "x-vectors of utterances that are not in the set"
+SAME_SPEECH = "anonymized sets that name the original recordings"
+SAME_VECTORS = "anonymized sets with the x-vectors of the original set"
+GENDERS = "speakers without a gender, or not of the gender of their set"
+
+
+class DataSets:
+    """Data sets of a tree.
+
+    Attributes
+    ----------
+    names : list of str
+        Enrollment and trial sets of the protocol.
+    errors : dict
+        Messages of files that cannot be read, as an ordered set.
+    """
+
+    def __init__(self, asv: AsvSystems) -> None:
+        self.access, self.protocol, self.tree = asv.access, asv.protocol, asv.access.tree
+        self.data = self.tree / "data"
+        trial_sets = list(self.protocol.trial_sets())
+        names = [*(t.enrollment_name for t in trial_sets), *(t.trials_name for t in trial_sets)]
+        self.names = list(dict.fromkeys(names))
+        self.errors: dict[str, None] = {}
+        self._speakers: dict[str, Mapping[str, str] | None] = {}
+
+    def speakers(self, name: str) -> Mapping[str, str] | None:
+        """Speaker of every utterance of a set; None without a valid utt2spk."""
+        if name not in self._speakers:
+            content = self._read(read_utt2spk, self.data / name / "utt2spk")
+            self._speakers[name] = content[0] if content else None
+        return self._speakers[name]
+
+    def mismatches(self, suffixes: Sequence[str]) -> list[Finding]:
+        """Compare data sets and x-vectors of the protocol with their anonymized copies."""
+        findings = [
+            finding
+            for suffix in suffixes
+            for name in self.names
+            for finding in (*self._utterances(name, suffix), *self._lists(name, suffix))
+        ]
+        folders: dict[str, list[str]] = {}
+        for model in self.protocol.asv_models:
+            if any(part.asv_model == model.trained_on for part in self.protocol.results_folders):
+                for suffix in suffixes:
+                    folders.setdefault(model.model_folder(suffix), [""]).append(suffix)
+        for folder, own in folders.items():
+            findings += self._vector_mismatches(self.tree / folder, own)
+        return findings
+
+    def gender_mismatches(self, folders: Mapping[Path, str]) -> list[Finding]:
+        """Compare genders of speakers with those of their sets, as results are by gender.
+
+        Parameters
+        ----------
+        folders : mapping
+            Folders of trial keys to the gender of their set.
+        """
+        findings = []
+        for folder, gender in sorted(folders.items()):
+            if gender not in SPEAKER_GENDERS:
+                continue
+            genders = self._read(read_spk2gender, folder / "spk2gender")
+            speakers = self._read(read_utt2spk, folder / "utt2spk") if genders else []
+            names = sorted({s for of_utterance in speakers for s in of_utterance.values()})
+            if wrong := [s for s in names if genders[0].get(s) != gender]:
+                count = f"{len(wrong)} not {gender}: {abbreviate(wrong)}"
+                findings.append(Finding(GENDERS, f"{folder / 'spk2gender'} ({count})"))
+        return findings
+
+    def _read(self, read: Callable[[Path], T], *paths: Path) -> list[T]:
+        """Read files; none if one is missing, or invalid, which adds to `errors`."""
+        if all(path.is_file() for path in paths):
+            try:
+                self.access.check_inside(*paths)
+                return [read(path) for path in paths]
+            except PrivacyEvalError as error:
+                self.errors[str(error)] = None
+        return []
+
+    def _utterances(self, name: str, suffix: str) -> list[Finding]:
+        """Compare utterances and speakers, with an anonymized superset where there is one."""
+        names = (name, *self.protocol.supersets(name))
+        superset = next((n for n in names if self.speakers(n + suffix) is not None), None)
+        original = self.speakers(name)
+        if superset is None or original is None:
+            return []
+        copy_name = superset + suffix
+        copy = self.speakers(copy_name) or {}
+        findings = _only_in(original, copy, NOT_ANONYMIZED, copy_name)
+        if superset == name:
+            findings += _only_in(copy, original, ONLY_ANONYMIZED, copy_name)
+        other = [f"{u}: {copy[u]}, not {s}" for u, s in original.items() if copy.get(u, s) != s]
+        if other:
+            item = f"{copy_name} ({len(other)} of {len(original)}, as {other[0]})"
+            findings.append(Finding(SPEAKERS, item, "; ".join(other)))
+        scp = self._read(_lines, self.data / name / "wav.scp", self.data / copy_name / "wav.scp")
+        if scp and (same := scp[0] & scp[1]):
+            item = f"{copy_name} ({len(same)} of {len(scp[0])} of {name})"
+            findings.append(Finding(SAME_SPEECH, item))
+        return findings
+
+    def _lists(self, name: str, suffix: str) -> list[Finding]:
+        """Compare the lists of a set and its copy, in any order."""
+        findings = []
+        for file, read in (("enrolls", _enrolls), ("trials", _lines)):
+            paths = [self.data / f"{name}{s}" / file for s in ("", suffix)]
+            if lists := self._read(read, *paths):
+                missing, extra = sorted(lists[0] - lists[1]), sorted(lists[1] - lists[0])
+                if missing or extra:
+                    item = f"{name}{suffix}/{file} ({len(missing)} missing, {len(extra)} extra)"
+                    detail = f"missing: {_text(missing)}; extra: {_text(extra)}"
+                    findings.append(Finding(LISTS, item, detail))
+        return findings
+
+    def _vector_mismatches(self, folder: Path, suffixes: Iterable[str]) -> list[Finding]:
+        """Compare x-vectors of a model folder with the utterances of their sets, and those of
+        anonymized sets with the original ones."""
+        allow = self.access.allow_outside
+        vectors = TreeVectors(self.tree, self.protocol, folder, allow_outside=allow)
+        findings: dict[Finding, None] = {}
+        for suffix in suffixes:
+            for name in self.names:
+                try:
+                    found = self._vectors(vectors, name, suffix)
+                except PrivacyEvalError as error:
+                    self.errors[str(error)] = None
+                else:
+                    findings |= dict.fromkeys(found)
+        return list(findings)
+
+    def _vectors(self, vectors: TreeVectors, name: str, suffix: str) -> list[Finding]:
+        path = vectors.find(name, suffix)
+        if path is None:
+            return []
+        where = relative(path.parent, self.tree)
+        copy = self.speakers(name + suffix)
+        speakers = self.speakers(name) if copy is None else copy
+        findings = []
+        if speakers is not None:
+            scp = vectors.places(path)
+            if missing := [u for u in speakers if u not in scp]:
+                count = f"{len(missing)} of {len(speakers)} of {name}"
+                item = f"{where} ({count}: {abbreviate(missing)})"
+                findings.append(Finding(NO_VECTORS, item, ", ".join(missing)))
+            unknown = [u for u in scp if u not in speakers]
+            if unknown and path.parent.name == f"xvect_{name}{suffix}":
+                item = f"{where} ({len(unknown)}: {abbreviate(unknown)})"
+                findings.append(Finding(UNKNOWN_VECTORS, item, ", ".join(unknown)))
+        original = vectors.find(name, "") if suffix else None
+        if original is not None and (same := self._same_vectors(vectors, name, original, path)):
+            findings.append(Finding(SAME_VECTORS, f"{where} ({same})"))
+        return findings
+
+    def _same_vectors(self, vectors: TreeVectors, name: str, original: Path, path: Path) -> str:
+        """How many x-vectors are in the same place of an archive, or equal in a sample."""
+        places = [vectors.places(p) for p in (original, path)]
+        utterances = self.speakers(name) or places[0]
+        common = sorted(u for u in places[0] if u in places[1] and u in utterances)
+        same_place = [u for u in common if places[0][u] and places[0][u] == places[1][u]]
+        if same_place:
+            return f"{len(same_place)} of {len(common)} of {name}, in the same place"
+        # A check runs no commands.
+        readable = [u for u in common if not any(p[u].endswith("|") for p in places)]
+        sample = readable[:: max(1, len(readable) // SAMPLED)][:SAMPLED]
+        if not sample:
+            return ""
+        x, y = (
+            v.matrix[v.rows(sample, "a sample")]
+            for v in (vectors.read_some(p, sample) for p in (original, path))
+        )
+        equal = int(np.all(x == y, axis=1).sum()) if x.shape == y.shape else 0
+        return f"{equal} of {len(sample)} sampled of {name}" if equal else ""
+
+
+def _only_in(
+    speakers: Mapping[str, str], other: Mapping[str, str], kind: str, name: str
+) -> list[Finding]:
+    """Utterances, and whole speakers, that another set does not have."""
+    only = [u for u in speakers if u not in other]
+    if not only:
+        return []
+    known = set(other.values())
+    gone = list(dict.fromkeys(speakers[u] for u in only if speakers[u] not in known))
+
+    def text(show: Callable[[Sequence[str]], str]) -> str:
+        return show(only) + (f"; speakers: {show(gone)}" if gone else "")
+
+    item = f"{name} ({len(only)} of {len(speakers)}: {text(abbreviate)})"
+    return [Finding(kind, item, text(", ".join))]
+
+
+def _enrolls(path: Path) -> Set[bytes]:
+    return read_list(path, "enrolls").lines.keys()
+
+
+def _lines(path: Path) -> Set[bytes]:
+    """Lines of a file, whatever whitespace separates their fields."""
+    return {b" ".join(line.split()) for line in read_bytes(path).split(b"\n")} - {b""}
+
+
+def _text(names: Collection[bytes]) -> str:
+    return b", ".join(names).decode("utf-8", "backslashreplace") or "none"

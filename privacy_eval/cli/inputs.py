@@ -1,0 +1,185 @@
+"""Read what the options of a verb name: systems, protocol, models, x-vectors."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..asv.backend import PldaBackend
+from ..asv.model_folder import BACKEND_FILES, load_backend
+from ..errors import PrivacyEvalError, abbreviate
+from ..io.scp import Vectors, read_vectors
+from ..protocol.protocol import Protocol, load_protocol
+from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
+from ..stages.freshness import Outcome, Run
+from ..stages.jobs import Cost, needed_bytes
+from ..stages.privacy_metrics import Options
+from ..tree.conditions import System
+from ..tree.confine import refuse_links
+from ..tree.discovery import beside_each_other, find_systems, unknown_folders
+from .options import log, progress
+
+IN_PLACE = "in place"
+_SHOWN = 3
+
+
+def systems_of(
+    arguments: argparse.Namespace, *, needed: bool = True, warn: bool = True
+) -> tuple[list[System], Protocol, Path]:
+    """Return the systems, protocol and output folder that the options of a tree name.
+
+    `warn`: log a warning of folders that match no condition, or may be no systems.
+    """
+    tree: Path = arguments.tree
+    if not tree.is_dir():
+        raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
+    protocol = load_protocol(arguments.conf, base=tree)
+    results = tree / arguments.results
+    out = tree / (arguments.out or arguments.results / "privacy_eval")
+    if not needed and not results.exists():
+        log(f"privacy-eval: {results}: not there yet (results folder)")
+        return [], protocol, out
+    refuse_links(out, results)
+    systems = find_systems(
+        tree,
+        results,
+        protocol,
+        name=arguments.system,
+        anon_suffix=arguments.anon_suffix,
+        keys=None if arguments.keys is None else tree / arguments.keys,
+        allow_outside=arguments.allow_outside,
+    )
+    if needed and not systems:
+        raise PrivacyEvalError(
+            f"{results}: no results, expected folders ASV-<enrollment set>-<trial set> in it, or "
+            "folders results-* below that hold them"
+        )
+    if warn:
+        for parent, names in unknown_folders(systems).items():
+            log(
+                f"privacy-eval: warning: {parent}: skipped {len(names)} folders that match no "
+                f"condition of protocol {protocol.name} (check --conf and --anon-suffix): "
+                f"{abbreviate(names)}"
+            )
+        for parent, names in beside_each_other(systems, results).items():
+            log(
+                f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
+                "systems; move aside any that are not"
+            )
+    return systems, protocol, out
+
+
+def access_of(arguments: argparse.Namespace) -> TreeAccess:
+    """Return where files of a tree are, and what may be read."""
+    tree: Path = arguments.tree
+    return TreeAccess(
+        tree,
+        tree / arguments.results,
+        keys=None if arguments.keys is None else tree / arguments.keys,
+        allow_pipes=getattr(arguments, "allow_pipes", False),
+        allow_outside=arguments.allow_outside,
+        allow_missing=getattr(arguments, "allow_missing", False),
+    )
+
+
+def say_needed(costs: Sequence[Cost]) -> None:
+    """Log the memory that a job needs, before it begins and may be killed for want of it."""
+    gib = needed_bytes(costs) / 2**30
+    log(f"privacy-eval: this job needs about {gib:.1f} GiB of memory")
+
+
+def options_of(arguments: argparse.Namespace, base: Path) -> Options:
+    return Options(
+        bootstrap=arguments.bootstrap,
+        seed=arguments.seed,
+        allow_missing=arguments.allow_missing,
+        utt2spk=None if arguments.utt2spk is None else base / arguments.utt2spk,
+    )
+
+
+def asv_of(
+    arguments: argparse.Namespace, protocol: Protocol, systems: list[System] | None = None
+) -> tuple[AsvSystems, list[SystemUnderTest], list[str]]:
+    """Return the ASV systems of a tree, the systems under test, and why others are left alone.
+
+    `systems`: those of the results folder, if they are known already.
+    """
+    access = access_of(arguments)
+    found, notes = systems_under_test(
+        access,
+        protocol,
+        systems=systems,
+        name=arguments.system,
+        anon_suffix=arguments.anon_suffix,
+    )
+    return AsvSystems(access, protocol), found, notes
+
+
+def run_of(arguments: argparse.Namespace) -> Run:
+    """Return how a stage runs."""
+    job = getattr(arguments, "job", None)
+    announce = say_needed if job else None
+    return Run(job or (1, 1), getattr(arguments, "nj", 1), announce=announce, progress=progress())
+
+
+def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
+    if arguments.backend != "plda":
+        return None
+    if arguments.model is None:
+        raise PrivacyEvalError("the back end plda needs --model, a folder with plda in it")
+    stored = load_backend(arguments.model)
+    for name in BACKEND_FILES[1:]:
+        if name not in stored.sha256:
+            log(f"privacy-eval: {arguments.model}: no {name}, continuing without it")
+    return stored.model
+
+
+def read_vectors_of(arguments: argparse.Namespace, path: Path) -> Vectors:
+    return read_vectors(
+        path,
+        tree=arguments.scp_base or arguments.tree,
+        allow_pipes=arguments.allow_pipes,
+        allow_outside=arguments.allow_outside,
+    )
+
+
+def report_outcome(outcome: Outcome, what: str, done: str) -> None:
+    """Log what became of the products of a stage, and print their numbers."""
+    left_out = [f"{name}: {text}" for name, text in outcome.left_out.items()]
+    rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
+    for text, lines in (
+        ("external, kept", outcome.kept),
+        ("rebuilt", rebuilt),
+        ("made without some of their input", left_out),
+        ("note", outcome.notes),
+    ):
+        if lines:
+            log(f"privacy-eval: {text}: {len(lines)}:")
+            for line in lines:
+                log(f"  {line}")
+    by_kind: dict[str, list[str]] = {}
+    for error in outcome.missing.values():
+        by_kind.setdefault(error.kind, []).append(error.where)
+    for kind, places in by_kind.items():
+        log(
+            f"privacy-eval: {len(places)} {what} not {done}, no {kind}: "
+            + some(list(dict.fromkeys(places)))
+        )
+    for name, message in outcome.failed.items():
+        log(f"{name}: {message}")
+    made = {done: outcome.made, "current": outcome.current}
+    if done == IN_PLACE:  # what the jobs before made is current by now
+        made = {done: [*outcome.made, *outcome.current]}
+    counts = {
+        **made,
+        "external": outcome.kept,
+        "missing an input": outcome.missing,
+        "failed": outcome.failed,
+    }
+    print(f"{what}: " + ", ".join(f"{len(names)} {text}" for text, names in counts.items()))
+
+
+def some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,0 +1,58 @@
+"""The section of the report on a listening test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import PrivacyEvalError
+from ..io.files import digest, read_bytes
+from ..report.data import ReportData, ReportSources
+from ..report.figure_folder import drawn_from
+from ..report.html import Section
+from ..report.report import folder_digest, pictures
+from .store import read_listening_test
+from .tables import listening_test_tables, objective_and_subjective, summary
+
+#: Results and figures in the folder of an evaluated listening test.
+RESULTS, FIGURES = "subjective.json", "figures"
+
+
+def listening_section(folder: Path, data: ReportData) -> Section:
+    """Compose the section on a listening test, with figures, beside objective results.
+
+    Raises
+    ------
+    PrivacyEvalError
+        The test is under another protocol, its figures are of other ratings or results.
+    """
+    path, figures = folder / RESULTS, folder / FIGURES
+    subjective, _ = read_listening_test(path)
+    if subjective.protocol.name != data.protocol.name:
+        raise PrivacyEvalError(
+            f"{path}: of the protocol {subjective.protocol.name}, the results of "
+            f"{data.protocol.name}"
+        )
+    if not figures_source(folder, data.sources).items() <= drawn_from(figures).items():
+        raise PrivacyEvalError(
+            f"{figures}: figures of other ratings or results; draw them again with privacy-eval "
+            "listening"
+        )
+    published = data.sources.published or None
+    cells = objective_and_subjective(subjective, data.results, published)
+    tables = listening_test_tables(
+        subjective, cells, data.protocol, subjective.split, published=published
+    )
+    return Section(
+        "Subjective evaluation", tuple(summary(subjective)), tuple(tables), pictures(figures)
+    )
+
+
+def listening_key(folder: Path) -> tuple[str, ...]:
+    """Return what the section depends on."""
+    return digest(read_bytes(folder / RESULTS)), folder_digest(folder / FIGURES)
+
+
+def figures_source(folder: Path, objective: ReportSources) -> dict[str, str]:
+    """Return what figures of a listening test are drawn from: its results, and objective ones."""
+    beside = objective.digest() if objective.paths else ""
+    return {"ratings": digest(read_bytes(folder / RESULTS)), "results": beside}

@@ -1,0 +1,526 @@
+"""Registry of metrics: all that is known of a metric, once.
+
+Records, tables, figures, CSV and JSON read it: a new metric is its function and one entry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from .cllr import cllr, min_cllr
+from .detection import min_dcf
+from .eer import IMPLAUSIBLE_EER, eer_percent, kaldi_eer, rocch_eer
+from .linkability import LINKABILITY_MIN_TARGETS, linkability
+from .similarity import VoiceSimilarity
+from .trial_scores import TrialScores, Variant
+from .zebra import (
+    categorical_tag,
+    individual_disclosure,
+    population_disclosure,
+    zebra_number,
+)
+
+#: What a metric is computed from: `matrices` are a `VoiceSimilarity`; `utility` is read from
+#: the files of recognizers and other tools.
+Kind = Literal["scores", "utility", "matrices"]
+
+SUBJECTIVE = "subjective_"
+
+
+class Label(NamedTuple):
+    """A title in plain text, and in LaTeX where that differs."""
+
+    title: str
+    latex: str | None = None
+
+
+def _no_caveat(value: float, n_target: int | None) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is known of a metric.
+
+    Attributes
+    ----------
+    key : str
+        Its name in records, JSON and CSV.
+    kind : Kind
+    unit : str
+        Unit of stored values.
+    name : str
+        Within a sentence.
+    function : callable or None
+        Of `TrialScores` and the keyword `variant`, or of a `VoiceSimilarity`.
+    best : "higher", "lower" or None
+        The better values: of more privacy, of more utility. None of metrics that systems are
+        not ranked by.
+    range : (float, float)
+    title : str
+        At the beginning of a sentence; default: `name`.
+    column_label, heading_label : Label
+        Titles above a column, and above a block of rows, with the unit; by default made of
+        `title`.
+    axis_label : str
+        Title beside an axis, in mathtext.
+    percent : bool
+        Stored as a fraction, printed in percent.
+    decimals : int
+        In tables of several systems.
+    detail : int or callable
+        Decimals in the tables of one system, or what prints the value there.
+    line : str
+        Line of results.txt, with the key in braces; a line may hold another metric, too.
+    line_number : callable
+        Prints the value in that line.
+    caveat : callable
+        Reason why a value of a condition with so many target trials is uninformative and must
+        not be ranked, or "".
+    compared : bool
+        Has a table of several systems.
+    tabled : bool
+        Stands in the tables of one system.
+    repeats_matter : bool
+        Repeated trials of a bootstrap replicate bias it towards less privacy.
+    """
+
+    key: str
+    kind: Kind
+    unit: str
+    name: str
+    function: Callable[..., float] | None = None
+    best: Literal["higher", "lower"] | None = None
+    range: tuple[float, float] = (0, math.inf)
+    title: str = ""
+    column_label: Label | None = None
+    heading_label: Label | None = None
+    axis_label: str = ""
+    percent: bool = False
+    decimals: int = 3
+    detail: int | Callable[[float], str] = 3
+    line: str = ""
+    line_number: Callable[[float], str] = "{:.3f}".format
+    caveat: Callable[[float, int | None], str] = _no_caveat
+    compared: bool = True
+    tabled: bool = True
+    repeats_matter: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Title at the beginning of a sentence."""
+        return self.title or self.name
+
+    @property
+    def column(self) -> Label:
+        """Title above a column."""
+        return self.column_label or Label(self.sentence + (", %" if self.percent else ""))
+
+    @property
+    def heading(self) -> Label:
+        """Title above a block of rows."""
+        return self.heading_label or Label(self.column.title)
+
+    @property
+    def axis(self) -> str:
+        """Title beside an axis."""
+        return self.axis_label or self.heading.latex or self.heading.title
+
+    def shown(self, value: float) -> float:
+        """Convert a stored value to the unit that is printed.
+
+        Parameters
+        ----------
+        value : float
+
+        Returns
+        -------
+        float
+            In percent where the metric is printed so.
+        """
+        return 100 * value if self.percent else value
+
+    def format(self, value: float, *, detailed: bool = False, decimals: int | None = None) -> str:
+        """Format a stored value for tables of several systems, or `detailed` of one.
+
+        Parameters
+        ----------
+        value : float
+        detailed : bool
+            As in the tables of one system.
+        decimals : int, optional
+            Instead of the metric's.
+
+        Returns
+        -------
+        str
+            Without the unit.
+
+        Examples
+        --------
+        >>> METRICS["eer"].format(0.086648), METRICS["eer"].format(0.086648, detailed=True)
+        ('8.66', '8.665')
+        """
+        form = decimals if decimals is not None else self.detail if detailed else self.decimals
+        return form(value) if callable(form) else f"{self.shown(value):.{form}f}"
+
+
+def _linkability_caveat(value: float, n_target: int | None) -> str:
+    if n_target is None or n_target >= LINKABILITY_MIN_TARGETS:
+        return ""
+    return (
+        f"Linkability is uninformative with fewer than {LINKABILITY_MIN_TARGETS} target scores: "
+        "it is 0"
+    )
+
+
+def _eer_caveat(value: float, n_target: int | None) -> str:
+    if not IMPLAUSIBLE_EER < value < math.inf:
+        return ""
+    return (
+        f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % is uninformative: the scores are the wrong "
+        "way round, or equal"
+    )
+
+
+def _min_dcf(p_target: float) -> Metric:
+    def cost(scores: TrialScores, *, variant: Variant) -> float:
+        return min_dcf(scores, p_target=p_target, variant=variant).value
+
+    return Metric(
+        f"min_dcf_{p_target:g}",
+        "scores",
+        "normalised cost",
+        f"min DCF at {p_target}",
+        cost,
+        best="higher",
+        range=(0, 1),
+        title=f"Minimum detection cost at {p_target}",
+        column_label=Label(f"min DCF {p_target}", f"min DCF$_{{{p_target}}}$"),
+        heading_label=Label(f"min DCF at {p_target}"),
+        detail=4,
+        compared=False,
+    )
+
+
+def _d_diag(matrix: str) -> Metric:
+    def dominance(similarity: VoiceSimilarity) -> float:
+        value: float = getattr(similarity, matrix).d_diag
+        return value
+
+    return Metric(
+        f"d_diag_{matrix}",
+        "matrices",
+        "difference of similarities",
+        f"diagonal dominance of {matrix}",
+        dominance,
+        range=(0, 1),
+        compared=False,
+        tabled=False,
+    )
+
+
+_C_LLR = r"$C_\mathrm{llr}$"
+_C_LLR_MIN = r"$C_\mathrm{llr}^{\min}$"
+_G_VD = r"$G_\mathrm{VD}$"
+_DISCLOSURE = "ZEBRA: {} privacy disclosure ({}), "
+
+#: Every metric by its key, in the order of the outputs.
+METRICS: dict[str, Metric] = {
+    metric.key: metric
+    for metric in (
+        Metric(
+            "eer",
+            "scores",
+            "fraction",
+            "EER",
+            lambda scores, *, variant: kaldi_eer(scores).value,
+            best="higher",
+            range=(0, 1),
+            percent=True,
+            decimals=2,
+            line="EER: {eer}%",
+            line_number=eer_percent,
+            caveat=_eer_caveat,
+        ),
+        Metric(
+            "cllr_min",
+            "scores",
+            "bit",
+            "min Cllr",
+            lambda scores, *, variant: min_cllr(scores, variant=variant).value,
+            best="higher",
+            range=(0, 1),
+            column_label=Label("min Cllr", _C_LLR_MIN),
+            heading_label=Label("min Cllr, bit", f"{_C_LLR_MIN}, bit"),
+            axis_label=r"$C_\mathrm{llr}^\mathrm{min}$, bit",
+            line="Cllr (min/act): {cllr_min}/{cllr}",
+            repeats_matter=True,
+        ),
+        # Badly calibrated scores have a large Cllr, however much they tell: no value is best.
+        Metric(
+            "cllr",
+            "scores",
+            "bit",
+            "Cllr",
+            lambda scores, *, variant: cllr(scores, variant=variant).value,
+            column_label=Label("Cllr", _C_LLR),
+            heading_label=Label("Cllr, bit", f"{_C_LLR}, bit"),
+            decimals=1,
+        ),
+        Metric(
+            "rocch_eer",
+            "scores",
+            "fraction",
+            "ROCCH-EER",
+            lambda scores, *, variant: rocch_eer(scores, variant=variant).value,
+            best="higher",
+            range=(0, 1),
+            percent=True,
+            line="ROCCH-EER: {rocch_eer}%",
+            line_number=lambda value: f"{100 * value:.3f}",
+            compared=False,
+            repeats_matter=True,
+        ),
+        Metric(
+            "linkability",
+            "scores",
+            "fraction",
+            "linkability",
+            lambda scores, *, variant: linkability(scores, variant=variant).value,
+            best="lower",
+            range=(0, 1),
+            title="Linkability",
+            column_label=Label("Linkability", r"$D_{\leftrightarrow}^{\mathrm{sys}}$"),
+            line="linkability: {linkability}",
+            line_number="{:f}".format,
+            caveat=_linkability_caveat,
+            repeats_matter=True,
+        ),
+        Metric(
+            "zebra_population",
+            "scores",
+            "bit",
+            "expected privacy disclosure",
+            population_disclosure,
+            best="lower",
+            range=(0, 0.5 / math.log(2)),
+            title="Expected privacy disclosure (population)",
+            column_label=Label("Population, bit", r"$D_\mathrm{ECE}$, bit"),
+            heading_label=Label(_DISCLOSURE.format("expected", "population") + "bit"),
+            axis_label="Population disclosure, bit",
+            detail=zebra_number,
+            line="Population: {zebra_population} bit",
+            line_number=zebra_number,
+            repeats_matter=True,
+        ),
+        Metric(
+            "zebra_individual",
+            "scores",
+            "log10 LR",
+            "worst-case privacy disclosure",
+            individual_disclosure,
+            best="lower",
+            title="Worst-case privacy disclosure (individual)",
+            column_label=Label("Individual, log10 LR", r"$\log_{10}(l)$"),
+            heading_label=Label(
+                _DISCLOSURE.format("worst-case", "individual") + "log10 LR",
+                _DISCLOSURE.format("worst-case", "individual") + r"$\log_{10}$ LR",
+            ),
+            axis_label=r"Individual disclosure, $\log_{10}$ LR",
+            detail=zebra_number,
+            line="Individual: {zebra_individual} ({tag})",
+            line_number=zebra_number,
+            repeats_matter=True,
+        ),
+        _min_dcf(0.01),
+        _min_dcf(0.001),
+        Metric(
+            "wer",
+            "utility",
+            "fraction",
+            "WER",
+            best="lower",
+            percent=True,
+            decimals=2,
+            detail=2,
+            compared=False,
+        ),
+        Metric(
+            "pitch_correlation_mean",
+            "utility",
+            "correlation",
+            "pitch correlation",
+            best="higher",
+            range=(-1, 1),
+            title="Pitch correlation",
+            column_label=Label("Pitch corr.", "Pitch"),
+            compared=False,
+        ),
+        Metric(
+            "pitch_correlation_std",
+            "utility",
+            "correlation",
+            "standard deviation of the pitch correlation",
+            range=(0, 1),
+            column_label=Label("Pitch std.", "Std."),
+            compared=False,
+        ),
+        Metric(
+            "deid",
+            "matrices",
+            "fraction",
+            "de-identification (DeID)",
+            lambda similarity: similarity.deid,
+            best="higher",
+            range=(-math.inf, 1),
+            title="De-identification (DeID)",
+            column_label=Label("DeID, %"),
+            heading_label=Label("De-identification (DeID), %"),
+            axis_label="DeID, %",
+            percent=True,
+            decimals=1,
+            detail=1,
+            line="De-Identification : {deid}",
+            line_number=repr,
+        ),
+        Metric(
+            "gvd_db",
+            "matrices",
+            "dB",
+            "gain of voice distinctiveness (G_VD)",
+            lambda similarity: similarity.gvd_db,
+            best="higher",
+            range=(-math.inf, math.inf),
+            title="Gain of voice distinctiveness (G_VD)",
+            column_label=Label("G_VD, dB", f"{_G_VD}, dB"),
+            heading_label=Label(
+                "Gain of voice distinctiveness (G_VD), dB",
+                f"Gain of voice distinctiveness ({_G_VD}), dB",
+            ),
+            axis_label=f"{_G_VD}, dB",
+            decimals=2,
+            detail=2,
+            line="Gain of voice distinctiveness : {gvd_db}",
+            line_number=repr,
+        ),
+        _d_diag("oo"),
+        _d_diag("oa"),
+        _d_diag("aa"),
+    )
+}
+
+
+def of_kind(kind: Kind) -> dict[str, Metric]:
+    """Select the metrics of a kind.
+
+    Parameters
+    ----------
+    kind : {"scores", "matrices", "utility"}
+
+    Returns
+    -------
+    dict
+        Metrics by key, in the order of the outputs.
+
+    Examples
+    --------
+    >>> list(of_kind("matrices"))
+    ['deid', 'gvd_db', 'd_diag_oo', 'd_diag_oa', 'd_diag_aa']
+    """
+    return {key: metric for key, metric in METRICS.items() if metric.kind == kind}
+
+
+def describe(key: str) -> Metric:
+    """Look up the entry of a metric.
+
+    Parameters
+    ----------
+    key : str
+        A prefix `subjective_`, of metrics of a listening test, is passed over.
+
+    Returns
+    -------
+    Metric
+        Of a user-defined metric no more than the name is known.
+
+    Examples
+    --------
+    >>> describe("eer").unit, describe("mine").unit
+    ('fraction', '')
+    """
+    name = key.removeprefix(SUBJECTIVE)
+    return METRICS[name] if name in METRICS else Metric(key, "scores", "", key)
+
+
+def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[str, float]:
+    """Compute every metric on scores.
+
+    Parameters
+    ----------
+    scores : TrialScores
+    variant : {"exact", "challenge"}
+
+    Returns
+    -------
+    dict
+        Values by key: rates are fractions, `cllr` may be inf in `challenge`, `eer` is Kaldi's
+        in both variants.
+
+    Examples
+    --------
+    >>> values = score_metrics(TrialScores([1.0, 3.0], [0.0, 2.0]))
+    >>> values["eer"], values["rocch_eer"]
+    (0.5, 0.25)
+    """
+    return _computed("scores", scores, variant=variant)
+
+
+def similarity_metrics(similarity: VoiceSimilarity) -> dict[str, float]:
+    """Compute every metric on similarity matrices.
+
+    Parameters
+    ----------
+    similarity : VoiceSimilarity
+
+    Returns
+    -------
+    dict
+        Values by key: `deid` is a fraction, `gvd_db` in dB.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privacy_eval.metrics import similarity_matrix, voice_similarity
+    >>> scores = np.where(np.eye(4, dtype=int).repeat(2, 0).repeat(2, 1), 5.0, -5.0)
+    >>> same = similarity_matrix(scores, np.arange(4).repeat(2))
+    >>> round(similarity_metrics(voice_similarity(same, same, same))["gvd_db"], 3)
+    0.0
+    """
+    return _computed("matrices", similarity)
+
+
+def _computed(kind: Kind, of: object, **options: Any) -> dict[str, float]:
+    functions = {key: metric.function for key, metric in of_kind(kind).items()}
+    return {key: f(of, **options) for key, f in functions.items() if f is not None}
+
+
+def zebra_tag(values: Mapping[str, float], variant: Variant) -> str:
+    """Categorize the individual disclosure.
+
+    Parameters
+    ----------
+    values : mapping
+        Values of `score_metrics`.
+    variant : {"exact", "challenge"}
+        The one that the values are of.
+
+    Returns
+    -------
+    str
+        "0" or "A" (least disclosure) to "F".
+    """
+    return categorical_tag(values["zebra_individual"], variant=variant)

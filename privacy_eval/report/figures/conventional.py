@@ -1,0 +1,88 @@
+"""The ZEBRA toolkit's conventional plots: cross-entropy (ECE) and detection cost (APE plot),
+and both normalised (NECE, NBER)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import expit
+
+from ...metrics.pav import FloatArray
+from ...results.arrays import Arrays
+from ..data import ReportData
+from . import style
+from .drawing import Drawing
+from .ece import ECE_LABEL, LOG_ODDS_LABEL, log_odds_ticks
+from .plot import Curve, Panel, Plot
+from .selection import key_of, load
+
+# Stored arrays that the figures need.
+_ARRAYS = (
+    *("prior_log_odds", "ece_zero_evidence", "ece_minimum"),
+    *("ece_actual", "dcf_minimum", "dcf_actual"),
+)
+_ACTUAL, _MINIMUM = "#D55E00", "#0072B2"
+
+
+def figures(data: ReportData) -> Iterator[Drawing]:
+    """Per condition of a system `conventional_*`: ECE, DCF, NECE, NBER."""
+    seen = set()
+    for record in data.results.verification:
+        key, arrays = key_of(record), load(record, data.curves, _ARRAYS)
+        system = record.condition.system
+        if arrays is None or key is None or (system, *key) in seen:
+            continue
+        seen.add((system, *key))
+        where = f"{system}, {key.title(data.protocol)}"
+        yield Drawing(
+            style.stem("conventional", system, *key),
+            f"Cross-entropy (ECE), detection cost (APE plot), and both normalised: {where}. "
+            "Actual: scores taken as log-likelihood ratios, which leaves the panel where they "
+            "are badly calibrated; minimum: after the best calibration.",
+            conventional_plot(arrays, title=where),
+        )
+
+
+def conventional_plot(arrays: Arrays, *, title: str = "") -> Plot:
+    """ECE and detection cost (APE), above; both over those without evidence (NECE, NBER),
+    below: of the scores as they are, at best, and without evidence.
+
+    Parameters
+    ----------
+    arrays : mapping
+        The stored arrays of a record.
+    """
+    log_odds = arrays["prior_log_odds"]
+    without = arrays["ece_zero_evidence"], np.minimum(expit(log_odds), expit(-log_odds))
+    above, below = [], []
+    for kind, default, label, normalised in (
+        ("ece", without[0], ECE_LABEL, "normalised cross-entropy (NECE)"),
+        ("dcf", without[1], "Bayes error rate", "normalised rate (NBER)"),
+    ):
+        actual, minimum = arrays[f"{kind}_actual"], arrays[f"{kind}_minimum"]
+        above.append(_panel(log_odds, default, actual, minimum, label))
+        ones = np.ones(log_odds.size)
+        below.append(_panel(log_odds, ones, actual / default, minimum / default, normalised))
+    return Plot((tuple(above), tuple(below)), legend="bottom", panel_height=1.9, title=title)
+
+
+def _panel(
+    x: FloatArray, default: FloatArray, actual: FloatArray, minimum: FloatArray, y_label: str
+) -> Panel:
+    # Bad calibration has no bound; the panel keeps room for the other two.
+    top = float(np.clip(1.05 * actual.max(), 1.05 * default.max(), 1.8 * default.max()))
+    limits = float(x[0]), float(x[-1])
+    return Panel(
+        (
+            Curve(x, default, "without evidence", width=2.0),
+            Curve(x, actual, "actual", colour=_ACTUAL),
+            Curve(x, minimum, "minimum", colour=_MINIMUM, line_style=(0, (4, 1.5))),
+        ),
+        LOG_ODDS_LABEL,
+        y_label,
+        limits,
+        (0.0, top),
+        title="" if actual.min() <= top else f"actual: {actual.min():.3g} and above",
+        x_ticks=log_odds_ticks(*limits),
+    )

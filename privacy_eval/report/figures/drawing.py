@@ -1,0 +1,124 @@
+"""Save figures as PNG, PDF and TeX: the same bytes on every run."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from fontTools import subset  # which matplotlib needs and uses
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.figure import Figure as Canvas
+
+from ...io.files import atomic_path, write_text
+from ...results.arrays import FIGURE_FORMATS
+from .draw import draw
+from .plot import Plot
+from .style import styled
+from .tex import to_tex
+
+_CANVASES = MappingProxyType({"png": FigureCanvasAgg, "pdf": FigureCanvasPdf})
+# Without these the same drawing gives other bytes tomorrow or under another version.
+_METADATA: Mapping[str, Mapping[str, None]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that is not saved yet, and not drawn before it is needed.
+
+    Attributes
+    ----------
+    name : str
+        Stem of its files.
+    caption : str
+        Plain text.
+    content : Plot or callable
+        A plot of curves, or what draws the matplotlib figure.
+    """
+
+    name: str
+    caption: str
+    content: Plot | Callable[[], Canvas]
+
+    @functools.cached_property
+    def canvas(self) -> Canvas:
+        """The matplotlib figure, drawn."""
+        return draw(self.content) if isinstance(self.content, Plot) else self.content()
+
+    @property
+    def plot(self) -> Plot:
+        """The plot of curves that it is of."""
+        assert isinstance(self.content, Plot)
+        return self.content
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """What it can be written as: only plots of curves as TeX."""
+        return tuple(f for f in FIGURE_FORMATS if f != "tex" or isinstance(self.content, Plot))
+
+
+def write(
+    drawing: Drawing, folder: Path, formats: Sequence[str] = FIGURE_FORMATS
+) -> tuple[Path, ...]:
+    """Write a drawing in those of the formats that it can be written in, TeX first, and free
+    its memory.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A file cannot be written.
+    """
+    files = {f: folder / f"{drawing.name}.{f}" for f in drawing.formats if f in formats}
+    if "tex" in files:
+        write_text(files["tex"], to_tex(drawing.plot, drawing.caption))
+    if files.keys() & _CANVASES:
+        save(drawing.canvas, {f: path for f, path in files.items() if f in _CANVASES})
+        drawing.canvas.clear()
+    return tuple(files.values())
+
+
+def save(canvas: Canvas, files: Mapping[str, Path]) -> None:
+    """Write a matplotlib figure to files by format, `png` or `pdf`.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A file cannot be written.
+    """
+    with styled():
+        engine = canvas.get_layout_engine()
+        if engine is not None:  # laid out once for all formats
+            engine.execute(canvas)
+            canvas.set_layout_engine("none")
+    dpi = canvas.dpi
+    for extension, path in files.items():
+        canvas.dpi = dpi  # printing as PDF changes it
+        # Not `savefig`, which draws everything twice as soon as there is a layout.
+        to_print = getattr(_CANVASES[extension](canvas), f"print_{extension}")
+        with atomic_path(path) as temporary, styled(), _plain_fonts():
+            to_print(temporary, metadata=dict(_METADATA[extension]))
+
+
+@contextlib.contextmanager
+def _plain_fonts() -> Iterator[None]:
+    """Embed fonts without their tables for typesetters, which no reader of a PDF looks at:
+    cutting these down to the letters of a figure takes most of the time of embedding."""
+    load = subset.load_font
+
+    def load_plain(path: Any, options: Any, **more: Any) -> Any:
+        options.drop_tables += ["GDEF", "GPOS", "GSUB"]
+        return load(path, options, **more)
+
+    subset.load_font = load_plain
+    try:
+        yield
+    finally:
+        subset.load_font = load

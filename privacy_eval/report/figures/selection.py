@@ -1,0 +1,109 @@
+"""Select the records and arrays of each condition that figures of curves are drawn from."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
+
+from ...protocol.protocol import Protocol
+from ...results.arrays import Arrays, Curves
+from ...results.records import Results, VerificationRecord
+from ..data import ReportData
+from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN
+from . import style
+
+#: Systems in a figure of curves; more go over several.
+MOST_SYSTEMS = 20
+
+Item = TypeVar("Item")
+
+
+class Key(NamedTuple):
+    """A trial set under an attack model; also the parts of a file name."""
+
+    attack_model: str
+    data_set: str
+    split: str
+    gender: str
+
+    def title(self, protocol: Protocol) -> str:
+        """Describe it in words."""
+        attack = next(a.title for a in protocol.attack_models if a.id == self.attack_model)
+        return f"{set_title(protocol, *self[1:])}, {attack.lower()}"
+
+
+def set_title(protocol: Protocol, data_set: str, split: str, gender: str) -> str:
+    """Describe a trial set in words."""
+    return f"{protocol.data_set(data_set).title} {split}, {protocol.genders[gender]}"
+
+
+def key_of(record: VerificationRecord) -> Key | None:
+    """The trial set and attack model of a record; None without an attack model."""
+    c = record.condition
+    if c.attack_model is None:
+        return None
+    attack = ORIGINAL_ATTACK if c.is_original else c.attack_model
+    return Key(attack, c.data_set, c.split, c.gender)
+
+
+def conditions(
+    results: Results,
+) -> Iterator[tuple[Key, list[VerificationRecord], list[VerificationRecord]]]:
+    """Every trial set under every attack model, in the order of the protocol, with its
+    records, one per system, and those of original speech; of what a system has twice the
+    first."""
+    found: dict[Key, dict[str, VerificationRecord]] = {}
+    for record in results.verification:
+        key = key_of(record)
+        if key is not None:
+            found.setdefault(key, {}).setdefault(record.condition.system, record)
+    for t, attack in itertools.product(
+        results.protocol.trial_sets(), results.protocol.attack_models
+    ):
+        key, original = (
+            Key(a, t.data_set.id, t.split, t.gender) for a in (attack.id, ORIGINAL_ATTACK)
+        )
+        if key in found and key != original:
+            yield key, list(found[key].values()), list(found.get(original, {}).values())
+
+
+def load(record: VerificationRecord, curves: Curves, names: Iterable[str]) -> Arrays | None:
+    """Load a record's arrays; None unless all of these are among them."""
+    arrays = curves.of(record)
+    return arrays if arrays is not None and set(names) <= arrays.keys() else None
+
+
+def condition_pages(
+    data: ReportData,
+    read: Callable[[str, VerificationRecord], Item | None],
+    order: Callable[[Item], float],
+) -> Iterator[tuple[list[Item], tuple[str, ...], str, str]]:
+    """Per trial set and attack model what is drawn of all systems and of original speech.
+
+    Parameters
+    ----------
+    read : callable
+        Makes of a name and a record what is drawn of it; None where there is nothing.
+    order : callable
+        What systems are sorted by.
+
+    Yields
+    ------
+    items : list
+        Those of at most `MOST_SYSTEMS` systems, then that of original speech.
+    key : tuple of str
+        Parts of a file name.
+    title, part : str
+        The condition in words; which of several figures it is.
+    """
+    for key, records, originals in conditions(data.results):
+        found = [i for r in records if (i := read(r.condition.system, r)) is not None]
+        if not found:
+            continue
+        possible = (read(ORIGINAL_COLUMN, r) for r in originals)
+        original = next((i for i in possible if i is not None), None)
+        title = key.title(data.protocol)
+        for page, number, part in style.numbered(sorted(found, key=order), MOST_SYSTEMS):
+            items = [*page, original] if original is not None else [*page]
+            yield items, (*key, *number), title, part

@@ -1,0 +1,122 @@
+"""Describe what a report is of, and how each of its numbers was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .. import __version__
+from ..results.records import (
+    AnyRecord,
+    RecognitionRecord,
+    Results,
+    SimilarityRecord,
+    VerificationRecord,
+)
+from ..results.signature import signature
+from .table import Column, Table
+
+# Of what was not evaluated, which may be hundreds of conditions.
+_ABSENT_SHOWN = 20
+_SHA_SHOWN = 12
+
+
+def provenance_tables(results: Results) -> list[Table]:
+    """Make tables of how each number was made: of every record its version, options, and
+    input files with the first digits of their SHA-256 (results.json has them all)."""
+    kinds = (
+        (
+            "made_conditions",
+            "Conditions: what their metrics were made from.",
+            ("Condition", "Targets", "Nontargets"),
+            results.verification,
+        ),
+        (
+            "made_similarity",
+            "Voice similarity: what it was made from.",
+            ("Trial set", "Speakers", "Utterances"),
+            results.similarity,
+        ),
+        (
+            "made_recognition",
+            "Word error rates: what they were read from.",
+            ("Set", "Decoding"),
+            results.recognition,
+        ),
+    )
+    return [
+        Table(
+            name,
+            caption,
+            tuple(
+                Column(title, align="l")
+                for title in ("System", *titles, "Version", "Made from", "Options")
+            ),
+            (tuple(_row(record) for record in records),),
+        )
+        for name, caption, titles, records in kinds
+        if records
+    ]
+
+
+def summary(results: Results) -> list[str]:
+    """Describe what the report is of, and what is not in it."""
+    lines = [
+        f"Protocol: {results.protocol.title} ({results.protocol.name}); tables show the variant "
+        f"{results.protocol.variant}. {len(results.systems)} systems, {len(results.verification)} "
+        f"conditions, {len(results.similarity)} voice similarities, {len(results.recognition)} "
+        f"word error rates. Written by privacy_eval {__version__}.",
+        f"Signature: {signature(results, variant=results.protocol.variant)}",
+    ]
+    partial = [r.condition for r in results.verification if r.left_out]
+    if partial:
+        lines.append(
+            f"{len(partial)} conditions without trials that were left out on request: "
+            + "; ".join(f"{c.system} {c.name}" for c in partial)
+        )
+    absent = results.not_evaluated
+    lines += [f"Not evaluated: {line}" for line in absent[:_ABSENT_SHOWN]]
+    if len(absent) > _ABSENT_SHOWN:
+        lines.append(f"... and {len(absent) - _ABSENT_SHOWN} more, listed in results.json")
+    return lines
+
+
+def _row(record: AnyRecord) -> tuple[str, ...]:
+    condition, provenance = record.condition, record.provenance
+    details: tuple[object, ...] = ()
+    if isinstance(record, VerificationRecord):
+        details = (record.n_target, record.n_nontarget)
+    elif isinstance(record, RecognitionRecord):
+        details = (record.decode,)
+    elif isinstance(record, SimilarityRecord):
+        details = (record.n_speakers, record.n_utterances)
+    options = provenance.get("options", {})
+    shown = options.items() if isinstance(options, Mapping) else ()
+    return (
+        condition.system + condition.results_folder,
+        condition.name,
+        *("" if value is None else str(value) for value in details),
+        str(provenance.get("version", "")),
+        ", ".join(_inputs(provenance)),
+        ", ".join(f"{name}: {value}" for name, value in shown if value),
+    )
+
+
+def _inputs(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """Input files, each with the first digits of its SHA-256; provenance may be untrusted."""
+    inputs, model = provenance.get("inputs"), provenance.get("model")
+    for name, entry in inputs.items() if isinstance(inputs, Mapping) else ():
+        if isinstance(entry, Mapping):
+            yield _source(entry.get("path", name), entry.get("sha256", ""))
+        else:
+            yield _source(name, entry)
+    if isinstance(model, Mapping) and isinstance(model.get("sha256"), Mapping):
+        for name, sha256 in model["sha256"].items():
+            yield _source(f"{model.get('path', '')}/{name}", sha256)
+    imported = provenance.get("imported_from")
+    if isinstance(imported, Mapping):
+        yield _source(f"imported from {imported.get('name', '')}", imported.get("sha256", ""))
+
+
+def _source(name: object, sha256: object) -> str:
+    return f"{name} {str(sha256)[:_SHA_SHOWN]}"

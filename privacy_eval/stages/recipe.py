@@ -1,0 +1,55 @@
+"""The stages of recipes/vpc2020, each once: run.sh, `check` and `pending` read this table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Number, scripts (local/<name>.sh, which is also the verb and the log), what, input -> output.
+TABLE = """
+ 0 | check                         | check the tree                          | inputs, scores -> what is missing, mismatched or implausible
+ 1 | data                          | data and models: where to get them      | the challenge's organizers -> data/, exp/models/
+ 2 | train_backend                 | back end of the semi-informed attacker  | x-vectors of anonymized training speech -> plda, transform.mat, mean.vec
+ 3 | subsets                       | evaluation subsets                      | data/<set>, its lists -> data/<set>_enrolls, _trials_*
+ 4 | anonymize                     | anonymization, by the participant       | data/<set> -> its anonymized copy
+ 5 | subsets, xvectors, asv_scores | speaker verification scores             | x-vectors (by Kaldi, if missing), back end, trials -> RESULTS/.../ASV-*/scores
+ 6 | privacy_metrics               | privacy metrics of every condition      | RESULTS/.../ASV-*/scores, trial keys -> OUT/records
+ 7 | similarity                    | voice similarity matrices, DeID, G_VD   | x-vectors, back end -> OUT/records
+ 8 | collect                       | collect the results                     | OUT/records -> OUT/results.json, results.csv, results.txt
+ 9 | tables                        | tables for LaTeX, Markdown, text, CSV   | OUT/results.json -> OUT/tables
+10 | figures, report               | figures, and one report to read         | OUT/results.json -> OUT/figures, OUT/report.html
+11 | listening                     | listening test, if there are ratings    | ratings.csv -> OUT/subjective, OUT/report.html
+"""  # noqa: E501
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of the recipe.
+
+    Attributes
+    ----------
+    number : int
+    names : tuple of str
+        Of its scripts, verbs and logs, as they run.
+    what : str
+    flow : str
+        Its input -> output.
+    """
+
+    number: int
+    names: tuple[str, ...]
+    what: str
+    flow: str
+
+
+def parse_stage(line: str) -> Stage:
+    """Read a row of the table."""
+    number, names, what, flow = (column.strip() for column in line.split("|"))
+    return Stage(int(number), tuple(names.split(", ")), what, flow)
+
+
+STAGES = tuple(map(parse_stage, TABLE.strip().splitlines()))
+
+
+def number_of(name: str) -> int:
+    """Return the number of the stage that a name belongs to, the last one of several."""
+    return next(s.number for s in reversed(STAGES) if name in s.names)

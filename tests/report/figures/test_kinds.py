@@ -1,0 +1,165 @@
+"""What holds for every kind of figure, and how a kind is added."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
+
+from privacy_eval.report import figures
+from privacy_eval.report.data import ReportData
+from privacy_eval.report.figures import KINDS, FigureKind, all_figures, write_figures
+from privacy_eval.report.figures.drawing import Drawing, write
+from privacy_eval.report.html import Section
+from privacy_eval.report.report import figures_source, report_sections
+from privacy_eval.report.values import Cell, Cells, Place
+from privacy_eval.results.records import Results, SimilarityRecord
+from privacy_eval.tree.conditions import SetCondition
+
+ARRAYS = {f"challenge_{part}": np.full((3, 3), 0.5) for part in ("oo", "oa", "aa")}
+
+
+class Matrices:
+    """Stands in for `Curves`."""
+
+    def of(self, record: object) -> dict[str, np.ndarray]:
+        return ARRAYS
+
+
+@pytest.fixture(name="data", scope="module")
+def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
+    """Of each kind of figure what it is drawn from."""
+    curves = simulated(tmp_path_factory.mktemp("curves"), {ODD: 0.0, "K2": 1.0})
+    place = SetCondition(ODD, "", "t", "libri", "test", "f")
+    record = SimilarityRecord(place, "original", {}, curves="a.npz")
+    matrices = ReportData(Results(CONFIG, similarity=(record,)), curves=Matrices())  # type: ignore[arg-type]
+    points = Cells(
+        {
+            Place(metric, "ignorant", "test", "libri", "f", ODD): Cell(0.3, "")
+            for metric in ("eer", "cllr_min")
+        },
+        (ODD,),
+    )
+    return {
+        "bars": data_of(PUBLISHED_EER),
+        "matrices": matrices,
+        "scatter": data_of(points),
+        **dict.fromkeys(("ece", "conventional", "linkability", "det"), curves),
+    }
+
+
+def first(kind: str, data: dict[str, ReportData]) -> Drawing:
+    (found,) = [k for k in KINDS if k.name == kind]
+    drawing = next(found.figures(data[kind]))
+    assert drawing.name.startswith(kind) and drawing.caption.endswith(".")
+    return drawing
+
+
+NAMES = [kind.name for kind in KINDS]
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_same_bytes_twice(kind: str, data: dict[str, ReportData], tmp_path: Path) -> None:
+    files = [write(first(kind, data), tmp_path / folder) for folder in "ab"]
+    assert len(files[0]) >= 2
+    for one, other in zip(*files, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=NAMES)
+def test_no_data_no_figure(kind: FigureKind) -> None:
+    assert list(kind.figures(ReportData(Results(CONFIG)))) == []
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_no_text_is_clipped_and_no_legend_covers_the_axes(
+    kind: str, data: dict[str, ReportData]
+) -> None:
+    (found,) = [k for k in KINDS if k.name == kind]
+    for drawing in found.figures(data[kind]):
+        canvas = drawing.canvas
+        canvas.draw_without_rendering()
+        whole = canvas.bbox.padded(1)
+        legends = [*canvas.legends, *(a.get_legend() for a in canvas.axes if a.get_legend())]
+        assert legends or kind == "matrices"
+        boxes = [legend.get_window_extent() for legend in legends]
+        for axes in canvas.axes:
+            assert not any(box.padded(-2).overlaps(axes.get_window_extent()) for box in boxes)
+            texts = (canvas._suptitle, axes.title, axes.xaxis.label, axes.yaxis.label)
+            boxes += [t.get_window_extent() for t in texts if t is not None and t.get_text()]
+        for box in boxes:
+            assert whole.contains(box.x0, box.y0) and whole.contains(box.x1, box.y1), drawing.name
+
+
+TOY = """
+from privacy_eval.report.figures import style
+from privacy_eval.report.figures.drawing import Drawing
+
+
+def draw():
+    with style.figure(2, 1) as canvas:
+        canvas.subplots().plot([1, 2])
+    return canvas
+
+
+def figures(data):
+    yield Drawing("toy_plot", f"A toy of {data.protocol.name}.", draw)
+"""
+
+
+def test_a_kind_is_one_file_and_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "toy.py").write_text(TOY)
+    monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
+    kinds = (*KINDS, FigureKind("toy", "Toys"))
+    monkeypatch.setattr(figures, "KINDS", kinds)
+    monkeypatch.setattr("privacy_eval.report.report.KINDS", kinds)
+    data, out = ReportData(Results(CONFIG)), tmp_path / "figures"
+    drawn_from = figures_source(data.sources, conventional=False)
+    assert write_figures(all_figures(data), out, drawn_from=drawn_from) == (1, 0)
+    assert {p.suffix for p in out.glob("toy_plot.*")} == {".png", ".pdf"}
+    sections, _ = report_sections(data, figures=out)
+    assert [(s.title, [p.path.name for p in s.pictures]) for s in sections if s.pictures] == [
+        ("Toys", ["toy_plot.png"])
+    ]
+    assert isinstance(sections[0], Section)
+
+
+def has_pgfplots() -> bool:
+    if not (shutil.which("pdflatex") and shutil.which("kpsewhich")):
+        return False
+    found = subprocess.run(["kpsewhich", "pgfplots.sty"], capture_output=True, check=False)
+    return found.returncode == 0
+
+
+def compiled(folder: Path, name: str) -> str:
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", name],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    return done.stdout
+
+
+@pytest.mark.skipif(not has_pgfplots(), reason="pdflatex with pgfplots is not installed")
+def test_tex_compiles_alone_and_within_a_document(
+    data: dict[str, ReportData], tmp_path: Path
+) -> None:
+    drawings = [first(kind, data) for kind in ("ece", "conventional", "det", "linkability")]
+    names = [write(d, tmp_path, ["tex"])[0].name for d in drawings]
+    compiled(tmp_path, names[-1])
+    inputs = "".join(f"\\input{{{name}}}\\clearpage\n" for name in names)
+    (tmp_path / "paper.tex").write_text(
+        "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{pgfplots}\n"
+        f"\\begin{{document}}\n{inputs}The end.\n\\end{{document}}\n"
+    )
+    log = compiled(tmp_path, "paper.tex")
+    assert f"({len(names) + 1} pages" in log  # the text after the figures is there too

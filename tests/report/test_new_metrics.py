@@ -1,0 +1,145 @@
+"""A new metric is one entry of the registry: every output has it. So it is with a gender."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from support import B1, imported
+
+from privacy_eval.io.results_txt import ResultsTxt, VerificationBlock, format_results_txt
+from privacy_eval.io.results_txt import parse_results_txt as parse
+from privacy_eval.metrics import METRICS, Label, Metric, TrialScores, of_kind
+from privacy_eval.metrics.registry import score_metrics, similarity_metrics
+from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
+from privacy_eval.report.across_systems import comparison_tables
+from privacy_eval.report.per_system import table_groups
+from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.table_set import table_files
+from privacy_eval.report.values import cells_of_results
+from privacy_eval.results.arrays import Curves
+from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
+from privacy_eval.results.csv_export import to_csv
+from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.records import Results, SimilarityRecord, UtilityRecord, merge
+from privacy_eval.tree.conditions import set_condition
+
+KINDS = {
+    "scores": lambda scores, *, variant: scores.n_target / 10,
+    "matrices": lambda similarity: similarity.deid / 2,
+    "utility": None,
+}
+
+
+@pytest.fixture(params=KINDS)
+def toy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Metric:
+    metric = Metric(
+        "toy",
+        request.param,
+        "fraction",
+        "toy rate",
+        KINDS[request.param],
+        best="higher",
+        range=(0, 1),
+        column_label=Label("Toy, %"),
+        percent=True,
+        line="Toy: {toy}%",
+        line_number=lambda value: f"{100 * value:.1f}",
+    )
+    monkeypatch.setitem(METRICS, "toy", metric)
+    return metric
+
+
+def measured(system: str, kind: str, value: float) -> Results:
+    """Results of a system with the metric in every place."""
+    results = imported(B1, system=system)
+    protocol = results.protocol
+    conditions = [
+        set_condition(t, protocol.results_folders[0], system) for t in protocol.trial_sets()
+    ]
+    metrics = {"challenge": {"toy": value}}
+    if kind == "scores":
+        records = tuple(replace(r, metrics=metrics) for r in results.verification)
+        return replace(results, verification=records)
+    if kind == "matrices":
+        similarity = tuple(SimilarityRecord(c, "original", metrics) for c in conditions)
+        return replace(results, similarity=similarity)
+    return replace(results, utility=tuple(UtilityRecord(c, {"toy": value}) for c in conditions))
+
+
+def test_a_new_metric_is_in_every_output(toy: Metric, tmp_path: Path) -> None:
+    results = merge([measured("A", toy.kind, 0.25), measured("B", toy.kind, 0.5)])
+    results.check()
+    path = tmp_path / "results.json"
+    path.write_text(to_json(results))
+    assert '"toy": "fraction"' in path.read_text()
+    assert read_json(path) == results
+    rows = [line for line in to_csv(results).splitlines() if ",toy,fraction,0.25," in line]
+    assert rows
+    files = table_files(table_groups(results), "t")
+    assert any("Toy, %" in text and "25.000" in text for text in files.values())
+    cells = cells_of_results(results)
+    across = {t.name: t for t in comparison_tables(cells, results.protocol)}
+    assert "25.000" in across["comparison_toy_dev"].rows[0]
+    ranking = ranking_table(results, Curves([]), metric="toy", split="dev")
+    assert ranking is not None
+    assert [row[1:3] for row in ranking.rows] == [("B", "50.000"), ("A", "25.000")]
+    text = to_results_txt(results, "A", "")
+    assert "  Toy: 25.0%\n" in text
+    assert import_results_txt(text, "r", results.protocol, system="A") == results.of("A")
+
+
+def test_a_new_metric_is_computed(toy: Metric) -> None:
+    values: dict[str, float] = {}
+    if toy.kind == "scores":
+        values = score_metrics(TrialScores([1.0, 2.0], [0.0]))
+    elif toy.kind == "matrices":
+        diagonal = SimpleNamespace(d_diag=0.5)
+        found: Any = SimpleNamespace(deid=0.4, gvd_db=0, oo=diagonal, oa=diagonal, aa=diagonal)
+        values = similarity_metrics(found)
+    assert values.get("toy", 0.2) == 0.2
+    assert "toy" in of_kind(toy.kind)
+
+
+def test_lines_of_results_txt_are_read_back() -> None:
+    values = {key: 0.25 for key in of_kind("scores") if not key.startswith("min_dcf")}
+    block = VerificationBlock("ASV-a-b", values, "A")
+    text = format_results_txt(ResultsTxt([block]))
+    assert parse(text, "r").verification == [block]
+
+
+# --- genders, attack models
+
+
+def of_gender(gender: str) -> Protocol:
+    """The protocol of 2020 with other ids, as a YAML file has them."""
+    plain = load_protocol("vpc2020").to_dict()
+    plain["genders"] = {gender: "all speakers"}
+    for attack in plain["attack_models"]:
+        attack["id"] = f"x-{attack['id']}"
+    plain["average_attack_model"] = "x-lazy-informed"
+    return protocol_from_dict(plain, "mine.yaml")
+
+
+def test_a_mixed_gender_and_other_attack_models_need_yaml_alone(tmp_path: Path) -> None:
+    protocol = of_gender("mixed")
+    kept = [
+        block.replace("trials_f", "trials_mixed")
+        for block in B1.read_text().split("ASV-")[1:]
+        if "trials_f" in block.split("\n")[0]
+    ]
+    text = "".join(f"ASV-{block.split('ASR-')[0]}" for block in kept)
+    parts = [import_results_txt(text, "r", protocol, system=s) for s in ("A", "B")]
+    results = merge(parts)
+    original = results.verification[0].condition
+    assert (original.gender, original.attack_model) == ("mixed", "x-original")
+    cells = cells_of_results(results)
+    tables = comparison_tables(cells, protocol)
+    assert {row[1] for row in tables[0].rows} == {"all speakers", ""}
+    assert tables[0].columns[2].title == "Orig" and tables[0].rows[0][2]
+    assert ranking_table(results, Curves([]), split="dev") is not None
+    files = table_files(table_groups(results), "t")
+    assert "mixed" in files["A_asv.csv"]

@@ -1,0 +1,112 @@
+"""Public functions and classes of some rooms carry complete numpydoc sections.
+
+ruff checks form and wording of docstrings; here, that sections name what the code has.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+
+import pytest
+from support import ROOT
+
+import privacy_eval as pe
+from privacy_eval import metrics
+
+PACKAGE = ROOT / "privacy_eval"
+ROOMS = ("metrics", "asv", "speech", "io")
+#: Files whose docstrings are still to be completed.
+PENDING = ()
+Documented = ast.FunctionDef | ast.ClassDef
+
+
+def documented() -> Iterator[tuple[str, Documented]]:
+    for path in sorted(p for room in ROOMS for p in (PACKAGE / room).glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if str(path.relative_to(PACKAGE)) in PENDING:
+                continue
+            if isinstance(node, Documented) and not node.name.startswith("_"):
+                yield f"{path.relative_to(PACKAGE)}:{node.name}", node
+
+
+def sections(docstring: str) -> dict[str, str]:
+    """The text of every section by its title."""
+    parts = re.split(r"^(\w+)\n-{3,}\n", inspect.cleandoc(docstring), flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def names(section: str) -> list[str]:
+    """`a, b : type` and `*args` as names."""
+    heads = re.findall(r"^(\S[^\n]*)", section, re.M)
+    return [n.strip("* ") for head in heads for n in head.partition(" : ")[0].split(",")]
+
+
+def faults(node: Documented) -> list[str]:
+    found = sections(ast.get_docstring(node) or "")
+    if isinstance(node, ast.ClassDef):
+        decorators = ast.dump(ast.Module(node.decorator_list, []))
+        fields = [n.target.id for n in node.body if isinstance(n, ast.AnnAssign)]  # type: ignore[union-attr]
+        fields = fields if "dataclass" in decorators else []
+        listed = names(found.get("Attributes", ""))
+        return [f"Attributes: {f}" for f in fields if f not in listed]
+    arguments = node.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += [a for a in (arguments.vararg, arguments.kwarg) if a]
+    listed, real = names(found.get("Parameters", "")), [a.arg for a in every]
+    missing = [f"Parameters: {n}" for n in real if n not in listed]
+    missing += [f"Parameters: no such {n}" for n in listed if n not in real]
+    returns = ast.unparse(node.returns) if node.returns else "None"
+    if returns != "None" and not found.keys() & {"Returns", "Yields"}:
+        missing.append("Returns")
+    raised = {
+        ast.unparse(n.exc.func)
+        for n in ast.walk(node)
+        if isinstance(n, ast.Raise) and isinstance(n.exc, ast.Call)
+    }
+    known = {"PrivacyEvalError", "ValueError"}
+    missing += [f"Raises: {e}" for e in raised & known if e not in names(found.get("Raises", ""))]
+    return missing
+
+
+def test_sections_name_what_the_code_has() -> None:
+    found = {where: faults(node) for where, node in documented()}
+    assert len(found) > 100
+    assert not {where: missing for where, missing in found.items() if missing}
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [
+        ('def f(a: int) -> None:\n    """F."""', "Parameters: a"),
+        ('def f() -> int:\n    """F."""', "Returns"),
+        ('def f() -> None:\n    """F."""\n    raise ValueError("x")', "Raises: ValueError"),
+        ('@dataclass\nclass C:\n    """C."""\n    a: int', "Attributes: a"),
+        (
+            'def f() -> None:\n    """F.\n\n    Parameters\n    ----------\n    b : int\n    """',
+            "Parameters: no such b",
+        ),
+    ],
+)
+def test_a_missing_section_is_found(code: str, fault: str) -> None:
+    (node,) = ast.parse(code).body
+    assert isinstance(node, Documented)
+    assert faults(node) == [fault]
+
+
+#: What a notebook computes with or reads; the stages have trees for input.
+EXAMPLES = sorted(
+    {name for name in metrics.__all__ if inspect.isfunction(getattr(metrics, name))} - {"zebra_tag"}
+    | {
+        *("evaluate", "pair", "read_scores", "read_trials", "read_vectors"),
+        *("score_matrix", "train_backend", "signature"),
+    }
+)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_public_functions_have_an_example(name: str) -> None:
+    function = getattr(pe, name, None) or getattr(metrics, name)
+    assert ">>>" in sections(function.__doc__ or "")["Examples"]
