@@ -82,7 +82,7 @@ __all__ = [
 
 #: Where each lazy name is defined, as in the imports above, which only type checkers follow:
 #: `privacy-eval VERB --help` must not wait for scipy.
-_PLACES = {
+_LAZY = {
     "METRICS": "metrics.METRICS",
     "PldaBackend": "asv.backend.PldaBackend",
     "TrialScores": "metrics.TrialScores",
@@ -118,13 +118,13 @@ _PLACES = {
 if not TYPE_CHECKING:  # which would take any name for a public one
 
     def __getattr__(name: str) -> Any:
-        if name not in _PLACES:
+        if name not in _LAZY:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module, _, attribute = _PLACES[name].rpartition(".")
+        module, _, attribute = _LAZY[name].rpartition(".")
         value = getattr(importlib.import_module(f".{module}", __name__), attribute)
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})
+    return sorted({*globals(), *_LAZY})

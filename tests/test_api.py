@@ -42,7 +42,7 @@ def test_type_checkers_see_the_same_names() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert places == pe._PLACES
+    assert places == pe._LAZY
     assert sorted([*places, "PrivacyEvalError", "__version__"]) == sorted(pe.__all__)
 
 

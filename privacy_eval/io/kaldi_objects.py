@@ -132,7 +132,7 @@ class SupportsSeek(SupportsRead, Protocol):
 
 
 class ObjectFile:
-    """Bytes of a file, read forward piece by piece.
+    """Buffered forward reader of a binary file.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class ObjectFile:
         return self._buffer_start + self._at
 
     def error(self, message: str) -> PrivacyEvalError:
-        """Return an error that says where."""
+        """Return an error that begins with `where`."""
         return PrivacyEvalError(f"{self.where}: {message}")
 
     def peek(self, size: int) -> bytes:
@@ -178,8 +178,8 @@ class ObjectFile:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def until(self, stop: re.Pattern[bytes], at_most: int) -> bytes | None:
-        """Take the bytes before the first that is a `stop`, which is next then; None where
-        the file ends, or `at_most` bytes are over, before one."""
+        """Take the bytes before the next match of `stop`; None if the file ends, or `at_most`
+        bytes are exceeded, before one."""
         pieces = []
         found = None
         while found is None and at_most >= 0 and (self._at < len(self._buffer) or self._more()):
@@ -212,18 +212,18 @@ class ObjectFile:
         self._buffer, self._at, self._buffer_start = b"", 0, offset
 
     def end(self) -> None:
-        """Make sure that nothing but white space is left."""
+        """Raise unless only white space is left."""
         self.skip_blanks()
         if self.peek(1):
             raise self.error(f"unexpected content behind its end, from byte {self.position} on")
 
     def drain(self) -> None:
-        """Read the rest, which is how gzip finds that it is damaged."""
+        """Read the rest, which makes gzip check its checksum."""
         while self._more():
             self._at = len(self._buffer)
 
     def _more(self, size: int = _PIECE_BYTES) -> bool:
-        """Add to the buffer, and forget what of it was taken."""
+        """Extend the buffer; drop what was consumed."""
         with reading(self.where):
             piece = self._file.read(max(size, _PIECE_BYTES))
         self._buffer_start += self._at

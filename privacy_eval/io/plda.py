@@ -70,7 +70,7 @@ def read_plda(path: Path) -> Plda:
         file.where = str(path)
         _expect(file, _END, is_binary)
         file.end()
-    message = _wrong(mean, transform, psi)
+    message = _inconsistency(mean, transform, psi)
     if message:
         raise PrivacyEvalError(f"{path}: {message}")
     return Plda(mean, transform, psi)
@@ -90,7 +90,7 @@ def write_plda(path: Path, plda: Plda) -> None:
         Inconsistent dimensions, values that are not finite, a negative psi; cannot be written.
     """
     parts = [np.asarray(part, dtype=np.float64) for part in (plda.mean, plda.transform, plda.psi)]
-    message = _wrong(*parts)
+    message = _inconsistency(*parts)
     if message:
         raise PrivacyEvalError(f"{path}: not written, {message}")
     with atomic_path(path) as temporary:
@@ -118,10 +118,10 @@ def _expect(file: ObjectFile, tag: bytes, is_binary: bool) -> None:
         raise file.error(f"expected {tag.decode().strip()} of a PLDA model, found {found!r}")
 
 
-def _wrong(
+def _inconsistency(
     mean: NDArray[np.float64], transform: NDArray[np.float64], psi: NDArray[np.float64]
 ) -> str:
-    """Describe what is wrong with the parts of a model; blank where nothing is."""
+    """Describe an inconsistency of a model's parts; blank if there is none."""
     size = mean.size
     if not size or mean.ndim != 1 or transform.shape != (size, size) or psi.shape != (size,):
         shapes = (" x ".join(map(str, part.shape)) for part in (mean, transform, psi))

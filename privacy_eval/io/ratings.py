@@ -55,7 +55,7 @@ TextArray = NDArray[np.str_]
 
 @dataclass(frozen=True)
 class Ratings:
-    """Ratings one by one: an element of every array is one answer to one question.
+    """Ratings of a listening test, an element of every array for each rating.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class _Answer:
 
 
 def _refuse(faults: Iterable[tuple[_Row, str]]) -> None:
-    """Raise the first of several faults of one kind; name the lines of the others."""
+    """Raise the first of several faults of one kind, with the lines of the others."""
     for row, message in faults:
         lines = dict.fromkeys(other.line for other, _ in faults if other is not row)
         more = f" (and {len(lines)} more: line {abbreviate([*map(str, lines)])})" if lines else ""

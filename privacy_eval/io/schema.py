@@ -85,7 +85,7 @@ def to_plain(value: object) -> Any:
     Raises
     ------
     ValueError
-        NaN, which is not a result.
+        NaN, which is not allowed.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         plain: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def to_plain(value: object) -> Any:
         return [to_plain(v) for v in value]
     if isinstance(value, float):
         if math.isnan(value):
-            raise ValueError("NaN is no result")
+            raise ValueError("NaN is not allowed")
         return value if math.isfinite(value) else str(value)
     return value
 
@@ -195,7 +195,7 @@ def _entries(kind: type) -> tuple[str, ...]:
 
 
 def _expected(what: str, value: object, where: str) -> PrivacyEvalError:
-    if isinstance(value, (list, tuple, dict)):  # its text may be endless
+    if isinstance(value, (list, tuple, dict)):  # their text may be very long
         found = f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
     elif isinstance(value, int) and abs(value) >= 1 << 64:
         found = "a huge number"

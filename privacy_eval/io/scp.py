@@ -157,8 +157,8 @@ def read_vectors(
     return _stack(path, [line.id for line in lines], vectors, [line.number for line in lines])
 
 
-def vector_places(path: Path) -> dict[str, str] | None:
-    """Read what an scp says of every id; no vector is read and nothing is run.
+def vector_locations(path: Path) -> dict[str, str] | None:
+    """Read the location of every vector from an scp, without reading vectors or running commands.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def vector_places(path: Path) -> dict[str, str] | None:
     Returns
     -------
     dict of str to str, or None
-        The place of each vector, or a command that ends in `|`. None where the file is an
+        The location of each vector, or a command that ends in `|`. None if the file is an
         archive itself.
 
     Raises
@@ -186,7 +186,7 @@ def _is_archive(file: ObjectFile) -> bool:
 
 
 def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Path) -> None:
-    """Write vectors as a binary archive beside `scp`, of the same name but `.ark`, and the scp.
+    """Write vectors as a binary archive next to `scp`, of the same name but `.ark`, and the scp.
 
     No reader ever finds an scp of earlier vectors with the new archive.
 
@@ -214,7 +214,7 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
     if len(set(names)) != len(names):
         raise PrivacyEvalError(f"{scp}: not written, duplicate id")
     if names[0].startswith("\ufeff"):
-        raise PrivacyEvalError(f"{scp}: not written, a byte order mark would be lost: {names[0]!r}")
+        raise PrivacyEvalError(f"{scp}: cannot write an id that begins with a byte order mark")
     archive = scp.with_suffix(".ark")
     if archive == scp:
         raise PrivacyEvalError(f"{scp}: the scp of an archive must have another name than *.ark")
@@ -347,7 +347,7 @@ def _archives(
             if not allow_outside and not any(found.is_relative_to(root) for root in roots):
                 raise PrivacyEvalError(
                     f"{path}:{line.number}: {line.id}: {_short(line.archive)} is neither in the "
-                    f"tree {tree} nor beside the scp, and is read with --allow-outside only"
+                    f"tree {tree} nor next to the scp; use --allow-outside to read it"
                 )
         rows.setdefault(real[line.archive], []).append(row)
     return rows
@@ -365,10 +365,10 @@ def _read_lines(
     for archive, rows in archives.items():
         rows.sort(key=lambda row: lines[row].offset or 0)
         if all(lines[row].offset is not None for row in rows):
-            alike = _read_alike(archive, np.array([lines[row].offset for row in rows]))
-            if alike is not None and held_bytes + alike.nbytes <= MAX_BYTES:
-                held_bytes += alike.nbytes
-                vectors.update(zip(rows, alike, strict=True))
+            uniform = _read_uniform(archive, np.array([lines[row].offset for row in rows]))
+            if uniform is not None and held_bytes + uniform.nbytes <= MAX_BYTES:
+                held_bytes += uniform.nbytes
+                vectors.update(zip(rows, uniform, strict=True))
                 continue
         with open_objects(archive, lines[rows[0]].where(path)) as file:
             last = -1
@@ -388,19 +388,19 @@ def _read_lines(
     return [vectors[row] for row in range(len(lines))]
 
 
-def _read_alike(path: Path, offsets: NDArray[np.int64]) -> FloatMatrix | None:
+def _read_uniform(path: Path, offsets: NDArray[np.int64]) -> FloatMatrix | None:
     """Read binary float32 vectors of one dimension at ascending offsets, many at a time: what
-    Kaldi writes. None where there is anything else, which is then found by reading one by one."""
+    Kaldi writes. None if anything else is found, which reading one by one then reports."""
     if offsets[-1] > MAX_BYTES:
         return None
     try:
         with open_objects(path) as file:
-            return _alike(file, offsets)
+            return _uniform(file, offsets)
     except PrivacyEvalError:
         return None  # reported with its line by the reading one by one
 
 
-def _alike(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None:
+def _uniform(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None:
     file.seek(int(offsets[0]))
     head = file.peek(HEAD_BYTES)
     if len(head) < HEAD_BYTES or head[:6] != b"\0BFV \4":

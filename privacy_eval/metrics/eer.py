@@ -101,8 +101,8 @@ def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
     after = int(np.argmax(miss >= false_alarm))
     gap_before = false_alarm[after - 1] - miss[after - 1]
     gap_after = miss[after] - false_alarm[after]
-    share = gap_before / (gap_before + gap_after)
-    value = float(miss[after - 1] + share * (miss[after] - miss[after - 1]))
+    fraction = gap_before / (gap_before + gap_after)
+    value = float(miss[after - 1] + fraction * (miss[after] - miss[after - 1]))
     return Eer(value, None, scores.n_target, scores.n_nontarget, f"rocch {variant}")
 
 

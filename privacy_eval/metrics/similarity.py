@@ -67,8 +67,8 @@ class SimilarityMatrix:
         return float(difference) if difference > _ROUNDING else 0.0
 
     @property
-    def own(self) -> FloatArray:
-        """Every speaker's similarity with itself, the diagonal, shape (S,)."""
+    def diagonal(self) -> FloatArray:
+        """Similarity of every speaker with itself, shape (S,)."""
         return np.diagonal(self.values).copy()
 
     @property
@@ -76,8 +76,8 @@ class SimilarityMatrix:
         """Excess of every speaker's own similarity over the mean of the other entries in its row
         and column, exactly 0 where there is none, shape (S,): its part in D_diag."""
         size = len(self.values)
-        others = self.values.sum(axis=0) + self.values.sum(axis=1) - 2 * self.own
-        excess = self.own - others / (2 * (size - 1))
+        others = self.values.sum(axis=0) + self.values.sum(axis=1) - 2 * self.diagonal
+        excess = self.diagonal - others / (2 * (size - 1))
         return np.where(excess > _ROUNDING, excess, 0.0)
 
 
@@ -91,7 +91,7 @@ class VoiceSimilarity:
         Fraction, eq. (4): at most 1; negative where anonymization makes voices more
         alike their originals than these are to themselves.
     gvd_db : float
-        dB, eq. (5); -inf where anonymized voices cannot be told apart at all.
+        dB, eq. (5); -inf where anonymized voices are indistinguishable.
     oo, oa, aa : SimilarityMatrix
     """
 
@@ -155,7 +155,7 @@ def voice_similarity(
     Raises
     ------
     PrivacyEvalError
-        D_diag of oo is 0: original voices that cannot be told apart have no identity to lose.
+        D_diag of oo is 0: the original speakers are indistinguishable.
 
     Examples
     --------
@@ -167,8 +167,8 @@ def voice_similarity(
     """
     if oo.d_diag == 0:
         raise PrivacyEvalError(
-            "the original voices cannot be told apart (D_diag of the original-original matrix "
-            "is 0), so DeID and G_VD are not defined: are these the right vectors and model?"
+            "original speakers are indistinguishable (D_diag of oo is 0), so DeID and G_VD are "
+            "undefined: are these the right vectors and model?"
         )
     ratio = aa.d_diag / oo.d_diag
     gvd_db = 10 * math.log10(ratio) if ratio > 0 else -math.inf
@@ -291,7 +291,7 @@ def speaker_linkability(
 
 
 class _Pairs:
-    """Pairs of utterances that count: rows with their columns."""
+    """Pairs of utterances to compare: rows and their columns."""
 
     def __init__(
         self,
@@ -363,8 +363,8 @@ class _Calibration:
         of_targets = of_nontargets = blocks.llr
         if variant == "challenge":
             of_targets, of_nontargets = sloped_llr(blocks, trials.target_rank)
-        self._target = _begins(trials.target, blocks.targets), of_targets
-        self._nontarget = _begins(trials.nontarget, blocks.nontargets), of_nontargets
+        self._target = _block_starts(trials.target, blocks.targets), of_targets
+        self._nontarget = _block_starts(trials.nontarget, blocks.nontargets), of_nontargets
 
     def llr(self, scores: ScoreMatrix, *, target: bool) -> FloatArray:
         """Look up the LLRs of target or nontarget trials, of any shape."""
@@ -372,7 +372,7 @@ class _Calibration:
         return llr[np.searchsorted(begins, scores, side="right")]
 
 
-def _begins(ascending: NDArray[np.floating], counts: IntArray) -> NDArray[np.floating]:
+def _block_starts(ascending: NDArray[np.floating], counts: IntArray) -> NDArray[np.floating]:
     """Find the lowest score of every PAV block but the first, in one class; a block without
     trials of the class begins where the next does."""
     first = np.cumsum(counts)[:-1]

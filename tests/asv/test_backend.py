@@ -612,24 +612,6 @@ def test_scores_do_not_depend_on_signs_and_order_of_rows(seed: int, n: int) -> N
     assert np.abs(found - want).max() <= 1e-5 * max(1, np.abs(want).max())
 
 
-@settings(max_examples=30)
-@given(seed=seeds)
-def test_every_pair_is_scored_on_its_own(seed: int) -> None:
-    """Rows and columns in another order, or a part of them, have the same scores."""
-    generator = np.random.default_rng(seed)
-    enrolled, tested = draw_matrix(generator, 5, 4), draw_matrix(generator, 7, 4)
-    counts = generator.integers(1, 4, size=5)
-    model = PldaBackend(draw_plda(generator, 4))
-    first, second = generator.permutation(5)[:4], generator.permutation(7)[:6]
-    for backend in module.BACKENDS:
-        whole = score_matrix(enrolled, counts, tested, backend=backend, model=model)
-        part = score_matrix(
-            enrolled[first], counts[first], tested[second], backend=backend, model=model
-        )
-        want = whole[np.ix_(first, second)]
-        assert np.abs(part - want).max() <= 4e-7 * np.abs(want).max()
-
-
 @pytest.mark.parametrize("backend", ["plda", "cosine", "euclidean"])
 @pytest.mark.parametrize("block_rows", [1, 2, 5])
 def test_blocks_of_rows(backend: str, block_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -642,19 +624,6 @@ def test_blocks_of_rows(backend: str, block_rows: int, monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * 9 * block_rows)
     found = score_matrix(*arguments, backend=backend, model=model)  # type: ignore[arg-type]
     assert np.abs(found - want).max() <= 4e-7 * np.abs(want).max()
-
-
-@settings(max_examples=20)
-@given(seed=seeds, counts=unequal_counts)
-def test_training_does_not_depend_on_names_and_order(seed: int, counts: list[int]) -> None:
-    assume(sum(counts) > len(counts) + 3)
-    generator = np.random.default_rng(seed)
-    x, names = draw_speakers(generator, 3, counts)
-    order, new = generator.permutation(len(names)), generator.permutation(len(counts))
-    renamed = [f"t{new[int(name[1:])]:03}" for name in names]
-    found, want = train_plda(x[order], [renamed[i] for i in order]), train_plda(x, names)
-    assert found.mean == pytest.approx(want.mean, abs=1e-10)
-    assert found.psi == pytest.approx(want.psi, rel=1e-8, abs=1e-10)
 
 
 def test_the_challenge_s_dimension_or_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -781,7 +750,7 @@ def test_training_needs_speakers_and_vectors() -> None:
     for train in (train_backend, train_plda):
         with pytest.raises(PrivacyEvalError, match="at least two speakers"):
             train(x, ["one"] * len(x))
-    with pytest.raises(PrivacyEvalError, match="needs a speaker with two vectors"):
+    with pytest.raises(PrivacyEvalError, match="needs a speaker with at least two vectors"):
         train_plda(x, [str(i) for i in range(len(x))])
     with pytest.raises(PrivacyEvalError, match="of 3 dimensions needs more .* there are 3"):
         train_plda(x[:3], ["a", "a", "b"])
@@ -802,7 +771,9 @@ def test_speakers_that_repeat_one_vector(
     generator = np.random.default_rng(seed)
     voices = (scale * generator.normal(size=(len(counts), dimension))).astype(np.float32)
     names = [f"s{i}" for i, count in enumerate(counts) for _ in range(count)]
-    with pytest.raises(PrivacyEvalError, match="of every speaker are all the same, or only one"):
+    with pytest.raises(
+        PrivacyEvalError, match="every speaker has a single vector or identical ones"
+    ):
         train_backend(np.repeat(voices, counts, axis=0), names)
 
 
@@ -811,5 +782,5 @@ def test_training_vectors_beyond_float32() -> None:
     """Centred they are infinite."""
     x = np.full((20, 3), 3.3e38, dtype=np.float32)
     x[::9] *= -1
-    with pytest.raises(PrivacyEvalError, match="vectors hold huge values"):
+    with pytest.raises(PrivacyEvalError, match="too large for float32"):
         train_backend(x, TRAINING[1])

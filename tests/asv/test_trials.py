@@ -202,13 +202,6 @@ def test_trials_with_labels_or_without(tmp_path: Path, label: str, pack: Any) ->
     assert found.path == path
 
 
-def test_the_digest_of_trials_is_of_the_content(tmp_path: Path) -> None:
-    first = read_trial_list(lines_to(tmp_path / "a", ["s u1", "s u2"]))
-    second = read_trial_list(lines_to(tmp_path / "b", ["s u1", "s u2"]))
-    assert first.digest == second.digest
-    assert first.digest != read_trial_list(lines_to(tmp_path / "b", ["s u1", "s u3"])).digest
-
-
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -356,7 +349,7 @@ def test_dimensions_that_do_not_fit(trial_list: Any) -> None:
 @pytest.mark.filterwarnings("error")
 def test_scores_that_are_not_finite(trial_list: Any) -> None:
     huge = make_vectors(ENROLLED.ids, np.full((5, 3), 3e38))
-    with pytest.raises(PrivacyEvalError, match="2 scores are not finite: huge values in"):
+    with pytest.raises(PrivacyEvalError, match="2 scores are not finite: vectors or model contain"):
         score_trials(huge, MEMBERS, TESTED, trial_list("a t1", "a t2"), model=random_model())
 
 
@@ -402,7 +395,7 @@ def test_x_vectors_are_read_once_and_from_the_tree(tmp_path: Path) -> None:
     link = folder / "xvect_linked" / "xvector.scp"
     link.parent.mkdir()
     link.symlink_to(put(outside, "other", outside))
-    with pytest.raises(PrivacyEvalError, match="leads out of the tree to .*--allow-outside"):
+    with pytest.raises(PrivacyEvalError, match="is outside the tree .*--allow-outside"):
         vectors.read(link)
 
 

@@ -16,7 +16,7 @@ from privacy_eval.listening.evaluation import evaluate_ratings
 from privacy_eval.listening.store import read_listening_test
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import to_json
-from privacy_eval.simulate.ratings import TURNED, simulate_ratings
+from privacy_eval.simulate.ratings import INVERTS, simulate_ratings
 
 PLAN = load_protocol("vpc2020")
 KEY = "".join(
@@ -70,7 +70,7 @@ def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Pa
     assert first.code == 0, first.err
     assert (
         "Evaluators to look at: listener05 (one value), listener11 (few ratings), "
-        f"{TURNED} (disagrees)" in first.err
+        f"{INVERTS} (disagrees)" in first.err
     )
     made = snapshot(tree / "out")
     assert "Their ratings count unless --leave-out names them" in first.err
@@ -97,15 +97,15 @@ def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Pa
 def test_options_reach_what_is_written(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     undrawn(monkeypatch)
     done = cli(
-        *run(tree, "--holm", "--leave-out", TURNED, "--reference", "Original"),
+        *run(tree, "--holm", "--leave-out", INVERTS, "--reference", "Original"),
         *("--min-ratings", "50", "--split", "dev"),
     )
     assert done.code == 0, done.err
     result, _ = read_listening_test(tree / "out" / "subjective.json")
     assert (result.holm, result.reference, result.split) == (True, "Original", "dev")
-    assert (result.evaluators_left_out, result.min_ratings) == ((TURNED,), 50)
+    assert (result.evaluators_left_out, result.min_ratings) == ((INVERTS,), 50)
     assert all("few ratings" in e.flags for e in result.evaluators)
-    assert f"Left out on request: {TURNED}." in done.err
+    assert f"Left out on request: {INVERTS}." in done.err
 
 
 def test_the_report_has_a_section(evaluated: tuple[Path, Run], tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import shutil
 from collections.abc import Iterable
@@ -30,11 +29,6 @@ words = st.text(
 )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
 @given(st.dictionaries(words, words, min_size=1, max_size=8), st.sampled_from([" ", "\t", "  "]))
 def test_any_mapping_comes_back_in_order(
     folder: Path, mapping: dict[str, str], between: str
@@ -42,12 +36,6 @@ def test_any_mapping_comes_back_in_order(
     path = folder / "utt2spk"
     path.write_text("".join(f"{k}{between}{v}\n" for k, v in mapping.items()), encoding="utf-8")
     assert list(read_utt2spk(path).items()) == list(mapping.items())
-
-
-def test_gzip_and_blank_lines(tmp_path: Path) -> None:
-    path = tmp_path / "spk2gender.gz"
-    path.write_bytes(gzip.compress(b"\n s1 f\r\n\n\ts2  m"))
-    assert read_spk2gender(path) == {"s1": "f", "s2": "m"}
 
 
 @pytest.mark.parametrize(
@@ -69,22 +57,11 @@ def test_errors_of_utt2spk(tmp_path: Path, content: str, message: str) -> None:
     assert str(caught.value).startswith(f"{path}{between}{message}")
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PrivacyEvalError, match=f"^{tmp_path}/utt2spk: cannot be read"):
-        read_utt2spk(tmp_path / "utt2spk")
-
-
-def test_a_gender_is_f_or_m(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "where"), [("s1 f\ns2 female\n", 2), ("\n\ns2 x\n", 3)])
+def test_gender_other_than_f_or_m_is_refused(tmp_path: Path, text: str, where: int) -> None:
     path = tmp_path / "spk2gender"
-    path.write_text("s1 f\ns2 female\n")
-    with pytest.raises(PrivacyEvalError, match=f"^{path}:2: gender of 's2' must be f or m"):
-        read_spk2gender(path)
-
-
-def test_the_line_of_a_wrong_gender_counts_blank_lines(tmp_path: Path) -> None:
-    path = tmp_path / "spk2gender"
-    path.write_text("\n\ns1 x\n")
-    with pytest.raises(PrivacyEvalError, match=f"^{path}:3: "):
+    path.write_text(text)
+    with pytest.raises(PrivacyEvalError, match=f"^{path}:{where}: gender of 's2' must be f or m"):
         read_spk2gender(path)
 
 
@@ -172,7 +149,7 @@ def test_any_subset(folder: Path, files: dict[str, list[str]], data: st.DataObje
 def test_any_union(folder: Path, parts: list[dict[str, list[str]]]) -> None:
     sources = [read_data_dir(put(folder / f"p{n}", files)) for n, files in enumerate(parts)]
     if len({"segments" in files for files in parts}) == 2:
-        with pytest.raises(PrivacyEvalError, match="there are no segments in"):
+        with pytest.raises(PrivacyEvalError, match="has no segments file"):
             combine_data_dirs(sources)
         return
     new = combine_data_dirs(sources)
@@ -180,24 +157,6 @@ def test_any_union(folder: Path, parts: list[dict[str, list[str]]]) -> None:
     expected = {name: sorted({line for files in parts for line in files[name]}) for name in names}
     expected["spk2utt"] = slow_spk2utt(expected["utt2spk"])
     assert as_lines(dict(new.files)) == expected
-
-
-@given(folders(), st.data())
-def test_a_folder_is_the_union_of_its_subsets(
-    folder: Path, files: dict[str, list[str]], data: st.DataObject
-) -> None:
-    utterances = sorted(line.split()[0] for line in files["utt2spk"])
-    cut = data.draw(st.integers(0, len(utterances)))
-    source = read_data_dir(put(folder / "source", files))
-    parts = []
-    for number, chosen in enumerate((utterances[:cut], utterances[cut:])):
-        if chosen:
-            wanted = UtteranceList(folder / "list", b"", {u.encode(): 1 for u in chosen})
-            target = folder / f"part{number}"
-            shutil.rmtree(target, ignore_errors=True)
-            write_data_dir(target, subset_data_dir(source, wanted).files)
-            parts.append(read_data_dir(target))
-    assert combine_data_dirs(parts).files == combine_data_dirs([source]).files
 
 
 def test_lists(tmp_path: Path) -> None:

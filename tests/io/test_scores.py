@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support import write
 
 import privacy_eval.io.scores as module
 from privacy_eval import PrivacyEvalError
@@ -51,17 +52,6 @@ def collide_often(columns: tuple[Column, ...]) -> WordArray:
 def hashing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real hash, and two under which ids collide."""
     monkeypatch.setattr(module, "hash_rows", request.param)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all examples of a property."""
-    return tmp_path_factory.mktemp("pairs")
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def paired(
@@ -226,12 +216,6 @@ def test_another_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyP
         read_scores(path, format="x")
 
 
-def test_ids_of_the_longest_size(tmp_path: Path) -> None:
-    long = "u" * 1024
-    result = paired(tmp_path, f"s {long} 1\ns v 2\n", f"s v nontarget\ns {long} target\n")
-    assert rows_of(result) == [("s", long, 1.0, True), ("s", "v", 2.0, False)]
-
-
 # Duplicates
 
 
@@ -252,19 +236,6 @@ def test_duplicates(
         match=f"file:4: 2 duplicate {what} lines: a u1, a u1$",
     ):
         read(path)
-
-
-@pytest.mark.usefixtures("hashing")
-def test_only_five_duplicates_are_shown(tmp_path: Path) -> None:
-    text = "".join(f"s u{i} {i}\n" for i in range(7))
-    with pytest.raises(PrivacyEvalError, match="scores:8: 7 duplicate .*: s u0, .*s u4, ...$"):
-        read_scores(write(tmp_path / "scores", text + text))
-
-
-@pytest.mark.usefixtures("hashing")
-def test_ids_that_run_together_are_no_duplicates(tmp_path: Path) -> None:
-    text = "a bc 1\nab c 2\nabc d 3\nab cd 4\na b 5\n"
-    assert read_scores(write(tmp_path / "scores", text)).score.tolist() == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("hashing_function", [hash_rows, collide_everywhere])
@@ -289,25 +260,6 @@ def test_duplicates_are_found_as_by_a_set(
 
 
 # Pairing
-
-
-@pytest.mark.usefixtures("hashing")
-def test_pairing_in_any_order(tmp_path: Path) -> None:
-    """The result stands in the order of the score file."""
-    trials = "s2 u1 nontarget\ns1 u2 nontarget\ns1 u1 target\n"
-    assert rows_of(paired(tmp_path, SCORES, trials)) == ROWS
-    result = paired(tmp_path, SCORES, trials)
-    assert (result.missing, result.extra) == (0, 0)
-
-
-@pytest.mark.usefixtures("hashing")
-def test_pairing_by_both_ids(tmp_path: Path) -> None:
-    """Neither the speaker nor the utterance nor both run together tell trials apart."""
-    scores = "a bc 1\nab c 2\na b 3\nab b 4\n"
-    trials = "ab b nontarget\nab c target\na b nontarget\na bc nontarget\n"
-    result = paired(tmp_path, scores, trials)
-    assert result.is_target.tolist() == [False, True, False, False]
-    assert result.score.tolist() == [1, 2, 3, 4]
 
 
 @pytest.mark.usefixtures("hashing")
@@ -363,12 +315,6 @@ def test_allowing_the_missing_counts_them(tmp_path: Path, extra: str) -> None:
         paired(tmp_path, scores, trials)
 
 
-def test_allowing_the_missing_changes_nothing_where_none_is(tmp_path: Path) -> None:
-    result = paired(tmp_path, SCORES, TRIALS, allow_missing=True)
-    assert rows_of(result) == ROWS
-    assert (result.missing, result.extra) == (0, 0)
-
-
 @pytest.mark.parametrize(
     ("trials", "message"),
     [
@@ -381,19 +327,6 @@ def test_an_empty_class_is_an_error(tmp_path: Path, trials: str, message: str) -
     for allow_missing in (False, True):
         with pytest.raises(PrivacyEvalError, match=message):
             paired(tmp_path, SCORES, trials, allow_missing=allow_missing)
-
-
-@pytest.mark.parametrize(
-    ("scores", "message"),
-    [
-        ("s1 u1 1\n", "no nontarget trials with a score"),
-        ("s1 u2 1\n", "no target trials with a score"),
-        ("x y 1\n", "no target trials with a score"),
-    ],
-)
-def test_a_class_that_becomes_empty_is_an_error(tmp_path: Path, scores: str, message: str) -> None:
-    with pytest.raises(PrivacyEvalError, match=message):
-        paired(tmp_path, scores, TRIALS, allow_missing=True)
 
 
 @pytest.mark.parametrize("hashing_function", [hash_rows, collide_often, collide_everywhere])

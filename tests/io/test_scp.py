@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
+from support import write
 
 import privacy_eval.io.kaldi_objects as objects
 import privacy_eval.io.scp as module
@@ -33,7 +34,7 @@ from privacy_eval.io.kaldi_objects import (
     write_matrix,
     write_vector,
 )
-from privacy_eval.io.scp import Vectors, read_vectors, vector_places, write_vectors
+from privacy_eval.io.scp import Vectors, read_vectors, vector_locations, write_vectors
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden" / "plda"
 BINARY_ARCHIVE = (GOLDEN / "utt.bin.ark").read_bytes()
@@ -44,18 +45,6 @@ ids = st.text(
     st.characters(min_codepoint=33, exclude_categories=["Cs", "Z", "C"]), min_size=1, max_size=9
 )
 finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all examples of a property."""
-    return tmp_path_factory.mktemp("vectors")
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def fv(*values: float) -> bytes:
@@ -150,10 +139,10 @@ def test_some_vectors_of_an_scp(tmp_path: Path) -> None:
     for name, message in (("u3", r"x\.scp:3: u3 .*nowhere"), ("u4", r"x\.scp:4: u4 .*command")):
         with pytest.raises(PrivacyEvalError, match=message):
             read_vectors(scp, tree=tmp_path, only=["u1", name])
-    assert vector_places(scp) == dict(line.split(" ", 1) for line in lines)
-    assert vector_places(write(tmp_path / "y.ark", b"u1 " + fv(1, 2))) is None
+    assert vector_locations(scp) == dict(line.split(" ", 1) for line in lines)
+    assert vector_locations(write(tmp_path / "y.ark", b"u1 " + fv(1, 2))) is None
     with pytest.raises(PrivacyEvalError, match=r"z\.scp:1: .*found only 'u1'"):
-        vector_places(write(tmp_path / "z.scp", "u1\n"))
+        vector_locations(write(tmp_path / "z.scp", "u1\n"))
 
 
 def test_paths_are_relative_to_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,40 +156,6 @@ def test_paths_are_relative_to_the_tree(tmp_path: Path, monkeypatch: pytest.Monk
     assert contents(read_vectors(Path("exp/x.scp"))) == {"a": [1]}
 
 
-def test_numbers_of_text_need_no_dot_and_doubles_are_rounded(tmp_path: Path) -> None:
-    archive = write(tmp_path / "x", b"a [ 1 2.5 3e-2 ]\nb " + dv(0.1, 1e-300, 16777217))
-    assert contents(read_vectors(archive)) == {
-        "a": [1, 2.5, float(np.float32(0.03))],
-        "b": [float(np.float32(0.1)), 0, 16777216],
-    }
-
-
-@pytest.mark.parametrize(
-    "content", [fv(1, 2), dv(1, 2), b" [ 1 2 ]\n", b"[1 2]", b" [ 1 2 ]\r\n\n"]
-)
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_single_vector(tmp_path: Path, content: bytes, pack: Callable[[bytes], bytes]) -> None:
-    vector = read_vector(write(tmp_path / "v", pack(content)))
-    assert vector.dtype == np.float32
-    assert vector.tolist() == [1, 2]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        fm([1, 2, 3], [4, 5, 6]),
-        fm([1, 2, 3], [4, 5, 6]).replace(b"FM", b"DM")[:15] + struct.pack("<6d", *range(1, 7)),
-        b" [\n  1 2 3 \n  4 5 6 ]\n",
-        b"[ 1 2 3\r\n4 5 6\n]",
-    ],
-    ids=["float", "double", "text", "text of another shape"],
-)
-def test_a_single_matrix(tmp_path: Path, content: bytes) -> None:
-    matrix = read_matrix(write(tmp_path / "m", content))
-    assert matrix.dtype == np.float32
-    assert matrix.tolist() == [[1, 2, 3], [4, 5, 6]]
-
-
 def test_golden_archives_agree() -> None:
     binary = read_vectors(GOLDEN / "utt.bin.ark")
     text = read_vectors(GOLDEN / "utt.txt.ark.gz")
@@ -211,20 +166,6 @@ def test_golden_archives_agree() -> None:
     assert binary.digest == text.digest
     # Read by hand: the first entry is `spk00-utt00 ` and 10 bytes before the values.
     assert binary.matrix[0].tolist() == list(struct.unpack_from("<32f", BINARY_ARCHIVE, 22))
-
-
-def test_golden_vectors_in_relation() -> None:
-    """mean.vec is the mean of the vectors, cent.txt what is left without it."""
-    vectors, mean = read_vectors(GOLDEN / "utt.bin.ark"), read_vector(GOLDEN / "mean.vec")
-    centred = read_vectors(GOLDEN / "cent.txt.gz")
-    assert centred.ids == vectors.ids
-    assert np.allclose(mean, vectors.matrix.mean(axis=0), atol=1e-6)
-    assert np.allclose(centred.matrix, vectors.matrix - mean, atol=2e-6)
-    transform = read_matrix(GOLDEN / "lda.txt")
-    assert transform.shape == (16, 33)
-    reduced = read_vectors(GOLDEN / "lda_out.txt")
-    expected = vectors.matrix @ transform[:, :-1].T + transform[:, -1]
-    assert np.allclose(reduced.matrix, expected, atol=1e-5)
 
 
 # Vectors
@@ -640,7 +581,7 @@ def test_paths_that_leave_the_tree(tmp_path: Path) -> None:
         scp = write(tree / "exp" / "x.scp", f"a within.ark\nb {target}\n")
         found = error_of(read_vectors, scp, tree=tree)
         assert found.startswith(f"{scp}:2: b: {target.removesuffix(':0')} is neither in the tree")
-        assert found.endswith("--allow-outside only")
+        assert found.endswith("use --allow-outside to read it")
         if "none" not in target:
             read = read_vectors(scp, tree=tree, allow_outside=True)
             assert contents(read) == {"a": [2], "b": [1]}
@@ -658,7 +599,7 @@ def test_the_folder_of_a_linked_scp_is_where_the_link_is(tmp_path: Path) -> None
     write(tmp_path / "secret" / "x.scp", f"a {tmp_path}/secret/x.ark\n")
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "x.scp").symlink_to(tmp_path / "secret" / "x.scp")
-    assert "--allow-outside only" in error_of(
+    assert "--allow-outside" in error_of(
         read_vectors, tmp_path / "tree" / "x.scp", tree=tmp_path / "tree"
     )
 
@@ -799,7 +740,7 @@ def test_a_killed_writer_leaves_no_scp_of_another_archive(
         ([""], [[1.0]], "expected an id"),
         (["a\0"], [[1.0]], "expected an id"),
         (["\ud800"], [[1.0]], "not UTF-8"),
-        (["\ufeffa"], [[1.0]], "not written, a byte order mark would be lost"),
+        (["\ufeffa"], [[1.0]], "begins with a byte order mark"),
         (["a"], [[np.nan]], "not written, 1 of 1 values are NaN, infinite or too large"),
         (["a"], [[1e39, 1]], "not written, 1 of 2 values"),
     ],
@@ -835,16 +776,6 @@ def test_calls_that_make_no_sense(tmp_path: Path) -> None:
         write_vectors, tmp_path / os.fsdecode(b"x\xe9.scp"), ["a"], one, tree=tmp_path
     )
     assert list(tmp_path.iterdir()) == []
-
-
-def test_20_000_vectors(tmp_path: Path) -> None:
-    matrix = np.arange(20_000 * 64, dtype=np.float32).reshape(20_000, 64)
-    names = [f"u{i}" for i in range(20_000)]
-    write_vectors(tmp_path / "x.scp", names, matrix, tree=tmp_path)
-    for name in ("x.scp", "x.ark"):
-        vectors = read_vectors(tmp_path / name, tree=tmp_path)
-        assert vectors.ids == tuple(names)
-        assert np.array_equal(vectors.matrix, matrix)
 
 
 # Many at a time
@@ -884,7 +815,7 @@ def test_many_at_a_time_are_those_one_by_one(
         write(folder / "x.scp", "".join(lines))
         patch.setattr(module, "_PIECE_BYTES", block)
         found = outcome()
-        patch.setattr(module, "_read_alike", lambda *_: None)
+        patch.setattr(module, "_read_uniform", lambda *_: None)
         assert found == outcome()
         if not cut and set(dimensions) == {2}:
             assert isinstance(found, tuple)

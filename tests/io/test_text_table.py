@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from privacy_eval.io.text_table import (
     Column,
     hash_rows,
     line_number,
-    read_columns,
     same_fields,
     split_columns,
     unique_fields,
@@ -96,14 +94,6 @@ def test_any_number_of_fields(number: int) -> None:
     assert [c.tolist() for c in columns] == [[f"{n}{row}" for row in range(3)] for n in names]
 
 
-def test_a_file_is_unpacked(tmp_path: Path) -> None:
-    path = tmp_path / "table"
-    path.write_bytes(gzip.compress(b"\xef\xbb\xbfa u1 1\n"))
-    (speaker, _, _), content = read_columns(path, THREE)
-    assert speaker.tolist() == ["a"]
-    assert content == b"a u1 1\n"
-
-
 # Errors
 
 
@@ -157,11 +147,6 @@ def test_a_long_line_is_shown_in_part() -> None:
     with pytest.raises(PrivacyEvalError, match="expected 3 fields") as caught:
         split_columns(b"x " * 10_000, THREE, NAME)
     assert len(str(caught.value)) < 250
-
-
-def test_a_carriage_return_ends_no_line_alone() -> None:
-    with pytest.raises(PrivacyEvalError, match="table:2: carriage return within the line"):
-        split_columns(b"a u1 1\na u1 1\rb u2 2\r\n", THREE, NAME)
 
 
 # Columns

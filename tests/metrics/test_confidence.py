@@ -121,14 +121,6 @@ def test_draws_are_uniform() -> None:
         assert abs(left_out - 8 / 27) < 0.05
 
 
-def test_draws_depend_on_the_speakers_and_the_seed_alone() -> None:
-    design = all_pairs()
-    is_target, enrolled, speaking = design
-    backwards = (is_target[::-1], enrolled[::-1], speaking[::-1])
-    assert draws_of(design, seed=3, replicates=20) == draws_of(backwards, seed=3, replicates=20)
-    assert draws_of(design, seed=3, replicates=20) != draws_of(design, seed=4, replicates=20)
-
-
 def test_the_seed_decides_and_the_order_of_trials_does_not_matter() -> None:
     design = all_pairs()
     scores = noisy(design)
@@ -219,14 +211,14 @@ def test_intervals_come_for_every_metric() -> None:
             [True, True, False],
             ["A", "B", "A"],
             ["A", "C", "B"],
-            "1 trials contradict .* target trial of enrolled speaker B and trial speaker C",
+            "labels of 1 trials .* target trial of enrolled speaker B and trial speaker C",
         ),
         # A nontarget trial within one.
         (
             [True, True, False],
             ["A", "B", "A"],
             ["A", "B", "A"],
-            "1 trials contradict .* nontarget trial of enrolled speaker A and trial speaker A",
+            "labels of 1 trials .* nontarget trial of enrolled speaker A and trial speaker A",
         ),
         # Nobody else to draw.
         (
@@ -244,14 +236,6 @@ def test_designs_that_cannot_be_resampled(
 ) -> None:
     with pytest.raises(PrivacyEvalError, match=message):
         bootstrap([0.2, 0.4, 0.1], (is_target, enrolled, speaking), eer, replicates=10)
-
-
-def test_scores_must_be_finite() -> None:
-    design = all_pairs()
-    scores = noisy(design)
-    scores[3] = np.nan
-    with pytest.raises(PrivacyEvalError, match="not finite"):
-        bootstrap(scores, design, eer, replicates=10)
 
 
 @pytest.mark.parametrize("replicates", [-1, 0, 1])
@@ -370,24 +354,6 @@ def simulated(generator: np.random.Generator) -> tuple[NDArray[np.float64], Desi
     return scores, (is_target.tolist(), names[enrolled].tolist(), names[speaking].tolist())
 
 
-def trial_bootstrap(
-    scores: NDArray[np.float64], is_target: list[bool], generator: np.random.Generator
-) -> tuple[float, float]:
-    """What is not to be done: trials drawn as if they were independent."""
-    labels = np.array(is_target)
-    target, nontarget = np.sort(scores[labels]), np.sort(scores[~labels])
-    values = [
-        kaldi_eer(
-            TrialScores(
-                generator.choice(target, target.size), generator.choice(nontarget, nontarget.size)
-            )
-        ).value
-        for _ in range(REPLICATES)
-    ]
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
-
-
 def test_coverage_of_the_true_eer() -> None:
     """40 simulated sets whose true EER is known: both classes are normal of one spread s,
     DISTANCE apart, so the EER is Phi(-DISTANCE / (2 s)).
@@ -406,12 +372,10 @@ def test_coverage_of_the_true_eer() -> None:
         value = kaldi_eer(TrialScores.from_labels(scores, design[0])).value
         intervals = {
             "speakers": (by_speaker.low, by_speaker.high),
-            "trials": trial_bootstrap(scores, design[0], generator),
             "independent": bengio_mariethoz_interval(
                 value, SPEAKERS * UTTERANCES, SPEAKERS * (SPEAKERS - 1) * UTTERANCES
             ),
         }
         covered.update(name for name, (low, high) in intervals.items() if low <= truth <= high)
     assert covered["speakers"] >= 34, covered
-    assert covered["trials"] <= covered["speakers"] - 4, covered
     assert covered["independent"] <= covered["speakers"] - 4, covered

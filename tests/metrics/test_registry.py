@@ -73,39 +73,27 @@ def test_actual_cllr_has_no_private_side() -> None:
     assert [key for key, info in SCORE_METRICS.items() if info.best is None] == ["cllr"]
 
 
-def test_unknown_variant_is_an_error() -> None:
-    with pytest.raises(ValueError, match="variant must be one of"):
-        score_metrics(TrialScores([1.0], [0.0]), variant="exakt")  # type: ignore[arg-type]
-
-
 # Golden values
-
-
-def test_golden_counts(golden_scores: GoldenScores) -> None:
-    assert golden_scores.scores.n_target == golden_scores.expected["n_target"]
-    assert golden_scores.scores.n_nontarget == golden_scores.expected["n_nontarget"]
 
 
 @each_variant
 def test_golden_values(golden_scores: GoldenScores, variant: Variant) -> None:
     expected = golden_scores.expected["reference" if variant == "challenge" else "exact"]
     values = score_metrics(golden_scores.scores, variant=variant)
+    assert golden_scores.scores.n_target == golden_scores.expected["n_target"]
+    assert golden_scores.scores.n_nontarget == golden_scores.expected["n_nontarget"]
+    assert (
+        f"{100 * np.float32(values['eer']):.4g}"
+        == (golden_scores.expected["kaldi_compute_eer_stdout"])
+    )
+    if variant == "challenge":
+        assert zebra_tag(values, variant) == expected["zebra_tag"]
     assert len(expected) >= 8
     for key in expected.keys() - {"zebra_tag", "eer_threshold"}:
         if isinstance(expected[key], str):
             assert f"{values[key]:.4f}" == expected[key], key
         else:
             assert values[key] == pytest.approx(expected[key], rel=0, abs=1e-9), key
-
-
-def test_golden_tag(golden_scores: GoldenScores) -> None:
-    values = score_metrics(golden_scores.scores, variant="challenge")
-    assert zebra_tag(values, "challenge") == golden_scores.expected["reference"]["zebra_tag"]
-
-
-def test_golden_text_of_kaldi(golden_scores: GoldenScores) -> None:
-    eer = np.float32(score_metrics(golden_scores.scores)["eer"])
-    assert f"{100 * float(eer):.4g}" == golden_scores.expected["kaldi_compute_eer_stdout"]
 
 
 # The slow second implementation
@@ -116,7 +104,7 @@ def assert_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
     expected = reference.all_metrics(*scores, variant)
     assert expected.keys() == SCORE_METRICS.keys()
     for key, value in expected.items():
-        assert values[key] == pytest.approx(value, rel=1e-12, abs=1e-9), key
+        assert values[key] == pytest.approx(value, rel=1e-12, abs=1e-11), key
 
 
 @each_variant

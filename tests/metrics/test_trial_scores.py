@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import ScoreLists, any_scores
 
-from privacy_eval import PrivacyEvalError, metrics
+from privacy_eval import metrics
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics
 
 
@@ -45,22 +44,6 @@ def test_from_labels() -> None:
 def test_from_labels_needs_a_label_each() -> None:
     with pytest.raises(ValueError, match=r"\(3,\) scores but \(2,\) labels"):
         TrialScores.from_labels([1.0, 2.0, 3.0], [True, False])
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"), [([True, True], "no nontarget"), ([False, False], "no target trials")]
-)
-def test_from_labels_needs_both_classes(labels: list[bool], message: str) -> None:
-    with pytest.raises(PrivacyEvalError, match=message):
-        TrialScores.from_labels([1.0, 2.0], labels)
-    with pytest.raises(PrivacyEvalError, match=message):
-        TrialScores.from_sorted_labels(np.array([1.0, 2.0]), np.array(labels))
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_from_labels_refuses_what_is_not_finite(bad: float) -> None:
-    with pytest.raises(PrivacyEvalError, match="1 of 2 nontarget scores are not finite"):
-        TrialScores.from_labels([1.0, 0.0, bad], [True, False, False])
 
 
 def test_matrices_are_refused() -> None:

@@ -65,15 +65,6 @@ def test_closed_form_is_the_integral(scores: ScoreLists) -> None:
     assert population_disclosure(TrialScores(*scores)) == pytest.approx(expected, rel=0, abs=1e-8)
 
 
-@each_variant
-@settings(max_examples=80)
-@given(scores=any_scores())
-def test_population_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
-    expected = reference.population(reference.trials_of(*scores), variant)
-    value = population_disclosure(TrialScores(*scores), variant=variant)
-    assert value == pytest.approx(expected, rel=0, abs=1e-11)
-
-
 @pytest.mark.parametrize("scores", [([0.0] * 7, [0.0] * 9), ([0.0, 1.0], [2.0])])
 def test_challenge_without_evidence_is_exactly_0(scores: ScoreLists) -> None:
     """Every LLR is 0 plus the slope, at most 1e-6."""
@@ -115,12 +106,6 @@ def test_evidence_function_keeps_its_digits() -> None:
         expected = reference.z_closed_form(float(a))
         value = float(evidence_function([a])[0])
         assert value == pytest.approx(expected, rel=1e-12, abs=1e-300), a
-
-
-@pytest.mark.parametrize("x", [0.01, 0.5, 2.0, 3.0, 10.0, 1e4])
-def test_evidence_function_is_eq_6(x: float) -> None:
-    expected = ((x - 3) * (x - 1) + 2 * math.log(x)) / (4 * (x - 1) ** 2)
-    assert evidence_function([math.log(x)])[0] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.filterwarnings("error")
@@ -177,15 +162,6 @@ def test_challenge_never_gives_a_true_0() -> None:
     scores = TrialScores([0.0] * 5, [1.0] * 5)
     assert individual_disclosure(scores, variant="challenge") > 0
     assert zebra(scores, variant="challenge").tag == "A"
-
-
-@each_variant
-@settings(max_examples=100)
-@given(scores=any_scores())
-def test_individual_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
-    expected = reference.individual(reference.trials_of(*scores), variant)
-    value = individual_disclosure(TrialScores(*scores), variant=variant)
-    assert value == pytest.approx(expected, rel=0, abs=1e-12)
 
 
 # Tags

@@ -22,7 +22,6 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_json
 from privacy_eval.results.records import Results
 from privacy_eval.simulate import DEMO_SIZES, VectorModel, demo_tree, write_demo_tree
-from privacy_eval.stages.subsets import make_subsets
 
 PROTOCOL = load_protocol("vpc2020")
 ORIGINAL_MODEL = "exp/models/asv_eval/xvect_01709_1"
@@ -165,14 +164,6 @@ def test_protocol_with_two_results_folders_gets_both_models(tmp_path: Path) -> N
 def test_protocol_of_one_gender_anonymizes_trial_sets_separately(tmp_path: Path) -> None:
     write_demo_tree(tmp_path / "t", changed_plan(genders={"m": "male"}))
     assert below(tmp_path / "t/data") == {n for n in sets_of("B1", "B2") if "_trials_f" not in n}
-
-
-def test_subsets_of_all_anonymized_sets_can_be_made(tree: Path, tmp_path: Path) -> None:
-    shutil.copytree(tree, tmp_path / "t")
-    make_subsets(tmp_path / "t", PROTOCOL, suffixes=["", "_B1", "_B2"])
-    for suffix, name in itertools.product(("", "_B1", "_B2"), ORIGINAL_SETS):
-        made = rows(tmp_path / "t/data" / f"{name}{suffix}" / "utt2spk")
-        assert made == rows(tree / "data" / name / "utt2spk")
 
 
 def test_back_end_signs_are_fixed(tree: Path) -> None:
