@@ -95,7 +95,7 @@ MEMBERS = enrollment_of(a="a1 a2", b="b2 b1", c="c1")
 # --- models
 
 
-def test_a_model_comes_back(tmp_path: Path) -> None:
+def test_model_folder_round_trips(tmp_path: Path) -> None:
     """`mean.vec` is text of 7 digits, as Kaldi writes it; the others are binary."""
     model = random_model(5)
     save_backend(tmp_path, model)
@@ -116,7 +116,7 @@ def test_a_model_comes_back(tmp_path: Path) -> None:
     assert load_backend(again).sha256 == stored.sha256
 
 
-def test_a_model_of_plda_alone(tmp_path: Path) -> None:
+def test_model_with_plda_only(tmp_path: Path) -> None:
     plda = read_plda(GOLDEN / "plda.bin")
     save_backend(tmp_path, PldaBackend(plda))
     assert [p.name for p in tmp_path.iterdir()] == ["plda"]
@@ -130,7 +130,7 @@ def test_a_model_of_plda_alone(tmp_path: Path) -> None:
     assert set(changed.sha256) == {"plda", "mean.vec"}
 
 
-def test_models_that_are_wrong(tmp_path: Path) -> None:
+def test_invalid_model_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match=f"{tmp_path}: no file plda, expected plda, mean"):
         load_backend(tmp_path)
     write_plda(tmp_path / "plda", Plda(np.zeros(3), np.eye(3), np.ones(3)))
@@ -145,7 +145,7 @@ def test_models_that_are_wrong(tmp_path: Path) -> None:
 # --- enrollment
 
 
-def test_enrollment_from_either_list(tmp_path: Path) -> None:
+def test_enrollment_from_spk2utt_or_utt2spk(tmp_path: Path) -> None:
     spk2utt = lines_to(tmp_path / "spk2utt", ["b b1 b2", "a a2 a1"])
     utt2spk = lines_to(tmp_path / "utt2spk", ["b1 b", "a2 a", "b2 b", "a1 a"])
     first, second = load_enrollment(spk2utt), load_enrollment(utt2spk)
@@ -154,7 +154,7 @@ def test_enrollment_from_either_list(tmp_path: Path) -> None:
     assert first.digest == second.digest
 
 
-def test_enrollment_of_a_list(tmp_path: Path) -> None:
+def test_enrollment_of_listed_utterances(tmp_path: Path) -> None:
     spk2utt = lines_to(tmp_path / "spk2utt", ["b b1 b2", "a a2 a1", "c c1"])
     enrolls = lines_to(tmp_path / "enrolls", ["a1", "b2", "b1"])
     found = load_enrollment(spk2utt, enrolls)
@@ -162,7 +162,7 @@ def test_enrollment_of_a_list(tmp_path: Path) -> None:
     assert found.path == enrolls
 
 
-def test_the_digest_of_an_enrollment_is_of_its_content() -> None:
+def test_enrollment_digest_covers_content() -> None:
     one = enrollment_of(a="a1 a2", b="b1")
     assert one.digest == Enrollment(Path("x"), {"b": ("b1",), "a": ("a1", "a2")}).digest
     for other in (
@@ -173,7 +173,7 @@ def test_the_digest_of_an_enrollment_is_of_its_content() -> None:
         assert other.digest != one.digest
 
 
-def test_enrollment_lists_that_do_not_fit(tmp_path: Path) -> None:
+def test_mismatched_enrollment_lists_are_refused(tmp_path: Path) -> None:
     spk2utt = lines_to(tmp_path / "spk2utt", ["a a1 a2"])
     enrolls = lines_to(tmp_path / "enrolls", ["a1", "x1", "a2", "x2"])
     message = f"{enrolls}:2: 2 utterances have no speaker in {spk2utt}: x1, x2$"
@@ -192,7 +192,7 @@ def test_enrollment_lists_that_do_not_fit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("label", ["", " target", "\tnontarget", " anything"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_trials_with_labels_or_without(tmp_path: Path, label: str, pack: Any) -> None:
+def test_trial_list_with_or_without_labels(tmp_path: Path, label: str, pack: Any) -> None:
     path = tmp_path / "trials"
     content = f"\n s1 u1{label}\n\ns2\tu1{label}\r\ns1 u2{label}"
     path.write_bytes(pack(content.encode()))
@@ -214,7 +214,7 @@ def test_trials_with_labels_or_without(tmp_path: Path, label: str, pack: Any) ->
         (["", " "], "empty file"),
     ],
 )
-def test_trials_that_are_wrong(tmp_path: Path, lines: list[str], message: str) -> None:
+def test_invalid_trial_lists_are_refused(tmp_path: Path, lines: list[str], message: str) -> None:
     path = lines_to(tmp_path / "trials", lines)
     with pytest.raises(PrivacyEvalError, match=f"{path}.*{message}|{path}{message}"):
         read_trial_list(path)
@@ -229,9 +229,7 @@ def text_of(scored: ScoredTrials) -> list[str]:
 
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32))
-def test_scores_in_the_order_of_the_trials(
-    tmp_path_factory: pytest.TempPathFactory, seed: int
-) -> None:
+def test_scores_follow_the_trial_order(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     """As the slow implementation, from raw vectors to text: up to the last digits."""
     generator = np.random.default_rng(seed)
     every = [f"{s} {t}" for s in "abc" for t in TESTED.ids]
@@ -258,7 +256,7 @@ def test_scores_in_the_order_of_the_trials(
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_every_back_end(backend: BackendName, trial_list: Any) -> None:
+def test_every_backend(backend: BackendName, trial_list: Any) -> None:
     """Speaker b is the mean of two utterances, t2 one of three."""
     model = random_model()
     scored = score_trials(
@@ -269,7 +267,7 @@ def test_every_back_end(backend: BackendName, trial_list: Any) -> None:
     assert scored.score == pytest.approx(want[0], rel=1e-6)
 
 
-def test_text_of_scores(trial_list: Any) -> None:
+def test_score_text_format(trial_list: Any) -> None:
     trials = trial_list("s1 ü1", "s1 u2", "s2 u3", "s2 u4", "s3 u5", "s3 u6")
     scores = np.float32([1.5, -123.456789, 1e-7, 16777216, -0.1, 12345678])
     scored = ScoredTrials(trials.speaker, trials.utterance, scores, 0, 0)
@@ -283,7 +281,7 @@ def test_text_of_scores(trial_list: Any) -> None:
     ]
 
 
-def test_speakers_who_are_not_enrolled(trial_list: Any) -> None:
+def test_speakers_without_enrollment_are_refused(trial_list: Any) -> None:
     trials = trial_list("a t1", "x t1", "y t2", "x t2")
     for allow_missing in (False, True):
         with pytest.raises(
@@ -294,7 +292,7 @@ def test_speakers_who_are_not_enrolled(trial_list: Any) -> None:
             )
 
 
-def test_utterances_without_a_vector(trial_list: Any) -> None:
+def test_utterances_without_vector(trial_list: Any) -> None:
     """Of b one utterance is left, of d none; t8 and t9 are not there."""
     members = enrollment_of(a="a1 a2", b="b9 b2", d="d1 d2", unasked="z1")
     trials = trial_list("d t1", "b t9", "a t3", "b t3", "a t8", "d t9", "b t1")
@@ -320,7 +318,7 @@ def test_utterances_without_a_vector(trial_list: Any) -> None:
     assert text_of(scored) == text_of(want)
 
 
-def test_trial_utterances_without_a_vector(trial_list: Any) -> None:
+def test_trial_utterances_without_vector(trial_list: Any) -> None:
     trials = trial_list("a t1", "a t8", "b t9", "c t8")
     with pytest.raises(
         PrivacyEvalError, match="no vector for 2 ids of the trials in .*trials: t[89], t[89]"
@@ -329,7 +327,7 @@ def test_trial_utterances_without_a_vector(trial_list: Any) -> None:
 
 
 @pytest.mark.parametrize("line", ["a t9", "d t1"])
-def test_nothing_left_to_score(line: str, trial_list: Any) -> None:
+def test_no_trial_to_score_is_an_error(line: str, trial_list: Any) -> None:
     members = enrollment_of(a="a1", d="d1")
     with pytest.raises(PrivacyEvalError, match="trials: no trial whose utterances have vectors"):
         score_trials(
@@ -337,7 +335,7 @@ def test_nothing_left_to_score(line: str, trial_list: Any) -> None:
         )
 
 
-def test_dimensions_that_do_not_fit(trial_list: Any) -> None:
+def test_mismatched_dimensions_are_refused(trial_list: Any) -> None:
     wide = random_vectors(TESTED.ids, dimension=4)
     trials = trial_list("a t1")
     with pytest.raises(PrivacyEvalError, match="vectors.scp, vectors.scp: enrollment vectors of 3"):
@@ -347,7 +345,7 @@ def test_dimensions_that_do_not_fit(trial_list: Any) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_scores_that_are_not_finite(trial_list: Any) -> None:
+def test_scores_beyond_float32_are_refused(trial_list: Any) -> None:
     huge = make_vectors(ENROLLED.ids, np.full((5, 3), 3e38))
     with pytest.raises(PrivacyEvalError, match="2 scores are not finite: vectors or model contain"):
         score_trials(huge, MEMBERS, TESTED, trial_list("a t1", "a t2"), model=random_model())
@@ -364,7 +362,7 @@ def put(folder: Path, name: str, tree: Path, count: int = 2) -> Path:
     return scp
 
 
-def test_x_vectors_of_a_set_or_of_one_that_holds_it(tmp_path: Path) -> None:
+def test_vectors_of_a_set_or_its_supersets(tmp_path: Path) -> None:
     folder = tmp_path / "exp" / "model"
     vectors = TreeVectors(tmp_path, load_protocol("vpc2020"), folder)
     wanted = ("vctk_dev_trials_f_common", "_anon")
@@ -383,7 +381,7 @@ def test_x_vectors_of_a_set_or_of_one_that_holds_it(tmp_path: Path) -> None:
         assert vectors.find(*wanted) == scp
 
 
-def test_x_vectors_are_read_once_and_from_the_tree(tmp_path: Path) -> None:
+def test_vectors_are_read_once_and_within_the_tree(tmp_path: Path) -> None:
     tree, outside = tmp_path / "tree", tmp_path / "outside"
     folder = tree / "exp"
     scp = put(folder, "a_set", tree)
@@ -399,7 +397,7 @@ def test_x_vectors_are_read_once_and_from_the_tree(tmp_path: Path) -> None:
         vectors.read(link)
 
 
-def test_where_a_back_end_lies(tmp_path: Path) -> None:
+def test_backend_folder_candidates(tmp_path: Path) -> None:
     model = AsvModel("anonymized", "exp/anon{suffix}/net", "train{suffix}")
     folder = tmp_path / "exp" / "anon_x" / "net"
     assert backend_folder(tmp_path, model, "_x") is None
@@ -468,7 +466,7 @@ def test_every_real_condition_is_tested() -> None:
 
 @real
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_kaldi_s_scores_of_real_speech(condition: str) -> None:
+def test_real_scores_agree_with_kaldi(condition: str) -> None:
     """Float32 matrix work of another processor: its last digits differ."""
     kaldi = REAL_TREE / "exp" / "results-kaldi" / condition / "scores"
     want = scores_by_trial(kaldi.read_text().splitlines())

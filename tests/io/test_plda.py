@@ -67,7 +67,7 @@ def same(a: Plda, b: Plda) -> bool:
     ],
     ids=["double", "float vectors", "float matrix", "text", "bare text", "CRLF"],
 )
-def test_spellings_of_a_model(
+def test_model_formats_read_the_same(
     tmp_path: Path, content: bytes, pack: Callable[[bytes], bytes]
 ) -> None:
     plda = read_plda(write(tmp_path / "plda", pack(content)))
@@ -75,7 +75,7 @@ def test_spellings_of_a_model(
     assert same(plda, expected)
 
 
-def test_a_model_is_written_as_by_hand(tmp_path: Path) -> None:
+def test_model_is_written_byte_for_byte(tmp_path: Path) -> None:
     write_plda(tmp_path / "new" / "plda", SMALL)
     assert (tmp_path / "new" / "plda").read_bytes() == model(
         block("DV", 2, values=[1, -2.5]),
@@ -88,7 +88,7 @@ def test_a_model_is_written_as_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("binary", "text"), [("plda.bin", "plda.txt"), ("plda.s01", "plda.s01.txt")]
 )
-def test_golden_models_come_back_byte_for_byte(tmp_path: Path, binary: str, text: str) -> None:
+def test_golden_models_round_trip(tmp_path: Path, binary: str, text: str) -> None:
     plda = read_plda(GOLDEN / binary)
     write_plda(tmp_path / "binary", plda)
     assert (tmp_path / "binary").read_bytes() == (GOLDEN / binary).read_bytes()
@@ -111,7 +111,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 @settings(max_examples=60)
 @given(size=st.integers(1, 5), data=st.data())
-def test_any_model_comes_back(folder: Path, size: int, data: st.DataObject) -> None:
+def test_model_round_trips(folder: Path, size: int, data: st.DataObject) -> None:
     plda = Plda(
         data.draw(hnp.arrays(np.float64, size, elements=finite)),
         data.draw(hnp.arrays(np.float64, (size, size), elements=finite)),
@@ -176,7 +176,7 @@ def test_single_precision_is_written_as_double(tmp_path: Path) -> None:
         (gzip.compress(model(), mtime=0)[:-9], "truncated or damaged gzip file"),
     ],
 )
-def test_a_bad_model(tmp_path: Path, content: bytes, message: str) -> None:
+def test_invalid_model_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = write(tmp_path / "plda", content)
     with pytest.raises(PrivacyEvalError) as caught:
         read_plda(path)
@@ -185,7 +185,7 @@ def test_a_bad_model(tmp_path: Path, content: bytes, message: str) -> None:
 
 
 @pytest.mark.parametrize("content", [model(), SMALL_TEXT.rstrip()], ids=["binary", "text"])
-def test_a_model_cut_anywhere(tmp_path: Path, content: bytes) -> None:
+def test_truncated_model_is_refused(tmp_path: Path, content: bytes) -> None:
     for size in range(len(content)):
         path = write(tmp_path / "plda", content[:size])
         with pytest.raises(PrivacyEvalError, match=f"^{path}: "):
@@ -205,7 +205,7 @@ def test_a_model_cut_anywhere(tmp_path: Path, content: bytes) -> None:
         (Plda(SMALL.mean, SMALL.transform, -SMALL.psi), "1 of 2 values of psi"),
     ],
 )
-def test_a_bad_model_is_not_written(tmp_path: Path, plda: Plda, message: str) -> None:
+def test_invalid_model_is_not_written(tmp_path: Path, plda: Plda, message: str) -> None:
     path = write(tmp_path / "plda", b"old")
     with pytest.raises(PrivacyEvalError, match=f"^{path}: not written, {message}"):
         write_plda(path, plda)

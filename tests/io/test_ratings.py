@@ -48,7 +48,7 @@ def test_each_cell_is_one_rating(tmp_path: Path) -> None:
     assert len(ratings.take(ratings.evaluator == "bob")) == 2
 
 
-def test_the_template_is_read(tmp_path: Path) -> None:
+def test_template_is_valid(tmp_path: Path) -> None:
     ratings = read(
         tmp_path,
         TEMPLATE,
@@ -178,7 +178,7 @@ def test_errors_name_the_line(tmp_path: Path, text: str, line: int, message: str
         read(tmp_path, text, systems=["B1"], data_sets=["libri", "vctk"], genders=["f", "m"])
 
 
-def test_bytes_that_are_not_text_are_refused(tmp_path: Path) -> None:
+def test_invalid_utf8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ratings.csv").write_bytes(GOOD.encode() + b"\xff\n")
     with pytest.raises(PrivacyEvalError, match=r"ratings.csv:5: not UTF-8"):
         read_ratings([tmp_path / "ratings.csv"])
@@ -204,7 +204,7 @@ def test_another_scale(tmp_path: Path) -> None:
         read(tmp_path, text, scale=(5, 5))
 
 
-def test_any_system_is_read_if_none_are_given(tmp_path: Path) -> None:
+def test_any_system_is_accepted_by_default(tmp_path: Path) -> None:
     found = read(tmp_path, GOOD.replace("B1", "50%_x & Co"))
     assert set(found.system) == {"Original", "50%_x & Co"}
 

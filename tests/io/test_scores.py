@@ -103,14 +103,16 @@ def windows(text: str) -> bytes:
     ],
     ids=["plain", "CRLF", "tabs", "mixed", "no end", "BOM", "blank lines", "gzip", "gzip CRLF BOM"],
 )
-def test_spellings_of_the_same_files(tmp_path: Path, spell: Callable[[str], bytes]) -> None:
+def test_line_formats_and_compression_read_the_same(
+    tmp_path: Path, spell: Callable[[str], bytes]
+) -> None:
     assert rows_of(paired(tmp_path, spell(SCORES), spell(TRIALS))) == ROWS
     # One file plain, the other not.
     assert rows_of(paired(tmp_path, spell(SCORES), TRIALS)) == ROWS
     assert rows_of(paired(tmp_path, SCORES, spell(TRIALS))) == ROWS
 
 
-def test_files_know_where_they_come_from(tmp_path: Path) -> None:
+def test_files_record_path_and_digest(tmp_path: Path) -> None:
     scores = read_scores(write(tmp_path / "scores", SCORES))
     trials = read_trials(write(tmp_path / "trials", gzip.compress(TRIALS.encode())))
     assert (scores.path, scores.digest) == (tmp_path / "scores", digest(SCORES.encode()))
@@ -127,7 +129,7 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_numbers_are_read_as_python_reads_them(tmp_path: Path, together: bool) -> None:
+def test_number_formats_agree_with_float(tmp_path: Path, together: bool) -> None:
     groups = [NUMBERS] if together else [[number] for number in NUMBERS]
     for numbers in groups:
         text = "".join(f"s u{i} {number}\n" for i, number in enumerate(numbers))
@@ -140,9 +142,7 @@ def test_numbers_are_read_as_python_reads_them(tmp_path: Path, together: bool) -
     values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20),
     spelling=st.sampled_from(["{!r}", "{:.17e}", "{:.7g}", "{:.3f}", "{:+E}"]),
 )
-def test_any_number_is_read_as_python_reads_it(
-    folder: Path, values: list[float], spelling: str
-) -> None:
+def test_any_number_agrees_with_float(folder: Path, values: list[float], spelling: str) -> None:
     numbers = [spelling.format(value) for value in values]
     numbers = [number for number in numbers if math.isfinite(float(number))] or ["0"]
     text = "".join(f"s u{i} {number}\n" for i, number in enumerate(numbers))
@@ -159,7 +159,7 @@ NO_NUMBERS = [
 
 
 @pytest.mark.parametrize("number", NO_NUMBERS)
-def test_what_is_no_finite_decimal_number(tmp_path: Path, number: str) -> None:
+def test_other_than_finite_decimal_number_is_refused(tmp_path: Path, number: str) -> None:
     path = write(tmp_path / "scores", f"s1 u1 1\n\ns1 u2 {number}\ns1 u3 2\n")
     message = (
         f"scores:3: expected a finite decimal number as score, "
@@ -180,7 +180,7 @@ def test_bad_numbers_are_counted(tmp_path: Path) -> None:
     ["Target", "TARGET", "tgt", "nontgt", "impostor", "1", "targe", "targett", "nontargets",
      "target\u00a0", "non-target", "t" * 40],
 )  # fmt: skip
-def test_unknown_label(tmp_path: Path, label: str) -> None:
+def test_unknown_label_is_refused(tmp_path: Path, label: str) -> None:
     path = write(tmp_path / "trials", f"s1 u1 target\ns1 u2 {label}\n")
     message = f"trials:2: expected the label target or nontarget, found {re.escape(repr(label))}"
     with pytest.raises(PrivacyEvalError, match=message):
@@ -188,7 +188,9 @@ def test_unknown_label(tmp_path: Path, label: str) -> None:
 
 
 @pytest.mark.parametrize("read", [read_scores, read_trials])
-def test_malformed_files(tmp_path: Path, read: Callable[[Path], object]) -> None:
+def test_malformed_files_name_expected_fields(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
     """All kinds of them: test_text_table.py and test_files.py."""
     with pytest.raises(PrivacyEvalError, match="file: empty file, .* <speaker> <utterance> <"):
         read(write(tmp_path / "file", ""))
@@ -196,7 +198,7 @@ def test_malformed_files(tmp_path: Path, read: Callable[[Path], object]) -> None
         read(write(tmp_path / "file", "s1 u1\n"))
 
 
-def test_another_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_defined_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`<score>;<speaker>;<utterance>` lines, with all the checks of Kaldi's."""
 
     def semicolons(content: bytes, path: Path) -> tuple[Column, ...]:
@@ -224,7 +226,7 @@ def test_another_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ("read", "what", "values"),
     [(read_scores, "score", ("1", "2")), (read_trials, "trial", ("target", "nontarget"))],
 )
-def test_duplicates(
+def test_duplicates_are_refused(
     tmp_path: Path, read: Callable[[Path], object], what: str, values: tuple[str, str]
 ) -> None:
     one, two = values
@@ -242,7 +244,7 @@ def test_duplicates(
 @settings(max_examples=100)
 @given(rows=st.lists(keys, min_size=1, max_size=12))
 @example(rows=[("a", "bc"), ("ab", "c")])
-def test_duplicates_are_found_as_by_a_set(
+def test_duplicates_agree_with_set(
     folder: Path, hashing_function: Callable[..., WordArray], rows: list[Key]
 ) -> None:
     path = write(folder / "scores", "".join(f"{s} {u} 1\n" for s, u in rows))
@@ -263,7 +265,7 @@ def test_duplicates_are_found_as_by_a_set(
 
 
 @pytest.mark.usefixtures("hashing")
-def test_trials_and_scores_that_do_not_match(tmp_path: Path) -> None:
+def test_mismatch_names_first_lines(tmp_path: Path) -> None:
     scores = "".join(f"s u{i} {i}\n" for i in range(10))
     trials = "".join(f"s u{i} {'target' if i % 2 else 'nontarget'}\n" for i in range(3, 12))
     with pytest.raises(PrivacyEvalError) as caught:
@@ -285,7 +287,7 @@ def test_trials_and_scores_that_do_not_match(tmp_path: Path) -> None:
         ("s u1 1\nt u2 2\n", None),
     ],
 )
-def test_why_no_trial_is_in_both(tmp_path: Path, scores: str, why: str | None) -> None:
+def test_disjoint_files_name_the_reason(tmp_path: Path, scores: str, why: str | None) -> None:
     with pytest.raises(PrivacyEvalError) as caught:
         paired(tmp_path, scores, "s u1 target\ns u2 nontarget\n")
     line = str(caught.value).splitlines()[1]
@@ -293,7 +295,7 @@ def test_why_no_trial_is_in_both(tmp_path: Path, scores: str, why: str | None) -
 
 
 @pytest.mark.usefixtures("hashing")
-def test_only_five_ids_are_shown(tmp_path: Path) -> None:
+def test_message_lists_five_ids(tmp_path: Path) -> None:
     scores = "s a 1\ns b 2\n" + "".join(f"s u{i} {i}\n" for i in range(6))
     with pytest.raises(
         PrivacyEvalError,
@@ -304,7 +306,7 @@ def test_only_five_ids_are_shown(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("hashing")
 @pytest.mark.parametrize("extra", ["u", "an-utterance-of-more-than-one-word", "x" * 100])
-def test_allowing_the_missing_counts_them(tmp_path: Path, extra: str) -> None:
+def test_allow_missing_counts_trials(tmp_path: Path, extra: str) -> None:
     """However long the ids are that stand in one file only."""
     scores = f"s u1 1\ns {extra} 2\ns u2 3\n"
     trials = "s u2 nontarget\ns u1 target\ns u3 target\ns u4 nontarget\n"
@@ -323,7 +325,7 @@ def test_allowing_the_missing_counts_them(tmp_path: Path, extra: str) -> None:
          "trials: no target trials with a score"),
     ],
 )  # fmt: skip
-def test_an_empty_class_is_an_error(tmp_path: Path, trials: str, message: str) -> None:
+def test_empty_class_is_an_error(tmp_path: Path, trials: str, message: str) -> None:
     for allow_missing in (False, True):
         with pytest.raises(PrivacyEvalError, match=message):
             paired(tmp_path, SCORES, trials, allow_missing=allow_missing)
@@ -394,7 +396,7 @@ def test_pairing_agrees_with_a_dictionary(
         ("a u1 target\nb u3 nontarget\n", False),
     ],
 )
-def test_keys_are_compared_trial_by_trial(tmp_path: Path, other: str, same: bool) -> None:
+def test_same_trials_compares_keys(tmp_path: Path, other: str, same: bool) -> None:
     (tmp_path / "one").write_text("a u1 target\nb u2 nontarget\n")
     (tmp_path / "two").write_text(other)
     one, two = read_trials(tmp_path / "one"), read_trials(tmp_path / "two")

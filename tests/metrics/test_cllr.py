@@ -44,7 +44,7 @@ def test_huge_scores_by_hand() -> None:
     assert cllr(TrialScores([1e300], [-1e300])).value == 0
 
 
-def test_exact_is_finite_for_finite_scores() -> None:
+def test_exact_cllr_is_finite() -> None:
     # The mean is 1e308 / log 2 = 1.44e308, though the sum of two is no float.
     expected = 1e308 / (2 * math.log(2))
     assert cllr(TrialScores([-1e308, -1e308], [-1.0e9])).value == pytest.approx(expected)

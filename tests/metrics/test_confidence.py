@@ -112,7 +112,7 @@ def test_trials_count_as_often_as_their_speakers_are_drawn() -> None:
     assert len(seen) > 20
 
 
-def test_draws_are_uniform() -> None:
+def test_speakers_are_drawn_uniformly() -> None:
     """3 speakers drawn 3 times: each is left out with probability (2/3)^3 = 8/27."""
     replicates = draws_of(all_pairs(), seed=2, replicates=2000)
     for a in TARGET_SPEAKERS:
@@ -121,7 +121,7 @@ def test_draws_are_uniform() -> None:
         assert abs(left_out - 8 / 27) < 0.05
 
 
-def test_the_seed_decides_and_the_order_of_trials_does_not_matter() -> None:
+def test_values_depend_on_seed_not_on_trial_order() -> None:
     design = all_pairs()
     scores = noisy(design)
     order = np.random.default_rng(9).permutation(scores.size)
@@ -150,7 +150,7 @@ def counting() -> Statistic:
 TWO_SPEAKERS = ([True, True, False, False], ["A", "B", "A", "B"], ["A", "B", "B", "A"])
 
 
-def test_interval_holds_the_expanded_percentiles() -> None:
+def test_interval_has_the_expanded_percentiles() -> None:
     """A statistic that counts 1, 2, ... 1000 has its 5th percentile at 50. The expanded one
     for 20 speakers: t_0.95 of 19 degrees is 1.7291, times sqrt(20/19) is 1.7740, and
     Phi(-1.7740) = 0.03803; the 38.03th and the 961.97th of 1000, rounded up."""
@@ -161,7 +161,7 @@ def test_interval_holds_the_expanded_percentiles() -> None:
     assert result.interval("call", 0.9) == Interval(39.0, 962.0, level=0.9, replicates=1000)
 
 
-def test_two_speakers_give_all_there_is() -> None:
+def test_two_speakers_give_the_full_range() -> None:
     """One degree of freedom expands the percentiles to the extremes, and no further."""
     result = bootstrap([0.0, 1.0, 2.0, 3.0], TWO_SPEAKERS, counting(), replicates=30)
     assert (result.interval("call").low, result.interval("call").high) == (1, 30)
@@ -192,7 +192,7 @@ def test_infinite_values_sort_to_the_end() -> None:
     assert not any(math.isnan(i.low) or math.isnan(i.high) for i in intervals)
 
 
-def test_intervals_come_for_every_metric() -> None:
+def test_every_metric_has_an_interval() -> None:
     design = all_pairs()
     scores = noisy(design)
     result = bootstrap(scores, design, replicates=20)
@@ -231,7 +231,7 @@ def test_intervals_come_for_every_metric() -> None:
         ([False, False, False], ["A", "B", "C"], ["B", "A", "A"], "no target trials"),
     ],
 )
-def test_designs_that_cannot_be_resampled(
+def test_invalid_designs_are_refused(
     is_target: list[bool], enrolled: list[str], speaking: list[str], message: str
 ) -> None:
     with pytest.raises(PrivacyEvalError, match=message):
@@ -246,7 +246,7 @@ def test_replicates_must_be_two_at_least(replicates: int) -> None:
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0, math.nan])
-def test_level_must_be_a_share(level: float) -> None:
+def test_level_must_lie_between_0_and_1(level: float) -> None:
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         expanded_interval(np.arange(9), 3, level)
 
@@ -270,7 +270,7 @@ def resampled(design: Design, *, seed: int = 7, scores: int = 0) -> BootstrapRep
     return bootstrap(noisy(design, scores), design, eer, replicates=4, seed=seed)
 
 
-def test_the_design_is_who_is_compared_how_often_and_nothing_else() -> None:
+def test_design_digest_covers_speaker_pairs_and_counts() -> None:
     is_target, enrolled, speaking = design = all_pairs()
     same = resampled(design).design
     order = np.random.default_rng(1).permutation(len(is_target))
@@ -290,7 +290,7 @@ def test_the_design_is_who_is_compared_how_often_and_nothing_else() -> None:
     assert len(others | {same}) == 4
 
 
-def test_two_systems_of_a_design_hold_the_same_speakers_in_a_replicate() -> None:
+def test_replicates_of_one_design_are_paired() -> None:
     """Scores shifted by a constant: every replicate of the EER is the same."""
     design = all_pairs()
     first, second = (
@@ -299,7 +299,7 @@ def test_two_systems_of_a_design_hold_the_same_speakers_in_a_replicate() -> None
     assert np.array_equal(first, second) and np.unique(first).size > 3
 
 
-def test_other_people_are_drawn_independently() -> None:
+def test_other_speakers_are_drawn_independently() -> None:
     """Of the same numbers of speakers under other names, the draws do not go together."""
     is_target, enrolled, speaking = all_pairs()
     renamed = (is_target, [f"x{s}" for s in enrolled], [f"x{s}" for s in speaking])
@@ -312,7 +312,7 @@ def test_other_people_are_drawn_independently() -> None:
 
 
 @pytest.mark.parametrize("n", [2, 5, 20, 1000])
-def test_the_p_value_agrees_with_the_interval(n: int) -> None:
+def test_p_value_agrees_with_interval(n: int) -> None:
     """Below 1 - level if and only if the interval leaves 0 out, while the replicates are
     enough to tell."""
     for beyond in (*range(1, 60), 250, 500):
@@ -326,7 +326,7 @@ def test_the_p_value_agrees_with_the_interval(n: int) -> None:
             assert (p_value < 1 - level) == outside, (beyond, level)
 
 
-def test_p_values_of_no_difference_and_of_a_certain_one() -> None:
+def test_p_values_of_no_and_of_certain_difference() -> None:
     assert difference_p_value(np.zeros(100), 20) == 1
     # t of 19 degrees at which 1 of 1000 is cut off: sqrt(19/20) * 3.0902 = 3.0119; 0.0072.
     assert difference_p_value(np.ones(1000), 20) == pytest.approx(0.0072, abs=5e-5)

@@ -83,7 +83,7 @@ def test_challenge_drops_half_of_the_end_bins(n_target: int, expected: float) ->
 @each_variant
 @pytest.mark.parametrize("score", [0.0, 7.0, -1e300, 5e-324])
 @pytest.mark.filterwarnings("error")
-def test_equal_scores_link_nothing(score: float, variant: Variant) -> None:
+def test_equal_scores_are_unlinkable(score: float, variant: Variant) -> None:
     result = linkability(TrialScores([score] * 30, [score] * 50), variant=variant)
     assert result.value == 0
     assert result.local.tolist() == [0]
@@ -96,7 +96,7 @@ def test_direction_does_not_matter_in_exact(sign: int) -> None:
     assert linkability(TrialScores(target, nontarget)).value == pytest.approx(1, abs=1e-12)
 
 
-def test_empty_bins_link_nothing() -> None:
+def test_empty_bins_contribute_nothing() -> None:
     result = linkability(TrialScores([0.0] * 15 + [9.0] * 15, [0.0] * 10))
     # Bins [0, 3), [3, 6), [6, 9]: LR 1/2, no one, mated only.
     assert result.local.tolist() == [0, 0, 1]
@@ -110,7 +110,7 @@ def test_empty_bins_link_nothing() -> None:
     target=st.lists(st.floats(-1e308, 1e308), min_size=20, max_size=40),
     nontarget=st.lists(st.floats(-1e308, 1e308), min_size=1),
 )
-def test_any_floats_give_a_number(
+def test_any_floats_give_a_value_in_range(
     target: list[float], nontarget: list[float], variant: Variant
 ) -> None:
     value = linkability(TrialScores(target, nontarget), variant=variant).value

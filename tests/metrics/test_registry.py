@@ -32,7 +32,7 @@ RANK_METRICS = ("eer", "cllr_min", "rocch_eer", "zebra_population", "zebra_indiv
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 
-def test_metrics_are_those_of_the_contract() -> None:
+def test_registry_has_the_documented_metrics() -> None:
     assert set(SCORE_METRICS) == {
         "eer",
         "cllr",
@@ -55,7 +55,7 @@ def test_score_metrics_has_every_metric_in_order(variant: Variant) -> None:
     assert all(type(value) is float for value in values.values())
 
 
-def test_more_private_is_the_side_of_useless_scores() -> None:
+def test_best_direction_is_that_of_useless_scores() -> None:
     useless = score_metrics(TrialScores([0.0] * 50, [0.0] * 50))
     perfect = score_metrics(TrialScores([9.0] * 50, [-9.0] * 50))
     # Kaldi's EER of tied scores: no score is below another, so the loop ends at (T-1)/T.
@@ -65,7 +65,7 @@ def test_more_private_is_the_side_of_useless_scores() -> None:
             assert (useless[key] > perfect[key]) == (info.best == "higher"), key
 
 
-def test_actual_cllr_has_no_private_side() -> None:
+def test_actual_cllr_has_no_direction() -> None:
     """Scores that separate all, miscalibrated, cost more than those that separate nothing."""
     useless = score_metrics(TrialScores([0.0] * 50, [0.0] * 50))
     shifted = score_metrics(TrialScores([109.0] * 50, [91.0] * 50))
@@ -151,7 +151,7 @@ def shuffled(labels: list[tuple[float, bool]], order: random.Random) -> list[tup
 @each_variant
 @settings(max_examples=60)
 @given(scores=any_scores(), order=st.randoms(use_true_random=False))
-def test_order_of_trials_does_not_matter(
+def test_metrics_are_invariant_to_trial_order(
     scores: ScoreLists, variant: Variant, order: random.Random
 ) -> None:
     """min DCF `challenge` is excepted where classes tie: there a threshold stands after
@@ -171,7 +171,7 @@ def test_order_of_trials_does_not_matter(
 @each_variant
 @settings(max_examples=60)
 @given(scores=any_scores(), data=st.data())
-def test_increasing_maps_do_not_matter(
+def test_metrics_are_invariant_to_monotone_maps(
     scores: ScoreLists, variant: Variant, data: st.DataObject
 ) -> None:
     """Any map that keeps the order (also in float32, for Kaldi's EER) keeps EER, ROCCH-EER,
@@ -193,7 +193,7 @@ def test_increasing_maps_do_not_matter(
 @each_variant
 @settings(max_examples=40)
 @given(scores=any_scores(), exponent=st.integers(-30, 30))
-def test_scale_does_not_matter_to_linkability(
+def test_linkability_is_invariant_to_scale(
     scores: ScoreLists, variant: Variant, exponent: int
 ) -> None:
     """Powers of two, so that the bin edges scale without rounding."""
@@ -269,7 +269,7 @@ SINGULAR: dict[str, ScoreLists] = {
 @each_variant
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", SINGULAR)
-def test_singular_cases_give_numbers(name: str, variant: Variant) -> None:
+def test_singular_cases_are_finite(name: str, variant: Variant) -> None:
     values = score_metrics(TrialScores(*SINGULAR[name]), variant=variant)
     for key, value in values.items():
         assert not math.isnan(value), key
@@ -290,7 +290,7 @@ def test_separated_scores_leave_no_privacy(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["all tied", "one of each, tied", "signed zeros"])
-def test_tied_scores_tell_nothing(name: str) -> None:
+def test_tied_scores_are_uninformative(name: str) -> None:
     values = score_metrics(TrialScores(*SINGULAR[name]))
     assert values["rocch_eer"] == pytest.approx(0.5, abs=1e-12)
     assert values["cllr_min"] == pytest.approx(1, abs=1e-12)

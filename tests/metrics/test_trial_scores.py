@@ -22,7 +22,7 @@ def test_scores_are_sorted_and_counted() -> None:
     assert scores.target.dtype == scores.nontarget.dtype == np.float64
 
 
-def test_the_caller_s_arrays_stay_as_they_are() -> None:
+def test_arrays_of_the_caller_are_not_modified() -> None:
     target, nontarget = np.array([2.0, 1.0]), np.array([1.0, 0.0])
     both, labels = np.array([2.0, 1.0, 1.0]), np.array([True, False, True])
     for scores in (TrialScores(target, nontarget), TrialScores.from_labels(both, labels)):
@@ -62,7 +62,7 @@ def test_counts_below_each_target(scores: ScoreLists) -> None:
     assert trials.has_mixed_ties == bool(set(scores[0]) & set(scores[1]))
 
 
-def test_tied_targets_alone_are_no_mixed_tie() -> None:
+def test_tied_targets_are_not_a_mixed_tie() -> None:
     assert not TrialScores([1.0, 1.0], [0.0, 0.0, 2.0]).has_mixed_ties
     assert TrialScores([1.0, 1.0], [0.0, 1.0, 2.0]).has_mixed_ties
     assert TrialScores([-0.0], [0.0]).has_mixed_ties

@@ -268,7 +268,7 @@ def test_every_utterance_has_its_vector(tree: Path) -> None:
         assert np.unique(found.matrix, axis=0).shape == (len(found.ids), 24)
 
 
-def test_further_systems_change_nothing_of_the_others(small: Path, tmp_path: Path) -> None:
+def test_further_systems_do_not_change_others(small: Path, tmp_path: Path) -> None:
     whole = snapshot(small)
     for systems, more in ((1, {"B2", "S3"}), (2, {"S3"})):
         write_demo_tree(tmp_path / f"{systems}", PROTOCOL, **{**SMALL, "systems": systems})
@@ -374,7 +374,7 @@ def test_systems_resemble_the_baselines(seed: int, tmp_path: Path) -> None:
 # Errors
 
 
-def test_protocols_without_a_place_for_vectors_are_refused(tmp_path: Path) -> None:
+def test_protocols_without_vector_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match="vpc2020: asv_models has no model trained on orig"):
         write_demo_tree(tmp_path / "t", changed_plan(asv_models=[]))
     values = load_protocol("vpc2022").to_dict()
@@ -432,7 +432,7 @@ def test_current_folder_is_refused(tmp_path: Path) -> None:
     assert "is the current folder" in run.err and "Traceback" not in run.err
 
 
-def test_command_says_whether_the_tree_was_there(tmp_path: Path) -> None:
+def test_command_reports_existing_tree(tmp_path: Path) -> None:
     first = cli("demo-tree", tmp_path / "t")
     again = cli("demo-tree", tmp_path / "t")
     assert (first.code, again.code) == (0, 0)
