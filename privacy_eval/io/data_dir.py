@@ -134,7 +134,7 @@ def read_spk2utt(path: Path) -> dict[str, tuple[str, ...]]:
         With file and line: a speaker without utterances, a duplicate speaker or utterance, a
         line that is not UTF-8; an empty file.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    utterances_of: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         control = re.search(r"[\x00-\x08\x0b-\x1f]", line.removesuffix("\r"))
@@ -150,16 +150,16 @@ def read_spk2utt(path: Path) -> dict[str, tuple[str, ...]]:
             raise PrivacyEvalError(f"{path}:{number}: an id of over {MAX_FIELD_BYTES} bytes")
         if not utterances:
             raise PrivacyEvalError(f"{path}:{number}: speaker {speaker!r} has no utterance")
-        if speaker in found:
+        if speaker in utterances_of:
             raise PrivacyEvalError(f"{path}:{number}: duplicate speaker {speaker!r}")
         for utterance in utterances:
             if utterance in seen:
                 raise PrivacyEvalError(f"{path}:{number}: duplicate utterance {utterance!r}")
             seen.add(utterance)
-        found[speaker] = tuple(utterances)
-    if not found:
+        utterances_of[speaker] = tuple(utterances)
+    if not utterances_of:
         raise PrivacyEvalError(f"{path}: empty file, expected <speaker> <utterance> ...")
-    return found
+    return utterances_of
 
 
 def read_spk2gender(path: Path) -> dict[str, str]:
@@ -179,14 +179,14 @@ def read_spk2gender(path: Path) -> dict[str, str]:
         With file and line: a malformed line, a duplicate speaker, another gender.
     """
     speakers, genders = _read_unique(path, "speaker", "f|m")
-    found = dict(zip(speakers.tolist(), genders.tolist(), strict=True))
-    for row, (speaker, gender) in enumerate(found.items()):
+    gender_of = dict(zip(speakers.tolist(), genders.tolist(), strict=True))
+    for row, (speaker, gender) in enumerate(gender_of.items()):
         if gender not in SPEAKER_GENDERS:
             raise PrivacyEvalError(
                 f"{path}:{line_number(genders, row)}: gender of {speaker!r} must be f or m, "
                 f"not {gender!r}"
             )
-    return found
+    return gender_of
 
 
 def _read_unique(path: Path, key: str, value: str) -> tuple[Column, Column]:
@@ -260,13 +260,13 @@ def read_data_dir(folder: Path) -> DataDir:
     return DataDir(folder, tables, lists)
 
 
-def subset_data_dir(source: DataDir, wanted: UtteranceList) -> NewDataDir:
+def subset_data_dir(source: DataDir, selection: UtteranceList) -> NewDataDir:
     """Select the lines of a data folder that belong to the utterances of a list.
 
     Parameters
     ----------
     source : DataDir
-    wanted : UtteranceList
+    selection : UtteranceList
 
     Returns
     -------
@@ -280,19 +280,19 @@ def subset_data_dir(source: DataDir, wanted: UtteranceList) -> NewDataDir:
         an utterance without recording or segment, a speaker without gender.
     """
     utterances = source.tables["utt2spk"]
-    missing = [u for u in wanted.lines if u not in utterances]
+    missing = [u for u in selection.lines if u not in utterances]
     if missing:
         raise PrivacyEvalError(
-            f"{wanted.path}:{wanted.lines[missing[0]]}: "
+            f"{selection.path}:{selection.lines[missing[0]]}: "
             f"not in {source.path / 'utt2spk'}: {_abbreviate_count(missing, 'utterance')}"
         )
     keys: dict[str, Collection[bytes]] = {
-        "utterance": wanted.lines,
-        "speaker": {_second(line) for u, line in utterances.items() if u in wanted.lines},
+        "utterance": selection.lines,
+        "speaker": {_second(line) for u, line in utterances.items() if u in selection.lines},
     }
     if "segments" in source.tables:
         segments = source.tables["segments"]
-        keys["recording"] = {_second(segments[u]) for u in wanted.lines if u in segments}
+        keys["recording"] = {_second(segments[u]) for u in selection.lines if u in segments}
     tables = {
         name: {k: line for k, line in table.items() if k in keys[_line_key(name, keys)]}
         for name, table in source.tables.items()
@@ -369,15 +369,15 @@ def _read_table(path: Path) -> Table:
     fields = need.get(path.name, ())
     table: dict[bytes, bytes] = {}
     for number, line in enumerate(read_bytes(path).split(b"\n"), start=1):
-        found = line.split(None, len(fields) or 1)
-        if not found:
+        parts = line.split(None, len(fields) or 1)
+        if not parts:
             continue
-        if len(found) < len(fields) or (path.name == "utt2spk" and len(found) > len(fields)):
+        if len(parts) < len(fields) or (path.name == "utt2spk" and len(parts) > len(fields)):
             described = " ".join(f"<{f}>" for f in fields)
             raise PrivacyEvalError(f"{path}:{number}: expected {described}, found {_quote(line)}")
-        if found[0] in table:
-            raise PrivacyEvalError(f"{path}:{number}: duplicate {_quote(found[0])}")
-        table[found[0]] = line
+        if parts[0] in table:
+            raise PrivacyEvalError(f"{path}:{number}: duplicate {_quote(parts[0])}")
+        table[parts[0]] = line
     return table
 
 
@@ -386,10 +386,10 @@ def _files(tables: Mapping[str, Table]) -> dict[str, bytes]:
     files = {
         name: b"".join(b"%s\n" % line for line in table.values()) for name, table in tables.items()
     }
-    spoken: dict[bytes, list[bytes]] = {}
+    utterances_of: dict[bytes, list[bytes]] = {}
     for utterance, line in tables["utt2spk"].items():
-        spoken.setdefault(_second(line), []).append(utterance)
-    files["spk2utt"] = b"".join(b"%s %s\n" % (s, b" ".join(u)) for s, u in spoken.items())
+        utterances_of.setdefault(_second(line), []).append(utterance)
+    files["spk2utt"] = b"".join(b"%s %s\n" % (s, b" ".join(u)) for s, u in utterances_of.items())
     return files
 
 

@@ -211,7 +211,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     Parameters
     ----------
     path : Path
-        Its parent must exist.
+        A missing parent is created.
 
     Returns
     -------
@@ -225,6 +225,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise PrivacyEvalError(f"{path}: exists but is not a directory; refusing to overwrite it")
     with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = _locked_temporary(path, folder=True)
         try:
             new, old = temporary / "new", temporary / "old"
@@ -253,16 +254,16 @@ def _writing(path: Path) -> Iterator[None]:
 
 def _locked_temporary(path: Path, *, folder: bool) -> tuple[int, Path]:
     """Create a hidden file or folder next to `path`, locked while its writer lives."""
-    beside, prefix, suffix = os.path.realpath(path.parent), f".{path.name}.", ".tmp"
+    parent, prefix, suffix = os.path.realpath(path.parent), f".{path.name}.", ".tmp"
     while True:
         if folder:
-            name = tempfile.mkdtemp(suffix, prefix, beside)
+            name = tempfile.mkdtemp(suffix, prefix, parent)
             try:
                 handle = _open(name)
             except FileNotFoundError:  # swept at once by another process
                 continue
         else:
-            handle, name = tempfile.mkstemp(suffix, prefix, beside)
+            handle, name = tempfile.mkstemp(suffix, prefix, parent)
         with contextlib.suppress(OSError):  # a file system without locks is not swept either
             fcntl.flock(handle, fcntl.LOCK_EX)
         if os.path.exists(name):  # not swept between creation and lock
@@ -423,14 +424,14 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
     >>> file_names(["B1", "a/b"])
     {'B1': 'B1', 'a/b': 'a_b'}
     """
-    plain = {name: re.sub(r"[^A-Za-z0-9.+-]+", "_", name).strip("._-") or "_" for name in names}
-    taken = Counter(file.casefold() for file in plain.values())
-    found = {}
-    for name, file in plain.items():
+    cleaned = {name: re.sub(r"[^A-Za-z0-9.+-]+", "_", name).strip("._-") or "_" for name in names}
+    taken = Counter(file.casefold() for file in cleaned.values())
+    files = {}
+    for name, file in cleaned.items():
         piece = digest(name.encode())[:8]
         if len(file) > _LONGEST_NAME:
             file = f"{file[: _LONGEST_NAME // 2]}-{piece}-{file[-_LONGEST_NAME // 3 :]}"
         elif taken[file.casefold()] > 1:
             file = f"{file}-{piece}"
-        found[name] = file
-    return found
+        files[name] = file
+    return files

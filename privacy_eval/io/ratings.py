@@ -91,10 +91,12 @@ class Ratings:
     def __len__(self) -> int:
         return int(self.score.size)
 
-    def take(self, kept: NDArray[np.bool_]) -> Ratings:
+    def take(self, selected: NDArray[np.bool_]) -> Ratings:
         """Select the ratings where the bool array, shape (R,), is true."""
         arrays = {
-            name: value[kept] for name, value in vars(self).items() if isinstance(value, np.ndarray)
+            name: value[selected]
+            for name, value in vars(self).items()
+            if isinstance(value, np.ndarray)
         }
         return Ratings(**arrays, scale=self.scale, sources=self.sources)
 
@@ -162,12 +164,12 @@ def read_ratings(
     _check_consistency(answers)
     names = ("evaluator", "system", "trial", "data_set", "gender", "enrollment")
     return Ratings(
-        metric=np.array([a.metric for a in answers]),
-        score=np.array([float(a.row.get(a.metric)) for a in answers]),
-        same_speaker=np.array([_SAME[a.row.get("same_speaker").lower()] for a in answers], "i1"),
+        metric=np.array([metric for metric, _ in answers]),
+        score=np.array([float(row.get(metric)) for metric, row in answers]),
+        same_speaker=np.array([_SAME[row.get("same_speaker").lower()] for _, row in answers], "i1"),
         scale=scale,
         sources=sources,
-        **{name: np.array([a.row.get(name) for a in answers]) for name in names},
+        **{name: np.array([row.get(name) for _, row in answers]) for name in names},
     )
 
 
@@ -188,12 +190,8 @@ class _Row:
         return f"{self.path}:{self.line}"
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """One rating: the cell of a metric in a row."""
-
-    metric: str
-    row: _Row
+#: A rating: the cell of a metric in a row.
+_Answer = tuple[str, _Row]
 
 
 def _refuse(faults: Iterable[tuple[_Row, str]]) -> None:
@@ -329,14 +327,14 @@ def _answers(rows: Sequence[_Row], scale: tuple[float, float]) -> Iterator[_Answ
                 if not scale[0] <= float(cell) <= scale[1]
             ]
         )
-        yield from (_Answer(metric, row) for row, _ in given)
+        yield from ((metric, row) for row, _ in given)
     _refuse([(row, "no rating in this line") for row in rows if not any(map(row.get, METRICS))])
 
 
 def _check_duplicates(answers: Sequence[_Answer]) -> None:
     seen: dict[tuple[str, ...], _Row] = {}
     faults = []
-    for metric, row in ((a.metric, a.row) for a in answers):
+    for metric, row in answers:
         key = (metric, *map(row.get, (*_REQUIRED, "enrollment")))
         first = seen.setdefault(key, row)
         if first is not row:
@@ -361,7 +359,7 @@ def _check_consistency(answers: Sequence[_Answer]) -> None:
                 f"{where.place}"
             )
 
-    for row in {id(a.row): a.row for a in answers}.values():
+    for row in {id(row): row for _, row in answers}.values():
         trial, enrollment = row.get("trial"), row.get("enrollment")
         for name in _TRIAL_SET:
             check(row, f"{name} of trial", (trial,), row.get(name))

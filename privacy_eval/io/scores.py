@@ -287,9 +287,9 @@ def _join(a: tuple[Column, Column], b: tuple[Column, Column]) -> tuple[IndexArra
     order_a, order_b = np.argsort(hash_a), np.argsort(hash_b)
     hash_a, hash_b = hash_a[order_a], hash_b[order_b]
     at = np.minimum(np.searchsorted(hash_b, hash_a), hash_b.size - 1)
-    found = hash_b[at] == hash_a
+    matches = hash_b[at] == hash_a
     position = np.full(hash_a.size, -1, dtype=np.int64)
-    position[order_a[found]] = order_b[at[found]]
+    position[order_a[matches]] = order_b[at[matches]]
     row_a = np.flatnonzero(position >= 0)
     row_b = position[row_a]
     no_collision = all(np.all(h[1:] != h[:-1]) for h in (hash_a, hash_b))
@@ -303,12 +303,12 @@ def _join_by_dictionary(
 ) -> tuple[IndexArray, IndexArray]:
     """Join by text, for files whose ids collide in the hash."""
     position = {key: row for row, key in enumerate(zip(b[0].tolist(), b[1].tolist(), strict=True))}
-    found = [
+    pairs = [
         (row, position[key])
         for row, key in enumerate(zip(a[0].tolist(), a[1].tolist(), strict=True))
         if key in position
     ]
-    rows = np.array(found, dtype=np.int64).reshape(-1, 2)
+    rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return rows[:, 0], rows[:, 1]
 
 
@@ -400,5 +400,5 @@ def _is_trial(ids: tuple[Column, Column], trials: TrialKey) -> bool:
 
 def _quote_ids(speaker: Column, utterance: Column, rows: Sequence[int]) -> str:
     """Quote some trials for a message, non-ASCII ids also by their codes."""
-    shown = [f"{speaker.text(row)} {utterance.text(row)}" for row in rows[:6]]
-    return abbreviate([t if t.isascii() else f"{t} ({ascii(t)[1:-1]})" for t in shown])
+    names = [f"{speaker.text(row)} {utterance.text(row)}" for row in rows[:6]]
+    return abbreviate([t if t.isascii() else f"{t} ({ascii(t)[1:-1]})" for t in names])

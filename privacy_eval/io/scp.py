@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -218,10 +219,14 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
     archive = scp.with_suffix(".ark")
     if archive == scp:
         raise PrivacyEvalError(f"{scp}: the scp of an archive must have another name than *.ark")
-    shown = _relative(archive, tree)
-    _text(os.fsencode(shown), str(scp))
-    if shown != shown.strip() or shown.startswith("|") or CONTROL.search(shown.encode()):
-        raise PrivacyEvalError(f"{scp}: an scp cannot hold the path {shown!r}")
+    location = _relative(archive, tree)
+    _text(os.fsencode(location), str(scp))
+    if (
+        location != location.strip()
+        or location.startswith("|")
+        or CONTROL.search(location.encode())
+    ):
+        raise PrivacyEvalError(f"{scp}: an scp cannot hold the path {location!r}")
     with atomic_path(scp) as scp_temporary:
         offset = 0
         with (
@@ -231,7 +236,7 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
         ):
             for name, row in zip(names, values, strict=True):
                 offset += objects.write(f"{name} ".encode())
-                lines.write(f"{name} {shown}:{offset}\n")
+                lines.write(f"{name} {location}:{offset}\n")
                 offset += objects.write(b"\0B" + binary_array(row))
             scp.unlink(missing_ok=True)
 
@@ -343,8 +348,8 @@ def _archives(
         if line.command is not None:
             continue
         if line.archive not in real:
-            found = real[line.archive] = Path(os.path.realpath(tree / line.archive))
-            if not allow_outside and not any(found.is_relative_to(root) for root in roots):
+            target = real[line.archive] = Path(os.path.realpath(tree / line.archive))
+            if not allow_outside and not any(target.is_relative_to(root) for root in roots):
                 raise PrivacyEvalError(
                     f"{path}:{line.number}: {line.id}: {_short(line.archive)} is neither in the "
                     f"tree {tree} nor next to the scp; use --allow-outside to read it"
@@ -393,11 +398,9 @@ def _read_uniform(path: Path, offsets: NDArray[np.int64]) -> FloatMatrix | None:
     Kaldi writes. None if anything else is found, which reading one by one then reports."""
     if offsets[-1] > MAX_BYTES:
         return None
-    try:
-        with open_objects(path) as file:
-            return _uniform(file, offsets)
-    except PrivacyEvalError:
-        return None  # reported with its line by the reading one by one
+    with contextlib.suppress(PrivacyEvalError), open_objects(path) as file:
+        return _uniform(file, offsets)
+    return None  # errors are reported with their line by the reading one by one
 
 
 def _uniform(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None:
@@ -420,10 +423,10 @@ def _uniform(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None
         if content.size < span:
             return None
         objects = np.lib.stride_tricks.sliding_window_view(content, size)
-        found = objects[offsets[first:last] - offsets[first]]
-        if (found[:, :HEAD_BYTES] != np.frombuffer(head, np.uint8)).any():
+        block = objects[offsets[first:last] - offsets[first]]
+        if (block[:, :HEAD_BYTES] != np.frombuffer(head, np.uint8)).any():
             return None
-        matrix[first:last] = found[:, HEAD_BYTES:].copy().view("<f4")
+        matrix[first:last] = block[:, HEAD_BYTES:].copy().view("<f4")
         first = last
     return None if count_not_finite(matrix) else matrix
 

@@ -80,8 +80,8 @@ class Column:
         for offset in range(0, longest, 8):
             rows = None if offset < _WORDS_OF_ALL * 8 else np.flatnonzero(self.size > offset)
             chosen = slice(None) if rows is None else rows
-            kept = np.clip(self.size[chosen] - offset, 0, 8)
-            words.append((rows, view[self.start[chosen] + offset] & _WORD_MASK[kept]))
+            used = np.clip(self.size[chosen] - offset, 0, 8)
+            words.append((rows, view[self.start[chosen] + offset] & _WORD_MASK[used]))
         return tuple(words)
 
     def equals(self, text: bytes) -> NDArray[np.bool_]:
@@ -258,10 +258,10 @@ def _split(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column,
         if wrong.size:
             line = int(wrong[0])
             begin = 0 if line == 0 else int(newline[line - 1]) + 1
-            shown = text[begin : int(newline[line])][:80].tobytes().decode("utf-8", "replace")
+            excerpt = text[begin : int(newline[line])][:80].tobytes().decode("utf-8", "replace")
             raise PrivacyEvalError(
                 f"{path}:{line + 1}: expected {columns} fields ({_describe(fields)}), "
-                f"found {per_line[line]}: {shown.strip()!r}"
+                f"found {per_line[line]}: {excerpt.strip()!r}"
             )
     length = end - start
     too_long = np.flatnonzero(length > MAX_FIELD_BYTES)

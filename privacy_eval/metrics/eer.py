@@ -74,8 +74,8 @@ def kaldi_eer(scores: TrialScores) -> Eer:
         return bool(n[max(0, n.size - 1 - int(n.size * i / t.size))] < t[i])
 
     # t ascends and n is taken in descending order, so what stops once stops ever after.
-    found = bisect.bisect_left(range(t.size - 1), True, key=stops)
-    return Eer(found / t.size, float(t[found]), scores.n_target, scores.n_nontarget, "kaldi")
+    index = bisect.bisect_left(range(t.size - 1), True, key=stops)
+    return Eer(index / t.size, float(t[index]), scores.n_target, scores.n_nontarget, "kaldi")
 
 
 def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:

@@ -225,19 +225,22 @@ def similarity_matrix(
     strongest = np.full(size, -np.inf)
     begins = np.full(size, len(scores))
     for row, values, others in pairs.rows():
-        own = speaker[row]
-        is_target = others == own
+        row_speaker = speaker[row]
+        is_target = others == row_speaker
         llr = calibration.llr(values, target=False)
         if is_target.any():
             llr[is_target] = of_targets = calibration.llr(values[is_target], target=True)
-            strongest[own] = max(strongest[own], float(of_targets.max()))
-            begins[own] = min(begins[own], row)
-        total[own] += np.bincount(others, weights=llr, minlength=size)
-        count[own] += np.bincount(others, minlength=size)
+            strongest[row_speaker] = max(strongest[row_speaker], float(of_targets.max()))
+            begins[row_speaker] = min(begins[row_speaker], row)
+        total[row_speaker] += np.bincount(others, weights=llr, minlength=size)
+        count[row_speaker] += np.bincount(others, minlength=size)
     if variant == "challenge":
-        # Of speakers A, B with A's pairs of its own first: pairs with A in the row.
-        kept = begins[:, None] <= begins[None, :]
-        total, count = np.where(kept, total, total.T), np.where(kept, count, count.T)
+        # Of speakers A, B with A's own pairs first: pairs with A in the row.
+        first_in_row = begins[:, None] <= begins[None, :]
+        total, count = (
+            np.where(first_in_row, total, total.T),
+            np.where(first_in_row, count, count.T),
+        )
     elif column_of is None:
         total, count = (x + x.T - np.diag(np.diagonal(x)) for x in (total, count))
     if not count.all():
@@ -280,13 +283,13 @@ def speaker_linkability(
     columns = np.arange(len(scores)) if column_of is None else column_of
     pairs = _Pairs(scores, speaker, columns, all_columns=True)
     values = np.empty(pairs.speakers)
-    for own in range(pairs.speakers):
-        rows = np.flatnonzero(speaker == own)
-        target = np.broadcast_to(pairs.column_speaker == own, (rows.size, len(scores))).copy()
+    for number in range(pairs.speakers):
+        rows = np.flatnonzero(speaker == number)
+        target = np.broadcast_to(pairs.column_speaker == number, (rows.size, len(scores))).copy()
         block = scores[rows]
         nontarget = block[~target]
         target[np.arange(rows.size), columns[rows]] = False
-        values[own] = linkability(TrialScores(block[target], nontarget), variant=variant).value
+        values[number] = linkability(TrialScores(block[target], nontarget), variant=variant).value
     return values
 
 
@@ -326,12 +329,12 @@ class _Pairs:
         for row in range(len(self._scores)):
             start = 0 if self._all_columns else row
             values, others = self._scores[row, start:], self.column_speaker[start:]
-            own = row if self._column_of is None else int(self._column_of[row])
-            if own == start:
+            paired = row if self._column_of is None else int(self._column_of[row])
+            if paired == start:
                 values, others = values[1:], others[1:]
-            elif own > start:
-                values = np.delete(values, own - start)
-                others = np.delete(others, own - start)
+            elif paired > start:
+                values = np.delete(values, paired - start)
+                others = np.delete(others, paired - start)
             if values.size:
                 yield row, values, others
 
@@ -349,10 +352,10 @@ class _Pairs:
         target, nontarget = np.concatenate(targets), nontarget[:filled]
         target.sort()
         nontarget.sort()
-        found = TrialScores.from_sorted(target, nontarget)
+        sorted_trials = TrialScores.from_sorted(target, nontarget)
         if not np.isfinite([target[0], target[-1], nontarget[0], nontarget[-1]]).all():
             raise PrivacyEvalError("scores to be compared are not all finite numbers")
-        return found
+        return sorted_trials
 
 
 class _Calibration:

@@ -6,12 +6,10 @@ again where another one is derived from them.
 
 from __future__ import annotations
 
-import glob
 import itertools
 import json
 import math
 import os
-import shutil
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,11 +23,11 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..asv.backend import PldaBackend, train_backend
+from ..asv.model_folder import save_backend
 from ..errors import PrivacyEvalError
-from ..io.files import atomic_path, write_text
+from ..io.files import atomic_folder, atomic_path, sweep, write_text
 from ..io.json_text import load_json
-from ..io.kaldi_objects import write_matrix, write_vector
-from ..io.plda import Plda, write_plda
+from ..io.plda import Plda
 from ..io.scp import write_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
@@ -179,24 +177,16 @@ def write_demo_tree(
     if folder.exists():
         if _read_fingerprint(folder) == marker:
             return False
-        _clear_folder(folder, marker)
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    for left in folder.parent.glob(f".{glob.escape(folder.name)}.*.partial"):
-        if left == temporary or not _is_alive(left.name.split(".")[-2]):
-            shutil.rmtree(left)
-    try:
+        _check_replaceable(folder, marker)
+    sweep(folder)
+    with atomic_folder(folder) as temporary:
         _write_speech(temporary, demo, drawn, models, progress)
         for system in drawn:
             _write_recognition(temporary / "exp" / system.name, system, demo)
         write_text(temporary / "ratings.csv", _ratings(drawn, demo))
         write_text(temporary / _FINGERPRINT, json.dumps(marker, indent=1) + "\n")
-        temporary.rename(folder)
-    except OSError as error:
-        if _read_fingerprint(folder) == marker:
-            return False  # another run was faster
-        raise PrivacyEvalError(f"{folder}: cannot be written ({error.strerror})") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if folder.exists() and _read_fingerprint(folder) != marker:  # written in the meantime
+            _check_replaceable(folder, marker)
     return True
 
 
@@ -205,34 +195,23 @@ def _read_fingerprint(folder: Path) -> object:
     return load_json(folder / _FINGERPRINT) if (folder / _FINGERPRINT).is_file() else {}
 
 
-def _clear_folder(folder: Path, wanted: Mapping[str, object]) -> None:
-    """Remove an empty folder; refuse to overwrite any other."""
+def _check_replaceable(folder: Path, expected: Mapping[str, object]) -> None:
+    """Refuse to overwrite anything but an empty folder."""
     if not folder.is_dir() or any(folder.iterdir()):
-        found, differences = _read_fingerprint(folder), ""
-        if isinstance(found, dict) and "demo_tree" in found:
+        fingerprint, differences = _read_fingerprint(folder), ""
+        if isinstance(fingerprint, dict) and "demo_tree" in fingerprint:
             different = [
-                f"{key} {json.dumps(found.get(key))}, not {json.dumps(value)}"
-                for key, value in wanted.items()
-                if found.get(key) != value
+                f"{key} {json.dumps(fingerprint.get(key))}, not {json.dumps(value)}"
+                for key, value in expected.items()
+                if fingerprint.get(key) != value
             ]
             differences = f" (it is one of {'; '.join(different)})"
         raise PrivacyEvalError(
-            f"{folder}: contains something other than the demo tree of seed {wanted['seed']}"
+            f"{folder}: contains something other than the demo tree of seed {expected['seed']}"
             f"{differences}; remove it or name another folder"
         )
     if folder.samefile(Path()):
         raise PrivacyEvalError(f"{folder}: is the current folder; choose another one")
-    folder.rmdir()
-
-
-def _is_alive(process: str) -> bool:
-    try:
-        os.kill(int(process), 0)
-    except PermissionError:
-        return True
-    except (ValueError, OverflowError, ProcessLookupError):
-        return False
-    return True
 
 
 def _systems(count: int, demo: _Demo) -> list[_System]:
@@ -442,9 +421,9 @@ def _write_speech(
     }
     folders_of = {s.name: {m.model_folder(s.suffix): None for m in models} for s in systems}
     every = {folder: None for folders in folders_of.values() for folder in folders}
-    data: list[tuple[str, Draw, Iterable[str]]] = []
-    for name, draw in {**enrollment, **trials}.items():
-        data.append((name, draw, every))
+    data: list[tuple[str, Draw, Iterable[str]]] = [
+        (name, draw, every) for name, draw in {**enrollment, **trials}.items()
+    ]
     for system, (name, draw) in itertools.product(systems, {**enrollment, **combined}.items()):
         anonymized = partial(_anonymized, draw, system, name, demo)
         data.append((name + system.suffix, anonymized, folders_of[system.name]))
@@ -487,11 +466,7 @@ def _write_data(folder: Path, speech: _Speech) -> None:
 
 def _write_back_end(folder: Path, speech: _Speech) -> None:
     vectors, speakers = speech.vectors.astype(np.float32), list(speech.speaker_of.values())
-    model = _reproducible(train_backend(vectors, speakers, lda_dim=_LDA_DIM))
-    assert model.mean is not None and model.transform is not None
-    write_vector(folder / "mean.vec", model.mean)
-    write_matrix(folder / "transform.mat", model.transform)
-    write_plda(folder / "plda", model.plda)
+    save_backend(folder, _reproducible(train_backend(vectors, speakers, lda_dim=_LDA_DIM)))
 
 
 def _reproducible(model: PldaBackend) -> PldaBackend:
@@ -548,8 +523,7 @@ def _write_recognition(folder: Path, system: _System, demo: _Demo) -> None:
 def _wer_line(rate: float, decode: str, generator: np.random.Generator) -> WerLine:
     words = 20000
     counts = [int(n) for n in generator.poisson(rate * words * np.array([0.1, 0.15, 0.75]))]
-    errors = sum(counts)
-    insertions, deletions, substitutions = counts
+    errors, (insertions, deletions, substitutions) = sum(counts), counts
     return WerLine(
         round(errors / words, 4),
         errors,

@@ -120,7 +120,7 @@ def test_existing_tree_is_kept(tree: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in tree.rglob("*")}
     assert not write_demo_tree(tree, PROTOCOL, seed=3)
     assert {p: p.stat().st_mtime_ns for p in tree.rglob("*")} == before
-    assert not list(tree.parent.glob(".*.partial"))
+    assert not list(tree.parent.glob(".*"))
 
 
 def test_layout_is_that_after_anonymization(tree: Path) -> None:
@@ -392,7 +392,7 @@ def test_error_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     def fails(*_: object, **__: object) -> None:
         raise PrivacyEvalError("no space left")
 
-    monkeypatch.setattr(demo_tree, "write_plda", fails)
+    monkeypatch.setattr(demo_tree, "save_backend", fails)
     with pytest.raises(PrivacyEvalError, match="no space left"):
         write_demo_tree(tmp_path / "t", PROTOCOL)
     assert not list(tmp_path.iterdir())
@@ -417,7 +417,7 @@ def test_foreign_folders_are_refused_and_kept(content: str, tmp_path: Path) -> N
 
 
 def test_leftovers_of_a_killed_run_are_removed(tree: Path, tmp_path: Path) -> None:
-    left = tmp_path / ".t.9999999999.partial" / "data"
+    left = tmp_path / ".t.abcd1234.tmp" / "data"
     left.mkdir(parents=True)
     (left / "rubbish").write_text("x")
     (tmp_path / "t").mkdir()
