@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -281,54 +281,53 @@ def _check_header(where: str, header: list[str], metric: str | None) -> None:
         raise PrivacyEvalError(f"{where}: no column of ratings: {', '.join(METRICS)}")
 
 
-def _check_names(rows: Sequence[_Row], known: Mapping[str, Collection[str] | None]) -> None:
-    for name in _REQUIRED:
-        _refuse([(row, f"{name} is blank") for row in rows if not row.cells[name]])
-    message = f"original speech must be named {ORIGINAL_SYSTEM!r}"
-    systems = [(row, row.cells["system"]) for row in rows]
+def _require(
+    cells: Sequence[tuple[_Row, str]], is_valid: Callable[[str], object], message: str
+) -> None:
+    """Refuse cells that are not valid."""
     _refuse(
         [
-            (row, message)
-            for row, system in systems
-            if system.lower() in ("original", "orig") and system != ORIGINAL_SYSTEM
+            (row, f"{message}, found {cell!r}" if cell else message)
+            for row, cell in cells
+            if not is_valid(cell)
         ]
+    )
+
+
+def _check_names(rows: Sequence[_Row], known: Mapping[str, Collection[str] | None]) -> None:
+    for name in _REQUIRED:
+        _require([(row, row.cells[name]) for row in rows], bool, f"{name} is blank")
+    _require(
+        [(row, row.cells["system"]) for row in rows],
+        lambda name: name == ORIGINAL_SYSTEM or name.lower() not in ("original", "orig"),
+        f"original speech must be named {ORIGINAL_SYSTEM!r}",
     )
     for column, names in known.items():
         cells = [(row, row.cells[column]) for row in rows if column in row.cells]
-        message = f"{column} is blank; fill the column, or leave it out"
-        _refuse([(row, message) for row, cell in cells if not cell])
+        _require(cells, bool, f"{column} is blank; fill the column, or leave it out")
         if names is not None:
             hint = " (others: --systems, --any-system)" if column == "system" else ""
-            rest = f"known: {', '.join(names)}{hint}"
-            _refuse([(r, f"unknown {column} {c!r}, {rest}") for r, c in cells if c not in names])
+            expected = f"unknown {column}: expected {', '.join(names)}{hint}"
+            _require(cells, names.__contains__, expected)
 
 
 def _answers(rows: Sequence[_Row], scale: tuple[float, float]) -> Iterator[_Answer]:
     """Yield the ratings of a file, metric by metric."""
-    message = f"same_speaker: expected {', '.join(filter(None, _SAME))}"
-    _refuse([(row, message) for row in rows if row.get("same_speaker").lower() not in _SAME])
+    low, high = scale
+    same_speaker = [(row, row.get("same_speaker").lower()) for row in rows]
+    expected = f"same_speaker: expected {', '.join(filter(None, _SAME))}"
+    _require(same_speaker, _SAME.__contains__, expected)
     for metric in METRICS:
         given = [(row, row.cells[metric]) for row in rows if row.get(metric)]
         if metric == "similarity":
-            message = "similarity is rated, but same_speaker is blank"
-            _refuse([(row, message) for row, _ in given if not row.get("same_speaker")])
-        _refuse(
-            [
-                (row, f"{metric}: expected a number, found {cell!r}")
-                for row, cell in given
-                if not _NUMBER.fullmatch(cell)
-            ]
-        )
-        bounds = f"outside the scale from {scale[0]:g} to {scale[1]:g}"
-        _refuse(
-            [
-                (row, f"{metric}: {cell} is {bounds}")
-                for row, cell in given
-                if not scale[0] <= float(cell) <= scale[1]
-            ]
-        )
+            cells = [(row, row.get("same_speaker")) for row, _ in given]
+            _require(cells, bool, "similarity is rated, but same_speaker is blank")
+        _require(given, _NUMBER.fullmatch, f"{metric}: expected a number")
+        bounds = f"{metric}: outside the scale from {low:g} to {high:g}"
+        _require(given, lambda cell: low <= float(cell) <= high, bounds)
         yield from ((metric, row) for row, _ in given)
-    _refuse([(row, "no rating in this line") for row in rows if not any(map(row.get, METRICS))])
+    ratings = [(row, "".join(map(row.get, METRICS))) for row in rows]
+    _require(ratings, bool, "no rating in this line")
 
 
 def _check_duplicates(answers: Sequence[_Answer]) -> None:

@@ -273,14 +273,14 @@ def test_plda_agrees_with_reference(
 ) -> None:
     generator = np.random.default_rng(seed)
     plda = draw_plda(generator, dimension)
-    enrolled, tested = draw_matrix(generator, 4, dimension), draw_matrix(generator, 6, dimension)
+    enrolled, trial = draw_matrix(generator, 4, dimension), draw_matrix(generator, 6, dimension)
     counts = generator.integers(1, 40, size=4)
     if same_count:
         counts[:] = counts[0]
     first = plda_transform(enrolled, plda, counts, normalization=normalization)
-    second = plda_transform(tested, plda, normalization=normalization)
+    second = plda_transform(trial, plda, normalization=normalization)
     name, model = NORMALIZATIONS[normalization], as_slow(plda)
-    for found, x, n in ((first, enrolled, counts.tolist()), (second, tested, [1] * 6)):
+    for found, x, n in ((first, enrolled, counts.tolist()), (second, trial, [1] * 6)):
         want = [slow.plda_transform(model, v, m, name) for v, m in zip(x, n, strict=True)]
         for row, expected in zip(found, want, strict=True):
             assert_near(row, expected)
@@ -395,22 +395,22 @@ def test_trained_backend_agrees_with_reference(seed: int, counts: list[int], lda
 @given(seed=seeds, dimension=st.integers(1, 6), tied=st.booleans())
 def test_cosine_and_euclidean_agree_with_loops(seed: int, dimension: int, tied: bool) -> None:
     generator = np.random.default_rng(seed)
-    enrolled, tested = draw_matrix(generator, 4, dimension), draw_matrix(generator, 5, dimension)
+    enrolled, trial = draw_matrix(generator, 4, dimension), draw_matrix(generator, 5, dimension)
     if tied:
-        enrolled, tested = (np.round(x / np.abs(x).max() * 2) for x in (enrolled, tested))
-        tested[0] = enrolled[0]
+        enrolled, trial = (np.round(x / np.abs(x).max() * 2) for x in (enrolled, trial))
+        trial[0] = enrolled[0]
     offset = np.float32(generator.choice([0.0, 1000.0]))
     cosine, euclidean = (
-        cosine_scores(enrolled, tested),
-        euclidean_scores(enrolled + offset, tested + offset),
+        cosine_scores(enrolled, trial),
+        euclidean_scores(enrolled + offset, trial + offset),
     )
     for i, e in enumerate(enrolled.astype(float).tolist()):
-        for j, y in enumerate(tested.astype(float).tolist()):
+        for j, y in enumerate(trial.astype(float).tolist()):
             norms = math.hypot(*e) * math.hypot(*y)
             want = sum(a * b for a, b in zip(e, y, strict=True)) / norms if norms else 0.0
             assert cosine[i, j] == pytest.approx(want, abs=2e-7)
             shifted = [float(v) for v in (enrolled[i] + offset) - 0.0]
-            other = [float(v) for v in (tested[j] + offset) - 0.0]
+            other = [float(v) for v in (trial[j] + offset) - 0.0]
             assert euclidean[i, j] == pytest.approx(-math.dist(shifted, other), rel=2e-7)
     if tied:
         assert euclidean[0, 0] == 0
@@ -426,12 +426,12 @@ def log_density(x: float, mean: float, variance: float) -> float:
 def test_plda_scores_in_one_dimension() -> None:
     """Against the densities: y given e is N(mu, v), y alone N(0, 1 + psi)."""
     plda = Plda(np.array([1.0]), np.array([[2.0]]), np.array([3.0]))
-    enrolled, tested = rows([0.5], [-2.0]), rows([-1.25], [4.0], [0.0])
+    enrolled, trial = rows([0.5], [-2.0]), rows([-1.25], [4.0], [0.0])
     counts = [1, 4]
-    scores = plda_scores(enrolled, counts, tested, plda)
+    scores = plda_scores(enrolled, counts, trial, plda)
     for i, n in enumerate(counts):
         mu, v = n * 3 / (n * 3 + 1) * float(enrolled[i, 0]), 1 + 3 / (n * 3 + 1)
-        for j, y in enumerate(tested[:, 0].tolist()):
+        for j, y in enumerate(trial[:, 0].tolist()):
             want = log_density(y, mu, v) - log_density(y, 0, 4)
             assert scores[i, j] == pytest.approx(want, rel=1e-6)
 
@@ -472,10 +472,10 @@ def test_means_and_lengths_by_hand() -> None:
 
 
 def test_cosine_and_euclidean_by_hand() -> None:
-    enrolled, tested = rows([3, 4], [0, 0], [0, -1e-30]), rows([4, 3], [-3, -4], [0, 0])
-    cosine = cosine_scores(enrolled, tested)
+    enrolled, trial = rows([3, 4], [0, 0], [0, -1e-30]), rows([4, 3], [-3, -4], [0, 0])
+    cosine = cosine_scores(enrolled, trial)
     assert cosine == pytest.approx(rows([0.96, -1, 0], [0, 0, 0], [-0.6, 0.8, 0]), rel=1e-6)
-    euclidean = euclidean_scores(enrolled[:2], tested)
+    euclidean = euclidean_scores(enrolled[:2], trial)
     assert euclidean == pytest.approx(rows([-math.sqrt(2), -10, -5], [-5, -5, 0]), rel=1e-6)
 
 
@@ -617,9 +617,9 @@ def test_scores_do_not_depend_on_blocks(
 ) -> None:
     """Many speakers are scored part by part."""
     generator = np.random.default_rng(2)
-    enrolled, tested = draw_matrix(generator, 7, 4), draw_matrix(generator, 9, 4)
+    enrolled, trial = draw_matrix(generator, 7, 4), draw_matrix(generator, 9, 4)
     counts, model = generator.integers(1, 4, size=7), PldaBackend(draw_plda(generator, 4))
-    arguments = (enrolled, counts, tested)
+    arguments = (enrolled, counts, trial)
     want = score_matrix(*arguments, backend=backend, model=model)  # type: ignore[arg-type]
     monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * 9 * block_rows)
     found = score_matrix(*arguments, backend=backend, model=model)  # type: ignore[arg-type]

@@ -187,17 +187,6 @@ def test_unknown_label_is_refused(tmp_path: Path, label: str) -> None:
         read_trials(path)
 
 
-@pytest.mark.parametrize("read", [read_scores, read_trials])
-def test_malformed_files_name_expected_fields(
-    tmp_path: Path, read: Callable[[Path], object]
-) -> None:
-    """All kinds of them: test_text_table.py and test_files.py."""
-    with pytest.raises(PrivacyEvalError, match="file: empty file, .* <speaker> <utterance> <"):
-        read(write(tmp_path / "file", ""))
-    with pytest.raises(PrivacyEvalError, match="file:1: expected 3 fields .* found 2: 's1 u1'"):
-        read(write(tmp_path / "file", "s1 u1\n"))
-
-
 def test_user_defined_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`<score>;<speaker>;<utterance>` lines, with all the checks of Kaldi's."""
 

@@ -40,28 +40,6 @@ def column(values: list[str]) -> Column:
 # Splitting
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"a u1 1\nb u2 2\n",
-        b"a u1 1\nb u2 2",
-        b"a\tu1\t1\nb\tu2\t2\n",
-        b"a \t u1   1\nb\tu2 2\n",
-        b"  a u1 1\t\n\tb u2 2  \n",
-        b"a u1 1\r\nb u2 2\r\n",
-        b"a u1 1\r\nb u2 2\r",
-        b"\n\na u1 1\n\n \t\n\r\nb u2 2\n\n",
-        b"a u1 1\nb u2 2\n\n\n   ",
-    ],
-)
-def test_white_space_is_ignored(content: bytes) -> None:
-    speaker, utterance, score = split_columns(content, THREE, NAME)
-    assert speaker.tolist() == ["a", "b"]
-    assert utterance.tolist() == ["u1", "u2"]
-    assert score.tolist() == ["1", "2"]
-    assert len(speaker) == 2
-
-
 @settings(max_examples=150)
 @given(
     rows=st.lists(st.lists(fields, min_size=3, max_size=3), min_size=1, max_size=20),
@@ -84,14 +62,6 @@ def test_fields_and_line_numbers_round_trip(rows: list[list[str]], data: st.Data
     # The line that a row stands on, counted the simple way.
     filled = [i for i, line in enumerate(text.split("\n"), 1) if line.strip(" \t\r")]
     assert [line_number(columns[2], r) for r in range(len(rows))] == filled
-
-
-@pytest.mark.parametrize("number", [1, 2, 4])
-def test_any_number_of_fields(number: int) -> None:
-    names = tuple("abcd"[:number])
-    content = "\n".join(" ".join(f"{n}{row}" for n in names) for row in range(3)).encode()
-    columns = split_columns(content, names, NAME)
-    assert [c.tolist() for c in columns] == [[f"{n}{row}" for row in range(3)] for n in names]
 
 
 # Errors

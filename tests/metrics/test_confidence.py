@@ -31,20 +31,20 @@ Design = tuple[list[bool], list[str], list[str]]
 
 #: A and B and C enrol and speak; I is enrolled only, J and K only speak.
 TARGET_SPEAKERS = ("A", "B", "C")
-IMPOSTORS_ENROLLED = ("I",)
-IMPOSTORS_SPEAKING = ("J", "K")
+ENROLLED_IMPOSTORS = ("I",)
+TRIAL_IMPOSTORS = ("J", "K")
 
 
 def all_pairs() -> Design:
-    """Every enrolled speaker against every speaking one, targets twice."""
-    is_target, enrolled, speaking = [], [], []
-    for a in TARGET_SPEAKERS + IMPOSTORS_ENROLLED:
-        for b in TARGET_SPEAKERS + IMPOSTORS_SPEAKING:
+    """Every enrolled speaker against every trial one, targets twice."""
+    is_target, enrolled, trial = [], [], []
+    for a in TARGET_SPEAKERS + ENROLLED_IMPOSTORS:
+        for b in TARGET_SPEAKERS + TRIAL_IMPOSTORS:
             for _ in range(2 if a == b else 1):
                 is_target.append(a == b)
                 enrolled.append(a)
-                speaking.append(b)
-    return is_target, enrolled, speaking
+                trial.append(b)
+    return is_target, enrolled, trial
 
 
 def noisy(design: Design, seed: int = 0) -> NDArray[np.float64]:
@@ -69,8 +69,8 @@ def bootstrap(
 
 def draws_of(design: Design, *, seed: int, replicates: int) -> list[dict[tuple[str, str], int]]:
     """How often every pair of speakers stands in each replicate, told by its score."""
-    is_target, enrolled, speaking = design
-    pairs = list(zip(enrolled, speaking, strict=True))
+    is_target, enrolled, trial = design
+    pairs = list(zip(enrolled, trial, strict=True))
     scores = np.array([sorted(set(pairs)).index(p) for p in pairs], dtype=float)
     seen: list[dict[tuple[str, str], int]] = []
 
@@ -102,10 +102,10 @@ def test_trials_count_as_often_as_their_speakers_are_drawn() -> None:
                     assert times[a, b] == draws[a] * draws[b]
         # The only enrolled impostor is drawn once, of the two others two altogether.
         assert all(times["I", a] == draws[a] for a in TARGET_SPEAKERS)
-        impostors = {j: times["I", j] for j in IMPOSTORS_SPEAKING}
+        impostors = {j: times["I", j] for j in TRIAL_IMPOSTORS}
         assert sum(impostors.values()) == 2
         for a in TARGET_SPEAKERS:
-            assert all(times[a, j] == draws[a] * impostors[j] for j in IMPOSTORS_SPEAKING)
+            assert all(times[a, j] == draws[a] * impostors[j] for j in TRIAL_IMPOSTORS)
         seen.add((*draws.values(), *impostors.values()))
     # Of the 10 ways to draw 3 of 3, three leave no nontarget trial among A, B and C, but the
     # impostors' trials remain: all 10 x 3 may come.
@@ -204,7 +204,7 @@ def test_every_metric_has_an_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_target", "enrolled", "speaking", "message"),
+    ("is_target", "enrolled", "trial", "message"),
     [
         # A target trial between two speakers.
         (
@@ -232,10 +232,10 @@ def test_every_metric_has_an_interval() -> None:
     ],
 )
 def test_invalid_designs_are_refused(
-    is_target: list[bool], enrolled: list[str], speaking: list[str], message: str
+    is_target: list[bool], enrolled: list[str], trial: list[str], message: str
 ) -> None:
     with pytest.raises(PrivacyEvalError, match=message):
-        bootstrap([0.2, 0.4, 0.1], (is_target, enrolled, speaking), eer, replicates=10)
+        bootstrap([0.2, 0.4, 0.1], (is_target, enrolled, trial), eer, replicates=10)
 
 
 @pytest.mark.parametrize("replicates", [-1, 0, 1])
@@ -271,21 +271,21 @@ def resampled(design: Design, *, seed: int = 7, scores: int = 0) -> BootstrapRep
 
 
 def test_design_digest_covers_speaker_pairs_and_counts() -> None:
-    is_target, enrolled, speaking = design = all_pairs()
+    is_target, enrolled, trial = design = all_pairs()
     same = resampled(design).design
     order = np.random.default_rng(1).permutation(len(is_target))
     permuted = tuple(np.array(column)[order].tolist() for column in design)
     assert resampled(permuted, seed=8, scores=3).design == same
     others = {
-        resampled((is_target[:-1], enrolled[:-1], speaking[:-1])).design,
+        resampled((is_target[:-1], enrolled[:-1], trial[:-1])).design,
         resampled(
             (
                 is_target,
                 ["D" if s == "A" else s for s in enrolled],
-                ["D" if s == "A" else s for s in speaking],
+                ["D" if s == "A" else s for s in trial],
             )
         ).design,
-        resampled((is_target + [True], [*enrolled, "A"], [*speaking, "A"])).design,
+        resampled((is_target + [True], [*enrolled, "A"], [*trial, "A"])).design,
     }
     assert len(others | {same}) == 4
 
@@ -301,8 +301,8 @@ def test_replicates_of_one_design_are_paired() -> None:
 
 def test_other_speakers_are_drawn_independently() -> None:
     """Of the same numbers of speakers under other names, the draws do not go together."""
-    is_target, enrolled, speaking = all_pairs()
-    renamed = (is_target, [f"x{s}" for s in enrolled], [f"x{s}" for s in speaking])
+    is_target, enrolled, trial = all_pairs()
+    renamed = (is_target, [f"x{s}" for s in enrolled], [f"x{s}" for s in trial])
     drawn = []
     for design, prefix in ((all_pairs(), ""), (renamed, "x")):
         replicates = draws_of(design, seed=5, replicates=1000)
@@ -335,23 +335,23 @@ def test_p_values_of_no_and_of_certain_difference() -> None:
 # Coverage
 
 SETS, SPEAKERS, UTTERANCES, REPLICATES = 40, 30, 15, 200
-#: Spread of what a speaker adds on the enrolled and on the speaking side, and of the rest.
+#: Spread of what a speaker adds on the enrolled and on the trial side, and of the rest.
 SPEAKER_SPREAD, REST_SPREAD, DISTANCE = 0.7, 0.7, 2.0
 
 
 def simulated(generator: np.random.Generator) -> tuple[NDArray[np.float64], Design]:
     """Every speaker against every utterance; the speakers shift all their trials' scores."""
     enrolled = np.repeat(np.arange(SPEAKERS), SPEAKERS * UTTERANCES)
-    speaking = np.tile(np.repeat(np.arange(SPEAKERS), UTTERANCES), SPEAKERS)
-    is_target = enrolled == speaking
+    trial = np.tile(np.repeat(np.arange(SPEAKERS), UTTERANCES), SPEAKERS)
+    is_target = enrolled == trial
     scores = (
         DISTANCE * is_target
         + generator.normal(0, SPEAKER_SPREAD, SPEAKERS)[enrolled]
-        + generator.normal(0, SPEAKER_SPREAD, SPEAKERS)[speaking]
+        + generator.normal(0, SPEAKER_SPREAD, SPEAKERS)[trial]
         + generator.normal(0, REST_SPREAD, enrolled.size)
     )
     names = np.array([f"s{i:02d}" for i in range(SPEAKERS)])
-    return scores, (is_target.tolist(), names[enrolled].tolist(), names[speaking].tolist())
+    return scores, (is_target.tolist(), names[enrolled].tolist(), names[trial].tolist())
 
 
 def test_coverage_of_the_true_eer() -> None:

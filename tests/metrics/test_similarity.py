@@ -371,8 +371,8 @@ def test_linkability_of_a_speaker_by_hand() -> None:
     np.fill_diagonal(scores, 100)  # nobody looks there
     assert speaker_linkability(scores, speaker).tolist() == [1, 0]
     assert speaker_linkability(scores, speaker, variant="challenge").tolist() == [0.5, 0]
-    mated, nonmated = [4.0] * 20, [1.0] * 10
-    assert linkability(TrialScores(mated, nonmated)).value == 1
+    target, nontarget = [4.0] * 20, [1.0] * 10
+    assert linkability(TrialScores(target, nontarget)).value == 1
 
 
 # --- singular cases
