@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..asv.model_folder import BACKEND_FILES, backend_folder, save_backend, train_on
+from ..asv.model_folder import BACKEND_FILES, backend_folder, save_backend, train_from_vectors
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
 from ..protocol.protocol import AsvModel
@@ -85,7 +85,7 @@ class _Training:
     def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
         utt2spk = sources["utt2spk"].path
         with inputs.supplied(utt2spk):
-            trained = train_on(self.asv.read_vectors(sources["vectors"].path), utt2spk)
+            trained = train_from_vectors(self.asv.read_vectors(sources["vectors"].path), utt2spk)
         with tempfile.TemporaryDirectory() as scratch:
             save_backend(Path(scratch), trained)
             files = {name: Path(scratch, name) for name in reversed(BACKEND_FILES)}
