@@ -38,7 +38,7 @@ from ..tree.discovery import beside_each_other, no_scores, unknown_folders
 from .findings import Finding, Report, Section
 from .implausible import ScoreCheck, check_scores
 from .mismatches import DataSets
-from .missing import OUTDATED, SCORES, TEAM, Inputs, Missing, stages
+from .missing import OUTDATED, SCORES, TEAM, Missing, MissingInputs, stages
 
 INVALID = "invalid file"
 SUFFIX = "anonymization suffix"
@@ -117,7 +117,7 @@ def check_tree(
     scores = check_scores(
         inside, scores=read, allow_missing=access.allow_missing, progress=progress
     )
-    inputs, sets = Inputs(asv, systems), DataSets(asv)
+    inputs, sets = MissingInputs(asv, systems), DataSets(asv)
     outputs: list[_Output] = []
     for system, part in itertools.product(expected, protocol.results_folders):
         outputs += _conditions(system, part, inputs, scores)
@@ -159,7 +159,7 @@ def check_tree(
 
 
 def _conditions(
-    system: System, part: ResultsFolder, inputs: Inputs, scores: ScoreCheck
+    system: System, part: ResultsFolder, inputs: MissingInputs, scores: ScoreCheck
 ) -> Iterator[_Output]:
     present = {c.condition: c for c in system.conditions}
     suffix = system.anon_suffix
@@ -186,7 +186,7 @@ def _conditions(
             missing = [Missing("valid scores", TEAM)]
         costs = {}
         if any(m.is_creatable for m in missing):
-            trials = likely_lines(inputs.key(condition))
+            trials = likely_lines(inputs.access.trial_key(condition, inputs.protocol)[0])
             costs = {SCORING: scoring_cost(trials), EVALUATION: metrics_cost(trials)}
         elif c is not None and not missing:
             costs = {EVALUATION: metrics_cost(scores.trials.get(c) or likely_lines(c.scores))}
@@ -194,7 +194,7 @@ def _conditions(
 
 
 def _similarity(
-    system: System, part: ResultsFolder, inputs: Inputs, sets: DataSets
+    system: System, part: ResultsFolder, inputs: MissingInputs, sets: DataSets
 ) -> Iterator[_Output]:
     for trial_set in inputs.protocol.trial_sets():
         missing = inputs.of_similarity(trial_set, part, system.anon_suffix)

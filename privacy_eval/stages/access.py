@@ -20,18 +20,16 @@ from ..errors import PrivacyEvalError
 from ..io.files import relative
 from ..io.inputs import Inputs
 from ..io.scp import Vectors
-from ..protocol.protocol import Protocol, ResultsFolder
-from ..tree.conditions import System, TrialCondition, trial_conditions
+from ..protocol.protocol import AsvModel, Protocol, ResultsFolder
+from ..tree.conditions import System, TrialCondition, plain_sets, trial_conditions
 from ..tree.confine import leaves_tree, outside_of
 from ..tree.discovery import find_systems, folder_suffixes, likely_suffix, results_folders
 from ..tree.keys import find_key_folders, first_file, key_paths
 from .freshness import MissingInput, Source
 
-#: Kind of `MissingInput`: x-vectors, which have to be extracted.
-VECTORS = "x-vectors"
-
-#: Kind of `MissingInput` begins with it: a back end, which has to be trained.
-BACKEND = "back end"
+#: Kinds of `MissingInput`.
+VECTORS, BACKEND, KEYS = "x-vectors", "back end", "trial keys"
+ENROLLMENT, TRIALS = "enrollment sets", "trial sets"
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,47 @@ class TreeAccess:
         data = self.tree / "data" if self.keys is None else None
         tried = key_paths(condition, protocol, data, self.key_folders)
         return first_file(tried), tried
+
+    def find_key(self, condition: TrialCondition, protocol: Protocol) -> Path:
+        """The key of a condition's trials.
+
+        Raises
+        ------
+        MissingInput
+        """
+        key, tried = self.trial_key(condition, protocol)
+        if key is None:
+            name = plain_sets(condition, protocol)[1][0]
+            raise MissingInput(KEYS, relative(tried[0], self.tree), name)
+        return key
+
+    def find_enrollment(self, name: str, suffix: str) -> tuple[Path, ...]:
+        """spk2utt of an enrollment set, and its list of utterances where there is one; an
+        anonymized set without a data folder is enrolled as the original one.
+
+        Raises
+        ------
+        MissingInput
+        """
+        data = self.tree / "data"
+        for folder in dict.fromkeys((data / f"{name}{suffix}", data / name)):
+            speakers = first_file([folder / "spk2utt", folder / "utt2spk"])
+            if speakers is not None:
+                enrolls = folder / "enrolls"
+                return (speakers, enrolls) if enrolls.is_file() else (speakers,)
+        raise MissingInput(ENROLLMENT, f"data/{name}{suffix}/spk2utt", name)
+
+    def find_utt2spk(self, name: str) -> Path:
+        """utt2spk of a trial set.
+
+        Raises
+        ------
+        MissingInput
+        """
+        path = self.tree / "data" / name / "utt2spk"
+        if not path.is_file():
+            raise MissingInput(TRIALS, relative(path, self.tree), name)
+        return path
 
     def check_in_tree(self, *paths: Path) -> None:
         """Refuse files that are links out of the tree, also into the results."""
@@ -200,28 +239,46 @@ class AsvSystems:
         self._vectors: dict[Path, TreeVectors] = {}
         self._enrollments: dict[tuple[Path, ...], Enrollment] = {}
 
+    def model_folder(self, trained_on: str, suffix: str) -> tuple[AsvModel, str]:
+        """The model trained on original or anonymized speech, and its folder.
+
+        Raises
+        ------
+        MissingInput
+            The protocol has no such model.
+        """
+        model = self.protocol.asv_model(trained_on)
+        if model is None:
+            kind = f"model trained on {trained_on} speech"
+            raise MissingInput(kind, f"not in protocol {self.protocol.name}")
+        return model, model.model_folder(suffix)
+
+    def find_backend(self, trained_on: str, suffix: str) -> Path:
+        """The folder of the back end trained on original or anonymized speech.
+
+        Raises
+        ------
+        MissingInput
+        """
+        model, within = self.model_folder(trained_on, suffix)
+        folder = backend_folder(self.access.tree, model, suffix)
+        if folder is None:
+            where = f"{within}/xvect_{model.training_name(suffix)}/plda"
+            raise MissingInput(
+                BACKEND, f"{where} (with mean.vec, transform.mat)", trained_on, folder=within
+            )
+        return folder
+
     def backend(self, trained_on: str, suffix: str) -> tuple[PldaBackend, dict[str, Source]]:
         """Load the back end trained on original or anonymized speech; its files.
 
         Raises
         ------
         MissingInput
-            The protocol or the tree has no such model.
         PrivacyEvalError
             It is damaged, or leads out of the tree.
         """
-        tree = self.access.tree
-        asv_model = self.protocol.asv_model(trained_on)
-        if asv_model is None:
-            kind = f"model trained on {trained_on} speech"
-            raise MissingInput(kind, f"the protocol {self.protocol.name}")
-        folder = backend_folder(tree, asv_model, suffix)
-        if folder is None:
-            wanted = f"{asv_model.model_folder(suffix)}/xvect_{asv_model.training_name(suffix)}"
-            raise MissingInput(
-                f"{BACKEND} of the model trained on {trained_on} speech",
-                f"{wanted}/plda (with mean.vec, transform.mat)",
-            )
+        folder = self.find_backend(trained_on, suffix)
         if folder not in self._backends:
             self.access.check_inside(*(folder / name for name in BACKEND_FILES))
             files = [folder / name for name in BACKEND_FILES if (folder / name).is_file()]
@@ -250,13 +307,12 @@ class AsvSystems:
         MissingInput
             None of the files that may hold them.
         """
-        asv_model = self.protocol.asv_model(trained_on)
-        assert asv_model is not None
-        vectors = self.vectors(self.access.tree / asv_model.model_folder(anon_suffix))
+        _, folder = self.model_folder(trained_on, anon_suffix)
+        vectors = self.vectors(self.access.tree / folder)
         path = vectors.find(name, suffix)
         if path is None:
             tried = (relative(p, self.access.tree) for p in vectors.candidates(name, suffix))
-            raise MissingInput(VECTORS, " or ".join(tried))
+            raise MissingInput(VECTORS, " or ".join(tried), f"{name}{suffix}", folder)
         return path
 
     def read_vectors(self, scp: Path) -> Vectors:
@@ -271,28 +327,10 @@ class AsvSystems:
         Raises
         ------
         MissingInput
-            It has no spk2utt.
         """
-        files = enrollment_files(self.access.tree / "data", name, suffix)
+        files = self.access.find_enrollment(name, suffix)
         self.access.check_inside(*files)
         if files not in self._enrollments:
             with self.access.inputs.supplied(*files):
                 self._enrollments[files] = load_enrollment(*files)
         return self._enrollments[files]
-
-
-def enrollment_files(data: Path, name: str, suffix: str) -> tuple[Path, ...]:
-    """spk2utt of the enrollment set, and its list of utterances where there is one; an
-    anonymized set without a data folder is enrolled as the original one.
-
-    Raises
-    ------
-    MissingInput
-        Neither has one.
-    """
-    for folder in dict.fromkeys((data / f"{name}{suffix}", data / name)):
-        speakers = [f for f in (folder / "spk2utt", folder / "utt2spk") if f.is_file()]
-        if speakers:
-            enrolls = folder / "enrolls"
-            return (speakers[0], enrolls) if enrolls.is_file() else (speakers[0],)
-    raise MissingInput("enrollment data", f"{data.name}/{name}{suffix}/spk2utt")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..asv.trials import score_trials
-from ..io.files import relative
 from ..io.inputs import Inputs
 from ..io.scores import read_trial_list
 from ..tree.conditions import TrialCondition, plain_sets
@@ -25,6 +24,7 @@ from .freshness import (
     Run,
     Source,
     Sources,
+    absent,
     bring_up_to_date,
 )
 from .jobs import likely_lines, scoring_cost
@@ -68,18 +68,15 @@ class _Scoring:
         )
 
     def find(self, inputs: Inputs) -> Sources:
-        access, trained_on = self.asv.access, self.condition.asv_model
-        key, tried = access.trial_key(self.condition, self.asv.protocol)
-        if key is None:
-            raise MissingInput("trials", relative(tried[0], access.tree))
+        for error in missing_inputs(self.condition, self.anon_suffix, self.asv):
+            raise error
+        model = self.condition.asv_model, self.anon_suffix
+        key = self.asv.access.find_key(self.condition, self.asv.protocol)
         enrolled, tested = plain_sets(self.condition, self.asv.protocol)
         enrollment = self.asv.enrollment(*enrolled)
-        _, sources = self.asv.backend(trained_on, self.anon_suffix)
-        scps = [
-            self.asv.find_vectors(trained_on, self.anon_suffix, *name)
-            for name in (enrolled, tested)
-        ]
-        access.check_inside(key)
+        _, sources = self.asv.backend(*model)
+        scps = [self.asv.find_vectors(*model, *name) for name in (enrolled, tested)]
+        self.asv.access.check_inside(key)
         sources |= {
             "enrollment": Source(enrollment.path, enrollment.digest),
             "trials": Source(key, inputs.sha256(key)),
@@ -109,6 +106,21 @@ class _Scoring:
                 "utterances without x-vectors left out"
             )
         return Content({self.folder / "scores": scored.text().encode()}, left_out)
+
+
+def missing_inputs(
+    condition: TrialCondition, anon_suffix: str, asv: AsvSystems
+) -> list[MissingInput]:
+    """What the scores of a condition cannot be computed without, found without reading it."""
+    enrolled, tested = plain_sets(condition, asv.protocol)
+    model = condition.asv_model, anon_suffix
+    return absent(
+        lambda: asv.access.find_key(condition, asv.protocol),
+        lambda: asv.access.find_enrollment(*enrolled),
+        lambda: asv.find_backend(*model),
+        lambda: asv.find_vectors(*model, *enrolled),
+        lambda: asv.find_vectors(*model, *tested),
+    )
 
 
 def _scorings(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> Iterator[_Scoring]:

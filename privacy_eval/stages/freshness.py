@@ -43,11 +43,22 @@ Progress = Callable[[int, int, str], None]
 
 
 class MissingInput(Exception):
-    """A required input is absent: its kind and expected path."""
+    """A required input is absent: its kind, expected path, and name and folder if it has one."""
 
-    def __init__(self, kind: str, where: str) -> None:
+    def __init__(self, kind: str, where: str, name: str = "", folder: str = "") -> None:
         super().__init__(f"no {kind}: {where}")
-        self.kind, self.where = kind, where
+        self.kind, self.where, self.name, self.folder = kind, where, name, folder
+
+
+def absent(*finders: Callable[[], object]) -> list[MissingInput]:
+    """All that is missing of several inputs, where `finders` raise what each is missing."""
+    found = []
+    for find in finders:
+        try:
+            find()
+        except MissingInput as error:
+            found.append(error)
+    return found
 
 
 @dataclass(frozen=True)

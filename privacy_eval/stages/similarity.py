@@ -12,7 +12,7 @@ from pathlib import Path
 from .. import __version__
 from ..asv.voice_similarity import NAMES_2020, files_2020, measure
 from ..errors import PrivacyEvalError
-from ..io.files import file_names, read_bytes, relative
+from ..io.files import file_names, read_bytes
 from ..io.inputs import Inputs
 from ..metrics import of_kind, similarity_metrics
 from ..protocol.protocol import ResultsFolder, TrialSet
@@ -30,6 +30,7 @@ from .freshness import (
     Run,
     Source,
     Sources,
+    absent,
     bring_up_to_date,
 )
 from .jobs import Cost, similarity_cost
@@ -132,8 +133,8 @@ class _Similarity:
 
     def find(self, inputs: Inputs) -> Sources:
         asv, utt2spk, name = self.asv, self.utt2spk, self.condition.trial_set
-        if not utt2spk.is_file():
-            raise MissingInput("trial set", relative(utt2spk, asv.access.tree))
+        for error in missing_inputs(self.trial_set, self.part, self.anon_suffix, asv):
+            raise error
         _, sources = asv.backend(self.part.asv_model, self.anon_suffix)
         asv.access.check_inside(utt2spk)
         sources["utt2spk"] = Source(utt2spk, inputs.sha256(utt2spk))
@@ -177,6 +178,19 @@ class _Similarity:
             {**files, **record_content(self.path, record, measured.arrays())},
             f"{left_out} utterances left out" if left_out else "",
         )
+
+
+def missing_inputs(
+    trial_set: TrialSet, part: ResultsFolder, anon_suffix: str, asv: AsvSystems
+) -> list[MissingInput]:
+    """What voice similarity cannot be measured without, found without reading it."""
+    model, name = (part.asv_model, anon_suffix), trial_set.trials_name
+    return absent(
+        lambda: asv.access.find_utt2spk(name),
+        lambda: asv.find_backend(*model),
+        lambda: asv.find_vectors(*model, name, ""),
+        lambda: asv.find_vectors(*model, name, anon_suffix),
+    )
 
 
 def _similarities(systems: list[System], asv: AsvSystems, out: Path) -> Iterator[_Similarity]:

@@ -70,13 +70,10 @@ class _Training:
         )
 
     def find(self, inputs: Inputs) -> Sources:
-        access, training_set = self.asv.access, self.model.training_name(self.suffix)
-        folder = access.tree / self.model.model_folder(self.suffix) / f"xvect_{training_set}"
-        scp, utt2spk = folder / "xvector.scp", access.tree / "data" / training_set / "utt2spk"
-        for path in (scp, utt2spk):
-            if not path.is_file():
-                raise MissingInput("training set of a back end", relative(path, access.tree))
-        access.check_inside(utt2spk)
+        for error in missing_inputs(self.model, self.suffix, self.asv):
+            raise error
+        scp, utt2spk = _training_set(self.model, self.suffix, self.asv.access.tree)
+        self.asv.access.check_inside(utt2spk)
         return {
             "vectors": Source(scp, self.asv.read_vectors(scp).digest),
             "utt2spk": Source(utt2spk, inputs.sha256(utt2spk)),
@@ -91,3 +88,20 @@ class _Training:
             files = {name: Path(scratch, name) for name in reversed(BACKEND_FILES)}
             there = {name: path for name, path in files.items() if path.is_file()}
             return Content({self.folder / n: read_bytes(path) for n, path in there.items()})
+
+
+def missing_inputs(model: AsvModel, suffix: str, asv: AsvSystems) -> list[MissingInput]:
+    """What a back end cannot be trained without."""
+    tree = asv.access.tree
+    return [
+        MissingInput("training set of a back end", relative(path, tree))
+        for path in _training_set(model, suffix, tree)
+        if not path.is_file()
+    ]
+
+
+def _training_set(model: AsvModel, suffix: str, tree: Path) -> tuple[Path, Path]:
+    """x-vectors and speakers of the training set."""
+    name = model.training_name(suffix)
+    vectors = tree / model.model_folder(suffix) / f"xvect_{name}" / "xvector.scp"
+    return vectors, tree / "data" / name / "utt2spk"

@@ -24,8 +24,8 @@ def outside_of(paths: Iterable[Path | None], roots: list[Path]) -> tuple[Path, .
 def leaves_tree(path: Path) -> str:
     """What to say of a path among those `outside`."""
     return (
-        f"{path}: leads out of the tree and the results to {path.resolve()}; --allow-outside "
-        "reads it all the same"
+        f"{path}: is outside the tree and the results ({path.resolve()}); use --allow-outside "
+        "to read it"
     )
 
 

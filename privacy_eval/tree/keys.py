@@ -13,16 +13,6 @@ from .conditions import TrialCondition
 _IGNORED = (".", "__MACOSX")
 
 
-def trial_keys(
-    condition: TrialCondition, protocol: Protocol, tree: Path, results: Path, keys: Path | None
-) -> tuple[Path | None, list[Path]]:
-    """The key of a condition's trials, and where it was looked for."""
-    bases = [folder for folder in (tree, results) if folder.is_dir()]
-    folders = find_key_folders(*bases) if keys is None else [keys]
-    tried = key_paths(condition, protocol, tree / "data" if keys is None else None, folders)
-    return first_file(tried), tried
-
-
 def subfolders(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:

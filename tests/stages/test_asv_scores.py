@@ -360,19 +360,19 @@ GONE: dict[str, tuple[list[str], list[str], str, str]] = {
     "trials": (
         [f"data/{TRIALS}/trials", f"data/{TRIALS}_anon/trials"],
         ["oo", "oa", "aa"],
-        "trials",
+        "trial keys",
         f"data/{TRIALS}",
     ),
     "enrollment": (
         [f"data/{ENROLLS}/spk2utt", f"data/{ENROLLS}/utt2spk"],
         ["oo", "oa"],
-        "enrollment data",
+        "enrollment sets",
         f"data/{ENROLLS}/spk2utt",
     ),
     "back end": (
         [f"{BACKEND}/plda"],
         ["oo", "oa", "aa"],
-        "back end of the model trained on original speech",
+        "back end",
         f"{BACKEND}/plda (with mean.vec, transform.mat)",
     ),
     "x-vectors": (

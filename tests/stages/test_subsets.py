@@ -789,7 +789,7 @@ def test_sources_outside_the_tree(tmp_path: Path, what: str) -> None:
     path = challenge(tmp_path / "tree") / "data" / what
     shutil.move(path, tmp_path / "outside")
     path.symlink_to(tmp_path / "outside")
-    with pytest.raises(PrivacyEvalError, match="leads out of the tree .* --allow-outside"):
+    with pytest.raises(PrivacyEvalError, match="is outside the tree .* --allow-outside"):
         make(tmp_path / "tree")
     make(tmp_path / "tree", outside=True)
     check_folder(tmp_path / "tree/data/libri_dev_asr", LIBRI_SETS["asr"])
@@ -801,7 +801,7 @@ def test_data_outside_the_tree_is_never_written_to(tmp_path: Path) -> None:
     (tmp_path / "tree/data").symlink_to(tmp_path / "other/data")
     before = inodes(tmp_path / "other")
     with pytest.raises(
-        PrivacyEvalError, match="tree/data: leads out of the tree .* refusing to write to it"
+        PrivacyEvalError, match="tree/data: is outside the tree .* refusing to write to it"
     ):
         make(tmp_path / "tree", outside=True)
     assert inodes(tmp_path / "other") == before

@@ -52,7 +52,7 @@ def test_the_attackers_back_end_is_trained_and_scores_follow(tree: SpeechTree) -
     missing = make_scores(*stage_of(tree)).missing.values()
     assert {(error.kind, error.where) for error in missing} == {
         (
-            "back end of the model trained on anonymized speech",
+            "back end",
             f"{OWN_BACK_END}/plda (with mean.vec, transform.mat)",
         )
     }
