@@ -184,15 +184,6 @@ def test_invalid_model_is_refused(tmp_path: Path, content: bytes, message: str) 
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [model(), SMALL_TEXT.rstrip()], ids=["binary", "text"])
-def test_truncated_model_is_refused(tmp_path: Path, content: bytes) -> None:
-    for size in range(len(content)):
-        path = write(tmp_path / "plda", content[:size])
-        with pytest.raises(PrivacyEvalError, match=f"^{path}: "):
-            read_plda(path)
-    read_plda(write(tmp_path / "plda", content))
-
-
 @pytest.mark.parametrize(
     ("plda", "message"),
     [

@@ -74,29 +74,6 @@ def contents(vectors: Vectors) -> dict[str, list[float]]:
 # What is read
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize(
-    "archive",
-    [
-        b"a " + fv(1, 2) + b"b " + fv(3, -4),
-        b"a " + dv(1, 2) + b"b " + fv(3, -4),
-        b"a  [ 1 2 ]\nb  [ 3 -4 ]\n",
-        b"a\t[1 2]\nb [ 3.0 -.4e1 ]",
-        b"\xef\xbb\xbfa [ 1 2 ]\r\nb [ 3 -4 ]\r\n",
-        b"a [ 1 2 ]\n\n  b " + fv(3, -4),
-    ],
-    ids=["float", "double", "text", "tab", "BOM CRLF", "mixed"],
-)
-def test_archive_formats_read_the_same(
-    tmp_path: Path, archive: bytes, pack: Callable[[bytes], bytes]
-) -> None:
-    path = write(tmp_path / "any.name", pack(archive))
-    vectors = read_vectors(path)
-    assert vectors.path == path
-    assert vectors.matrix.dtype == np.float32
-    assert contents(vectors) == {"a": [1, 2], "b": [3, -4]}
-
-
 def test_scp_with_every_kind_of_target(tmp_path: Path) -> None:
     """Offsets in any order, one object twice, gzip, a text archive, single objects, names
     with blanks and colons, a path from the root."""
@@ -339,19 +316,6 @@ def test_deviating_dimension_is_located(tmp_path: Path) -> None:
     assert error_of(read_vectors, scp, tree=tmp_path) == (
         f"{scp}:3: vectors of several dimensions: odd has 3, first has 2"
     )
-
-
-def test_truncated_archive_is_refused(tmp_path: Path) -> None:
-    """Only where an entry ends is a cut archive a whole one."""
-    whole = b"a " + fv(1, 2) + b"bb " + dv(3, 4) + b"c [ 5 6 ]\n"
-    ends = {20: 1, 49: 2, 58: 3, 59: 3}  # with and without the last line end
-    for size in range(1, len(whole) + 1):
-        path = write(tmp_path / "x.ark", whole[:size])
-        if size in ends:
-            assert len(read_vectors(path).ids) == ends[size]
-        else:
-            error_of(read_vectors, path)
-    assert len(whole) == 59
 
 
 def test_damaged_gzip(tmp_path: Path) -> None:

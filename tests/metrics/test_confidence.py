@@ -36,7 +36,7 @@ TRIAL_IMPOSTORS = ("J", "K")
 
 
 def all_pairs() -> Design:
-    """Every enrolled speaker against every trial one, targets twice."""
+    """Every enrolled against every trial speaker, targets twice."""
     is_target, enrolled, trial = [], [], []
     for a in TARGET_SPEAKERS + ENROLLED_IMPOSTORS:
         for b in TARGET_SPEAKERS + TRIAL_IMPOSTORS:
