@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 from golden import table_1
 from hypothesis import given, settings
 from hypothesis import strategies as st

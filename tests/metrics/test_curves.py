@@ -7,7 +7,7 @@ import math
 import golden
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate

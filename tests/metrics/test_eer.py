@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 from golden import TABLE_1, GoldenScores, table_1
 from hypothesis import given, settings
 from strategies import ScoreLists, any_scores

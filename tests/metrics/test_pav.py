@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import ScoreLists, any_scores

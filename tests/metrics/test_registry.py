@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 from golden import GoldenScores
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

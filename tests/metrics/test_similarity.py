@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 import reference_similarity as slow
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
