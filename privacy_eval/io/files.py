@@ -225,7 +225,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise PrivacyEvalError(f"{path}: exists but is not a directory; refusing to overwrite it")
     with _writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = _locked_temporary(path, folder=True)
         try:
             new, old = temporary / "new", temporary / "old"
