@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class PrivacyEvalError(Exception):
-    """Bad input. The message names the file, the line and what was expected.
+    """Invalid input. The message names the file, the line and what was expected.
 
     The command line prints it without a traceback and ends with exit code 1.
     """

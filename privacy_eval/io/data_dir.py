@@ -33,7 +33,7 @@ RECORDING_FILES = ("wav.scp", "reco2file_and_channel", "reco2dur")
 SPEAKER_FILES = ("spk2gender",)
 #: Lists of enrollment utterances or trials, and the field of the utterance in their lines.
 LISTS = {"enrolls": 0, "trials": 1}
-#: What Kaldi adds to a folder when it computes features.
+#: Files that Kaldi adds to a folder when it computes features.
 FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")
 
 #: The lines of a file by their first field, in the file's order.
@@ -404,7 +404,7 @@ def _keys(tables: Mapping[str, Table]) -> dict[str, Collection[bytes]]:
 
 
 def _line_key(name: str, keys: Collection[str]) -> str:
-    """Return what the lines of a file begin with; recordings only where there are segments."""
+    """Return the kind of key of a file's lines; recordings only if there are segments."""
     if name in SPEAKER_FILES:
         return "speaker"
     return "recording" if name in RECORDING_FILES and "recording" in keys else "utterance"

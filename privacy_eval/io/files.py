@@ -49,7 +49,7 @@ def reading(where: object) -> Iterator[None]:
     Parameters
     ----------
     where : object
-        What the message begins with, usually the path.
+        Beginning of the message, usually the path.
 
     Returns
     -------
@@ -360,7 +360,7 @@ def write_set(folder: Path, files: Mapping[str, str], *, listed_in: str) -> list
     Returns
     -------
     list of Path
-        What was written.
+        Written files.
     """
     listing = folder / listed_in
     before = read_text(listing).splitlines() if listing.is_file() else []

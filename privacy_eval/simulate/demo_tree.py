@@ -75,7 +75,7 @@ class _System:
         return f"_{self.name}"
 
 
-#: Like the challenge's baselines. B1: what leaks is turned away from the original voice,
+#: Like the challenge's baselines. B1: the leaking part is rotated away from the original voice,
 #: pseudo-voices are much alike. B2: much leaks, little is turned.
 _BASELINES = (
     _System(

@@ -285,7 +285,7 @@ def test_speakers_without_enrollment_are_refused(trial_list: Any) -> None:
 
 
 def test_utterances_without_vector(trial_list: Any) -> None:
-    """Of b one utterance is left, of d none; t8 and t9 are not there."""
+    """Speaker b has one vector, d none; t8 and t9 are missing."""
     members = enrollment_of(a="a1 a2", b="b9 b2", d="d1 d2", unasked="z1")
     trials = trial_list("d t1", "b t9", "a t3", "b t3", "a t8", "d t9", "b t1")
 

@@ -56,8 +56,7 @@ def test_gender_other_than_f_or_m_is_refused(tmp_path: Path, text: str, where: i
 
 @st.composite
 def folders(draw: st.DrawFn) -> dict[str, list[str]]:
-    """Files of a data folder, lines in any order, of one world: a name means the same in
-    all of them."""
+    """Draw the files of a data folder in any line order, consistent across folders."""
     utterances = draw(
         st.lists(
             st.sampled_from([f"{s}-{n}" for s in "ab0" for n in range(4)]), min_size=1, unique=True

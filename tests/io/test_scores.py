@@ -225,7 +225,7 @@ def test_mismatch_names_first_lines(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError) as caught:
         paired(tmp_path, scores, "\n" + trials)
     head, missing, extra, hint = str(caught.value).splitlines()
-    assert head == f"{tmp_path}/scores and {tmp_path}/trials do not hold the same trials:"
+    assert head == f"{tmp_path}/scores and {tmp_path}/trials do not contain the same trials:"
     # u10 and u11, after a blank line and 7 trials that have a score.
     assert missing == f"  2 trials without a score (first at {tmp_path}/trials:9): s u10, s u11"
     assert extra == f"  3 scores without a trial (first at {tmp_path}/scores:1): s u0, s u1, s u2"
@@ -261,7 +261,7 @@ def test_message_lists_five_ids(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("hashing")
 @pytest.mark.parametrize("extra", ["u", "an-utterance-of-more-than-one-word", "x" * 100])
 def test_allow_missing_counts_trials(tmp_path: Path, extra: str) -> None:
-    """However long the ids are that stand in one file only."""
+    """For ids of any length in one of the files."""
     scores = f"s u1 1\ns {extra} 2\ns u2 3\n"
     trials = "s u2 nontarget\ns u1 target\ns u3 target\ns u4 nontarget\n"
     result = paired(tmp_path, scores, trials, allow_missing=True)
@@ -323,7 +323,7 @@ def test_pairing_agrees_with_a_dictionary(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "hash_rows", hashing_function)
         if missing or extra:
-            with pytest.raises(PrivacyEvalError, match="do not hold the same trials") as caught:
+            with pytest.raises(PrivacyEvalError, match="do not contain the same trials") as caught:
                 paired(folder, score_text, trial_text)
             for what, left in (("trials without a", missing), ("scores without a", extra)):
                 counted = re.search(rf"^  (\d+) {what}", str(caught.value), re.MULTILINE)
