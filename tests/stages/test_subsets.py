@@ -723,7 +723,7 @@ def two_parts(root: Path, file: str, line: str) -> tuple[Path, Path]:
         ("utt2spk", "fa-2 xx\n", r"{m}/utt2spk: another line for 'fa-2' than in {f}/utt2spk"),
         ("spk2gender", "fa m\nma m\n", r"{m}/spk2gender: another line for 'fa' than in {f}/"),
         ("trials", "\nfa fa-2 nontarget\n", r"{m}/trials:2: another label than in {f}/trials"),
-        ("segments", "fa-2 fa-2 0 1\n", r"{m}/segments: {f} has no segments"),
+        ("segments", "fa-2 fa-2 0 1\n", r"{m}/segments: {f} has no segments file"),
     ],
 )
 def test_parts_that_contradict_each_other(
