@@ -20,9 +20,8 @@ from metrics.golden import FOLDER as GOLDEN
 from metrics.golden import NAMES, load
 from support import cli, command
 
-from privacy_eval.compat.zebra import assess, display, export, pav_llrs, plot, read_tags
+from privacy_eval.compat.zebra import assess, export, pav_llrs, plot, read_tags, show
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.results_txt import zebra_number
 from privacy_eval.metrics import (
     VARIANTS,
     TrialScores,
@@ -31,6 +30,7 @@ from privacy_eval.metrics import (
     min_cllr,
     zebra,
 )
+from privacy_eval.metrics.zebra import zebra_number
 
 CASE = "lazy_informed"
 SCORES, KEY = GOLDEN / CASE / "scores.gz", GOLDEN / CASE / "trials.gz"
@@ -243,13 +243,13 @@ def test_display_draws_and_shows(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         return made
 
-    def show(*, block: bool) -> None:
+    def show_window(*, block: bool) -> None:
         (axes,) = plt.gcf().axes
         shown.append((block, len(axes.lines)))
 
     monkeypatch.setattr(plt, "figure", figure)
-    monkeypatch.setattr(plt, "show", show)
-    display([assess(SCORES, KEY)])
+    monkeypatch.setattr(plt, "show", show_window)
+    show([assess(SCORES, KEY)])
     assert shown == [(True, 3)]  # full privacy, the profile and its marks
     assert plt.get_fignums() == []
     run = cli("zebra", "-s", SCORES, "-k", KEY, "-p", "-e", "png")
@@ -281,8 +281,8 @@ def test_own_categories_from_yaml() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected a tag"),
-        ("- A\n- B\n", "expected a tag"),
+        ("", "expected lines of a tag"),
+        ("- A\n- B\n", "expected lines of a tag"),
         ("A: 1\nB: 2\n", "begin at 0 and ascend, not A: 1, B: 2"),
         ("A: 0\nB: 2\nC: 1\n", "ascend"),
         ("A: 0\nB: 0\n", "ascend"),
@@ -296,7 +296,7 @@ def test_own_categories_from_yaml() -> None:
         ("'0': 0\nA: 1\n", "reserved for no evidence"),
         ("A: 0\n'': 1\n", "cannot be a tag"),
         ("A: 0\nB: 1\nA: 2\n", "duplicate"),
-        ("A: 0\nB: 1: 2\n", "tags.yaml:2: invalid YAML"),
+        ("A: 0\nB: 1: 2\n", "invalid YAML"),
         ("A: !!python/object/apply:os.system [ls]\n", "invalid YAML"),
         ("A: 2020-13-45\n", "invalid YAML"),
         ("? [1, 2]\n: 0\n", "invalid YAML|put it in quotes"),
@@ -306,7 +306,7 @@ def test_own_categories_from_yaml() -> None:
 def test_wrong_categories(text: str, message: str) -> None:
     path = Path("tags.yaml")
     path.write_text(text)
-    with pytest.raises(PrivacyEvalError, match=f"^tags.yaml:.*({message})|({message})"):
+    with pytest.raises(PrivacyEvalError, match=f"tags.yaml:.*({message})"):
         read_tags(path)
     run = cli("zebra", "-s", SCORES, "-k", KEY, "-t", path)
     assert (run.code, run.out) == (1, "") and run.err.startswith("privacy-eval: tags.yaml:")

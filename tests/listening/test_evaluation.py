@@ -263,7 +263,7 @@ def test_an_evaluator_is_left_out_only_on_request(ratings: Ratings) -> None:
         ({"split": "train"}, "'train' .*known: dev, test"),
         ({"reference": "B7"}, "'B7'; rated: Original, B1, B2"),
         ({"leave_out": ["nobody"]}, "nobody"),
-        ({"leave_out": [f"listener{i:02}" for i in range(1, 37)]}, "no ratings are left"),
+        ({"leave_out": [f"listener{i:02}" for i in range(1, 37)]}, "no remaining ratings"),
     ],
 )
 def test_impossible_options_are_refused(
@@ -305,7 +305,7 @@ def test_results_round_trip_and_rewrite_to_the_same_bytes(
         ({"surprise": 1}, "unknown entry 'surprise'"),
         ({"detections": 0}, "detections: expected a list"),
         ({"n_ratings": {"loudness": 1}}, "unknown metrics: loudness"),
-        ({"curves_sha256": "0"}, "subjective.npz: curves of another"),
+        ({"curves_sha256": "0"}, "subjective.npz: arrays of another"),
     ],
 )
 def test_damaged_results_are_refused(

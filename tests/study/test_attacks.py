@@ -21,11 +21,11 @@ from privacy_eval.study.attacks import (
     Utterances,
     attack_tasks,
     attacked_scores,
+    read_tree_speech,
     residual,
     select_targets,
     separation,
     simulated_speech,
-    speech_of_tree,
 )
 from privacy_eval.study.protocol import Attacker, Selection, Technique, load_study
 from privacy_eval.study.tasks import Metrics
@@ -173,7 +173,7 @@ def test_rows_of_the_grid() -> None:
 
 def test_speech_of_a_tree(tmp_path: Path) -> None:
     tree = SpeechTree(tmp_path)
-    found = speech_of_tree(tree.root, tree.protocol)
+    found = read_tree_speech(tree.root, tree.protocol)
     assert found and all(speech.targets_are_speakers for speech in found)
     for speech in found:
         assert set(speech.enrollment.speaker) <= set(speech.trial.speaker)
@@ -185,12 +185,12 @@ def test_speech_of_a_tree(tmp_path: Path) -> None:
 
 def test_a_tree_without_vectors(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match="no x-vectors of an enrollment and a trial set"):
-        speech_of_tree(tmp_path, load_protocol("vpc2020"))
+        read_tree_speech(tmp_path, load_protocol("vpc2020"))
 
 
 @pytest.mark.skipif(not REAL_TREE.is_dir(), reason="the tree of real speech is not here")
 def test_attacks_on_real_speech() -> None:
-    speeches = speech_of_tree(REAL_TREE, load_protocol("vpc2020"))
+    speeches = read_tree_speech(REAL_TREE, load_protocol("vpc2020"))
     assert [s.name for s in speeches] == ["libri_test_trials_f", "libri_test_trials_m"]
     technique = Technique("x", residual=1.0, leak=0.0)
     for speech in speeches:

@@ -17,9 +17,9 @@ from privacy_eval.study.scores import (
     cllr_min_in_between,
     cluster_tasks,
     discrete_scores,
+    fraction_below,
     gaussian_scores,
     gaussian_tasks,
-    share_below,
 )
 from privacy_eval.study.tasks import Metrics, Row
 
@@ -135,7 +135,7 @@ def test_figure_3(number: int) -> None:
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(1, 60))
 def test_the_formula_is_min_cllr_of_such_scores(below: int, above: int, nontarget: int) -> None:
     scores = TrialScores([0.0] * below + [2.0] * above, [1.0] * nontarget)
-    share = share_below(scores)
+    share = fraction_below(scores)
     assert share == below / (below + above)
     assert min_cllr(scores).value == pytest.approx(cllr_min_in_between(share), abs=1e-12)
 

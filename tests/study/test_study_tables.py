@@ -11,7 +11,7 @@ import pytest
 from privacy_eval.metrics import VARIANTS, TrialScores, linkability
 from privacy_eval.report.latex import to_latex
 from privacy_eval.study.protocol import EstimatorsExperiment, StudyProtocol
-from privacy_eval.study.tables import shown, study_tables, values_csv
+from privacy_eval.study.tables import format_value, study_tables, values_csv
 
 NAME = "50%_team & $x$"
 
@@ -73,7 +73,7 @@ def test_ceilings() -> None:
 
 def test_shown() -> None:
     values = {"eer": 0.25, "cllr_min": -0.0001, "cllr": float("inf"), "mine": 2.0}
-    assert [shown(*item) for item in values.items()] == ["25.00", "0.000", "inf", "2.000"]
+    assert [format_value(*item) for item in values.items()] == ["25.00", "0.000", "inf", "2.000"]
 
 
 def test_names_are_escaped() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from privacy_eval.report.figures.draw import draw
 from privacy_eval.report.figures.plot import Curve, Panel, Plot
-from privacy_eval.report.figures.tex import MOST_POINTS, thinned, to_tex
+from privacy_eval.report.figures.tex import MOST_POINTS, thin_curve, to_tex
 from privacy_eval.report.latex import escape_latex
 
 X = np.linspace(0.0, 1.0, 50)
@@ -111,7 +111,7 @@ def test_axis_on_the_right_has_axes_of_its_own() -> None:
 def test_thinned_curves_look_the_same(size: int, bends: float, power: float) -> None:
     x = np.linspace(0, 1, size) ** power
     y = np.sin(bends * x)
-    few_x, few_y = thinned(x, y, (0.0, 1.0), (-1.0, 1.0))
+    few_x, few_y = thin_curve(x, y, (0.0, 1.0), (-1.0, 1.0))
     assert few_x.size <= MOST_POINTS
     assert (few_x[0], few_y[0], few_x[-1], few_y[-1]) == (x[0], y[0], x[-1], y[-1])
     if size <= MOST_POINTS:
@@ -121,7 +121,7 @@ def test_thinned_curves_look_the_same(size: int, bends: float, power: float) -> 
 
 
 def test_points_far_outside_stay_within_what_tex_can_count() -> None:
-    x, y = thinned(X, np.where(X > 0.5, 1e300, X), (0.0, 1.0), (0.0, 2.0))
+    x, y = thin_curve(X, np.where(X > 0.5, 1e300, X), (0.0, 1.0), (0.0, 2.0))
     assert y.max() == 2 + 50 * 2
     assert np.array_equal(y[X <= 0.5], X[X <= 0.5])
     assert np.array_equal(x, X)

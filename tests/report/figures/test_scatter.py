@@ -120,7 +120,7 @@ def test_infinite_values_are_counted() -> None:
     place = Place("cllr", "ignorant", "test", "libri", "f", "B")
     cells = replace(cells, values={**cells.values, place: Cell(math.inf, "inf")})
     (axes,) = drawings(cells)["scatter_eer_cllr"].canvas.axes
-    assert [t.get_text() for t in axes.texts] == ["infinite, not shown: 1"]
+    assert [t.get_text() for t in axes.texts] == ["infinite, not drawn: 1"]
     assert len(points(axes)) == 3
 
 
