@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pytest
 from figure_data import CONFIG, ODD
 from matplotlib.axes import Axes
 
@@ -130,18 +129,3 @@ def test_what_was_not_stored_is_left_out() -> None:
     kept = [record("B1"), record("B2", curves=None), record("K2", curves="gone")]
     (drawing,) = figures(*kept, record("B2", curves="gone", gender="m"))
     assert [a.get_title() for a in panels(drawing)] == ["B1"]
-
-
-def test_a_figure_per_trial_set() -> None:
-    records = [
-        record("B1", data_set=t.data_set.id, split=t.split, gender=t.gender)
-        for t in CONFIG.trial_sets()
-    ]
-    names = [d.name for d in figures(*records)]
-    assert len(set(names)) == len(names) == 12
-
-
-@pytest.mark.parametrize("speakers", [1, 29])
-def test_any_number_of_speakers(speakers: int) -> None:
-    (drawing,) = figures(record("B1"), stored=Stored(speakers))
-    assert panels(drawing)[0].images[0].get_array().shape == (2 * speakers, 2 * speakers)

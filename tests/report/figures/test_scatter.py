@@ -108,13 +108,6 @@ def test_a_split_without_points_is_not_named(split: str, title: str) -> None:
     assert texts_of(drawing.canvas) == [ODD, "B", title]
 
 
-def test_a_value_without_its_partner_makes_no_point() -> None:
-    cells = few()
-    values = {p: c for p, c in cells.values.items() if (p.metric, p.system) != ("cllr_min", "B")}
-    (axes,) = drawings(replace(cells, values=values))["scatter_eer_cllr_min"].canvas.axes
-    assert {p[0] for p in points(axes)} == {ODD}
-
-
 def test_infinite_values_are_counted() -> None:
     cells = few()
     place = Place("cllr", "ignorant", "test", "libri", "f", "B")
