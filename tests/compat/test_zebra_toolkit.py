@@ -102,7 +102,7 @@ def test_pav_llrs_with_and_without_laplace(name: str) -> None:
     assert min_cllr(scores).value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_a_plot_is_of_the_profile_even_where_labels_are_alike() -> None:
+def test_profiles_with_equal_labels_are_plotted_separately() -> None:
     first = assess(SCORES, KEY)
     other = assess(TrialScores([1.0] * 20, [0.0] * 20))
     drawn = plot([first, other])
@@ -210,7 +210,7 @@ def test_display_draws_and_shows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("backend", ["", "agg", "TkAgg"])
-def test_without_a_display_the_plot_is_refused(backend: str) -> None:
+def test_missing_displays_are_reported(backend: str) -> None:
     if backend == "TkAgg" and (sys.platform != "linux"):
         pytest.skip("this system has displays without DISPLAY")
     hidden = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "MPLBACKEND": backend}
@@ -224,7 +224,7 @@ def test_without_a_display_the_plot_is_refused(backend: str) -> None:
 # Own categories
 
 
-def test_own_categories_from_yaml() -> None:
+def test_user_defined_categories_from_yaml() -> None:
     Path("tags.yaml").write_text("low: 0\nmiddle: 1.5\n'7': 2\n")
     assert read_tags(Path("tags.yaml")) == (("low", 0.0), ("middle", 1.5), ("7", 2.0))
     assert assess(SCORES, KEY, tags=read_tags(Path("tags.yaml"))).zebra.tag == "middle"
@@ -253,7 +253,7 @@ def test_own_categories_from_yaml() -> None:
         ("[" * 5000, "invalid YAML"),
     ],
 )
-def test_wrong_categories(text: str, message: str) -> None:
+def test_invalid_categories(text: str, message: str) -> None:
     path = Path("tags.yaml")
     path.write_text(text)
     with pytest.raises(PrivacyEvalError, match=f"tags.yaml:.*({message})"):

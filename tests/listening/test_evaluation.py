@@ -1,4 +1,4 @@
-"""What is computed of a listening test, against a slow second implementation and by hand."""
+"""Evaluation of listening tests against a slow second implementation and by hand."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_distributions_and_p_values_against_slow_reference(
 # --- singular cases
 
 
-def test_singular_cases() -> None:
+def test_ranks_and_tests_in_singular_cases() -> None:
     assert mann_whitney([3, 3], [3, 3, 3]) == (3.0, 1.0)
     assert normalised_ranks([5, 5, 5, 9], ["a", "a", "a", "b"]).tolist() == [0.5] * 4
     assert normalised_ranks([], []).size == 0
@@ -223,7 +223,7 @@ def test_densities_are_of_unit_mass_within_the_range(evaluated: Evaluated, tmp_p
 # --- evaluators
 
 
-def test_odd_evaluators_are_flagged_and_kept(ratings: Ratings, evaluated: Evaluated) -> None:
+def test_unusual_evaluators_are_flagged(ratings: Ratings, evaluated: Evaluated) -> None:
     result, _ = evaluated
     flags = {e.evaluator: set(e.flags) for e in result.flagged}
     assert flags.keys() == {ONE_VALUE, STOPS_EARLY, INVERTS}
@@ -269,7 +269,7 @@ def test_order_of_systems_and_evaluators_left_out(ratings: Ratings) -> None:
         ({"leave_out": [f"listener{i:02}" for i in range(1, 37)]}, "no remaining ratings"),
     ],
 )
-def test_impossible_options_are_refused(
+def test_invalid_options_are_refused(
     ratings: Ratings, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(PrivacyEvalError, match=message):
@@ -328,7 +328,7 @@ def test_results_of_the_previous_format_are_read(evaluated: Evaluated, tmp_path:
     assert read_listening_test(path)[0] == written
 
 
-def test_csv_holds_every_number(evaluated: Evaluated) -> None:
+def test_csv_has_every_value(evaluated: Evaluated) -> None:
     result, _ = evaluated
     rows = list(csv.DictReader(io.StringIO(to_csv(result))))
     p_values = [float(r["value"]) for r in rows if r["metric"] == "p_value"]

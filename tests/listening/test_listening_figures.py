@@ -1,4 +1,4 @@
-"""Figures of listening tests: what is drawn is what was computed or published."""
+"""Figures of listening tests against computed and published values."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_figures_27_to_30_come_from_the_published_table_alone() -> None:
         assert scales == {"log" if metric == "cllr" else "linear"}
 
 
-def test_many_systems_go_over_several_figures(tmp_path: Path) -> None:
+def test_many_systems_are_split_over_several_figures(tmp_path: Path) -> None:
     names = [f"system_number_{i}" for i in range(MOST_CURVES + 1)]
     found = drawings(evaluated(tmp_path, *names))
     bodies = [len(found[f"subjective_violin_{i}"].canvas.axes[0].collections) for i in (1, 2)]
@@ -127,7 +127,7 @@ def test_many_systems_go_over_several_figures(tmp_path: Path) -> None:
     assert shown[0] | shown[1] == {*names, "Orig"}
 
 
-def test_only_what_was_rated_has_a_panel(tmp_path: Path) -> None:
+def test_only_rated_quantities_have_a_panel(tmp_path: Path) -> None:
     text = "evaluator,system,trial,naturalness\na,Original,u,9\na,B1,u,3\nb,B1,u,4\nb,B1,v,2\n"
     found = drawings(evaluate_ratings(ratings_of(text, tmp_path), PROTOCOL))
     assert list(found) == ["subjective_violin", "subjective_det_pooled"]

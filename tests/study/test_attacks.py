@@ -1,4 +1,4 @@
-"""Conversion, target selection and attackers, against what their definitions say."""
+"""Conversion, target selection and attackers against their definitions."""
 
 from __future__ import annotations
 
@@ -90,15 +90,17 @@ def test_attackers_pair_by_pair(attacker: Attacker, selection: Selection) -> Non
     leaking = Technique("leaking", residual=1.0, leak=0.5)
     found = attacked(SPEECH, leaking, selection, attacker, "euclidean", seed=5)
     targets = select_targets(selection, SPEECH, SPEECH.trial.speaker, np.random.default_rng(5))
-    tried = SPEECH.targets[targets] + residual(SPEECH.trial, leaking, SPEECH.speakers)
-    kept = residual(SPEECH.enrollment, leaking, SPEECH.speakers)
+    trial_vectors = SPEECH.targets[targets] + residual(SPEECH.trial, leaking, SPEECH.speakers)
+    enrollment_residual = residual(SPEECH.enrollment, leaking, SPEECH.speakers)
     expected: dict[bool, list[float]] = {True: [], False: []}
-    for trial, (vector, speaker) in enumerate(zip(tried, SPEECH.trial.speaker, strict=True)):
+    for trial, (vector, speaker) in enumerate(
+        zip(trial_vectors, SPEECH.trial.speaker, strict=True)
+    ):
         for i, enrolled in enumerate(SPEECH.enrollment.speaker):
             target = targets[trial]
             if selection == "perm":
                 target = targets[np.flatnonzero(SPEECH.trial.speaker == enrolled)[0]]
-            first = SPEECH.targets[target] + kept[i]
+            first = SPEECH.targets[target] + enrollment_residual[i]
             if attacker == "ignorant":
                 first = SPEECH.enrollment.vectors[i]
             expected[bool(enrolled == speaker)].append(-float(np.linalg.norm(first - vector)))
@@ -168,7 +170,7 @@ def test_speech_of_a_tree(tmp_path: Path) -> None:
             assert speech.targets[speaker] == pytest.approx(own.mean(axis=0))
 
 
-def test_a_tree_without_vectors(tmp_path: Path) -> None:
+def test_trees_without_x_vectors_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match="no x-vectors of an enrollment and a trial set"):
         read_tree_speech(tmp_path, load_protocol("vpc2020"))
 

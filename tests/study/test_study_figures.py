@@ -1,4 +1,4 @@
-"""Figures of a metric study: what captions and axes say of the rows they are drawn from."""
+"""Figures of a metric study: captions and axes against the rows."""
 
 from __future__ import annotations
 

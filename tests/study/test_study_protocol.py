@@ -1,4 +1,4 @@
-"""Protocols of studies: wrong entries are named."""
+"""Protocols of studies: error messages name invalid entries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ WRONG: list[tuple[str, object, str]] = [
 
 
 @pytest.mark.parametrize(("path", "value", "message"), WRONG)
-def test_wrong_entries_are_named(path: str, value: object, message: str, tmp_path: Path) -> None:
+def test_invalid_entries_are_named(path: str, value: object, message: str, tmp_path: Path) -> None:
     values: Any = small_values()
     part = values
     *steps, last = path.split(".")

@@ -1,4 +1,4 @@
-"""What the comparative study of metrics says of its simulations, and whether it holds."""
+"""Claims of the comparative study of metrics on its simulations."""
 
 from __future__ import annotations
 
@@ -126,15 +126,15 @@ def test_figure_3(number: int) -> None:
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(1, 60))
 def test_the_formula_is_min_cllr_of_such_scores(below: int, above: int, nontarget: int) -> None:
     scores = TrialScores([0.0] * below + [2.0] * above, [1.0] * nontarget)
-    share = fraction_below(scores)
-    assert share == below / (below + above)
-    assert min_cllr(scores).value == pytest.approx(cllr_min_in_between(share), abs=1e-12)
+    x = fraction_below(scores)
+    assert x == below / (below + above)
+    assert min_cllr(scores).value == pytest.approx(cllr_min_in_between(x), abs=1e-12)
 
 
-def test_trials_of_clusters() -> None:
-    """Who is enrolled decides which pairs are trials; A's shares are exact."""
-    plan = ClustersExperiment(10.0, 0.01, 4, (ClusterTrials("x", 0.75, 0.25, ("A",)),))
-    (row,) = rows_of(cluster_tasks(plan))
+def test_trials_of_enrolled_clusters() -> None:
+    """Who is enrolled decides which pairs are trials; A's fractions are exact."""
+    experiment = ClustersExperiment(10.0, 0.01, 4, (ClusterTrials("x", 0.75, 0.25, ("A",)),))
+    (row,) = rows_of(cluster_tasks(experiment))
     assert (row["n_target"], row["n_nontarget"]) == (16, 16)
     # 3 of 4 left with 1 of 4 left: pairs apart are 3 * 3 + 1 * 1 of 16.
     assert row["share_below"] == 10 / 16

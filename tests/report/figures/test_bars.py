@@ -21,7 +21,7 @@ SEMI = {"B1", "B2", "K2", "M1", "O1", "S2"}
 
 
 def submitted(name: str = ODD, **changes: object) -> Cells:
-    """A system whose EER is known of female speakers of LibriSpeech test alone."""
+    """A system with EERs of female speakers of LibriSpeech test only."""
     cell = replace(Cell(0.2, "20.00", n_target=100, n_nontarget=900), **changes)
     values = {
         Place("eer", attack, "test", "libri", "f", name): cell
@@ -39,7 +39,7 @@ def panels(cells: Cells, name: str) -> list[Axes]:
 
 
 def order(axes: Axes) -> list[str]:
-    """Systems from left to right, also where names stand below another panel only."""
+    """Systems from left to right, also if their names are below another panel."""
     texts = axes.xaxis.get_major_formatter().format_ticks(axes.get_xticks())
     return [t.replace("\\$", "$") for t in texts]
 
@@ -197,7 +197,7 @@ def test_systems_without_a_value_are_omitted() -> None:
 
 
 @pytest.mark.parametrize("attack", ["ignorant", "lazy-informed"])
-def test_a_missing_value_leaves_a_gap_and_comes_last(attack: str) -> None:
+def test_missing_values_leave_a_gap_and_are_last(attack: str) -> None:
     """Last where it is what systems are ordered by."""
     place = Place("eer", attack, "test", "libri", "f", "K2")
     values = {p: c for p, c in PUBLISHED_EER.values.items() if p != place}

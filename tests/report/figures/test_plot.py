@@ -1,4 +1,4 @@
-"""Figures of curves as matplotlib draws them and as LaTeX does: one description, two programs."""
+"""Plots of curves in matplotlib and in LaTeX."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def coordinates(tex: str) -> list[np.ndarray]:
     return [np.array(re.findall(r"\(([^,]+),([^)]+)\)", text), dtype=float) for text in found]
 
 
-def test_the_drawing_holds_curves_marks_and_labels() -> None:
+def test_drawings_have_curves_markers_and_labels() -> None:
     canvas = draw(Plot(((panel(),),)))
     (axes,) = canvas.axes
     first, marks, second = axes.lines
@@ -61,9 +61,7 @@ def test_names_in_tex_are_escaped() -> None:
 @pytest.mark.parametrize(
     ("length", "entries", "shown"), [(28, 20, 28), (40, 4, 40), (41, 4, 40), (40, 5, 28)]
 )
-def test_a_long_name_is_cut_where_a_legend_beside_the_panel_has_no_room(
-    length: int, entries: int, shown: int
-) -> None:
+def test_long_names_are_shortened_in_legends(length: int, entries: int, shown: int) -> None:
     name = "x" * (length - 3) + "end"
     curves = tuple(
         Curve(X, X, f"{i}{name[1:]}", "(0.584, 3.979, C)", marker="o") for i in range(entries)
@@ -71,21 +69,21 @@ def test_a_long_name_is_cut_where_a_legend_beside_the_panel_has_no_room(
     plot = Plot(((Panel(curves, "x", "y", (0, 1), (0, 1)),),))
     canvas = draw(plot)
     first = texts_of(canvas)[0]
-    wanted = (
+    expected = (
         name if shown == length else f"{name[: shown // 2 - 1]}...{name[length - shown // 2 + 2 :]}"
     )
-    wanted = f"0{wanted[1:]}"
-    assert len(wanted) in (shown, shown - 1)
+    expected = f"0{expected[1:]}"
+    assert len(expected) in (shown, shown - 1)
     note = "(0.584, 3.979, C)"
-    assert first == f"{wanted}{' ' if shown == 28 else chr(10)}{note}"
-    assert f"\\addlegendentry{{{wanted} {note}}}" in to_tex(plot)
+    assert first == f"{expected}{' ' if shown == 28 else chr(10)}{note}"
+    assert f"\\addlegendentry{{{expected} {note}}}" in to_tex(plot)
     canvas.draw_without_rendering()
     box, (axes,) = canvas.legends[0].get_window_extent(), canvas.axes
     assert canvas.bbox.padded(1).containsx(box.x1)
     assert not box.padded(-2).overlaps(axes.get_window_extent())
 
 
-def test_tex_is_balanced_and_holds_the_points() -> None:
+def test_tex_is_balanced_and_has_the_points() -> None:
     tex = to_tex(Plot(((panel(), None), (panel(), panel())), legend="bottom"))
     assert tex.count(r"\begin{axis}") == tex.count(r"\end{axis}") == 3
     assert tex.count("{") - tex.count(r"\{") == tex.count("}") - tex.count(r"\}")
@@ -96,7 +94,7 @@ def test_tex_is_balanced_and_holds_the_points() -> None:
     assert tex.count(r"\addlegendentry") == 2  # once for the whole figure
 
 
-def test_axis_on_the_right_has_axes_of_its_own() -> None:
+def test_right_axis_is_separate() -> None:
     both = panel(curves=(Curve(X, X, "left"), Curve(X, 1 - X, "right", right=True)))
     plot = Plot(((both,),), legend="bottom")
     left, right = draw(plot).axes
