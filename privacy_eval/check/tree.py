@@ -12,6 +12,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from ..errors import PrivacyEvalError, abbreviate, printable
+from ..io.confine import outside_message
 from ..protocol.protocol import ResultsFolder
 from ..stages.asv_scores import Models, Target, is_ours
 from ..stages.jobs import (
@@ -32,7 +33,6 @@ from ..tree.conditions import (
     set_condition,
     trial_conditions,
 )
-from ..tree.confine import leaves_tree
 from ..tree.discovery import beside_each_other, no_scores, unknown_folders
 from .findings import Finding, Report, Section
 from .implausible import ScoreCheck, check_scores
@@ -178,7 +178,7 @@ def _conditions(
                 missing = [Missing(OUTDATED, SCORING)]
             else:
                 errors = [scores.errors[c]]
-        errors += [leaves_tree(path) for path in (c.outside if c is not None else ())]
+        errors += [outside_message(path) for path in (c.outside if c is not None else ())]
         if errors and not missing:
             missing = [Missing("valid scores", TEAM)]
         costs = {}

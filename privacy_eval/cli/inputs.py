@@ -9,13 +9,13 @@ from pathlib import Path
 from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.confine import refuse_symlinks_below
 from ..io.scp import Vectors, read_vectors
 from ..protocol.protocol import Protocol, load_protocol
 from ..stages.asv_scores import Place, Scored, Target, find_targets
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
-from ..tree.confine import refuse_links
 from ..tree.discovery import beside_each_other, find_systems, unknown_folders
 from .options import log
 
@@ -39,7 +39,7 @@ def systems_of(
     if not needed and not results.exists():
         log(f"privacy-eval: {results}: not there yet (results folder)")
         return [], protocol, out
-    refuse_links(out, results)
+    refuse_symlinks_below(out, results)
     systems = find_systems(
         tree,
         results,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 
 from ..errors import PrivacyEvalError
+from ..io.confine import refuse_symlinks_below
 from ..io.files import is_written
 from ..listening.report import listening_key
 from ..protocol.protocol import bundled
@@ -29,7 +30,6 @@ from ..stages.privacy_metrics import evaluate
 from ..stages.recipe import number_of
 from ..stages.similarity import make_similarities
 from ..stages.subsets import make_subsets
-from ..tree.confine import refuse_links
 from .collect import collected
 from .inputs import options_of, place_of, systems_of
 from .options import METRICS, add, add_listening, add_tree, log, natural
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     first = max(arguments.stage, _FIRST)
     tree, results = arguments.tree, arguments.tree / arguments.results
     out = tree / (arguments.out or results / "privacy_eval")
-    refuse_links(out, results)
+    refuse_symlinks_below(out, results)
     if not out.is_dir():
         print(first)
         return 0

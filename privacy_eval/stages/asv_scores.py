@@ -8,7 +8,6 @@ stay as they are.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,13 +24,13 @@ from ..asv.model_folder import (
 )
 from ..asv.trials import Enrollment, load_enrollment, score_trials
 from ..errors import PrivacyEvalError
+from ..io.confine import check_inside, refuse_symlinks
 from ..io.files import digest, read_bytes, relative, sweep, write_text
 from ..io.json_text import load_json
 from ..io.scores import TrialList, read_trial_list
 from ..io.scp import Vectors
 from ..protocol.protocol import Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, plain_sets, trial_conditions
-from ..tree.confine import leaves_tree, outside_of
 from ..tree.discovery import (
     find_systems,
     folder_suffixes,
@@ -356,9 +355,7 @@ class Models:
         if self.place.allow_outside:
             return
         roots = (self.place.tree, self.place.results, self.place.keys)
-        outside = outside_of(paths, [p.resolve() for p in roots if p is not None])
-        if outside:
-            raise PrivacyEvalError(leaves_tree(outside[0]))
+        check_inside(paths, [p for p in roots if p is not None])
 
     def vectors_of(self, vectors: TreeVectors, name: str, suffix: str) -> Path:
         """The scp of a set's x-vectors.
@@ -436,7 +433,7 @@ def _make(
     """Bring one condition's score file up to date."""
     place, name = models.place, f"{condition.system} {condition.label}"
     scores, note = folder / "scores", folder / NOTE
-    _refuse_links(folder, place.results)
+    refuse_symlinks(folder, place.results)
     of_others, present, noted = _of_others(folder)
     if of_others:
         scored.kept.append(name)
@@ -510,17 +507,6 @@ def _digests_of_ours(noted: Mapping[str, Any]) -> list[Any]:
     """Digests of scores that a note owns up to, those last made first."""
     sha256 = noted.get("scores_sha256")
     return sha256 if isinstance(sha256, list) else []
-
-
-def _refuse_links(folder: Path, results: Path) -> None:
-    """Make sure that a condition's folder was not put elsewhere by a link in the results."""
-    above = Path(os.path.abspath(results))
-    folder = Path(os.path.abspath(folder))
-    for path in (folder, *folder.parents):
-        if path == above or path in above.parents:
-            return
-        if path.is_symlink():
-            raise PrivacyEvalError(f"{path}: is a link and is not written to")
 
 
 def enrollment_files(data: Path, name: str, suffix: str) -> Sequence[Path]:

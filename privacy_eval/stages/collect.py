@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from .. import __version__
 from ..errors import PrivacyEvalError
+from ..io.confine import outside_message
 from ..io.files import digest, file_names, read_bytes, relative, write_set
 from ..io.wer import read_wer_folder
 from ..protocol.protocol import Protocol
@@ -16,7 +17,6 @@ from ..results.csv_export import to_csv, to_speakers_csv
 from ..results.json_store import to_json
 from ..results.records import RecognitionRecord, Results, VerificationRecord
 from ..tree.conditions import System
-from ..tree.confine import leaves_tree
 from .privacy_metrics import Options, condition_tasks, same_inputs, stored_record
 
 
@@ -73,7 +73,7 @@ def collect(
         for folder in system.recognition:
             try:
                 if folder.outside:
-                    raise PrivacyEvalError(leaves_tree(folder.outside[0]))
+                    raise PrivacyEvalError(outside_message(folder.outside[0]))
                 lines, sources = read_wer_folder(folder.folder)
             except PrivacyEvalError as error:
                 if not partial:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.confine import outside_message
 from ..io.data_dir import read_utt2spk
 from ..io.files import digest, file_names, read_bytes, relative
 from ..io.scores import PairedTrials, pair, read_scores, read_trials
@@ -40,7 +41,6 @@ from ..metrics.curves import dcf_profile, densities, det_curve
 from ..results.record_files import read_record, sweep_record, write_record
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System
-from ..tree.confine import leaves_tree
 from ..tree.discovery import score_file
 from .jobs import Announce, Cost, Progress, likely_lines, metrics_cost, share
 
@@ -310,7 +310,7 @@ def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
     """Score file, trial key, and utt2spk where a bootstrap needs it."""
     condition = task.condition
     if condition.outside:
-        raise PrivacyEvalError(leaves_tree(condition.outside[0]))
+        raise PrivacyEvalError(outside_message(condition.outside[0]))
     scores = score_file(condition)
     if condition.trials is None:
         tried = ", ".join(relative(path, task.tree) for path in condition.keys_tried)

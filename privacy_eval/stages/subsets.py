@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
+from ..io.confine import outside_message
 from ..io.data_dir import (
     FEATURE_FILES,
     LISTS,
@@ -32,7 +33,6 @@ from ..io.files import digest, locked_folder, read_bytes, sweep
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..protocol.protocol import DataFolder, Protocol
-from ..tree.confine import leaves_tree
 
 #: In every folder that we made, what it was made of.
 MARKER = ".privacy_eval.json"
@@ -284,7 +284,7 @@ class _Run:
     def _digest(self, path: Path) -> str:
         if path not in self.digests:
             if not self.allow_outside and not self._in_tree(path):
-                raise PrivacyEvalError(leaves_tree(path))
+                raise PrivacyEvalError(outside_message(path))
             self.digests[path] = digest(read_bytes(path))
         return self.digests[path]
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.confine import paths_outside
 from ..protocol.protocol import Protocol, ResultsFolder
 from .conditions import (
     ConditionFiles,
@@ -29,7 +30,6 @@ from .conditions import (
     recognition_conditions,
     trial_conditions,
 )
-from .confine import outside_of
 from .keys import find_key_folders, first_file, key_paths, subfolders
 
 _RESULTS = "results-"
@@ -307,7 +307,7 @@ def _systems_of(
                 if child.name in verified:
                     conditions.append(search.files(verified[child.name], child))
                 elif child.name in decoded:
-                    outside = outside_of([child, *sorted(child.glob("*"))], search.roots)
+                    outside = paths_outside([child, *sorted(child.glob("*"))], search.roots)
                     recognition.append(RecognitionFiles(decoded[child.name], child, outside))
         systems.append(
             System(
@@ -352,7 +352,7 @@ class _Search:
         beside = dict.fromkeys(path.parent for path in ([key] if key else []) + in_data)
         utt2spk = first_file([folder / "utt2spk" for folder in beside])
         scores = first_file([folder / "scores", folder / "scores.gz"])
-        outside = outside_of([scores, key, utt2spk], self.roots)
+        outside = paths_outside([scores, key, utt2spk], self.roots)
         return ConditionFiles(condition, folder, scores, key, tuple(tried), utt2spk, outside)
 
 
