@@ -184,7 +184,7 @@ def comparison_tables(
     pairs = [(layout, split) for layout in layouts() for split in protocol.splits]
     names = file_names(f"comparison_{layout.name}_{split}" for layout, split in pairs)
     tables = (
-        _Form(cells if coloured else replace(cells, colours={}), protocol, layout, split).table(
+        _Form(cells if coloured else replace(cells, families={}), protocol, layout, split).table(
             names[f"comparison_{layout.name}_{split}"]
         )
         for layout, split in pairs
@@ -211,14 +211,14 @@ def system_columns(
         latex = None
         if turned and len(system) > most:
             latex = rf"\rotatebox{{90}}{{\scriptsize {escape_latex(system)}\ }}"
-        yield Column(
-            system, latex, rule=index == 0, highlight=system in own, colour=cells.colour(system)
-        )
+        style = cells.style(system)
+        colour = style.colour if style else None
+        yield Column(system, latex, rule=index == 0, highlight=system in own, colour=colour)
 
 
 def colours_mean(cells: Cells) -> str:
     """What is said of colours below a table."""
-    colours = ", ".join(f"{colour} {family}" for family, colour in cells.colours.items())
+    colours = ", ".join(f"{style.colour} {family}" for family, style in cells.families.items())
     return f"Names by the baseline that systems were developed from: {colours}"
 
 

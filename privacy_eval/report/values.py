@@ -11,7 +11,7 @@ from ..errors import abbreviate
 from ..metrics import Variant, describe
 from ..metrics.registry import SUBJECTIVE
 from ..protocol.protocol import ORIGINAL, Protocol
-from ..protocol.published import load_published, load_systems
+from ..protocol.published import Family, load_published, load_systems
 from ..results.averages import weighted_mean
 from ..results.records import Results, VerificationRecord
 
@@ -92,8 +92,8 @@ class Cells:
         Systems of the user, to be highlighted among published ones.
     family : mapping
         The baseline that a published system was developed from, or other.
-    colours : mapping
-        Colour of systems' names by their family.
+    families : mapping
+        Style of systems' names by their family.
     notes : tuple of str
         What a reader must know, e.g. original speech that systems disagree on.
     orders : mapping
@@ -107,14 +107,14 @@ class Cells:
     systems: tuple[str, ...]
     own: frozenset[str] = frozenset()
     family: Mapping[str, str] = field(default_factory=dict)
-    colours: Mapping[str, str] = field(default_factory=dict)
+    families: Mapping[str, Family] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
     original_sources: Mapping[Place, frozenset[int]] = field(default_factory=dict)
 
-    def colour(self, system: str) -> str | None:
-        """Colour of a system's name; None of one without."""
-        return self.colours.get(self.family.get(system, ""))
+    def style(self, system: str) -> Family | None:
+        """Style of a system's name; None of one without."""
+        return self.families.get(self.family.get(system, ""))
 
     def columns(self, attack_model: str | None) -> tuple[str, ...]:
         """The systems in the order that the sources have them under an attack model."""
@@ -237,7 +237,7 @@ def cells_of_published(name: str, *, tables: Collection[int] | None = None) -> C
         values.setdefault(place, Cell(p.number, p.value))
     # A system without a value under an attack model comes last there.
     ordered = {a: tuple(first | columns) for a, first in orders.items()}
-    return Cells(values, tuple(columns), family=family, colours=published.colours, orders=ordered)
+    return Cells(values, tuple(columns), family=family, families=published.families, orders=ordered)
 
 
 def merged(parts: Iterable[Cells]) -> Cells:
@@ -269,7 +269,7 @@ def merged(parts: Iterable[Cells]) -> Cells:
         systems,
         frozenset(s for part in parts for s in part.own),
         {system: f for part in parts for system, f in part.family.items()},
-        {family: colour for part in parts for family, colour in part.colours.items()},
+        {family: style for part in parts for family, style in part.families.items()},
         (*(note for part in parts for note in part.notes), *_originals(parts, values)),
         {a: tuple(s for part in parts for s in part.columns(a)) for a in attack_models},
         {place: frozenset(numbers) for place, numbers in sources.items()},

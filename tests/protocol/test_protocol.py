@@ -138,19 +138,19 @@ WRONG: dict[str, tuple[Callable[[Plain], object], str]] = {
     "odd gender": (lambda d: d["genders"].update({"f/m": "x"}), "becomes part of file names"),
     "data set twice": (
         lambda d: d["data_sets"].append(d["data_sets"][0]),
-        "a data set stands twice",
+        "duplicate data set",
     ),
     "attack model twice": (
         lambda d: d["attack_models"].append(d["attack_models"][0]),
-        "a attack model stands twice",
+        "duplicate attack model",
     ),
     "folder twice": (
         lambda d: d["results_folders"].append(d["results_folders"][0]),
-        "a results folder suffix stands twice",
+        "duplicate results folder suffix",
     ),
     "trial set twice": (
         lambda d: d["data_sets"][0].update(trials="{split}"),
-        "a trial set stands twice",
+        "duplicate trial set",
     ),
     "row order": (lambda d: d["table_rows"].pop(), "table_rows must name every data set once"),
     "row unknown": (lambda d: d["table_rows"].append("x"), "table_rows must name every data set"),
@@ -198,7 +198,7 @@ WRONG: dict[str, tuple[Callable[[Plain], object], str]] = {
     ),
     "data folder twice": (
         lambda d: d["data_folders"].append(d["data_folders"][0]),
-        "data_folders: libri_dev_enrolls stands twice",
+        "data_folders: duplicate libri_dev_enrolls",
     ),
     "unknown part": (
         lambda d: d["data_folders"].append({"name": "x", "combine": ["libri_{split}_y"]}),
@@ -206,7 +206,7 @@ WRONG: dict[str, tuple[Callable[[Plain], object], str]] = {
     ),
     "part twice": (
         lambda d: d["data_folders"].append({"name": "x", "combine": ["libri_dev_asr"] * 2}),
-        "data_folders: x: libri_dev_asr stands twice",
+        "data_folders: x: duplicate libri_dev_asr",
     ),
     "data folders of each other": (
         lambda d: d["data_folders"].extend(
@@ -215,27 +215,27 @@ WRONG: dict[str, tuple[Callable[[Plain], object], str]] = {
                 {"name": "z", "cut_from": "x", "list": "l", "list_as": "trials"},
             ]
         ),
-        "data_folders: made of themselves or of each other: x, z",
+        "data_folders: circular dependency: x, z",
     ),
     "data folder of itself": (
         lambda d: d["data_folders"].append({"name": "x", "combine": ["x"]}),
-        "data_folders: made of themselves or of each other: x",
+        "data_folders: circular dependency: x",
     ),
     "cut from several": (
         lambda d: d["data_folders"][0].update(cut_from="libri_{gender}"),
-        "cut_from and list are several",
+        "cut_from and list must be unique",
     ),
     "slash in a data folder": (
         lambda d: d["data_folders"][0].update(cut_from="../{split}"),
-        "'../dev' is no name of a file or folder",
+        "'../dev' is not a valid file name",
     ),
     "hidden data folder": (
         lambda d: d["data_folders"][0].update(name=".{split}"),
-        "'.dev' is no name of a file or folder",
+        "'.dev' is not a valid file name",
     ),
     "brace in a data folder": (
         lambda d: d["data_folders"][0].update(list="{speaker}"),
-        "'{speaker}' is no name of a file or folder",
+        "'{speaker}' is not a valid file name",
     ),
     "weight as text": (
         lambda d: d["data_sets"][0].update(weight="1"),
@@ -385,14 +385,17 @@ def test_extends_across_folders(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"a.yaml": "extends: a.yaml"}, "a.yaml: extends: expected the name of another plan"),
+        ({"a.yaml": "extends: a.yaml"}, "a.yaml: extends: expected the name of another"),
         (
             {"a.yaml": "extends: b.yaml", "b.yaml": "extends: c.yaml", "c.yaml": "extends: b.yaml"},
-            "b.yaml: extends: expected the name of another plan",
+            "b.yaml: extends: expected the name of another",
         ),
-        ({"a.yaml": "extends: nothere"}, "nothere: no such configuration; bundled ones: vpc2020,"),
-        ({"a.yaml": "extends: [vpc2020]"}, "a.yaml: extends: expected the name of another plan"),
-        ({"a.yaml": "extends:"}, "a.yaml: extends: expected the name of another plan"),
+        ({"a.yaml": "extends: nothere"}, "nothere: unknown protocol; bundled protocols: vpc2020,"),
+        (
+            {"a.yaml": "extends: [vpc2020]"},
+            "a.yaml: extends: expected the name of another",
+        ),
+        ({"a.yaml": "extends:"}, "a.yaml: extends: expected the name of another"),
         ({"a.yaml": "extends: b.yaml", "b.yaml": "[1]"}, "a.yaml: entry 'name' is missing"),
     ],
 )
@@ -411,9 +414,9 @@ def test_extends_loop_by_another_spelling(tmp_path: Path) -> None:
 
 
 def test_unknown_names(tmp_path: Path) -> None:
-    with pytest.raises(PrivacyEvalError, match="vpc1999: no such configuration; bundled ones"):
+    with pytest.raises(PrivacyEvalError, match="vpc1999: unknown protocol; bundled ones"):
         load_protocol("vpc1999")
-    with pytest.raises(PrivacyEvalError, match="no such configuration"):
+    with pytest.raises(PrivacyEvalError, match="unknown protocol"):
         load_protocol(str(tmp_path))
 
 

@@ -408,8 +408,8 @@ def _caption(
     mixed = mixed_originals(cells, originals)
     if mixed:
         parts.append(mixed)
-    if any(cells.family.get(s) in style.FAMILIES for s in systems):
-        parts.append(style.NAMES_NOTE)
+    if any(cells.style(s) for s in systems):
+        parts.append(style.families_caption(cells))
         if cells.own.intersection(systems):
             parts.append("Bold names: submitted systems")
     left_out = {

@@ -7,6 +7,7 @@ from figure_data import CONFIG
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
+from privacy_eval.protocol.published import load_systems
 from privacy_eval.report.figures import style
 from privacy_eval.report.values import ORIGINAL_COLUMN, Cells
 
@@ -31,7 +32,9 @@ def test_original_speech_is_black_wherever_it_stands() -> None:
 
 
 def test_names_by_family_and_owner() -> None:
-    cells = Cells({}, ("A", "D", "K", "me"), frozenset({"me"}), {"A": "B1", "D": "B2", "K": "x"})
+    families = load_systems("vpc2020").families
+    family = {"A": "B1", "D": "B2", "K": "x"}
+    cells = Cells({}, ("A", "D", "K", "me"), frozenset({"me"}), family, families)
     texts = [Text() for _ in cells.systems]
     for text, system in zip(texts, cells.systems, strict=True):
         style.set_name(text, cells, system)
