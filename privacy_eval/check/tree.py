@@ -33,7 +33,7 @@ from ..tree.conditions import (
     set_condition,
     trial_conditions,
 )
-from ..tree.discovery import beside_each_other, no_scores, unknown_folders
+from ..tree.discovery import missing_scores_message, sibling_results_folders, unmatched_folders
 from .findings import Finding, Report, Section
 from .implausible import ScoreCheck, check_scores
 from .mismatches import DataSets
@@ -167,10 +167,10 @@ def _conditions(
         if c is None or (c.scores is None and not any(c.folder.glob("[sS]core*"))):
             missing = inputs.of_scores(condition, suffix)
         elif c.scores is None:
-            errors = [no_scores(c)]
+            errors = [missing_scores_message(c)]
         elif c.trials is None:
             missing = inputs.of_key(condition)
-            errors = [f"no trial key (looked for {abbreviate([str(p) for p in c.keys_tried])})"]
+            errors = [f"no trial key (looked for {abbreviate([str(p) for p in c.key_candidates])})"]
         elif c in scores.errors:
             if not _is_external(c) and all(
                 m.is_creatable for m in inputs.of_scores(condition, suffix)
@@ -288,9 +288,9 @@ def _folders(systems: Sequence[System], models: Models) -> list[Finding]:
     results, recognition = models.place.results, models.protocol.recognition.data_sets
     findings = [
         Finding(UNKNOWN_FOLDERS, f"{folder} ({len(names)})", ", ".join(names))
-        for folder, names in unknown_folders(systems).items()
+        for folder, names in unmatched_folders(systems).items()
     ]
-    for folder, names in beside_each_other(systems, results).items():
+    for folder, names in sibling_results_folders(systems, results).items():
         findings.append(Finding(BESIDE, f"{folder} ({', '.join(names)})"))
     if recognition:
         findings += [Finding(NO_RECOGNITION, s.name) for s in systems if not s.recognition]

@@ -16,7 +16,7 @@ from ..stages.asv_scores import Place, Scored, Target, find_targets
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
-from ..tree.discovery import beside_each_other, find_systems, unknown_folders
+from ..tree.discovery import find_systems, sibling_results_folders, unmatched_folders
 from .options import log
 
 IN_PLACE = "in place"
@@ -55,13 +55,13 @@ def systems_of(
             "folders results-* below that hold them"
         )
     if warn:
-        for parent, names in unknown_folders(systems).items():
+        for parent, names in unmatched_folders(systems).items():
             log(
                 f"privacy-eval: warning: {parent}: skipped {len(names)} folders that match no "
                 f"condition of protocol {protocol.name} (check --conf and --anon-suffix): "
                 f"{abbreviate(names)}"
             )
-        for parent, names in beside_each_other(systems, results).items():
+        for parent, names in sibling_results_folders(systems, results).items():
             log(
                 f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
                 "systems; move aside any that are not"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..report.ranking import ranked_by
+from ..report.ranking import ranking_metrics
 from .options import add, add_results, choice, path, value
 
 FORMATS = ("latex", "markdown", "text", "csv")
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", **path("DIR", "default: to stdout"))
     add(parser, "--style")
     parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout text")
-    ranked = choice(ranked_by(), "metric of the ranking (default: eer)", default="eer")
+    ranked = choice(ranking_metrics(), "metric of the ranking (default: eer)", default="eer")
     parser.add_argument("--rank-by", **ranked)
     attack = value("ID", "of the ranking; default: the one that the protocol averages")
     parser.add_argument("--attack-model", **attack)

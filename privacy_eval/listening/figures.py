@@ -22,7 +22,7 @@ from ..report.figures.scatter import Axis, points_of, scatter
 from ..report.figures.scatter import Panel as ScatterPanel
 from ..report.figures.selection import MOST_SYSTEMS
 from ..report.figures.style import SystemStyle
-from ..report.values import ORIGINAL_COLUMN, Cells, column_of
+from ..report.values import ORIGINAL_COLUMN, Cells, system_column
 from .evaluation import (
     DETECTION_METRICS,
     QUANTITIES,
@@ -102,7 +102,7 @@ def figures(
 
 def column(system: str) -> str:
     """What figures of several sources call a system of a listening test."""
-    return ORIGINAL_COLUMN if system == ORIGINAL_SYSTEM else column_of(system)
+    return ORIGINAL_COLUMN if system == ORIGINAL_SYSTEM else system_column(system)
 
 
 def violin_figures(

@@ -30,10 +30,10 @@ from ..report.values import (
     Cell,
     Cells,
     Place,
-    cells_of_published,
-    cells_of_results,
-    column_of,
+    cells_from_published,
+    cells_from_results,
     merged,
+    system_column,
 )
 from ..results.records import Results
 from .evaluation import (
@@ -111,7 +111,7 @@ def objective_and_subjective(
         parts.append(_submitted_cells(test, results))
     if published is not None:
         tables = {v.table for v in load_published(published) if v.metric.startswith(PREFIX)}
-        parts.append(cells_of_published(published, tables=tables))
+        parts.append(cells_from_published(published, tables=tables))
     cells = merged(parts)
     if test is not None and published is not None and results is None:
         note = "Original speech: objective values as published, subjective ones of this test"
@@ -155,7 +155,7 @@ def listening_test_tables(
             tables.append(significance_table(name, p_values, test.systems, where, cells, notes))
     if published is not None:
         p_values, systems = _published_p_values(published)
-        of_paper = cells_of_published(published)
+        of_paper = cells_from_published(published)
         for name in TESTS:
             table = significance_table(name, p_values, systems, "as published", of_paper)
             if table is not None and test is not None:
@@ -408,9 +408,9 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
     """Values of the test, and the objective ones of the same systems."""
     values: dict[Place, Cell] = {}
     notes: tuple[str, ...] = ()
-    systems = tuple(column_of(s) for s in test.systems if s != ORIGINAL_SYSTEM)
+    systems = tuple(system_column(s) for s in test.systems if s != ORIGINAL_SYSTEM)
     if results is not None:
-        objective = cells_of_results(results)
+        objective = cells_from_results(results)
         notes = objective.notes
         for place, cell in objective.values.items():
             if (
@@ -421,7 +421,7 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
                 values[place] = replace(cell, text=metric_text(place.metric, cell.value))
     for d in _verification(test):
         if d.data_set is not None and d.gender is not None:
-            system = ORIGINAL_COLUMN if d.system == ORIGINAL_SYSTEM else column_of(d.system)
+            system = ORIGINAL_COLUMN if d.system == ORIGINAL_SYSTEM else system_column(d.system)
             for metric, value in d.values(VARIANT).items():
                 key, text = f"{PREFIX}{metric}", metric_text(metric, value)
                 place = Place(key, None, test.split, d.data_set, d.gender, system)

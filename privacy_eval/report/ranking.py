@@ -24,15 +24,15 @@ from .values import (
     Cells,
     average,
     caveats,
-    cells_of_results,
-    column_of,
+    cells_from_results,
     select,
+    system_column,
 )
 
 LEVEL = 0.95
 
 
-def ranked_by() -> list[str]:
+def ranking_metrics() -> list[str]:
     """Metrics that systems can be ranked by: those with a best value, in tables of trial sets."""
     return [key for key, m in METRICS.items() if m.best is not None and key != "wer"]
 
@@ -160,18 +160,18 @@ def rank(
     ValueError
         A metric that has no best value.
     """
-    if metric not in ranked_by():
-        raise ValueError(f"no ranking by {metric}, only by {', '.join(ranked_by())}")
+    if metric not in ranking_metrics():
+        raise ValueError(f"no ranking by {metric}, only by {', '.join(ranking_metrics())}")
     protocol = results.protocol
-    cells = cells_of_results(results) if cells is None else cells
+    cells = cells_from_results(results) if cells is None else cells
     means = {s: average(cells, protocol, metric, attack_model, split, s) for s in cells.systems}
     sign = 1 if METRICS[metric].best == "higher" else -1
     records: dict[str, dict[tuple[str, str], VerificationRecord]] = {
-        column_of(s): {} for s in results.systems
+        system_column(s): {} for s in results.systems
     }
     for r in _records(results, attack_model, split):
         c = r.condition
-        records[column_of(c.system)][c.data_set, c.gender] = r
+        records[system_column(c.system)][c.data_set, c.gender] = r
     uninformative = {
         s for s, of_s in records.items() if caveats(of_s.values(), [metric], protocol.variant)
     }
@@ -247,7 +247,7 @@ def ranking_table(
     )
     if not ranking.ranked and all(_NOTHING == reason for reason in ranking.unranked.values()):
         return None
-    own = {column_of(s) for s in results.systems}
+    own = {system_column(s) for s in results.systems}
     mixed = bool(own) and not own.issuperset(
         (*ranking.unranked, *(r.system for r in ranking.ranked))
     )
@@ -271,7 +271,7 @@ def ranking_table(
         return (number, system, *source, *cells)
 
     records = _records(results, attack_model, split)
-    left_out = {column_of(v.condition.system) for v in records if v.left_out}
+    left_out = {system_column(v.condition.system) for v in records if v.left_out}
     ranked = []
     for number, r in enumerate(ranking.ranked, start=1):
         shown = [known.format(r.value) + LEFT_OUT_MARK * (r.system in left_out)]

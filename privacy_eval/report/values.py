@@ -151,7 +151,7 @@ def select(cells: Cells, **wanted: str | None) -> dict[Place, Cell]:
     }
 
 
-def cells_of_results(results: Results) -> Cells:
+def cells_from_results(results: Results) -> Cells:
     """The values of evaluated systems in the protocol's variant, under its attack models."""
     variant = results.protocol.variant
     values: dict[Place, Cell] = {}
@@ -161,7 +161,7 @@ def cells_of_results(results: Results) -> Cells:
         if c.attack_model is None:
             continue
         attack = ORIGINAL_ATTACK if c.is_original else c.attack_model
-        system = ORIGINAL_COLUMN if c.is_original else column_of(c.system)
+        system = ORIGINAL_COLUMN if c.is_original else system_column(c.system)
         intervals = r.speaker_intervals.get(variant, {})
         for metric, value in r.values(variant).items():
             place = Place(metric, attack, c.split, c.data_set, c.gender, system)
@@ -185,7 +185,7 @@ def cells_of_results(results: Results) -> Cells:
         # Systems are compared by the model trained on original speech, where there are several.
         *((s.condition, s.values(variant), s.asv_model == ORIGINAL) for s in results.similarity),
     ):
-        at = (of_set.split, of_set.data_set, of_set.gender, column_of(of_set.system))
+        at = (of_set.split, of_set.data_set, of_set.gender, system_column(of_set.system))
         for metric, value in metrics.items():
             place = Place(metric, None, *at)
             if place not in values or preferred:
@@ -196,11 +196,11 @@ def cells_of_results(results: Results) -> Cells:
             "Original speech differs between systems (the first one's is shown): "
             f"{abbreviate(list(disagree))}"
         )
-    systems = tuple(column_of(s) for s in results.systems)
+    systems = tuple(system_column(s) for s in results.systems)
     return Cells(values, systems, frozenset(systems), notes=tuple(notes))
 
 
-def cells_of_published(name: str, *, tables: Collection[int] | None = None) -> Cells:
+def cells_from_published(name: str, *, tables: Collection[int] | None = None) -> Cells:
     """Published values, digit for digit.
 
     Parameters
@@ -293,10 +293,10 @@ def average(
     }
     found = ((weight, cells.at(place)) for place, weight in places.items())
     mean = weighted_mean((weight, cell.value if cell else None) for weight, cell in found)
-    return None if mixed_originals(cells, places) else mean
+    return None if conflicting_originals(cells, places) else mean
 
 
-def mixed_originals(cells: Cells, places: Iterable[Place]) -> str:
+def conflicting_originals(cells: Cells, places: Iterable[Place]) -> str:
     """What a reader must know of places whose values of original speech no single source
     prints, so that they have no mean; "" where one does."""
     sources = {}
@@ -308,7 +308,7 @@ def mixed_originals(cells: Cells, places: Iterable[Place]) -> str:
     return _of_another([place for place, numbers in sources.items() if 0 not in numbers])
 
 
-def column_of(system: str) -> str:
+def system_column(system: str) -> str:
     """The column of a system of records: its name, unless that means original speech."""
     return f"{system} (system)" if system == ORIGINAL_COLUMN else system
 

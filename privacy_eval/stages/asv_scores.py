@@ -30,11 +30,11 @@ from ..io.json_text import load_json
 from ..io.scores import TrialList, read_trial_list
 from ..io.scp import Vectors
 from ..protocol.protocol import Protocol, ResultsFolder
-from ..tree.conditions import System, TrialCondition, plain_sets, trial_conditions
+from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..tree.discovery import (
     find_systems,
     folder_suffixes,
-    likely_suffix,
+    guess_suffix,
     results_folders,
 )
 from ..tree.keys import trial_keys
@@ -201,7 +201,7 @@ def new_target(
 ) -> Target:
     """A system that has no results folder with conditions yet."""
     own = folder_suffixes(place.results, protocol)
-    suffix = anon_suffix or likely_suffix([protocol.anon_suffix, *own], protocol, place.tree)
+    suffix = anon_suffix or guess_suffix([protocol.anon_suffix, *own], protocol, place.tree)
     folders = results_folders(None, place.results, protocol, name=name, anon_suffix=suffix)
     main = folders[0][0].name.removeprefix("results-")
     return Target(name or main, suffix, tuple(folders))
@@ -298,7 +298,7 @@ def missing_vectors(
             for condition in target.conditions(protocol, part):
                 if _of_others(folder / condition.name)[0]:
                     continue
-                for name, suffix in plain_sets(condition, protocol):
+                for name, suffix in original_sets(condition, protocol):
                     data = place.tree / "data" / f"{name}{suffix}"
                     if vectors.find(name, suffix) is None and (data / "wav.scp").is_file():
                         found[data.name, relative(models, place.tree)] = None
@@ -389,7 +389,7 @@ class _Inputs:
 def _inputs(condition: TrialCondition, anon_suffix: str, models: Models) -> _Inputs:
     """Find and read what a condition is scored from."""
     place = models.place
-    (enroll_name, enroll_suffix), (trial_name, trial_suffix) = plain_sets(
+    (enroll_name, enroll_suffix), (trial_name, trial_suffix) = original_sets(
         condition, models.protocol
     )
     key, tried = trial_keys(condition, models.protocol, place.tree, place.results, place.keys)

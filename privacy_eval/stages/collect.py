@@ -48,7 +48,7 @@ def collect(
     records: list[VerificationRecord] = []
     unknown = [
         f"{relative(path, tree)} (no condition of the plan {protocol.name})"
-        for path in sorted({path for system in systems for path in system.unknown})
+        for path in sorted({path for system in systems for path in system.unmatched})
     ]
     absent: list[str] = []
     for task in condition_tasks(systems, out, tree, Options()):

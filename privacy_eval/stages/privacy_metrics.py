@@ -313,7 +313,7 @@ def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
         raise PrivacyEvalError(outside_message(condition.outside[0]))
     scores = score_file(condition)
     if condition.trials is None:
-        tried = ", ".join(relative(path, task.tree) for path in condition.keys_tried)
+        tried = ", ".join(relative(path, task.tree) for path in condition.key_candidates)
         raise PrivacyEvalError(
             f"{scores}: no trial key for {condition.condition.trial_set}; looked for {tried}"
         )

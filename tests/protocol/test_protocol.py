@@ -414,7 +414,7 @@ def test_extends_loop_by_another_spelling(tmp_path: Path) -> None:
 
 
 def test_unknown_names(tmp_path: Path) -> None:
-    with pytest.raises(PrivacyEvalError, match="vpc1999: unknown protocol; bundled ones"):
+    with pytest.raises(PrivacyEvalError, match="vpc1999: unknown protocol; bundled protocols"):
         load_protocol("vpc1999")
     with pytest.raises(PrivacyEvalError, match="unknown protocol"):
         load_protocol(str(tmp_path))

@@ -24,8 +24,8 @@ from privacy_eval.report.values import (
     Cell,
     Cells,
     Place,
-    cells_of_published,
-    cells_of_results,
+    cells_from_published,
+    cells_from_results,
     merged,
 )
 from privacy_eval.results.arrays import Curves
@@ -131,7 +131,7 @@ def test_published_systems_between_hinder_no_statement(tmp_path: Path) -> None:
     )
     results = results_of(small_plan(tmp_path), {"a": 0.3, "b": 0.5})
     place = Place("eer", "ignorant", "dev", "libri", "f", "P1")
-    cells = merged([cells_of_results(results), Cells({place: Cell(0.4, "40.00")}, ("P1",))])
+    cells = merged([cells_from_results(results), Cells({place: Cell(0.4, "40.00")}, ("P1",))])
     b, p1, a = ranked(results, stored, cells=cells).ranked
     assert (b.system, p1.system, a.system) == ("b", "P1", "a")
     assert b.next is not None and b.next.value == pytest.approx(0.2) and b.next.better
@@ -242,7 +242,7 @@ def test_systems_that_lack_a_cell_are_listed_with_the_reason() -> None:
     results = imported(B1, system=ODD_NAME)
     kept = tuple(r for r in results.verification if r.condition.data_set != "vctk_common")
     results = replace(results, verification=kept)
-    cells = merged([cells_of_results(results), cells_of_published("vpc2020")])
+    cells = merged([cells_from_results(results), cells_from_published("vpc2020")])
     table = table_of(results, Stored(), cells=cells)
     last = table.groups[1][0]
     assert last[:4] == ("", ODD_NAME, "own", "")
@@ -254,7 +254,7 @@ def test_systems_that_lack_a_cell_are_listed_with_the_reason() -> None:
 def test_published_averages_are_ordered() -> None:
     """By hand from Table 3: M1 under the ignorant attack model."""
     results = Results(load_protocol("vpc2020"))
-    found = ranked(results, Stored(), split="test", cells=cells_of_published("vpc2020"))
+    found = ranked(results, Stored(), split="test", cells=cells_from_published("vpc2020"))
     values = [r.value for r in found.ranked]
     assert values == sorted(values, reverse=True) and len(values) == 18
     m1 = 0.25 * (51.28 + 54.79) + 0.20 * (52.62 + 55.57) + 0.05 * (51.45 + 53.67)
@@ -269,7 +269,7 @@ def test_voice_similarity_has_an_order_only() -> None:
         Stored(),  # type: ignore[arg-type]
         metric="gvd_db",
         split="dev",
-        cells=cells_of_published("vpc2020"),
+        cells=cells_from_published("vpc2020"),
     )
     assert table is not None and table.rows[0][1] == "K2"
     assert "--bootstrap" not in table.caption and "most distinct" in table.caption

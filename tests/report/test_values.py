@@ -16,14 +16,14 @@ from privacy_eval.report.values import (
     Cells,
     Place,
     average,
-    cells_of_published,
-    cells_of_results,
+    cells_from_published,
+    cells_from_results,
     merged,
 )
 from privacy_eval.results.records import merge
 
 PLAN = load_protocol("vpc2020")
-PUBLISHED = cells_of_published("vpc2020")
+PUBLISHED = cells_from_published("vpc2020")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_order_under_an_attack_model_is_that_of_its_tables() -> None:
 
 
 def test_original_speech_is_one_column_under_every_attack_model() -> None:
-    both = cells_of_results(merge([imported(B1, system="x"), imported(B1, system="y")]))
+    both = cells_from_results(merge([imported(B1, system="x"), imported(B1, system="y")]))
     assert both.systems == ("x", "y") and both.own == {"x", "y"} and both.notes == ()
     for model in ("ignorant", "lazy-informed", "semi-informed"):
         cell = both.get("eer", model, "dev", "libri", "f", "Orig")
@@ -67,13 +67,13 @@ def test_original_speech_is_one_column_under_every_attack_model() -> None:
 
 
 def test_systems_that_disagree_on_original_speech_are_named() -> None:
-    cells = cells_of_results(merge([imported(B1, system="B1"), imported(B2, system="B2")]))
+    cells = cells_from_results(merge([imported(B1, system="B1"), imported(B2, system="B2")]))
     assert len(cells.notes) == 1 and cells.notes[0].startswith("Original speech differs")
     assert cells.notes[0].count(" of B2") == 5 and cells.notes[0].endswith(", ...")
 
 
 def test_a_system_of_ones_own_stands_beside_the_published_one_of_its_name() -> None:
-    cells = merged([cells_of_results(imported(B1, system="B1")), PUBLISHED])
+    cells = merged([cells_from_results(imported(B1, system="B1")), PUBLISHED])
     assert cells.systems[0] == "B1" and "B1 (published)" in cells.systems
     assert cells.own == {"B1"}
     assert cells.family["B1 (published)"] == "B1" and "B1" not in cells.family
@@ -85,14 +85,14 @@ def test_a_system_of_ones_own_stands_beside_the_published_one_of_its_name() -> N
 
 
 def test_two_systems_of_one_name_are_refused() -> None:
-    own = cells_of_results(imported(B1, system="x"))
+    own = cells_from_results(imported(B1, system="x"))
     with pytest.raises(ValueError, match="two sources"):
         merged([own, own])
 
 
 def test_the_first_source_gives_original_speech_and_that_is_said() -> None:
     results = imported(B1, system="mine")
-    cells = merged([cells_of_results(results), PUBLISHED])
+    cells = merged([cells_from_results(results), PUBLISHED])
     cell = cells.get("eer", "ignorant", "dev", "libri", "f", "Orig")
     assert cell is not None and cell.text == "8.66"
     assert not any("differ" in note for note in cells.notes)
@@ -102,7 +102,7 @@ def test_the_first_source_gives_original_speech_and_that_is_said() -> None:
     first = replace(results.verification[0], metrics={"challenge": {"eer": 0.1}})
     assert first.condition.attack_model == "original"
     changed = replace(results, verification=(first, *results.verification[1:]))
-    cells = merged([cells_of_results(changed), PUBLISHED])
+    cells = merged([cells_from_results(changed), PUBLISHED])
     assert any("sources differ in 1 of" in note for note in cells.notes)
 
 
@@ -132,7 +132,7 @@ def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> N
 
 
 def test_a_system_called_like_original_speech_is_kept_apart() -> None:
-    cells = cells_of_results(imported(B1, system="Orig"))
+    cells = cells_from_results(imported(B1, system="Orig"))
     assert cells.systems == ("Orig (system)",)
     cell = cells.get("eer", "ignorant", "dev", "libri", "f", "Orig (system)")
     assert cell is not None and cell.text == "50.14"

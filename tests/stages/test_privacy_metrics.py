@@ -275,7 +275,7 @@ def test_no_scores_and_no_key_are_named(tree: Tree) -> None:
     scores_of(tree, O_O).unlink()
     shutil.rmtree(tree.root / "data")
     reasons = {f.condition: f.reason for f in run(tree).failures}
-    assert reasons[O_O] == f"now: the folder {O_O} holds no file `scores`"
+    assert reasons[O_O] == f"now: no score file in {O_O}"
     assert reasons[O_A].startswith(
         f"{scores_of(tree, O_A)}: no trial key for libri_dev_trials_f_anon; looked for "
         "data/libri_dev_trials_f_anon/trials, data/libri_dev_trials_f_anon/trials.gz, "

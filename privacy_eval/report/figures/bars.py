@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...metrics import bengio_mariethoz_interval
 from ...protocol.protocol import Protocol
 from ..data import ReportData
-from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cell, Cells, Place, mixed_originals
+from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cell, Cells, Place, conflicting_originals
 from . import style
 from .drawing import Drawing
 from .style import BarStyle
@@ -217,7 +217,7 @@ def _mean_figures(data: ReportData) -> Iterator[Drawing]:
         f"{_average_attack(protocol)}",
         "A system has a bar where it has values of all of these",
     ]
-    if mixed_originals(cells, originals):
+    if conflicting_originals(cells, originals):
         sentences.append("Original speech of several sources has no mean")
     attacks = _with_values(cells, protocol, "eer")
     with_mean = [s for s in cells.systems if any(s in found for found in means.values())]
@@ -271,7 +271,7 @@ def _means(
     means: dict[tuple[str, str], dict[str, Cell]] = {}
     for (attack, gender, system), places in values.items():
         complete = len(places) == len(averaged[attack, gender])
-        if complete and not mixed_originals(cells, places):
+        if complete and not conflicting_originals(cells, places):
             mean = math.fsum(under[p].value for p in places) / len(places)
             means.setdefault((attack, gender), {})[system] = Cell(mean, "")
     return means
@@ -405,7 +405,7 @@ def _caption(
         )
     if metric in _NO_DISCLOSURE:
         parts.append("Dashed line: no disclosure")
-    mixed = mixed_originals(cells, originals)
+    mixed = conflicting_originals(cells, originals)
     if mixed:
         parts.append(mixed)
     if any(cells.style(s) for s in systems):

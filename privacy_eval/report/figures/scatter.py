@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 
 from ...protocol.protocol import Protocol, TrialSet
 from ..data import ReportData
-from ..values import ORIGINAL_COLUMN, Cells, Place, mixed_originals
+from ..values import ORIGINAL_COLUMN, Cells, Place, conflicting_originals
 from . import style
 from .drawing import Drawing
 from .style import SystemStyle
@@ -112,7 +112,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         )
         caption = f"{what}. {_explained(groups, {p.group for p in points})}"
         for number, (some_panels, some_systems) in enumerate(parts, start=1):
-            originals = mixed_originals(cells, _originals(cells, protocol, some_panels))
+            originals = conflicting_originals(cells, _originals(cells, protocol, some_panels))
             shown = [*some_systems, ORIGINAL_COLUMN]
             yield Drawing(
                 style.continued(name, number),
