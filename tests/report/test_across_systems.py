@@ -21,7 +21,7 @@ from privacy_eval.report.across_systems import (
     comparison_tables,
     submissions_table,
     system_columns,
-    tag_of,
+    zebra_category,
 )
 from privacy_eval.report.latex import latex_document, to_latex
 from privacy_eval.report.table import Table
@@ -382,11 +382,11 @@ def test_a_split_of_an_odd_name_names_no_file_elsewhere() -> None:
 
 
 def test_tags_of_published_values_are_what_their_digits_decide() -> None:
-    assert tag_of(Cell(3.979, "3.979")) == "C"
-    assert tag_of(Cell(0.0, "0.000")) is None  # 0 and 0.0004 print the same
-    assert tag_of(Cell(2.0, "2.000")) is None
-    assert tag_of(Cell(2.001, "2.001")) == "C"
-    assert tag_of(Cell(2.0, "2.000", "B")) == "B"
+    assert zebra_category(Cell(3.979, "3.979")) == "C"
+    assert zebra_category(Cell(0.0, "0.000")) is None  # 0 and 0.0004 print the same
+    assert zebra_category(Cell(2.0, "2.000")) is None
+    assert zebra_category(Cell(2.001, "2.001")) == "C"
+    assert zebra_category(Cell(2.0, "2.000", "B")) == "B"
 
 
 def test_left_out_trials_are_named() -> None:

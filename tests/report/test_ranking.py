@@ -118,7 +118,7 @@ def test_order_intervals_and_paired_differences(tmp_path: Path) -> None:
     assert table.rows[0][2] == "31.00" and table.rows[0][-1] == "better than the next"
     assert table.rows[1][4:] == ("0.50", "[-1.00, 2.00]", "1.000", "not told from the next")
     assert table.rows[2][4:] == ("", "", "", "")
-    assert "1000 resamplings" in table.caption and "not corrected" in table.caption
+    assert "1000 bootstrap replicates" in table.caption and "not corrected" in table.caption
 
 
 def test_published_systems_between_hinder_no_statement(tmp_path: Path) -> None:

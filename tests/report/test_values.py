@@ -86,7 +86,7 @@ def test_a_system_of_ones_own_stands_beside_the_published_one_of_its_name() -> N
 
 def test_two_systems_of_one_name_are_refused() -> None:
     own = cells_from_results(imported(B1, system="x"))
-    with pytest.raises(ValueError, match="two sources"):
+    with pytest.raises(ValueError, match="duplicate system"):
         merged([own, own])
 
 

@@ -90,7 +90,7 @@ def points_of(
     """Points of all systems and original speech that have both values."""
     found = []
     for system, t in itertools.product((*cells.systems, ORIGINAL_COLUMN), trial_sets):
-        cell_x, cell_y = (cells.at(_place(axis, t, system)) for axis in (x, y))
+        cell_x, cell_y = (cells.get_by_key(_place(axis, t, system)) for axis in (x, y))
         if cell_x is not None and cell_y is not None:
             values = style.shown(x.metric, cell_x.value), style.shown(y.metric, cell_y.value)
             found.append(Point(system, group(t), *values))
@@ -217,7 +217,7 @@ def _originals(cells: Cells, protocol: Protocol, panels: Sequence[Panel]) -> Ite
     """What the points of original speech are made of."""
     for panel, t in itertools.product(panels, protocol.trial_sets()):
         both = [_place(axis, t, ORIGINAL_COLUMN) for axis in (panel.x, panel.y)]
-        if all(cells.at(place) is not None for place in both):
+        if all(cells.get_by_key(place) is not None for place in both):
             yield from both
 
 
