@@ -191,15 +191,25 @@ CHOSEN_BY_HAND = """\
 18 eer              ignorant      test libri          f Orig 7.664
 18 subjective_cllr  -             test vctk_different m K2   1.063
 """
+#: Of the similarity paper.
+SIMILARITY_BY_HAND = """\
+ 2 deid             -             dev  libri          m B1   100
+ 2 deid             -             dev  libri          f B1   99.54
+ 2 deid             -             dev  vctk_common    m B1   99.96
+ 2 gvd_db           -             dev  vctk_common    f B1   -7.46
+ 2 gvd_db           -             dev  vctk_different m B2   -2.98
+"""
+HAND_TYPED = [(VALUES, line) for line in (BY_HAND + CHOSEN_BY_HAND).splitlines()]
+HAND_TYPED += [(OF_SIMILARITY, line) for line in SIMILARITY_BY_HAND.splitlines()]
 
 
-@pytest.mark.parametrize("line", (BY_HAND + CHOSEN_BY_HAND).splitlines())
-def test_cells_typed_by_hand(line: str) -> None:
+@pytest.mark.parametrize(("values", "line"), HAND_TYPED, ids=[line for _, line in HAND_TYPED])
+def test_cells_typed_by_hand(values: tuple[PublishedValue, ...], line: str) -> None:
     table, *place, expected = line.split()
     place[1:2] = [None if place[1] == "-" else place[1]]  # type: ignore[list-item]
     (found,) = (
         v.value
-        for v in VALUES
+        for v in values
         if [v.metric, v.attack_model, v.split, v.data_set, v.gender, v.system] == place
         and v.table == int(table)
     )
@@ -226,27 +236,6 @@ def test_p_values_typed_by_hand(part: str, system: str, other: str, expected: st
         p.value
         for p in P_VALUES
         if (p.metric, p.system, p.other_system) == (SUBJECTIVE + part, system, other)
-    )
-    assert found == expected
-
-
-@pytest.mark.parametrize(
-    ("metric", "data_set", "gender", "system", "expected"),
-    [
-        ("deid", "libri", "m", "B1", "100"),
-        ("deid", "libri", "f", "B1", "99.54"),
-        ("deid", "vctk_common", "m", "B1", "99.96"),
-        ("gvd_db", "vctk_common", "f", "B1", "-7.46"),
-        ("gvd_db", "vctk_different", "m", "B2", "-2.98"),
-    ],
-)
-def test_similarity_typed_by_hand(
-    metric: str, data_set: str, gender: str, system: str, expected: str
-) -> None:
-    (found,) = (
-        v.value
-        for v in OF_SIMILARITY
-        if (v.metric, v.data_set, v.gender, v.system) == (metric, data_set, gender, system)
     )
     assert found == expected
 
