@@ -80,51 +80,40 @@ __all__ = [
     "zebra",
 ]
 
-#: Where each lazy name is defined, as in the imports above, which only type checkers follow:
+#: Lazy names by module, as in the imports above, which only type checkers follow:
 #: `privacy-eval VERB --help` must not wait for scipy.
-_PLACES = {
-    "METRICS": "metrics.METRICS",
-    "PldaBackend": "asv.backend.PldaBackend",
-    "TrialScores": "metrics.TrialScores",
-    "cllr": "metrics.cllr",
-    "collect": "stages.collect.collect",
-    "evaluate": "metrics.evaluate",
-    "evaluate_tree": "stages.privacy_metrics.evaluate",
-    "find_systems": "tree.discovery.find_systems",
-    "kaldi_eer": "metrics.kaldi_eer",
-    "linkability": "metrics.linkability",
-    "load": "results.json_store.read_json",
-    "load_backend": "asv.model_folder.load_backend",
-    "load_protocol": "protocol.protocol.load_protocol",
-    "min_cllr": "metrics.min_cllr",
-    "min_dcf": "metrics.min_dcf",
-    "pair": "io.scores.pair",
-    "read_results": "results.json_store.read_json",
-    "read_scores": "io.scores.read_scores",
-    "read_trials": "io.scores.read_trials",
-    "read_vectors": "io.scp.read_vectors",
-    "rocch_eer": "metrics.rocch_eer",
-    "score_matrix": "asv.backend.score_matrix",
-    "score_metrics": "metrics.score_metrics",
-    "signature": "results.signature.signature",
-    "similarity_matrix": "metrics.similarity_matrix",
-    "speaker_bootstrap": "metrics.speaker_bootstrap",
-    "train_backend": "asv.backend.train_backend",
-    "voice_similarity": "metrics.voice_similarity",
-    "zebra": "metrics.zebra",
+_MODULES = {
+    "asv.backend": "PldaBackend score_matrix train_backend",
+    "asv.model_folder": "load_backend",
+    "io.scores": "pair read_scores read_trials",
+    "io.scp": "read_vectors",
+    "metrics": "METRICS TrialScores cllr evaluate kaldi_eer linkability min_cllr min_dcf rocch_eer "
+    "score_metrics similarity_matrix speaker_bootstrap voice_similarity zebra",
+    "protocol.protocol": "load_protocol",
+    "results.json_store": "load read_results",
+    "results.signature": "signature",
+    "stages.collect": "collect",
+    "stages.privacy_metrics": "evaluate_tree",
+    "tree.discovery": "find_systems",
+}
+_RENAMED = {"load": "read_json", "read_results": "read_json", "evaluate_tree": "evaluate"}
+_LAZY = {
+    name: f"{module}.{_RENAMED.get(name, name)}"
+    for module, names in _MODULES.items()
+    for name in names.split()
 }
 
 
 if not TYPE_CHECKING:  # which would take any name for a public one
 
     def __getattr__(name: str) -> Any:
-        if name not in _PLACES:
+        if name not in _LAZY:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module, _, attribute = _PLACES[name].rpartition(".")
+        module, _, attribute = _LAZY[name].rpartition(".")
         value = getattr(importlib.import_module(f".{module}", __name__), attribute)
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})
+    return sorted({*globals(), *_LAZY})

@@ -1,4 +1,4 @@
-"""The one exception that means "your data or your options", never "our bug"."""
+"""The exception for invalid data or options, as opposed to bugs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class PrivacyEvalError(Exception):
 
 
 def abbreviate(names: Sequence[str]) -> str:
-    """The first five names, then "...".
+    """Join the first five names, then "...".
 
     Examples
     --------
@@ -26,7 +26,7 @@ def abbreviate(names: Sequence[str]) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Escape what a terminal would obey or not show, such as names chosen by others.
+    r"""Escape control and invisible characters of untrusted text for a terminal.
 
     Examples
     --------

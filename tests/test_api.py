@@ -22,7 +22,7 @@ from privacy_eval.results.json_store import to_json
 LAZY = sorted(set(pe.__all__) - {"PrivacyEvalError", "__version__"})
 
 
-def test_the_api_has_what_a_notebook_needs() -> None:
+def test_api_has_the_documented_names() -> None:
     assert set(LAZY) >= {
         *("TrialScores", "evaluate", "score_metrics", "METRICS", "rocch_eer", "kaldi_eer"),
         *("cllr", "min_cllr", "min_dcf", "linkability", "zebra", "speaker_bootstrap"),
@@ -33,7 +33,7 @@ def test_the_api_has_what_a_notebook_needs() -> None:
     assert set(LAZY) <= set(dir(pe))
 
 
-def test_type_checkers_see_the_same_names() -> None:
+def test_lazy_names_equal_type_checked_imports() -> None:
     tree = ast.parse(Path(pe.__file__).read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     places = {
@@ -42,7 +42,7 @@ def test_type_checkers_see_the_same_names() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert places == pe._PLACES
+    assert places == pe._LAZY
     assert sorted([*places, "PrivacyEvalError", "__version__"]) == sorted(pe.__all__)
 
 
@@ -54,7 +54,7 @@ def test_a_public_name_is_no_module_and_is_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", metrics.__all__)
-def test_modules_of_metrics_hide_no_function(name: str) -> None:
+def test_metric_names_are_not_modules(name: str) -> None:
     assert not inspect.ismodule(getattr(metrics, name))
 
 
@@ -95,7 +95,7 @@ AGREEING = {
 
 
 @pytest.mark.parametrize("verb", AGREEING)
-def test_options_are_called_like_keywords(verb: str) -> None:
+def test_options_agree_with_keywords(verb: str) -> None:
     function, keywords = AGREEING[verb]
     (verbs,) = (a for a in parser(verb)._actions if isinstance(a, argparse._SubParsersAction))
     options = {o.dest for o in verbs.choices[verb]._actions}

@@ -71,7 +71,7 @@ def faults(node: Documented) -> list[str]:
     return missing
 
 
-def test_sections_name_what_the_code_has() -> None:
+def test_sections_match_signatures() -> None:
     found = {where: faults(node) for where, node in documented()}
     assert len(found) > 100
     assert not {where: missing for where, missing in found.items() if missing}
@@ -90,7 +90,7 @@ def test_sections_name_what_the_code_has() -> None:
         ),
     ],
 )
-def test_a_missing_section_is_found(code: str, fault: str) -> None:
+def test_missing_section_is_reported(code: str, fault: str) -> None:
     (node,) = ast.parse(code).body
     assert isinstance(node, Documented)
     assert faults(node) == [fault]

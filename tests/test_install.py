@@ -99,7 +99,7 @@ def run(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_package_in_use_is_the_installed_one(installed: Path) -> None:
+def test_installed_package_is_used(installed: Path) -> None:
     done = run(installed, "-c", "import privacy_eval; print(privacy_eval.__file__)")
     assert Path(done.stdout.strip()).parent == installed / "privacy_eval"
 
@@ -140,7 +140,7 @@ def test_the_command_is_installed(installed: Path) -> None:
     assert "libri_dev" in done.stdout
 
 
-def test_all_files_of_the_package_travel(installed: Path) -> None:
+def test_all_package_files_are_installed(installed: Path) -> None:
     package = installed / "privacy_eval"
     assert (package / "py.typed").exists()
     for plan in (ROOT / "conf").glob("*.yaml"):

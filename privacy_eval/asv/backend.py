@@ -45,12 +45,12 @@ _PLDA_ITERATIONS = 10
 
 _LDA_FLOOR = 1e-6
 
-#: Share of the total covariance below which what varies within speakers is rounding.
+#: Fraction of the total covariance below which within-speaker variation is rounding.
 _LDA_ROUNDING = 1e-12
 
 _SHORTEST = float(np.finfo(np.float32).tiny)
 
-#: Share of the squared lengths below which a squared distance has lost digits.
+#: Fraction of the squared lengths below which a squared distance has lost digits.
 _CANCELLED = 1e-6
 
 
@@ -262,7 +262,7 @@ def smooth(plda: Plda, factor: float) -> Plda:
     ----------
     plda : Plda
     factor : float
-        Share (a float32) of the between-class covariance that is added to the within-class one.
+        Fraction (a float32) of the between-class covariance that is added to the within-class one.
 
     Returns
     -------
@@ -504,7 +504,7 @@ def train_backend(
     lda_dim : int, optional
         At most D; by default the challenge's 200, or D where that is less.
     total_covariance_factor : float
-        Share of the total covariance in what LDA makes white (Kaldi's option).
+        Weight of the total covariance in the matrix that LDA whitens (Kaldi's option).
 
     Returns
     -------
@@ -595,10 +595,10 @@ def train_lda(
         between = (means.T * counts) @ means / count
         covariance = factor * total + (1 - factor) * (total - between)
     if not np.isfinite(covariance).all():
-        raise PrivacyEvalError("LDA: vectors hold huge values, beyond float32's range once centred")
+        raise PrivacyEvalError("LDA: vectors contain values too large for float32")
     values, vectors_of = np.linalg.eigh(covariance)
     if not values[-1] > _LDA_ROUNDING * np.trace(total):
-        raise PrivacyEvalError("LDA: the vectors of every speaker are all the same, or only one")
+        raise PrivacyEvalError("LDA: every speaker has a single vector or identical ones")
     whiten = vectors_of.T / np.sqrt(np.maximum(values, _LDA_FLOOR * values[-1]))[:, None]
     _, directions = np.linalg.eigh(whiten @ between @ whiten.T)
     projection = directions[:, ::-1][:, :lda_dim].T @ whiten
@@ -632,7 +632,7 @@ def train_plda(vectors: FloatMatrix, speakers: Sequence[str]) -> Plda:
             "dimension is that of LDA: --lda-dim)"
         )
     if counts.max() < 2:
-        raise PrivacyEvalError("PLDA needs a speaker with two vectors, every one has one")
+        raise PrivacyEvalError("PLDA needs a speaker with at least two vectors")
     mu = means.mean(axis=0)
     deviation = vectors - means[number]
     scatter = deviation.T @ deviation
@@ -659,12 +659,12 @@ def _expectation_maximization(
         new_between = np.zeros_like(between)
         new_within = scatter.copy()
         for n in np.unique(counts):  # speakers with equally many vectors go together
-            own = centred[counts == n]
+            group = centred[counts == n]
             posterior = np.linalg.inv(between_inverse + n * within_inverse)
-            w = own @ (n * posterior @ within_inverse).T
-            rest = own - w
-            new_between += len(own) * posterior + w.T @ w
-            new_within += n * (len(own) * posterior + rest.T @ rest)
+            w = group @ (n * posterior @ within_inverse).T
+            rest = group - w
+            new_between += len(group) * posterior + w.T @ w
+            new_within += n * (len(group) * posterior + rest.T @ rest)
         between, within = new_between / counts.size, new_within / counts.sum()
     return between, within
 

@@ -13,7 +13,7 @@ from ..io.data_dir import read_utt2spk
 from ..io.files import digest, read_bytes, relative
 from ..io.kaldi_objects import read_matrix, read_vector, write_matrix, write_vector
 from ..io.plda import read_plda, write_plda
-from ..io.scp import Vectors, read_vectors, vector_places
+from ..io.scp import Vectors, read_vectors, vector_locations
 from .backend import PldaBackend, train_backend
 
 #: Files of a back end; only the first is required.
@@ -21,14 +21,14 @@ BACKEND_FILES = ("plda", "mean.vec", "transform.mat")
 
 
 class Supersets(Protocol):
-    """Knows which data sets hold others, as an evaluation protocol does."""
+    """Provider of the supersets of data sets, such as an evaluation protocol."""
 
     def supersets(self, name: str) -> Iterable[str]:
-        """Return the data sets that hold a set."""
+        """Return the data sets that contain a set."""
 
 
 class ModelFolders(Protocol):
-    """Knows the folders of an ASV model, as the models of an evaluation protocol do."""
+    """Provider of the folders of an ASV model, such as an evaluation protocol's models."""
 
     def model_folder(self, suffix: str) -> str:
         """Return the model folder, relative to the tree."""
@@ -53,8 +53,8 @@ class StoredBackend:
     model: PldaBackend
     sha256: Mapping[str, str]
 
-    def noted(self, tree: Path) -> dict[str, object]:
-        """Return what records keep of it."""
+    def provenance(self, tree: Path) -> dict[str, object]:
+        """Return path and digests for the provenance of records."""
         return {"path": relative(self.folder, tree), "sha256": dict(self.sha256)}
 
 
@@ -91,7 +91,7 @@ def load_backend(folder: Path) -> StoredBackend:
 
 
 def save_backend(folder: Path, model: PldaBackend) -> None:
-    """Write a back end; `plda`, by which it is known, comes last.
+    """Write a back end; `plda`, whose presence marks it complete, last.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def save_backend(folder: Path, model: PldaBackend) -> None:
     write_plda(folder / "plda", model.plda)
 
 
-def train_on(vectors: Vectors, utt2spk: Path, **options: Any) -> PldaBackend:
+def train_from_vectors(vectors: Vectors, utt2spk: Path, **options: Any) -> PldaBackend:
     """Train a back end on x-vectors and their speakers.
 
     Parameters
@@ -163,10 +163,10 @@ class TreeVectors:
         self._tree, self._protocol, self.folder = tree, protocol, folder
         self._allow_pipes, self._allow_outside = allow_pipes, allow_outside
         self._read: dict[Path, Vectors] = {}
-        self._places: dict[Path, Mapping[str, str]] = {}
+        self._locations: dict[Path, Mapping[str, str]] = {}
 
     def candidates(self, name: str, suffix: str) -> list[Path]:
-        """List where the x-vectors of a set may be: its own, then those of its supersets."""
+        """List possible paths of a set's x-vectors: its own, then those of its supersets."""
         names = (name, *self._protocol.supersets(name))
         return [self.folder / f"xvect_{n}{suffix}" / "xvector.scp" for n in names]
 
@@ -186,16 +186,16 @@ class TreeVectors:
             self._read[path] = self._vectors(path)
         return self._read[path]
 
-    def places(self, path: Path) -> Mapping[str, str]:
-        """Read where an scp says that each x-vector is, see `vector_places`; of an archive only
+    def locations(self, path: Path) -> Mapping[str, str]:
+        """Read where an scp says that each x-vector is, see `vector_locations`; of an archive only
         the ids. Errors as of `read`."""
-        if path not in self._places:
+        if path not in self._locations:
             self._check_inside(path)
-            places = vector_places(path)
-            self._places[path] = (
-                dict.fromkeys(self.read(path).ids, "") if places is None else places
+            locations = vector_locations(path)
+            self._locations[path] = (
+                dict.fromkeys(self.read(path).ids, "") if locations is None else locations
             )
-        return self._places[path]
+        return self._locations[path]
 
     def read_some(self, path: Path, ids: Collection[str]) -> Vectors:
         """Read the x-vectors of some ids of an scp, or more than these; errors as of `read`."""

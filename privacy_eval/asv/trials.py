@@ -20,12 +20,12 @@ from .backend import BackendName, PldaBackend, score_matrix, speaker_means
 
 @dataclass(frozen=True)
 class Enrollment:
-    """Which speakers are enrolled with which utterances.
+    """Enrollment utterances of each speaker.
 
     Attributes
     ----------
     path : Path
-        File that says so.
+        File that lists them.
     members : mapping of str to tuple of str
         Utterances by speaker.
     """
@@ -35,7 +35,7 @@ class Enrollment:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of who is enrolled with what, in any order of the files."""
+        """SHA-256 of speakers and utterances, independent of the order of the files."""
         lines = sorted(f"{s} {' '.join(u)}\n" for s, u in self.members.items())
         return digest("".join(lines).encode())
 
@@ -65,7 +65,7 @@ class ScoredTrials:
 
 
 def load_enrollment(spk2utt: Path, enrolls: Path | None = None) -> Enrollment:
-    """Read which speakers are enrolled with which utterances.
+    """Read the enrollment utterances of each speaker.
 
     Parameters
     ----------
@@ -91,17 +91,17 @@ def load_enrollment(spk2utt: Path, enrolls: Path | None = None) -> Enrollment:
         members = read_spk2utt(spk2utt)
     if enrolls is None:
         return Enrollment(spk2utt, members)
-    listed = read_list(enrolls, "enrolls").lines
-    wanted = {u.decode("utf-8", "backslashreplace"): n for u, n in listed.items()}
+    lines = read_list(enrolls, "enrolls").lines
+    listed = {u.decode("utf-8", "backslashreplace"): n for u, n in lines.items()}
     known = {u for utterances in members.values() for u in utterances}
-    unknown = [u for u in wanted if u not in known]
+    unknown = [u for u in listed if u not in known]
     if unknown:
         raise PrivacyEvalError(
-            f"{enrolls}:{wanted[unknown[0]]}: {len(unknown)} utterances have no speaker in "
+            f"{enrolls}:{listed[unknown[0]]}: {len(unknown)} utterances have no speaker in "
             f"{spk2utt}: {abbreviate(unknown)}"
         )
-    kept = {s: tuple(u for u in own if u in wanted) for s, own in members.items()}
-    return Enrollment(enrolls, {s: own for s, own in kept.items() if own})
+    selected = {s: tuple(u for u in all_of if u in listed) for s, all_of in members.items()}
+    return Enrollment(enrolls, {s: some for s, some in selected.items() if some})
 
 
 def score_trials(
@@ -154,8 +154,8 @@ def score_trials(
         members = [tuple(u for u in m if u in enrolled) for m in members]
         has_trial = np.array([u in trial for u in utterances])
     has_enrollment = np.array([bool(m) for m in members])
-    kept = np.flatnonzero(has_trial[utterance] & has_enrollment[speaker])
-    if not kept.size:
+    rows_scored = np.flatnonzero(has_trial[utterance] & has_enrollment[speaker])
+    if not rows_scored.size:
         raise PrivacyEvalError(f"{trials.path}: no trial whose utterances have vectors")
     enrolled_rows = enrolled.rows(
         [u for m in members for u in m], f"the enrollment in {enrollment.path}"
@@ -172,16 +172,17 @@ def score_trials(
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{where}: {error}") from error
     row_of, column_of = np.cumsum(has_enrollment) - 1, np.cumsum(has_trial) - 1
-    scores = matrix[row_of[speaker[kept]], column_of[utterance[kept]]]
+    scores = matrix[row_of[speaker[rows_scored]], column_of[utterance[rows_scored]]]
     bad = int(np.count_nonzero(~np.isfinite(scores)))
     if bad:
         raise PrivacyEvalError(
-            f"{where}: {bad} scores are not finite: huge values in vectors or model"
+            f"{where}: {bad} scores are not finite: vectors or model contain values too large "
+            "for float32"
         )
     return ScoredTrials(
-        trials.speaker.take(kept),
-        trials.utterance.take(kept),
+        trials.speaker.take(rows_scored),
+        trials.utterance.take(rows_scored),
         scores,
-        trials_left_out=len(trials.speaker) - kept.size,
+        trials_left_out=len(trials.speaker) - rows_scored.size,
         enrollment_left_out=enrollment_left_out,
     )

@@ -62,9 +62,9 @@ class Measured:
         columns = (
             self.speakers,
             found.speaker_deid().tolist(),
-            found.oo.own.tolist(),
-            found.oa.own.tolist(),
-            found.aa.own.tolist(),
+            found.oo.diagonal.tolist(),
+            found.oa.diagonal.tolist(),
+            found.aa.diagonal.tolist(),
             self.linkability,
             found.oa.evidence.tolist(),
         )

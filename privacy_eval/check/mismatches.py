@@ -167,7 +167,7 @@ class DataSets:
         speakers = self.speakers(name) if copy is None else copy
         findings = []
         if speakers is not None:
-            scp = vectors.places(path)
+            scp = vectors.locations(path)
             if missing := [u for u in speakers if u not in scp]:
                 count = f"{len(missing)} of {len(speakers)} of {name}"
                 item = f"{where} ({count}: {abbreviate(missing)})"
@@ -183,7 +183,7 @@ class DataSets:
 
     def _same_vectors(self, vectors: TreeVectors, name: str, original: Path, path: Path) -> str:
         """How many x-vectors are in the same place of an archive, or equal in a sample."""
-        places = [vectors.places(p) for p in (original, path)]
+        places = [vectors.locations(p) for p in (original, path)]
         utterances = self.speakers(name) or places[0]
         common = sorted(u for u in places[0] if u in places[1] and u in utterances)
         same_place = [u for u in common if places[0][u] and places[0][u] == places[1][u]]

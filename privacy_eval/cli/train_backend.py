@@ -25,12 +25,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _files(arguments: argparse.Namespace) -> int:
-    from ..asv.model_folder import save_backend, train_on
+    from ..asv.model_folder import save_backend, train_from_vectors
     from ..io.data_dir import read_utt2spk
     from .inputs import read_vectors_of
 
     vectors = read_vectors_of(arguments, arguments.vectors)
-    model = train_on(
+    model = train_from_vectors(
         vectors,
         arguments.utt2spk,
         lda_dim=arguments.lda_dim,

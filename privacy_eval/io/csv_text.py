@@ -1,4 +1,4 @@
-"""CSV that others open in a spreadsheet."""
+"""CSV that is safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import io
 import re
 from collections.abc import Iterable
 
-# A spreadsheet takes what begins so for a formula, and runs it; not numbers, intervals and rows
-# of labels, which name no function.
+# What a spreadsheet would run as a formula; numbers, intervals and rows of labels are excepted.
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?!(?:[-+0-9 .,eH\[\]]|inf|nan)*$)")
 
 

@@ -1,7 +1,7 @@
 """Kaldi data folders: utt2spk, spk2gender and the like; subsets and unions of folders.
 
 Subsets and unions are those of Kaldi's `subset_data_dir.sh` and `combine_data_dir.sh`: lines
-are copied byte for byte, whatever they say (a wav.scp may hold commands).
+are copied byte for byte without interpretation (a wav.scp may contain commands).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UTTERANCE_FILES = (
 RECORDING_FILES = ("wav.scp", "reco2file_and_channel", "reco2dur")
 #: Files with a line per speaker. spk2utt is not read: it follows from utt2spk.
 SPEAKER_FILES = ("spk2gender",)
-#: Lists that say what a folder is for, and which field of their lines is the utterance.
+#: Lists of enrollment utterances or trials, and the field of the utterance in their lines.
 LISTS = {"enrolls": 0, "trials": 1}
 #: What Kaldi adds to a folder when it computes features.
 FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")
@@ -48,7 +48,7 @@ SPEAKER_GENDERS = ("f", "m")
 
 @dataclass(frozen=True)
 class UtteranceList:
-    """The utterances that a list names.
+    """Utterances of a list.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class UtteranceList:
 
 @dataclass(frozen=True)
 class DataDir:
-    """A data folder that was read.
+    """Content of a data folder.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class NewDataDir:
     ----------
     files : mapping of str to bytes
     notes : tuple of str
-        What the user should know: files and lines that are missing.
+        Warnings: files and lines that are missing.
     """
 
     files: Mapping[str, bytes]
@@ -134,7 +134,7 @@ def read_spk2utt(path: Path) -> dict[str, tuple[str, ...]]:
         With file and line: a speaker without utterances, a duplicate speaker or utterance, a
         line that is not UTF-8; an empty file.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    utterances_of: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         control = re.search(r"[\x00-\x08\x0b-\x1f]", line.removesuffix("\r"))
@@ -150,16 +150,16 @@ def read_spk2utt(path: Path) -> dict[str, tuple[str, ...]]:
             raise PrivacyEvalError(f"{path}:{number}: an id of over {MAX_FIELD_BYTES} bytes")
         if not utterances:
             raise PrivacyEvalError(f"{path}:{number}: speaker {speaker!r} has no utterance")
-        if speaker in found:
+        if speaker in utterances_of:
             raise PrivacyEvalError(f"{path}:{number}: duplicate speaker {speaker!r}")
         for utterance in utterances:
             if utterance in seen:
                 raise PrivacyEvalError(f"{path}:{number}: duplicate utterance {utterance!r}")
             seen.add(utterance)
-        found[speaker] = tuple(utterances)
-    if not found:
+        utterances_of[speaker] = tuple(utterances)
+    if not utterances_of:
         raise PrivacyEvalError(f"{path}: empty file, expected <speaker> <utterance> ...")
-    return found
+    return utterances_of
 
 
 def read_spk2gender(path: Path) -> dict[str, str]:
@@ -179,14 +179,14 @@ def read_spk2gender(path: Path) -> dict[str, str]:
         With file and line: a malformed line, a duplicate speaker, another gender.
     """
     speakers, genders = _read_unique(path, "speaker", "f|m")
-    found = dict(zip(speakers.tolist(), genders.tolist(), strict=True))
-    for row, (speaker, gender) in enumerate(found.items()):
+    gender_of = dict(zip(speakers.tolist(), genders.tolist(), strict=True))
+    for row, (speaker, gender) in enumerate(gender_of.items()):
         if gender not in SPEAKER_GENDERS:
             raise PrivacyEvalError(
                 f"{path}:{line_number(genders, row)}: gender of {speaker!r} must be f or m, "
                 f"not {gender!r}"
             )
-    return found
+    return gender_of
 
 
 def _read_unique(path: Path, key: str, value: str) -> tuple[Column, Column]:
@@ -225,7 +225,7 @@ def read_list(path: Path, kind: str) -> UtteranceList:
         if fields and kind == "trials" and len(fields) != 3:
             raise PrivacyEvalError(
                 f"{path}:{number}: expected 3 fields (<speaker> <utterance> <target|nontarget>), "
-                f"found {'more' if len(fields) > 3 else len(fields)}: {_shown(line)}"
+                f"found {'more' if len(fields) > 3 else len(fields)}: {_quote(line)}"
             )
         if fields:
             lines.setdefault(fields[LISTS[kind]], number)
@@ -260,13 +260,13 @@ def read_data_dir(folder: Path) -> DataDir:
     return DataDir(folder, tables, lists)
 
 
-def subset_data_dir(source: DataDir, wanted: UtteranceList) -> NewDataDir:
+def subset_data_dir(source: DataDir, selection: UtteranceList) -> NewDataDir:
     """Select the lines of a data folder that belong to the utterances of a list.
 
     Parameters
     ----------
     source : DataDir
-    wanted : UtteranceList
+    selection : UtteranceList
 
     Returns
     -------
@@ -280,28 +280,28 @@ def subset_data_dir(source: DataDir, wanted: UtteranceList) -> NewDataDir:
         an utterance without recording or segment, a speaker without gender.
     """
     utterances = source.tables["utt2spk"]
-    missing = [u for u in wanted.lines if u not in utterances]
+    missing = [u for u in selection.lines if u not in utterances]
     if missing:
         raise PrivacyEvalError(
-            f"{wanted.path}:{wanted.lines[missing[0]]}: "
-            f"not in {source.path / 'utt2spk'}: {_counted(missing, 'utterance')}"
+            f"{selection.path}:{selection.lines[missing[0]]}: "
+            f"not in {source.path / 'utt2spk'}: {_abbreviate_count(missing, 'utterance')}"
         )
     keys: dict[str, Collection[bytes]] = {
-        "utterance": wanted.lines,
-        "speaker": {_second(line) for u, line in utterances.items() if u in wanted.lines},
+        "utterance": selection.lines,
+        "speaker": {_second(line) for u, line in utterances.items() if u in selection.lines},
     }
     if "segments" in source.tables:
         segments = source.tables["segments"]
-        keys["recording"] = {_second(segments[u]) for u in wanted.lines if u in segments}
+        keys["recording"] = {_second(segments[u]) for u in selection.lines if u in segments}
     tables = {
-        name: {k: line for k, line in table.items() if k in keys[_key_of(name, keys)]}
+        name: {k: line for k, line in table.items() if k in keys[_line_key(name, keys)]}
         for name, table in source.tables.items()
     }
     return NewDataDir(_files(tables), _check(tables, lambda name: str(source.path / name)))
 
 
 def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
-    """Unite data folders.
+    """Combine data folders.
 
     Parameters
     ----------
@@ -329,8 +329,8 @@ def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
         elif having and name == "segments":
             without = next(s for s in sources if name not in s.tables)
             raise PrivacyEvalError(
-                f"{having[0].path / name}: there are no segments in {without.path}, so that the "
-                "two cannot be combined"
+                f"{having[0].path / name}: {without.path} has no segments file, so they cannot be "
+                "combined"
             )
         elif having:
             notes.append(_skipped(name, having, sources))
@@ -369,15 +369,15 @@ def _read_table(path: Path) -> Table:
     fields = need.get(path.name, ())
     table: dict[bytes, bytes] = {}
     for number, line in enumerate(read_bytes(path).split(b"\n"), start=1):
-        found = line.split(None, len(fields) or 1)
-        if not found:
+        parts = line.split(None, len(fields) or 1)
+        if not parts:
             continue
-        if len(found) < len(fields) or (path.name == "utt2spk" and len(found) > len(fields)):
+        if len(parts) < len(fields) or (path.name == "utt2spk" and len(parts) > len(fields)):
             described = " ".join(f"<{f}>" for f in fields)
-            raise PrivacyEvalError(f"{path}:{number}: expected {described}, found {_shown(line)}")
-        if found[0] in table:
-            raise PrivacyEvalError(f"{path}:{number}: duplicate {_shown(found[0])}")
-        table[found[0]] = line
+            raise PrivacyEvalError(f"{path}:{number}: expected {described}, found {_quote(line)}")
+        if parts[0] in table:
+            raise PrivacyEvalError(f"{path}:{number}: duplicate {_quote(parts[0])}")
+        table[parts[0]] = line
     return table
 
 
@@ -386,14 +386,14 @@ def _files(tables: Mapping[str, Table]) -> dict[str, bytes]:
     files = {
         name: b"".join(b"%s\n" % line for line in table.values()) for name, table in tables.items()
     }
-    spoken: dict[bytes, list[bytes]] = {}
+    utterances_of: dict[bytes, list[bytes]] = {}
     for utterance, line in tables["utt2spk"].items():
-        spoken.setdefault(_second(line), []).append(utterance)
-    files["spk2utt"] = b"".join(b"%s %s\n" % (s, b" ".join(u)) for s, u in spoken.items())
+        utterances_of.setdefault(_second(line), []).append(utterance)
+    files["spk2utt"] = b"".join(b"%s %s\n" % (s, b" ".join(u)) for s, u in utterances_of.items())
     return files
 
 
-def _key_of(name: str, keys: Collection[str]) -> str:
+def _line_key(name: str, keys: Collection[str]) -> str:
     """Return what the lines of a file begin with; recordings only where there are segments."""
     if name in SPEAKER_FILES:
         return "speaker"
@@ -411,10 +411,10 @@ def _check(tables: Mapping[str, Table], source: Callable[[str], str]) -> tuple[s
         keys["recording"] = dict.fromkeys(map(_second, tables["segments"].values()))
     notes = []
     for name, table in tables.items():
-        what = _key_of(name, keys)
+        what = _line_key(name, keys)
         missing = [key for key in keys[what] if key not in table]
         if missing:
-            message = f"{source(name)}: no line for {_counted(missing, what)}"
+            message = f"{source(name)}: no line for {_abbreviate_count(missing, what)}"
             if name in ("wav.scp", "segments", *SPEAKER_FILES):
                 raise PrivacyEvalError(message)
             notes.append(message)
@@ -429,8 +429,8 @@ def _union(name: str, sources: Sequence[DataDir]) -> dict[bytes, bytes]:
         for key, line in source.tables[name].items():
             if union.setdefault(key, line) != line:
                 raise PrivacyEvalError(
-                    f"{source.path / name}: another line for {_shown(key)} than in "
-                    f"{origin[key].path / name}: {_shown(line)}, not {_shown(union[key])}"
+                    f"{source.path / name}: another line for {_quote(key)} than in "
+                    f"{origin[key].path / name}: {_quote(line)}, not {_quote(union[key])}"
                 )
             origin.setdefault(key, source)
     return union
@@ -450,7 +450,7 @@ def _union_of_lists(name: str, sources: Sequence[DataDir]) -> bytes:
             first, label = labels.setdefault(fields[:2], (path, fields[2:]))
             if label != fields[2:]:
                 raise PrivacyEvalError(
-                    f"{path}:{number}: another label than in {first}: {_shown(line)}"
+                    f"{path}:{number}: another label than in {first}: {_quote(line)}"
                 )
     return b"".join(b"%s\n" % line for line in lines.values())
 
@@ -466,13 +466,13 @@ def _second(line: bytes) -> bytes:
     return line.split(None, 2)[1]
 
 
-def _counted(names: Sequence[bytes], what: str) -> str:
-    """Say how many names there are, and the first five."""
+def _abbreviate_count(names: Sequence[bytes], what: str) -> str:
+    """Format the number of names and the first five."""
     plural = "s" if len(names) > 1 else ""
-    return f"{len(names)} {what}{plural}: {abbreviate([_shown(name) for name in names[:6]])}"
+    return f"{len(names)} {what}{plural}: {abbreviate([_quote(name) for name in names[:6]])}"
 
 
-def _shown(text: bytes) -> str:
-    """Spell an id or a line for a message, cut where it is long."""
+def _quote(text: bytes) -> str:
+    """Quote an id or a line for a message, truncated if long."""
     more = "..." if len(text) > _MOST_BYTES_SHOWN else ""
     return repr(text[:_MOST_BYTES_SHOWN].decode("utf-8", "backslashreplace")) + more

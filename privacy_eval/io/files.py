@@ -1,4 +1,4 @@
-"""Reading whole files, and writing them so that nobody ever sees half a file."""
+"""Read whole files; write files and folders atomically."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SupportsRead(Protocol):
 
 @contextlib.contextmanager
 def reading(where: object) -> Iterator[None]:
-    """Turn whatever fails while a file is read into a `PrivacyEvalError`.
+    """Convert errors while a file is read into a `PrivacyEvalError`.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _read_up_to(max_bytes: int, file: SupportsRead) -> bytes:
 
 
 def most_unpacked(packed: int) -> int:
-    """Limit what a gzip file may unpack to, as a bomb is more than memory holds.
+    """Compute the largest allowed unpacked size of a gzip file, against gzip bombs.
 
     Parameters
     ----------
@@ -167,11 +167,11 @@ def digest(data: bytes) -> str:
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside `path` that takes its name when the block ends well.
+    """Yield a temporary file that replaces `path` when the block succeeds.
 
-    The folder is made where it is missing. A symbolic link is replaced, never followed, as it
-    may be untrusted. On any error nothing is left behind and what was at `path` stays; what a
-    killed writer left is removed by the next one.
+    A missing folder is created. A symbolic link is replaced, never followed, as it may be
+    untrusted. On any error `path` stays as it was; leftovers of a killed writer are removed by
+    the next one.
 
     Parameters
     ----------
@@ -206,13 +206,12 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Give an empty folder that takes the place of `path`, which may exist, when the block
-    ends well.
+    """Yield an empty folder that replaces `path`, which may exist, when the block succeeds.
 
     Parameters
     ----------
     path : Path
-        Its parent must exist.
+        A missing parent is created.
 
     Returns
     -------
@@ -226,6 +225,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise PrivacyEvalError(f"{path}: exists but is not a directory; refusing to overwrite it")
     with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = _locked_temporary(path, folder=True)
         try:
             new, old = temporary / "new", temporary / "old"
@@ -253,20 +253,20 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def _locked_temporary(path: Path, *, folder: bool) -> tuple[int, Path]:
-    """Make a hidden file or folder beside `path`, locked for as long as its writer lives."""
-    beside, prefix, suffix = os.path.realpath(path.parent), f".{path.name}.", ".tmp"
+    """Create a hidden file or folder next to `path`, locked while its writer lives."""
+    parent, prefix, suffix = os.path.realpath(path.parent), f".{path.name}.", ".tmp"
     while True:
         if folder:
-            name = tempfile.mkdtemp(suffix, prefix, beside)
+            name = tempfile.mkdtemp(suffix, prefix, parent)
             try:
                 handle = _open(name)
             except FileNotFoundError:  # swept at once by another process
                 continue
         else:
-            handle, name = tempfile.mkstemp(suffix, prefix, beside)
+            handle, name = tempfile.mkstemp(suffix, prefix, parent)
         with contextlib.suppress(OSError):  # a file system without locks is not swept either
             fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.path.exists(name):  # not swept between its making and its lock
+        if os.path.exists(name):  # not swept between creation and lock
             return handle, Path(name)
         os.close(handle)
 
@@ -288,7 +288,7 @@ def sweep(path: Path) -> None:
 
 @contextlib.contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Wait until no other process holds the folder in this way.
+    """Hold an exclusive lock on a folder, waiting for other processes that do.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 def relative(path: Path, tree: Path) -> str:
-    """Spell a path as records keep it.
+    """Format a path relative to the tree, as records store it.
 
     Parameters
     ----------
@@ -407,9 +407,9 @@ def _umask() -> int:
 def file_names(names: Iterable[str]) -> dict[str, str]:
     """Find a file name of plain ASCII for each name, distinct ones for distinct names.
 
-    What could mean something to a shell, TeX or a file system becomes `_`. Where two names
-    would share a file (on any file system) each gets a piece of its digest, which also
-    replaces the middle of a name that is too long.
+    Characters special to a shell, TeX or a file system become `_`. Names that would collide (on
+    any file system) get a piece of their digest, which also replaces the middle of a name that
+    is too long.
 
     Parameters
     ----------
@@ -424,14 +424,14 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
     >>> file_names(["B1", "a/b"])
     {'B1': 'B1', 'a/b': 'a_b'}
     """
-    plain = {name: re.sub(r"[^A-Za-z0-9.+-]+", "_", name).strip("._-") or "_" for name in names}
-    taken = Counter(file.casefold() for file in plain.values())
-    found = {}
-    for name, file in plain.items():
+    cleaned = {name: re.sub(r"[^A-Za-z0-9.+-]+", "_", name).strip("._-") or "_" for name in names}
+    taken = Counter(file.casefold() for file in cleaned.values())
+    files = {}
+    for name, file in cleaned.items():
         piece = digest(name.encode())[:8]
         if len(file) > _LONGEST_NAME:
             file = f"{file[: _LONGEST_NAME // 2]}-{piece}-{file[-_LONGEST_NAME // 3 :]}"
         elif taken[file.casefold()] > 1:
             file = f"{file}-{piece}"
-        found[name] = file
-    return found
+        files[name] = file
+    return files

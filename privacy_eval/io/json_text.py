@@ -35,11 +35,11 @@ def load_json(path: Path) -> Any:
         raise PrivacyEvalError(f"{path}: {constant} is not a JSON number")
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        values = dict(pairs)
+        if len(values) < len(pairs):
             again = next(n for i, (n, _) in enumerate(pairs) if n in dict(pairs[:i]))
             raise PrivacyEvalError(f"{path}: duplicate {again[:80]!r} in one object")
-        return found
+        return values
 
     try:
         text = read_text(path)

@@ -132,7 +132,7 @@ class SupportsSeek(SupportsRead, Protocol):
 
 
 class ObjectFile:
-    """Bytes of a file, read forward piece by piece.
+    """Buffered forward reader of a binary file.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class ObjectFile:
         return self._buffer_start + self._at
 
     def error(self, message: str) -> PrivacyEvalError:
-        """Return an error that says where."""
+        """Return an error that begins with `where`."""
         return PrivacyEvalError(f"{self.where}: {message}")
 
     def peek(self, size: int) -> bytes:
@@ -178,17 +178,17 @@ class ObjectFile:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def until(self, stop: re.Pattern[bytes], at_most: int) -> bytes | None:
-        """Take the bytes before the first that is a `stop`, which is next then; None where
-        the file ends, or `at_most` bytes are over, before one."""
+        """Take the bytes before the next match of `stop`; None if the file ends, or `at_most`
+        bytes are exceeded, before one."""
         pieces = []
-        found = None
-        while found is None and at_most >= 0 and (self._at < len(self._buffer) or self._more()):
-            found = stop.search(self._buffer, self._at)
-            end = len(self._buffer) if found is None else found.start()
+        match = None
+        while match is None and at_most >= 0 and (self._at < len(self._buffer) or self._more()):
+            match = stop.search(self._buffer, self._at)
+            end = len(self._buffer) if match is None else match.start()
             pieces.append(self._buffer[self._at : end])
             at_most -= end - self._at
             self._at = end
-        return None if found is None or at_most < 0 else b"".join(pieces)
+        return None if match is None or at_most < 0 else b"".join(pieces)
 
     def skip_blanks(self) -> None:
         """Pass over white space."""
@@ -212,18 +212,18 @@ class ObjectFile:
         self._buffer, self._at, self._buffer_start = b"", 0, offset
 
     def end(self) -> None:
-        """Make sure that nothing but white space is left."""
+        """Raise unless only white space is left."""
         self.skip_blanks()
         if self.peek(1):
             raise self.error(f"unexpected content behind its end, from byte {self.position} on")
 
     def drain(self) -> None:
-        """Read the rest, which is how gzip finds that it is damaged."""
+        """Read the rest, which makes gzip check its checksum."""
         while self._more():
             self._at = len(self._buffer)
 
     def _more(self, size: int = _PIECE_BYTES) -> bool:
-        """Add to the buffer, and forget what of it was taken."""
+        """Extend the buffer; drop what was consumed."""
         with reading(self.where):
             piece = self._file.read(max(size, _PIECE_BYTES))
         self._buffer_start += self._at
@@ -332,8 +332,8 @@ def read_binary_array(file: ObjectFile, dimensions: int) -> FloatArray:
     code = file.read(3)
     if code not in _CODES[dimensions]:
         expected = " or ".join(name.decode().strip() for name in _CODES[dimensions])
-        found = _KINDS.get(code[:2], "an unknown type") if len(code) == 3 else "its end"
-        raise file.error(f"expected a {_NAMES[dimensions]} ({expected}), found {found} ({code!r})")
+        kind = _KINDS.get(code[:2], "an unknown type") if len(code) == 3 else "its end"
+        raise file.error(f"expected a {_NAMES[dimensions]} ({expected}), found {kind} ({code!r})")
     sizes = file.read(5 * dimensions)
     if len(sizes) < 5 * dimensions:
         raise file.error("truncated within its size")
@@ -413,13 +413,13 @@ def _is_number(word: bytes) -> bool:
 
 
 def _check_shape(file: ObjectFile, shape: Sequence[int]) -> None:
-    shown = " x ".join(map(str, shape))
+    size = " x ".join(map(str, shape))
     if min(shape) <= 0:
-        raise file.error(f"dimension {shown}, expected at least 1")
+        raise file.error(f"dimension {size}, expected at least 1")
     if max(shape) > MAX_DIMENSION:
-        raise file.error(f"dimension {shown}, expected at most {MAX_DIMENSION}")
+        raise file.error(f"dimension {size}, expected at most {MAX_DIMENSION}")
     if math.prod(shape) > MAX_VALUES:
-        raise file.error(f"dimension {shown}: more than {MAX_VALUES} values")
+        raise file.error(f"dimension {size}: more than {MAX_VALUES} values")
 
 
 def _check_finite(file: ObjectFile, array: FloatArray) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError
 from .files import atomic_path
 from .kaldi_objects import (
-    FloatArray,
     ObjectFile,
     binary_array,
     open_objects,
@@ -64,16 +62,17 @@ def read_plda(path: Path) -> Plda:
             file.read(2)
         read_part = read_binary_array if is_binary else read_text_array
         _expect(file, _BEGIN, is_binary)
-        mean = _part(file, path, "mean", 1, read_part)
-        transform = _part(file, path, "transform", 2, read_part)
-        psi = _part(file, path, "psi", 1, read_part)
+        parts = []
+        for name, dimensions in (("mean", 1), ("transform", 2), ("psi", 1)):
+            file.where = f"{path}: {name}"
+            parts.append(read_part(file, dimensions).astype(np.float64))
         file.where = str(path)
         _expect(file, _END, is_binary)
         file.end()
-    message = _wrong(mean, transform, psi)
+    message = _inconsistency(*parts)
     if message:
         raise PrivacyEvalError(f"{path}: {message}")
-    return Plda(mean, transform, psi)
+    return Plda(*parts)
 
 
 def write_plda(path: Path, plda: Plda) -> None:
@@ -90,22 +89,11 @@ def write_plda(path: Path, plda: Plda) -> None:
         Inconsistent dimensions, values that are not finite, a negative psi; cannot be written.
     """
     parts = [np.asarray(part, dtype=np.float64) for part in (plda.mean, plda.transform, plda.psi)]
-    message = _wrong(*parts)
+    message = _inconsistency(*parts)
     if message:
         raise PrivacyEvalError(f"{path}: not written, {message}")
     with atomic_path(path) as temporary:
         temporary.write_bytes(b"\0B" + _BEGIN + b"".join(map(binary_array, parts)) + _END)
-
-
-def _part(
-    file: ObjectFile,
-    path: Path,
-    name: str,
-    dimensions: int,
-    read: Callable[[ObjectFile, int], FloatArray],
-) -> NDArray[np.float64]:
-    file.where = f"{path}: {name}"
-    return read(file, dimensions).astype(np.float64)
 
 
 def _expect(file: ObjectFile, tag: bytes, is_binary: bool) -> None:
@@ -118,10 +106,10 @@ def _expect(file: ObjectFile, tag: bytes, is_binary: bool) -> None:
         raise file.error(f"expected {tag.decode().strip()} of a PLDA model, found {found!r}")
 
 
-def _wrong(
+def _inconsistency(
     mean: NDArray[np.float64], transform: NDArray[np.float64], psi: NDArray[np.float64]
 ) -> str:
-    """Describe what is wrong with the parts of a model; blank where nothing is."""
+    """Describe an inconsistency of a model's parts; blank if there is none."""
     size = mean.size
     if not size or mean.ndim != 1 or transform.shape != (size, size) or psi.shape != (size,):
         shapes = (" x ".join(map(str, part.shape)) for part in (mean, transform, psi))

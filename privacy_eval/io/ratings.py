@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,7 +55,7 @@ TextArray = NDArray[np.str_]
 
 @dataclass(frozen=True)
 class Ratings:
-    """Ratings one by one: an element of every array is one answer to one question.
+    """Ratings of a listening test, an element of every array for each rating.
 
     Attributes
     ----------
@@ -91,10 +91,12 @@ class Ratings:
     def __len__(self) -> int:
         return int(self.score.size)
 
-    def take(self, kept: NDArray[np.bool_]) -> Ratings:
+    def take(self, selected: NDArray[np.bool_]) -> Ratings:
         """Select the ratings where the bool array, shape (R,), is true."""
         arrays = {
-            name: value[kept] for name, value in vars(self).items() if isinstance(value, np.ndarray)
+            name: value[selected]
+            for name, value in vars(self).items()
+            if isinstance(value, np.ndarray)
         }
         return Ratings(**arrays, scale=self.scale, sources=self.sources)
 
@@ -162,12 +164,12 @@ def read_ratings(
     _check_consistency(answers)
     names = ("evaluator", "system", "trial", "data_set", "gender", "enrollment")
     return Ratings(
-        metric=np.array([a.metric for a in answers]),
-        score=np.array([float(a.row.get(a.metric)) for a in answers]),
-        same_speaker=np.array([_SAME[a.row.get("same_speaker").lower()] for a in answers], "i1"),
+        metric=np.array([metric for metric, _ in answers]),
+        score=np.array([float(row.get(metric)) for metric, row in answers]),
+        same_speaker=np.array([_SAME[row.get("same_speaker").lower()] for _, row in answers], "i1"),
         scale=scale,
         sources=sources,
-        **{name: np.array([a.row.get(name) for a in answers]) for name in names},
+        **{name: np.array([row.get(name) for _, row in answers]) for name in names},
     )
 
 
@@ -188,16 +190,12 @@ class _Row:
         return f"{self.path}:{self.line}"
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """One rating: the cell of a metric in a row."""
-
-    metric: str
-    row: _Row
+#: A rating: the cell of a metric in a row.
+_Answer = tuple[str, _Row]
 
 
 def _refuse(faults: Iterable[tuple[_Row, str]]) -> None:
-    """Raise the first of several faults of one kind; name the lines of the others."""
+    """Raise the first of several faults of one kind, with the lines of the others."""
     for row, message in faults:
         lines = dict.fromkeys(other.line for other, _ in faults if other is not row)
         more = f" (and {len(lines)} more: line {abbreviate([*map(str, lines)])})" if lines else ""
@@ -283,60 +281,59 @@ def _check_header(where: str, header: list[str], metric: str | None) -> None:
         raise PrivacyEvalError(f"{where}: no column of ratings: {', '.join(METRICS)}")
 
 
-def _check_names(rows: Sequence[_Row], known: Mapping[str, Collection[str] | None]) -> None:
-    for name in _REQUIRED:
-        _refuse([(row, f"{name} is blank") for row in rows if not row.cells[name]])
-    message = f"original speech must be named {ORIGINAL_SYSTEM!r}"
-    systems = [(row, row.cells["system"]) for row in rows]
+def _require(
+    cells: Sequence[tuple[_Row, str]], is_valid: Callable[[str], object], message: str
+) -> None:
+    """Refuse cells that are not valid."""
     _refuse(
         [
-            (row, message)
-            for row, system in systems
-            if system.lower() in ("original", "orig") and system != ORIGINAL_SYSTEM
+            (row, f"{message}, found {cell!r}" if cell else message)
+            for row, cell in cells
+            if not is_valid(cell)
         ]
+    )
+
+
+def _check_names(rows: Sequence[_Row], known: Mapping[str, Collection[str] | None]) -> None:
+    for name in _REQUIRED:
+        _require([(row, row.cells[name]) for row in rows], bool, f"{name} is blank")
+    _require(
+        [(row, row.cells["system"]) for row in rows],
+        lambda name: name == ORIGINAL_SYSTEM or name.lower() not in ("original", "orig"),
+        f"original speech must be named {ORIGINAL_SYSTEM!r}",
     )
     for column, names in known.items():
         cells = [(row, row.cells[column]) for row in rows if column in row.cells]
-        message = f"{column} is blank; fill the column, or leave it out"
-        _refuse([(row, message) for row, cell in cells if not cell])
+        _require(cells, bool, f"{column} is blank; fill the column, or leave it out")
         if names is not None:
             hint = " (others: --systems, --any-system)" if column == "system" else ""
-            rest = f"known: {', '.join(names)}{hint}"
-            _refuse([(r, f"unknown {column} {c!r}, {rest}") for r, c in cells if c not in names])
+            expected = f"unknown {column}: expected {', '.join(names)}{hint}"
+            _require(cells, names.__contains__, expected)
 
 
 def _answers(rows: Sequence[_Row], scale: tuple[float, float]) -> Iterator[_Answer]:
     """Yield the ratings of a file, metric by metric."""
-    message = f"same_speaker: expected {', '.join(filter(None, _SAME))}"
-    _refuse([(row, message) for row in rows if row.get("same_speaker").lower() not in _SAME])
+    low, high = scale
+    same_speaker = [(row, row.get("same_speaker").lower()) for row in rows]
+    expected = f"same_speaker: expected {', '.join(filter(None, _SAME))}"
+    _require(same_speaker, _SAME.__contains__, expected)
     for metric in METRICS:
         given = [(row, row.cells[metric]) for row in rows if row.get(metric)]
         if metric == "similarity":
-            message = "similarity is rated, but same_speaker is blank"
-            _refuse([(row, message) for row, _ in given if not row.get("same_speaker")])
-        _refuse(
-            [
-                (row, f"{metric}: expected a number, found {cell!r}")
-                for row, cell in given
-                if not _NUMBER.fullmatch(cell)
-            ]
-        )
-        bounds = f"outside the scale from {scale[0]:g} to {scale[1]:g}"
-        _refuse(
-            [
-                (row, f"{metric}: {cell} is {bounds}")
-                for row, cell in given
-                if not scale[0] <= float(cell) <= scale[1]
-            ]
-        )
-        yield from (_Answer(metric, row) for row, _ in given)
-    _refuse([(row, "no rating in this line") for row in rows if not any(map(row.get, METRICS))])
+            cells = [(row, row.get("same_speaker")) for row, _ in given]
+            _require(cells, bool, "similarity is rated, but same_speaker is blank")
+        _require(given, _NUMBER.fullmatch, f"{metric}: expected a number")
+        bounds = f"{metric}: outside the scale from {low:g} to {high:g}"
+        _require(given, lambda cell: low <= float(cell) <= high, bounds)
+        yield from ((metric, row) for row, _ in given)
+    ratings = [(row, "".join(map(row.get, METRICS))) for row in rows]
+    _require(ratings, bool, "no rating in this line")
 
 
 def _check_duplicates(answers: Sequence[_Answer]) -> None:
     seen: dict[tuple[str, ...], _Row] = {}
     faults = []
-    for metric, row in ((a.metric, a.row) for a in answers):
+    for metric, row in answers:
         key = (metric, *map(row.get, (*_REQUIRED, "enrollment")))
         first = seen.setdefault(key, row)
         if first is not row:
@@ -361,7 +358,7 @@ def _check_consistency(answers: Sequence[_Answer]) -> None:
                 f"{where.place}"
             )
 
-    for row in {id(a.row): a.row for a in answers}.values():
+    for row in {id(row): row for _, row in answers}.values():
         trial, enrollment = row.get("trial"), row.get("enrollment")
         for name in _TRIAL_SET:
             check(row, f"{name} of trial", (trial,), row.get(name))

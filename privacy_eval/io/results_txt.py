@@ -140,9 +140,9 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
         else:
             values, _ = _values(body, "matrices", "utility")
             for kind, blocks in (("matrices", results.similarity), ("utility", results.utility)):
-                own = {k: v for k, v in values.items() if METRICS[k].kind == kind}
-                if own:
-                    blocks.append(TrialSetBlock(head, own))
+                selected = {k: v for k, v in values.items() if METRICS[k].kind == kind}
+                if selected:
+                    blocks.append(TrialSetBlock(head, selected))
     if not names:
         raise PrivacyEvalError(f"{path}: empty file, expected a results.txt")
     return results
@@ -228,15 +228,15 @@ def _lines(kind: Kind, values: Mapping[str, float], tag: str | None) -> Iterator
 
 def _forms(*kinds: Kind) -> list[tuple[re.Pattern[str], list[str]]]:
     """Patterns of the lines of metrics, and the names of their numbers."""
-    found = []
+    forms = []
     for line in (metric.line for kind in kinds for metric in of_kind(kind).values()):
         if line:
             literal = [re.escape(part) for part in _KEY.split(line)[::2]]
             names = _KEY.findall(line)
             parts = [r"([0A-Z])" if name == "tag" else _NUMBER for name in names]
             joined = "".join(a + b for a, b in zip(literal, [*parts, ""], strict=True))
-            found.append((re.compile(joined), names))
-    return found
+            forms.append((re.compile(joined), names))
+    return forms
 
 
 def _number(text: str, where: str) -> float:

@@ -85,7 +85,7 @@ def to_plain(value: object) -> Any:
     Raises
     ------
     ValueError
-        NaN, which is not a result.
+        NaN, which is not allowed.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         plain: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def to_plain(value: object) -> Any:
         return [to_plain(v) for v in value]
     if isinstance(value, float):
         if math.isnan(value):
-            raise ValueError("NaN is no result")
+            raise ValueError("NaN is not allowed")
         return value if math.isfinite(value) else str(value)
     return value
 
@@ -155,8 +155,8 @@ def _build_dataclass(kind: type, value: object, where: str) -> object:
     built = {}
     for field in _fields(kind):
         if field.inlined:
-            own = {entry: value[entry] for entry in _entries(field.kind) if entry in value}
-            built[field.name] = _build(field.kind, own, where)
+            inlined = {entry: value[entry] for entry in _entries(field.kind) if entry in value}
+            built[field.name] = _build(field.kind, inlined, where)
         elif field.entry in value:
             built[field.name] = _build(field.kind, value[field.entry], f"{where}: {field.entry}")
         elif field.required:
@@ -175,14 +175,14 @@ class _Field(NamedTuple):
 @functools.cache
 def _fields(kind: type) -> tuple[_Field, ...]:
     """List the fields of a dataclass; finding their types takes longer than building one."""
-    hints, marked = get_type_hints(kind), get_type_hints(kind, include_extras=True)
-    found = []
+    hints, annotated = get_type_hints(kind), get_type_hints(kind, include_extras=True)
+    fields = []
     for f in dataclasses.fields(kind):
-        marks = getattr(marked[f.name], "__metadata__", ())
-        entry = next((mark.name for mark in marks if isinstance(mark, Entry)), f.name)
+        metadata = getattr(annotated[f.name], "__metadata__", ())
+        entry = next((item.name for item in metadata if isinstance(item, Entry)), f.name)
         required = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-        found.append(_Field(f.name, entry, hints[f.name], INLINED in marks, required))
-    return tuple(found)
+        fields.append(_Field(f.name, entry, hints[f.name], INLINED in metadata, required))
+    return tuple(fields)
 
 
 @functools.cache
@@ -195,10 +195,10 @@ def _entries(kind: type) -> tuple[str, ...]:
 
 
 def _expected(what: str, value: object, where: str) -> PrivacyEvalError:
-    if isinstance(value, (list, tuple, dict)):  # its text may be endless
-        found = f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
+    if isinstance(value, (list, tuple, dict)):  # their text may be very long
+        actual = f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
     elif isinstance(value, int) and abs(value) >= 1 << 64:
-        found = "a huge number"
+        actual = "a huge number"
     else:
-        found = repr(str(value)[:100])
-    return PrivacyEvalError(f"{where}: expected {what}, found {found}")
+        actual = repr(str(value)[:100])
+    return PrivacyEvalError(f"{where}: expected {what}, found {actual}")

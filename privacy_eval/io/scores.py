@@ -25,15 +25,15 @@ from .text_table import (
     split_columns,
 )
 
-#: What can be done about trials and scores that do not match, where the option is offered.
-ALLOW_MISSING = "--allow-missing leaves them out and says so in the results"
+#: Remedy for trials and scores that do not match.
+ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
 _USUAL_NUMBER_BYTES = 32
 _ID = ("speaker", "utterance")
 
 
 @dataclass(frozen=True)
 class TrialList:
-    """`<enrolled speaker> <utterance>` lines, whatever follows: trials to be scored.
+    """`<enrolled speaker> <utterance>` lines, with further fields ignored: trials to be scored.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ def pair(
     allow_missing : bool
         Leave out trials without a score and scores without a trial, and count them.
     hint : str
-        Way out that the error suggests.
+        Remedy that the error suggests.
 
     Returns
     -------
@@ -287,11 +287,11 @@ def _join(a: tuple[Column, Column], b: tuple[Column, Column]) -> tuple[IndexArra
     order_a, order_b = np.argsort(hash_a), np.argsort(hash_b)
     hash_a, hash_b = hash_a[order_a], hash_b[order_b]
     at = np.minimum(np.searchsorted(hash_b, hash_a), hash_b.size - 1)
-    found = hash_b[at] == hash_a
-    place = np.full(hash_a.size, -1, dtype=np.int64)
-    place[order_a[found]] = order_b[at[found]]
-    row_a = np.flatnonzero(place >= 0)
-    row_b = place[row_a]
+    matches = hash_b[at] == hash_a
+    position = np.full(hash_a.size, -1, dtype=np.int64)
+    position[order_a[matches]] = order_b[at[matches]]
+    row_a = np.flatnonzero(position >= 0)
+    row_b = position[row_a]
     no_collision = all(np.all(h[1:] != h[:-1]) for h in (hash_a, hash_b))
     if no_collision and all(same_fields(x, y, row_a, row_b) for x, y in zip(a, b, strict=True)):
         return row_a, row_b
@@ -302,24 +302,24 @@ def _join_by_dictionary(
     a: tuple[Column, Column], b: tuple[Column, Column]
 ) -> tuple[IndexArray, IndexArray]:
     """Join by text, for files whose ids collide in the hash."""
-    place = {key: row for row, key in enumerate(zip(b[0].tolist(), b[1].tolist(), strict=True))}
-    found = [
-        (row, place[key])
+    position = {key: row for row, key in enumerate(zip(b[0].tolist(), b[1].tolist(), strict=True))}
+    pairs = [
+        (row, position[key])
         for row, key in enumerate(zip(a[0].tolist(), a[1].tolist(), strict=True))
-        if key in place
+        if key in position
     ]
-    rows = np.array(found, dtype=np.int64).reshape(-1, 2)
+    rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return rows[:, 0], rows[:, 1]
 
 
 def _parse_numbers(field: Column, path: Path) -> NDArray[np.float64]:
-    """Decimal numbers of a column; NumPy reads the text, rows it balks at are named."""
+    """Decimal numbers of a column; parsed by NumPy, or one by one if it fails."""
     width = int(field.size.max())
     values: NDArray[np.float64] | None = None
     if width <= _USUAL_NUMBER_BYTES:
-        place = np.arange(width)
-        grid = field.data[field.start[:, None] + place]
-        grid[place >= field.size[:, None]] = 0
+        position = np.arange(width)
+        grid = field.data[field.start[:, None] + position]
+        grid[position >= field.size[:, None]] = 0
         if not np.any(grid == ord("_")):  # Python's digit groups are no number here
             with contextlib.suppress(ValueError):
                 values = grid.view(f"S{width}").ravel().astype(np.float64)
@@ -358,7 +358,7 @@ def _check_unique(path: Path, speaker: Column, utterance: Column, what: str) -> 
     if duplicates:
         raise PrivacyEvalError(
             f"{path}:{line_number(speaker, duplicates[0])}: {len(duplicates)} duplicate {what} "
-            f"lines: {_spelled(speaker, utterance, duplicates)}"
+            f"lines: {_quote_ids(speaker, utterance, duplicates)}"
         )
 
 
@@ -382,7 +382,7 @@ def _mismatch(
             line = line_number(file.speaker, left[0])
             lines.append(
                 f"  {len(left)} {what} (first at {file.path}:{line}): "
-                f"{_spelled(file.speaker, file.utterance, left)}"
+                f"{_quote_ids(file.speaker, file.utterance, left)}"
             )
     lines.append(f"  ({hint})")
     return "\n".join(lines)
@@ -398,7 +398,7 @@ def _is_trial(ids: tuple[Column, Column], trials: TrialKey) -> bool:
     )
 
 
-def _spelled(speaker: Column, utterance: Column, rows: Sequence[int]) -> str:
-    """Spell some trials for a message, also by their codes where characters may look alike."""
-    shown = [f"{speaker.text(row)} {utterance.text(row)}" for row in rows[:6]]
-    return abbreviate([t if t.isascii() else f"{t} ({ascii(t)[1:-1]})" for t in shown])
+def _quote_ids(speaker: Column, utterance: Column, rows: Sequence[int]) -> str:
+    """Quote some trials for a message, non-ASCII ids also by their codes."""
+    names = [f"{speaker.text(row)} {utterance.text(row)}" for row in rows[:6]]
+    return abbreviate([t if t.isascii() else f"{t} ({ascii(t)[1:-1]})" for t in names])

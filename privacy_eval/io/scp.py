@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -157,8 +158,8 @@ def read_vectors(
     return _stack(path, [line.id for line in lines], vectors, [line.number for line in lines])
 
 
-def vector_places(path: Path) -> dict[str, str] | None:
-    """Read what an scp says of every id; no vector is read and nothing is run.
+def vector_locations(path: Path) -> dict[str, str] | None:
+    """Read the location of every vector from an scp, without reading vectors or running commands.
 
     Parameters
     ----------
@@ -167,7 +168,7 @@ def vector_places(path: Path) -> dict[str, str] | None:
     Returns
     -------
     dict of str to str, or None
-        The place of each vector, or a command that ends in `|`. None where the file is an
+        The location of each vector, or a command that ends in `|`. None if the file is an
         archive itself.
 
     Raises
@@ -186,7 +187,7 @@ def _is_archive(file: ObjectFile) -> bool:
 
 
 def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Path) -> None:
-    """Write vectors as a binary archive beside `scp`, of the same name but `.ark`, and the scp.
+    """Write vectors as a binary archive next to `scp`, of the same name but `.ark`, and the scp.
 
     No reader ever finds an scp of earlier vectors with the new archive.
 
@@ -214,14 +215,18 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
     if len(set(names)) != len(names):
         raise PrivacyEvalError(f"{scp}: not written, duplicate id")
     if names[0].startswith("\ufeff"):
-        raise PrivacyEvalError(f"{scp}: not written, a byte order mark would be lost: {names[0]!r}")
+        raise PrivacyEvalError(f"{scp}: cannot write an id that begins with a byte order mark")
     archive = scp.with_suffix(".ark")
     if archive == scp:
         raise PrivacyEvalError(f"{scp}: the scp of an archive must have another name than *.ark")
-    shown = _relative(archive, tree)
-    _text(os.fsencode(shown), str(scp))
-    if shown != shown.strip() or shown.startswith("|") or CONTROL.search(shown.encode()):
-        raise PrivacyEvalError(f"{scp}: an scp cannot hold the path {shown!r}")
+    location = _relative(archive, tree)
+    _text(os.fsencode(location), str(scp))
+    if (
+        location != location.strip()
+        or location.startswith("|")
+        or CONTROL.search(location.encode())
+    ):
+        raise PrivacyEvalError(f"{scp}: an scp cannot hold the path {location!r}")
     with atomic_path(scp) as scp_temporary:
         offset = 0
         with (
@@ -231,7 +236,7 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
         ):
             for name, row in zip(names, values, strict=True):
                 offset += objects.write(f"{name} ".encode())
-                lines.write(f"{name} {shown}:{offset}\n")
+                lines.write(f"{name} {location}:{offset}\n")
                 offset += objects.write(b"\0B" + binary_array(row))
             scp.unlink(missing_ok=True)
 
@@ -357,10 +362,10 @@ def _read_lines(
     for archive, rows in archives.items():
         rows.sort(key=lambda row: lines[row].offset or 0)
         if all(lines[row].offset is not None for row in rows):
-            alike = _read_alike(archive, np.array([lines[row].offset for row in rows]))
-            if alike is not None and held_bytes + alike.nbytes <= MAX_BYTES:
-                held_bytes += alike.nbytes
-                vectors.update(zip(rows, alike, strict=True))
+            uniform = _read_uniform(archive, np.array([lines[row].offset for row in rows]))
+            if uniform is not None and held_bytes + uniform.nbytes <= MAX_BYTES:
+                held_bytes += uniform.nbytes
+                vectors.update(zip(rows, uniform, strict=True))
                 continue
         with open_objects(archive, lines[rows[0]].where(path)) as file:
             last = -1
@@ -380,19 +385,17 @@ def _read_lines(
     return [vectors[row] for row in range(len(lines))]
 
 
-def _read_alike(path: Path, offsets: NDArray[np.int64]) -> FloatMatrix | None:
+def _read_uniform(path: Path, offsets: NDArray[np.int64]) -> FloatMatrix | None:
     """Read binary float32 vectors of one dimension at ascending offsets, many at a time: what
-    Kaldi writes. None where there is anything else, which is then found by reading one by one."""
+    Kaldi writes. None if anything else is found, which reading one by one then reports."""
     if offsets[-1] > MAX_BYTES:
         return None
-    try:
-        with open_objects(path) as file:
-            return _alike(file, offsets)
-    except PrivacyEvalError:
-        return None  # reported with its line by the reading one by one
+    with contextlib.suppress(PrivacyEvalError), open_objects(path) as file:
+        return _uniform(file, offsets)
+    return None  # errors are reported with their line by the reading one by one
 
 
-def _alike(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None:
+def _uniform(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None:
     file.seek(int(offsets[0]))
     head = file.peek(HEAD_BYTES)
     if len(head) < HEAD_BYTES or head[:6] != b"\0BFV \4":
@@ -412,10 +415,10 @@ def _alike(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None:
         if content.size < span:
             return None
         objects = np.lib.stride_tricks.sliding_window_view(content, size)
-        found = objects[offsets[first:last] - offsets[first]]
-        if (found[:, :HEAD_BYTES] != np.frombuffer(head, np.uint8)).any():
+        block = objects[offsets[first:last] - offsets[first]]
+        if (block[:, :HEAD_BYTES] != np.frombuffer(head, np.uint8)).any():
             return None
-        matrix[first:last] = found[:, HEAD_BYTES:].copy().view("<f4")
+        matrix[first:last] = block[:, HEAD_BYTES:].copy().view("<f4")
         first = last
     return None if count_not_finite(matrix) else matrix
 

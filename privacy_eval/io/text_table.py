@@ -1,7 +1,7 @@
 """Kaldi's text tables: lines of a fixed number of fields, as columns of byte ranges.
 
 Millions of lines are split, compared and looked up without a Python object per
-field: a field is its place in the file's bytes, compared in words of 8 bytes.
+field: a field is a byte range of the file, compared in words of 8 bytes.
 """
 
 from __future__ import annotations
@@ -70,9 +70,8 @@ class Column:
 
     @cached_property
     def words(self) -> tuple[tuple[IndexArray | None, WordArray], ...]:
-        """The fields as words of 8 bytes, zero-filled: for each word number the rows
-        it stands for (None: all) and its values. What is beyond the first words
-        is kept for the rows that are that long only."""
+        """The fields as zero-filled words of 8 bytes: for each word number its rows (None: all)
+        and its values. Words beyond the first few are stored for long rows only."""
         view: WordArray = np.ndarray(
             (self.data.size - 7,), dtype="<u8", buffer=self.data, strides=(1,)
         )
@@ -81,8 +80,8 @@ class Column:
         for offset in range(0, longest, 8):
             rows = None if offset < _WORDS_OF_ALL * 8 else np.flatnonzero(self.size > offset)
             chosen = slice(None) if rows is None else rows
-            kept = np.clip(self.size[chosen] - offset, 0, 8)
-            words.append((rows, view[self.start[chosen] + offset] & _WORD_MASK[kept]))
+            used = np.clip(self.size[chosen] - offset, 0, 8)
+            words.append((rows, view[self.start[chosen] + offset] & _WORD_MASK[used]))
         return tuple(words)
 
     def equals(self, text: bytes) -> NDArray[np.bool_]:
@@ -132,7 +131,7 @@ def unique_fields(column: Column) -> tuple[list[str], IndexArray]:
     -------
     texts : list of str
     number : int array, shape (rows,)
-        Which of `texts` each row holds.
+        Index into `texts` of each row.
     """
     _, first, inverse = np.unique(hash_rows((column,)), return_index=True, return_inverse=True)
     inverse = inverse.astype(np.int64).reshape(-1)
@@ -143,7 +142,7 @@ def unique_fields(column: Column) -> tuple[list[str], IndexArray]:
 
 
 def hash_rows(columns: tuple[Column, ...]) -> WordArray:
-    """Hash every row's fields, whatever else the file holds.
+    """Hash every row's fields.
 
     Parameters
     ----------
@@ -170,8 +169,7 @@ def hash_rows(columns: tuple[Column, ...]) -> WordArray:
 def read_columns(path: Path, fields: tuple[str, ...]) -> tuple[tuple[Column, ...], bytes]:
     """Read a table whose every line has the named fields, separated by spaces or tabs.
 
-    Blank lines are passed over, a carriage return before the line end too; gzip is
-    unpacked.
+    Blank lines and a carriage return before the line end are ignored; gzip is unpacked.
 
     Parameters
     ----------
@@ -260,10 +258,10 @@ def _split(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column,
         if wrong.size:
             line = int(wrong[0])
             begin = 0 if line == 0 else int(newline[line - 1]) + 1
-            shown = text[begin : int(newline[line])][:80].tobytes().decode("utf-8", "replace")
+            excerpt = text[begin : int(newline[line])][:80].tobytes().decode("utf-8", "replace")
             raise PrivacyEvalError(
                 f"{path}:{line + 1}: expected {columns} fields ({_describe(fields)}), "
-                f"found {per_line[line]}: {shown.strip()!r}"
+                f"found {per_line[line]}: {excerpt.strip()!r}"
             )
     length = end - start
     too_long = np.flatnonzero(length > MAX_FIELD_BYTES)

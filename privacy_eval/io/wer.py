@@ -150,13 +150,13 @@ def read_wer_folder(folder: Path) -> tuple[list[WerLine], list[Path]]:
     lines: list[WerLine] = []
     sources: list[Path] = []
     for path in files:
-        found = [
+        parsed = [
             parse_wer_line(text, f"{path}:{number}")
             for number, text in enumerate(read_text(path).split("\n"), start=1)
             if text.lstrip(BLANKS).startswith("%WER")
         ]
-        if found:
-            lines += found
+        if parsed:
+            lines += parsed
             sources.append(path)
     if not lines:
         raise PrivacyEvalError(f"{folder}: no '%WER' line in any of its files")

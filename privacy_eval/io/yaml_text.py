@@ -14,8 +14,8 @@ MAX_YAML_BYTES = 1 << 18
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader that loses nothing silently, and whose values grow no faster than the
-    text: `<<` would copy mappings into mappings, over and over."""
+    """A safe loader without duplicate keys, and without `<<`, whose copies of mappings in
+    mappings could grow exponentially."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         for key, _ in node.value:
@@ -55,7 +55,7 @@ def parse_yaml(text: str, where: str) -> object:
     ------
     PrivacyEvalError
         Not YAML (with the line), tags of other programs, a duplicate key, merge keys, values
-        that cannot be made, more than 256 KiB.
+        that cannot be parsed, more than 256 KiB.
 
     Examples
     --------

@@ -28,11 +28,11 @@ from ..report.values import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
     Cell,
+    CellKey,
     Cells,
-    Place,
     cells_from_published,
     cells_from_results,
-    merged,
+    merge_cells,
     system_column,
 )
 from ..results.records import Results
@@ -112,7 +112,7 @@ def objective_and_subjective(
     if published is not None:
         tables = {v.table for v in load_published(published) if v.metric.startswith(PREFIX)}
         parts.append(cells_from_published(published, tables=tables))
-    cells = merged(parts)
+    cells = merge_cells(parts)
     if test is not None and published is not None and results is None:
         note = "Original speech: objective values as published, subjective ones of this test"
         return replace(cells, notes=(*cells.notes, note))
@@ -406,7 +406,7 @@ def _by_first_cell(rows: Iterable[tuple[str, ...]]) -> tuple[tuple[tuple[str, ..
 
 def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
     """Values of the test, and the objective ones of the same systems."""
-    values: dict[Place, Cell] = {}
+    values: dict[CellKey, Cell] = {}
     notes: tuple[str, ...] = ()
     systems = tuple(system_column(s) for s in test.systems if s != ORIGINAL_SYSTEM)
     if results is not None:
@@ -424,7 +424,7 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
             system = ORIGINAL_COLUMN if d.system == ORIGINAL_SYSTEM else system_column(d.system)
             for metric, value in d.values(VARIANT).items():
                 key, text = f"{PREFIX}{metric}", metric_text(metric, value)
-                place = Place(key, None, test.split, d.data_set, d.gender, system)
+                place = CellKey(key, None, test.split, d.data_set, d.gender, system)
                 counts = (d.n_target, d.n_nontarget)
                 values[place] = Cell(value, text, None, None, *counts)
     return Cells(values, systems, frozenset(systems), notes=notes)

@@ -3,7 +3,7 @@
 In bit; 0 is perfect recognition (no privacy), 1 carries no information. Actual
 Cllr exceeds 1 where scores are badly calibrated; min Cllr never does in `exact`.
 Reference: Bruemmer & du Preez (2006); VoicePrivacy 2020 supplement, eq. (1); comparative
-study of metrics, section 3.2, whose eq. (2) lacks the factor 1/2.
+study of metrics, section 3.2, whose eq. (2) omits the factor 1/2.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _mean_softplus(values: FloatArray, sign: float) -> float:
 
 
 def _weighted_softplus(llr: FloatArray, weight: IntArray) -> float:
-    """Average log2(1 + exp(llr)) over blocks that hold any trial of the class; there
-    llr is finite or on the right side, where it costs nothing."""
+    """Average log2(1 + exp(llr)) over blocks with trials of the class, where
+    llr is finite or costs nothing."""
     held = weight > 0
     return float(np.sum(softplus(llr[held]) * weight[held]) / weight.sum() / np.log(2))

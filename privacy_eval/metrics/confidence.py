@@ -85,12 +85,12 @@ def speaker_bootstrap(
 
     Every replicate draws speakers with replacement. One draw serves both sides, as the same
     people enroll and speak: a nontarget trial of speakers a and b counts (draws of a) x (draws
-    of b) times, a target trial of a as often as a was drawn. Speakers on both sides, only among
-    the enrolled, or only among the trials are drawn apart, so that the design keeps its numbers.
+    of b) times, a target trial of a as often as a was drawn. Speakers on both sides, on the
+    enrollment side only and on the trial side only are drawn separately, so that every replicate
+    has as many of each.
 
-    Metrics of calibrated scores (min Cllr, ZEBRA, linkability) see a little more evidence in a
-    replicate, whose trials repeat, than in the trials themselves: near chance their interval
-    may lie wholly on the less private side of the value.
+    Metrics of calibrated scores (min Cllr, ZEBRA, linkability) are biased towards less privacy in
+    a replicate, whose trials repeat: near chance their interval may not include the value.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def speaker_bootstrap(
         raise ValueError(f"replicates must be at least 2, not {replicates}")
     trials = TrialScores.from_labels(scores, is_target)
     ascending, labels, order = trials.in_score_order
-    names, enrolled, spoken, strata = _speakers(
+    names, enrolled, trial, strata = _speakers(
         np.asarray(enrolled_speaker)[order], np.asarray(trial_speaker)[order], labels
     )
     people = _digest([names[members].tolist() for members in strata])
@@ -154,7 +154,7 @@ def speaker_bootstrap(
         for members in strata:
             drawn = generator.integers(0, members.size, members.size)
             draws[members] = np.bincount(drawn, minlength=members.size)
-        times = np.where(labels, draws[enrolled], draws[enrolled] * draws[spoken])
+        times = np.where(labels, draws[enrolled], draws[enrolled] * draws[trial])
         if not times[labels].any() or not times[~labels].any():
             continue  # no trial of a class is left: no statistic exists, draw again
         sample = TrialScores.from_sorted_labels(
@@ -166,7 +166,7 @@ def speaker_bootstrap(
     return BootstrapReplicates(
         values={name: np.array(of_samples) for name, of_samples in values.items()},
         n_speakers=int(np.unique(enrolled[labels]).size),
-        design=_design(names, enrolled, spoken),
+        design=_design(names, enrolled, trial),
         seed=seed,
     )
 
@@ -228,12 +228,14 @@ def difference_p_value(differences: ArrayLike, n: int) -> float:
     """
     replicates = np.asarray(differences)
     beyond = min(int(np.sum(replicates <= 0)), int(np.sum(replicates >= 0)))
-    share = min(max(beyond, 1) / replicates.size, 0.5)
-    return float(2 * scipy.special.stdtr(n - 1, np.sqrt((n - 1) / n) * scipy.special.ndtri(share)))
+    fraction = min(max(beyond, 1) / replicates.size, 0.5)
+    return float(
+        2 * scipy.special.stdtr(n - 1, np.sqrt((n - 1) / n) * scipy.special.ndtri(fraction))
+    )
 
 
 def expanded_tail(tail: float, n: int) -> float:
-    """Compute the share to cut off each end of n units' bootstrap distribution.
+    """Compute the fraction to cut off each end of n units' bootstrap distribution.
 
     Resampling n units understates the spread of their mean by sqrt((n-1)/n), and a
     normal tail that of Student's t: Phi(sqrt(n/(n-1)) t_tail(n-1)) corrects both (the expanded
@@ -242,7 +244,7 @@ def expanded_tail(tail: float, n: int) -> float:
     Parameters
     ----------
     tail : float
-        Nominal share.
+        Nominal fraction.
     n : int
 
     Returns
@@ -258,18 +260,18 @@ def expanded_tail(tail: float, n: int) -> float:
 
 
 def _speakers(
-    enrolled: NDArray[np.str_], spoken: NDArray[np.str_], is_target: NDArray[np.bool_]
+    enrolled: NDArray[np.str_], trial_speaker: NDArray[np.str_], is_target: NDArray[np.bool_]
 ) -> tuple[NDArray[np.str_], IntArray, IntArray, list[IntArray]]:
-    """Enumerate the speakers of both sides by their names, and find which are drawn together."""
-    names, number = np.unique(np.concatenate([enrolled, spoken]), return_inverse=True)
+    """Enumerate the speakers of both sides by name, and group those drawn together."""
+    names, number = np.unique(np.concatenate([enrolled, trial_speaker]), return_inverse=True)
     first, second = number[: enrolled.size], number[enrolled.size :]
     wrong = np.flatnonzero((first == second) != is_target)
     if wrong.size:
         row = int(wrong[0])
         raise PrivacyEvalError(
-            f"{wrong.size} trials contradict their speakers; the first is a "
+            f"labels of {wrong.size} trials contradict their speakers; the first: a "
             f"{'target' if is_target[row] else 'nontarget'} trial of enrolled speaker "
-            f"{enrolled[row]} and trial speaker {spoken[row]}"
+            f"{enrolled[row]} and trial speaker {trial_speaker[row]}"
         )
     role = np.zeros(names.size, dtype=np.int64)
     role[np.unique(first)] |= 1
@@ -284,8 +286,8 @@ def _speakers(
     return names, first.astype(np.int64), second.astype(np.int64), strata
 
 
-def _design(names: NDArray[np.str_], enrolled: IntArray, spoken: IntArray) -> str:
-    pairs, trials = np.unique(enrolled * names.size + spoken, return_counts=True)
+def _design(names: NDArray[np.str_], enrolled: IntArray, trial: IntArray) -> str:
+    pairs, trials = np.unique(enrolled * names.size + trial, return_counts=True)
     first, second = names[pairs // names.size], names[pairs % names.size]
     return _digest([first.tolist(), second.tolist(), trials.tolist()])
 

@@ -118,10 +118,10 @@ def det_curve(scores: TrialScores) -> Det:
             reached = _spread(scores, middle) >= cuts
             above = np.where(reached, middle, above)
             below = np.where(reached, below, middle)
-        kept = np.unique(np.concatenate([[0], below, above, [corners - 1]]))
+        corner = np.unique(np.concatenate([[0], below, above, [corners - 1]]))
     else:
-        kept = np.arange(corners)
-    missed, rejected = _errors(scores, kept)
+        corner = np.arange(corners)
+    missed, rejected = _errors(scores, corner)
     new = np.append(True, (np.diff(missed) != 0) | (np.diff(rejected) != 0))
     return Det(
         missed[new] / scores.n_target,

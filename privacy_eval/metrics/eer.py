@@ -74,8 +74,8 @@ def kaldi_eer(scores: TrialScores) -> Eer:
         return bool(n[max(0, n.size - 1 - int(n.size * i / t.size))] < t[i])
 
     # t ascends and n is taken in descending order, so what stops once stops ever after.
-    found = bisect.bisect_left(range(t.size - 1), True, key=stops)
-    return Eer(found / t.size, float(t[found]), scores.n_target, scores.n_nontarget, "kaldi")
+    index = bisect.bisect_left(range(t.size - 1), True, key=stops)
+    return Eer(index / t.size, float(t[index]), scores.n_target, scores.n_nontarget, "kaldi")
 
 
 def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
@@ -101,8 +101,8 @@ def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
     after = int(np.argmax(miss >= false_alarm))
     gap_before = false_alarm[after - 1] - miss[after - 1]
     gap_after = miss[after] - false_alarm[after]
-    share = gap_before / (gap_before + gap_after)
-    value = float(miss[after - 1] + share * (miss[after] - miss[after - 1]))
+    fraction = gap_before / (gap_before + gap_after)
+    value = float(miss[after - 1] + fraction * (miss[after] - miss[after - 1]))
     return Eer(value, None, scores.n_target, scores.n_nontarget, f"rocch {variant}")
 
 

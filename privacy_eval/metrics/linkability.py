@@ -30,7 +30,7 @@ class Linkability:
     edges : float array, shape (B+1,)
         Bin edges; where all scores are equal, one bin of width 1 around them.
     target_mass, nontarget_mass : float arrays, shape (B,)
-        Share of the target and of the nontarget scores in each bin.
+        Fraction of the target and of the nontarget scores in each bin.
     local : float array, shape (B,)
         D(s) of each bin.
     n_target, n_nontarget : int
@@ -88,7 +88,7 @@ def linkability(
     edges = scores.edges(bins)
     target = histogram(scores.target, edges) / scores.n_target
     nontarget = histogram(scores.nontarget, edges) / scores.n_nontarget
-    # Bins are of equal width: the ratio of densities is that of the shares.
+    # Bins are of equal width: the ratio of densities is that of the masses.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = omega * np.where(nontarget > 0, target / nontarget, 1.0)
     local = np.where(ratio > 1, 2 * ratio / (1 + ratio) - 1, 0.0)

@@ -1,4 +1,4 @@
-"""Registry of metrics: all that is known of a metric, once.
+"""Registry of metrics: name, unit, direction, range and format of each.
 
 Records, tables, figures, CSV and JSON read it: a new metric is its function and one entry.
 """
@@ -43,7 +43,7 @@ def _no_caveat(value: float, n_target: int | None) -> str:
 
 @dataclass(frozen=True)
 class Metric:
-    """What is known of a metric.
+    """Function, name, unit, direction, range and format of a metric.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Metric:
     compared : bool
         Has a table of several systems.
     tabled : bool
-        Stands in the tables of one system.
+        Appears in the tables of one system.
     repeats_matter : bool
         Repeated trials of a bootstrap replicate bias it towards less privacy.
     """
@@ -181,8 +181,8 @@ def _eer_caveat(value: float, n_target: int | None) -> str:
     if not IMPLAUSIBLE_EER < value < math.inf:
         return ""
     return (
-        f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % is uninformative: the scores are the wrong "
-        "way round, or equal"
+        f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % is uninformative: the scores are probably "
+        "inverted, or equal"
     )
 
 
@@ -440,12 +440,12 @@ def describe(key: str) -> Metric:
     Parameters
     ----------
     key : str
-        A prefix `subjective_`, of metrics of a listening test, is passed over.
+        The prefix `subjective_` of listening-test metrics is ignored.
 
     Returns
     -------
     Metric
-        Of a user-defined metric no more than the name is known.
+        A user-defined metric has a name only.
 
     Examples
     --------

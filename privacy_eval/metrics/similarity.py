@@ -67,8 +67,8 @@ class SimilarityMatrix:
         return float(difference) if difference > _ROUNDING else 0.0
 
     @property
-    def own(self) -> FloatArray:
-        """Every speaker's similarity with itself, the diagonal, shape (S,)."""
+    def diagonal(self) -> FloatArray:
+        """Similarity of every speaker with itself, shape (S,)."""
         return np.diagonal(self.values).copy()
 
     @property
@@ -76,8 +76,8 @@ class SimilarityMatrix:
         """Excess of every speaker's own similarity over the mean of the other entries in its row
         and column, exactly 0 where there is none, shape (S,): its part in D_diag."""
         size = len(self.values)
-        others = self.values.sum(axis=0) + self.values.sum(axis=1) - 2 * self.own
-        excess = self.own - others / (2 * (size - 1))
+        others = self.values.sum(axis=0) + self.values.sum(axis=1) - 2 * self.diagonal
+        excess = self.diagonal - others / (2 * (size - 1))
         return np.where(excess > _ROUNDING, excess, 0.0)
 
 
@@ -91,7 +91,7 @@ class VoiceSimilarity:
         Fraction, eq. (4): at most 1; negative where anonymization makes voices more
         alike their originals than these are to themselves.
     gvd_db : float
-        dB, eq. (5); -inf where anonymized voices cannot be told apart at all.
+        dB, eq. (5); -inf where anonymized voices are indistinguishable.
     oo, oa, aa : SimilarityMatrix
     """
 
@@ -155,7 +155,7 @@ def voice_similarity(
     Raises
     ------
     PrivacyEvalError
-        D_diag of oo is 0: original voices that cannot be told apart have no identity to lose.
+        D_diag of oo is 0: the original speakers are indistinguishable.
 
     Examples
     --------
@@ -167,8 +167,8 @@ def voice_similarity(
     """
     if oo.d_diag == 0:
         raise PrivacyEvalError(
-            "the original voices cannot be told apart (D_diag of the original-original matrix "
-            "is 0), so DeID and G_VD are not defined: are these the right vectors and model?"
+            "original speakers are indistinguishable (D_diag of oo is 0), so DeID and G_VD are "
+            "undefined: are these the right vectors and model?"
         )
     ratio = aa.d_diag / oo.d_diag
     gvd_db = 10 * math.log10(ratio) if ratio > 0 else -math.inf
@@ -225,19 +225,22 @@ def similarity_matrix(
     strongest = np.full(size, -np.inf)
     begins = np.full(size, len(scores))
     for row, values, others in pairs.rows():
-        own = speaker[row]
-        is_target = others == own
+        row_speaker = speaker[row]
+        is_target = others == row_speaker
         llr = calibration.llr(values, target=False)
         if is_target.any():
             llr[is_target] = of_targets = calibration.llr(values[is_target], target=True)
-            strongest[own] = max(strongest[own], float(of_targets.max()))
-            begins[own] = min(begins[own], row)
-        total[own] += np.bincount(others, weights=llr, minlength=size)
-        count[own] += np.bincount(others, minlength=size)
+            strongest[row_speaker] = max(strongest[row_speaker], float(of_targets.max()))
+            begins[row_speaker] = min(begins[row_speaker], row)
+        total[row_speaker] += np.bincount(others, weights=llr, minlength=size)
+        count[row_speaker] += np.bincount(others, minlength=size)
     if variant == "challenge":
-        # Of speakers A, B with A's pairs of its own first: pairs with A in the row.
-        kept = begins[:, None] <= begins[None, :]
-        total, count = np.where(kept, total, total.T), np.where(kept, count, count.T)
+        # Of speakers A, B with A's own pairs first: pairs with A in the row.
+        first_in_row = begins[:, None] <= begins[None, :]
+        total, count = (
+            np.where(first_in_row, total, total.T),
+            np.where(first_in_row, count, count.T),
+        )
     elif column_of is None:
         total, count = (x + x.T - np.diag(np.diagonal(x)) for x in (total, count))
     if not count.all():
@@ -280,18 +283,18 @@ def speaker_linkability(
     columns = np.arange(len(scores)) if column_of is None else column_of
     pairs = _Pairs(scores, speaker, columns, all_columns=True)
     values = np.empty(pairs.speakers)
-    for own in range(pairs.speakers):
-        rows = np.flatnonzero(speaker == own)
-        target = np.broadcast_to(pairs.column_speaker == own, (rows.size, len(scores))).copy()
+    for number in range(pairs.speakers):
+        rows = np.flatnonzero(speaker == number)
+        target = np.broadcast_to(pairs.column_speaker == number, (rows.size, len(scores))).copy()
         block = scores[rows]
         nontarget = block[~target]
         target[np.arange(rows.size), columns[rows]] = False
-        values[own] = linkability(TrialScores(block[target], nontarget), variant=variant).value
+        values[number] = linkability(TrialScores(block[target], nontarget), variant=variant).value
     return values
 
 
 class _Pairs:
-    """Pairs of utterances that count: rows with their columns."""
+    """Pairs of utterances to compare: rows and their columns."""
 
     def __init__(
         self,
@@ -326,12 +329,12 @@ class _Pairs:
         for row in range(len(self._scores)):
             start = 0 if self._all_columns else row
             values, others = self._scores[row, start:], self.column_speaker[start:]
-            own = row if self._column_of is None else int(self._column_of[row])
-            if own == start:
+            paired = row if self._column_of is None else int(self._column_of[row])
+            if paired == start:
                 values, others = values[1:], others[1:]
-            elif own > start:
-                values = np.delete(values, own - start)
-                others = np.delete(others, own - start)
+            elif paired > start:
+                values = np.delete(values, paired - start)
+                others = np.delete(others, paired - start)
             if values.size:
                 yield row, values, others
 
@@ -349,10 +352,10 @@ class _Pairs:
         target, nontarget = np.concatenate(targets), nontarget[:filled]
         target.sort()
         nontarget.sort()
-        found = TrialScores.from_sorted(target, nontarget)
+        sorted_trials = TrialScores.from_sorted(target, nontarget)
         if not np.isfinite([target[0], target[-1], nontarget[0], nontarget[-1]]).all():
             raise PrivacyEvalError("scores to be compared are not all finite numbers")
-        return found
+        return sorted_trials
 
 
 class _Calibration:
@@ -363,8 +366,8 @@ class _Calibration:
         of_targets = of_nontargets = blocks.llr
         if variant == "challenge":
             of_targets, of_nontargets = sloped_llr(blocks, trials.target_rank)
-        self._target = _begins(trials.target, blocks.targets), of_targets
-        self._nontarget = _begins(trials.nontarget, blocks.nontargets), of_nontargets
+        self._target = _block_starts(trials.target, blocks.targets), of_targets
+        self._nontarget = _block_starts(trials.nontarget, blocks.nontargets), of_nontargets
 
     def llr(self, scores: ScoreMatrix, *, target: bool) -> FloatArray:
         """Look up the LLRs of target or nontarget trials, of any shape."""
@@ -372,7 +375,7 @@ class _Calibration:
         return llr[np.searchsorted(begins, scores, side="right")]
 
 
-def _begins(ascending: NDArray[np.floating], counts: IntArray) -> NDArray[np.floating]:
+def _block_starts(ascending: NDArray[np.floating], counts: IntArray) -> NDArray[np.floating]:
     """Find the lowest score of every PAV block but the first, in one class; a block without
     trials of the class begins where the next does."""
     first = np.cumsum(counts)[:-1]

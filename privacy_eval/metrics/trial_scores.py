@@ -214,8 +214,8 @@ class TrialScores:
         n[2:-1:2] -= up_to[:-1]
         n[1::2] = up_to - below
         n[-1] = self.n_nontarget - up_to[-1]
-        kept = (t > 0) | (n > 0)
-        return Groups(t[kept], n[kept])
+        nonempty = (t > 0) | (n > 0)
+        return Groups(t[nonempty], n[nonempty])
 
     @cached_property
     def in_score_order(self) -> tuple[FloatArray, BoolArray, IntArray]:

@@ -355,9 +355,9 @@ def _mean_softplus(ascending: FloatArray, shift: FloatArray) -> FloatArray:
     bins = math.ceil((high - low) / _BIN_WIDTH)
     if ascending.size > bins:
         return _binned_softplus(ascending, shift, low, bins)
-    # Shares before the sum: that of the largest floats has none.
-    values, share = ascending.astype(np.float64), 1 / ascending.size
-    return np.array([(softplus(values + x) * share).sum() for x in shift])
+    # Divided before the sum, which overflows for the largest floats.
+    values, weight = ascending.astype(np.float64), 1 / ascending.size
+    return np.array([(softplus(values + x) * weight).sum() for x in shift])
 
 
 def _binned_softplus(ascending: FloatArray, shift: FloatArray, low: float, bins: int) -> FloatArray:

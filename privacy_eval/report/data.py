@@ -11,7 +11,7 @@ from ..protocol.protocol import Protocol, load_protocol
 from ..results.arrays import Curves
 from ..results.json_store import read_json
 from ..results.records import Results, merge
-from .values import Cells, cells_from_published, cells_from_results, merged
+from .values import Cells, cells_from_published, cells_from_results, merge_cells
 
 # The protocol of no results at all.
 _USUAL = "vpc2020"
@@ -62,7 +62,7 @@ class ReportSources:
             results = Results(load_protocol(self.conf or _USUAL))
         cells = cells_from_results(results)
         if self.published:
-            cells = merged([cells, cells_from_published(self.published)])
+            cells = merge_cells([cells, cells_from_published(self.published)])
         return ReportData(results, cells, Curves(read), self)
 
 

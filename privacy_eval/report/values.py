@@ -68,7 +68,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Place:
+class CellKey:
     """Identity of a value: `attack_model` is None for voice similarity, utility and listening
     tests; original speech is the system Orig under `ORIGINAL_ATTACK`."""
 
@@ -103,14 +103,14 @@ class Cells:
         one source only.
     """
 
-    values: Mapping[Place, Cell]
+    values: Mapping[CellKey, Cell]
     systems: tuple[str, ...]
     own: frozenset[str] = frozenset()
     family: Mapping[str, str] = field(default_factory=dict)
     families: Mapping[str, Family] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
-    original_sources: Mapping[Place, frozenset[int]] = field(default_factory=dict)
+    original_sources: Mapping[CellKey, frozenset[int]] = field(default_factory=dict)
 
     def style(self, system: str) -> Family | None:
         """Style of a system's name; None of one without."""
@@ -130,9 +130,9 @@ class Cells:
         system: str,
     ) -> Cell | None:
         """Return a value; that of original speech for any attack model."""
-        return self.get_by_key(Place(metric, attack_model, split, data_set, gender, system))
+        return self.get_by_key(CellKey(metric, attack_model, split, data_set, gender, system))
 
-    def get_by_key(self, key: Place) -> Cell | None:
+    def get_by_key(self, key: CellKey) -> Cell | None:
         """Return the value of a key; that of original speech for any attack model."""
         return self.values.get(_storage_key(key))
 
@@ -142,7 +142,7 @@ class Cells:
         return any(key.system != ORIGINAL_COLUMN for key in keys)
 
 
-def select(cells: Cells, **wanted: str | None) -> dict[Place, Cell]:
+def select(cells: Cells, **wanted: str | None) -> dict[CellKey, Cell]:
     """Select values by parts of their keys: `select(cells, metric="eer", split="dev")`."""
     return {
         place: cell
@@ -154,7 +154,7 @@ def select(cells: Cells, **wanted: str | None) -> dict[Place, Cell]:
 def cells_from_results(results: Results) -> Cells:
     """Take the values of evaluated systems in the protocol's variant, under its attack models."""
     variant = results.protocol.variant
-    values: dict[Place, Cell] = {}
+    values: dict[CellKey, Cell] = {}
     disagree: dict[str, None] = {}
     for r in results.verification:
         c = r.condition
@@ -164,7 +164,7 @@ def cells_from_results(results: Results) -> Cells:
         system = ORIGINAL_COLUMN if c.is_original else system_column(c.system)
         intervals = r.speaker_intervals.get(variant, {})
         for metric, value in r.values(variant).items():
-            key = Place(metric, attack, c.split, c.data_set, c.gender, system)
+            key = CellKey(metric, attack, c.split, c.data_set, c.gender, system)
             bounds = intervals.get(metric)
             cell = Cell(
                 value,
@@ -186,7 +186,7 @@ def cells_from_results(results: Results) -> Cells:
     ):
         for metric, value in metrics.items():
             system = system_column(s.system)
-            key = Place(metric, None, s.split, s.data_set, s.gender, system)
+            key = CellKey(metric, None, s.split, s.data_set, s.gender, system)
             if key not in values or preferred:
                 values[key] = Cell(value, describe(metric).format(value))
     notes = []
@@ -213,7 +213,7 @@ def cells_from_published(name: str, *, tables: Collection[int] | None = None) ->
         No published results of that name.
     """
     published = load_systems(name)
-    values: dict[Place, Cell] = {}
+    values: dict[CellKey, Cell] = {}
     columns: dict[str, None] = {}
     orders: dict[str | None, dict[str, None]] = {}
     for p in load_published(name):
@@ -222,7 +222,7 @@ def cells_from_published(name: str, *, tables: Collection[int] | None = None) ->
         if p.system != ORIGINAL_COLUMN:
             columns[p.system] = None
             orders.setdefault(p.attack_model, {})[p.system] = None
-        key = Place(p.metric, p.attack_model, p.split, p.data_set, p.gender, p.system)
+        key = CellKey(p.metric, p.attack_model, p.split, p.data_set, p.gender, p.system)
         # Table 18 repeats values of Table 3 with other digits: those of the first table count.
         values.setdefault(_storage_key(key), Cell(p.number, p.value))
     return Cells(
@@ -235,7 +235,7 @@ def cells_from_published(name: str, *, tables: Collection[int] | None = None) ->
     )
 
 
-def merged(parts: Iterable[Cells]) -> Cells:
+def merge_cells(parts: Iterable[Cells]) -> Cells:
     """Merge the systems of several sources; of values in two (of original speech) the first is
     taken.
 
@@ -251,8 +251,8 @@ def merged(parts: Iterable[Cells]) -> Cells:
     systems = tuple(s for part in parts for s in part.systems)
     if len(set(systems)) < len(systems):
         raise ValueError("duplicate system in two sources")
-    values: dict[Place, Cell] = {}
-    sources: dict[Place, set[int]] = {}  # of original speech
+    values: dict[CellKey, Cell] = {}
+    sources: dict[CellKey, set[int]] = {}  # of original speech
     for number, part in enumerate(parts):
         for place, cell in part.values.items():
             chosen = values.setdefault(place, cell)
@@ -282,7 +282,7 @@ def average(
     """Compute the mean over data sets and genders with the protocol's weights, in the unit of
     records; None unless the system has all values, original speech all from one source."""
     places = {
-        Place(metric, attack_model, split, data_set.id, gender, system): data_set.weight
+        CellKey(metric, attack_model, split, data_set.id, gender, system): data_set.weight
         for data_set in protocol.data_sets
         for gender in protocol.genders
     }
@@ -291,7 +291,7 @@ def average(
     return None if conflicting_originals(cells, places) else mean
 
 
-def conflicting_originals(cells: Cells, places: Iterable[Place]) -> str:
+def conflicting_originals(cells: Cells, places: Iterable[CellKey]) -> str:
     """Return a note if no single source has all these values of original speech, so that they
     have no mean; "" otherwise."""
     sources = {}
@@ -308,7 +308,7 @@ def system_column(system: str) -> str:
     return f"{system} (system)" if system == ORIGINAL_COLUMN else system
 
 
-def _storage_key(place: Place) -> Place:
+def _storage_key(place: CellKey) -> CellKey:
     """Return the key under which a value is stored: that of original speech is the same for all
     attack models."""
     if place.system == ORIGINAL_COLUMN and place.attack_model is not None:
@@ -342,7 +342,7 @@ def _rename(part: Cells, names: Mapping[str, str]) -> Cells:
     )
 
 
-def _originals_note(parts: list[Cells], chosen: Mapping[Place, Cell]) -> list[str]:
+def _originals_note(parts: list[Cells], chosen: Mapping[CellKey, Cell]) -> list[str]:
     """Return notes on original speech of several sources."""
     originals = [
         p for p in chosen if p.system == ORIGINAL_COLUMN and p.attack_model == ORIGINAL_ATTACK
@@ -362,7 +362,7 @@ def _originals_note(parts: list[Cells], chosen: Mapping[Place, Cell]) -> list[st
     return notes
 
 
-def _other_source_note(elsewhere: Iterable[Place]) -> str:
+def _other_source_note(elsewhere: Iterable[CellKey]) -> str:
     metrics = dict.fromkeys(f"{p.metric} ({p.split})" for p in elsewhere)
     return f"Original speech: of another source, where the first has none: {', '.join(metrics)}"
 

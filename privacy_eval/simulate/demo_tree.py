@@ -1,17 +1,15 @@
-"""Whole demo trees: simulated x-vectors in a tree laid out as in the challenge.
+"""Write demo trees: simulated x-vectors in a tree with the challenge's layout.
 
-A tree may be far larger than memory: its data folders are drawn, written and forgotten one
-by one, and drawn again where another is made of them.
+A tree may exceed memory: its data folders are simulated and written one by one, and simulated
+again where another one is derived from them.
 """
 
 from __future__ import annotations
 
-import glob
 import itertools
 import json
 import math
 import os
-import shutil
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,11 +23,11 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..asv.backend import PldaBackend, train_backend
+from ..asv.model_folder import save_backend
 from ..errors import PrivacyEvalError
-from ..io.files import atomic_path, write_text
+from ..io.files import atomic_folder, atomic_path, sweep, write_text
 from ..io.json_text import load_json
-from ..io.kaldi_objects import write_matrix, write_vector
-from ..io.plda import Plda, write_plda
+from ..io.plda import Plda
 from ..io.scp import write_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
@@ -43,7 +41,7 @@ DEMO_SIZES: Mapping[str, range] = {
     "systems": range(1, 1_001),
 }
 
-_MARKER = "demo_tree.json"
+_FINGERPRINT = "demo_tree.json"
 #: Speakers of a trial set that a listening test takes, and utterances of each.
 _RATED = 12
 _VECTORS = VectorModel()
@@ -95,7 +93,7 @@ _BASELINES = (
 
 @dataclass(frozen=True)
 class _Demo:
-    """What a tree is drawn from; see `write_demo_tree`."""
+    """Parameters of a demo tree; see `write_demo_tree`."""
 
     protocol: Protocol
     seed: int
@@ -113,7 +111,7 @@ class _Demo:
         return {t.trials_name: t for t in self.protocol.trial_sets()}
 
     def generator(self, *names: str) -> np.random.Generator:
-        """A stream of its own for every name, whatever else is drawn."""
+        """Return an independent random stream for each name."""
         key: Sequence[int] = [self.seed, *(zlib.crc32(name.encode()) for name in names)]
         return np.random.default_rng(key)
 
@@ -130,9 +128,9 @@ def write_demo_tree(
 ) -> bool:
     """Write a simulated challenge tree as anonymization leaves it.
 
-    It contains data folders, their x-vectors, back ends to score these with, word error
-    rates, and the ratings of a listening test; no scores. The tree appears whole or not at
-    all. The same seed and sizes give the same bytes.
+    It contains data folders, x-vectors, back ends, word error rates and the ratings of a
+    listening test, but no scores. The tree is written atomically. The same seed and sizes give
+    the same bytes.
 
     Parameters
     ----------
@@ -150,15 +148,15 @@ def write_demo_tree(
     Returns
     -------
     bool
-        False where the very same tree was there already.
+        False if the same tree already exists.
 
     Raises
     ------
     ValueError
-        A size that is none of `DEMO_SIZES`.
+        A size outside `DEMO_SIZES`.
     PrivacyEvalError
-        `folder` contains something else. The protocol does not say where the x-vectors and
-        the back ends belong that its results folders need.
+        `folder` contains something else. The protocol does not define the folders of x-vectors
+        and back ends that its results folders need.
     """
     sizes = {"speakers": speakers, "utterances": utterances, "systems": systems}
     for name, size in sizes.items():
@@ -177,66 +175,47 @@ def write_demo_tree(
     models = _models(protocol, drawn)
     folder = Path(os.path.abspath(folder))
     if folder.exists():
-        if _marker(folder) == marker:
+        if _read_fingerprint(folder) == marker:
             return False
-        _make_way(folder, marker)
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    for left in folder.parent.glob(f".{glob.escape(folder.name)}.*.partial"):
-        if left == temporary or not _is_alive(left.name.split(".")[-2]):
-            shutil.rmtree(left)
-    try:
+        _check_replaceable(folder, marker)
+    sweep(folder)
+    with atomic_folder(folder) as temporary:
         _write_speech(temporary, demo, drawn, models, progress)
         for system in drawn:
             _write_recognition(temporary / "exp" / system.name, system, demo)
         write_text(temporary / "ratings.csv", _ratings(drawn, demo))
-        write_text(temporary / _MARKER, json.dumps(marker, indent=1) + "\n")
-        temporary.rename(folder)
-    except OSError as error:
-        if _marker(folder) == marker:
-            return False  # another run was faster
-        raise PrivacyEvalError(f"{folder}: cannot be written ({error.strerror})") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        write_text(temporary / _FINGERPRINT, json.dumps(marker, indent=1) + "\n")
+        if folder.exists() and _read_fingerprint(folder) != marker:  # written in the meantime
+            _check_replaceable(folder, marker)
     return True
 
 
-def _marker(folder: Path) -> object:
-    """What a folder says of the demo tree that it is, if any."""
-    return load_json(folder / _MARKER) if (folder / _MARKER).is_file() else {}
+def _read_fingerprint(folder: Path) -> object:
+    """Read the fingerprint of a demo tree; empty if there is none."""
+    return load_json(folder / _FINGERPRINT) if (folder / _FINGERPRINT).is_file() else {}
 
 
-def _make_way(folder: Path, wanted: Mapping[str, object]) -> None:
-    """Remove an empty folder; refuse to overwrite any other."""
+def _check_replaceable(folder: Path, expected: Mapping[str, object]) -> None:
+    """Refuse to overwrite anything but an empty folder."""
     if not folder.is_dir() or any(folder.iterdir()):
-        found, differences = _marker(folder), ""
-        if isinstance(found, dict) and "demo_tree" in found:
+        fingerprint, differences = _read_fingerprint(folder), ""
+        if isinstance(fingerprint, dict) and "demo_tree" in fingerprint:
             different = [
-                f"{key} {json.dumps(found.get(key))}, not {json.dumps(value)}"
-                for key, value in wanted.items()
-                if found.get(key) != value
+                f"{key} {json.dumps(fingerprint.get(key))}, not {json.dumps(value)}"
+                for key, value in expected.items()
+                if fingerprint.get(key) != value
             ]
             differences = f" (it is one of {'; '.join(different)})"
         raise PrivacyEvalError(
-            f"{folder}: contains something other than the demo tree of seed {wanted['seed']}"
+            f"{folder}: contains something other than the demo tree of seed {expected['seed']}"
             f"{differences}; remove it or name another folder"
         )
     if folder.samefile(Path()):
         raise PrivacyEvalError(f"{folder}: is the current folder; choose another one")
-    folder.rmdir()
-
-
-def _is_alive(process: str) -> bool:
-    try:
-        os.kill(int(process), 0)
-    except PermissionError:
-        return True
-    except (ValueError, OverflowError, ProcessLookupError):
-        return False
-    return True
 
 
 def _systems(count: int, demo: _Demo) -> list[_System]:
-    """B1, B2, and systems drawn around them: some leak little, some much."""
+    """Return B1, B2, and systems drawn around them, of weak to strong leakage."""
     systems = list(_BASELINES[:count])
     for number in range(len(_BASELINES) + 1, count + 1):
         draw = demo.generator("system", str(number)).uniform
@@ -253,14 +232,14 @@ def _systems(count: int, demo: _Demo) -> list[_System]:
 
 
 def _models(protocol: Protocol, systems: Sequence[_System]) -> list[AsvModel]:
-    """The models of the protocol's results folders, and the one trained on original speech."""
+    """List the models of the results folders and the one trained on original speech."""
     models = []
     for trained_on in dict.fromkeys((ORIGINAL, *(f.asv_model for f in protocol.results_folders))):
         model = protocol.asv_model(trained_on)
         if model is None:
             raise PrivacyEvalError(
                 f"protocol {protocol.name}: asv_models has no model trained on {trained_on} "
-                "speech, so there is no place for a demo tree's x-vectors"
+                "speech, whose folder a demo tree's x-vectors need"
             )
         places = {(model.model_folder(s.suffix), model.training_name(s.suffix)) for s in systems}
         if trained_on == ANONYMIZED and len(places) < len(systems):
@@ -302,7 +281,7 @@ def _trial_lines(enrolled: Iterable[str], speaker_of: Mapping[str, str]) -> Iter
 
 
 def _ratings(systems: Sequence[_System], demo: _Demo) -> str:
-    """A listening test of all systems on some trials of the last split."""
+    """Simulate a listening test of all systems on some trials of the last split."""
     keys = {}
     for t in demo.protocol.trial_sets():
         if t.split == demo.protocol.splits[-1]:
@@ -317,8 +296,8 @@ def _ratings(systems: Sequence[_System], demo: _Demo) -> str:
 
 
 def _speakers(trial_set: TrialSet, demo: _Demo) -> list[str]:
-    """Names of the enrolled speakers: numbers of one width, of another block in every
-    enrollment set, of which every gender has its part."""
+    """Name the enrolled speakers: numbers of one width, in a block per enrollment set and
+    gender."""
     size, genders = 50, list(demo.protocol.genders)
     while size < demo.enrolled:
         size *= 10
@@ -329,7 +308,7 @@ def _speakers(trial_set: TrialSet, demo: _Demo) -> list[str]:
 
 
 def _voices(trial_set: TrialSet, demo: _Demo) -> Matrix:
-    """Trial sets that share their enrolled speakers share their voices."""
+    """Draw voices, the same for trial sets with the same enrolled speakers."""
     generator = demo.generator("voices", trial_set.enrollment_name, trial_set.gender)
     return _VECTORS.voices(demo.enrolled, generator)
 
@@ -337,7 +316,7 @@ def _voices(trial_set: TrialSet, demo: _Demo) -> Matrix:
 def _trial_speech(trial_set: TrialSet, demo: _Demo) -> _Speech:
     enrolled = _speakers(trial_set, demo)
     speakers = enrolled[: demo.speakers]
-    # Data sets that share speakers have utterances of their own.
+    # Data sets that share speakers have different utterances.
     number = demo.protocol.data_sets.index(trial_set.data_set)
     width = max(3, len(str(demo.utterances - 1)))
     voices = np.repeat(_voices(trial_set, demo)[: demo.speakers], demo.utterances, axis=0)
@@ -351,7 +330,7 @@ def _trial_speech(trial_set: TrialSet, demo: _Demo) -> _Speech:
 
 
 def _enrollment_speech(name: str, demo: _Demo) -> _Speech:
-    """All genders share an enrollment set."""
+    """Simulate an enrollment set, which all genders share."""
     gender_of: dict[str, str] = {}
     voice_of: dict[str, Matrix] = {}
     for trial_set in demo.protocol.trial_sets():
@@ -379,7 +358,7 @@ def _training_speech(demo: _Demo) -> _Speech:
 
 
 def _combined_speech(trial_sets: Sequence[TrialSet], demo: _Demo) -> _Speech:
-    """Several data folders as one, without their lists."""
+    """Combine data folders, without their lists."""
     parts = [_trial_speech(trial_set, demo) for trial_set in trial_sets]
     if len(parts) == 1:
         return parts[0]
@@ -442,9 +421,9 @@ def _write_speech(
     }
     folders_of = {s.name: {m.model_folder(s.suffix): None for m in models} for s in systems}
     every = {folder: None for folders in folders_of.values() for folder in folders}
-    data: list[tuple[str, Draw, Iterable[str]]] = []
-    for name, draw in {**enrollment, **trials}.items():
-        data.append((name, draw, every))
+    data: list[tuple[str, Draw, Iterable[str]]] = [
+        (name, draw, every) for name, draw in {**enrollment, **trials}.items()
+    ]
     for system, (name, draw) in itertools.product(systems, {**enrollment, **combined}.items()):
         anonymized = partial(_anonymized, draw, system, name, demo)
         data.append((name + system.suffix, anonymized, folders_of[system.name]))
@@ -487,11 +466,7 @@ def _write_data(folder: Path, speech: _Speech) -> None:
 
 def _write_back_end(folder: Path, speech: _Speech) -> None:
     vectors, speakers = speech.vectors.astype(np.float32), list(speech.speaker_of.values())
-    model = _reproducible(train_backend(vectors, speakers, lda_dim=_LDA_DIM))
-    assert model.mean is not None and model.transform is not None
-    write_vector(folder / "mean.vec", model.mean)
-    write_matrix(folder / "transform.mat", model.transform)
-    write_plda(folder / "plda", model.plda)
+    save_backend(folder, _reproducible(train_backend(vectors, speakers, lda_dim=_LDA_DIM)))
 
 
 def _reproducible(model: PldaBackend) -> PldaBackend:
@@ -548,8 +523,7 @@ def _write_recognition(folder: Path, system: _System, demo: _Demo) -> None:
 def _wer_line(rate: float, decode: str, generator: np.random.Generator) -> WerLine:
     words = 20000
     counts = [int(n) for n in generator.poisson(rate * words * np.array([0.1, 0.15, 0.75]))]
-    errors = sum(counts)
-    insertions, deletions, substitutions = counts
+    errors, (insertions, deletions, substitutions) = sum(counts), counts
     return WerLine(
         round(errors / words, 4),
         errors,

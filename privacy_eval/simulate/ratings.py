@@ -1,9 +1,8 @@
-"""A simulated listening test: ratings as a file of them would hold.
+"""Simulate the ratings of a listening test.
 
-Evaluators share an opinion of every system, and each uses the scale in a way of its own:
-its place, how much of it, and how finely. So ratings are whole numbers full of ties. Three
-are as an organizer meets them: one gives a single value, one stops early, one has the
-scale the wrong way round.
+Evaluators share a mean rating of every system, but differ in offset, range and step of their
+ratings, which are whole numbers with many ties. Three are unreliable: one gives a single value,
+one stops early, one inverts the scale.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ import numpy as np
 from ..io.ratings import COLUMNS, ORIGINAL_SYSTEM
 
 EVALUATORS = 36
-#: The odd ones: who gives one value, stops early, turns the scale round.
-ONE_VALUE, STOPS_EARLY, TURNED = "listener05", "listener11", "listener17"
+#: Unreliable evaluators: gives one value, stops early, inverts the scale.
+ONE_VALUE, STOPS_EARLY, INVERTS = "listener05", "listener11", "listener17"
 _EARLY = 6
 _LOW, _HIGH = 1, 10
 
@@ -34,7 +33,7 @@ _STEPS = 3
 def simulate_ratings(
     systems: Sequence[str], keys: Mapping[tuple[str, str], str], *, seed: int = 0
 ) -> str:
-    """The CSV text of a test of original speech and some systems.
+    """Simulate a test of original speech and some systems, as CSV text.
 
     Every evaluator rates, of every trial set and system, one trial with an enrollment of
     the same speaker and one with another.
@@ -67,7 +66,7 @@ def simulate_ratings(
     for number in range(1, EVALUATORS + 1):
         name = f"listener{number:02d}"
         generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
-        place_on_scale = generator.normal(0, 0.07)
+        offset = generator.normal(0, 0.07)
         width = generator.uniform(0.6, 1.1)
         step = generator.choice([1, 1, 2, 3])
         rows = []
@@ -77,29 +76,31 @@ def simulate_ratings(
                     enrollment, trial = pairs[generator.integers(len(pairs))]
                     scores = []
                     for metric in ("naturalness", "intelligibility", same):
-                        opinion = _opinion(index, metric) + generator.normal(0, 0.17)
-                        if name == TURNED:
-                            opinion = 1 - opinion
-                        at = 0.5 + width * (opinion - 0.5) + place_on_scale
+                        rating = _mean_rating(index, metric) + generator.normal(0, 0.17)
+                        if name == INVERTS:
+                            rating = 1 - rating
+                        at = 0.5 + width * (rating - 0.5) + offset
                         scores.append(_rating(at, int(step)))
                     if name == ONE_VALUE:
                         scores = [5, 5, 5]
-                    said = "yes" if same else "no"
-                    rows.append([name, system, data_set, gender, trial, enrollment, said, *scores])
+                    same_speaker = "yes" if same else "no"
+                    rows.append(
+                        [name, system, data_set, gender, trial, enrollment, same_speaker, *scores]
+                    )
         if name == STOPS_EARLY:
             rows = rows[:: max(1, len(rows) // _EARLY)][:_EARLY]
         writer.writerows(rows)
     return text.getvalue()
 
 
-def _opinion(index: int, metric: str | bool) -> float:
-    """What evaluators think of a system, 0 being original speech."""
+def _mean_rating(index: int, metric: str | bool) -> float:
+    """Return the mean rating, within 0 to 1, of a system (0: original speech)."""
     if index == 0:
         return _ORIGINAL[metric]
     return _FIRST[metric] + _STEP[metric] * ((index - 1) % _STEPS)
 
 
 def _rating(at: float, step: int) -> int:
-    """A place on the scale as a whole number, of those that the evaluator uses."""
+    """Round a value within 0 to 1 to the evaluator's steps of the scale."""
     value = _LOW + (_HIGH - _LOW) * min(max(at, 0.0), 1.0)
     return min(_HIGH, _LOW + step * round((value - _LOW) / step))

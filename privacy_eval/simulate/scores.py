@@ -1,4 +1,4 @@
-"""Simulated scores with a known error rate: `ScoreModel` has an EER, `simulate_trials` draws."""
+"""Simulate scores with a known equal error rate."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ScoreModel:
 
     @classmethod
     def with_eer(cls, eer: float, *, offset: float = 0.0, scale: float = 1.0) -> ScoreModel:
-        """The model of the default effects that has an EER.
+        """Return the model with the default effects and a given EER.
 
         Examples
         --------
@@ -92,8 +92,8 @@ def simulate_trials(
     utterances: int,
     generator: np.random.Generator,
 ) -> SimulatedTrials:
-    """Scores of `enrolled` speakers against `utterances` of each of the first `speakers`
-    of them."""
+    """Simulate scores of `enrolled` speakers against `utterances` of each of the first
+    `speakers` of them."""
     if not 0 < speakers <= enrolled or utterances < 1 or enrolled < 2:
         raise ValueError("need two enrolled speakers, and trial speakers among them")
     shape = (enrolled, speakers, utterances)

@@ -1,8 +1,6 @@
-"""Simulated x-vectors: those of speakers, and what anonymization makes of them.
+"""Simulate x-vectors and their anonymization.
 
-`VectorModel` draws x-vectors and `Anonymization` changes them, so that a back end is needed
-before there are scores. Vectors are rows of float64 matrices here and become float32 in
-files.
+Vectors are rows of float64 matrices here and become float32 in files.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class VectorModel:
-    """Normal x-vectors: a voice per speaker, and what varies between its utterances.
+    """Normal x-vectors: a voice per speaker and deviations of its utterances.
 
     Dimension i (from 0) of a voice has the standard deviation `between` * `decay`**i:
     like real voices, these differ more in some directions than in others. Around its
@@ -31,40 +29,39 @@ class VectorModel:
     within: float = 1.0
 
     def voices(self, count: int, generator: np.random.Generator) -> Matrix:
-        """Voices of `count` new speakers, shape (count, D)."""
+        """Draw voices of `count` new speakers, shape (count, D)."""
         deviation = self.between * self.decay ** np.arange(self.dimension)
         return np.asarray(generator.standard_normal((count, self.dimension)) * deviation)
 
     def utterances(self, voices: Matrix, generator: np.random.Generator) -> Matrix:
-        """An utterance of each voice: rows that are repeated are further utterances of
-        a speaker."""
+        """Draw an utterance of each voice; repeated rows are utterances of one speaker."""
         return voices + self.within * generator.standard_normal(voices.shape)
 
 
 @dataclass(frozen=True)
 class Anonymization:
-    """What an anonymization system does to x-vectors, x becoming
+    """Effect of an anonymization system on x-vectors: x becomes
 
-        `keep` * turned(x) + pseudo-voice + noise + `shift`.
+        `keep` * rotated(x) + pseudo-voice + noise + `shift`.
 
     Attributes
     ----------
     keep : float
-        Share of the voice that leaks through, the same in all speech of a speaker: what
-        links anonymized speech to other anonymized speech.
+        Fraction of the voice that leaks through, the same in all speech of a speaker: it links
+        anonymized speech to other anonymized speech.
     turn_deg : float
-        By how many degrees what leaks is turned, the first dimension towards the last,
+        Rotation in degrees of the leaking part, the first dimension towards the last,
         the second towards the last but one, and so on (of an odd number the middle one
         stays). At 90 nothing links anonymized speech to original speech, and voices
         differ most where original ones differ least: where a model trained on original
         speech hardly looks.
     pseudo : float
-        Size of the pseudo-voices, relative to voices: what tells anonymized speakers
-        apart where each keeps a pseudo-voice.
+        Size of the pseudo-voices, relative to voices: it distinguishes anonymized speakers if
+        each has one pseudo-voice.
     noise : float
-        Standard deviation of what is added to every utterance in every dimension.
+        Standard deviation of the noise of every utterance in every dimension.
     shift : float
-        By how much all anonymized speech is off, in every dimension.
+        Constant offset of all anonymized speech in every dimension.
     """
 
     keep: float
@@ -76,21 +73,21 @@ class Anonymization:
     def pseudo_voices(
         self, count: int, model: VectorModel, generator: np.random.Generator
     ) -> Matrix:
-        """`count` new pseudo-voices, shape (count, D)."""
+        """Draw `count` pseudo-voices, shape (count, D)."""
         return self.pseudo * model.voices(count, generator)
 
     def anonymize(
         self, vectors: Matrix, pseudo_voices: Matrix, generator: np.random.Generator
     ) -> Matrix:
-        """Vectors of anonymized speech.
+        """Anonymize x-vectors.
 
         Parameters
         ----------
         vectors : float array, shape (N, D)
             X-vectors of original speech.
         pseudo_voices : float array, shape (N, D)
-            What each is given. A speaker whose enrollment and trial speech are
-            anonymized apart has a pseudo-voice of its own in each.
+            Pseudo-voice of each. A speaker whose enrollment and trial speech are anonymized
+            separately has a different one in each.
 
         Examples
         --------

@@ -412,7 +412,7 @@ def _inputs(condition: TrialCondition, anon_suffix: str, models: Models) -> _Inp
     made_of = {
         "version": __version__,
         "backend": "plda",
-        "model": stored.noted(place.tree),
+        "model": stored.provenance(place.tree),
         **{
             name: {"path": relative(path, place.tree), "sha256": sha256}
             for name, (path, sha256) in noted.items()

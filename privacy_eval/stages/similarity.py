@@ -222,7 +222,7 @@ def _inputs(task: _Task, models: Models) -> _Inputs:
         models.vectors_of(vectors, name, task.system.anon_suffix),
         vectors,
         stored.model,
-        stored.noted(place.tree),
+        stored.provenance(place.tree),
     )
 
 

@@ -15,7 +15,7 @@ from ..asv.model_folder import (
     TreeVectors,
     backend_folder,
     save_backend,
-    train_on,
+    train_from_vectors,
 )
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes, relative, write_text
@@ -75,7 +75,7 @@ def _train(
     if note.get("trained_from") == trained_from:
         outcome.up_to_date.append(name)
         return
-    trained = train_on(read, utt2spk)
+    trained = train_from_vectors(read, utt2spk)
     with tempfile.TemporaryDirectory() as scratch:
         save_backend(Path(scratch), trained)
         plain = {"backend_sha256": _digests(Path(scratch)), "trained_from": trained_from}

@@ -16,7 +16,7 @@ from privacy_eval.listening.evaluation import evaluate_ratings
 from privacy_eval.listening.store import read_listening_test
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import to_json
-from privacy_eval.simulate.ratings import TURNED, simulate_ratings
+from privacy_eval.simulate.ratings import INVERTS, simulate_ratings
 
 PLAN = load_protocol("vpc2020")
 KEY = "".join(
@@ -70,7 +70,7 @@ def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Pa
     assert first.code == 0, first.err
     assert (
         "Evaluators to look at: listener05 (one value), listener11 (few ratings), "
-        f"{TURNED} (disagrees)" in first.err
+        f"{INVERTS} (disagrees)" in first.err
     )
     made = snapshot(tree / "out")
     assert "Their ratings count unless --leave-out names them" in first.err
@@ -97,15 +97,15 @@ def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Pa
 def test_options_reach_what_is_written(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     undrawn(monkeypatch)
     done = cli(
-        *run(tree, "--holm", "--leave-out", TURNED, "--reference", "Original"),
+        *run(tree, "--holm", "--leave-out", INVERTS, "--reference", "Original"),
         *("--min-ratings", "50", "--split", "dev"),
     )
     assert done.code == 0, done.err
     result, _ = read_listening_test(tree / "out" / "subjective.json")
     assert (result.holm, result.reference, result.split) == (True, "Original", "dev")
-    assert (result.evaluators_left_out, result.min_ratings) == ((TURNED,), 50)
+    assert (result.evaluators_left_out, result.min_ratings) == ((INVERTS,), 50)
     assert all("few ratings" in e.flags for e in result.evaluators)
-    assert f"Left out on request: {TURNED}." in done.err
+    assert f"Left out on request: {INVERTS}." in done.err
 
 
 def test_the_report_has_a_section(evaluated: tuple[Path, Run], tmp_path: Path) -> None:
@@ -150,12 +150,12 @@ def test_a_report_of_what_has_changed_is_refused(
 
 
 WRONG = {
-    "off the scale": (lambda t: re.sub(r"(?m),\d+$", ",11", t, count=1), "is outside the scale"),
+    "off the scale": (lambda t: re.sub(r"(?m),\d+$", ",11", t, count=1), "outside the scale"),
     "missing column": (
         lambda t: t.replace("evaluator,", "", 1),
         "the column 'evaluator' is missing",
     ),
-    "unknown system": (lambda t: t.replace(",B1,", ",B7,", 1), "unknown system 'B7', known: Orig"),
+    "unknown system": (lambda t: t.replace(",B1,", ",B7,", 1), "unknown system: expected Orig"),
     "rated twice": (lambda t: t + t.splitlines()[1] + "\n", "duplicate rating.* first in"),
 }
 
@@ -174,12 +174,12 @@ def test_other_systems_and_scales_on_request(tree: Path, monkeypatch: pytest.Mon
     undrawn(monkeypatch)
     path = tree / "ratings.csv"
     path.write_text(ratings("B1", "anchor"))
-    assert "unknown system 'anchor'" in cli(*run(tree)).err
+    assert "found 'anchor'" in cli(*run(tree)).err
     assert cli(*run(tree, "--systems", "anchor")).code == 0
     result, _ = read_listening_test(tree / "out" / "subjective.json")
     assert result.systems == ("Original", "B1", "anchor")
     done = cli(*run(tree, "--systems", "anchor", "--scale", "1", "5"))
-    assert done.code == 1 and "is outside the scale from 1 to 5" in done.err
+    assert done.code == 1 and "outside the scale from 1 to 5" in done.err
     assert cli(*run(tree, "--any-system")).code == 0
     alone = (*("listening", "--ratings", path, "--format", "png"), "--out", tree / "alone")
     assert cli(*alone).code == 0  # without results any system will do

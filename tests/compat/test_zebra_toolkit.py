@@ -22,7 +22,6 @@ from support import cli, command
 
 from privacy_eval.compat.zebra import assess, display, export, pav_llrs, plot, read_tags
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.results_txt import zebra_number
 from privacy_eval.metrics import (
     VARIANTS,
     TrialScores,
@@ -31,6 +30,7 @@ from privacy_eval.metrics import (
     min_cllr,
     zebra,
 )
+from privacy_eval.metrics.registry import zebra_number
 
 CASE = "lazy_informed"
 SCORES, KEY = GOLDEN / CASE / "scores.gz", GOLDEN / CASE / "trials.gz"

@@ -19,7 +19,7 @@ LEAST_READ = 0.05
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_any_input_is_read_right_or_refused(name: str, tmp_path: Path) -> None:
+def test_any_input_is_read_correctly_or_refused(name: str, tmp_path: Path) -> None:
     read, refused = fuzz(name, tmp_path, inputs=INPUTS)
     assert read >= LEAST_READ * (read + refused)
 

@@ -261,7 +261,7 @@ HARMLESS: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_other_spellings_give_the_same_values(name: str, tree: Path) -> None:
+def test_equivalent_formats_give_the_same_values(name: str, tree: Path) -> None:
     record = tree / f"{RECORD}.json"
     before = json.loads(record.read_text())
     HARMLESS[name](tree)
@@ -291,7 +291,7 @@ def test_absolute_paths_as_kaldi_writes_them(tree: Path) -> None:
     assert scores.read_bytes() == before
 
 
-def test_folder_loops_end(tree: Path) -> None:
+def test_symlink_loops_terminate(tree: Path) -> None:
     for path, target in (
         ("exp/loop", ".."),
         ("exp/results-loop", "results-loop"),
@@ -351,7 +351,7 @@ FORGED: dict[str, Callable[[dict[str, np.ndarray]], object]] = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_arrays_of_another_form_are_refused(name: str, tree: Path) -> None:
+def test_arrays_of_invalid_form_are_refused(name: str, tree: Path) -> None:
     with np.load(tree / f"{RECORD}.npz") as stored:
         arrays = dict(stored)
     FORGED[name](arrays)

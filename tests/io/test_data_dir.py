@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import shutil
 from collections.abc import Iterable
@@ -30,24 +29,11 @@ words = st.text(
 )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
 @given(st.dictionaries(words, words, min_size=1, max_size=8), st.sampled_from([" ", "\t", "  "]))
-def test_any_mapping_comes_back_in_order(
-    folder: Path, mapping: dict[str, str], between: str
-) -> None:
+def test_mapping_round_trips_in_order(folder: Path, mapping: dict[str, str], between: str) -> None:
     path = folder / "utt2spk"
     path.write_text("".join(f"{k}{between}{v}\n" for k, v in mapping.items()), encoding="utf-8")
     assert list(read_utt2spk(path).items()) == list(mapping.items())
-
-
-def test_gzip_and_blank_lines(tmp_path: Path) -> None:
-    path = tmp_path / "spk2gender.gz"
-    path.write_bytes(gzip.compress(b"\n s1 f\r\n\n\ts2  m"))
-    assert read_spk2gender(path) == {"s1": "f", "s2": "m"}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +46,7 @@ def test_gzip_and_blank_lines(tmp_path: Path) -> None:
         ("u1 s1\nu2 s\0\n", "2: control character"),
     ],
 )
-def test_errors_of_utt2spk(tmp_path: Path, content: str, message: str) -> None:
+def test_malformed_utt2spk_is_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "utt2spk"
     path.write_text(content)
     with pytest.raises(PrivacyEvalError) as caught:
@@ -69,22 +55,11 @@ def test_errors_of_utt2spk(tmp_path: Path, content: str, message: str) -> None:
     assert str(caught.value).startswith(f"{path}{between}{message}")
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PrivacyEvalError, match=f"^{tmp_path}/utt2spk: cannot be read"):
-        read_utt2spk(tmp_path / "utt2spk")
-
-
-def test_a_gender_is_f_or_m(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "where"), [("s1 f\ns2 female\n", 2), ("\n\ns2 x\n", 3)])
+def test_gender_other_than_f_or_m_is_refused(tmp_path: Path, text: str, where: int) -> None:
     path = tmp_path / "spk2gender"
-    path.write_text("s1 f\ns2 female\n")
-    with pytest.raises(PrivacyEvalError, match=f"^{path}:2: gender of 's2' must be f or m"):
-        read_spk2gender(path)
-
-
-def test_the_line_of_a_wrong_gender_counts_blank_lines(tmp_path: Path) -> None:
-    path = tmp_path / "spk2gender"
-    path.write_text("\n\ns1 x\n")
-    with pytest.raises(PrivacyEvalError, match=f"^{path}:3: "):
+    path.write_text(text)
+    with pytest.raises(PrivacyEvalError, match=f"^{path}:{where}: gender of 's2' must be f or m"):
         read_spk2gender(path)
 
 
@@ -157,7 +132,9 @@ def as_lines(files: dict[str, bytes]) -> dict[str, list[str]]:
 
 
 @given(folders(), st.data())
-def test_any_subset(folder: Path, files: dict[str, list[str]], data: st.DataObject) -> None:
+def test_subset_agrees_with_filter(
+    folder: Path, files: dict[str, list[str]], data: st.DataObject
+) -> None:
     utterances = [line.split()[0] for line in files["utt2spk"]]
     wanted = data.draw(st.lists(st.sampled_from(utterances), min_size=1))
     source = read_data_dir(put(folder / "source", files))
@@ -169,10 +146,10 @@ def test_any_subset(folder: Path, files: dict[str, list[str]], data: st.DataObje
 
 
 @given(st.lists(folders(), min_size=1, max_size=3))
-def test_any_union(folder: Path, parts: list[dict[str, list[str]]]) -> None:
+def test_combination_agrees_with_set_union(folder: Path, parts: list[dict[str, list[str]]]) -> None:
     sources = [read_data_dir(put(folder / f"p{n}", files)) for n, files in enumerate(parts)]
     if len({"segments" in files for files in parts}) == 2:
-        with pytest.raises(PrivacyEvalError, match="there are no segments in"):
+        with pytest.raises(PrivacyEvalError, match="has no segments file"):
             combine_data_dirs(sources)
         return
     new = combine_data_dirs(sources)
@@ -182,25 +159,7 @@ def test_any_union(folder: Path, parts: list[dict[str, list[str]]]) -> None:
     assert as_lines(dict(new.files)) == expected
 
 
-@given(folders(), st.data())
-def test_a_folder_is_the_union_of_its_subsets(
-    folder: Path, files: dict[str, list[str]], data: st.DataObject
-) -> None:
-    utterances = sorted(line.split()[0] for line in files["utt2spk"])
-    cut = data.draw(st.integers(0, len(utterances)))
-    source = read_data_dir(put(folder / "source", files))
-    parts = []
-    for number, chosen in enumerate((utterances[:cut], utterances[cut:])):
-        if chosen:
-            wanted = UtteranceList(folder / "list", b"", {u.encode(): 1 for u in chosen})
-            target = folder / f"part{number}"
-            shutil.rmtree(target, ignore_errors=True)
-            write_data_dir(target, subset_data_dir(source, wanted).files)
-            parts.append(read_data_dir(target))
-    assert combine_data_dirs(parts).files == combine_data_dirs([source]).files
-
-
-def test_lists(tmp_path: Path) -> None:
+def test_lists_of_utterances_and_trials(tmp_path: Path) -> None:
     path = tmp_path / "list"
     path.write_bytes(b"u2\n\nu1 and more\r\nu2")
     found = read_list(path, "enrolls")
@@ -209,7 +168,7 @@ def test_lists(tmp_path: Path) -> None:
     assert read_list(path, "trials").lines == {b"u2": 1, b"u1": 3}
 
 
-def test_a_folder_that_cannot_take_its_place_leaves_the_old_one(
+def test_failed_replacement_keeps_old_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "set"
@@ -232,7 +191,7 @@ def test_a_folder_that_cannot_take_its_place_leaves_the_old_one(
     assert [p.name for p in target.iterdir()] == ["text"]
 
 
-def test_files_and_links_are_not_written_over(tmp_path: Path) -> None:
+def test_files_and_symlinks_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "other")
     (tmp_path / "nowhere").symlink_to(tmp_path / "x")
@@ -245,7 +204,7 @@ def test_files_and_links_are_not_written_over(tmp_path: Path) -> None:
         write_data_dir(tmp_path / "file/set", {"utt2spk": b""})
 
 
-def test_only_our_leftovers_are_swept(tmp_path: Path) -> None:
+def test_sweep_removes_only_matching_leftovers(tmp_path: Path) -> None:
     names = [".set.abcd1234.tmp", ".set.x.abcd1234.tmp", ".set.abc.tmp", "set.abcd1234.tmp"]
     for name in names:
         (tmp_path / name).mkdir()

@@ -113,14 +113,14 @@ results_txts = st.builds(
 @settings(max_examples=60)
 @given(results_txts)
 @example(ResultsTxt([VerificationBlock("ASV-a", {"eer": 0.5, "cllr_min": 1.0, "cllr": 2.0}, None)]))
-def test_any_content_comes_back(content: ResultsTxt) -> None:
+def test_content_round_trips(content: ResultsTxt) -> None:
     text = format_results_txt(content)
     assert parse_results_txt(text, "r") == content
     assert format_results_txt(parse_results_txt(text, "r")) == text
 
 
 @pytest.mark.parametrize("path", [B1, B2, ANON, ORIG], ids=lambda p: p.name)
-def test_published_files_come_back_byte_for_byte(path: Path) -> None:
+def test_published_files_round_trip(path: Path) -> None:
     content = parse_results_txt(path.read_text(), str(path))
     assert format_results_txt(content).encode() == path.read_bytes()
 
@@ -152,12 +152,12 @@ def test_values_of_the_first_condition() -> None:
     }
 
 
-def test_the_summary_is_another_format() -> None:
+def test_summary_file_is_refused() -> None:
     with pytest.raises(PrivacyEvalError, match=r"^summary:1: not a line of a results\.txt"):
         parse_results_txt(SUMMARY.read_text(), "summary")
 
 
-def test_blank_lines_and_line_ends_of_windows_are_passed_over() -> None:
+def test_blank_lines_and_crlf_are_ignored() -> None:
     text = f"\r\n{CONDITION}\r\n\r\n  EER: 1.5%\r\n"
     assert parse_results_txt(text, "r").verification[0].metrics == {"eer": 0.015}
 
@@ -199,7 +199,7 @@ def test_errors_name_file_and_line(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("number", range(1, 24))
-def test_a_published_file_cut_anywhere_is_no_silent_loss(number: int) -> None:
+def test_truncation_loses_no_value_silently(number: int) -> None:
     """Cut in the middle of a line, a file is an error or holds one value less."""
     lines = ANON.read_text().splitlines(keepends=True)
     cut = "".join(lines[:number]) + lines[number].rstrip("\n")[:-2]
@@ -226,7 +226,7 @@ def test_a_published_file_cut_anywhere_is_no_silent_loss(number: int) -> None:
         (1e-7, "1e-05"),
     ],
 )
-def test_an_eer_is_printed_as_kaldi_does(eer: float, text: str) -> None:
+def test_eer_is_formatted_as_in_kaldi(eer: float, text: str) -> None:
     """Kaldi streams 100 times a float32 with C++'s four digits, which are C's %.4g."""
     assert eer_percent(eer) == text
     assert eer_percent(eer) == f"{float(np.float32(eer)) * 100.0:.4g}"
@@ -244,10 +244,10 @@ def test_an_eer_is_printed_as_kaldi_does(eer: float, text: str) -> None:
         (float("inf"), "inf"),
     ],
 )
-def test_a_disclosure_is_printed_as_zebra_does(value: float, text: str) -> None:
+def test_disclosure_is_formatted_as_in_zebra(value: float, text: str) -> None:
     assert zebra_number(value) == text
 
 
-def test_the_largest_disclosure_in_powers_of_ten_comes_back() -> None:
+def test_largest_exponent_disclosure_round_trips() -> None:
     text = f"{CONDITION}\n  Population: 5e-04 bit\n"
     assert format_results_txt(parse_results_txt(text, "r")) == text

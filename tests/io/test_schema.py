@@ -51,7 +51,7 @@ roots = st.builds(
 
 
 @given(roots)
-def test_any_content_comes_back_through_json(root: Root) -> None:
+def test_content_round_trips_through_json(root: Root) -> None:
     text = json.dumps(to_plain(root), allow_nan=False)
     assert from_plain(Root, json.loads(text), "f") == root
 
@@ -60,17 +60,17 @@ LEAF = {"text": "t", "count": 1, "value": 0.5, "flag": True, "kind": "a"}
 ROOT: dict[str, Any] = {"leaf": LEAF, "several": [], "by_name": {}, "perhaps": None}
 
 
-def test_defaults_may_be_left_out() -> None:
+def test_defaults_are_optional() -> None:
     assert from_plain(Root, ROOT, "f").more == {}
 
 
-def test_infinite_values_are_words() -> None:
+def test_infinite_values_are_strings() -> None:
     leaf = from_plain(Leaf, {**LEAF, "value": "-inf"}, "f")
     assert leaf.value == float("-inf")
     assert to_plain(leaf)["value"] == "-inf"
 
 
-def test_nan_is_no_result() -> None:
+def test_nan_is_refused() -> None:
     with pytest.raises(ValueError, match="NaN"):
         to_plain({"a": float("nan")})
 
@@ -97,7 +97,7 @@ def test_nan_is_no_result() -> None:
         ("kind", None, "kind: expected a or b"),
     ],
 )
-def test_a_wrong_type_names_its_place(entry: str, value: object, message: str) -> None:
+def test_wrong_type_is_located(entry: str, value: object, message: str) -> None:
     wrong = {**ROOT, "several": [LEAF, {**LEAF, entry: value}]}
     with pytest.raises(PrivacyEvalError) as caught:
         from_plain(Root, wrong, "file")
@@ -120,19 +120,19 @@ def test_a_wrong_type_names_its_place(entry: str, value: object, message: str) -
         ({**ROOT, "more": {"x": [0.5, None]}}, "f: more.x[1]: expected a number, found 'None'"),
     ],
 )
-def test_a_wrong_shape_names_its_place(wrong: object, message: str) -> None:
+def test_wrong_structure_is_located(wrong: object, message: str) -> None:
     with pytest.raises(PrivacyEvalError) as caught:
         from_plain(Root, wrong, "f")
     assert str(caught.value).startswith(message)
 
 
-def test_a_long_value_is_cut_in_the_message() -> None:
+def test_long_value_is_truncated_in_message() -> None:
     with pytest.raises(PrivacyEvalError) as caught:
         from_plain(Leaf, {**LEAF, "count": "x" * 10**6}, "f")
     assert len(str(caught.value)) < 300
 
 
-def test_a_value_that_holds_itself_many_times_is_cut_before_it_is_written() -> None:
+def test_nested_value_is_truncated_before_formatting() -> None:
     """The text of this value would have 3 ** 15 words (that of a real bomb, 9 ** 20)."""
 
     class Counting(list):  # type: ignore[type-arg]
@@ -165,7 +165,7 @@ class Outer:
     more: float = 0.5
 
 
-def test_entries_of_an_inlined_dataclass_stand_among_those_of_its_owner() -> None:
+def test_inlined_dataclass_round_trips() -> None:
     plain = {"title": "a", "count": 1, "more": 0.25}
     assert to_plain(Outer(Inner("a", 1), 0.25)) == plain
     assert from_plain(Outer, plain, "x") == Outer(Inner("a", 1), 0.25)
@@ -179,6 +179,6 @@ def test_entries_of_an_inlined_dataclass_stand_among_those_of_its_owner() -> Non
         ({"title": "a", "count": "1"}, "x: count: expected a whole number"),
     ],
 )
-def test_wrong_entries_of_an_inlined_dataclass(plain: object, message: str) -> None:
+def test_wrong_entries_of_inlined_dataclass_are_refused(plain: object, message: str) -> None:
     with pytest.raises(PrivacyEvalError, match=message):
         from_plain(Outer, plain, "x")

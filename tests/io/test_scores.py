@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support import write
 
 import privacy_eval.io.scores as module
 from privacy_eval import PrivacyEvalError
@@ -51,17 +52,6 @@ def collide_often(columns: tuple[Column, ...]) -> WordArray:
 def hashing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real hash, and two under which ids collide."""
     monkeypatch.setattr(module, "hash_rows", request.param)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all examples of a property."""
-    return tmp_path_factory.mktemp("pairs")
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def paired(
@@ -113,14 +103,16 @@ def windows(text: str) -> bytes:
     ],
     ids=["plain", "CRLF", "tabs", "mixed", "no end", "BOM", "blank lines", "gzip", "gzip CRLF BOM"],
 )
-def test_spellings_of_the_same_files(tmp_path: Path, spell: Callable[[str], bytes]) -> None:
+def test_line_formats_and_compression_read_the_same(
+    tmp_path: Path, spell: Callable[[str], bytes]
+) -> None:
     assert rows_of(paired(tmp_path, spell(SCORES), spell(TRIALS))) == ROWS
     # One file plain, the other not.
     assert rows_of(paired(tmp_path, spell(SCORES), TRIALS)) == ROWS
     assert rows_of(paired(tmp_path, SCORES, spell(TRIALS))) == ROWS
 
 
-def test_files_know_where_they_come_from(tmp_path: Path) -> None:
+def test_files_record_path_and_digest(tmp_path: Path) -> None:
     scores = read_scores(write(tmp_path / "scores", SCORES))
     trials = read_trials(write(tmp_path / "trials", gzip.compress(TRIALS.encode())))
     assert (scores.path, scores.digest) == (tmp_path / "scores", digest(SCORES.encode()))
@@ -137,7 +129,7 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_numbers_are_read_as_python_reads_them(tmp_path: Path, together: bool) -> None:
+def test_number_formats_agree_with_float(tmp_path: Path, together: bool) -> None:
     groups = [NUMBERS] if together else [[number] for number in NUMBERS]
     for numbers in groups:
         text = "".join(f"s u{i} {number}\n" for i, number in enumerate(numbers))
@@ -150,9 +142,7 @@ def test_numbers_are_read_as_python_reads_them(tmp_path: Path, together: bool) -
     values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20),
     spelling=st.sampled_from(["{!r}", "{:.17e}", "{:.7g}", "{:.3f}", "{:+E}"]),
 )
-def test_any_number_is_read_as_python_reads_it(
-    folder: Path, values: list[float], spelling: str
-) -> None:
+def test_any_number_agrees_with_float(folder: Path, values: list[float], spelling: str) -> None:
     numbers = [spelling.format(value) for value in values]
     numbers = [number for number in numbers if math.isfinite(float(number))] or ["0"]
     text = "".join(f"s u{i} {number}\n" for i, number in enumerate(numbers))
@@ -169,7 +159,7 @@ NO_NUMBERS = [
 
 
 @pytest.mark.parametrize("number", NO_NUMBERS)
-def test_what_is_no_finite_decimal_number(tmp_path: Path, number: str) -> None:
+def test_other_than_finite_decimal_number_is_refused(tmp_path: Path, number: str) -> None:
     path = write(tmp_path / "scores", f"s1 u1 1\n\ns1 u2 {number}\ns1 u3 2\n")
     message = (
         f"scores:3: expected a finite decimal number as score, "
@@ -190,23 +180,14 @@ def test_bad_numbers_are_counted(tmp_path: Path) -> None:
     ["Target", "TARGET", "tgt", "nontgt", "impostor", "1", "targe", "targett", "nontargets",
      "target\u00a0", "non-target", "t" * 40],
 )  # fmt: skip
-def test_unknown_label(tmp_path: Path, label: str) -> None:
+def test_unknown_label_is_refused(tmp_path: Path, label: str) -> None:
     path = write(tmp_path / "trials", f"s1 u1 target\ns1 u2 {label}\n")
     message = f"trials:2: expected the label target or nontarget, found {re.escape(repr(label))}"
     with pytest.raises(PrivacyEvalError, match=message):
         read_trials(path)
 
 
-@pytest.mark.parametrize("read", [read_scores, read_trials])
-def test_malformed_files(tmp_path: Path, read: Callable[[Path], object]) -> None:
-    """All kinds of them: test_text_table.py and test_files.py."""
-    with pytest.raises(PrivacyEvalError, match="file: empty file, .* <speaker> <utterance> <"):
-        read(write(tmp_path / "file", ""))
-    with pytest.raises(PrivacyEvalError, match="file:1: expected 3 fields .* found 2: 's1 u1'"):
-        read(write(tmp_path / "file", "s1 u1\n"))
-
-
-def test_another_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_defined_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`<score>;<speaker>;<utterance>` lines, with all the checks of Kaldi's."""
 
     def semicolons(content: bytes, path: Path) -> tuple[Column, ...]:
@@ -226,12 +207,6 @@ def test_another_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyP
         read_scores(path, format="x")
 
 
-def test_ids_of_the_longest_size(tmp_path: Path) -> None:
-    long = "u" * 1024
-    result = paired(tmp_path, f"s {long} 1\ns v 2\n", f"s v nontarget\ns {long} target\n")
-    assert rows_of(result) == [("s", long, 1.0, True), ("s", "v", 2.0, False)]
-
-
 # Duplicates
 
 
@@ -240,7 +215,7 @@ def test_ids_of_the_longest_size(tmp_path: Path) -> None:
     ("read", "what", "values"),
     [(read_scores, "score", ("1", "2")), (read_trials, "trial", ("target", "nontarget"))],
 )
-def test_duplicates(
+def test_duplicates_are_refused(
     tmp_path: Path, read: Callable[[Path], object], what: str, values: tuple[str, str]
 ) -> None:
     one, two = values
@@ -254,24 +229,11 @@ def test_duplicates(
         read(path)
 
 
-@pytest.mark.usefixtures("hashing")
-def test_only_five_duplicates_are_shown(tmp_path: Path) -> None:
-    text = "".join(f"s u{i} {i}\n" for i in range(7))
-    with pytest.raises(PrivacyEvalError, match="scores:8: 7 duplicate .*: s u0, .*s u4, ...$"):
-        read_scores(write(tmp_path / "scores", text + text))
-
-
-@pytest.mark.usefixtures("hashing")
-def test_ids_that_run_together_are_no_duplicates(tmp_path: Path) -> None:
-    text = "a bc 1\nab c 2\nabc d 3\nab cd 4\na b 5\n"
-    assert read_scores(write(tmp_path / "scores", text)).score.tolist() == [1, 2, 3, 4, 5]
-
-
 @pytest.mark.parametrize("hashing_function", [hash_rows, collide_everywhere])
 @settings(max_examples=100)
 @given(rows=st.lists(keys, min_size=1, max_size=12))
 @example(rows=[("a", "bc"), ("ab", "c")])
-def test_duplicates_are_found_as_by_a_set(
+def test_duplicates_agree_with_set(
     folder: Path, hashing_function: Callable[..., WordArray], rows: list[Key]
 ) -> None:
     path = write(folder / "scores", "".join(f"{s} {u} 1\n" for s, u in rows))
@@ -292,26 +254,7 @@ def test_duplicates_are_found_as_by_a_set(
 
 
 @pytest.mark.usefixtures("hashing")
-def test_pairing_in_any_order(tmp_path: Path) -> None:
-    """The result stands in the order of the score file."""
-    trials = "s2 u1 nontarget\ns1 u2 nontarget\ns1 u1 target\n"
-    assert rows_of(paired(tmp_path, SCORES, trials)) == ROWS
-    result = paired(tmp_path, SCORES, trials)
-    assert (result.missing, result.extra) == (0, 0)
-
-
-@pytest.mark.usefixtures("hashing")
-def test_pairing_by_both_ids(tmp_path: Path) -> None:
-    """Neither the speaker nor the utterance nor both run together tell trials apart."""
-    scores = "a bc 1\nab c 2\na b 3\nab b 4\n"
-    trials = "ab b nontarget\nab c target\na b nontarget\na bc nontarget\n"
-    result = paired(tmp_path, scores, trials)
-    assert result.is_target.tolist() == [False, True, False, False]
-    assert result.score.tolist() == [1, 2, 3, 4]
-
-
-@pytest.mark.usefixtures("hashing")
-def test_trials_and_scores_that_do_not_match(tmp_path: Path) -> None:
+def test_mismatch_names_first_lines(tmp_path: Path) -> None:
     scores = "".join(f"s u{i} {i}\n" for i in range(10))
     trials = "".join(f"s u{i} {'target' if i % 2 else 'nontarget'}\n" for i in range(3, 12))
     with pytest.raises(PrivacyEvalError) as caught:
@@ -333,7 +276,7 @@ def test_trials_and_scores_that_do_not_match(tmp_path: Path) -> None:
         ("s u1 1\nt u2 2\n", None),
     ],
 )
-def test_why_no_trial_is_in_both(tmp_path: Path, scores: str, why: str | None) -> None:
+def test_disjoint_files_name_the_reason(tmp_path: Path, scores: str, why: str | None) -> None:
     with pytest.raises(PrivacyEvalError) as caught:
         paired(tmp_path, scores, "s u1 target\ns u2 nontarget\n")
     line = str(caught.value).splitlines()[1]
@@ -341,7 +284,7 @@ def test_why_no_trial_is_in_both(tmp_path: Path, scores: str, why: str | None) -
 
 
 @pytest.mark.usefixtures("hashing")
-def test_only_five_ids_are_shown(tmp_path: Path) -> None:
+def test_message_lists_five_ids(tmp_path: Path) -> None:
     scores = "s a 1\ns b 2\n" + "".join(f"s u{i} {i}\n" for i in range(6))
     with pytest.raises(
         PrivacyEvalError,
@@ -352,7 +295,7 @@ def test_only_five_ids_are_shown(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("hashing")
 @pytest.mark.parametrize("extra", ["u", "an-utterance-of-more-than-one-word", "x" * 100])
-def test_allowing_the_missing_counts_them(tmp_path: Path, extra: str) -> None:
+def test_allow_missing_counts_trials(tmp_path: Path, extra: str) -> None:
     """However long the ids are that stand in one file only."""
     scores = f"s u1 1\ns {extra} 2\ns u2 3\n"
     trials = "s u2 nontarget\ns u1 target\ns u3 target\ns u4 nontarget\n"
@@ -363,12 +306,6 @@ def test_allowing_the_missing_counts_them(tmp_path: Path, extra: str) -> None:
         paired(tmp_path, scores, trials)
 
 
-def test_allowing_the_missing_changes_nothing_where_none_is(tmp_path: Path) -> None:
-    result = paired(tmp_path, SCORES, TRIALS, allow_missing=True)
-    assert rows_of(result) == ROWS
-    assert (result.missing, result.extra) == (0, 0)
-
-
 @pytest.mark.parametrize(
     ("trials", "message"),
     [
@@ -377,23 +314,10 @@ def test_allowing_the_missing_changes_nothing_where_none_is(tmp_path: Path) -> N
          "trials: no target trials with a score"),
     ],
 )  # fmt: skip
-def test_an_empty_class_is_an_error(tmp_path: Path, trials: str, message: str) -> None:
+def test_empty_class_is_an_error(tmp_path: Path, trials: str, message: str) -> None:
     for allow_missing in (False, True):
         with pytest.raises(PrivacyEvalError, match=message):
             paired(tmp_path, SCORES, trials, allow_missing=allow_missing)
-
-
-@pytest.mark.parametrize(
-    ("scores", "message"),
-    [
-        ("s1 u1 1\n", "no nontarget trials with a score"),
-        ("s1 u2 1\n", "no target trials with a score"),
-        ("x y 1\n", "no target trials with a score"),
-    ],
-)
-def test_a_class_that_becomes_empty_is_an_error(tmp_path: Path, scores: str, message: str) -> None:
-    with pytest.raises(PrivacyEvalError, match=message):
-        paired(tmp_path, scores, TRIALS, allow_missing=True)
 
 
 @pytest.mark.parametrize("hashing_function", [hash_rows, collide_often, collide_everywhere])
@@ -461,7 +385,7 @@ def test_pairing_agrees_with_a_dictionary(
         ("a u1 target\nb u3 nontarget\n", False),
     ],
 )
-def test_keys_are_compared_trial_by_trial(tmp_path: Path, other: str, same: bool) -> None:
+def test_same_trials_compares_keys(tmp_path: Path, other: str, same: bool) -> None:
     (tmp_path / "one").write_text("a u1 target\nb u2 nontarget\n")
     (tmp_path / "two").write_text(other)
     one, two = read_trials(tmp_path / "one"), read_trials(tmp_path / "two")

@@ -34,7 +34,7 @@ from privacy_eval.listening.store import (
     write_listening_test,
 )
 from privacy_eval.metrics import TrialScores, score_metrics
-from privacy_eval.simulate.ratings import ONE_VALUE, STOPS_EARLY, TURNED
+from privacy_eval.simulate.ratings import INVERTS, ONE_VALUE, STOPS_EARLY
 
 TIED = st.lists(st.integers(1, 5), min_size=1, max_size=25)
 
@@ -225,9 +225,9 @@ def test_densities_are_of_unit_mass_within_the_range(evaluated: Evaluated, tmp_p
 def test_odd_evaluators_are_flagged_and_kept(ratings: Ratings, evaluated: Evaluated) -> None:
     result, _ = evaluated
     flags = {e.evaluator: set(e.flags) for e in result.flagged}
-    assert flags.keys() == {ONE_VALUE, STOPS_EARLY, TURNED}
+    assert flags.keys() == {ONE_VALUE, STOPS_EARLY, INVERTS}
     assert "one value" in flags[ONE_VALUE] and "few ratings" in flags[STOPS_EARLY]
-    assert "disagrees" in {f for e in result.flagged if e.evaluator == TURNED for f in e.flags}
+    assert "disagrees" in {f for e in result.flagged if e.evaluator == INVERTS for f in e.flags}
     assert result.n_evaluators == len(set(ratings.evaluator.tolist()))
     assert sum(result.n_ratings.values()) == len(ratings)
 
@@ -251,9 +251,9 @@ def test_agreement_is_spearmans_with_the_mean_of_the_others(tmp_path: Path) -> N
 
 
 def test_an_evaluator_is_left_out_only_on_request(ratings: Ratings) -> None:
-    result, _ = evaluate_ratings(ratings, PROTOCOL, leave_out=[TURNED])
-    expected, _ = evaluate_ratings(ratings.take(ratings.evaluator != TURNED), PROTOCOL)
-    assert result.evaluators_left_out == (TURNED,)
+    result, _ = evaluate_ratings(ratings, PROTOCOL, leave_out=[INVERTS])
+    expected, _ = evaluate_ratings(ratings.take(ratings.evaluator != INVERTS), PROTOCOL)
+    assert result.evaluators_left_out == (INVERTS,)
     assert replace(result, evaluators_left_out=()) == expected
 
 
@@ -350,7 +350,7 @@ def test_csv_holds_every_number(evaluated: Evaluated) -> None:
     assert all(r["unit"] for r in rows)
     named = list(csv.DictReader(io.StringIO(evaluators_csv(result))))
     assert len(named) == len(result.evaluators)
-    assert {r["evaluator"] for r in named if r["flags"]} == {ONE_VALUE, STOPS_EARLY, TURNED}
+    assert {r["evaluator"] for r in named if r["flags"]} == {ONE_VALUE, STOPS_EARLY, INVERTS}
 
 
 def test_provenance_has_file_names_not_paths(tmp_path: Path) -> None:

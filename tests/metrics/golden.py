@@ -51,7 +51,7 @@ def load(name: str) -> GoldenScores:
     )
 
 
-#: Table 1 of the comparative study: labels of the scores 1 to 8, H mated, n non-mated.
+#: Table 1 of the comparative study: labels of the scores 1 to 8, H target, n nontarget.
 TABLE_1 = {1: "nnHnHnHH", 2: "nnHnHHnH", 3: "nnHnHHHn"}
 
 

@@ -296,26 +296,26 @@ def linkability(target: Sequence[float], nontarget: Sequence[float], variant: st
     if bins == 0 or (variant == "challenge" and low == high):
         return 0.0
     if low == high:
-        mated, nonmated = np.array([1.0]), np.array([1.0])
+        target_mass, nontarget_mass = np.array([1.0]), np.array([1.0])
     elif variant == "exact":
         edges = np.linspace(low, high, bins + 1)
-        mated = np.histogram(target, bins=edges)[0] / len(target)
-        nonmated = np.histogram(nontarget, bins=edges)[0] / len(nontarget)
+        target_mass = np.histogram(target, bins=edges)[0] / len(target)
+        nontarget_mass = np.histogram(nontarget, bins=edges)[0] / len(nontarget)
     else:
         edges = np.linspace(low, high, bins + 1)
-        mated = np.histogram(target, bins=edges, density=True)[0]
-        nonmated = np.histogram(nontarget, bins=edges, density=True)[0]
+        target_mass = np.histogram(target, bins=edges, density=True)[0]
+        nontarget_mass = np.histogram(nontarget, bins=edges, density=True)[0]
     local = []
-    for y1, y2 in zip(mated, nonmated, strict=True):
+    for y1, y2 in zip(target_mass, nontarget_mass, strict=True):
         if y2 == 0.0:
             local.append(1.0 if y1 > 0.0 else 0.0)
         else:
             ratio = y1 / y2
             local.append(2.0 * ratio / (1.0 + ratio) - 1.0 if ratio > 1.0 else 0.0)
     if variant == "exact":
-        return math.fsum(d * y1 for d, y1 in zip(local, mated, strict=True))
+        return math.fsum(d * y1 for d, y1 in zip(local, target_mass, strict=True))
     centres = (edges[:-1] + edges[1:]) / 2.0
-    heights = [d * y1 for d, y1 in zip(local, mated, strict=True)]
+    heights = [d * y1 for d, y1 in zip(local, target_mass, strict=True)]
     return math.fsum(
         (centres[i + 1] - centres[i]) * (heights[i] + heights[i + 1]) / 2.0
         for i in range(len(heights) - 1)

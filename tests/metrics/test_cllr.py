@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import reference
-from golden import GoldenScores, table_1
+from golden import table_1
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import ScoreLists, any_scores
@@ -44,7 +44,7 @@ def test_huge_scores_by_hand() -> None:
     assert cllr(TrialScores([1e300], [-1e300])).value == 0
 
 
-def test_exact_is_finite_for_finite_scores() -> None:
+def test_exact_cllr_is_finite() -> None:
     # The mean is 1e308 / log 2 = 1.44e308, though the sum of two is no float.
     expected = 1e308 / (2 * math.log(2))
     assert cllr(TrialScores([-1e308, -1e308], [-1.0e9])).value == pytest.approx(expected)
@@ -117,17 +117,6 @@ def test_no_affine_calibration_beats_the_minimum(
     assert min_cllr(TrialScores(*scores)).value <= cllr(calibrated).value + 1e-12
 
 
-@each_variant
-@settings(max_examples=60)
-@given(scores=any_scores())
-def test_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
-    trials, sorted_scores = reference.trials_of(*scores), TrialScores(*scores)
-    actual = cllr(sorted_scores, variant=variant).value
-    assert actual == pytest.approx(reference.cllr(trials, variant), rel=1e-12, abs=1e-12)
-    minimum = min_cllr(sorted_scores, variant=variant).value
-    assert minimum == pytest.approx(reference.min_cllr(trials, variant), rel=0, abs=1e-12)
-
-
 @settings(max_examples=100)
 @given(
     target=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20),
@@ -148,13 +137,6 @@ def test_sum_over_many_trials_is_accurate() -> None:
         math.fsum(np.logaddexp(0, x).tolist()) / x.size for x in (-target, nontarget)
     ) / (2 * math.log(2))
     assert cllr(TrialScores(target, nontarget)).value == pytest.approx(expected, rel=1e-13)
-
-
-def test_golden_infinities(golden_scores: GoldenScores) -> None:
-    expected = golden_scores.expected["reference"]["cllr"]
-    value = cllr(golden_scores.scores, variant="challenge").value
-    assert math.isinf(value) is (golden_scores.name in {"beyond_float32", "huge_magnitudes"})
-    assert value == pytest.approx(expected, rel=0, abs=1e-9)
 
 
 @pytest.mark.filterwarnings("error")

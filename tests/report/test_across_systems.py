@@ -28,11 +28,11 @@ from privacy_eval.report.table import Table
 from privacy_eval.report.text import FORMATS, to_csv, to_html, to_markdown
 from privacy_eval.report.values import (
     Cell,
+    CellKey,
     Cells,
-    Place,
     cells_from_published,
     cells_from_results,
-    merged,
+    merge_cells,
 )
 from privacy_eval.results.records import Results, merge
 
@@ -173,7 +173,7 @@ def table_of(metric: str, *rows: list[Cell]) -> Table:
     places = [(d.id, g) for d in PLAN.data_sets for g in PLAN.genders]
     systems = tuple("abc")
     values = {
-        Place(metric, "ignorant", "dev", *place, system): cell
+        CellKey(metric, "ignorant", "dev", *place, system): cell
         for place, row in zip(places, rows, strict=False)
         for system, cell in zip(systems, row, strict=True)
     }
@@ -243,7 +243,7 @@ def test_averages_end_every_block(path: Path) -> None:
 def test_a_system_that_lacks_a_value_has_no_average() -> None:
     results = imported(B1, system="mine")
     records = tuple(r for r in results.verification if r.condition.data_set != "vctk_common")
-    cells = merged([cells_from_results(replace(results, verification=records)), PUBLISHED])
+    cells = merge_cells([cells_from_results(replace(results, verification=records)), PUBLISHED])
     table = comparison_tables(cells, PLAN)[0]
     column = [c.title for c in table.columns].index("mine")
     for group in table.groups:
@@ -265,7 +265,7 @@ def mixed(name: str = ODD_NAME) -> list[Table]:
         if (r.condition.split, r.condition.data_set) == ("dev", "libri")
     )
     own = cells_from_results(replace(results, verification=records))
-    return comparison_tables(merged([own, PUBLISHED]), PLAN, coloured=True)
+    return comparison_tables(merge_cells([own, PUBLISHED]), PLAN, coloured=True)
 
 
 def test_blanks_stay_blank_and_published_values_stay() -> None:
@@ -376,7 +376,7 @@ def test_a_plan_that_shares_no_name_with_the_published_gives_nothing(tmp_path: P
 def test_a_split_of_an_odd_name_names_no_file_elsewhere() -> None:
     split = "x/../../y}"
     plan = replace(PLAN, splits=(split,))
-    place = Place("eer", "ignorant", split, "libri", "f", "s")
+    place = CellKey("eer", "ignorant", split, "libri", "f", "s")
     (table,) = comparison_tables(Cells({place: Cell(0.5, "50.00")}, ("s",)), plan)
     assert re.fullmatch(r"[A-Za-z0-9._+-]+", table.name)
 
@@ -437,7 +437,7 @@ def many(systems: int) -> Cells:
 
 
 def test_more_systems_than_a_page_holds_are_set_in_parts() -> None:
-    table = comparison_tables(merged([many(20), PUBLISHED]), PLAN)[0]
+    table = comparison_tables(merge_cells([many(20), PUBLISHED]), PLAN)[0]
     text = to_latex(table)
     assert len(table.columns) == 41
     parts = text.split(r"\begin{table}")[1:]
@@ -462,7 +462,7 @@ def test_more_systems_than_a_page_holds_are_set_in_parts() -> None:
     not (shutil.which("pdflatex") and shutil.which("pdftotext")),
     reason="pdflatex and pdftotext are not both installed",
 )
-@pytest.mark.parametrize("cells", [PUBLISHED, merged([many(20), PUBLISHED])], ids=["18", "38"])
+@pytest.mark.parametrize("cells", [PUBLISHED, merge_cells([many(20), PUBLISHED])], ids=["18", "38"])
 def test_turned_tables_are_on_their_pages_and_as_large_as_their_notes(
     cells: Cells, tmp_path: Path
 ) -> None:
@@ -496,7 +496,7 @@ def test_all_compile_in_one_document_and_fit(style: str, tmp_path: Path) -> None
     sources = {
         "published": [t for t in (submissions_table("vpc2020"), *regenerated().values()) if t],
         "mixed": mixed(),
-        "many": comparison_tables(merged([many(20), PUBLISHED]), PLAN)[:2],
+        "many": comparison_tables(merge_cells([many(20), PUBLISHED]), PLAN)[:2],
         "own": comparison_tables(cells_from_results(imported(B2)), PLAN),
     }
     for key, tables in sources.items():

@@ -22,11 +22,11 @@ from privacy_eval.report.table import Table
 from privacy_eval.report.text import to_text
 from privacy_eval.report.values import (
     Cell,
+    CellKey,
     Cells,
-    Place,
     cells_from_published,
     cells_from_results,
-    merged,
+    merge_cells,
 )
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.json_store import read_json
@@ -132,8 +132,8 @@ def test_systems_are_paired_across_published_ones(protocol: Protocol) -> None:
     shared = np.random.default_rng(0).normal(0.3, 0.05, 1000)
     stored = stored_of(a=replicates(shared), b=replicates(shared + 0.2))
     results = results_of(protocol, {"a": 0.3, "b": 0.5})
-    place = Place("eer", "ignorant", "dev", "libri", "f", "P1")
-    cells = merged([cells_from_results(results), Cells({place: Cell(0.4, "40.00")}, ("P1",))])
+    place = CellKey("eer", "ignorant", "dev", "libri", "f", "P1")
+    cells = merge_cells([cells_from_results(results), Cells({place: Cell(0.4, "40.00")}, ("P1",))])
     b, p1, a = ranked(results, stored, cells=cells).ranked
     assert (b.system, p1.system, a.system) == ("b", "P1", "a")
     assert b.next is not None and b.next.value == pytest.approx(0.2) and b.next.better
@@ -229,7 +229,7 @@ def test_systems_with_missing_values_are_listed_with_the_reason() -> None:
     results = imported(B1, system=ODD_NAME)
     kept = tuple(r for r in results.verification if r.condition.data_set != "vctk_common")
     results = replace(results, verification=kept)
-    cells = merged([cells_from_results(results), cells_from_published("vpc2020")])
+    cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
     table = table_of(results, Stored(), cells=cells)
     last = table.groups[1][0]
     assert last[:4] == ("", ODD_NAME, "own", "")

@@ -22,7 +22,6 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_json
 from privacy_eval.results.records import Results
 from privacy_eval.simulate import DEMO_SIZES, VectorModel, demo_tree, write_demo_tree
-from privacy_eval.stages.subsets import make_subsets
 
 PROTOCOL = load_protocol("vpc2020")
 ORIGINAL_MODEL = "exp/models/asv_eval/xvect_01709_1"
@@ -121,7 +120,7 @@ def test_existing_tree_is_kept(tree: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in tree.rglob("*")}
     assert not write_demo_tree(tree, PROTOCOL, seed=3)
     assert {p: p.stat().st_mtime_ns for p in tree.rglob("*")} == before
-    assert not list(tree.parent.glob(".*.partial"))
+    assert not list(tree.parent.glob(".*"))
 
 
 def test_layout_is_that_after_anonymization(tree: Path) -> None:
@@ -165,14 +164,6 @@ def test_protocol_with_two_results_folders_gets_both_models(tmp_path: Path) -> N
 def test_protocol_of_one_gender_anonymizes_trial_sets_separately(tmp_path: Path) -> None:
     write_demo_tree(tmp_path / "t", changed_plan(genders={"m": "male"}))
     assert below(tmp_path / "t/data") == {n for n in sets_of("B1", "B2") if "_trials_f" not in n}
-
-
-def test_subsets_of_all_anonymized_sets_can_be_made(tree: Path, tmp_path: Path) -> None:
-    shutil.copytree(tree, tmp_path / "t")
-    make_subsets(tmp_path / "t", PROTOCOL, suffixes=["", "_B1", "_B2"])
-    for suffix, name in itertools.product(("", "_B1", "_B2"), ORIGINAL_SETS):
-        made = rows(tmp_path / "t/data" / f"{name}{suffix}" / "utt2spk")
-        assert made == rows(tree / "data" / name / "utt2spk")
 
 
 def test_back_end_signs_are_fixed(tree: Path) -> None:
@@ -277,7 +268,7 @@ def test_every_utterance_has_its_vector(tree: Path) -> None:
         assert np.unique(found.matrix, axis=0).shape == (len(found.ids), 24)
 
 
-def test_further_systems_change_nothing_of_the_others(small: Path, tmp_path: Path) -> None:
+def test_further_systems_do_not_change_others(small: Path, tmp_path: Path) -> None:
     whole = snapshot(small)
     for systems, more in ((1, {"B2", "S3"}), (2, {"S3"})):
         write_demo_tree(tmp_path / f"{systems}", PROTOCOL, **{**SMALL, "systems": systems})
@@ -383,7 +374,7 @@ def test_systems_resemble_the_baselines(seed: int, tmp_path: Path) -> None:
 # Errors
 
 
-def test_protocols_without_a_place_for_vectors_are_refused(tmp_path: Path) -> None:
+def test_protocols_without_vector_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match="vpc2020: asv_models has no model trained on orig"):
         write_demo_tree(tmp_path / "t", changed_plan(asv_models=[]))
     values = load_protocol("vpc2022").to_dict()
@@ -401,7 +392,7 @@ def test_error_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     def fails(*_: object, **__: object) -> None:
         raise PrivacyEvalError("no space left")
 
-    monkeypatch.setattr(demo_tree, "write_plda", fails)
+    monkeypatch.setattr(demo_tree, "save_backend", fails)
     with pytest.raises(PrivacyEvalError, match="no space left"):
         write_demo_tree(tmp_path / "t", PROTOCOL)
     assert not list(tmp_path.iterdir())
@@ -426,7 +417,7 @@ def test_foreign_folders_are_refused_and_kept(content: str, tmp_path: Path) -> N
 
 
 def test_leftovers_of_a_killed_run_are_removed(tree: Path, tmp_path: Path) -> None:
-    left = tmp_path / ".t.9999999999.partial" / "data"
+    left = tmp_path / ".t.abcd1234.tmp" / "data"
     left.mkdir(parents=True)
     (left / "rubbish").write_text("x")
     (tmp_path / "t").mkdir()
@@ -441,7 +432,7 @@ def test_current_folder_is_refused(tmp_path: Path) -> None:
     assert "is the current folder" in run.err and "Traceback" not in run.err
 
 
-def test_command_says_whether_the_tree_was_there(tmp_path: Path) -> None:
+def test_command_reports_existing_tree(tmp_path: Path) -> None:
     first = cli("demo-tree", tmp_path / "t")
     again = cli("demo-tree", tmp_path / "t")
     assert (first.code, again.code) == (0, 0)

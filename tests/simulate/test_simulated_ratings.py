@@ -31,7 +31,7 @@ def test_every_evaluator_rates_every_system() -> None:
             assert r[metric] in map(str, range(1, 11))
 
 
-def test_evaluators_use_the_scale_in_their_own_way() -> None:
+def test_evaluators_use_the_scale_differently() -> None:
     used = {
         name: {r["naturalness"] for r in rows() if r["evaluator"] == name}
         for name in ("listener01", "listener02", "listener03", ONE_VALUE)

@@ -25,7 +25,7 @@ def test_deviations_are_those_of_sums_of_independent_effects() -> None:
 
 
 @pytest.mark.parametrize("eer", [0.04, 0.16, 0.33, 0.48])
-def test_eer_of_a_large_sample_is_that_of_the_model(eer: float) -> None:
+def test_sample_eer_agrees_with_model(eer: float) -> None:
     """Decisions on two trials correlate at most as their scores do. So with S speakers and
     two utterances of each the variance of the miss rate is at most eer (1 - eer) / S times
     r + (1 - r) / 2, r being the share of the speaker's effect; that of the false-alarm rate

@@ -10,7 +10,7 @@ import pytest
 from privacy_eval.simulate import Anonymization, VectorModel
 
 
-def test_vectors_vary_as_the_model_says() -> None:
+def test_vectors_have_the_model_s_variances() -> None:
     model = VectorModel(dimension=5, between=3.0, decay=0.5, within=0.7)
     generator = np.random.default_rng(5)
     voices = model.voices(4000, generator)

@@ -617,7 +617,7 @@ BAD: dict[str, tuple[Callable[[SpeechTree], object], str]] = {
     ),
     "a path out of the tree": (
         lambda t: scp_line(t, TRIALS, "/etc/hostname:0"),
-        r"xvector.scp:1: s1-u0: /etc/hostname is outside the tree .*--allow-outside",
+        r"xvector.scp:1: s1-u0: /etc/hostname: is outside the tree .*--allow-outside",
     ),
     "a damaged back end": (
         lambda t: cut(t.root / BACKEND / "plda", 20),

@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 
 from ...protocol.protocol import Protocol, TrialSet
 from ..data import ReportData
-from ..values import ORIGINAL_COLUMN, Cells, Place, conflicting_originals
+from ..values import ORIGINAL_COLUMN, CellKey, Cells, conflicting_originals
 from . import style
 from .drawing import Drawing
 from .style import SystemStyle
@@ -209,11 +209,11 @@ def _panel(cells: Cells, protocol: Protocol, title: str, x: Axis, y: Axis) -> Pa
     return Panel(title, x, y, points) if {p.system for p in points} - {ORIGINAL_COLUMN} else None
 
 
-def _place(axis: Axis, t: TrialSet, system: str) -> Place:
-    return Place(axis.metric, axis.attack_model, t.split, t.data_set.id, t.gender, system)
+def _place(axis: Axis, t: TrialSet, system: str) -> CellKey:
+    return CellKey(axis.metric, axis.attack_model, t.split, t.data_set.id, t.gender, system)
 
 
-def _originals(cells: Cells, protocol: Protocol, panels: Sequence[Panel]) -> Iterator[Place]:
+def _originals(cells: Cells, protocol: Protocol, panels: Sequence[Panel]) -> Iterator[CellKey]:
     """What the points of original speech are made of."""
     for panel, t in itertools.product(panels, protocol.trial_sets()):
         both = [_place(axis, t, ORIGINAL_COLUMN) for axis in (panel.x, panel.y)]

@@ -15,7 +15,7 @@ from matplotlib.container import BarContainer
 from privacy_eval.metrics import bengio_mariethoz_interval
 from privacy_eval.report.figures import bars, style
 from privacy_eval.report.figures.drawing import Drawing
-from privacy_eval.report.values import Cell, Cells, Place, merged
+from privacy_eval.report.values import Cell, CellKey, Cells, merge_cells
 
 SEMI = {"B1", "B2", "K2", "M1", "O1", "S2"}
 
@@ -24,7 +24,7 @@ def own(name: str = ODD, **changes: object) -> Cells:
     """A system whose EER is known of female speakers of LibriSpeech test alone."""
     cell = replace(Cell(0.2, "20.00", n_target=100, n_nontarget=900), **changes)
     values = {
-        Place("eer", attack, "test", "libri", "f", name): cell
+        CellKey("eer", attack, "test", "libri", "f", name): cell
         for attack in ("ignorant", "lazy-informed")
     }
     return Cells(values, (name,), frozenset({name}))
@@ -84,7 +84,7 @@ def test_every_bar_is_its_cell_and_females_set_the_order(metric: str, split: str
         first, *systems = order(axes)
         assert first == "Orig"
         values = [
-            PUBLISHED.values[Place(metric, "lazy-informed", split, data_set, "f", s)].value
+            PUBLISHED.values[CellKey(metric, "lazy-informed", split, data_set, "f", s)].value
             for s in systems
         ]
         assert values == sorted(values)
@@ -102,7 +102,9 @@ def test_similarity_is_ordered_by_male_speakers(metric: str) -> None:
         assert male == sorted(male)
         for gender, by_system in drawn.items():
             for s, height in by_system.items():
-                value = PUBLISHED.values[Place(metric, None, "test", data_set.id, gender, s)].value
+                value = PUBLISHED.values[
+                    CellKey(metric, None, "test", data_set.id, gender, s)
+                ].value
                 assert height == pytest.approx(style.shown(metric, value))
 
 
@@ -136,7 +138,7 @@ def test_means_are_over_all_data_sets_by_gender() -> None:
 
 
 def test_a_mean_of_some_data_sets_is_not_drawn_beside_means_of_all() -> None:
-    axes_of_figure = panels(merged([own(), PUBLISHED_EER]), "bars_mean_eer")
+    axes_of_figure = panels(merge_cells([own(), PUBLISHED_EER]), "bars_mean_eer")
     assert axes_of_figure and all(ODD not in order(axes) for axes in axes_of_figure)
 
 
@@ -145,9 +147,9 @@ def with_original(*, as_published: bool) -> Cells:
     published; beside published cells."""
     values = dict(own().values)
     for gender in CONFIG.genders:
-        place = Place("eer", "original", "test", "libri", gender, "Orig")
+        place = CellKey("eer", "original", "test", "libri", gender, "Orig")
         values[place] = PUBLISHED.values[place] if as_published else Cell(0.01, "1.00")
-    return merged([replace(own(), values=values), PUBLISHED_EER])
+    return merge_cells([replace(own(), values=values), PUBLISHED_EER])
 
 
 def test_original_speech_of_several_sources_has_no_mean_and_captions_say_so() -> None:
@@ -196,14 +198,14 @@ def test_titles_and_captions_say_what_means_are_over() -> None:
 
 
 def test_a_system_is_only_where_it_has_a_value() -> None:
-    axes_of_figure = panels(merged([own(), PUBLISHED_EER]), "bars_eer_test")
+    axes_of_figure = panels(merge_cells([own(), PUBLISHED_EER]), "bars_eer_test")
     assert [ODD in order(axes) for axes in axes_of_figure] == [True] + [False] * 5
 
 
 @pytest.mark.parametrize("attack", ["ignorant", "lazy-informed"])
 def test_a_missing_value_leaves_a_gap_and_comes_last(attack: str) -> None:
     """Last where it is what systems are ordered by."""
-    place = Place("eer", attack, "test", "libri", "f", "K2")
+    place = CellKey("eer", attack, "test", "libri", "f", "K2")
     values = {p: c for p, c in PUBLISHED_EER.values.items() if p != place}
     axes = panels(replace(PUBLISHED_EER, values=values), "bars_eer_test")[0]
     drawn = {attack for attack, by_system in heights(axes).items() if "K2" in by_system}
@@ -212,7 +214,7 @@ def test_a_missing_value_leaves_a_gap_and_comes_last(attack: str) -> None:
 
 
 def test_whiskers_are_the_intervals_of_independent_trials() -> None:
-    both = merged([own(interval=(0.21, 0.3)), PUBLISHED_EER])
+    both = merge_cells([own(interval=(0.21, 0.3)), PUBLISHED_EER])
     bounds = bengio_mariethoz_interval(0.2, 100, 900)
     first, *others = panels(both, "bars_eer_test")
     assert len(whiskers(first)) == 2 and np.allclose(whiskers(first), 100 * np.array(bounds))
@@ -227,7 +229,7 @@ def test_an_infinite_value_is_said_and_not_drawn() -> None:
 
 def test_names_are_literal_coloured_by_family_and_bold_if_submitted() -> None:
     shown = {}
-    for axes in panels(merged([own(), PUBLISHED]), "bars_eer_test"):
+    for axes in panels(merge_cells([own(), PUBLISHED]), "bars_eer_test"):
         if axes.get_xticklabels():  # not where names are below another panel only
             shown |= dict(zip(order(axes), axes.get_xticklabels(), strict=True))
     assert shown[ODD].get_text() == ODD.replace("$", "\\$")
@@ -251,7 +253,7 @@ def test_all_figures_of_published_values() -> None:
 
 
 def test_captions_speak_of_whiskers_own_systems_and_what_was_left_out() -> None:
-    cells = merged([own(left_out=True), PUBLISHED])
+    cells = merge_cells([own(left_out=True), PUBLISHED])
     captions = {name: d.caption for name, d in drawings(cells).items()}
     assert "Whiskers: 95 %" in captions["bars_eer_test"]
     assert "Bold" in captions["bars_eer_test"]
@@ -261,7 +263,7 @@ def test_captions_speak_of_whiskers_own_systems_and_what_was_left_out() -> None:
 
 
 def test_many_systems_go_on_several_figures() -> None:
-    cells = merged(own(f"S{i}", value=i / 100) for i in range(45))
+    cells = merge_cells(own(f"S{i}", value=i / 100) for i in range(45))
     names = [name for name in drawings(cells) if name.startswith("bars_eer_test")]
     assert names == [f"bars_eer_test{s}" for s in ("", "_2", "_3")]
     drawn = [order(panels(cells, name)[0]) for name in names]

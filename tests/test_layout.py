@@ -1,0 +1,80 @@
+"""The rooms of the package: each imports only from those below it."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import privacy_eval
+
+PACKAGE = Path(privacy_eval.__file__).parent
+
+#: From the top down. What stands in one line does not know of each other.
+ROOMS = (
+    ("cli",),
+    ("compat", "check", "study", "listening"),
+    ("report",),
+    ("simulate",),
+    ("stages",),
+    ("results",),
+    ("tree",),
+    ("asv",),
+    ("protocol",),
+    ("io",),
+    ("metrics",),
+    ("errors",),
+)
+LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
+
+
+def modules() -> dict[tuple[str, ...], Path]:
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        if parts[0] != "conf":
+            found[parts] = path
+    return found
+
+
+def imported(module: tuple[str, ...], path: Path) -> Iterator[tuple[str, ...]]:
+    """Modules of the package that a module imports, also within functions."""
+    known = modules()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = module[: len(module) - node.level]
+            base = (*base, *node.module.split(".")) if node.module else base
+            for alias in node.names:
+                for target in ((*base, alias.name), base, (*base, "__init__")):
+                    if target in known:
+                        yield target
+                        break
+
+
+def test_no_import_goes_up() -> None:
+    up = {
+        (".".join(module), ".".join(target))
+        for module, path in modules().items()
+        for target in imported(module, path)
+        if module[0] in LEVEL
+        and target[0] in LEVEL
+        and module[0] != target[0]
+        and LEVEL[target[0]] <= LEVEL[module[0]]
+    }
+    assert not up
+
+
+def test_every_room_has_its_level() -> None:
+    rooms = {module[0] for module in modules()} - {"__init__", "__main__"}
+    assert rooms == set(LEVEL)
+
+
+def test_no_import_goes_in_a_circle() -> None:
+    """`__init__` files re-export what is below them; everything else forms no circle."""
+    graph = {
+        module: {t for t in imported(module, path) if t[-1] != "__init__" and t != module}
+        for module, path in modules().items()
+        if module[-1] != "__init__"
+    }
+    graphlib.TopologicalSorter(graph).prepare()
