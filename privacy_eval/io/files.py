@@ -51,7 +51,7 @@ def reading(where: object) -> Iterator[None]:
     Parameters
     ----------
     where : object
-        What the message begins with, usually the path.
+        Beginning of the message, usually the path.
 
     Returns
     -------
@@ -254,7 +254,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise PrivacyEvalError(f"{path}: exists but is not a directory; refusing to overwrite it")
     with _writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = _locked_temporary(path, folder=True)
         try:
             new, old = temporary / "new", temporary / "old"

@@ -19,7 +19,7 @@ from ..io.schema import to_plain
 from ..metrics import of_kind
 from ..protocol.protocol import Protocol
 from ..stages.freshness import NOTE, Content, Outcome, Product, Run, bring_up_to_date
-from .attacks import attack_tasks, simulated_speech, speech_of_tree
+from .attacks import attack_tasks, read_tree_speech, simulated_speech
 from .estimators import estimator_tasks
 from .matrices import matrix_tasks
 from .protocol import StudyProtocol, UserMetric
@@ -52,7 +52,7 @@ def study_tasks(
         tasks += cluster_tasks(plan.clusters)
     if plan.attacks is not None and plan.vectors is not None:
         if tree is not None and protocol is not None:
-            speeches = speech_of_tree(tree, protocol)
+            speeches = read_tree_speech(tree, protocol)
         else:
             speeches = [simulated_speech(plan.attacks, plan.vectors, plan.seed)]
         tasks += attack_tasks(plan.attacks, speeches)

@@ -70,7 +70,7 @@ def test_size_limit_stops_a_gzip_bomb(tmp_path: Path) -> None:
 
 
 def test_unpacked_size_is_limited_by_ratio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bomb is known by its ratio; what is small may have any, what is large a usual one."""
+    """Large files are limited to a usual compression ratio, small ones are not."""
     monkeypatch.setattr("privacy_eval.io.files._HARMLESS_BYTES", 100_000)
     path = tmp_path / "file"
     bomb = gzip.compress(bytes(100_000))
@@ -198,7 +198,7 @@ def test_permissions_follow_umask(tmp_path: Path, umask_077: None) -> None:
 
 
 def test_leftover_of_killed_writer_is_removed(tmp_path: Path) -> None:
-    """Writers are killed as they are: the temporary file stays, its lock does not."""
+    """A killed writer leaves its temporary file without the lock."""
     path = tmp_path / "file"
     with atomic_path(path) as temporary:
         left = temporary.with_name(temporary.name.replace(temporary.suffixes[-2], ".killed_1"))

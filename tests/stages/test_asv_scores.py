@@ -270,7 +270,7 @@ def test_systems_that_share_a_suffix_are_left_alone(tree: SpeechTree) -> None:
     outcome = made(tree, name="two")
     assert outcome.kept == [f"two ASV-{ENROLLS}-{TRIALS}_anon"]
     assert len(outcome.made) == 2
-    with pytest.raises(PrivacyEvalError, match="no system 'four' there, only one, three, two"):
+    with pytest.raises(PrivacyEvalError, match="no system 'four'.*one, three, two"):
         made(tree, name="four")
 
 
@@ -503,7 +503,7 @@ BAD: dict[str, tuple[Callable[[SpeechTree], object], str]] = {
     ),
     "a path out of the tree": (
         lambda t: scp_line(t, TRIALS, "/etc/hostname:0"),
-        r"xvector.scp:1: s1-u0: /etc/hostname is neither in the tree .*--allow-outside",
+        r"xvector.scp:1: s1-u0: /etc/hostname: is outside the tree .*--allow-outside",
     ),
     "a damaged back end": (
         lambda t: cut(t.root / BACKEND / "plda", 20),
@@ -602,7 +602,7 @@ def test_pipes_and_paths_that_are_allowed(tree: SpeechTree, tmp_path: Path) -> N
     lines_to(scp, [f"{name} {command}", *moved])
     assert size > end
     assert "--allow-pipes only" in made(tree).failed[NAMES["oo"]]
-    assert "--allow-outside" in made(tree, allow_pipes=True).failed[NAMES["oo"]]
+    assert "use --allow-outside" in made(tree, allow_pipes=True).failed[NAMES["oo"]]
     both = made(tree, allow_pipes=True, allow_outside=True)
     assert both.made == names("oo")
     assert {k: p.read_bytes() for k, p in tree.all_scores.items()} == before
@@ -619,7 +619,8 @@ def test_links_out_of_the_tree(tree: SpeechTree, tmp_path: Path, what: str) -> N
     shutil.move(path, tmp_path / what)
     path.symlink_to(tmp_path / what)
     message = made(tree).failed[NAMES["oo"]]
-    assert message.startswith(f"{path}: ") and "--allow-outside" in message
+    assert message.startswith(f"{path}: is outside the tree")
+    assert "use --allow-outside" in message
     assert NAMES["oo"] in made(tree, allow_outside=True).made
 
 
@@ -648,9 +649,7 @@ def test_scores_are_not_written_through_links(tmp_path: Path, level: str) -> Non
     link.symlink_to(target[level])
     before = snapshot(outside)
     outcome = made(tree, allow_outside=True)
-    assert any(
-        f"{link}: is a link; refusing to write through it" in m for m in outcome.failed.values()
-    )
+    assert any(f"{link}: refusing to write" in m for m in outcome.failed.values())
     assert snapshot(outside) == before
 
 

@@ -1,4 +1,4 @@
-"""What holds for every kind of figure, and how a kind is added."""
+"""Properties of every kind of figure, and how a kind is added."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from privacy_eval.report.figures import KINDS, FigureKind, all_figures, write_fi
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.html import Section
 from privacy_eval.report.report import figures_source, report_sections
-from privacy_eval.report.values import Cell, Cells, Place
+from privacy_eval.report.values import Cell, CellKey, Cells
 from privacy_eval.results.records import Results, SimilarityRecord
 from privacy_eval.tree.conditions import SetCondition
 
@@ -24,7 +24,7 @@ ARRAYS = {f"challenge_{part}": np.full((3, 3), 0.5) for part in ("oo", "oa", "aa
 
 
 class Matrices:
-    """Stands in for `Curves`."""
+    """Replacement of `Curves`."""
 
     def of(self, record: object) -> dict[str, np.ndarray]:
         return ARRAYS
@@ -32,14 +32,14 @@ class Matrices:
 
 @pytest.fixture(name="data", scope="module")
 def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
-    """Of each kind of figure what it is drawn from."""
+    """Data of each kind of figure."""
     curves = simulated(tmp_path_factory.mktemp("curves"), {ODD: 0.0, "K2": 1.0})
     place = SetCondition(ODD, "", "t", "libri", "test", "f")
     record = SimilarityRecord(place, "original", {}, curves="a.npz")
     matrices = ReportData(Results(CONFIG, similarity=(record,)), curves=Matrices())  # type: ignore[arg-type]
     points = Cells(
         {
-            Place(metric, "ignorant", "test", "libri", "f", ODD): Cell(0.3, "")
+            CellKey(metric, "ignorant", "test", "libri", "f", ODD): Cell(0.3, "")
             for metric in ("eer", "cllr_min")
         },
         (ODD,),
@@ -111,7 +111,9 @@ def figures(data):
 """
 
 
-def test_a_kind_is_one_file_and_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_kinds_need_one_file_and_one_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "toy.py").write_text(TOY)
     monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
     kinds = (*KINDS, FigureKind("toy", "Toys"))

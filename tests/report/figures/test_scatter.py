@@ -13,7 +13,7 @@ from matplotlib.colors import same_color
 from privacy_eval.report.figures import scatter, style
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.scatter import Axis
-from privacy_eval.report.values import Cell, Cells, Place, merged
+from privacy_eval.report.values import Cell, CellKey, Cells, merge_cells
 
 Point = tuple[str, str, float, float]
 
@@ -48,7 +48,7 @@ def expected(x: Axis, y: Axis) -> list[Point]:
 def few(value: float = 0.3, systems: tuple[str, ...] = (ODD, "B")) -> Cells:
     return Cells(
         {
-            Place(metric, "ignorant", split, "libri", "f", system): Cell(value, "")
+            CellKey(metric, "ignorant", split, "libri", "f", system): Cell(value, "")
             for metric in ("eer", "cllr_min", "cllr")
             for split in CONFIG.splits
             for system in systems
@@ -69,7 +69,7 @@ PANELS = {
 
 
 @pytest.mark.parametrize("name", PANELS)
-def test_every_point_is_two_cells(name: str) -> None:
+def test_points_are_pairs_of_cells(name: str) -> None:
     canvas = drawings(PUBLISHED)[name].canvas
     for axes, (x, y) in zip(canvas.axes, PANELS[name], strict=True):
         assert points(axes) == expected(x, y)
@@ -108,19 +108,12 @@ def test_a_split_without_points_is_not_named(split: str, title: str) -> None:
     assert texts_of(drawing.canvas) == [ODD, "B", title]
 
 
-def test_a_value_without_its_partner_makes_no_point() -> None:
-    cells = few()
-    values = {p: c for p, c in cells.values.items() if (p.metric, p.system) != ("cllr_min", "B")}
-    (axes,) = drawings(replace(cells, values=values))["scatter_eer_cllr_min"].canvas.axes
-    assert {p[0] for p in points(axes)} == {ODD}
-
-
 def test_infinite_values_are_counted() -> None:
     cells = few()
-    place = Place("cllr", "ignorant", "test", "libri", "f", "B")
+    place = CellKey("cllr", "ignorant", "test", "libri", "f", "B")
     cells = replace(cells, values={**cells.values, place: Cell(math.inf, "inf")})
     (axes,) = drawings(cells)["scatter_eer_cllr"].canvas.axes
-    assert [t.get_text() for t in axes.texts] == ["infinite, not shown: 1"]
+    assert [t.get_text() for t in axes.texts] == ["infinite, not drawn: 1"]
     assert len(points(axes)) == 3
 
 
@@ -132,21 +125,21 @@ def test_figures_are_those_with_points() -> None:
 
 
 @pytest.mark.parametrize("mixed", [True, False])
-def test_a_caption_says_where_original_speech_is_of_several_sources(mixed: bool) -> None:
+def test_captions_note_original_speech_of_several_sources(mixed: bool) -> None:
     first, second = (
         {
-            Place(metric, "original", "test", data_set, "f", "Orig"): Cell(0.3, "0.300")
+            CellKey(metric, "original", "test", data_set, "f", "Orig"): Cell(0.3, "0.300")
             for metric in ("eer", "cllr_min")
         }
         for data_set in ("libri", "vctk_common")
     )
     mine = replace(few(), values={**few().values, **first})
-    cells = merged([mine, Cells(second, ())] if mixed else [mine])
+    cells = merge_cells([mine, Cells(second, ())] if mixed else [mine])
     words = "Original speech: of another source, where the first has none: eer (test), cllr_min"
     assert (words in drawings(cells)["scatter_eer_cllr_min"].caption) == mixed
 
 
-def test_many_systems_go_on_several_figures() -> None:
+def test_many_systems_are_split_over_several_figures() -> None:
     cells = few(systems=tuple(f"S{i}" for i in range(90)))
     found = [d for name, d in drawings(cells).items() if name.startswith("scatter_eer_cllr_m")]
     drawn = [{p[0] for p in points(d.canvas.axes[0])} for d in found]
