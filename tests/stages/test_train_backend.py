@@ -203,7 +203,7 @@ BAD: dict[str, tuple[Callable[[SpeechTree], object], str]] = {
         rf"xvector.scp: 79 utterances have no speaker in .*{TRAINING}/utt2spk: t0-u1, ",
     ),
     "one speaker": (lambda t: few(t, 1, 9), r"xvector.scp: .*at least two speakers"),
-    "one utterance each": (lambda t: few(t, 9, 1), r"xvector.scp: .*(same|two vectors)"),
+    "one utterance each": (lambda t: few(t, 9, 1), r"xvector.scp: .*(single vector|two vectors)"),
     "too few": (lambda t: few(t, 3, 2), r"xvector.scp: PLDA of 6 dimensions needs more .* are 6"),
     "damaged": (
         lambda t: (t.root / OWN_BACK_END / "xvector.ark").write_bytes(b""),
