@@ -32,3 +32,20 @@ def printable(text: str) -> str:
     a\x1b[2J
     """
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def shorten(text: str) -> str:
+    """Cut a long text for a message, where its end tells most.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+    """
+    return text if len(text) <= _MAX_CHARACTERS else "..." + text[-_MAX_CHARACTERS:]
+
+
+_MAX_CHARACTERS = 200

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.confine import check_inside
 from ..io.data_dir import read_utt2spk
 from ..io.files import digest, read_bytes, relative
 from ..io.kaldi_objects import read_matrix, read_vector, write_matrix, write_vector
@@ -211,11 +212,8 @@ class TreeVectors:
         )
 
     def _check_inside(self, path: Path) -> None:
-        root = self._tree.resolve()
-        if not self._allow_outside and not path.resolve().is_relative_to(root):
-            raise PrivacyEvalError(
-                f"{path}: is outside the tree ({path.resolve()}); use --allow-outside to read it"
-            )
+        if not self._allow_outside:
+            check_inside([path], [self._tree])
 
 
 def backend_folder(tree: Path, model: ModelFolders, suffix: str) -> Path | None:

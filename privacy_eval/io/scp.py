@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, shorten
+from .confine import check_inside
 from .files import MAX_BYTES, UTF8_BOM, atomic_path, read_bytes
 from .kaldi_objects import (
     BLANK,
@@ -35,7 +36,6 @@ from .kaldi_objects import (
 from .text_table import MAX_FIELD_BYTES
 
 _PIECE_BYTES = 1 << 26
-_SHOWN_CHARACTERS = 200
 _LOOKS_LIKE_ARCHIVE = re.compile(rb"(\xef\xbb\xbf)?\s*\S+[ \t]\s*(\0B|\[)")
 
 
@@ -151,7 +151,7 @@ def read_vectors(
         if line.command is not None and not allow_pipes:
             raise PrivacyEvalError(
                 f"{path}:{line.number}: {line.id} is the output of a command, which runs with "
-                f"--allow-pipes only: {_short(line.target)}"
+                f"--allow-pipes only: {shorten(line.target)}"
             )
     archives = _archives(path, lines, tree, allow_outside)
     vectors = _read_lines(path, lines, archives, tree)
@@ -275,7 +275,7 @@ class _Line:
     offset: int | None = None
 
     def where(self, scp: Path) -> str:
-        return f"{scp}:{self.number}: {self.id} ({_short(self.target)})"
+        return f"{scp}:{self.number}: {self.id} ({shorten(self.target)})"
 
 
 def _scp_lines(path: Path) -> list[_Line]:
@@ -313,12 +313,12 @@ def _parse_target(number: int, name: str, target: str, where: str) -> _Line:
         return _Line(number, name, target, command=target[:-1])
     if target.startswith("|"):
         raise PrivacyEvalError(
-            f"{where}: {name}: {_short(target)} writes into a command, {expected} "
+            f"{where}: {name}: {shorten(target)} writes into a command, {expected} "
             "(--allow-pipes does not help)"
         )
     if target.endswith("]"):
         raise PrivacyEvalError(
-            f"{where}: {name}: a range ({_short(target)}) is not supported, {expected}"
+            f"{where}: {name}: a range ({shorten(target)}) is not supported, {expected}"
         )
     archive, colon, digits = target.rpartition(":")
     if not colon or "/" in digits:
@@ -327,33 +327,25 @@ def _parse_target(number: int, name: str, target: str, where: str) -> _Line:
     if not archive or not re.fullmatch("[0-9]{1,18}", digits):
         raise PrivacyEvalError(
             f"{where}: {name}: {expected}, a number of bytes within the archive, found "
-            f"{_short(target)}"
+            f"{shorten(target)}"
         )
     return _Line(number, name, target, archive=archive, offset=int(digits))
-
-
-def _short(text: str) -> str:
-    """Shorten a text for a message to its end."""
-    return text if len(text) <= _SHOWN_CHARACTERS else "..." + text[-_SHOWN_CHARACTERS:]
 
 
 def _archives(
     path: Path, lines: Sequence[_Line], tree: Path, allow_outside: bool
 ) -> dict[Path, list[int]]:
     """Find the rows of every archive, by its real path; refuse archives outside."""
-    roots = [os.path.realpath(folder) for folder in (tree, path.parent)]
     real: dict[str, Path] = {}
     rows: dict[Path, list[int]] = {}
     for row, line in enumerate(lines):
         if line.command is not None:
             continue
         if line.archive not in real:
-            target = real[line.archive] = Path(os.path.realpath(tree / line.archive))
-            if not allow_outside and not any(target.is_relative_to(root) for root in roots):
-                raise PrivacyEvalError(
-                    f"{path}:{line.number}: {line.id}: {_short(line.archive)} is neither in the "
-                    f"tree {tree} nor next to the scp; use --allow-outside to read it"
-                )
+            real[line.archive] = Path(os.path.realpath(tree / line.archive))
+            if not allow_outside:
+                where = f"{path}:{line.number}: {line.id}: "
+                check_inside([tree / line.archive], [tree, path.parent], where)
         rows.setdefault(real[line.archive], []).append(row)
     return rows
 

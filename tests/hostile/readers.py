@@ -65,8 +65,8 @@ from privacy_eval.report.per_system import system_tables
 from privacy_eval.report.text import FORMATS
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.challenge_text import (
+    extract_system,
     import_results_txt,
-    part_of_system,
     to_results_txt,
 )
 from privacy_eval.results.csv_export import to_csv, to_speakers_csv
@@ -547,7 +547,7 @@ def _check_data_dir(content: bytes, found: Any) -> None:
 
 
 def _read_import(path: Path) -> Any:
-    text = part_of_system(read_text(path), str(path), "B1")
+    text = extract_system(read_text(path), str(path), "B1")
     return import_results_txt(text, str(path), RESULTS.protocol, system="B1")
 
 

@@ -546,8 +546,8 @@ def test_paths_outside_the_tree_are_refused(tmp_path: Path) -> None:
     ):  # fmt: skip
         scp = write(tree / "exp" / "x.scp", f"a within.ark\nb {target}\n")
         found = error_of(read_vectors, scp, tree=tree)
-        assert found.startswith(f"{scp}:2: b: {target.removesuffix(':0')} is neither in the tree")
-        assert found.endswith("use --allow-outside to read it")
+        assert found.startswith(f"{scp}:2: b: {tree / target.removesuffix(':0')}: is outside the")
+        assert "--allow-outside" in found
         if "none" not in target:
             read = read_vectors(scp, tree=tree, allow_outside=True)
             assert contents(read) == {"a": [2], "b": [1]}
@@ -565,7 +565,7 @@ def test_folder_of_a_linked_scp_is_that_of_the_link(tmp_path: Path) -> None:
     write(tmp_path / "secret" / "x.scp", f"a {tmp_path}/secret/x.ark\n")
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "x.scp").symlink_to(tmp_path / "secret" / "x.scp")
-    assert "--allow-outside" in error_of(
+    assert "use --allow-outside" in error_of(
         read_vectors, tmp_path / "tree" / "x.scp", tree=tmp_path / "tree"
     )
 
