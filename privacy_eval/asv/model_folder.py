@@ -1,4 +1,4 @@
-"""Model folders of a tree: the stored back end and the x-vectors beside it."""
+"""Model folders of a tree: the stored back end and the x-vectors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class StoredBackend:
 
 
 def load_backend(folder: Path) -> StoredBackend:
-    """Read a back end: `plda`, and `mean.vec` and `transform.mat` where they exist.
+    """Read a back end: `plda`, and `mean.vec` and `transform.mat` if they exist.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def backend_folder(tree: Path, model: ModelFolders, suffix: str) -> Path | None:
     Returns
     -------
     Path or None
-        The folder that holds its `plda`.
+        The folder of its `plda`.
     """
     folder = tree / model.model_folder(suffix)
     candidates = (folder / f"xvect_{model.training_name(suffix)}", folder)

@@ -40,5 +40,5 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.export:
         log(f"written: {zebra.export([profile], extension=arguments.export)}")
     if arguments.plot:
-        zebra.display([profile])
+        zebra.show([profile])
     return 0

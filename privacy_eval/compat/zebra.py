@@ -9,8 +9,8 @@ Individual: 3.979 (C)
 >>> export([profile], "my-experiment", "png")            # doctest: +SKIP
 PosixPath('ZEBRA-my-experiment.png')
 
-Numbers are those of the toolkit (variant `challenge`) unless `exact` ones are asked for.
-The low level is `privacy_eval.metrics`; `pav_llrs` gives the calibrated scores.
+Values are those of the toolkit (variant `challenge`) by default, or `exact`. The low-level
+functions are in `privacy_eval.metrics`; `pav_llrs` gives the calibrated scores.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from ..report.figures.ece import Over, Profile, profile_panel
 from ..report.figures.plot import Plot
 from ..results.arrays import FIGURE_FORMATS
 
-#: What a profile is called unless it has a label.
+#: Default label of a profile.
 DEFAULT_LABEL = "ZEBRA profile"
 
 Tags = Sequence[tuple[str, float]]
@@ -53,7 +53,7 @@ Tags = Sequence[tuple[str, float]]
 
 @dataclass(frozen=True)
 class ZebraProfile:
-    """The disclosure of a set of scores.
+    """Disclosure of a set of scores.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def assess(
     Raises
     ------
     PrivacyEvalError
-        A file cannot be read, or scores and trials do not fit.
+        A file cannot be read, or scores and trial key do not match.
     """
     if not isinstance(scores, TrialScores):
         if key is None:
@@ -96,15 +96,15 @@ def assess(
         paired = pair(read_scores(Path(scores)), read_trials(Path(key)), hint=_NOT_THE_KEY)
         scores = TrialScores.from_labels(paired.score, paired.is_target)
     elif key is not None:
-        raise ValueError("scores that are labelled already need no trial key")
+        raise ValueError("labelled scores need no trial key")
     return ZebraProfile(label, zebra(scores, variant=variant, tags=tags), ece_profile(scores))
 
 
 def plot(
     profiles: Sequence[ZebraProfile], *, over: Over = "log odds", name: str = "zebra"
 ) -> Drawing:
-    """Plot one or several profiles with that of full privacy; `canvas` of what is returned
-    is the matplotlib figure.
+    """Plot profiles with that of full privacy; `canvas` of the returned drawing is the matplotlib
+    figure.
 
     Raises
     ------
@@ -129,8 +129,8 @@ def export(
     Parameters
     ----------
     name : str
-        Default: the label of the first profile. What could mean something to a shell or a
-        file system becomes `_`.
+        Default: the label of the first profile. Characters special to a shell or a file system
+        become `_`.
     extension : {"tex", "pdf", "png"}
 
     Raises
@@ -145,13 +145,13 @@ def export(
     return write(drawing, Path(folder), [extension])[0]
 
 
-def display(profiles: Sequence[ZebraProfile], *, over: Over = "log odds") -> None:
+def show(profiles: Sequence[ZebraProfile], *, over: Over = "log odds") -> None:
     """Show a plot in a window until it is closed.
 
     Raises
     ------
     PrivacyEvalError
-        There is no display, or matplotlib has no program for one.
+        No display, or no interactive matplotlib backend.
     """
     import matplotlib.pyplot as plt  # only here: it looks for a display
 
@@ -176,7 +176,7 @@ def pav_llrs(scores: TrialScores, *, laplace: bool = False) -> tuple[FloatArray,
     Parameters
     ----------
     laplace : bool
-        With Laplace's rule of succession, which makes all of them finite.
+        Apply Laplace's rule of succession, which makes all LLRs finite.
 
     Examples
     --------
@@ -189,19 +189,19 @@ def pav_llrs(scores: TrialScores, *, laplace: bool = False) -> tuple[FloatArray,
 
 
 def read_tags(path: Path) -> tuple[tuple[str, float], ...]:
-    """Read user-defined categories from a YAML file: each tag with the log10 LR that it
-    begins at.
+    """Read user-defined categories from a YAML file: each tag with the lower bound of its
+    log10 LR.
 
     Raises
     ------
     PrivacyEvalError
-        Names the file: not a mapping, a tag that is not text, duplicate or `0` (no evidence
-        at all), bounds that do not begin at 0 and ascend.
+        Not a mapping, a tag that is not text, duplicate or `0` (reserved for no evidence), bounds
+        that do not begin at 0 and ascend. The message names the file.
     """
     values = parse_yaml(read_text(path), str(path))
     if not isinstance(values, dict) or not values:
         raise PrivacyEvalError(
-            f"{path}: expected a tag and the log10 LR it begins at in each line, such as `A: 0`"
+            f"{path}: expected lines of a tag and its lower bound (log10 LR), such as `A: 0`"
         )
     tags: list[tuple[str, float]] = []
     for key, bound in values.items():
@@ -224,15 +224,13 @@ def read_tags(path: Path) -> tuple[tuple[str, float], ...]:
     return tuple(tags)
 
 
-_NOT_THE_KEY = "the key must be that of the scores, trial by trial"
+_NOT_THE_KEY = "the trial key must list the trials of the score file"
 
-_NO_DISPLAY = (
-    "no display to show the plot on; write it to a file instead: privacy-eval zebra --export png"
-)
+_NO_DISPLAY = "no display; write the plot to a file instead: privacy-eval zebra --export png"
 
 
 def _plot(profiles: Sequence[ZebraProfile], over: Over) -> Plot:
-    """Labels may be equal: each profile has a style of its own."""
+    """Plot profiles, each in a style of its own even if labels are equal."""
     keys = [f"{number} {p.label}" for number, p in enumerate(profiles)]
     styles = style.system_styles(keys)
     panel = profile_panel(

@@ -34,7 +34,7 @@ class VerificationBlock:
     metrics : mapping of str to float
         In stored units: rates as fractions.
     tag : str or None
-        ZEBRA category where it is given.
+        ZEBRA category, if given.
     """
 
     name: str

@@ -80,7 +80,7 @@ class Vectors:
         ----------
         ids : sequence of str
         needed_for : str
-            What needs them, for the message.
+            Purpose of the ids, for the message.
 
         Returns
         -------
@@ -122,7 +122,7 @@ def read_vectors(
     allow_outside : bool
         Read archives outside `tree` and the folder of the scp.
     only : collection of str, optional
-        Of an scp read the vectors of these ids alone, which it must hold.
+        Read only the vectors of these ids of an scp, which must have them.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
     matrix : float array, shape (N, D)
         Rounded to float32.
     tree : Path
-        What the paths in the scp are relative to.
+        Folder that the paths in the scp are relative to.
 
     Raises
     ------
@@ -253,11 +253,11 @@ def _read_archive(path: Path, file: ObjectFile) -> Vectors:
             return _stack(path, list(vectors), list(vectors.values()))
         word = file.until(BLANK, MAX_FIELD_BYTES)
         if word is None:
-            raise file.error(f"expected an id and a blank at byte {start}, where the file is cut")
+            raise file.error(f"expected an id and a blank at byte {start}, where the file ends")
         name = _id(word, f"{path}: byte {start}")
         file.where = f"{path}: {name}"
         if file.read(1) not in (b" ", b"\t"):
-            raise file.error("a line ends behind the id, expected a vector")
+            raise file.error("the line ends after the id, expected a vector")
         if name in vectors:
             raise file.error("duplicate utterance")
         vectors[name] = read_float32(file, 1)
@@ -386,8 +386,8 @@ def _read_lines(
 
 
 def _read_uniform(path: Path, offsets: NDArray[np.int64]) -> FloatMatrix | None:
-    """Read binary float32 vectors of one dimension at ascending offsets, many at a time: what
-    Kaldi writes. None if anything else is found, which reading one by one then reports."""
+    """Read binary float32 vectors of one dimension at ascending offsets, many at a time, as
+    Kaldi writes them. None if anything else is found, which reading one by one then reports."""
     if offsets[-1] > MAX_BYTES:
         return None
     with contextlib.suppress(PrivacyEvalError), open_objects(path) as file:
@@ -485,7 +485,7 @@ def _stack(
 
 
 def _relative(path: Path, folder: Path) -> str:
-    """Spell the path from a folder; through links only where it leads out of the folder."""
+    """Format a path relative to a folder; links are resolved only if it is outside."""
     path, folder = Path.cwd() / path, Path.cwd() / folder
     if ".." not in path.parts and path.is_relative_to(folder):
         return str(path.relative_to(folder))

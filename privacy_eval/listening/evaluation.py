@@ -1,13 +1,13 @@
-"""Listening tests: what ratings show about anonymization systems.
+"""Evaluation of the ratings of a listening test.
 
-Ratings are made comparable as normalized ranks per evaluator. Computed from these are their
-distributions, significance tests between systems, detection error trade-offs, the metrics of
+Ratings are converted to normalized ranks per evaluator, which are comparable. Results are their
+distributions, significance tests between systems, detection error trade-offs, metrics of
 speaker verification by human listeners, and checks of the evaluators (sections 4 and 5 of the
 VoicePrivacy 2020 supplement).
 
-Similarity ratings of same-speaker and of different-speaker pairs are evaluated apart, but
-ranked together, as evaluators did not know which is which. Ratings are full of ties: `exact`
-is the variant to report, `challenge` is kept beside it.
+Similarity ratings of same-speaker and different-speaker pairs are evaluated separately but ranked
+together, as evaluators were not told the kind of pair. Ratings have many ties: `exact` is the
+variant to report; `challenge` is also computed.
 
 References: Rosenberg & Ramabhadran (2017) for normalized ranks and the Mann-Whitney U test;
 Holm (1979); Martin et al. (1997) for DET curves.
@@ -43,7 +43,7 @@ QUANTITIES = (
 #: Both kinds of pairs of one system: speaker verification by its similarity ratings.
 SIMILARITY = "similarity"
 
-#: Metrics of speaker verification by similarity ratings; others have the EERs only.
+#: Metrics of speaker verification by similarity ratings; other tasks have the EERs only.
 DETECTION_METRICS = ("eer", "rocch_eer", "cllr_min", "cllr")
 
 #: Evaluators with fewer ratings of a metric are flagged.
@@ -58,7 +58,7 @@ _SAME_SPEAKER = {"similarity_same_speaker": 1, "similarity_different_speaker": 0
 
 _DENSITY_POINTS = 101
 
-_NARROWEST = 0.02  # standard deviation of a kernel
+_MIN_BANDWIDTH = 0.02  # standard deviation of a kernel
 
 FloatArray = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ class SignificanceTest:
     ----------
     quantity, system, other_system : str
     statistic : float
-        U of `system`: the number of pairs of ratings in which its one is larger, ties by half.
+        U of `system`: number of pairs of ratings in which its rating is larger, ties counting half.
     p_value : float
         Asymptotic, corrected for ties and continuity.
     p_holm : float
@@ -201,7 +201,7 @@ class ListeningTest:
     evaluators_left_out : tuple of str
         Excluded on request.
     min_ratings, min_agreement
-        Below these, evaluators are flagged.
+        Thresholds below which evaluators are flagged.
     holm : bool
         Tables show p-values corrected for the number of pairs.
     reference : str or None
@@ -231,7 +231,7 @@ class ListeningTest:
 
     @property
     def flagged(self) -> tuple[Evaluator, ...]:
-        """Evaluators whose ratings need a look."""
+        """Evaluators with flags."""
         return tuple(e for e in self.evaluators if e.flags)
 
 
@@ -244,7 +244,7 @@ class ListeningTestCurves:
     at : float array, shape (P,)
         Normalized ratings from 0 to 1 at which densities are given.
     densities : tuple of float arrays, shape (P,)
-        One for each distribution, 0 outside the range of its ratings.
+        Density of each distribution, 0 outside the range of its ratings.
     miss, false_alarm : tuples of float arrays
         DET curve of each detection, see `metrics.curves.Det`.
     """
@@ -258,8 +258,8 @@ class ListeningTestCurves:
 def normalised_ranks(scores: ArrayLike, groups: ArrayLike) -> FloatArray:
     """Compute the normalized rank of every score in its group, (r - 1) / (n - 1), shape (R,).
 
-    Tied scores share their average rank. Ranks are from 0 to 1, 0.5 on average; 0.5 for all
-    of a group of equal scores and for a group of one, whose rank is uninformative.
+    Tied scores share their average rank. Ranks are from 0 to 1, 0.5 on average; 0.5 in
+    groups of equal scores and of a single score.
 
     Parameters
     ----------
@@ -287,8 +287,8 @@ def normalised_ranks(scores: ArrayLike, groups: ArrayLike) -> FloatArray:
 def mann_whitney(one: ArrayLike, other: ArrayLike) -> tuple[float, float]:
     """Compute U of the first sample and the two-sided p-value of a Mann-Whitney U test.
 
-    Asymptotic for samples of any size, corrected for ties and continuity: ratings are full of
-    ties, which the exact distribution ignores. If all values are equal the p-value is 1.
+    Asymptotic for samples of any size, corrected for ties and continuity: ratings have many
+    ties, which the exact distribution ignores. The p-value is 1 if all values are equal.
 
     Examples
     --------
@@ -304,8 +304,8 @@ def mann_whitney(one: ArrayLike, other: ArrayLike) -> tuple[float, float]:
 
 
 def holm_corrected(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Correct p-values for their number by Holm's step-down method: the k-th smallest of m is
-    multiplied by m - k + 1, at least the one before it and at most 1.
+    """Correct p-values for multiple tests by Holm's step-down method: the k-th smallest of m is
+    multiplied by m - k + 1, and is at least the previous one and at most 1.
 
     Examples
     --------
@@ -344,16 +344,16 @@ def evaluate_ratings(
     min_ratings, min_agreement
         Flag evaluators below these.
     leave_out : iterable of str
-        Evaluators to exclude before anything is computed.
+        Evaluators to exclude from all results.
     holm : bool
-        Whether tables show corrected p-values; both are kept.
+        Show corrected p-values in tables; results have both.
     reference : str, optional
         Default: the first system after original speech.
 
     Raises
     ------
     PrivacyEvalError
-        An unknown split; an unknown evaluator in `leave_out`; no rating left; a reference
+        Unknown split, unknown evaluator in `leave_out`, no remaining ratings, or a reference
         system without ratings.
     """
     split = protocol.splits[-1] if split is None else split
@@ -367,7 +367,7 @@ def evaluate_ratings(
             raise PrivacyEvalError(f"cannot leave out {name!r}: no such evaluator")
     ratings = ratings.take(~np.isin(ratings.evaluator, excluded))
     if not len(ratings):
-        raise PrivacyEvalError("no ratings are left")
+        raise PrivacyEvalError("no remaining ratings")
     rated = dict.fromkeys(ratings.system.tolist())
     order = tuple(s for s in dict.fromkeys((ORIGINAL_SYSTEM, *systems, *rated)) if s in rated)
     if reference is None:
@@ -411,8 +411,7 @@ def evaluate_ratings(
 
 
 def _by_name(sources: Mapping[str, str]) -> dict[str, str]:
-    """Digests by file name, which does not depend on where the files are; by path if two
-    files share a name."""
+    """Digests by file name, independent of the folder; by path if two files share a name."""
     names = {path: Path(path).name for path in sources}
     unique = len(set(names.values())) == len(names)
     return {names[path] if unique else path: sha256 for path, sha256 in sources.items()}
@@ -420,7 +419,7 @@ def _by_name(sources: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Pool:
-    """Ratings, normalized, of systems in order."""
+    """Ratings with their normalized ranks, and the systems in order."""
 
     ratings: Ratings
     normalised: FloatArray
@@ -432,47 +431,47 @@ class _Pool:
         """Select ratings of a quantity and system (and data set and gender)."""
         r = self.ratings
         metric = SIMILARITY if quantity in _SAME_SPEAKER else quantity
-        chosen: NDArray[np.bool_] = (r.metric == metric) & (r.system == system)
-        wanted = (
+        selected: NDArray[np.bool_] = (r.metric == metric) & (r.system == system)
+        required = (
             (r.same_speaker, _SAME_SPEAKER.get(quantity)),
             (r.data_set, data_set),
             (r.gender, gender),
         )
-        for column, value in wanted:
+        for column, value in required:
             if value is not None:
-                chosen &= column == value
-        return chosen
+                selected &= column == value
+        return selected
 
 
 def _distributions(pool: _Pool, points: FloatArray) -> Iterator[tuple[Distribution, FloatArray]]:
-    """Distributions with their densities at some points."""
+    """Yield distributions with their densities at the points."""
     for quantity, system in itertools.product(QUANTITIES, pool.systems):
-        chosen = pool.select(quantity, system)
-        if chosen.any():
-            scores = pool.normalised[chosen]
+        selected = pool.select(quantity, system)
+        if selected.any():
+            scores = pool.normalised[selected]
             lower, median, upper = map(float, np.quantile(scores, [0.25, 0.5, 0.75]))
-            mean, mean_rating = float(scores.mean()), float(pool.ratings.score[chosen].mean())
+            mean, mean_rating = float(scores.mean()), float(pool.ratings.score[selected].mean())
             of_normalised = (mean, lower, median, upper)
             distribution = Distribution(quantity, system, scores.size, *of_normalised, mean_rating)
             yield distribution, _density(scores, points)
 
 
 def _density(scores: FloatArray, points: FloatArray) -> FloatArray:
-    """Gaussian kernel density by Scott's rule, kernels no narrower than 0.02; 0 outside the
-    range of the scores, except at the points next to its ends."""
+    """Estimate a Gaussian kernel density by Scott's rule, with a bandwidth of at least 0.02; 0
+    outside the range of the scores, except at the points next to its ends."""
     deviation = float(np.std(scores, ddof=1)) if scores.size > 1 else 0.0
-    width = max(deviation * scores.size**-0.2, _NARROWEST)
+    width = max(deviation * scores.size**-0.2, _MIN_BANDWIDTH)
     if deviation > 0:
         density = scipy.stats.gaussian_kde(scores, bw_method=width / deviation)(points)
     else:
         density = np.exp(-0.5 * ((points - scores[0]) / width) ** 2) / (width * np.sqrt(2 * np.pi))
-    half = 0.51 / (points.size - 1)  # more than half a step: no density is 0 everywhere
+    half = 0.51 / (points.size - 1)  # more than half a step, so that no density is 0 everywhere
     outside = (points < scores.min() - half) | (points > scores.max() + half)
     return np.where(outside, 0.0, np.asarray(density, dtype=np.float64))
 
 
 def _significance(pool: _Pool, quantity: str) -> Iterator[SignificanceTest]:
-    """Tests between every two systems with ratings of a quantity."""
+    """Test every two systems with ratings of a quantity."""
     samples = {s: pool.normalised[pool.select(quantity, s)] for s in pool.systems}
     pairs = list(itertools.combinations((s for s in samples if samples[s].size), 2))
     tests = [mann_whitney(samples[one], samples[other]) for one, other in pairs]
@@ -482,7 +481,7 @@ def _significance(pool: _Pool, quantity: str) -> Iterator[SignificanceTest]:
 
 
 def _detections(pool: _Pool, protocol: Protocol) -> Iterator[tuple[Detection, Det]]:
-    """Detection tasks that have trials of both classes, with their DET curves."""
+    """Yield detection tasks with trials of both classes, and their DET curves."""
     data_sets: list[str | None] = [d.id for d in protocol.data_sets]
     pooled: list[tuple[str | None, str | None]] = [(d, None) for d in (None, *data_sets)]
     detailed = [*pooled, *itertools.product(data_sets, protocol.genders)]
@@ -500,17 +499,17 @@ def _detections(pool: _Pool, protocol: Protocol) -> Iterator[tuple[Detection, De
 
 
 def detection_metrics(quantity: str) -> tuple[str, ...]:
-    """The metrics of a detection task."""
+    """Return the metrics of a detection task."""
     return DETECTION_METRICS if quantity == SIMILARITY else DETECTION_METRICS[:2]
 
 
 def _scores(
     pool: _Pool, quantity: str, system: str, trial_set: tuple[str | None, str | None]
 ) -> TrialScores | None:
-    """Normalized ratings of targets and nontargets of a task; None if it has none of either.
+    """Normalized ratings of targets and nontargets of a task; None if either has none.
 
-    The supplement (section 4.3) does not say against what it sets the pairs of one kind: here
-    against the other kind of original speech.
+    The supplement (section 4.3) does not define the other class of tasks on one kind of pairs:
+    here it is the other kind of pairs of original speech.
     """
     same, different = QUANTITIES[2:]
     if quantity == SIMILARITY:
@@ -528,17 +527,16 @@ def _scores(
 
 
 def _equal_error_rate(curve: Det) -> float:
-    """The rate at which miss and false-alarm rates are equal, on the straight line between
-    two points of the curve."""
+    """Interpolate the rate at which miss and false-alarm rates are equal."""
     after = int(np.argmax(curve.miss >= curve.false_alarm))
     before = curve.false_alarm[after - 1] - curve.miss[after - 1]
-    share = before / (before + curve.miss[after] - curve.false_alarm[after])
-    return float(curve.miss[after - 1] + share * (curve.miss[after] - curve.miss[after - 1]))
+    fraction = before / (before + curve.miss[after] - curve.false_alarm[after])
+    return float(curve.miss[after - 1] + fraction * (curve.miss[after] - curve.miss[after - 1]))
 
 
 def _evaluators(pool: _Pool, min_ratings: int, min_agreement: float) -> Iterator[Evaluator]:
     r = pool.ratings
-    # Items are rated alike: a metric and system, for similarity and the kind of pair.
+    # An item is a metric and system, for similarity also the kind of pair.
     kind_of_pair = np.where(r.metric == SIMILARITY, r.same_speaker, -1)
     item = joint_codes([r.metric, r.system, kind_of_pair])
     items = int(item.max()) + 1

@@ -1,5 +1,5 @@
-"""Figures of subjective evaluation: violin plots of ratings (Figure 24 of the supplement),
-DET curves (Figures 25, 26), objective against subjective metrics (Figures 27 to 30).
+"""Figures of listening tests: violin plots of ratings (Figure 24 of the supplement), DET curves
+(Figures 25, 26), objective against subjective metrics (Figures 27 to 30).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..report.figures.scatter import Axis, points_of, scatter
 from ..report.figures.scatter import Panel as ScatterPanel
 from ..report.figures.selection import MOST_SYSTEMS
 from ..report.figures.style import SystemStyle
-from ..report.values import ORIGINAL_COLUMN, Cells, system_column
+from ..report.values import ORIGINAL_COLUMN, Cells
 from .evaluation import (
     DETECTION_METRICS,
     QUANTITIES,
@@ -31,17 +31,17 @@ from .evaluation import (
     ListeningTest,
     ListeningTestCurves,
 )
-from .tables import ATTACK, PREFIX, QUANTITY_TITLES, VARIANT, metric_text
+from .tables import ATTACK, PREFIX, QUANTITY_TITLES, VARIANT, format_metric, listening_column
 
-#: Systems side by side in a violin plot; more go over several figures.
+#: Systems in a violin plot; more are split over several figures.
 MOST_VIOLINS = 12
 
 #: Systems in four panels of DET curves.
 MOST_CURVES = 12
 
-_WIDTH = 0.42  # of half a violin; systems are 1 apart
+_HALF_WIDTH = 0.42  # of a violin; systems are at a distance of 1
 
-_FILL = 0.45
+_ALPHA = 0.45
 
 _TASKS: Mapping[str, str] = {
     "naturalness": "Naturalness",
@@ -51,7 +51,7 @@ _TASKS: Mapping[str, str] = {
     SIMILARITY: "Similarity: both kinds of pairs",
 }
 
-_WHAT_TASKS_ARE = (
+_TASKS_CAPTION = (
     "Naturalness, intelligibility: original speech (target) against the system's. Similarity: "
     "the system's same-speaker pairs (target) against different-speaker pairs of original "
     "speech, and same-speaker pairs of original speech (target) against the system's "
@@ -59,20 +59,20 @@ _WHAT_TASKS_ARE = (
 )
 
 _LEFT_OPEN = (
-    " The supplement leaves open what it sets against the pairs in its Figures 25 and 26; its "
-    "words on them, anonymized speech near the upper right corner in both panels of similarity, "
-    "rather fit the figure of both kinds of pairs of one system (subjective_det_similarity) than "
-    "the last panel here."
+    " The supplement does not define the other class of the tasks in its Figures 25 and 26; its "
+    "description, anonymized speech near the upper right corner in both panels of similarity, "
+    "matches the figure of both kinds of pairs of one system (subjective_det_similarity) rather "
+    "than the last panel here."
 )
 
 _BOTH_KINDS = (
-    "Same-speaker pairs (target) against different-speaker pairs, both of one system: what "
-    "subjective EERs are of, and what fits the supplement's words on its Figures 25 and 26."
+    "Same-speaker pairs (target) against different-speaker pairs, both of one system: the task of "
+    "the subjective EERs, which matches the supplement's description of its Figures 25 and 26."
 )
 
-_MARK = (
-    "Marked: where the curve, on which ties are broken at random, has equal rates; with many ties "
-    "the EER of tables is beside it."
+_MARKER = (
+    "Markers: equal rates of the curve, on which ties are broken at random; with many ties the EER "
+    "of tables differs."
 )
 
 
@@ -83,32 +83,27 @@ def figures(
     protocol: Protocol,
     split: str,
 ) -> Iterator[Drawing]:
-    """All figures that there is anything for, one at a time.
+    """Yield all figures that have data.
 
     Parameters
     ----------
     subjective, curves : ListeningTest, ListeningTestCurves or None
-        A listening test; None for a published one, of which only metrics are known.
+        A listening test; None for a published one, which has metrics only.
     cells : Cells
-        Of `report.subjective.objective_and_subjective`.
+        Of `listening.tables.objective_and_subjective`.
     """
     if subjective is not None and curves is not None:
-        names = [column(s) for s in subjective.systems]
+        names = [listening_column(s) for s in subjective.systems]
         styles = style.system_styles([*cells.systems, *names])
         yield from violin_figures(subjective, curves, styles)
         yield from det_figures(subjective, curves, styles)
     yield from scatter_figures(cells, protocol, split)
 
 
-def column(system: str) -> str:
-    """What figures of several sources call a system of a listening test."""
-    return ORIGINAL_COLUMN if system == ORIGINAL_SYSTEM else system_column(system)
-
-
 def violin_figures(
     subjective: ListeningTest, curves: ListeningTestCurves, styles: Mapping[str, SystemStyle]
 ) -> Iterator[Drawing]:
-    """`subjective_violin`: a panel per quantity, a violin per system."""
+    """Yield `subjective_violin`: a panel per quantity, a violin per system."""
     line = f"dotted line: median of {subjective.reference}. " if subjective.reference else ""
     for page, number, part in style.numbered(subjective.systems, MOST_VIOLINS):
         yield Drawing(
@@ -123,14 +118,13 @@ def violin_figures(
 def det_figures(
     subjective: ListeningTest, curves: ListeningTestCurves, styles: Mapping[str, SystemStyle]
 ) -> Iterator[Drawing]:
-    """`subjective_det`, four panels, of all data sets pooled and of each; and
+    """Yield `subjective_det`, four panels, of all data sets pooled and of each; and
     `subjective_det_similarity` of both kinds of pairs of each system.
 
-    The supplement does not say what its panels of same- and of different-speaker pairs
-    (Figures 25, 26) set against these; `subjective._task` does what we take. It says that
-    anonymized speech is near the upper right corner in both. Ratings of different-speaker
-    pairs hardly change when speech is anonymized, so in our panel of these all systems are
-    near original speech; `subjective_det_similarity` shows what it describes.
+    The supplement does not define the other class in its panels of same-speaker and
+    different-speaker pairs (Figures 25, 26), where anonymized speech is near the upper right
+    corner. As anonymization hardly changes ratings of different-speaker pairs, all systems are
+    near original speech in this panel; `subjective_det_similarity` matches the description.
     """
     protocol = subjective.protocol
     for data_set in (None, *(d.id for d in protocol.data_sets)):
@@ -140,13 +134,13 @@ def det_figures(
             ("subjective_det", QUANTITIES),
             ("subjective_det_similarity", (SIMILARITY,)),
         ):
-            found = {q: _lines(subjective, curves, q, data_set) for q in quantities}
-            yield from _det_pages(name, where, title, found, styles)
+            lines = {q: _lines(subjective, curves, q, data_set) for q in quantities}
+            yield from _det_pages(name, where, title, lines, styles)
 
 
 def scatter_figures(cells: Cells, protocol: Protocol, split: str) -> Iterator[Drawing]:
-    """`subjective_scatter_<metric>`: a point per system, data set and gender that has both
-    values, a panel per data set."""
+    """Yield `subjective_scatter_<metric>`: a panel per data set, a point per system and gender with
+    both values."""
     for metric in DETECTION_METRICS:
         x, y = Axis(metric, ATTACK, "objective "), Axis(f"{PREFIX}{metric}", None, "subjective ")
         panels = []
@@ -171,9 +165,9 @@ def _violins(
     styles: Mapping[str, SystemStyle],
     systems: Sequence[str],
 ) -> Canvas:
-    found = {(d.quantity, d.system): i for i, d in enumerate(subjective.distributions)}
-    present = [q for q in QUANTITIES if any((q, s) in found for s in systems)]
-    names = [style.literal(column(s), 16) for s in systems]
+    index_of = {(d.quantity, d.system): i for i, d in enumerate(subjective.distributions)}
+    present = [q for q in QUANTITIES if any((q, s) in index_of for s in systems)]
+    names = [style.literal(listening_column(s), 16) for s in systems]
     rows = [present[i : i + 2] for i in range(0, len(present), 2)]
     width = style.FULL_WIDTH if len(present) > 1 else style.COLUMN_WIDTH
     longest = max(map(style.text_width, names))
@@ -181,20 +175,20 @@ def _violins(
     height = 2.1 * len(rows) + (0.2 if level else longest + 0.1)
     with style.figure(width, height) as canvas:
         for axes, quantity in style.panels(canvas, rows, sharey=True):
-            middle = found.get((quantity, subjective.reference or ""))
+            middle = index_of.get((quantity, subjective.reference or ""))
             if middle is not None:
                 line = subjective.distributions[middle].median
                 axes.axhline(line, color="black", linestyle=":", linewidth=1.0, zorder=4)
             for at, system in enumerate(systems):
-                index = found.get((quantity, system))
+                index = index_of.get((quantity, system))
                 if index is not None:
                     distribution = subjective.distributions[index]
-                    look = styles[column(system)]
+                    look = styles[listening_column(system)]
                     _violin(axes, at, distribution, curves.at, curves.densities[index], look)
             axes.set_title(QUANTITY_TITLES[quantity], loc="left")
             axes.set_xticks(range(len(systems)), names, rotation=0 if level else 90)
             if present.index(quantity) + 2 < len(present):
-                axes.tick_params(axis="x", labelbottom=False)  # the names are below
+                axes.tick_params(axis="x", labelbottom=False)  # names are below the next row
             axes.set_xlim(-0.6, len(systems) - 0.4)
             axes.set_ylim(-0.03, 1.12)
             axes.set_yticks(np.linspace(0, 1, 6))
@@ -212,11 +206,11 @@ def _violin(
     density: FloatArray,
     look: SystemStyle,
 ) -> None:
-    held = density > 0
-    half = _WIDTH * density[held] / density.max()
+    positive = density > 0
+    half = _HALF_WIDTH * density[positive] / density.max()
     colour = style.GREY if distribution.system == ORIGINAL_SYSTEM else look.colour
     body = axes.fill_betweenx(
-        points[held], at - half, at + half, facecolor=colour, edgecolor=colour, alpha=_FILL
+        points[positive], at - half, at + half, facecolor=colour, edgecolor=colour, alpha=_ALPHA
     )
     body.set_gid(f"{distribution.quantity}/{distribution.system}")
     quartiles = (distribution.lower_quartile, distribution.upper_quartile)
@@ -244,11 +238,11 @@ def _lines(
 ) -> list[det.Line]:
     return [
         det.Line(
-            column(d.system),
+            listening_column(d.system),
             miss,
             false_alarm,
             d.curve_eer,
-            metric_text("eer", d.values(VARIANT)["eer"]),
+            format_metric("eer", d.values(VARIANT)["eer"]),
         )
         for d, miss, false_alarm in zip(
             subjective.detections, curves.miss, curves.false_alarm, strict=True
@@ -264,21 +258,20 @@ def _det_pages(
     found: Mapping[str, Sequence[det.Line]],
     styles: Mapping[str, SystemStyle],
 ) -> Iterator[Drawing]:
-    """A figure of some quantities, or several of some systems each; original speech is on
-    all of them."""
+    """A figure of some quantities, or several pages of systems, all with original speech."""
     names = list(dict.fromkeys(line.name for lines in found.values() for line in lines))
     pair = SIMILARITY in found
     for page, number, part in style.numbered(
         [n for n in names if n != ORIGINAL_COLUMN] or names, MOST_SYSTEMS if pair else MOST_CURVES
     ):
-        shown = {*page, ORIGINAL_COLUMN}
+        visible = {*page, ORIGINAL_COLUMN}
         panels = [
             det.det_panel(of_page, styles, title=_TASKS[quantity])
             for quantity, lines in found.items()
-            if (of_page := [line for line in lines if line.name in shown])
+            if (of_page := [line for line in lines if line.name in visible])
         ]
         above = f"{title[:1].upper()}{title[1:]}"
-        what = _BOTH_KINDS if pair else _WHAT_TASKS_ARE
+        what = _BOTH_KINDS if pair else _TASKS_CAPTION
         if any(found.get(quantity) for quantity in QUANTITIES[2:]):
             what += _LEFT_OPEN
         if len(panels) == 1:
@@ -288,13 +281,13 @@ def _det_pages(
             plot = replace(_in_pairs(panels, [*page, ORIGINAL_COLUMN]), title=above)
         yield Drawing(
             style.stem(name, where, *number),
-            f"DET curves of normalised ratings, {title}{part}. {what} {_MARK}",
+            f"DET curves of normalised ratings, {title}{part}. {what} {_MARKER}",
             plot,
         )
 
 
 def _in_pairs(panels: Sequence[Panel], names: Sequence[str]) -> Plot:
-    """Two panels in a row and one legend of names: rates differ from panel to panel."""
-    plain = [replace(p, curves=tuple(replace(c, note="") for c in p.curves)) for p in panels]
+    """Two panels per row and one legend of names, without the EERs of the panels."""
+    without_eer = [replace(p, curves=tuple(replace(c, note="") for c in p.curves)) for p in panels]
     columns = min(6, style.legend_columns(style.FULL_WIDTH, names))
-    return Plot(in_pairs(plain), legend="bottom", panel_height=2.7, legend_columns=columns)
+    return Plot(in_pairs(without_eer), legend="bottom", panel_height=2.7, legend_columns=columns)

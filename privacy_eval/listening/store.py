@@ -1,4 +1,4 @@
-"""Results of a listening test on disk: subjective.json, its curves and CSV files."""
+"""Files of a listening test: subjective.json, its arrays and CSV files."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from .evaluation import (
 )
 
 FORMAT = "privacy_eval subjective 2"
-#: Still read; it calls the protocol `config`.
-_BEFORE = "privacy_eval subjective 1"
+#: Previous format, still read, with the protocol in the entry `config`.
+_PREVIOUS = "privacy_eval subjective 1"
 
 _STEM = "subjective"
 
@@ -52,13 +52,12 @@ _COLUMNS = "quantity,system,other_system,data_set,gender,metric,variant,value,un
 def write_listening_test(
     folder: Path, test: ListeningTest, curves: ListeningTestCurves
 ) -> ListeningTest:
-    """Write `subjective.json`, its curves (`.npz`), and both CSV files: the same results
-    give the same bytes.
+    """Write `subjective.json`, its arrays (`.npz`) and both CSV files, reproducibly.
 
     Returns
     -------
     ListeningTest
-        With the digest of the curves.
+        Including the digest of the arrays.
     """
     arrays: dict[str, Any] = {
         "at": curves.at,
@@ -80,7 +79,7 @@ def write_listening_test(
 
 
 def to_json(test: ListeningTest) -> str:
-    """subjective.json."""
+    """Format results as JSON."""
     plain = to_plain(test)
     protocol = plain.pop("protocol")
     plain = {"format": FORMAT, **plain, "protocol": protocol}
@@ -88,15 +87,16 @@ def to_json(test: ListeningTest) -> str:
 
 
 def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]:
-    """Read a subjective.json and the curves beside it.
+    """Read a subjective.json and its arrays.
 
     Raises
     ------
     PrivacyEvalError
-        Unreadable, another format, a missing, unknown or wrong entry; curves of other results.
+        Unreadable file, another format, a missing, unknown or invalid entry, or arrays of other
+        results.
     """
     plain = load_json(path)
-    if isinstance(plain, dict) and plain.get("format") == _BEFORE and "protocol" not in plain:
+    if isinstance(plain, dict) and plain.get("format") == _PREVIOUS and "protocol" not in plain:
         plain = {"protocol" if name == "config" else name: value for name, value in plain.items()}
         plain["format"] = FORMAT
     if not isinstance(plain, dict) or plain.pop("format", None) != FORMAT:
@@ -137,7 +137,7 @@ def _check(test: ListeningTest, path: Path) -> None:
 def _read_curves(path: Path, test: ListeningTest) -> ListeningTestCurves:
     content = read_bytes(path)
     if digest(content) != test.curves_sha256:
-        raise PrivacyEvalError(f"{path}: curves of another {_STEM}.json")
+        raise PrivacyEvalError(f"{path}: arrays of another {_STEM}.json")
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             ends = np.cumsum(arrays["det_points"])[:-1]
@@ -150,7 +150,7 @@ def _read_curves(path: Path, test: ListeningTest) -> ListeningTestCurves:
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise PrivacyEvalError(f"{path}: damaged ({error})") from error
     if len(densities) != len(test.distributions) or len(miss) != len(test.detections):
-        raise PrivacyEvalError(f"{path}: the number of curves differs from {_STEM}.json")
+        raise PrivacyEvalError(f"{path}: the number of arrays differs from {_STEM}.json")
     return curves
 
 
@@ -159,7 +159,7 @@ def _entries(test: ListeningTest) -> list[Distribution | SignificanceTest | Dete
 
 
 def to_csv(test: ListeningTest) -> str:
-    """Every number in one table, with its unit."""
+    """Format all values as CSV, with their units."""
     rows = []
     for e in _entries(test):
         place = (getattr(e, name, None) for name in ("other_system", "data_set", "gender"))
@@ -176,7 +176,7 @@ def to_csv(test: ListeningTest) -> str:
 
 
 def evaluators_csv(test: ListeningTest) -> str:
-    """A line per evaluator and metric."""
+    """Format evaluators as CSV, a line per evaluator and metric."""
     columns = "evaluator,metric,ratings,lowest,highest,mean,values,agreement,flags".split(",")
     rows = []
     for e in test.evaluators:

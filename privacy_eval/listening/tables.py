@@ -1,8 +1,8 @@
 """Tables of listening tests: Tables 16, 17 and 18 of the supplement of the VoicePrivacy 2020
 Challenge, and summaries of ratings and evaluators.
 
-Table 18 is made of `Cells` like other multi-system tables, so that published systems stand
-beside evaluated ones; p-values of a published test have separate tables.
+Table 18 is made of `Cells` like other tables of several systems, so that published systems are
+next to submitted ones; p-values of a published test have separate tables.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ..errors import abbreviate
 from ..io.ratings import METRICS, ORIGINAL_SYSTEM
 from ..metrics import VARIANTS, Label, Variant, describe
 from ..protocol.protocol import Protocol
@@ -73,10 +74,6 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "subjective_tests_speech": QUANTITIES[:2],
 }
 
-_NAMED = 10  # evaluators in a sentence
-
-_FAR_BELOW_P, _FOUR_DECIMALS_P = 1e-4, 0.01
-
 #: P-values as printed, and whether they are significant, by row and column.
 PValues = Mapping[tuple[str, str], tuple[str, bool]]
 
@@ -89,12 +86,12 @@ def p_value_text(p_value: float) -> str:
     >>> p_value_text(0.0268), p_value_text(0.00573), p_value_text(3e-9)
     ('0.027', '0.0057', '<< 0.01')
     """
-    if p_value < _FAR_BELOW_P:
+    if p_value < 1e-4:
         return f"<< {SIGNIFICANT:g}"
-    return f"{p_value:.{4 if p_value < _FOUR_DECIMALS_P else 3}f}"
+    return f"{p_value:.{4 if p_value < 0.01 else 3}f}"
 
 
-def metric_text(metric: str, value: float) -> str:
+def format_metric(metric: str, value: float) -> str:
     """Format a value with three decimals, as in the supplement's Table 18."""
     return describe(metric).format(value, decimals=3)
 
@@ -148,7 +145,7 @@ def listening_test_tables(
         notes = (
             "Two-sided Mann-Whitney U tests, normal approximation with corrections for ties and "
             f"continuity; p-values are {corrected} all pairs of systems of a block",
-            "Ratings are taken for independent, which those of one evaluator are not",
+            "The tests assume independent ratings, which those of one evaluator are not",
         )
         where = _pooled(test)
         for name in TESTS:
@@ -169,12 +166,11 @@ def listening_test_tables(
 
 def summary_table(test: ListeningTest) -> Table:
     """Ratings of every system: number, mean and quartiles after normalization."""
-    rows: dict[str, list[tuple[str, ...]]] = {}
+    groups: dict[str, list[tuple[str, ...]]] = {}
     for d in test.distributions:
-        normalized = (d.mean, d.lower_quartile, d.median, d.upper_quartile)
-        numbers = (f"{value:.3f}" for value in normalized)
-        row = (d.system, str(d.n), *numbers, f"{d.mean_rating:.2f}")
-        rows.setdefault(d.quantity, []).append(row)
+        normalised = (d.mean, d.lower_quartile, d.median, d.upper_quartile)
+        numbers = (*(f"{value:.3f}" for value in normalised), f"{d.mean_rating:.2f}")
+        groups.setdefault(QUANTITY_TITLES[d.quantity], []).append((d.system, str(d.n), *numbers))
     notes = [
         f"{test.n_evaluators} evaluators; higher naturalness and intelligibility are better "
         "utility, lower similarity of same-speaker pairs is better privacy"
@@ -187,8 +183,8 @@ def summary_table(test: ListeningTest) -> Table:
         "Subjective evaluation: ratings as normalised ranks per evaluator, from 0 to 1 "
         f"({_pooled(test)}).",
         (Column("System", align="l"), *(Column(title, align="r") for title in titles)),
-        tuple(map(tuple, rows.values())),
-        headings=tuple(Label(QUANTITY_TITLES[quantity]) for quantity in rows),
+        tuple(map(tuple, groups.values())),
+        headings=tuple(map(Label, groups)),
         notes=tuple(notes),
         fit="shrunk",
         repeated=1,
@@ -251,44 +247,41 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
     if not systems:
         return None
     trial_sets = list(itertools.product(protocol.table_rows, protocol.genders))
-    blocks: dict[tuple[str, str], list[list[str]]] = {}
-    for metric in DETECTION_METRICS:
-        for prefix, attack, kind in (("", ATTACK, "objective"), (PREFIX, None, "subjective")):
-            block = [
-                [
-                    cell.text if cell else ""
-                    for cell in (cells.get(prefix + metric, attack, split, *t, s) for s in systems)
-                ]
-                for t in trial_sets
+    blocks: dict[Label, list[list[str]]] = {}
+    for metric, (prefix, attack, kind) in itertools.product(
+        DETECTION_METRICS, (("", ATTACK, "objective"), (PREFIX, None, "subjective"))
+    ):
+        found = [
+            [cells.get(prefix + metric, attack, split, *t, s) for s in systems] for t in trial_sets
+        ]
+        if any(map(any, found)):
+            heading, rest = describe(metric).heading, f" \u2013 {kind}"
+            latex = (heading.latex or escape_latex(heading.title)) + escape_latex(rest)
+            blocks[Label(heading.title + rest, latex)] = [
+                [cell.text if cell else "" for cell in row] for row in found
             ]
-            if any(itertools.chain.from_iterable(block)):
-                blocks[metric, kind] = block
     present = [i for i in range(len(trial_sets)) if any(any(b[i]) for b in blocks.values())]
     titles = [(protocol.data_set(d).title, protocol.genders[g]) for d, g in trial_sets]
-    headings = []
-    for metric, kind in blocks:
-        heading, rest = describe(metric).heading, f" \u2013 {kind}"
-        latex = (heading.latex or escape_latex(heading.title)) + escape_latex(rest)
-        headings.append(Label(heading.title + rest, latex))
+    any_objective = any(label.title.endswith("objective") for label in blocks)
     submitted = highlighted(cells, systems)
-    variant = f" (own systems: {VARIANT})" if cells.own & set(systems) else ""
+    variant = f" (submitted systems: {VARIANT})" if cells.own & set(systems) else ""
     objective = " Objective metrics are those of the ignorant attack model."
     upright = len(systems) <= MOST_UPRIGHT
     return Table(
         "objective_subjective",
         f"Objective and subjective metrics ({protocol.split_title(split)})."
-        f"{objective if any(kind == 'objective' for _, kind in blocks) else ''}",
+        f"{objective if any_objective else ''}",
         (
             Column("Data", align="l", sparse=True),
             Column("Gender", align="l"),
             *system_columns(cells, systems, own=submitted, turned=not upright),
         ),
         tuple(tuple((*titles[i], *block[i]) for i in present) for block in blocks.values()),
-        headings=tuple(headings),
+        headings=tuple(blocks),
         highlight_means=HIGHLIGHT_MEANS,
         colour_means=colours_mean(cells),
         notes=(
-            f"Subjective metrics: of normalised ranks of similarity, taken for LLRs{variant}",
+            f"Subjective metrics: normalised ranks of similarity, used as LLRs{variant}",
             *cells.notes,
         ),
         fit="shrunk" if upright else "landscape",
@@ -301,7 +294,7 @@ def pooled_table(test: ListeningTest) -> Table | None:
     rows = tuple(
         (
             d.system,
-            *(metric_text(key, d.values(VARIANT)[key]) for key in DETECTION_METRICS),
+            *(format_metric(*item) for item in d.values(VARIANT).items()),
             str(d.n_target),
             str(d.n_nontarget),
         )
@@ -328,7 +321,7 @@ def variants_table(test: ListeningTest) -> Table | None:
     protocol = test.protocol
     rows = []
     for d, key in itertools.product(_verification(test), DETECTION_METRICS):
-        texts = [metric_text(key, d.values(variant)[key]) for variant in VARIANTS]
+        texts = [format_metric(key, d.values(variant)[key]) for variant in VARIANTS]
         if len(set(texts)) > 1:
             trial_set = "pooled"
             if d.data_set is not None and d.gender is not None:
@@ -339,26 +332,32 @@ def variants_table(test: ListeningTest) -> Table | None:
     titles = ("System", "Trial set", "Metric")
     return Table(
         "subjective_variants",
-        "Subjective metrics that the released scripts (challenge) print differently from their "
-        "definition (exact), which is shown elsewhere: they break ties.",
+        "Subjective metrics whose values by the released scripts (challenge), which break ties, "
+        "differ from those by definition (exact), which are shown elsewhere.",
         (*(Column(t, align="l") for t in titles), *(Column(v, align="r") for v in VARIANTS)),
         _by_first_cell(rows),
     )
 
 
 def evaluators_table(test: ListeningTest) -> Table | None:
-    """Flagged evaluators; their ratings are counted."""
+    """Flagged evaluators; their ratings are included."""
     if not test.flagged:
         return None
-    rows = []
-    for e in test.flagged:
-        agreement = "" if e.agreement is None else f"{e.agreement:.2f}"
-        extent = f"{e.lowest:g}\u2013{e.highest:g}"
-        rows.append((e.evaluator, e.metric, str(e.n), extent, agreement, "; ".join(e.flags)))
-    titles = ("Evaluator", "Metric", "Ratings", "Range", "Agreement", "Why")
+    rows = [
+        (
+            e.evaluator,
+            e.metric,
+            str(e.n),
+            f"{e.lowest:g}\u2013{e.highest:g}",
+            "" if e.agreement is None else f"{e.agreement:.2f}",
+            "; ".join(e.flags),
+        )
+        for e in test.flagged
+    ]
+    titles = ("Evaluator", "Metric", "Ratings", "Range", "Agreement", "Reason")
     return Table(
         "subjective_evaluators",
-        "Evaluators to look at; their ratings are counted like all others.",
+        "Flagged evaluators; their ratings are included.",
         tuple(Column(t, align="r" if t in ("Ratings", "Agreement") else "l") for t in titles),
         _by_first_cell(rows),
         notes=(
@@ -375,8 +374,8 @@ def summary(test: ListeningTest) -> list[str]:
     rated = ", ".join(f"{test.n_ratings[m]} of {m}" for m in METRICS if test.n_ratings.get(m))
     lines = [
         f"{test.n_evaluators} evaluators, {len(test.systems)} systems with original speech; "
-        f"ratings: {rated}. Ratings were made normalised ranks per evaluator; tables and figures "
-        f"show the variant {VARIANT}."
+        f"ratings: {rated}. Ratings were converted to normalised ranks per evaluator; tables and "
+        f"figures show the variant {VARIANT}."
     ]
     if test.evaluators_left_out:
         lines.append(f"Left out on request: {', '.join(test.evaluators_left_out)}.")
@@ -384,10 +383,9 @@ def summary(test: ListeningTest) -> list[str]:
     for e in test.flagged:
         flags.setdefault(e.evaluator, {}).update(dict.fromkeys(e.flags))
     if flags:
-        more = f" and {len(flags) - _NAMED} more" if len(flags) > _NAMED else ""
-        named = [f"{name} ({', '.join(why)})" for name, why in flags.items()]
+        names = [f"{name} ({', '.join(reasons)})" for name, reasons in flags.items()]
         lines.append(
-            f"Evaluators to look at: {', '.join(named[:_NAMED])}{more}. Their ratings count unless "
+            f"Flagged evaluators: {abbreviate(names)}. Their ratings are included unless "
             "--leave-out names them; see evaluators.csv."
         )
     return lines
@@ -412,22 +410,26 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
     if results is not None:
         objective = cells_from_results(results)
         notes = objective.notes
-        for place, cell in objective.values.items():
-            if (
-                place.metric in DETECTION_METRICS
-                and place.attack_model in (ATTACK, ORIGINAL_ATTACK)
-                and place.system in (*systems, ORIGINAL_COLUMN)
-            ):
-                values[place] = replace(cell, text=metric_text(place.metric, cell.value))
+        values = {
+            key: replace(cell, text=format_metric(key.metric, cell.value))
+            for key, cell in objective.values.items()
+            if key.metric in DETECTION_METRICS
+            and key.attack_model in (ATTACK, ORIGINAL_ATTACK)
+            and key.system in (*systems, ORIGINAL_COLUMN)
+        }
     for d in _verification(test):
         if d.data_set is not None and d.gender is not None:
-            system = ORIGINAL_COLUMN if d.system == ORIGINAL_SYSTEM else system_column(d.system)
+            at = (test.split, d.data_set, d.gender, listening_column(d.system))
             for metric, value in d.values(VARIANT).items():
-                key, text = f"{PREFIX}{metric}", metric_text(metric, value)
-                place = CellKey(key, None, test.split, d.data_set, d.gender, system)
-                counts = (d.n_target, d.n_nontarget)
-                values[place] = Cell(value, text, None, None, *counts)
+                text, counts = format_metric(metric, value), (d.n_target, d.n_nontarget)
+                key = CellKey(f"{PREFIX}{metric}", None, *at)
+                values[key] = Cell(value, text, None, None, *counts)
     return Cells(values, systems, frozenset(systems), notes=notes)
+
+
+def listening_column(system: str) -> str:
+    """The column of a system of a listening test in tables and figures of several sources."""
+    return ORIGINAL_COLUMN if system == ORIGINAL_SYSTEM else system_column(system)
 
 
 def _submitted_p_values(test: ListeningTest, quantity: str) -> PValues:

@@ -1,5 +1,5 @@
-"""Section 5 of the comparative study: target selections, attackers and linkages, with voices
-converted in the space of x-vectors, simulated ones or those of a tree.
+"""Section 5 of the comparative study: target selections, attackers and linkages, on simulated
+x-vectors or those of a tree, with voice conversion in the space of x-vectors.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Speech:
     name : str
         ASCII.
     enrollment, trial : Utterances
-        Speakers have the same numbers in both, and all have trials.
+        Speakers have the same indices in both, and all have trials.
     targets : float array, shape (K, D)
-        Voices that speakers may be converted to: means of x-vectors.
+        Target voices of the conversion: means of x-vectors.
     targets_are_speakers : bool
-        Whether target k is speaker k, who is not converted to itself.
+        Whether target k is the voice of speaker k; speakers are not converted to themselves.
     backend : PldaBackend or None
     sha256 : str
-        Digest of all this.
+        Digest of all of these.
     """
 
     name: str
@@ -73,12 +73,12 @@ class Speech:
 
     @property
     def speakers(self) -> int:
-        """S."""
+        """Number of speakers, S."""
         return 1 + int(max(self.enrollment.speaker.max(), self.trial.speaker.max()))
 
 
 def voice_model(vectors: VectorSettings) -> VectorModel:
-    """The model that x-vectors are drawn from."""
+    """Return the model that x-vectors are drawn from."""
     return VectorModel(vectors.dimension, vectors.between, vectors.decay, vectors.within)
 
 
@@ -108,7 +108,7 @@ def simulated_speech(experiment: AttacksExperiment, vectors: VectorSettings, see
     return Speech("simulated", enrollment, trial, targets, False, backend, sha256)
 
 
-def speech_of_tree(tree: Path, protocol: Protocol) -> list[Speech]:
+def read_tree_speech(tree: Path, protocol: Protocol) -> list[Speech]:
     """Read the original speech of all trial sets of a tree that have x-vectors.
 
     Speakers are converted to the voices of the set's other speakers. Target trials are pairs of
@@ -117,7 +117,7 @@ def speech_of_tree(tree: Path, protocol: Protocol) -> list[Speech]:
     Raises
     ------
     PrivacyEvalError
-        No x-vectors at all, a damaged file, an utterance without speaker.
+        No x-vectors, a damaged file, or an utterance without speaker.
     """
     model = protocol.asv_model(ORIGINAL)
     if model is None:
@@ -126,17 +126,17 @@ def speech_of_tree(tree: Path, protocol: Protocol) -> list[Speech]:
     stored = backend_folder(tree, model, "")
     backend = None if stored is None else load_backend(stored).model
     vectors = TreeVectors(tree, protocol, folder)
-    speeches = [_speech_of(tree, vectors, t, backend) for t in protocol.trial_sets()]
-    found = [speech for speech in speeches if speech is not None]
-    if not found:
+    trial_sets = (_read_trial_set(tree, vectors, t, backend) for t in protocol.trial_sets())
+    speeches = [speech for speech in trial_sets if speech is not None]
+    if not speeches:
         raise PrivacyEvalError(
             f"{folder}: no x-vectors of an enrollment and a trial set of the protocol "
             f"{protocol.name}, expected xvect_<set>/xvector.scp"
         )
-    return found
+    return speeches
 
 
-def _speech_of(
+def _read_trial_set(
     tree: Path, vectors: TreeVectors, trial_set: TrialSet, backend: PldaBackend | None
 ) -> Speech | None:
     """Read a trial set; None without x-vectors of both sides."""
@@ -150,28 +150,30 @@ def _speech_of(
         read, speaker_of = vectors.read(scp), read_utt2spk(utt2spk)
         missing = [u for u in speaker_of if u not in read]
         if missing:
-            raise PrivacyEvalError(f"{scp}: no x-vector of {missing[0]}, which {utt2spk} names")
+            raise PrivacyEvalError(
+                f"{scp}: missing x-vector of {missing[0]}, which is in {utt2spk}"
+            )
         rows = read.rows(list(speaker_of), str(utt2spk))
         sides.append((read.matrix[rows].astype(np.float64), list(speaker_of.values())))
         digests += [read.digest, digest(utt2spk.read_bytes())]
-    (enrolled, enrolled_names), (tried, trial_names) = sides
+    (enrolled, enrolled_names), (trial_vectors, trial_names) = sides
     number = {speaker: i for i, speaker in enumerate(sorted(set(trial_names)))}
-    # The enrollment set may hold speakers of both genders: those with trials count.
+    # The enrollment set may contain speakers of both genders: select those with trials.
     chosen = [i for i, speaker in enumerate(enrolled_names) if speaker in number]
     if not chosen:
-        raise PrivacyEvalError(f"{name}: none of its speakers is in its enrollment set")
+        raise PrivacyEvalError(f"{name}: no speaker of the trials is in the enrollment set")
     if len(number) < 2:
         raise PrivacyEvalError(f"{name}: conversion needs at least two speakers")
     enrollment = Utterances(
         enrolled[chosen], np.array([number[enrolled_names[i]] for i in chosen], np.int64)
     )
-    trial = Utterances(tried, np.array([number[s] for s in trial_names], np.int64))
+    trial = Utterances(trial_vectors, np.array([number[s] for s in trial_names], np.int64))
     sha256 = digest("".join(digests).encode())
     return Speech(name, enrollment, trial, means(trial, len(number)), True, backend, sha256)
 
 
 def means(speech: Utterances, speakers: int) -> FloatArray:
-    """Mean x-vector of every speaker, shape (S, D); zero for speakers without utterances."""
+    """Compute the mean x-vector of every speaker, shape (S, D); 0 without utterances."""
     counts = np.bincount(speech.speaker, minlength=speakers)
     sums = np.zeros((speakers, speech.vectors.shape[1]))
     np.add.at(sums, speech.speaker, speech.vectors)
@@ -181,8 +183,8 @@ def means(speech: Utterances, speakers: int) -> FloatArray:
 def select_targets(
     selection: Selection, speech: Speech, speaker: IntArray, generator: np.random.Generator
 ) -> IntArray:
-    """Draw the target of every utterance, shape (U,): const one for all, perm a different one
-    for every speaker, rand one for every utterance."""
+    """Draw the target of every utterance, shape (U,): one for all (const), a different one for
+    every speaker (perm), or one for every utterance (rand)."""
     pool = len(speech.targets)
     if selection == "const":
         return np.full(speaker.size, generator.integers(pool))
@@ -191,7 +193,7 @@ def select_targets(
         if not speech.targets_are_speakers:
             return order[: speech.speakers][speaker]
         target_of = np.empty_like(order)
-        target_of[order] = np.roll(order, 1)  # one cycle: nobody is converted to itself
+        target_of[order] = np.roll(order, 1)  # one cycle: no speaker is converted to itself
         return target_of[speaker]
     if not speech.targets_are_speakers:
         return generator.integers(pool, size=speaker.size)
@@ -200,9 +202,9 @@ def select_targets(
 
 
 def residual(speech: Utterances, technique: Technique, speakers: int) -> FloatArray:
-    """What conversion leaves of the original utterance, shape (U, D): a share of its difference
-    from the speaker's mean, and of the speaker's from the mean of all. Converted speech is the
-    target's voice plus this."""
+    """Compute what conversion leaves of the original utterance, shape (U, D): a fraction of its
+    difference from the speaker's mean, and of the difference of that from the mean of all.
+    Converted speech is the target voice plus this residual."""
     mean_of = means(speech, speakers)
     present = np.bincount(speech.speaker, minlength=speakers) > 0
     mean_of_all = mean_of[present].mean(axis=0)
@@ -224,47 +226,47 @@ def attacked_scores(
     Parameters
     ----------
     attacker : str
-        Processing of enrollment speech: `ignorant` none; `semi-informed` like the trials, with
-        other targets; `informed` with the targets of the trial: under `rand` of every single
-        trial, so that enrollment differs from trial to trial.
+        Conversion of enrollment speech: none (`ignorant`); like the trials with other targets
+        (`semi-informed`); to the target of the trial (`informed`), so that under `rand` the
+        enrollment differs from trial to trial.
     """
     speakers, enrolled = speech.speakers, speech.enrollment
     targets = select_targets(selection, speech, speech.trial.speaker, generator)
-    tried = speech.targets[targets] + residual(speech.trial, technique, speakers)
-    kept = residual(enrolled, technique, speakers)
-    all_trials = np.arange(len(tried))
-    # Enrollment vectors, and the trials that are scored against them.
+    trial_vectors = speech.targets[targets] + residual(speech.trial, technique, speakers)
+    enrollment_residual = residual(enrolled, technique, speakers)
+    all_trials = np.arange(len(trial_vectors))
+    # Enrollment vectors, and the trials to score against them.
     if attacker == "ignorant":
         blocks = [(enrolled.vectors, all_trials)]
     elif attacker == "semi-informed":
         drawn = _other_targets(selection, speech, targets, generator)
-        blocks = [(speech.targets[drawn] + kept, all_trials)]
+        blocks = [(speech.targets[drawn] + enrollment_residual, all_trials)]
     elif selection == "perm":
         target_of = np.empty(speakers, np.int64)  # all enrolled speakers have trials
         target_of[speech.trial.speaker] = targets
-        blocks = [(speech.targets[target_of[enrolled.speaker]] + kept, all_trials)]
+        blocks = [(speech.targets[target_of[enrolled.speaker]] + enrollment_residual, all_trials)]
     else:
         blocks = [
-            (speech.targets[target] + kept, np.flatnonzero(targets == target))
+            (speech.targets[target] + enrollment_residual, np.flatnonzero(targets == target))
             for target in np.unique(targets)
         ]
     is_target = enrolled.speaker[:, None] == speech.trial.speaker[None, :]
-    found: dict[BackendName, TrialScores] = {}
+    by_linkage: dict[BackendName, TrialScores] = {}
     for linkage in linkages:
         scores = np.empty(is_target.shape)
         for vectors, trials in blocks:
-            first, second = vectors.astype(np.float32), tried[trials].astype(np.float32)
+            first, second = vectors.astype(np.float32), trial_vectors[trials].astype(np.float32)
             scores[:, trials] = score_matrix(
                 first, 1, second, backend=linkage, model=speech.backend
             )
-        found[linkage] = TrialScores(scores[is_target], scores[~is_target])
-    return found
+        by_linkage[linkage] = TrialScores(scores[is_target], scores[~is_target])
+    return by_linkage
 
 
 def _other_targets(
     selection: Selection, speech: Speech, targets: IntArray, generator: np.random.Generator
 ) -> IntArray:
-    """Targets drawn by an attacker who knows the selection, but not its outcome."""
+    """Draw targets like an attacker who knows the selection, but not its outcome."""
     drawn = select_targets(selection, speech, speech.enrollment.speaker, generator)
     if selection == "const" and drawn[0] == targets[0]:
         drawn = (drawn + 1) % len(speech.targets)
@@ -272,7 +274,7 @@ def _other_targets(
 
 
 def attack_tasks(experiment: AttacksExperiment, speeches: Sequence[Speech]) -> Iterator[Task]:
-    """A task per speech, technique and target selection; a row per attacker and linkage."""
+    """Yield a task per speech, technique and target selection; a row per attacker and linkage."""
     for speech in speeches:
         for number, technique in enumerate(experiment.techniques):
             for selection in experiment.selections:
@@ -296,8 +298,8 @@ def _attack(
     rows: list[Row] = []
     linkages = [name for name in experiment.linkages if name != "plda" or speech.backend]
     for attacker in experiment.attackers:
-        found = attacked_scores(speech, technique, selection, attacker, linkages, generator)
-        for linkage, scores in found.items():
+        by_linkage = attacked_scores(speech, technique, selection, attacker, linkages, generator)
+        for linkage, scores in by_linkage.items():
             rows.append(
                 {
                     "speech": speech.name,
@@ -309,16 +311,15 @@ def _attack(
                     "n_nontarget": scores.n_nontarget,
                     "difference_of_means": float(scores.target.mean() - scores.nontarget.mean()),
                     "separation": separation(scores),
-                    "metrics": metrics.of(scores),
+                    "metrics": metrics.compute(scores),
                 }
             )
     return rows
 
 
 def separation(scores: TrialScores) -> float:
-    """Difference of the means of target and nontarget scores, in units of their common standard
-    deviation (the root of the mean of both variances), which does not depend on the scale of a
-    linkage; 0 if all scores are equal."""
+    """Compute the difference of the means of target and nontarget scores in units of their pooled
+    standard deviation (root of the mean variance); 0 if all scores are equal."""
     deviation = math.sqrt((float(scores.target.var()) + float(scores.nontarget.var())) / 2)
     difference = float(scores.target.mean() - scores.nontarget.mean())
     return difference / deviation if deviation else 0.0

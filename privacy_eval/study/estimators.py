@@ -1,9 +1,9 @@
 """Bias and spread of estimates against the number of trials and speakers.
 
-The population has two normal distributions of equal deviation, where the score is an LLR up to
-scale: with d the distance of their means in deviations, the LLR of a target score is normal
-with mean d^2/2 and variance d^2, of a nontarget score with mean -d^2/2. So every metric but
-the worst case has a value given by integration.
+The population is two normal distributions of equal standard deviation, so that scores are LLRs up
+to scale: with d the distance of the means in standard deviations, LLRs of target scores are normal
+with mean d^2/2 and variance d^2, those of nontarget scores with mean -d^2/2. Integration gives
+the population value of every metric except the worst case.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def population_values(eer: float) -> dict[str, float]:
     -------
     dict
         EER and linkability as fractions, min Cllr and ZEBRA's population disclosure in bit. The
-        individual disclosure has none: with ever more trials it grows without bound.
+        individual disclosure has none: it is unbounded in the number of trials.
 
     Examples
     --------
@@ -66,11 +66,10 @@ def population_values(eer: float) -> dict[str, float]:
 
 
 def individual_ceiling(n_target: int, n_nontarget: int) -> float:
-    """Compute the largest individual disclosure (log10 LR) of so many trials, however well they
-    are separated: with Laplace's rule no block of PAV lacks a trial of either class.
+    """Compute the largest possible individual disclosure (log10 LR) for a number of trials: by
+    Laplace's rule every PAV block has a trial of either class.
 
-    Above all scores the LR is at most (T + 1) / 1 by the ratio of the classes, below them at most
-    (N + 1) / 1 by it: about N and T.
+    The LR is at most (T + 1) N / T, or (N + 1) T / N for nontarget scores: about N and T.
 
     Examples
     --------
@@ -85,7 +84,7 @@ Draw = Callable[[np.random.Generator], TrialScores]
 
 
 def estimator_tasks(experiment: EstimatorsExperiment) -> Iterator[Task]:
-    """A task per EER and size, a row each."""
+    """Yield a task per EER and number of trials, a row each."""
     e = experiment
     for eer in e.eers:
         for ratio, targets in itertools.product(e.nontargets_per_target, e.targets):
@@ -128,10 +127,11 @@ def _of_speakers(experiment: EstimatorsExperiment, eer: float, speakers: int) ->
     return draw
 
 
-def model_with_speakers(eer: float, share: float) -> ScoreModel:
-    """A score model in which speakers cause a share of the variance: of target trials one speaker,
-    of nontarget trials either side half of it, so that both classes have the same deviation."""
-    effect = math.sqrt(share / (1 - share))
+def model_with_speakers(eer: float, fraction: float) -> ScoreModel:
+    """Make a score model in which speakers cause a fraction of the variance: one speaker in target
+    trials, each side half of it in nontarget trials, so that both classes have the same
+    standard deviation."""
+    effect = math.sqrt(fraction / (1 - fraction))
     deviation = math.hypot(1, effect)
     return ScoreModel(
         separation=-2 * float(ndtri(eer)) * deviation,
@@ -148,8 +148,7 @@ def _row(
     values = []
     for _ in range(replicates):
         scores = draw(generator)
-        values.append(metrics.of(scores))
-    counts = (scores.n_target, scores.n_nontarget)  # the same in all replicates
+        values.append(metrics.compute(scores))
     estimates = {
         variant: {name: _spread([v[variant][name] for v in values]) for name in values[0][variant]}
         for variant in VARIANTS
@@ -157,16 +156,17 @@ def _row(
     return [
         {
             **design,
-            **dict(zip(("n_target", "n_nontarget"), counts, strict=True)),
+            "n_target": scores.n_target,  # the same in all replicates
+            "n_nontarget": scores.n_nontarget,
             "replicates": replicates,
-            "ceiling": individual_ceiling(*counts),
+            "ceiling": individual_ceiling(scores.n_target, scores.n_nontarget),
             "estimates": estimates,
         }
     ]
 
 
 def _spread(values: list[float]) -> Mapping[str, float]:
-    """Mean, standard deviation and the central 95 % of estimates."""
+    """Compute mean, standard deviation and central 95 % of estimates."""
     array = np.asarray(values)
     if not np.isfinite(array).all():  # Cllr may be infinite for scores that are not LLRs
         return dict.fromkeys(("mean", "deviation", "low", "high"), math.inf)

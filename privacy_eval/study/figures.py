@@ -1,5 +1,5 @@
 """Figures of a metric study: Figures 2 to 5 of the comparative study of metrics, Figure 1 of the
-voice similarity paper, and how estimates scatter.
+voice similarity paper, and the spread of estimates.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ..results.arrays import Arrays
 from .estimators import individual_ceiling, population_values
 from .protocol import EstimatorsExperiment, StudyProtocol
 from .scores import cllr_min_in_between
+from .tables import size_of
 
 Row = Mapping[str, Any]
 
@@ -37,7 +38,7 @@ _ATTACKER_MARKERS = ("o", "s", "^", "D", "v")
 _COLOURS = "viridis"
 _SPEAKER_COLOURS = {"A": "#0058A3", "B": "#D55E00"}
 _ESTIMATED = ("eer", "cllr_min", "linkability", "zebra_population", "zebra_individual")
-# Where there is little room.
+# For small panels.
 _SHORT_LABELS = {"cllr_min": r"min $C_\mathrm{llr}$", "linkability": r"$1 - D_\mathrm{sys}$"}
 _SHORT_NAMES = {
     "zebra_population": "Population",
@@ -46,20 +47,20 @@ _SHORT_NAMES = {
     "min_dcf_0.001": "min DCF 0.001",
 }
 _BANDS = (
-    "Lines: mean; bands: the central 95 % of estimates; dotted: the population's value, for the "
+    "Lines: mean; bands: the central 95 % of estimates; dotted: the population value, for the "
     "individual disclosure the ceiling."
 )
 
 
 def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
-    """Every figure that there are rows for."""
+    """Yield every figure that has rows."""
     gaussian, attacks = rows.get("gaussian", ()), rows.get("attacks", ())
     if study.gaussian is not None and gaussian:
         for x, y in study.gaussian.pairs:
             yield Drawing(
                 f"gaussian_{x}_{y}",
-                f"Gaussian scores: {_name(x)} vs. {_name(y)}. A point per combination of keys and "
-                "deviations.",
+                f"Gaussian scores: {_name(x)} vs. {_name(y)}. A point per combination of "
+                "trial keys and deviations.",
                 partial(_gaussian_pair, gaussian, x, y, study.variant),
             )
         yield Drawing(
@@ -72,13 +73,13 @@ def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
     if study.attacks is not None:
         speeches = list(dict.fromkeys(row["speech"] for row in attacks))
         for speech, (x, y) in itertools.product(speeches, study.attacks.pairs):
-            found = [r for r in attacks if r["speech"] == speech]
+            of_speech = [r for r in attacks if r["speech"] == speech]
             yield Drawing(
                 style.stem("attacks", x, y, speech),
                 f"Attacks on converted x-vectors ({speech}): {_name(x)} vs. {_name(y)}. "
-                f"{_combinations(found)} The colour: difference of the means of target and "
+                f"{_combinations(of_speech)} Colour: difference of the means of target and "
                 "nontarget scores, in units of their deviation.",
-                partial(_attacks_pair, found, x, y, study.variant),
+                partial(_attacks_pair, of_speech, x, y, study.variant),
             )
     if rows.get("matrices"):
         blocks = [
@@ -163,7 +164,7 @@ def _attacks_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:
 def _plot_cases(
     axes: Axes, rows: Sequence[Row], x: str, y: str, variant: str, *, size: float = 2.2
 ) -> dict[str, Artist]:
-    """Plot the points of each case, and return the entries of a legend."""
+    """Plot the points of each case and return the entries of a legend."""
     handles: dict[str, Artist] = {}
     looks = zip(itertools.cycle(style.PALETTE), itertools.cycle(style.MARKERS), strict=False)
     cases = dict.fromkeys(row["case"] for row in rows)
@@ -186,13 +187,13 @@ def _label_pair(axes: Axes, x: str, y: str) -> None:
 
 
 def _diagonal(axes: Axes, x: str, y: str) -> None:
-    """Draw where min Cllr and 1 - D_sys are equal, which the study calls equivalent."""
+    """Draw the line of equal min Cllr and 1 - D_sys, which the study calls equivalent."""
     if {x, y} == {"linkability", "cllr_min"}:
         axes.plot([0, 1], [0, 1], color="black", linewidth=0.7)
 
 
 def _combinations(rows: Sequence[Row]) -> str:
-    """What the points of attacks are, and how many."""
+    """Describe and count the points of attacks."""
     numbers = [
         f"{name} ({len({row[kind] for row in rows})})"
         for kind, name in (
@@ -209,14 +210,14 @@ def _combinations(rows: Sequence[Row]) -> str:
 
 
 def axis_label(metric: str) -> str:
-    """Label of an axis: linkability is drawn as 1 - D_sys, which rises with privacy."""
+    """Label of an axis: linkability is drawn as 1 - D_sys, which increases with privacy."""
     if metric == "linkability":
         return r"$1 - D_{\leftrightarrow}^\mathrm{sys}$"
     return style.METRIC_LABELS.get(metric, style.literal(metric))
 
 
 def _values(rows: Sequence[Row], x: str, y: str, variant: str) -> list[list[float]]:
-    """Values of two metrics, as they are drawn."""
+    """Values of two metrics in the units of the axes."""
     return [
         [
             1 - value if metric == "linkability" else style.shown(metric, value)
@@ -245,17 +246,17 @@ def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:
         panels.append((replace(panel, right_label=LOCAL),))
     yield Drawing(
         "clusters_scores",
-        "Scores of the clusters by which pairs are trials: histograms of target and nontarget "
-        "scores; the local linkability D(s) on the axis on the right.",
+        "Scores of the clusters for each selection of trials: histograms of target and nontarget "
+        "scores; the local linkability D(s) on the right axis.",
         Plot(tuple(panels), legend="bottom", panel_height=1.35, width=4.6),
     )
     x = np.linspace(0, 1, 201)
-    shares = np.array([[r["share_below"], r["metrics"]["exact"]["cllr_min"]] for r in rows])
+    fractions = np.array([[r["share_below"], r["metrics"]["exact"]["cllr_min"]] for r in rows])
     look: dict[str, Any] = dict(colour=_SPEAKER_COLOURS["B"], line_style="", marker="o")
     panel = Panel(
         (
-            Curve(x, np.array([cllr_min_in_between(share) for share in x]), "formula"),
-            Curve(shares[:, 0], shares[:, 1], "measured", marks=shares, **look),
+            Curve(x, np.array([cllr_min_in_between(value) for value in x]), "formula"),
+            Curve(fractions[:, 0], fractions[:, 1], "measured", marks=fractions, **look),
         ),
         "x",
         style.METRIC_LABELS["cllr_min"],
@@ -264,7 +265,7 @@ def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:
     )
     yield Drawing(
         "clusters_formula",
-        "min Cllr if a share x of the target scores is below all nontarget scores.",
+        "min Cllr if a fraction x of the target scores is below all nontarget scores.",
         Plot(((panel,),), legend="bottom", panel_height=2.2, width=style.COLUMN_WIDTH),
     )
 
@@ -311,10 +312,10 @@ def _estimators(
             if row["speakers"] is None and row["n_nontarget"] == per_target * row["n_target"]
         ]
         nontargets = "nontarget trial" if per_target == 1 else "nontarget trials"
-        what = f"target trials, {per_target} {nontargets} to each, independent"
+        what = f"target trials, {per_target} {nontargets} for each, independent"
         groups.append((f"independent_{per_target}", what, found, "target trials"))
     what = (
-        f"speakers, each with {experiment.utterances} utterances against all, who cause "
+        f"speakers, each with {experiment.utterances} utterances against all, causing "
         f"{100 * experiment.speaker_share:g} % of the variance of scores"
     )
     with_speakers = [row for row in rows if row["speakers"] is not None]
@@ -330,7 +331,7 @@ def _estimators(
 
 def _estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: str) -> Canvas:
     """A panel per metric and variant of linkability: mean and central 95 % of estimates."""
-    rows = sorted(rows, key=_size)
+    rows = sorted(rows, key=size_of)
     other = "challenge" if variant == "exact" else "exact"
     panels: list[tuple[str, str] | None] = []
     for metric in metrics:
@@ -340,7 +341,7 @@ def _estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: 
     panels += [None] * (-count % columns)
     grid = [panels[i : i + columns] for i in range(0, count, columns)]
     by_eer = {eer: [r for r in rows if r["eer"] == eer] for eer in sorted({r["eer"] for r in rows})}
-    sizes = sorted(set(map(_size, rows)))
+    sizes = sorted(set(map(size_of, rows)))
     sizes = sizes[:: math.ceil(len(sizes) / _MOST_TICKS)]
     handles: dict[str, Artist] = {}
     with style.figure(style.FULL_WIDTH, 1.9 * len(grid) + 0.4) as canvas:
@@ -360,16 +361,11 @@ def _estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: 
             axes.set_xticks(sizes, [f"{n}" for n in sizes])
             axes.minorticks_off()
             axes.grid()
-            if at + columns >= count:  # nothing is below
+            if at + columns >= count:  # no panel below
                 axes.tick_params(labelbottom=True)
                 axes.set_xlabel(size)
         _legend(canvas, handles, ncols=len(handles))
     return canvas
-
-
-def _size(row: Row) -> int:
-    """What estimates are drawn against: numbers of speakers or of target trials."""
-    return int(row["speakers"] or row["n_target"])
 
 
 def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: str) -> None:
@@ -379,7 +375,7 @@ def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: st
     low, mean, high = (
         [style.shown(metric, one[part]) for one in found] for part in ("low", "mean", "high")
     )
-    x = [_size(row) for row in rows]
+    x = [size_of(row) for row in rows]
     axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
     (line,) = axes.plot(x, mean, color=colour, marker=".", markersize=3)
     line.set_gid(f"{metric}/{variant}/{rows[0]['eer']:g}")
@@ -391,7 +387,7 @@ def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: st
 
 def _ceiling(axes: Axes, rows: Sequence[Row]) -> None:
     axes.plot(
-        [_size(row) for row in rows],
+        [size_of(row) for row in rows],
         [individual_ceiling(row["n_target"], row["n_nontarget"]) for row in rows],
         color="black",
         linestyle=":",

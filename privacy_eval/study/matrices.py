@@ -1,4 +1,4 @@
-"""Artificial voice similarity matrices, Figure 1 of the voice similarity paper, by the back end,
+"""Artificial voice similarity matrices (Figure 1 of the voice similarity paper), with the back end,
 calibration and metrics used for real speech.
 """
 
@@ -19,7 +19,7 @@ from .tasks import Metrics, Row, Task, plain
 
 
 def matrix_tasks(experiment: MatricesExperiment, vectors: VectorSettings) -> Iterator[Task]:
-    """One task, as all cases have the same original speech; a row per case."""
+    """Yield one task, as all cases share the original speech; a row per case."""
     inputs = [to_plain(experiment), to_plain(vectors)]
     yield Task("matrices", "cases", inputs, functools.partial(_matrices, experiment, vectors))
 

@@ -19,7 +19,7 @@ from ..protocol.protocol import bundled_studies, read_yaml_values
 Selection = Literal["const", "perm", "rand"]
 Attacker = Literal["ignorant", "semi-informed", "informed"]
 
-#: Labels of target and nontarget trials in keys.
+#: Labels of target and nontarget trials in trial keys.
 TARGET, NONTARGET = "T", "N"
 
 
@@ -41,7 +41,7 @@ class DiscreteExperiment:
 
 @dataclass(frozen=True)
 class GaussianCase:
-    """Keys: a label for the scores of each distribution."""
+    """Trial keys: the label of the scores of each distribution."""
 
     title: str
     keys: tuple[str, ...]
@@ -60,7 +60,7 @@ class GaussianExperiment:
 
 @dataclass(frozen=True)
 class ClusterTrials:
-    """Pairs of the clusters' utterances that are trials."""
+    """Pairs of utterances of the clusters that are trials."""
 
     title: str
     enrollment_left: float
@@ -93,7 +93,7 @@ class VectorSettings:
 
 @dataclass(frozen=True)
 class Technique:
-    """A conversion of x-vectors: target + residual (x - m) + leak (m - mean of all)."""
+    """Conversion of x-vectors: target + residual (x - m) + leak (m - mean of all)."""
 
     title: str
     residual: float
@@ -136,7 +136,7 @@ class MatricesExperiment:
 
 @dataclass(frozen=True)
 class EstimatorsExperiment:
-    """Bias and spread of estimates of the population's value."""
+    """Bias and spread of estimates of the population value."""
 
     eers: tuple[float, ...]
     replicates: int
@@ -155,9 +155,9 @@ class StudyProtocol:
     Attributes
     ----------
     variant : str
-        Of the metrics in tables and figures.
+        Variant of the metrics in tables and figures.
     vectors : VectorSettings or None
-        Needed for `attacks` and `matrices`.
+        Required for `attacks` and `matrices`.
     """
 
     name: str
@@ -208,7 +208,7 @@ def load_study(name: str, *, base: Path = Path()) -> StudyProtocol:
 
 
 def study_from_dict(values: object, where: str) -> StudyProtocol:
-    """Build a study from plain values and validate it; `where` opens messages of errors."""
+    """Build a study from plain values and validate it; `where` begins error messages."""
     study = from_plain(StudyProtocol, values, where)
     for valid, message in _conditions(study):
         if not valid:
@@ -222,7 +222,7 @@ def load_user_metric(text: str) -> UserMetric:
     Raises
     ------
     PrivacyEvalError
-        Not of this form, no such file or function, the name of a built-in metric.
+        Not of this form, no such file or function, or the name of a built-in metric.
     """
     name, equals, source = text.partition("=")
     origin, colon, function = source.rpartition(":")
@@ -248,12 +248,12 @@ def load_user_metric(text: str) -> UserMetric:
 
 
 def check_pairs(study: StudyProtocol, user_metrics: Sequence[UserMetric]) -> None:
-    """Check that the metrics to be plotted against each other exist.
+    """Check that the metrics to plot against each other exist.
 
     Raises
     ------
     PrivacyEvalError
-        An unknown metric, or not two.
+        An unknown metric, or not a pair.
     """
     known = {*METRICS, *(metric.name for metric in user_metrics)}
     for name, experiment in (("gaussian", study.gaussian), ("attacks", study.attacks)):
@@ -267,8 +267,8 @@ def check_pairs(study: StudyProtocol, user_metrics: Sequence[UserMetric]) -> Non
 
 _KEY = f"expected {TARGET} and {NONTARGET}, each at least once"
 
-#: Entries by the least value of a number, or of all numbers of a list.
-_LEAST: Mapping[int, str] = {
+#: Entries by their minimum (of every number of a list).
+_MINIMUM: Mapping[int, str] = {
     0: "seed",
     1: "attacks.enrollment attacks.trial estimators.targets estimators.nontargets_per_target "
     "estimators.utterances",
@@ -284,7 +284,7 @@ _POSITIVE = (
 
 
 def _numbers(study: StudyProtocol, path: str) -> list[float]:
-    """The numbers of an entry; none if its experiment is left out."""
+    """The numbers of an entry; none if its experiment is omitted."""
     value: Any = study
     for name in path.split("."):
         value = getattr(value, name, ())
@@ -294,35 +294,35 @@ def _numbers(study: StudyProtocol, path: str) -> list[float]:
 
 
 def _conditions(study: StudyProtocol) -> Iterator[tuple[bool, str]]:
-    """Conditions that a study must meet, with the message of each."""
-    for least, paths in _LEAST.items():
+    """Yield the conditions on a valid study, each with its error message."""
+    for minimum, paths in _MINIMUM.items():
         for path in paths.split():
-            met = all(number >= least for number in _numbers(study, path))
-            yield met, f"{path.replace('.', ': ')}: expected at least {least}"
+            valid = all(number >= minimum for number in _numbers(study, path))
+            yield valid, f"{path.replace('.', ': ')}: expected at least {minimum}"
     for path in _POSITIVE.split():
-        met = all(number > 0 for number in _numbers(study, path))
-        yield met, f"{path.replace('.', ': ')}: expected positive numbers"
+        valid = all(number > 0 for number in _numbers(study, path))
+        yield valid, f"{path.replace('.', ': ')}: expected positive numbers"
     for case in study.discrete.cases if study.discrete else ():
         yield _is_key(case.labels), f"discrete: {case.title}: labels: {_KEY}"
     if (g := study.gaussian) is not None:
         keys = [(c, key) for c in g.cases for key in c.keys]
         yield bool(g.deviations), "gaussian: deviations: expected at least one"
-        yield g.scores >= len(g.means), "gaussian: scores: expected at least one a distribution"
+        yield g.scores >= len(g.means), "gaussian: scores: expected at least one per distribution"
         for c, key in keys:
             yield (
                 _is_key(key) and len(key) == len(g.means),
-                f"gaussian: {c.title}: keys: {_KEY}, one letter a mean, not {key!r}",
+                f"gaussian: {c.title}: keys: {_KEY}, one label per mean, not {key!r}",
             )
         yield _distinct(c.title for c in g.cases), "gaussian: duplicate title of a case"
         yield _distinct(key for _, key in keys), "gaussian: duplicate key"
     for trials in study.clusters.protocols if study.clusters else ():
-        shares = (trials.enrollment_left, trials.trial_left)
+        fractions = (trials.enrollment_left, trials.trial_left)
         yield (
-            all(0 <= share <= 1 for share in shares) and bool(trials.enrolled),
-            f"clusters: {trials.title}: expected shares from 0 to 1, and enrolled speakers",
+            all(0 <= fraction <= 1 for fraction in fractions) and bool(trials.enrolled),
+            f"clusters: {trials.title}: expected fractions from 0 to 1, and enrolled speakers",
         )
     for name, experiment in (("attacks", study.attacks), ("matrices", study.matrices)):
-        yield experiment is None or study.vectors is not None, f"{name} needs the entry vectors"
+        yield experiment is None or study.vectors is not None, f"{name} requires the entry vectors"
     if (v := study.vectors) is not None:
         yield 1 <= v.lda_dim <= v.dimension, "vectors: lda_dim: expected 1 to dimension"
     if (a := study.attacks) is not None:
@@ -340,5 +340,5 @@ def _is_key(text: str) -> bool:
 
 
 def _distinct(values: Iterable[str]) -> bool:
-    found = list(values)
-    return len(set(found)) == len(found)
+    items = list(values)
+    return len(set(items)) == len(items)

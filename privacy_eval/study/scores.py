@@ -26,11 +26,11 @@ FloatArray = NDArray[np.float64]
 
 
 def discrete_tasks(experiment: DiscreteExperiment) -> Iterator[Task]:
-    """A row per case: scores 1, 2, ... with the labels of the case."""
+    """Yield one task, a row per case: scores 1, 2, ... with the labels of the case."""
 
     def compute(generator: np.random.Generator, metrics: Metrics) -> list[Row]:
         return [
-            {**to_plain(case), "metrics": metrics.of(discrete_scores(case.labels))}
+            {**to_plain(case), "metrics": metrics.compute(discrete_scores(case.labels))}
             for case in experiment.cases
         ]
 
@@ -38,14 +38,14 @@ def discrete_tasks(experiment: DiscreteExperiment) -> Iterator[Task]:
 
 
 def discrete_scores(labels: str) -> TrialScores:
-    """Trials with the scores 1, 2, ... in the order of their labels T and N."""
+    """Make trials with the scores 1, 2, ... in the order of their labels T and N."""
     return TrialScores.from_labels(
         np.arange(1.0, len(labels) + 1), [label == TARGET for label in labels]
     )
 
 
 def gaussian_tasks(experiment: GaussianExperiment) -> Iterator[Task]:
-    """A task per key; a row per combination of the deviations."""
+    """Yield a task per trial key; a row per combination of the deviations."""
     e = experiment
     for case in e.cases:
         for key in case.keys:
@@ -66,7 +66,7 @@ def _gaussian(
     for deviations in itertools.product(experiment.deviations, repeat=len(means)):
         scores = gaussian_scores(key, means, deviations, count, generator)
         row = {"case": title, "key": key, "deviations": list(deviations)}
-        rows.append({**row, "metrics": metrics.of(scores)})
+        rows.append({**row, "metrics": metrics.compute(scores)})
     return rows
 
 
@@ -78,7 +78,7 @@ def gaussian_scores(
     generator: np.random.Generator,
 ) -> TrialScores:
     """Draw `count` target and `count` nontarget scores, each in equal parts from the normal
-    distributions with its label in the key (comparative study, section 4.2)."""
+    distributions with their label in the key (comparative study, section 4.2)."""
     drawn = {}
     for label in (NONTARGET, TARGET):
         chosen = [i for i, k in enumerate(key) if k == label]
@@ -91,7 +91,7 @@ def gaussian_scores(
 
 
 def cluster_tasks(experiment: ClustersExperiment) -> Iterator[Task]:
-    """A row per choice of trials: scores of two speakers' anonymized utterances."""
+    """Yield a task per selection of trials: scores of anonymized utterances of two speakers."""
     e = experiment
     for number, trials in enumerate(e.protocols):
         inputs = [e.distance, e.deviation, e.utterances, to_plain(trials)]
@@ -111,12 +111,12 @@ def _clusters(
     }
     target: list[FloatArray] = []
     nontarget: list[FloatArray] = []
-    for enrolled, tried in itertools.product(trials.enrolled, "AB"):
-        first, second = points[f"{enrolled} enrollment"], points[f"{tried} trial"]
+    for enrolled, trial in itertools.product(trials.enrolled, "AB"):
+        first, second = points[f"{enrolled} enrollment"], points[f"{trial} trial"]
         distance = np.linalg.norm(first[:, None, :] - second[None, :, :], axis=2)
-        (target if enrolled == tried else nontarget).append(-distance.ravel())
+        (target if enrolled == trial else nontarget).append(-distance.ravel())
     scores = TrialScores(np.concatenate(target), np.concatenate(nontarget))
-    below = share_below(scores)
+    below = fraction_below(scores)
     return [
         {
             "title": trials.title,
@@ -125,7 +125,7 @@ def _clusters(
             "cllr_min_formula": cllr_min_in_between(below),
             "n_target": scores.n_target,
             "n_nontarget": scores.n_nontarget,
-            "metrics": metrics.of(scores),
+            "metrics": metrics.compute(scores),
             "points": {name: plain(xy) for name, xy in points.items()},
             "curves": linkability_curves(scores),
         }
@@ -135,8 +135,8 @@ def _clusters(
 def _cluster(
     experiment: ClustersExperiment, left: float | None, generator: np.random.Generator
 ) -> FloatArray:
-    """Utterances of a speaker in two clusters, an exact share of them in the left one; in the
-    cluster between them if there is no share."""
+    """Draw utterances of a speaker in two clusters, an exact fraction of them in the left one; in
+    the cluster between them if `left` is None."""
     count = experiment.utterances
     points = experiment.deviation * generator.standard_normal((count, 2))
     if left is not None:
@@ -146,16 +146,16 @@ def _cluster(
     return points
 
 
-def share_below(scores: TrialScores) -> float:
-    """x, the share of target scores below the median of the nontarget scores; if the classes do
-    not overlap, of the target scores below all nontarget scores."""
+def fraction_below(scores: TrialScores) -> float:
+    """Compute x, the fraction of target scores below the median of the nontarget scores, which is
+    the fraction below all nontarget scores if the classes do not overlap."""
     middle = float(np.median(scores.nontarget))
     return float(np.searchsorted(scores.target, middle)) / scores.n_target
 
 
-def cllr_min_in_between(share: float) -> float:
-    """Compute min Cllr in bit if a share x of the target scores is below all nontarget scores and
-    the rest above them all: 1/2 [x log2(1 + 1/x) + log2(1 + x)], 0 for x = 0.
+def cllr_min_in_between(x: float) -> float:
+    """Compute min Cllr in bit if a fraction x of the target scores is below all nontarget scores
+    and the rest above all of them: 1/2 [x log2(1 + 1/x) + log2(1 + x)], 0 for x = 0.
 
     PAV pools the lower target scores with all nontarget scores, at a likelihood ratio of x.
 
@@ -164,6 +164,6 @@ def cllr_min_in_between(share: float) -> float:
     >>> cllr_min_in_between(1.0), round(cllr_min_in_between(2 / 3), 2)
     (1.0, 0.81)
     """
-    if share == 0:
+    if x == 0:
         return 0.0
-    return (share * math.log2(1 + 1 / share) + math.log2(1 + share)) / 2
+    return (x * math.log2(1 + 1 / x) + math.log2(1 + x)) / 2

@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..io.csv_text import csv_text
@@ -19,8 +18,8 @@ Row = Mapping[str, Any]
 
 Rows = Mapping[str, Sequence[Row]]
 
-#: Built-in metrics in tables, beside all user-defined ones.
-_SHOWN = ("eer", "cllr_min", "linkability", "zebra_population", "zebra_individual")
+#: Built-in metrics in tables, next to all user-defined ones.
+_BUILT_IN = ("eer", "cllr_min", "linkability", "zebra_population", "zebra_individual")
 
 _OF_ATTACKS = ("eer", "cllr_min", "linkability")
 
@@ -42,7 +41,7 @@ def study_tables(study: StudyProtocol, rows: Rows) -> list[Table]:
     if rows.get("matrices"):
         tables.append(_matrices(rows["matrices"]))
     if study.estimators is not None and rows.get("estimators"):
-        tables.append(_needed(study.estimators, rows["estimators"], study.variant))
+        tables.append(_required(study.estimators, rows["estimators"], study.variant))
         tables.append(_ceilings(rows["estimators"]))
         tables.append(_estimates(study.estimators, rows["estimators"], study.variant))
     return tables
@@ -63,29 +62,26 @@ def values_csv(rows: Rows) -> str:
     return csv_text(lines)
 
 
-def metric_names(rows: Iterable[Row], shown: Sequence[str] = _SHOWN) -> list[str]:
+def _metrics(rows: Iterable[Row], built_in: Sequence[str] = _BUILT_IN) -> list[str]:
     """The metrics in tables: some built-in ones, and all user-defined ones."""
     first = next(iter(rows))
     variants = first.get("metrics") or first["estimates"]
     names = next(iter(variants.values()))
-    return [name for name in names if name in shown or name not in METRICS]
+    return [name for name in names if name in built_in or name not in METRICS]
 
 
-def column(metric: str, before: str = "", after: str = "", **changes: Any) -> Column:
+def _column(metric: str, before: str = "", after: str = "", **changes: Any) -> Column:
     """Column of a metric with plain text around its title; a user-defined metric has its name."""
-    plain = Column(*describe(metric).column)
-    latex = None if plain.latex is None else f"{before}{plain.latex}{after}"
-    return replace(plain, title=f"{before}{plain.title}{after}", latex=latex, **changes)
+    title, latex = describe(metric).column
+    latex = None if latex is None else f"{before}{latex}{after}"
+    return Column(f"{before}{title}{after}", latex, **changes)
 
 
-def shown(metric: str, value: float, decimals: int = 3) -> str:
-    """Format a value; rates in percent."""
-    value = float(value)
-    if not math.isfinite(value):
-        return str(value)
-    if describe(metric).percent:
-        value, decimals = 100 * value, decimals - 1
-    return f"{round(value, decimals) + 0.0:.{decimals}f}"  # + 0.0: no negative zero
+def format_value(metric: str, value: float, decimals: int = 3) -> str:
+    """Format a value without negative zeros; rates in percent with two decimals less."""
+    info = describe(metric)
+    text = info.format(float(value), decimals=decimals - info.percent)
+    return text if float(text) else text.removeprefix("-")
 
 
 def _columns(align: str, *titles: str, sparse: bool = False) -> list[Column]:
@@ -93,23 +89,23 @@ def _columns(align: str, *titles: str, sparse: bool = False) -> list[Column]:
 
 
 def _discrete(rows: Sequence[Row], variant: str) -> Table:
-    metrics = metric_names(rows)
+    metrics = _metrics(rows)
     printed = [m for m in metrics if any(m in row["printed"] for row in rows)]
     columns = _columns("l", "Case", "Labels")
-    columns += [column(m, rule=m == metrics[0]) for m in metrics]
-    columns += [column(m, after=" printed", rule=m == printed[0]) for m in printed]
+    columns += [_column(m, rule=m == metrics[0]) for m in metrics]
+    columns += [_column(m, after=" printed", rule=m == printed[0]) for m in printed]
     lines, caveats = [], {}
     for row in rows:
-        values = row["metrics"][variant]
+        values, targets = row["metrics"][variant], row["labels"].count(TARGET)
         labels = " ".join("H" if label == TARGET else "-" for label in row["labels"])
-        texts = (shown(m, row["printed"][m], 2) if m in row["printed"] else "" for m in printed)
-        lines.append((row["title"], labels, *(shown(m, values[m]) for m in metrics), *texts))
-        targets = row["labels"].count(TARGET)
+        texts = [format_value(m, values[m]) for m in metrics]
+        of_paper = row["printed"]
+        texts += [format_value(m, of_paper[m], 2) if m in of_paper else "" for m in printed]
+        lines.append((row["title"], labels, *texts))
         caveats.update(dict.fromkeys(describe(m).caveat(values[m], targets) for m in metrics))
     return Table(
         "discrete",
-        "Discrete scores: labels of the trials with the scores 1, 2, ... and what the metrics "
-        "make of them.",
+        "Discrete scores: labels of the trials with the scores 1, 2, ..., and metrics.",
         tuple(columns),
         (tuple(lines),),
         notes=(
@@ -122,18 +118,19 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
 
 
 def _gaussian(rows: Sequence[Row], variant: str) -> Table:
-    metrics = metric_names(rows)
+    metrics = _metrics(rows)
     lines = []
     for case, of_case in _by(rows, "case").items():
-        ranges = []
-        for metric in metrics:
-            values = [row["metrics"][variant][metric] for row in of_case]
-            ranges.append(f"{shown(metric, min(values))}\u2013{shown(metric, max(values))}")
-        lines.append((case, str(len(of_case)), *ranges))
+        values = [[row["metrics"][variant][m] for row in of_case] for m in metrics]
+        extents = (
+            f"{format_value(m, min(v))}\u2013{format_value(m, max(v))}"
+            for m, v in zip(metrics, values, strict=True)
+        )
+        lines.append((case, str(len(of_case)), *extents))
     return Table(
         "gaussian",
         "Gaussian scores: smallest and largest value over all combinations of deviations.",
-        (*_columns("l", "Case"), *_columns("r", "Sets"), *map(column, metrics)),
+        (*_columns("l", "Case"), *_columns("r", "Sets"), *map(_column, metrics)),
         (tuple(lines),),
         fit="shrunk",
     )
@@ -144,22 +141,22 @@ def _clusters(rows: Sequence[Row]) -> Table:
     for row in rows:
         exact, challenge = row["metrics"]["exact"], row["metrics"]["challenge"]
         counts = (str(row["n_target"]), str(row["n_nontarget"]))
-        numbers = (row["share_below"], row["cllr_min_formula"], exact["cllr_min"])
-        linkable = (exact["linkability"], challenge["linkability"])
-        before, after = ([f"{number:.3f}" for number in part] for part in (numbers, linkable))
-        lines.append((row["title"], *counts, *before, shown("eer", exact["eer"]), *after))
+        cllr_min = (row["share_below"], row["cllr_min_formula"], exact["cllr_min"])
+        texts = [f"{number:.3f}" for number in cllr_min] + [format_value("eer", exact["eer"])]
+        texts += [f"{values['linkability']:.3f}" for values in (exact, challenge)]
+        lines.append((row["title"], *counts, *texts))
     return Table(
         "clusters",
-        "Nontarget scores between target scores: x is the share of target scores below the "
+        "Nontarget scores between target scores: x is the fraction of target scores below the "
         "nontarget scores.",
         (
             *_columns("l", "Pairs that are trials"),
             *_columns("r", "Targets", "Nontargets"),
             Column("x", "$x$"),
-            column("cllr_min", after=" by formula"),
-            column("cllr_min"),
-            column("eer"),
-            *(column("linkability", after=f" ({v})") for v in ("exact", "challenge")),
+            _column("cllr_min", after=" by formula"),
+            _column("cllr_min"),
+            _column("eer"),
+            *(_column("linkability", after=f" ({v})") for v in ("exact", "challenge")),
         ),
         (tuple(lines),),
         notes=("The formula: 1/2 [x log2(1 + 1/x) + log2(1 + x)]",),
@@ -168,23 +165,20 @@ def _clusters(rows: Sequence[Row]) -> Table:
 
 
 def _attacks(speech: str, rows: Sequence[Row], variant: str) -> Table:
-    metrics = metric_names(rows, _OF_ATTACKS)
+    metrics = _metrics(rows, _OF_ATTACKS)
     linkages = list(dict.fromkeys(row["linkage"] for row in rows))
     columns = _columns("l", "Technique", "Targets", "Attacker")
     for linkage in linkages:
         before = f"{'PLDA' if linkage == 'plda' else linkage}: "
-        columns += [column(m, before, align="r", rule=m == metrics[0]) for m in metrics]
+        columns += [_column(m, before, align="r", rule=m == metrics[0]) for m in metrics]
     groups = []
     for of_technique in _by(rows, "technique").values():
-        lines = []
-        for combination, of_linkages in itertools.groupby(
-            of_technique, key=lambda row: (row["technique"], row["selection"], row["attacker"])
-        ):
-            values = {row["linkage"]: row["metrics"][variant] for row in of_linkages}
-            lines.append(
-                (*combination, *(shown(m, values[k][m]) for k in linkages for m in metrics))
-            )
-        groups.append(tuple(lines))
+        lines: dict[tuple[str, ...], list[str]] = {}
+        for row in of_technique:  # linkage by linkage
+            texts = (format_value(m, row["metrics"][variant][m]) for m in metrics)
+            key = (row["technique"], row["selection"], row["attacker"])
+            lines.setdefault(key, []).extend(texts)
+        groups.append(tuple((*key, *texts) for key, texts in lines.items()))
     return Table(
         f"attacks_{speech}",
         f"Attacks on converted x-vectors ({speech}) by technique, target selection, attacker and "
@@ -202,8 +196,8 @@ def _matrices(rows: Sequence[Row]) -> Table:
         (
             row["title"],
             variant,
-            shown("deid", values["deid"]),
-            shown("gvd_db", values["gvd_db"], 2),
+            format_value("deid", values["deid"]),
+            format_value("gvd_db", values["gvd_db"], 2),
             *(f"{values[f'd_diag_{part}']:.3f}" for part in parts),
         )
         for row in rows
@@ -219,47 +213,53 @@ def _matrices(rows: Sequence[Row]) -> Table:
         (
             *_columns("l", "Case", sparse=True),
             *_columns("l", "Variant"),
-            column("deid"),
-            column("gvd_db"),
+            _column("deid"),
+            _column("gvd_db"),
             *diagonals,
         ),
         (lines,),
     )
 
 
-def _needed(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: str) -> Table:
+def _required(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: str) -> Table:
     """The number of trials or speakers that keeps bias and spread within the tolerance."""
+    ratios = experiment.nontargets_per_target
+    titles = [f"{n} nontarget{'s' if n > 1 else ''} per target" for n in ratios]
     columns = [
         *_columns("l", "Metric", sparse=True),
         *_columns("r", "Tolerance", sparse=True),
         *_columns("r", "EER, %"),
+        *(Column(title, align="r", rule=not i) for i, title in enumerate(titles)),
+        Column("Speakers", align="r", rule=True),
     ]
-    for i, n in enumerate(experiment.nontargets_per_target):
-        title = f"{n} nontarget{'s' if n > 1 else ''} a target"
-        columns.append(Column(title, align="r", rule=i == 0))
-    columns.append(Column("Speakers", align="r", rule=True))
-    designs = (*experiment.nontargets_per_target, None)
     groups = []
-    for metric in (m for m in metric_names(rows) if m in experiment.tolerances):
+    for metric in (m for m in _metrics(rows) if m in experiment.tolerances):
         tolerance = experiment.tolerances[metric]
         lines = []
         for eer in experiment.eers:
-            of_eer = [row for row in rows if row["eer"] == eer]
-            by_design = ([row for row in of_eer if _ratio(row) == design] for design in designs)
-            cells = (_smallest(part, metric, tolerance, variant) for part in by_design)
-            lines.append((_name(metric), shown(metric, tolerance, 2), shown("eer", eer, 1), *cells))
+            sizes = (
+                _smallest(
+                    [row for row in rows if (row["eer"], _ratio(row)) == (eer, ratio)],
+                    metric,
+                    tolerance,
+                    variant,
+                )
+                for ratio in (*ratios, None)
+            )
+            texts = (format_value(metric, tolerance, 2), format_value("eer", eer, 1))
+            lines.append((_name(metric), *texts, *sizes))
         groups.append(tuple(lines))
     return Table(
         "estimators_needed",
-        "How many target trials, or speakers, a protocol needs: the smallest number of those tried "
-        "from which on bias and standard deviation are both within the tolerance.",
+        "Number of target trials, or speakers, that a protocol requires: the smallest number "
+        "simulated from which on bias and standard deviation are both within the tolerance.",
         tuple(columns),
         tuple(groups),
         notes=(
-            "Independent trials, but in the last column: every speaker with "
+            "Independent trials, except in the last column: every speaker with "
             f"{experiment.utterances} utterances against every speaker, "
             f"{100 * experiment.speaker_share:g} % of the variance of scores due to speakers",
-            "ZEBRA's individual disclosure estimates no fixed value: it grows with the number of "
+            "ZEBRA's individual disclosure has no population value: it grows with the number of "
             "trials, up to its ceiling",
         ),
         fit="shrunk",
@@ -268,7 +268,7 @@ def _needed(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: str)
 
 def _name(metric: str) -> str:
     """Title without the unit."""
-    return column(metric).title.split(",")[0]
+    return describe(metric).column.title.split(",")[0]
 
 
 def _ratio(row: Row) -> int | None:
@@ -276,25 +276,25 @@ def _ratio(row: Row) -> int | None:
     return None if row["speakers"] is not None else row["n_nontarget"] // row["n_target"]
 
 
-def _size(row: Row) -> int:
-    size: int = row["speakers"] if row["speakers"] is not None else row["n_target"]
-    return size
+def size_of(row: Row) -> int:
+    """The number of speakers of a simulation, or of independent target trials."""
+    return int(row["speakers"] or row["n_target"])
 
 
 def _smallest(rows: Sequence[Row], metric: str, tolerance: float, variant: str) -> str:
     """The size from which on all estimates are within the tolerance."""
     smallest = None
-    sizes = sorted(rows, key=_size)
+    sizes = sorted(rows, key=size_of)
     for row in reversed(sizes):
         estimate = row["estimates"][variant][metric]
         truth = population_values(row["eer"]).get(metric)
         bias = 0.0 if truth is None else estimate["mean"] - truth
         if not max(abs(bias), estimate["deviation"]) <= tolerance:
             break
-        smallest = _size(row)
+        smallest = size_of(row)
     if smallest is None:
-        return f"more than {_size(sizes[-1])}" if sizes else ""
-    return f"at most {smallest}" if smallest == _size(sizes[0]) else str(smallest)
+        return f"more than {size_of(sizes[-1])}" if sizes else ""
+    return f"at most {smallest}" if smallest == size_of(sizes[0]) else str(smallest)
 
 
 def _ceilings(rows: Sequence[Row]) -> Table:
@@ -304,8 +304,8 @@ def _ceilings(rows: Sequence[Row]) -> Table:
         lines.append((*map(str, counts), f"{ceiling:.3f}", categorical_tag(ceiling)))
     return Table(
         "estimators_ceiling",
-        "ZEBRA's individual disclosure is bounded by the number of trials: the largest value that "
-        "perfectly separated scores give.",
+        "ZEBRA's individual disclosure is bounded by the number of trials: its value for "
+        "perfectly separated scores.",
         (
             *_columns("r", "Target trials", "Nontarget trials"),
             Column("Ceiling, log10 LR", r"Ceiling, $\log_{10}(l)$", align="r"),
@@ -322,7 +322,7 @@ def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: s
         *_columns("r", "EER, %", sparse=True),
         *_columns("r", "Speakers", "Targets", "Nontargets"),
     ]
-    for metric in metric_names(rows):
+    for metric in _metrics(rows):
         what = "mean" if population_values(0.25).get(metric) is None else "bias"
         for of_variant in (variant, other) if metric == "linkability" else (variant,):
             title = _name(metric) + (f" ({other})" if of_variant == other else "")
@@ -330,16 +330,15 @@ def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: s
             columns += [Column(f"{title}: {what}", align="r", rule=True), *_columns("r", "dev.")]
 
     def line(row: Row) -> tuple[str, ...]:
-        speakers = "" if row["speakers"] is None else str(row["speakers"])
-        cells = [shown("eer", row["eer"], 1), speakers, str(row["n_target"])]
-        cells.append(str(row["n_nontarget"]))
+        counts = (str(row[key] or "") for key in ("speakers", "n_target", "n_nontarget"))
+        cells = [format_value("eer", row["eer"], 1), *counts]
         for metric, of_variant in quantities:
             estimate = row["estimates"][of_variant][metric]
             bias = float(estimate["mean"]) - population_values(row["eer"]).get(metric, 0.0)
-            cells += [shown(metric, bias), shown(metric, estimate["deviation"])]
+            cells += [format_value(metric, bias), format_value(metric, estimate["deviation"])]
         return tuple(cells)
 
-    ordered = sorted(rows, key=lambda r: (r["eer"], _ratio(r) or math.inf, _size(r)))
+    ordered = sorted(rows, key=lambda r: (r["eer"], _ratio(r) or math.inf, size_of(r)))
     groups = itertools.groupby(ordered, key=lambda r: (r["eer"], _ratio(r)))
     return Table(
         "estimators",

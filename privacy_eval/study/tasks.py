@@ -1,4 +1,4 @@
-"""Tasks: units of an experiment that are computed, stored and resumed separately."""
+"""Tasks: units of an experiment, computed, stored and resumed separately."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Task:
     experiment, name : str
         Together the name of its record; ASCII.
     inputs : plain value
-        Everything the rows depend on, beside the seed and the versions.
+        All inputs of the rows, in addition to the seed and the versions.
     compute : callable
-        Computes rows from a random generator of its own and the metrics.
+        Compute rows from the random generator of the task and the metrics.
     """
 
     experiment: str
@@ -44,13 +44,13 @@ class Metrics:
 
     user_defined: Sequence[UserMetric] = ()
 
-    def of(self, scores: TrialScores) -> Mapping[str, Mapping[str, float]]:
+    def compute(self, scores: TrialScores) -> Mapping[str, Mapping[str, float]]:
         """Compute the values by variant and metric.
 
         Raises
         ------
         PrivacyEvalError
-            A user-defined metric that does not return a finite number.
+            A user-defined metric fails, or does not return a finite number.
         """
         for array in (scores.target, scores.nontarget):
             array.setflags(write=False)  # all metrics share them
@@ -70,17 +70,17 @@ def _value(metric: UserMetric, scores: TrialScores) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        message = f"gave {value!r}, expected a finite number"
+        message = f"returned {value!r}, expected a finite number"
         raise PrivacyEvalError(f"metric {metric.name} of {trials}: {message}")
     return number
 
 
 def linkability_curves(scores: TrialScores) -> dict[str, list[float]]:
-    """Arrays of a figure of the score distributions; without kernel densities, as a single
+    """Compute arrays for a figure of the score distributions, without kernel densities: a single
     bandwidth blurs scores of several clusters."""
-    found = linkability(scores, variant="exact")
+    result = linkability(scores, variant="exact")
     names = ("edges", "target_mass", "nontarget_mass", "local")
-    return {f"linkability_{name}": plain(getattr(found, name)) for name in names}
+    return {f"linkability_{name}": plain(getattr(result, name)) for name in names}
 
 
 def plain(array: NDArray[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Figures of listening tests: what is drawn is what was computed or published."""
+"""Figures of listening tests against computed and published values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from listening_support import PROTOCOL, Evaluated, ratings_of, simulated
 from scipy.special import ndtr
 
 from privacy_eval.listening.evaluation import QUANTITIES, evaluate_ratings
-from privacy_eval.listening.figures import MOST_CURVES, MOST_VIOLINS, column, figures
-from privacy_eval.listening.tables import objective_and_subjective, pooled_table
+from privacy_eval.listening.figures import MOST_CURVES, MOST_VIOLINS, figures
+from privacy_eval.listening.tables import listening_column, objective_and_subjective, pooled_table
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.tex import to_tex
@@ -71,7 +71,7 @@ def test_det_panels_are_the_stored_curves(test: Evaluated) -> None:
     assert curves == [{"B2", ODD}] * 2 + [{"B2", "Orig", ODD}] * 2
     of_similarity = {c.name: c for c in found["subjective_det_similarity_libri"].plot.curves}
     detections = {
-        column(d.system): d
+        listening_column(d.system): d
         for d in result.detections
         if (d.quantity, d.data_set, d.gender) == ("similarity", "libri", None)
     }
@@ -84,7 +84,7 @@ def test_det_panels_are_the_stored_curves(test: Evaluated) -> None:
     assert table is not None
     pooled = found["subjective_det_similarity_pooled"].plot.curves
     assert {c.name: c.note for c in pooled} == {
-        column(system): f"({eer} %)" for system, eer, *_ in table.groups[0]
+        listening_column(system): f"({eer} %)" for system, eer, *_ in table.groups[0]
     }
     for name in names:
         caption = found[name].caption
@@ -116,7 +116,7 @@ def test_figures_27_to_30_come_from_the_published_table_alone() -> None:
         assert scales == {"log" if metric == "cllr" else "linear"}
 
 
-def test_many_systems_go_over_several_figures(tmp_path: Path) -> None:
+def test_many_systems_are_split_over_several_figures(tmp_path: Path) -> None:
     names = [f"system_number_{i}" for i in range(MOST_CURVES + 1)]
     found = drawings(evaluated(tmp_path, *names))
     bodies = [len(found[f"subjective_violin_{i}"].canvas.axes[0].collections) for i in (1, 2)]
@@ -127,7 +127,7 @@ def test_many_systems_go_over_several_figures(tmp_path: Path) -> None:
     assert shown[0] | shown[1] == {*names, "Orig"}
 
 
-def test_only_what_was_rated_has_a_panel(tmp_path: Path) -> None:
+def test_only_rated_quantities_have_a_panel(tmp_path: Path) -> None:
     text = "evaluator,system,trial,naturalness\na,Original,u,9\na,B1,u,3\nb,B1,u,4\nb,B1,v,2\n"
     found = drawings(evaluate_ratings(ratings_of(text, tmp_path), PROTOCOL))
     assert list(found) == ["subjective_violin", "subjective_det_pooled"]

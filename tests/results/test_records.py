@@ -308,10 +308,7 @@ NAN = re.sub(r'"eer": [\d.]+', '"eer": NaN', to_json(imported(B1)), count=1).enc
         (b"[]", ": not a results.json"),
         (b"null", ": not a results.json"),
         (b'{"format":\n NaN}', ": NaN is not a JSON number"),
-        (
-            re.sub(rb'"eer": [\d.]+', b'"eer": NaN', to_json(imported(B1)).encode(), count=1),
-            ": NaN is",
-        ),
+        (NAN, ": NaN is not a JSON number"),
         (b'{"format": -Infinity}', ": -Infinity is not a JSON number"),
         (b'{"a": "\xff"}', ":1: not UTF-8 text"),
         (b"[" * 100_000, ": not JSON"),

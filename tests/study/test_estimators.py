@@ -66,7 +66,7 @@ def test_population_values_by_integration(eer: float) -> None:
     assert values["zebra_population"] == pytest.approx(area, abs=1e-4)
 
 
-def test_large_samples_come_to_the_population_values() -> None:
+def test_large_samples_approach_the_population_values() -> None:
     generator = np.random.default_rng(1)
     for eer in EERS:
         d = 2 * norm.ppf(1 - eer)
@@ -90,7 +90,7 @@ def test_no_scores_are_above_the_ceiling(targets: int, nontargets: int, seed: in
     assert individual_disclosure(separated) == pytest.approx(ceiling, abs=1e-12)
 
 
-def test_speakers_cause_their_share_of_the_variance_in_both_classes() -> None:
+def test_speakers_cause_a_fraction_of_the_variance_in_both_classes() -> None:
     model = model_with_speakers(0.2, 0.25)
     assert model.eer == pytest.approx(0.2, abs=1e-12)
     assert model.target_deviation == pytest.approx(model.nontarget_deviation, abs=1e-12)
@@ -124,8 +124,8 @@ def test_rows_have_mean_and_spread_of_replicates() -> None:
 
 
 def test_bias_and_spread_shrink_with_trials() -> None:
-    """Min Cllr is too low and disclosure too high on few trials; both shrink with more. Trials that
-    share speakers say less than as many that do not."""
+    """Min Cllr is too low and disclosure too high on few trials; both shrink with more. Trials of
+    the same speakers are less informative than independent ones."""
     study = load_study("metric_study").estimators
     assert study is not None
     chosen = {"independent_0.2_10_50", "independent_0.2_10_500", "speakers_0.2_20"}

@@ -1,4 +1,4 @@
-"""Figures of a metric study: what captions and axes say of the rows they are drawn from."""
+"""Figures of a metric study: captions and axes against the rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from privacy_eval.study.run import read_rows, run_tasks, study_tasks
 @pytest.fixture(name="drawings", scope="module")
 def _drawings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Drawing]:
     folder: Path = tmp_path_factory.mktemp("study")
-    plan = small_study(**dict.fromkeys(("discrete", "gaussian", "matrices", "estimators")))
-    tasks = study_tasks(plan)
+    study = small_study(**dict.fromkeys(("discrete", "gaussian", "matrices", "estimators")))
+    tasks = study_tasks(study)
     run_tasks(tasks, folder, seed=0)
-    return {d.name: d for d in study_figures(plan, read_rows(tasks, folder, seed=0))}
+    return {d.name: d for d in study_figures(study, read_rows(tasks, folder, seed=0))}
 
 
 def test_the_axis_of_local_linkability_has_numbers_and_a_label(

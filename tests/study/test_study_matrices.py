@@ -12,9 +12,9 @@ from privacy_eval.study.tasks import Metrics
 
 @pytest.mark.parametrize("variant", ["exact", "challenge"])
 def test_the_three_matrices(variant: str) -> None:
-    plan = load_study("metric_study")
-    assert plan.matrices is not None and plan.vectors is not None
-    (task,) = matrix_tasks(plan.matrices, plan.vectors)
+    study = load_study("metric_study")
+    assert study.matrices is not None and study.vectors is not None
+    (task,) = matrix_tasks(study.matrices, study.vectors)
     nothing, lost, ideal = task.compute(np.random.default_rng(0), Metrics())
     values = nothing["metrics"][variant]
     assert abs(values["deid"]) < 0.1 and abs(values["gvd_db"]) < 0.5

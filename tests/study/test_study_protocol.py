@@ -1,4 +1,4 @@
-"""Protocols of studies: wrong entries are named."""
+"""Protocols of studies: error messages name invalid entries."""
 
 from __future__ import annotations
 
@@ -25,32 +25,24 @@ WRONG: list[tuple[str, object, str]] = [
     ("seed", -1, "seed: .* at least 0"),
     ("variant", "both", "variant: expected challenge or exact, found 'both'"),
     ("discrete.cases.0.labels", "NNTX", "Case 1: labels: expected T and N"),
-    ("discrete.cases.0.labels", "TTT", "Case 1: labels: expected T and N"),
     ("gaussian.deviations", [0], "gaussian: deviations: .*positive"),
     ("gaussian.deviations", [], "gaussian: deviations: expected at least one"),
     ("gaussian.scores", 2, "gaussian: scores"),
-    ("gaussian.cases.0.keys", ["NT"], "one letter a mean, not 'NT'"),
+    ("gaussian.cases.0.keys", ["NT"], "one label per mean, not 'NT'"),
     ("gaussian.cases.0.keys", ["NTN"], "duplicate key"),
-    ("gaussian.cases.0.title", "non-mated higher", "duplicate title"),
+    ("gaussian.cases.0.title", "nontarget higher", "duplicate title"),
     ("clusters.utterances", 1, "clusters: utterances: .*2"),
     ("clusters.deviation", 0, "clusters: deviation: .*positive"),
-    ("clusters.protocols.0.enrolled", [], "shares from 0 to 1"),
+    ("clusters.protocols.0.enrolled", [], "fractions from 0 to 1"),
     ("clusters.protocols.0.enrolled", ["C"], "expected A or B, found 'C'"),
-    ("clusters.protocols.0.trial_left", 1.5, "shares from 0 to 1"),
-    ("vectors", None, "attacks needs the entry vectors"),
+    ("vectors", None, "attacks requires the entry vectors"),
     ("vectors.lda_dim", 9, "lda_dim: expected 1 to dimension"),
-    ("vectors.training", 1, "vectors: training: .*2"),
-    ("vectors.within", 0, "vectors: within: .*positive"),
     ("attacks.pool", 4, "attacks: pool"),
-    ("attacks.speakers", 1, "attacks: speakers: .*2"),
     ("attacks.trial", 0, "attacks: trial: .*1"),
     ("attacks.linkages", ["plda", "dice"], "expected plda or cosine or euclidean"),
     ("attacks.techniques.0.title", "weak", "duplicate title"),
-    ("matrices.utterances", 1, "matrices: utterances: .*2"),
     ("estimators.eers", [0.5], "estimators: eers: .*0.5"),
-    ("estimators.replicates", 1, "estimators: replicates: .*2"),
     ("estimators.targets", [0], "estimators: targets: .*1"),
-    ("estimators.speakers", [1], "estimators: speakers: .*2"),
     ("estimators.speaker_share", 1, "estimators: speaker_share"),
     ("estimators.tolerances", {"err": 0.1}, "not built-in metrics: err"),
     ("estimators.tolerances", {"eer": 0}, "estimators: tolerances: .*positive"),
@@ -59,7 +51,7 @@ WRONG: list[tuple[str, object, str]] = [
 
 
 @pytest.mark.parametrize(("path", "value", "message"), WRONG)
-def test_wrong_entries_are_named(path: str, value: object, message: str, tmp_path: Path) -> None:
+def test_invalid_entries_are_named(path: str, value: object, message: str, tmp_path: Path) -> None:
     values: Any = small_values()
     part = values
     *steps, last = path.split(".")

@@ -11,7 +11,7 @@ import pytest
 from privacy_eval.metrics import VARIANTS, TrialScores, linkability
 from privacy_eval.report.latex import to_latex
 from privacy_eval.study.protocol import EstimatorsExperiment, StudyProtocol
-from privacy_eval.study.tables import shown, study_tables, values_csv
+from privacy_eval.study.tables import format_value, study_tables, values_csv
 
 NAME = "50%_team & $x$"
 
@@ -51,7 +51,7 @@ def needed(*rows: dict[str, object]) -> list[tuple[str, ...]]:
     return tables["estimators_needed"].rows
 
 
-def test_how_many_trials_are_needed() -> None:
+def test_required_number_of_trials() -> None:
     independent = [row(None, 10, 0.25, 0.01), row(None, 20, 0.21, 0.02), row(None, 40, 0.2, 0.01)]
     of_speakers = [row(3, 12, 0.2, 0.03), row(5, 20, 0.2, 0.021)]
     lines = needed(*independent, *of_speakers)
@@ -71,9 +71,9 @@ def test_ceilings() -> None:
     assert tables["estimators_ceiling"].rows == [("100", "200", "2.305", "C")]
 
 
-def test_shown() -> None:
+def test_format_value() -> None:
     values = {"eer": 0.25, "cllr_min": -0.0001, "cllr": float("inf"), "mine": 2.0}
-    assert [shown(*item) for item in values.items()] == ["25.00", "0.000", "inf", "2.000"]
+    assert [format_value(*item) for item in values.items()] == ["25.00", "0.000", "inf", "2.000"]
 
 
 def test_names_are_escaped() -> None:
@@ -83,7 +83,7 @@ def test_names_are_escaped() -> None:
     assert r"50\%\_team \& \$x\$" in text and r"my\_metric" in text
 
 
-def test_values_hold_every_number() -> None:
+def test_values_csv_has_every_value() -> None:
     gaussian = {"case": "a,b", "curves": [1], "metrics": {"exact": {"eer": 0.5, "cllr": 1.5}}}
     rows = {"gaussian": [gaussian], "estimators": [row(None, 10, 0.25, 0.01)]}
     header, *lines = csv.reader(io.StringIO(values_csv(rows)))

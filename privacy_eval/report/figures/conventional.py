@@ -1,4 +1,4 @@
-"""The ZEBRA toolkit's conventional plots: cross-entropy (ECE) and detection cost (APE plot),
+"""Conventional plots of the ZEBRA toolkit: cross-entropy (ECE) and detection cost (APE plot),
 and both normalised (NECE, NBER)."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .ece import ECE_LABEL, LOG_ODDS_LABEL, log_odds_ticks
 from .plot import Curve, Panel, Plot
 from .selection import key_of, load
 
-# Stored arrays that the figures need.
+# Required arrays of a record.
 _ARRAYS = (
     *("prior_log_odds", "ece_zero_evidence", "ece_minimum"),
     *("ece_actual", "dcf_minimum", "dcf_actual"),
@@ -26,7 +26,7 @@ _ACTUAL, _MINIMUM = "#D55E00", "#0072B2"
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
-    """Per condition of a system `conventional_*`: ECE, DCF, NECE, NBER."""
+    """Yield `conventional_*` per condition of a system: ECE, DCF, NECE, NBER."""
     seen = set()
     for record in data.results.verification:
         key, arrays = key_of(record), load(record, data.curves, _ARRAYS)
@@ -38,15 +38,15 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         yield Drawing(
             style.stem("conventional", system, *key),
             f"Cross-entropy (ECE), detection cost (APE plot), and both normalised: {where}. "
-            "Actual: scores taken as log-likelihood ratios, which leaves the panel where they "
-            "are badly calibrated; minimum: after the best calibration.",
+            "Actual: scores used as log-likelihood ratios, beyond the panel where they "
+            "are badly calibrated; minimum: after optimal calibration.",
             conventional_plot(arrays, title=where),
         )
 
 
 def conventional_plot(arrays: Arrays, *, title: str = "") -> Plot:
-    """ECE and detection cost (APE), above; both over those without evidence (NECE, NBER),
-    below: of the scores as they are, at best, and without evidence.
+    """Plot ECE and detection cost (APE), and below both relative to those without evidence
+    (NECE, NBER): of the scores as they are, after optimal calibration, and without evidence.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def conventional_plot(arrays: Arrays, *, title: str = "") -> Plot:
 def _panel(
     x: FloatArray, default: FloatArray, actual: FloatArray, minimum: FloatArray, y_label: str
 ) -> Panel:
-    # Bad calibration has no bound; the panel keeps room for the other two.
+    # Bad calibration is unbounded; the panel leaves room for the other two.
     top = float(np.clip(1.05 * actual.max(), 1.05 * default.max(), 1.8 * default.max()))
     limits = float(x[0]), float(x[-1])
     return Panel(

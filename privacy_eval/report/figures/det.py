@@ -23,16 +23,16 @@ from .plot import Curve, Panel, Plot
 from .selection import condition_pages, load
 from .style import SystemStyle
 
-# Stored arrays that the figures need.
+# Required arrays of a record.
 _ARRAYS = ("det_miss", "det_false_alarm")
 
-# Rates in percent where axes may begin or end, and where they have ticks.
+# Rates in percent: possible limits of the axes, and their ticks.
 _LOWEST = (0.1, 0.5, 1.0, 2.0, 5.0)
 _HIGHEST = (40.0, 60.0, 80.0, 90.0, 95.0, 99.0)
 _TICKS = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99)
-# Rates of 0 and 1 are drawn this many probits out.
+# Probits at which rates of 0 and 1 are drawn.
 _FAR = 8.0
-# Steps of a straight line between two points of the curve, as log odds of the way.
+# Steps along the straight line between two points of a curve, dense at its ends.
 _STEPS = np.append(0.0, expit(np.linspace(-14, 14, 29)))
 _SHORT = 0.1
 
@@ -46,9 +46,9 @@ class Line:
     name : str
     miss, false_alarm : float arrays, shape (P,)
     eer : float
-        Where its mark is; fraction.
+        Position of its marker; a fraction.
     printed : str
-        The EER that the legend prints, in percent; unless given, that of the mark.
+        EER in the legend, in percent; default: that of the marker.
     """
 
     name: str
@@ -61,11 +61,11 @@ class Line:
 def det_panel(
     lines: Iterable[Line], styles: Mapping[str, SystemStyle], *, title: str = ""
 ) -> Panel:
-    """DET curves, from the highest EER to the lowest, with a mark at each EER.
+    """Draw DET curves from the highest EER to the lowest, with a marker at each EER.
 
-    Both axes run over the same rates, from at most a third of the lowest EER (but 0.1 %)
-    to half as much again as the highest (but 99 %). A curve whose EER is below all of
-    them runs along the axes.
+    Both axes have the same limits: from at most a third of the lowest EER (at least 0.1 %)
+    to at least 1.5 times the highest (at most 99 %). A curve whose EER is below them runs
+    along the axes.
 
     Parameters
     ----------
@@ -86,10 +86,9 @@ def det_panel(
     for line in ordered:
         look = styles[line.name]
         x, y = probit_curve(line.miss, line.false_alarm)
-        beyond = 100 * line.eer < low
-        if beyond:
+        if 100 * line.eer < low:
             x, y = np.clip(x, *limits), np.clip(y, *limits)
-        mark = np.full((1, 2), ndtri(np.clip(line.eer, low / 100, 1)))
+        marker = np.full((1, 2), ndtri(np.clip(line.eer, low / 100, 1)))
         curves.append(
             Curve(
                 x,
@@ -99,7 +98,7 @@ def det_panel(
                 look.colour,
                 look.line_style,
                 marker=look.marker,
-                marks=mark if limits[0] <= mark[0, 0] <= limits[1] else np.zeros((0, 2)),
+                marks=marker if limits[0] <= marker[0, 0] <= limits[1] else np.zeros((0, 2)),
             )
         )
     return Panel(
@@ -116,25 +115,25 @@ def det_panel(
 
 
 def probit_curve(miss: FloatArray, false_alarm: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Probits of the false-alarm and of the miss rate along a curve.
+    """Compute probits of the false-alarm and miss rates along a curve.
 
-    Two operating points are joined as thresholds drawn at random between them would be:
-    straight in the rates, which is not straight in probits.
+    Two operating points are joined by a straight line in the rates (thresholds drawn at random
+    between them), which is not straight in probits.
     """
     ends = [_probit(rates) for rates in (false_alarm, miss)]
     moves = np.array([np.abs(np.diff(probits)) for probits in ends])
     # A line along an axis is straight in probits too, a short one nearly so.
     bent = (moves.min(axis=0) > 0) & (moves.max(axis=0) > _SHORT)
-    kept = np.append((bent[:, None] & (_STEPS > 0)) | (_STEPS == 0), True)
+    selected = np.append((bent[:, None] & (_STEPS > 0)) | (_STEPS == 0), True)
     pieces = []
     for rates in (false_alarm, miss):
         between = rates[:-1, None] + np.diff(rates)[:, None] * _STEPS
-        pieces.append(_probit(np.append(between, rates[-1])[kept]))
+        pieces.append(_probit(np.append(between, rates[-1])[selected]))
     return pieces[0], pieces[1]
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
-    """Per trial set and attack model `det_*`: the curves of all systems and of original
+    """Yield `det_*` per trial set and attack model: the curves of all systems and of original
     speech."""
     styles = style.system_styles(data.results.systems)
 
@@ -148,13 +147,13 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     for lines, key, title, part in condition_pages(data, read, lambda line: -line.eer):
         yield Drawing(
             style.stem("det", *key),
-            f"DET curves: {title}{part}. In brackets, and marked: EER.",
+            f"DET curves: {title}{part}. In brackets, and at the markers: EER.",
             det_plot(det_panel(lines, styles, title=title)),
         )
 
 
 def det_plot(panel: Panel, *, title: str = "") -> Plot:
-    """A plot of a single panel of DET curves."""
+    """Plot a single panel of DET curves."""
     return Plot(((panel,),), panel_height=3.4, width=5.9, title=title)
 
 

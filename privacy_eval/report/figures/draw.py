@@ -14,7 +14,7 @@ from . import style
 from .plot import LEGEND_LINE, Curve, Panel, Plot, legend_entries
 from .style import NAME, SIDE, literal, shortened
 
-_TITLE, _NOTE = 80, 60  # characters that there is room for
+_TITLE, _NOTE = 80, 60  # characters that fit
 _MARKER_SIZE = 4.5
 
 
@@ -93,7 +93,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
 
 
 def _mark_options(curve: Curve) -> dict[str, Any]:
-    star = curve.marker == "*"  # all edge: a white one would leave nothing of it
+    star = curve.marker == "*"  # all edge: a white one would hide it
     return dict(
         color=curve.colour,
         linestyle="none",
@@ -112,18 +112,18 @@ def _handle(curve: Curve) -> Line2D | Patch:
 
 
 def _text(curve: Curve, limit: int) -> str:
-    """An entry of a legend; the note of a long name on a line of its own."""
+    """Entry of a legend; the note of a long name is on a separate line."""
     parts = filter(None, (literal(curve.name, limit), literal(curve.note, _NOTE)))
     return ("\n" if len(shortened(curve.name, limit)) > NAME else " ").join(parts)
 
 
 def _height(plot: Plot) -> float:
-    """Height of the figure in inches: rows of panels, legends, title."""
+    """Compute the height of the figure in inches: rows of panels, legends, title."""
     rows, title = len(plot.rows), 0.2 if plot.title else 0.0
-    everything = len(legend_entries(plot.curves))
+    entries = len(legend_entries(plot.curves))
     if plot.legend == "right":
-        return title + max(plot.panel_height + 0.5, LEGEND_LINE * everything + 0.3)
-    lines = -(-everything // plot.legend_columns)
+        return title + max(plot.panel_height + 0.5, LEGEND_LINE * entries + 0.3)
+    lines = -(-entries // plot.legend_columns)
     if plot.legend == "below":
         lengths = [(i, len(legend_entries(p.curves))) for i, _, p in plot.panels()]
         lines = sum(max(n for at, n in lengths if at == i) for i in range(rows))

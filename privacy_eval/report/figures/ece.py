@@ -1,8 +1,8 @@
 """ECE profiles of ZEBRA: Figures 3 to 6 of the supplement, Figures 2 and 3 of the ZEBRA
 paper.
 
-The space between a profile and that of full privacy (black) is what is disclosed at a
-prior. Legends are in the order of the expected disclosure D_ECE, as `system (D_ECE in
+The area between a profile and that of full privacy (black) is the disclosure at a prior.
+Legends are in the order of the expected disclosure D_ECE, as `system (D_ECE in
 bit, worst case in log10 LR, category)`.
 """
 
@@ -26,17 +26,16 @@ from .plot import Curve, Panel, Plot, in_pairs
 from .selection import condition_pages, load
 from .style import SystemStyle
 
-#: What a profile is drawn against: log odds of the prior, their logarithms to base 10,
-#: or the prior itself.
+#: x axis of a profile: prior log odds (natural or to base 10), or the prior itself.
 Over = Literal["log odds", "log10 odds", "prior"]
 
 #: Labels of the axes.
 LOG_ODDS_LABEL = r"prior log-odds $\log(\pi/(1-\pi))$"
 ECE_LABEL = "empirical cross-entropy (bit)"
 
-# Stored arrays that the figures need.
+# Required arrays of a record.
 _ARRAYS = ("prior_log_odds", "ece_zero_evidence", "ece_minimum")
-_MARKS = 7
+_MARKERS = 7
 _X_LABELS: Mapping[Over, str] = {
     "log odds": LOG_ODDS_LABEL,
     "log10 odds": r"prior log-odds $\log_{10}(\pi/(1-\pi))$",
@@ -71,7 +70,7 @@ class Profile:
 
     @property
     def triple(self) -> str:
-        """As legends show it: `(0.584, 3.979, C)`."""
+        """Text in legends: `(0.584, 3.979, C)`."""
         numbers = f"{zebra_number(self.population)}, {zebra_number(self.individual)}"
         return f"({numbers}, {self.tag})"
 
@@ -83,7 +82,7 @@ def profile_panel(
     over: Over = "log odds",
     title: str = "",
 ) -> Panel:
-    """Profiles with that of full privacy, in the order of D_ECE.
+    """Draw profiles with that of full privacy, in the order of D_ECE.
 
     Parameters
     ----------
@@ -105,7 +104,7 @@ def profile_panel(
                 look.colour,
                 look.line_style,
                 marker=look.marker,
-                marks=_marks(x, y, number / len(ordered), over),
+                marks=_markers(x, y, number / len(ordered), over),
             )
         )
     limits = float(full[0][0]), float(full[0][-1])
@@ -121,8 +120,8 @@ def profile_panel(
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
-    """Per trial set and attack model `ece_*` and `ece-prior_*`: the profiles of all systems
-    and of original speech. Per system and split `ece_system_*`: the profiles of its
+    """Yield `ece_*` and `ece-prior_*` per trial set and attack model: the profiles of all systems
+    and of original speech; and `ece_system_*` per system and split: the profiles of its
     conditions, a panel per attack model."""
     styles = style.system_styles(data.results.systems)
     overs: tuple[tuple[str, Over], ...] = (("ece", "log odds"), ("ece-prior", "prior"))
@@ -142,7 +141,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
 
 
 def log_odds_ticks(low: float, high: float) -> tuple[tuple[float, str], ...]:
-    """Ticks at every 5 of log odds, which programs would divide by 2.5."""
+    """Ticks at multiples of 5; automatic ones would be at multiples of 2.5."""
     if not -50 <= low < high <= 50:
         return ()
     return tuple((float(t), f"{t}") for t in range(-50, 51, 5) if low <= t <= high)
@@ -166,11 +165,11 @@ def _system_profiles(data: ReportData) -> Iterator[Drawing]:
                     for r in reversed(of_system)
                     if (r.condition.split, r.condition.attack_model) == (split, attack.id)
                 }
-                found = [_profile(labels[key], r, data) for key, r in records.items()]
-                shown = [p for p in found if p is not None]
-                if shown:
-                    looks = [styles[p.name] for p in shown]
-                    panels.append(profile_panel(shown, looks, title=attack.title))
+                read = (_profile(labels[key], r, data) for key, r in records.items())
+                profiles = [p for p in read if p is not None]
+                if profiles:
+                    looks = [styles[p.name] for p in profiles]
+                    panels.append(profile_panel(profiles, looks, title=attack.title))
             if panels:
                 title = f"{system}, {protocol.split_title(split)}"
                 yield Drawing(
@@ -197,7 +196,7 @@ def _profile(name: str, record: VerificationRecord, data: ReportData) -> Profile
 
 
 def _against(log_odds: FloatArray, y: FloatArray, over: Over) -> tuple[FloatArray, FloatArray]:
-    """A curve over what is asked for; over the prior with the ends, where ECE is 0."""
+    """A curve over the chosen axis; over the prior with its ends, where ECE is 0."""
     if over == "log odds":
         return log_odds, y
     if over == "log10 odds":
@@ -206,8 +205,8 @@ def _against(log_odds: FloatArray, y: FloatArray, over: Over) -> tuple[FloatArra
     return prior, np.concatenate([[0], y, [0]])
 
 
-def _marks(x: FloatArray, y: FloatArray, phase: float, over: Over) -> FloatArray:
-    """Points of a curve to mark, shifted from curve to curve, where profiles are apart."""
+def _markers(x: FloatArray, y: FloatArray, phase: float, over: Over) -> FloatArray:
+    """Points of a curve with markers, shifted from curve to curve, where profiles differ."""
     low, high = (0.05, 0.95) if over == "prior" else (0.6 * x[0], 0.6 * x[-1])
-    at = low + (high - low) * (np.arange(_MARKS) + phase) / _MARKS
+    at = low + (high - low) * (np.arange(_MARKERS) + phase) / _MARKERS
     return np.column_stack([at, np.interp(at, x, y)])

@@ -1,8 +1,8 @@
 """Linkability: densities of target and nontarget scores with the local D(s), Figure 7 of
 the supplement.
 
-D(s) is 1 where a score links for certain and 0 where it does not; D_sys is its mean over
-target scores.
+D(s) is 1 for scores that link with certainty and 0 for scores that do not link; D_sys is its
+mean over target scores.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .drawing import Drawing
 from .plot import Curve, Panel, Plot
 from .selection import conditions, load, set_title
 
-# Stored arrays that the figures need.
+# Required arrays of a record.
 _ARRAYS = (
     "linkability_edges",
     "linkability_target_mass",
@@ -32,19 +32,19 @@ _ARRAYS = (
     "density_nontarget",
 )
 
-#: Systems, a row each, in a figure; more go over several.
+#: Systems of a figure, a row each; more are split over several.
 MOST_SYSTEMS = 4
 
-#: What the curve of D(s) and its axis are called.
+#: Label of the curve of D(s) and of its axis.
 LOCAL = "local D(s)"
 
-# Share of a class's scores that may lie outside on either side: outliers would squeeze
-# the rest.
+# Fraction of the scores of a class that may be outside on either side, so that outliers do not
+# compress the rest.
 _OUTSIDE = 5e-4
 
 
 def linkability_panel(arrays: Arrays, value: float, title: str) -> Panel:
-    """Histograms and kernel densities of both classes, local D(s) on the right.
+    """Draw histograms and kernel densities of both classes, local D(s) on the right.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def linkability_panel(arrays: Arrays, value: float, title: str) -> Panel:
         D_sys.
     """
     edges = arrays["linkability_edges"]
-    low, high = _shown(arrays)
+    low, high = _score_range(arrays)
     top = 0.0
     curves = []
     looks: tuple[tuple[str, str, style.LineStyle], ...] = (
@@ -92,15 +92,15 @@ def linkability_panel(arrays: Arrays, value: float, title: str) -> Panel:
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
-    """Per trial set `linkability_*`: systems in rows, the attack models side by side."""
+    """Yield `linkability_*` per trial set: systems in rows, the attack models side by side."""
     sets: dict[tuple[str, str, str], dict[str, dict[str, VerificationRecord]]] = {}
     for key, records, _ in conditions(data.results):
         for record in records:
             by_system = sets.setdefault(key[1:], {})
             by_system.setdefault(record.condition.system, {})[key.attack_model] = record
-    for place, of_set in sets.items():
-        title = set_title(data.protocol, *place)
-        # Only whether there are arrays is kept of all systems at once.
+    for key_of_set, of_set in sets.items():
+        title = set_title(data.protocol, *key_of_set)
+        # Arrays are loaded page by page; here only whether a system has any.
         drawable = [
             s
             for s in data.results.systems
@@ -110,7 +110,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             rows = [_row(system, of_set[system], data) for system in page]
             used = [j for j, column in enumerate(zip(*rows, strict=True)) if any(column)]
             yield Drawing(
-                style.stem("linkability", *place, *number),
+                style.stem("linkability", *key_of_set, *number),
                 f"Linkability: {title}{part}. Densities of target and nontarget scores; the local "
                 "linkability D(s) on the axis on the right.",
                 Plot(
@@ -147,12 +147,12 @@ def _steps(edges: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArra
     return np.repeat(edges, 2)[1:-1], np.repeat(height, 2)
 
 
-def _shown(arrays: Arrays) -> tuple[float, float]:
-    """The range of scores that holds nearly all of both classes."""
+def _score_range(arrays: Arrays) -> tuple[float, float]:
+    """Range of nearly all scores of both classes."""
     edges = arrays["linkability_edges"]
     lows, highs = [], []
     for kind in ("target", "nontarget"):
-        share = np.cumsum(arrays[f"linkability_{kind}_mass"])
-        lows.append(int(np.argmax(share > _OUTSIDE)))
-        highs.append(int(np.argmax(share >= 1 - _OUTSIDE)) + 1)
+        fraction = np.cumsum(arrays[f"linkability_{kind}_mass"])
+        lows.append(int(np.argmax(fraction > _OUTSIDE)))
+        highs.append(int(np.argmax(fraction >= 1 - _OUTSIDE)) + 1)
     return float(edges[min(lows)]), float(edges[max(highs)])

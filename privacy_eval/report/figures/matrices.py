@@ -1,5 +1,5 @@
 """Voice similarity matrices, original and anonymized speech in one block: Figures 8 to 12
-of the supplement. Drawn as they were stored; every figure has the colours of 0 to 1.
+of the supplement. Stored arrays are drawn unchanged; the colour scale is always 0 to 1.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from . import style
 from .drawing import Drawing
 from .selection import set_title
 
-#: A system, what the model was trained on, and its block.
+#: A system, the training speech of the ASV model, and the block.
 Labelled = tuple[str, str, NDArray[np.float64]]
 
 _PARTS = ("oo", "oa", "aa")
 _COLUMNS = 3
 _MOST = 6  # blocks of a figure
 _NAME = 24
-_BY_MODEL = "by what the speaker-verification model was trained on, "
-_WHAT_BLOCKS_ARE = (
+_BY_MODEL = "by the training speech of the ASV model, "
+_BLOCKS_CAPTION = (
     "Rows: speakers i, columns: speakers j of the trial set, both original (M_oo), i original and "
     "j anonymized (M_oa, upper right; lower left: transposed), both anonymized (M_aa)."
 )
 _MIRRORED = (
-    " M_oa is made, as by the challenge's script, from half of the pairs of original and "
+    " M_oa is computed, as by the challenge's script, from half of the pairs of original and "
     "anonymized utterances, and mirrored."
 )
-_COLOURS = "viridis"  # its lightness rises with similarity: readable in grey
+_COLOURS = "viridis"  # lightness increases with similarity: readable in grey
 
 
 def block(arrays: Arrays, variant: Variant) -> NDArray[np.float64]:
-    """The four matrices as one of shape (2 S, 2 S): original speech against original
+    """Compose the four matrices as one of shape (2 S, 2 S): original speech against original
     (upper left) and anonymized (upper right), anonymized against anonymized (lower right).
 
-    The lower left is the upper right transposed: the similarity of two utterances has no
-    order, whereas a speaker's original speech with another's anonymized one does.
+    The lower left is the upper right transposed: the similarity of two utterances is symmetric,
+    but M_oa (i original, j anonymized) is not.
     """
     oo, oa, aa = (np.asarray(arrays[f"{variant}_{part}"], np.float64) for part in _PARTS)
     return np.block([[oo, oa], [oa.T, aa]])
@@ -85,11 +85,11 @@ def compared_matrices(blocks: Sequence[Labelled], *, title: str = "") -> Canvas:
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
-    """All figures of matrices that were stored.
+    """Yield all figures of stored matrices.
 
-    Of each split, data set and gender: `matrices_*` (Figures 8 to 11), by the model
-    trained on original speech; `matrices_models_*` (Figure 12), systems that were measured
-    by several models. At most six blocks to a figure.
+    Of each split, data set and gender: `matrices_*` (Figures 8 to 11), by the ASV model
+    trained on original speech; `matrices_models_*` (Figure 12), systems evaluated with several
+    models. At most six blocks per figure.
     """
     protocol = data.protocol
     for t in protocol.trial_sets():
@@ -102,7 +102,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         title = set_title(protocol, *key)
         where = (
             f"on {t.data_set.title}, {protocol.split_title(t.split)}, for "
-            f"{protocol.genders[t.gender]} speakers. {_WHAT_BLOCKS_ARE}"
+            f"{protocol.genders[t.gender]} speakers. {_BLOCKS_CAPTION}"
             f"{_MIRRORED if protocol.variant == 'challenge' else ''}"
         )
         # The model trained on original speech first.
@@ -127,7 +127,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
 def _pages(
     data: ReportData, records: Sequence[Sequence[SimilarityRecord]]
 ) -> Iterator[list[Labelled]]:
-    """Blocks of each figure, those of a system together; arrays are read page by page."""
+    """Yield the blocks of each figure, those of a system together; arrays are read page by page."""
     variant = data.protocol.variant
     of_system = max(map(len, records), default=1)
     for page in style.pages(records, max(1, _MOST // of_system)):

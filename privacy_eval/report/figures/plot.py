@@ -18,21 +18,21 @@ _LONG_NAME, _FEW = 40, 4  # characters of a name in a legend of few entries
 
 @dataclass(frozen=True)
 class Curve:
-    """A line, or the area below one.
+    """A line, or the area below it.
 
     Attributes
     ----------
     x, y : float arrays, shape (P,)
     name, note : str
-        Its entry in the legend, none where both are empty; only `name` is shortened.
+        Entry in the legend, none if both are empty; only `name` is shortened.
     colour : str
         As #RRGGBB.
     width : float
         In points.
     marker : str
-        Drawn at the points `marks`, shape (M, 2), and in the legend.
+        Symbol at the points `marks`, shape (M, 2), and in the legend.
     right : bool
-        Belongs to the axis on the right, from 0 to 1.
+        Plotted on the right axis, from 0 to 1.
     fill : bool
         Fill the area below, without a line.
     """
@@ -63,7 +63,7 @@ class Panel:
     x_label, y_label, right_label : str
     x_limits, y_limits : (float, float)
     x_ticks, y_ticks : tuple of (float, str)
-        Empty: chosen by the program that draws.
+        Empty: automatic.
     square : bool
     """
 
@@ -88,10 +88,9 @@ class Plot:
     Attributes
     ----------
     rows : tuple of tuples of Panel or None
-        None leaves a place free.
+        None leaves a gap.
     legend : {"right", "below", "bottom"}
-        One beside the only panel, one below each panel, or one for all at the bottom, of
-        the names of the first panel that holds each.
+        Next to the only panel, below each panel, or one for all panels at the bottom.
     panel_height : float
         In inches.
     title : str
@@ -106,7 +105,7 @@ class Plot:
     title: str = ""
 
     def panels(self) -> Iterator[tuple[int, int, Panel]]:
-        """Row, column and panel of each."""
+        """Yield each panel with its row and column."""
         for i, row in enumerate(self.rows):
             for j, panel in enumerate(row):
                 if panel is not None:
@@ -114,7 +113,7 @@ class Plot:
 
     @property
     def columns(self) -> int:
-        """Most panels in a row."""
+        """Maximum number of panels in a row."""
         return max(len(row) for row in self.rows)
 
     @property
@@ -123,19 +122,19 @@ class Plot:
         return [c for _, _, panel in self.panels() for c in panel.curves]
 
     def name_limit(self, entries: Sequence[Curve]) -> int:
-        """Characters of a name in the legend: few names beside the panel may be longer."""
+        """Maximum number of characters of a name in the legend: few names may be longer."""
         return _LONG_NAME if self.legend == "right" and len(entries) <= _FEW else NAME
 
 
 def in_pairs(panels: Sequence[Panel]) -> tuple[tuple[Panel, ...], ...]:
-    """Panels in rows of two."""
+    """Arrange panels in rows of two."""
     return tuple(tuple(panels[i : i + 2]) for i in range(0, len(panels), 2))
 
 
 def legend_entries(curves: Iterable[Curve]) -> list[Curve]:
-    """The curves that a legend names; those that look alike and have one name, once."""
-    found: dict[tuple[object, ...], Curve] = {}
+    """Select the curves that a legend names; of identical entries the first."""
+    entries: dict[tuple[object, ...], Curve] = {}
     for c in curves:
         if c.name or c.note:
-            found.setdefault((c.name, c.note, c.colour, c.line_style, c.marker, c.fill), c)
-    return list(found.values())
+            entries.setdefault((c.name, c.note, c.colour, c.line_style, c.marker, c.fill), c)
+    return list(entries.values())

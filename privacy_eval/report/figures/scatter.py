@@ -1,7 +1,7 @@
 """Metric against metric, a point per system, data set, gender and split: Figures 17 to 23
 of the supplement.
 
-A point needs both values: where one is missing there is none.
+A point requires both values.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NAME = 20
 @dataclass(frozen=True)
 class Axis:
     """A metric under an attack model; None for voice similarity and listening tests.
-    `words` are set before the metric's label."""
+    `words` precede the metric's label."""
 
     metric: str
     attack_model: str | None
@@ -62,7 +62,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Point:
-    """The two values of a system; `group` tells filled points from open ones."""
+    """The two values of a system; `group` determines whether the marker is filled or open."""
 
     system: str
     group: str
@@ -72,7 +72,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Panel:
-    """Two metrics and the points that they have."""
+    """Two metrics and their points."""
 
     title: str
     x: Axis
@@ -87,19 +87,19 @@ def points_of(
     trial_sets: Iterable[TrialSet],
     group: Callable[[TrialSet], str],
 ) -> list[Point]:
-    """Points of all systems and original speech that have both values."""
-    found = []
+    """Collect the points of all systems and original speech that have both values."""
+    points = []
     for system, t in itertools.product((*cells.systems, ORIGINAL_COLUMN), trial_sets):
         cell_x, cell_y = (cells.get_by_key(_place(axis, t, system)) for axis in (x, y))
         if cell_x is not None and cell_y is not None:
             values = style.shown(x.metric, cell_x.value), style.shown(y.metric, cell_y.value)
-            found.append(Point(system, group(t), *values))
-    return found
+            points.append(Point(system, group(t), *values))
+    return points
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
-    """All scatter plots that there are points for: `scatter_<x>_<y>` for each of `PAIRS`,
-    and `scatter_deid`. Many systems go on several."""
+    """Yield all scatter plots that have points: `scatter_<x>_<y>` for each of `PAIRS`, and
+    `scatter_deid`. Many systems are split over several."""
     cells, protocol = data.cells, data.protocol
     groups = {split: protocol.split_title(split) for split in protocol.splits}
     for name, what, pairs in _kinds(protocol):
@@ -110,14 +110,14 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             [panels[i : i + _MOST_PANELS] for i in range(0, len(panels), _MOST_PANELS)],
             style.pages(systems, _MOST_SYSTEMS),
         )
-        caption = f"{what}. {_explained(groups, {p.group for p in points})}"
+        caption = f"{what}. {_points_caption(groups, {p.group for p in points})}"
         for number, (some_panels, some_systems) in enumerate(parts, start=1):
-            originals = conflicting_originals(cells, _originals(cells, protocol, some_panels))
-            shown = [*some_systems, ORIGINAL_COLUMN]
+            originals = conflicting_originals(cells, _originals_of(cells, protocol, some_panels))
+            drawn = [*some_systems, ORIGINAL_COLUMN]
             yield Drawing(
                 style.continued(name, number),
                 f"{caption} {originals}." if originals else caption,
-                functools.partial(scatter, cells, some_panels, groups, shown),
+                functools.partial(scatter, cells, some_panels, groups, drawn),
             )
 
 
@@ -131,7 +131,7 @@ def scatter(
     groups : mapping
         Titles of the groups of points; filled in the last, open in the others.
     systems : sequence of str
-        Those to draw. The styles are those among all.
+        Systems to draw, in their style among all systems.
     """
     styles = style.system_styles(cells.systems)
     drawn = {(p.system, p.group) for panel in panels for p in panel.points}
@@ -147,15 +147,15 @@ def scatter(
         for group in (g for g in groups if any((s, g) in drawn for s in systems)):
             handles.append(Line2D([], [], **_marker(grey, filled=group == filled)))
             names.append(style.literal(groups[group], _NAME))
-    # x has one unit in all panels; where y has, too, it is shared.
+    # x has the same unit in all panels; y is shared if it has, too.
     same = len({panel.y.metric for panel in panels}) == 1
     with style.figure(width, height) as canvas:
         for axes, panel in style.panels(canvas, [panels], sharex=True, sharey=same):
             infinite = 0
             for system, group in itertools.product(systems, groups):
-                found = [p for p in panel.points if (p.system, p.group) == (system, group)]
-                finite = [(p.x, p.y) for p in found if _is_drawable(panel, p)]
-                infinite += len(found) - len(finite)
+                points = [p for p in panel.points if (p.system, p.group) == (system, group)]
+                finite = [(p.x, p.y) for p in points if _is_drawable(panel, p)]
+                infinite += len(points) - len(finite)
                 if finite:
                     look = _marker(styles[system], filled=group == filled)
                     (line,) = axes.plot(*zip(*finite, strict=True), **look)
@@ -164,7 +164,7 @@ def scatter(
                 axes.text(
                     0.02,
                     0.98,
-                    f"infinite, not shown: {infinite}",
+                    f"infinite, not drawn: {infinite}",
                     transform=axes.transAxes,
                     va="top",
                     fontsize=style.SMALL_FONT,
@@ -179,8 +179,8 @@ def scatter(
                 axes.set_yscale("log")
             axes.grid()
         options = dict(ncols=columns, handlelength=1.0, columnspacing=1.2)
-        made = style.legend(canvas, handles, names, loc="outside lower center", **options)
-        for text, system in zip(made.get_texts(), systems, strict=False):
+        legend = style.legend(canvas, handles, names, loc="outside lower center", **options)
+        for text, system in zip(legend.get_texts(), systems, strict=False):
             style.set_name(text, cells, system)
     return canvas
 
@@ -204,7 +204,7 @@ def _kinds(protocol: Protocol) -> Iterator[tuple[str, str, list[tuple[str, Axis,
 
 
 def _panel(cells: Cells, protocol: Protocol, title: str, x: Axis, y: Axis) -> Panel | None:
-    """A panel, if any system has points in it."""
+    """Make a panel if any system has points in it."""
     points = points_of(cells, x, y, protocol.trial_sets(), lambda t: t.split)
     return Panel(title, x, y, points) if {p.system for p in points} - {ORIGINAL_COLUMN} else None
 
@@ -213,20 +213,19 @@ def _place(axis: Axis, t: TrialSet, system: str) -> CellKey:
     return CellKey(axis.metric, axis.attack_model, t.split, t.data_set.id, t.gender, system)
 
 
-def _originals(cells: Cells, protocol: Protocol, panels: Sequence[Panel]) -> Iterator[CellKey]:
-    """What the points of original speech are made of."""
+def _originals_of(cells: Cells, protocol: Protocol, panels: Sequence[Panel]) -> Iterator[CellKey]:
+    """Cells of the points of original speech."""
     for panel, t in itertools.product(panels, protocol.trial_sets()):
         both = [_place(axis, t, ORIGINAL_COLUMN) for axis in (panel.x, panel.y)]
         if all(cells.get_by_key(place) is not None for place in both):
             yield from both
 
 
-def _explained(splits: Mapping[str, str], present: Collection[str]) -> str:
-    """What a point is, and which points are filled."""
+def _points_caption(splits: Mapping[str, str], present: Collection[str]) -> str:
+    """Describe the points and which of them are filled."""
     titles = [title for split, title in splits.items() if split in present]
     if len(titles) == 1:
         return f"A point per system, data set and gender of the {titles[0]}."
-    # Of the last split of the protocol, filled, there may be none.
     last = titles.pop() if list(splits)[-1] in present else ""
     shapes = [*([f"filled: {last}"] if last else ()), f"open: {', '.join(titles)}"]
     return f"A point per system, data set and gender of each split; {', '.join(shapes)}."

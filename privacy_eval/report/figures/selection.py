@@ -13,7 +13,7 @@ from ..data import ReportData
 from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN
 from . import style
 
-#: Systems in a figure of curves; more go over several.
+#: Systems of a figure of curves; more are split over several.
 MOST_SYSTEMS = 20
 
 Item = TypeVar("Item")
@@ -28,13 +28,13 @@ class Key(NamedTuple):
     gender: str
 
     def title(self, protocol: Protocol) -> str:
-        """Describe it in words."""
+        """Title of the condition."""
         attack = next(a.title for a in protocol.attack_models if a.id == self.attack_model)
         return f"{set_title(protocol, *self[1:])}, {attack.lower()}"
 
 
 def set_title(protocol: Protocol, data_set: str, split: str, gender: str) -> str:
-    """Describe a trial set in words."""
+    """Title of a trial set."""
     return f"{protocol.data_set(data_set).title} {split}, {protocol.genders[gender]}"
 
 
@@ -50,26 +50,25 @@ def key_of(record: VerificationRecord) -> Key | None:
 def conditions(
     results: Results,
 ) -> Iterator[tuple[Key, list[VerificationRecord], list[VerificationRecord]]]:
-    """Every trial set under every attack model, in the order of the protocol, with its
-    records, one per system, and those of original speech; of what a system has twice the
-    first."""
-    found: dict[Key, dict[str, VerificationRecord]] = {}
+    """Yield every trial set under every attack model, in the order of the protocol, with its
+    records, one per system, and those of original speech; of duplicates the first."""
+    records: dict[Key, dict[str, VerificationRecord]] = {}
     for record in results.verification:
         key = key_of(record)
         if key is not None:
-            found.setdefault(key, {}).setdefault(record.condition.system, record)
+            records.setdefault(key, {}).setdefault(record.condition.system, record)
     for t, attack in itertools.product(
         results.protocol.trial_sets(), results.protocol.attack_models
     ):
         key, original = (
             Key(a, t.data_set.id, t.split, t.gender) for a in (attack.id, ORIGINAL_ATTACK)
         )
-        if key in found and key != original:
-            yield key, list(found[key].values()), list(found.get(original, {}).values())
+        if key in records and key != original:
+            yield key, list(records[key].values()), list(records.get(original, {}).values())
 
 
 def load(record: VerificationRecord, curves: Curves, names: Iterable[str]) -> Arrays | None:
-    """Load a record's arrays; None unless all of these are among them."""
+    """Load the arrays of a record; None if any of these is missing."""
     arrays = curves.of(record)
     return arrays if arrays is not None and set(names) <= arrays.keys() else None
 
@@ -79,14 +78,14 @@ def condition_pages(
     read: Callable[[str, VerificationRecord], Item | None],
     order: Callable[[Item], float],
 ) -> Iterator[tuple[list[Item], tuple[str, ...], str, str]]:
-    """Per trial set and attack model what is drawn of all systems and of original speech.
+    """Yield items to draw of all systems and of original speech, per trial set and attack model.
 
     Parameters
     ----------
     read : callable
-        Makes of a name and a record what is drawn of it; None where there is nothing.
+        Makes an item from a name and a record; None if it has no data.
     order : callable
-        What systems are sorted by.
+        Sort key of systems.
 
     Yields
     ------
@@ -95,15 +94,15 @@ def condition_pages(
     key : tuple of str
         Parts of a file name.
     title, part : str
-        The condition in words; which of several figures it is.
+        Title of the condition; number of the page, e.g. ` (1 of 2)`.
     """
     for key, records, originals in conditions(data.results):
-        found = [i for r in records if (i := read(r.condition.system, r)) is not None]
-        if not found:
+        items = [i for r in records if (i := read(r.condition.system, r)) is not None]
+        if not items:
             continue
         possible = (read(ORIGINAL_COLUMN, r) for r in originals)
         original = next((i for i in possible if i is not None), None)
         title = key.title(data.protocol)
-        for page, number, part in style.numbered(sorted(found, key=order), MOST_SYSTEMS):
-            items = [*page, original] if original is not None else [*page]
-            yield items, (*key, *number), title, part
+        for page, number, part in style.numbered(sorted(items, key=order), MOST_SYSTEMS):
+            drawn = [*page, original] if original is not None else [*page]
+            yield drawn, (*key, *number), title, part

@@ -1,5 +1,5 @@
-"""Style of all figures: sizes, fonts, colours that colour-blind readers and grey printers
-tell apart.
+"""Style of all figures: sizes, fonts, and colours that are distinct for colour-blind readers
+and in greyscale.
 
 Figures are made with matplotlib's objects only: no pyplot, no display, no global state.
 Untrusted text goes through `literal`; only built-in labels may hold mathtext.
@@ -37,13 +37,13 @@ from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
 COLUMN_WIDTH, FULL_WIDTH = 3.3, 6.9
 #: Font sizes in points: of labels and titles, and of ticks and legends.
 FONT, SMALL_FONT = 8.0, 7.0
-#: Characters of a name in a legend, and of one that the height of a panel has room for.
+#: Maximum characters of a name in a legend, and of one along the height of a panel.
 NAME, SIDE = 28, 16
 
 #: The colours of Okabe and Ito without black (original speech) and with a darker yellow.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#B8A800")
-#: All with a face to fill; their number and those of colours and line styles have no
-#: common divisor, so that systems share all three only after 385.
+#: Markers that can be filled. Their number and those of colours and line styles are coprime, so
+#: that the combination of all three repeats after 385 systems.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 LineStyle = str | tuple[float, tuple[float, ...]]
 LINE_STYLES: tuple[LineStyle, ...] = (
@@ -55,18 +55,18 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 )
 GREY = "#8C8C8C"
 
-#: Axis labels, with the unit that `shown` gives.
+#: Axis labels, with the unit that `shown` converts to.
 METRIC_LABELS = MappingProxyType({key: metric.axis for key, metric in METRICS.items()})
 #: The same in captions: plain text.
 METRIC_NAMES = MappingProxyType({key: metric.sentence for key, metric in METRICS.items()})
 
 _Item = TypeVar("_Item")
-_HANDLE = 0.5  # inches of a legend's column beside the text
+_HANDLE = 0.5  # width of a legend's column in addition to the text, inches
 
 
 @dataclass(frozen=True)
 class SystemStyle:
-    """How a system is drawn wherever it is."""
+    """Plot style of a system."""
 
     colour: str
     marker: str
@@ -75,13 +75,13 @@ class SystemStyle:
 
 @dataclass(frozen=True)
 class BarStyle:
-    """How bars of an attack model are filled."""
+    """Fill of the bars of an attack model."""
 
     colour: str
     hatch: str
 
 
-#: Original speech, whatever else there is.
+#: Plot style of original speech.
 ORIGINAL_STYLE = SystemStyle("black", "*", "-")
 _ATTACK_STYLES = (
     BarStyle("#A6D4EE", ""),
@@ -93,13 +93,12 @@ _ATTACK_STYLES = (
 
 
 def system_styles(systems: Sequence[str]) -> Mapping[str, SystemStyle]:
-    """A style for each system, and that of original speech.
+    """Assign a style to each system and to original speech.
 
     Parameters
     ----------
     systems : sequence of str
-        All systems there are, in one order for all figures: a figure of some of them looks
-        theirs up, so that each looks the same everywhere.
+        All systems, in the same order for all figures, so that each looks the same everywhere.
 
     Examples
     --------
@@ -136,19 +135,19 @@ def families_caption(cells: Cells) -> str:
 
 
 def attack_styles(protocol: Protocol) -> Mapping[str, BarStyle]:
-    """Fill of each attack model's bars, from light to dark; original speech is grey."""
+    """Map attack models to the fill of their bars, from light to dark; original speech is grey."""
     attacks = [a.id for a in protocol.attack_models if not a.is_original]
     styles = {a: _ATTACK_STYLES[i % len(_ATTACK_STYLES)] for i, a in enumerate(attacks)}
     return MappingProxyType({ORIGINAL_ATTACK: BarStyle(GREY, ""), **styles})
 
 
 def shown(metric: str, value: float) -> float:
-    """A value of the unit of records in the unit of the metric's axis."""
+    """Convert a value to the unit of the metric's axis."""
     return describe(metric).shown(value)
 
 
 def attack_label(protocol: Protocol, attack: str) -> str:
-    """Title of an attack model and what it compares, e.g. `Lazy-informed (aa)`."""
+    """Title of an attack model and its enrollment and trial speech, e.g. `Lazy-informed (aa)`."""
     original = attack == ORIGINAL_ATTACK
     model = next(
         a for a in protocol.attack_models if (a.is_original if original else a.id == attack)
@@ -157,8 +156,8 @@ def attack_label(protocol: Protocol, attack: str) -> str:
 
 
 def literal(text: str, limit: int = NAME) -> str:
-    """Escape text so that matplotlib draws it letter by letter: no mathtext, one line, at
-    most `limit` characters; what the font has no glyph for becomes its code point.
+    """Escape text so that matplotlib draws it literally: no mathtext, one line, at most `limit`
+    characters; characters without a glyph become their code points.
 
     Examples
     --------
@@ -172,7 +171,7 @@ def literal(text: str, limit: int = NAME) -> str:
 
 
 def shortened(text: str, limit: int = NAME) -> str:
-    """Shorten text to at most so many characters, dots in its middle."""
+    """Shorten text to at most `limit` characters, with dots in its middle."""
     if len(text) <= limit:
         return text
     return f"{text[: limit // 2 - 1]}...{text[len(text) - (limit - limit // 2 - 2) :]}"
@@ -184,7 +183,7 @@ def _glyphs() -> frozenset[int]:
 
 
 def stem(*parts: str) -> str:
-    """A file stem of plain ASCII; distinct parts make distinct stems.
+    """Join parts to an ASCII file stem; distinct parts make distinct stems.
 
     Examples
     --------
@@ -197,8 +196,7 @@ def stem(*parts: str) -> str:
 
 
 def pages(items: Sequence[_Item], most: int) -> list[tuple[_Item, ...]]:
-    """Split items in order into as few pages of at most `most` as hold them, as even as
-    possible.
+    """Split items, in order, into as few and as even pages as possible, with at most `most` each.
 
     Examples
     --------
@@ -215,8 +213,8 @@ def pages(items: Sequence[_Item], most: int) -> list[tuple[_Item, ...]]:
 def numbered(
     items: Sequence[_Item], most: int
 ) -> Iterator[tuple[tuple[_Item, ...], tuple[str, ...], str]]:
-    """Pages of items, with what tells each from the others at the end of a file name, and in
-    a caption; both are empty for a single page."""
+    """Yield pages of items with the suffix of each for file names and for captions; both are
+    empty if there is a single page."""
     parts = pages(items, most)
     for number, page in enumerate(parts, start=1):
         if len(parts) == 1:
@@ -226,14 +224,14 @@ def numbered(
 
 
 def continued(name: str, number: int) -> str:
-    """Name of the first, second, ... part of a figure: the first has its name alone."""
+    """Append a page number to the name of a figure, except for the first page."""
     return name if number == 1 else f"{name}_{number}"
 
 
 @contextlib.contextmanager
 def figure(width: float, height: float) -> Iterator[Canvas]:
-    """Make a figure of a size in inches, in this module's style within the block, whatever the
-    user's own matplotlib settings are."""
+    """Make a figure of a size in inches; within the block this style applies, independent of the
+    user's matplotlib settings."""
     with styled():
         canvas = Canvas(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(canvas)
@@ -243,7 +241,7 @@ def figure(width: float, height: float) -> Iterator[Canvas]:
 def panels(
     canvas: Canvas, rows: Sequence[Sequence[_Item | None]], **options: Any
 ) -> Iterator[tuple[Axes, _Item]]:
-    """Make a grid of axes and yield each with what it shows; places of None stay free.
+    """Make a grid of axes and yield each with its item; None leaves a gap.
 
     Options are those of `subplots`.
     """
@@ -259,22 +257,22 @@ def panels(
 def legend(
     owner: Canvas | Axes, handles: Iterable[Artist], labels: Iterable[str], **options: Any
 ) -> Legend:
-    """Draw a legend of labels that may start with `_`, which matplotlib would leave out."""
+    """Draw a legend with labels that may begin with `_`, which matplotlib would omit."""
     handles = list(handles)
-    made = owner.legend(handles, [f"{i}" for i in range(len(handles))], **options)
-    for text, label in zip(made.get_texts(), labels, strict=True):
+    drawn = owner.legend(handles, [f"{i}" for i in range(len(handles))], **options)
+    for text, label in zip(drawn.get_texts(), labels, strict=True):
         text.set_text(label)
-    return made
+    return drawn
 
 
 def legend_columns(width: float, labels: Iterable[str]) -> int:
-    """How many columns of a legend fit into a width in inches."""
+    """Count the columns of a legend that fit into a width in inches."""
     column = max((text_width(label) for label in labels), default=0.0) + _HANDLE
     return max(1, int(width / column))
 
 
 def text_width(text: str, size: float = SMALL_FONT) -> float:
-    """Width in inches of text in points of a size."""
+    """Measure the width of text in inches; `size` is in points."""
     font = FontProperties(family=_settings()["font.family"], size=size)
     lines = text.split("\n")
     widths = (text_to_path.get_text_width_height_descent(t, font, ismath=False)[0] for t in lines)

@@ -9,15 +9,15 @@ from ..latex import escape_latex
 from .plot import LEGEND_LINE, Curve, Panel, Plot, legend_entries
 from .style import SIDE, shortened
 
-#: Points of a curve; a histogram of 100 bins has 2 a bin.
+#: Maximum number of points of a curve; a histogram of 100 bins has 2 per bin.
 MOST_POINTS = 204
 
 Limits = tuple[float, float]
 
 _RIGHT_LIMITS: Limits = (0.0, 1.05)
-# TeX's numbers end at 16383 pt: what is far outside of the axes is drawn this far outside.
+# TeX's dimensions end at 16383 pt: points are at most this many axis lengths outside.
 _OUTSIDE = 50
-_MARKS = {
+_MARKERS = {
     "o": "*",
     "s": "square*",
     "^": "triangle*",
@@ -50,7 +50,7 @@ _AXIS = (
 
 
 def to_tex(plot: Plot, caption: str = "") -> str:
-    """Write a plot as LaTeX: alone a document, within one a `tikzpicture`."""
+    """Write a plot as LaTeX: a document by itself, a `tikzpicture` within another one."""
     colours = {c.colour: f"privacyeval{i}" for i, c in enumerate(plot.curves)}
     lines = [f"% {' '.join(caption.split())}"] if caption else []
     lines.append(_BEGIN)
@@ -60,7 +60,7 @@ def to_tex(plot: Plot, caption: str = "") -> str:
     if plot.legend == "below":
         below = max(len(legend_entries(p.curves)) for _, _, p in plot.panels())
         pitch += 0.3 + LEGEND_LINE * below
-    # The legend on the right takes its place, each panel its labels.
+    # Leave space for the legend on the right, and for the labels of each panel.
     free = plot.width - (2.6 if plot.legend == "right" else 0)
     width = free / plot.columns - (0.5 if plot.columns > 2 else 0.75)
     last = max(i for i, _, _ in plot.panels())
@@ -71,7 +71,7 @@ def to_tex(plot: Plot, caption: str = "") -> str:
             f"at={{({j * free / plot.columns:.3g}in,{-i * pitch:.3g}in)}}, "
             f"scale only axis, width={width:.3g}in, height={height:.3g}in"
         )
-        legend = _legend(plot, panel, colours, with_all=(i, j) == corner)
+        legend = _legend(plot, panel, colours, complete=(i, j) == corner)
         lines += _axes(panel, place, colours, legend)
     if plot.title:
         lines.append(
@@ -81,11 +81,11 @@ def to_tex(plot: Plot, caption: str = "") -> str:
     return "".join(f"{line}\n" for line in (*lines, _END))
 
 
-def thinned(
+def thin_curve(
     x: FloatArray, y: FloatArray, x_limits: Limits, y_limits: Limits
 ) -> tuple[FloatArray, FloatArray]:
-    """Keep at most `MOST_POINTS` of a curve's points: the ends, and those next to equal
-    distances along the curve as it is seen. What is far outside of the axes comes nearer."""
+    """Select at most `MOST_POINTS` points of a curve: the ends, and those at about equal distances
+    along the visible curve. Points far outside the axes are moved closer."""
     x, y = _clipped(x, x_limits), _clipped(y, y_limits)
     if x.size <= MOST_POINTS:
         return x, y
@@ -94,9 +94,9 @@ def thinned(
         for v, (low, high) in ((x, x_limits), (y, y_limits))
     ]
     along = np.append(0.0, np.cumsum(np.hypot(*steps)))
-    kept = np.searchsorted(along, np.linspace(0, along[-1], MOST_POINTS - 1), side="left")
-    kept = np.unique(np.append(np.minimum(kept, x.size - 1), x.size - 1))
-    return x[kept], y[kept]
+    selected = np.searchsorted(along, np.linspace(0, along[-1], MOST_POINTS - 1), side="left")
+    selected = np.unique(np.append(np.minimum(selected, x.size - 1), x.size - 1))
+    return x[selected], y[selected]
 
 
 def _clipped(values: FloatArray, limits: Limits) -> FloatArray:
@@ -105,10 +105,10 @@ def _clipped(values: FloatArray, limits: Limits) -> FloatArray:
     return np.clip(values, low - far, high + far)
 
 
-def _legend(plot: Plot, panel: Panel, colours: dict[str, str], *, with_all: bool) -> list[str]:
-    """The option of a panel's legend, and its entries; nothing where it has none."""
+def _legend(plot: Plot, panel: Panel, colours: dict[str, str], *, complete: bool) -> list[str]:
+    """Option and entries of a panel's legend; empty if it has none."""
     entries = legend_entries(panel.curves if plot.legend == "below" else plot.curves)
-    if not entries or plot.legend == "bottom" and not with_all:
+    if not entries or plot.legend == "bottom" and not complete:
         return []
     anchor = {
         "below": "at={(0.5,-0.27)}, anchor=north",
@@ -162,7 +162,7 @@ def _axis(options: list[str], content: list[str]) -> list[str]:
 
 def _curve(curve: Curve, panel: Panel, colours: dict[str, str]) -> str:
     limits = (panel.x_limits, _RIGHT_LIMITS if curve.right else panel.y_limits)
-    points = _points(*thinned(curve.x, curve.y, *limits))
+    points = _points(*thin_curve(curve.x, curve.y, *limits))
     text = f"\\addplot[{_line(curve, colours)}, forget plot] coordinates {{{points}}}"
     if curve.fill:
         return rf"{text} \closedcycle;"
@@ -183,7 +183,7 @@ def _line(curve: Curve, colours: dict[str, str], *, marked: bool = False) -> str
         lengths = [curve.width * length for length in curve.line_style[1]]
         words = zip(("on", "off") * (len(lengths) // 2), lengths, strict=True)
         options.append("dash pattern=" + " ".join(f"{w} {v:.3g}pt" for w, v in words))
-    mark = f"{_MARKS[curve.marker]}, mark size=1.8pt" if marked and curve.marker else "none"
+    mark = f"{_MARKERS[curve.marker]}, mark size=1.8pt" if marked and curve.marker else "none"
     return ", ".join([*options, f"mark={mark}"])
 
 
@@ -196,7 +196,7 @@ def _limits(axis: str, limits: Limits) -> str:
 
 
 def _label(text: str) -> str:
-    """A label in matplotlib's mathtext as LaTeX."""
+    """Convert a label from mathtext to LaTeX."""
     return text.replace("%", r"\%")
 
 

@@ -1,4 +1,4 @@
-"""Bars: heights are the cells' values, in the captions' order; nothing is invented."""
+"""Bar charts: heights and order of bars against the values."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from privacy_eval.report.values import Cell, CellKey, Cells, merge_cells
 SEMI = {"B1", "B2", "K2", "M1", "O1", "S2"}
 
 
-def own(name: str = ODD, **changes: object) -> Cells:
-    """A system whose EER is known of female speakers of LibriSpeech test alone."""
+def submitted(name: str = ODD, **changes: object) -> Cells:
+    """A system with EERs of female speakers of LibriSpeech test only."""
     cell = replace(Cell(0.2, "20.00", n_target=100, n_nontarget=900), **changes)
     values = {
         CellKey("eer", attack, "test", "libri", "f", name): cell
@@ -39,7 +39,7 @@ def panels(cells: Cells, name: str) -> list[Axes]:
 
 
 def order(axes: Axes) -> list[str]:
-    """Systems from left to right, also where names stand below another panel only."""
+    """Systems from left to right, also if their names are below another panel."""
     texts = axes.xaxis.get_major_formatter().format_ticks(axes.get_xticks())
     return [t.replace("\\$", "$") for t in texts]
 
@@ -67,7 +67,7 @@ def whiskers(axes: Axes) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize("metric", ["eer", "cllr_min"])
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_every_bar_is_its_cell_and_females_set_the_order(metric: str, split: str) -> None:
+def test_bars_have_the_heights_of_cells_ordered_by_female_speakers(metric: str, split: str) -> None:
     axes_of_figure = panels(PUBLISHED, f"bars_{metric}_{split}")
     places = [(d.id, g) for d in CONFIG.data_sets for g in CONFIG.genders]
     assert len(axes_of_figure) == len(places) == 6
@@ -137,22 +137,17 @@ def test_means_are_over_all_data_sets_by_gender() -> None:
             assert height == pytest.approx(100 * np.mean(values))
 
 
-def test_a_mean_of_some_data_sets_is_not_drawn_beside_means_of_all() -> None:
-    axes_of_figure = panels(merge_cells([own(), PUBLISHED_EER]), "bars_mean_eer")
-    assert axes_of_figure and all(ODD not in order(axes) for axes in axes_of_figure)
-
-
 def with_original(*, as_published: bool) -> Cells:
     """A system's cells with original speech of a trial set: an EER of 1 %, or what is
     published; beside published cells."""
-    values = dict(own().values)
+    values = dict(submitted().values)
     for gender in CONFIG.genders:
         place = CellKey("eer", "original", "test", "libri", gender, "Orig")
         values[place] = PUBLISHED.values[place] if as_published else Cell(0.01, "1.00")
-    return merge_cells([replace(own(), values=values), PUBLISHED_EER])
+    return merge_cells([replace(submitted(), values=values), PUBLISHED_EER])
 
 
-def test_original_speech_of_several_sources_has_no_mean_and_captions_say_so() -> None:
+def test_original_speech_of_several_sources_has_no_mean() -> None:
     found = drawings(with_original(as_published=False))
     words = "Original speech: of another source, where the first has none: eer (test)"
     assert f"{words}." in found["bars_eer_test"].caption
@@ -175,35 +170,36 @@ def test_original_speech_of_one_source_has_a_mean(cells: Cells) -> None:
     assert "several sources" not in str([d.caption for d in found.values()])
 
 
-def test_titles_and_captions_say_what_means_are_over() -> None:
-    def said(cells: Cells) -> tuple[list[str], str]:
+def test_titles_and_captions_name_the_averaged_sets() -> None:
+    def title_and_caption(cells: Cells) -> tuple[list[str], str]:
         mean = drawings(cells)["bars_mean_eer"]
         return [a.get_title(loc="left") for a in mean.canvas.axes], mean.caption
 
-    titles, caption = said(PUBLISHED_EER)
+    titles, caption = title_and_caption(PUBLISHED_EER)
     assert titles == [f"All splits and data sets, {g}" for g in ("female", "male")]
     assert caption.startswith("Mean EER over all splits and data sets. ")
-    titles, caption = said(own())
+    titles, caption = title_and_caption(submitted())
     assert titles == ["LibriSpeech test, female"]
     assert caption.startswith("Mean EER over LibriSpeech test. ")
     test = {p: c for p, c in PUBLISHED_EER.values.items() if p.split == "test"}
-    titles, caption = said(replace(PUBLISHED_EER, values=test))
+    titles, caption = title_and_caption(replace(PUBLISHED_EER, values=test))
     assert titles[0] == "All data sets, test, female"
-    abbreviate = {
+    incomplete = {
         p: c for p, c in test.items() if (p.attack_model, p.data_set) != ("ignorant", "vctk_common")
     }
-    titles, caption = said(replace(PUBLISHED_EER, values=abbreviate))
+    titles, caption = title_and_caption(replace(PUBLISHED_EER, values=incomplete))
     assert titles == ["Means, female", "Means, male"]
     assert "LibriSpeech, VCTK (different) test (ignorant female, ignorant male)" in caption
 
 
-def test_a_system_is_only_where_it_has_a_value() -> None:
-    axes_of_figure = panels(merge_cells([own(), PUBLISHED_EER]), "bars_eer_test")
-    assert [ODD in order(axes) for axes in axes_of_figure] == [True] + [False] * 5
+def test_systems_without_a_value_are_omitted() -> None:
+    found = drawings(merge_cells([submitted(), PUBLISHED_EER]))
+    for name, present in (("bars_eer_test", [True] + [False] * 5), ("bars_mean_eer", [False] * 2)):
+        assert [ODD in order(axes) for axes in found[name].canvas.axes] == present
 
 
 @pytest.mark.parametrize("attack", ["ignorant", "lazy-informed"])
-def test_a_missing_value_leaves_a_gap_and_comes_last(attack: str) -> None:
+def test_missing_values_leave_a_gap_and_are_last(attack: str) -> None:
     """Last where it is what systems are ordered by."""
     place = CellKey("eer", attack, "test", "libri", "f", "K2")
     values = {p: c for p, c in PUBLISHED_EER.values.items() if p != place}
@@ -214,22 +210,22 @@ def test_a_missing_value_leaves_a_gap_and_comes_last(attack: str) -> None:
 
 
 def test_whiskers_are_the_intervals_of_independent_trials() -> None:
-    both = merge_cells([own(interval=(0.21, 0.3)), PUBLISHED_EER])
+    both = merge_cells([submitted(interval=(0.21, 0.3)), PUBLISHED_EER])
     bounds = bengio_mariethoz_interval(0.2, 100, 900)
     first, *others = panels(both, "bars_eer_test")
     assert len(whiskers(first)) == 2 and np.allclose(whiskers(first), 100 * np.array(bounds))
     assert not any(map(whiskers, others))
 
 
-def test_an_infinite_value_is_said_and_not_drawn() -> None:
-    axes = panels(own(value=math.inf), "bars_eer_test")[0]
+def test_infinite_values_are_written() -> None:
+    axes = panels(submitted(value=math.inf), "bars_eer_test")[0]
     assert [t.get_text() for t in axes.texts] == ["\u221e", "\u221e"]
     assert not any(heights(axes).values())
 
 
 def test_names_are_literal_coloured_by_family_and_bold_if_submitted() -> None:
     shown = {}
-    for axes in panels(merge_cells([own(), PUBLISHED]), "bars_eer_test"):
+    for axes in panels(merge_cells([submitted(), PUBLISHED]), "bars_eer_test"):
         if axes.get_xticklabels():  # not where names are below another panel only
             shown |= dict(zip(order(axes), axes.get_xticklabels(), strict=True))
     assert shown[ODD].get_text() == ODD.replace("$", "\\$")
@@ -239,22 +235,17 @@ def test_names_are_literal_coloured_by_family_and_bold_if_submitted() -> None:
     assert shown["Orig"].get_color() == "black"
 
 
-def test_all_figures_of_published_values() -> None:
-    found = drawings(PUBLISHED)
-    assert list(found) == [
+def test_figures_and_captions() -> None:
+    cells = merge_cells([submitted(left_out=True), PUBLISHED])
+    captions = {name: d.caption for name, d in drawings(cells).items()}
+    assert list(captions) == [
         *(f"bars_{m}_{s}" for s in ("dev", "test") for m in ("eer", "cllr_min")),
         *(f"bars_{m}_{s}" for s in ("dev", "test") for m in ("gvd_db", "deid")),
         "bars_attacks_dev",
         "bars_attacks_test",
         "bars_mean_eer",
     ]
-    caption = found["bars_eer_dev"].caption
-    assert "Whiskers" not in caption and "Blue" in caption
-
-
-def test_captions_speak_of_whiskers_own_systems_and_what_was_left_out() -> None:
-    cells = merge_cells([own(left_out=True), PUBLISHED])
-    captions = {name: d.caption for name, d in drawings(cells).items()}
+    assert "Blue" in captions["bars_eer_dev"]
     assert "Whiskers: 95 %" in captions["bars_eer_test"]
     assert "Bold" in captions["bars_eer_test"]
     assert captions["bars_eer_test"].endswith(f"left out on request: {ODD}.")
@@ -262,8 +253,8 @@ def test_captions_speak_of_whiskers_own_systems_and_what_was_left_out() -> None:
         assert "Whiskers" not in captions[name] and "Bold" not in captions[name]
 
 
-def test_many_systems_go_on_several_figures() -> None:
-    cells = merge_cells(own(f"S{i}", value=i / 100) for i in range(45))
+def test_many_systems_are_split_over_several_figures() -> None:
+    cells = merge_cells(submitted(f"S{i}", value=i / 100) for i in range(45))
     names = [name for name in drawings(cells) if name.startswith("bars_eer_test")]
     assert names == [f"bars_eer_test{s}" for s in ("", "_2", "_3")]
     drawn = [order(panels(cells, name)[0]) for name in names]

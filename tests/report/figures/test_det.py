@@ -1,4 +1,4 @@
-"""DET curves: probit axes, EERs marked, every curve to be seen."""
+"""DET curves: probit axes, markers at the EERs, all curves visible."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("false-alarm rate (%)", "miss rate (%)")
 
 
-def test_axes_are_on_the_probit_scale_and_alike(tmp_path: Path) -> None:
+def test_axes_are_equal_and_on_the_probit_scale(tmp_path: Path) -> None:
     for drawn in det.figures(simulated(tmp_path, {"B1": 1.0})):
         (axes,) = drawn.canvas.axes
         assert axes.get_xlim() == axes.get_ylim() and axes.get_box_aspect() == 1
@@ -113,7 +113,7 @@ def test_tied_scores_of_chance_are_the_diagonal() -> None:
     assert np.abs(np.diff(x)).max() < 1.1 * np.abs(x).max() and x.size > 20
 
 
-def test_records_without_points_are_left_out(tmp_path: Path) -> None:
+def test_records_without_points_are_omitted(tmp_path: Path) -> None:
     records = [
         record_of(tmp_path, "B1", "ignorant", scores_of(1.0), without=["det_miss"]),
         record_of(tmp_path, "B2", "ignorant", scores_of(1.0)),

@@ -1,4 +1,4 @@
-"""ECE profiles: what is drawn is what is stored, in the order of D_ECE."""
+"""ECE profiles: curves equal the stored arrays, in the order of D_ECE."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_area_to_full_privacy_over_the_prior_is_d_ece(tmp_path: Path) -> Non
             assert curve.note.startswith(f"({expected:.3f}, ")
 
 
-def test_marks_lie_on_their_curves(tmp_path: Path) -> None:
+def test_markers_are_on_their_curves(tmp_path: Path) -> None:
     for drawn in ece.figures(simulated(tmp_path, {"B1": 0.0, "B2": 1.0})):
         for curve in (c for c in drawn.plot.curves if c.name != "full privacy"):
             expected = np.interp(curve.marks[:, 0], curve.x, curve.y)
@@ -94,7 +94,7 @@ def test_marks_lie_on_their_curves(tmp_path: Path) -> None:
             assert len(curve.marks) == 7 and curve.marker
 
 
-def test_more_systems_than_a_figure_holds_go_over_several(tmp_path: Path) -> None:
+def test_many_systems_are_split_over_several_figures(tmp_path: Path) -> None:
     systems = {f"S{i}": i / 20 for i in range(23)}
     data = simulated(tmp_path, systems, ("ignorant", "original"))
     drawn = list(profiles(data, "ece_ignorant").values())
@@ -139,7 +139,7 @@ def test_conventional_plots_are_of_the_stored_curves(tmp_path: Path) -> None:
     assert entries(drawn) == ["without evidence", "actual", "minimum"]
 
 
-def test_an_actual_curve_above_the_panel_is_said_to_be(tmp_path: Path) -> None:
+def test_actual_curves_above_the_panel_are_noted(tmp_path: Path) -> None:
     bad = record_of(tmp_path, "B1", "ignorant", scores_of(0.0, seed=3))
     arrays = dict(data_of_records(tmp_path, [bad]).curves.of(bad) or {})
     arrays["ece_actual"] = arrays["ece_zero_evidence"] * 7
@@ -148,7 +148,7 @@ def test_an_actual_curve_above_the_panel_is_said_to_be(tmp_path: Path) -> None:
     assert titles == ["", "", "actual: 7 and above", ""]
 
 
-def test_records_without_arrays_or_attack_model_are_left_out(tmp_path: Path) -> None:
+def test_records_without_arrays_or_attack_model_are_omitted(tmp_path: Path) -> None:
     good = record_of(tmp_path, "B1", "ignorant", scores_of(1.0))
     old = record_of(tmp_path, "B2", "ignorant", scores_of(1.0), without=["dcf_actual"])
     imported = changed(good, system="K2", curves=None, curves_sha256=None)

@@ -1,4 +1,4 @@
-"""What holds for every kind of figure, and how a kind is added."""
+"""Properties of every kind of figure, and how a kind is added."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from privacy_eval.report.data import ReportData
 from privacy_eval.report.figures import KINDS, FigureKind, all_figures, write_figures
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.html import Section
-from privacy_eval.report.report import figures_key, report_sections
+from privacy_eval.report.report import figures_source, report_sections
 from privacy_eval.report.values import Cell, CellKey, Cells
 from privacy_eval.results.records import Results, SimilarityRecord
 from privacy_eval.tree.conditions import SetCondition
@@ -24,7 +24,7 @@ ARRAYS = {f"challenge_{part}": np.full((3, 3), 0.5) for part in ("oo", "oa", "aa
 
 
 class Matrices:
-    """Stands in for `Curves`."""
+    """Replacement of `Curves`."""
 
     def of(self, record: object) -> dict[str, np.ndarray]:
         return ARRAYS
@@ -32,7 +32,7 @@ class Matrices:
 
 @pytest.fixture(name="data", scope="module")
 def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
-    """Of each kind of figure what it is drawn from."""
+    """Data of each kind of figure."""
     curves = simulated(tmp_path_factory.mktemp("curves"), {ODD: 0.0, "K2": 1.0})
     place = SetCondition(ODD, "", "t", "libri", "test", "f")
     record = SimilarityRecord(place, "original", {}, curves="a.npz")
@@ -111,15 +111,17 @@ def figures(data):
 """
 
 
-def test_a_kind_is_one_file_and_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_kinds_need_one_file_and_one_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "toy.py").write_text(TOY)
     monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
     kinds = (*KINDS, FigureKind("toy", "Toys"))
     monkeypatch.setattr(figures, "KINDS", kinds)
     monkeypatch.setattr("privacy_eval.report.report.KINDS", kinds)
     data, out = ReportData(Results(CONFIG)), tmp_path / "figures"
-    key = figures_key(data.sources, conventional=False)
-    assert write_figures(all_figures(data), out, made_from=key) == (1, 0)
+    drawn_from = figures_source(data.sources, conventional=False)
+    assert write_figures(all_figures(data), out, drawn_from=drawn_from) == (1, 0)
     assert {p.suffix for p in out.glob("toy_plot.*")} == {".png", ".pdf"}
     sections, _ = report_sections(data, figures=out)
     assert [(s.title, [p.path.name for p in s.pictures]) for s in sections if s.pictures] == [

@@ -39,7 +39,7 @@ def test_systems_in_rows_and_attack_models_in_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("apart", [0.0, 1.0, 4.0])
-def test_a_panel_holds_what_d_sys_is_made_of(apart: float) -> None:
+def test_panels_show_the_terms_of_d_sys(apart: float) -> None:
     scores = scores_of(apart, 2000)
     value = linkability(scores).value
     panel = figures_of.linkability_panel(_curves(scores), value, "x")
@@ -56,14 +56,14 @@ def test_a_panel_holds_what_d_sys_is_made_of(apart: float) -> None:
     assert panel.y_limits[1] >= max(c.y.max() for c in panel.curves if not c.right)
 
 
-def test_outliers_do_not_squeeze_the_rest() -> None:
+def test_outliers_do_not_compress_the_rest() -> None:
     usual = scores_of(1.0, 8000)
     scores = TrialScores(usual.target, np.append(usual.nontarget, 1e4))
     panel = figures_of.linkability_panel(_curves(scores), 0.0, "x")
     assert panel.x_limits[1] < 1e3
 
 
-def test_a_missing_attack_model_leaves_a_place_free(tmp_path: Path) -> None:
+def test_missing_attack_models_leave_a_gap(tmp_path: Path) -> None:
     records = [
         record_of(tmp_path, "B1", "lazy-informed", scores_of(1.0)),
         record_of(tmp_path, "B2", "ignorant", scores_of(APART["ignorant"])),
@@ -78,7 +78,7 @@ def test_a_missing_attack_model_leaves_a_place_free(tmp_path: Path) -> None:
     assert first is not None and first.side_title == "B1" and first.right_label == "local D(s)"
 
 
-def test_many_systems_go_over_several_figures(tmp_path: Path) -> None:
+def test_many_systems_are_split_over_several_figures(tmp_path: Path) -> None:
     data = simulated(tmp_path, {f"S{i}": i / 5 for i in range(6)}, ("ignorant",))
     drawn = list(figures_of.figures(data))
     assert [d.name for d in drawn] == [f"linkability_libri_test_f_{i}" for i in (1, 2)]

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pytest
 from figure_data import CONFIG, ODD
 from matplotlib.axes import Axes
 
@@ -19,7 +18,7 @@ from privacy_eval.tree.conditions import SetCondition
 
 @dataclass(frozen=True)
 class Stored:
-    """Stands in for `Curves`: arrays made from what the record says."""
+    """Replacement of `Curves`: arrays generated from the record."""
 
     speakers: int = 5
 
@@ -55,7 +54,7 @@ def panels(drawing: Drawing) -> list[Axes]:
     return [a for a in drawing.canvas.axes if a.images]
 
 
-def test_a_block_holds_the_four_matrices() -> None:
+def test_blocks_contain_the_four_matrices() -> None:
     arrays = STORED.of(record("B1"))
     made = matrices.block(arrays, "exact")
     np.testing.assert_array_equal(made[:5, :5], arrays["exact_oo"])
@@ -70,7 +69,7 @@ def shown(axes: Axes) -> np.ndarray:
     return np.asarray(image.get_array())
 
 
-def test_systems_are_side_by_side_under_one_scale() -> None:
+def test_systems_are_side_by_side_with_one_colour_scale() -> None:
     records = [record("B1"), record(ODD)]
     (drawing,) = figures(*records)
     assert drawing.name == "matrices_libri_test_f"
@@ -85,7 +84,7 @@ def test_systems_are_side_by_side_under_one_scale() -> None:
     assert bar.get_ylabel() == "Voice similarity"
 
 
-def test_two_models_are_under_each_other_the_original_one_first() -> None:
+def test_models_are_in_rows_the_original_one_first() -> None:
     systems = [("B1", "anonymized"), ("B1", "original"), ("B2", "original")]
     systems += [("M1", "original"), ("M1", "anonymized")]
     records = {one: record(*one) for one in systems}
@@ -101,7 +100,7 @@ def test_two_models_are_under_each_other_the_original_one_first() -> None:
     assert [label.split()[-2] for label in labels] == ["original", "anonymized"]
 
 
-def test_a_figure_says_what_it_is_of_and_where_a_matrix_is_mirrored() -> None:
+def test_captions_describe_the_matrices() -> None:
     records = (record("B1"), record("B1", "anonymized"))
     for variant in ("challenge", "exact"):
         drawings = figures(*records, protocol=replace(CONFIG, variant=variant))
@@ -126,22 +125,7 @@ def test_at_most_six_blocks_to_a_figure() -> None:
     ]
 
 
-def test_what_was_not_stored_is_left_out() -> None:
-    kept = [record("B1"), record("B2", curves=None), record("K2", curves="gone")]
-    (drawing,) = figures(*kept, record("B2", curves="gone", gender="m"))
+def test_records_without_arrays_are_omitted() -> None:
+    records = [record("B1"), record("B2", curves=None), record("K2", curves="gone")]
+    (drawing,) = figures(*records, record("B2", curves="gone", gender="m"))
     assert [a.get_title() for a in panels(drawing)] == ["B1"]
-
-
-def test_a_figure_per_trial_set() -> None:
-    records = [
-        record("B1", data_set=t.data_set.id, split=t.split, gender=t.gender)
-        for t in CONFIG.trial_sets()
-    ]
-    names = [d.name for d in figures(*records)]
-    assert len(set(names)) == len(names) == 12
-
-
-@pytest.mark.parametrize("speakers", [1, 29])
-def test_any_number_of_speakers(speakers: int) -> None:
-    (drawing,) = figures(record("B1"), stored=Stored(speakers))
-    assert panels(drawing)[0].images[0].get_array().shape == (2 * speakers, 2 * speakers)

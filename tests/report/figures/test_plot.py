@@ -1,4 +1,4 @@
-"""Figures of curves as matplotlib draws them and as LaTeX does: one description, two programs."""
+"""Plots of curves in matplotlib and in LaTeX."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from privacy_eval.report.figures.draw import draw
 from privacy_eval.report.figures.plot import Curve, Panel, Plot
-from privacy_eval.report.figures.tex import MOST_POINTS, thinned, to_tex
+from privacy_eval.report.figures.tex import MOST_POINTS, thin_curve, to_tex
 from privacy_eval.report.latex import escape_latex
 
 X = np.linspace(0.0, 1.0, 50)
@@ -34,7 +34,7 @@ def coordinates(tex: str) -> list[np.ndarray]:
     return [np.array(re.findall(r"\(([^,]+),([^)]+)\)", text), dtype=float) for text in found]
 
 
-def test_the_drawing_holds_curves_marks_and_labels() -> None:
+def test_drawings_have_curves_markers_and_labels() -> None:
     canvas = draw(Plot(((panel(),),)))
     (axes,) = canvas.axes
     first, marks, second = axes.lines
@@ -61,9 +61,7 @@ def test_names_in_tex_are_escaped() -> None:
 @pytest.mark.parametrize(
     ("length", "entries", "shown"), [(28, 20, 28), (40, 4, 40), (41, 4, 40), (40, 5, 28)]
 )
-def test_a_long_name_is_cut_where_a_legend_beside_the_panel_has_no_room(
-    length: int, entries: int, shown: int
-) -> None:
+def test_long_names_are_shortened_in_legends(length: int, entries: int, shown: int) -> None:
     name = "x" * (length - 3) + "end"
     curves = tuple(
         Curve(X, X, f"{i}{name[1:]}", "(0.584, 3.979, C)", marker="o") for i in range(entries)
@@ -71,21 +69,21 @@ def test_a_long_name_is_cut_where_a_legend_beside_the_panel_has_no_room(
     plot = Plot(((Panel(curves, "x", "y", (0, 1), (0, 1)),),))
     canvas = draw(plot)
     first = texts_of(canvas)[0]
-    wanted = (
+    expected = (
         name if shown == length else f"{name[: shown // 2 - 1]}...{name[length - shown // 2 + 2 :]}"
     )
-    wanted = f"0{wanted[1:]}"
-    assert len(wanted) in (shown, shown - 1)
+    expected = f"0{expected[1:]}"
+    assert len(expected) in (shown, shown - 1)
     note = "(0.584, 3.979, C)"
-    assert first == f"{wanted}{' ' if shown == 28 else chr(10)}{note}"
-    assert f"\\addlegendentry{{{wanted} {note}}}" in to_tex(plot)
+    assert first == f"{expected}{' ' if shown == 28 else chr(10)}{note}"
+    assert f"\\addlegendentry{{{expected} {note}}}" in to_tex(plot)
     canvas.draw_without_rendering()
     box, (axes,) = canvas.legends[0].get_window_extent(), canvas.axes
     assert canvas.bbox.padded(1).containsx(box.x1)
     assert not box.padded(-2).overlaps(axes.get_window_extent())
 
 
-def test_tex_is_balanced_and_holds_the_points() -> None:
+def test_tex_is_balanced_and_has_the_points() -> None:
     tex = to_tex(Plot(((panel(), None), (panel(), panel())), legend="bottom"))
     assert tex.count(r"\begin{axis}") == tex.count(r"\end{axis}") == 3
     assert tex.count("{") - tex.count(r"\{") == tex.count("}") - tex.count(r"\}")
@@ -96,7 +94,7 @@ def test_tex_is_balanced_and_holds_the_points() -> None:
     assert tex.count(r"\addlegendentry") == 2  # once for the whole figure
 
 
-def test_axis_on_the_right_has_axes_of_its_own() -> None:
+def test_right_axis_is_separate() -> None:
     both = panel(curves=(Curve(X, X, "left"), Curve(X, 1 - X, "right", right=True)))
     plot = Plot(((both,),), legend="bottom")
     left, right = draw(plot).axes
@@ -106,22 +104,20 @@ def test_axis_on_the_right_has_axes_of_its_own() -> None:
     assert tex.count(r"\begin{axis}") == 2 and "axis y line*=right" in tex
 
 
+def test_points_far_outside_are_moved_to_what_tex_can_count() -> None:
+    x, y = thin_curve(X, np.where(X > 0.5, 1e300, X), (0.0, 1.0), (0.0, 2.0))
+    assert y.max() == 2 + 50 * 2 and np.array_equal(y[X <= 0.5], X[X <= 0.5])
+
+
 @settings(max_examples=50)
 @given(size=st.integers(2, 2000), bends=st.floats(0.1, 5), power=st.floats(0.2, 5))
 def test_thinned_curves_look_the_same(size: int, bends: float, power: float) -> None:
     x = np.linspace(0, 1, size) ** power
     y = np.sin(bends * x)
-    few_x, few_y = thinned(x, y, (0.0, 1.0), (-1.0, 1.0))
+    few_x, few_y = thin_curve(x, y, (0.0, 1.0), (-1.0, 1.0))
     assert few_x.size <= MOST_POINTS
     assert (few_x[0], few_y[0], few_x[-1], few_y[-1]) == (x[0], y[0], x[-1], y[-1])
     if size <= MOST_POINTS:
         assert few_x.size == size
     elif power <= 1:  # points are close to each other
         np.testing.assert_allclose(np.interp(x, few_x, few_y), y, atol=2e-3)
-
-
-def test_points_far_outside_stay_within_what_tex_can_count() -> None:
-    x, y = thinned(X, np.where(X > 0.5, 1e300, X), (0.0, 1.0), (0.0, 2.0))
-    assert y.max() == 2 + 50 * 2
-    assert np.array_equal(y[X <= 0.5], X[X <= 0.5])
-    assert np.array_equal(x, X)

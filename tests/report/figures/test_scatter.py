@@ -69,7 +69,7 @@ PANELS = {
 
 
 @pytest.mark.parametrize("name", PANELS)
-def test_every_point_is_two_cells(name: str) -> None:
+def test_points_are_pairs_of_cells(name: str) -> None:
     canvas = drawings(PUBLISHED)[name].canvas
     for axes, (x, y) in zip(canvas.axes, PANELS[name], strict=True):
         assert points(axes) == expected(x, y)
@@ -108,19 +108,12 @@ def test_a_split_without_points_is_not_named(split: str, title: str) -> None:
     assert texts_of(drawing.canvas) == [ODD, "B", title]
 
 
-def test_a_value_without_its_partner_makes_no_point() -> None:
-    cells = few()
-    values = {p: c for p, c in cells.values.items() if (p.metric, p.system) != ("cllr_min", "B")}
-    (axes,) = drawings(replace(cells, values=values))["scatter_eer_cllr_min"].canvas.axes
-    assert {p[0] for p in points(axes)} == {ODD}
-
-
 def test_infinite_values_are_counted() -> None:
     cells = few()
     place = CellKey("cllr", "ignorant", "test", "libri", "f", "B")
     cells = replace(cells, values={**cells.values, place: Cell(math.inf, "inf")})
     (axes,) = drawings(cells)["scatter_eer_cllr"].canvas.axes
-    assert [t.get_text() for t in axes.texts] == ["infinite, not shown: 1"]
+    assert [t.get_text() for t in axes.texts] == ["infinite, not drawn: 1"]
     assert len(points(axes)) == 3
 
 
@@ -132,7 +125,7 @@ def test_figures_are_those_with_points() -> None:
 
 
 @pytest.mark.parametrize("mixed", [True, False])
-def test_a_caption_says_where_original_speech_is_of_several_sources(mixed: bool) -> None:
+def test_captions_note_original_speech_of_several_sources(mixed: bool) -> None:
     first, second = (
         {
             CellKey(metric, "original", "test", data_set, "f", "Orig"): Cell(0.3, "0.300")
@@ -146,7 +139,7 @@ def test_a_caption_says_where_original_speech_is_of_several_sources(mixed: bool)
     assert (words in drawings(cells)["scatter_eer_cllr_min"].caption) == mixed
 
 
-def test_many_systems_go_on_several_figures() -> None:
+def test_many_systems_are_split_over_several_figures() -> None:
     cells = few(systems=tuple(f"S{i}" for i in range(90)))
     found = [d for name, d in drawings(cells).items() if name.startswith("scatter_eer_cllr_m")]
     drawn = [{p[0] for p in points(d.canvas.axes[0])} for d in found]
