@@ -648,9 +648,7 @@ def test_scores_are_not_written_through_links(tmp_path: Path, level: str) -> Non
     link.symlink_to(target[level])
     before = snapshot(outside)
     outcome = made(tree, allow_outside=True)
-    assert any(
-        f"{link}: refusing to write through a symlink" in m for m in outcome.failed.values()
-    )
+    assert any(f"{link}: refusing to write through a symlink" in m for m in outcome.failed.values())
     assert snapshot(outside) == before
 
 
