@@ -187,7 +187,7 @@ class _DataFolder(Product):
         data = self.folder.parent
         if not _in_tree(data, self.base):
             raise PrivacyEvalError(
-                f"{data}: leads out of the tree to {data.resolve()}; refusing to write to it"
+                f"{data}: is outside the tree ({data.resolve()}); refusing to write to it"
             )
         files = {path.name: text for path, text in content.files.items()}
         digests = {name: digest(text) for name, text in files.items()}

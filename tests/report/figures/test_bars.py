@@ -102,8 +102,9 @@ def test_similarity_is_ordered_by_male_speakers(metric: str) -> None:
         assert male == sorted(male)
         for gender, by_system in drawn.items():
             for s, height in by_system.items():
-                key = CellKey(metric, None, "test", data_set.id, gender, s)
-                value = PUBLISHED.values[key].value
+                value = PUBLISHED.values[
+                    CellKey(metric, None, "test", data_set.id, gender, s)
+                ].value
                 assert height == pytest.approx(style.shown(metric, value))
 
 
