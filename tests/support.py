@@ -30,6 +30,12 @@ from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_fro
 from privacy_eval.report.figures import drawing
 from privacy_eval.results.challenge_text import import_results_txt
 from privacy_eval.results.records import Results, merge
+from privacy_eval.stages.access import (
+    AsvSystems,
+    SystemUnderTest,
+    TreeAccess,
+    systems_under_test,
+)
 
 Record = TypeVar("Record", bound=Any)
 
@@ -410,6 +416,20 @@ class SpeechTree(Tree):
     def run(self, verb: str, *more: object, results: object = "exp") -> Run:
         common = ("--tree", self.root, "--results", results, "--conf", "small.yaml")
         return cli(verb, *common, *more)
+
+
+def stage_of(
+    tree: SpeechTree,
+    results: str = "exp",
+    *,
+    name: str | None = None,
+    anon_suffix: str | None = None,
+    **options: Any,
+) -> tuple[list[SystemUnderTest], AsvSystems]:
+    """What the stages on x-vectors take: systems under test, ASV systems."""
+    access = TreeAccess(tree.root, tree.root / results, **options)
+    systems, _ = systems_under_test(access, tree.protocol, name=name, anon_suffix=anon_suffix)
+    return systems, AsvSystems(access, tree.protocol)
 
 
 def utterances_of(name: str) -> dict[str, str]:

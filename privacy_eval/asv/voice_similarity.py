@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
-from ..io.files import atomic_path, write_text
+from ..io.files import atomic_path
 from ..io.results_txt import similarity_lines
 from ..io.scp import Vectors
 from ..metrics import (
@@ -193,23 +193,49 @@ def _compared(
     return kept
 
 
+def files_2020(similarity: VoiceSimilarity) -> dict[str, bytes]:
+    """Return the files that the scripts of 2020 write for a trial set, by name.
+
+    Parameters
+    ----------
+    similarity : VoiceSimilarity
+
+    Returns
+    -------
+    dict of str to bytes
+    """
+    files = {}
+    for kind, name in _FILES_2020.items():
+        file = io.BytesIO()
+        np.save(file, getattr(similarity, kind).values)
+        files[f"similarity_matrix_{name}.npy"] = file.getvalue()
+    lines = similarity_lines(similarity_metrics(similarity))
+    for name, line in zip(
+        ("DeIDentification", "gain_of_voice_distinctiveness"), lines, strict=True
+    ):
+        files[name] = f"{line}\n".encode()
+    return files
+
+
+#: Names of `files_2020`.
+NAMES_2020 = (
+    *(f"similarity_matrix_{name}.npy" for name in _FILES_2020.values()),
+    "DeIDentification",
+    "gain_of_voice_distinctiveness",
+)
+
+
 def write_2020(folder: Path, similarity: VoiceSimilarity) -> None:
-    """Write the files that the scripts of 2020 write for a trial set.
+    """Write `files_2020`.
 
     Parameters
     ----------
     folder : Path
     similarity : VoiceSimilarity
     """
-    values = similarity_metrics(similarity)
-    deid, gvd = similarity_lines(values)
-    for kind, name in _FILES_2020.items():
-        file = io.BytesIO()
-        np.save(file, getattr(similarity, kind).values)
-        with atomic_path(folder / f"similarity_matrix_{name}.npy") as temporary:
-            temporary.write_bytes(file.getvalue())
-    write_text(folder / "DeIDentification", f"{deid}\n")
-    write_text(folder / "gain_of_voice_distinctiveness", f"{gvd}\n")
+    for name, content in files_2020(similarity).items():
+        with atomic_path(folder / name) as temporary:
+            temporary.write_bytes(content)
 
 
 def _refuse(unknown: Sequence[str], where: Path, what: str, missing_in: Path) -> None:

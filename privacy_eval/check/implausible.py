@@ -15,7 +15,7 @@ from ..io.scores import PairedTrials, TrialKey, pair, read_scores, read_trials, 
 from ..io.text_table import Column, hash_rows, unique_fields
 from ..metrics import IMPLAUSIBLE_EER, Eer, TrialScores, kaldi_eer
 from ..protocol.protocol import ORIGINAL
-from ..stages.jobs import Progress
+from ..stages.freshness import Progress
 from ..tree.conditions import ConditionFiles
 from ..tree.discovery import score_file
 from .findings import Finding

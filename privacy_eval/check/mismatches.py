@@ -14,7 +14,7 @@ from ..asv.model_folder import TreeVectors
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import SPEAKER_GENDERS, read_list, read_spk2gender, read_utt2spk
 from ..io.files import read_bytes, relative
-from ..stages.asv_scores import Models
+from ..stages.access import AsvSystems
 from .findings import Finding
 
 T = TypeVar("T")
@@ -44,8 +44,8 @@ class DataSets:
         Messages of files that cannot be read, as an ordered set.
     """
 
-    def __init__(self, models: Models) -> None:
-        self.models, self.protocol, self.tree = models, models.protocol, models.place.tree
+    def __init__(self, asv: AsvSystems) -> None:
+        self.access, self.protocol, self.tree = asv.access, asv.protocol, asv.access.tree
         self.data = self.tree / "data"
         trial_sets = list(self.protocol.trial_sets())
         names = [*(t.enrollment_name for t in trial_sets), *(t.trials_name for t in trial_sets)]
@@ -101,7 +101,7 @@ class DataSets:
         """Read files; none if one is missing, or invalid, which adds to `errors`."""
         if all(path.is_file() for path in paths):
             try:
-                self.models.check_inside(*paths)
+                self.access.check_inside(*paths)
                 return [read(path) for path in paths]
             except PrivacyEvalError as error:
                 self.errors[str(error)] = None
@@ -145,7 +145,7 @@ class DataSets:
     def _vector_mismatches(self, folder: Path, suffixes: Iterable[str]) -> list[Finding]:
         """Compare x-vectors of a model folder with the utterances of their sets, and those of
         anonymized sets with the original ones."""
-        allow = self.models.place.allow_outside
+        allow = self.access.allow_outside
         vectors = TreeVectors(self.tree, self.protocol, folder, allow_outside=allow)
         findings: dict[Finding, None] = {}
         for suffix in suffixes:

@@ -11,7 +11,8 @@ from ..asv.model_folder import TreeVectors, backend_folder
 from ..io.files import relative
 from ..protocol.protocol import ORIGINAL, AsvModel, ResultsFolder, TrialSet
 from ..results.records import SimilarityRecord
-from ..stages.asv_scores import MissingInput, Models, enrollment_files
+from ..stages.access import AsvSystems, enrollment_files
+from ..stages.freshness import MissingInput
 from ..stages.recipe import STAGES, number_of
 from ..stages.subsets import makeable
 from ..tree.conditions import (
@@ -67,21 +68,21 @@ class Inputs:
     """Inputs of scores and voice similarity in a tree, whose x-vectors are of only one of
     several systems with the same anonymization suffix."""
 
-    def __init__(self, models: Models, systems: Iterable[System]) -> None:
-        self.place, self.protocol = models.place, models.protocol
+    def __init__(self, asv: AsvSystems, systems: Iterable[System]) -> None:
+        self.access, self.protocol = asv.access, asv.protocol
         suffixes = [s.anon_suffix for s in systems]
         self._shared = {suffix for suffix in suffixes if suffixes.count(suffix) > 1}
-        self.tree, self.data = self.place.tree, self.place.tree / "data"
+        self.tree, self.data = self.access.tree, self.access.tree / "data"
         self._subsets: dict[str, set[str]] = {}
 
     def key(self, condition: TrialCondition) -> Path | None:
         """Find the trial key of a condition."""
-        place = self.place
-        return trial_keys(condition, self.protocol, self.tree, place.results, place.keys)[0]
+        access = self.access
+        return trial_keys(condition, self.protocol, self.tree, access.results, access.keys)[0]
 
     def of_key(self, condition: TrialCondition) -> list[Missing]:
         """Return the trial key if it is missing."""
-        name, keys = plain_sets(condition, self.protocol)[1][0], self.place.keys
+        name, keys = plain_sets(condition, self.protocol)[1][0], self.access.keys
         if self.key(condition) is not None:
             return []
         if keys is not None:
@@ -161,12 +162,12 @@ class Inputs:
 
 
 def not_evaluated(
-    systems: Iterable[System], models: Models, similarity: Iterable[SimilarityRecord]
+    systems: Iterable[System], asv: AsvSystems, similarity: Iterable[SimilarityRecord]
 ) -> list[str]:
     """List what results lack although the tree has the trials: scores of conditions, and the
     voice similarity of trial sets. Systems that lack the same share a line.
     """
-    inputs, protocol = Inputs(models, []), models.protocol
+    inputs, protocol = Inputs(asv, []), asv.protocol
     measured = {s.condition for s in similarity}
     lines: dict[str, list[str]] = {}
     for system, part in itertools.product(systems, protocol.results_folders):

@@ -13,16 +13,17 @@ from tabulate import tabulate
 
 from ..errors import PrivacyEvalError, abbreviate, printable
 from ..protocol.protocol import ResultsFolder
-from ..stages.asv_scores import Models, Target, is_ours
+from ..stages.access import AsvSystems, SystemUnderTest
+from ..stages.asv_scores import made_here
+from ..stages.freshness import Progress
 from ..stages.jobs import (
     Cost,
-    Progress,
     likely_lines,
     metrics_cost,
     needed_bytes,
     scoring_cost,
-    share,
     similarity_cost,
+    split,
 )
 from ..tree.conditions import (
     ConditionFiles,
@@ -88,8 +89,8 @@ class _Output:
 
 def check_tree(
     systems: Sequence[System],
-    models: Models,
-    target: Target,
+    asv: AsvSystems,
+    new: SystemUnderTest,
     *,
     read: bool = True,
     nj: int = 1,
@@ -101,20 +102,22 @@ def check_tree(
     ----------
     systems : sequence of System
         Those in the tree; none before anything was scored.
-    models : Models
+    asv : AsvSystems
         The tree and its protocol.
-    target : Target
+    new : SystemUnderTest
         The system that stage 5 would score if there are none.
     read : bool
         Read the score files and check their plausibility.
     nj : int
         Number of jobs that memory is estimated for.
     """
-    protocol, place = models.protocol, models.place
-    expected = systems or [System(target.name, (), target.anon_suffix, (), (), (), None)]
+    protocol, access = asv.protocol, asv.access
+    expected = systems or [System(new.name, (), new.anon_suffix, (), (), (), None)]
     inside = [c for system in systems for c in system.conditions if not c.outside]
-    scores = check_scores(inside, scores=read, allow_missing=place.allow_missing, progress=progress)
-    inputs, sets = Inputs(models, systems), DataSets(models)
+    scores = check_scores(
+        inside, scores=read, allow_missing=access.allow_missing, progress=progress
+    )
+    inputs, sets = Inputs(asv, systems), DataSets(asv)
     outputs: list[_Output] = []
     for system, part in itertools.product(expected, protocol.results_folders):
         outputs += _conditions(system, part, inputs, scores)
@@ -124,11 +127,11 @@ def check_tree(
     warnings = [
         Section("original/anonymized mismatches", mismatches),
         Section("implausible scores", scores.findings),
-        Section("folders and jobs", [*_folders(systems, models), *too_much]),
+        Section("folders and jobs", [*_folders(systems, asv), *too_much]),
     ]
     genders = {c.trials.parent: c.condition.gender for c in inside if c.trials is not None}
     found = [
-        *(_error(o.files, text, place.tree) for o in outputs if o.files for text in o.errors),
+        *(_error(o.files, text, access.tree) for o in outputs if o.files for text in o.errors),
         *sets.gender_mismatches(genders),
         *(Finding(f"{s.name}: {SUFFIX}", s.problem) for s in systems if s.problem is not None),
         *(Finding(INVALID, text) for text in (*scores.key_errors, *sets.errors)),
@@ -141,8 +144,8 @@ def check_tree(
         ready=not found,
         head=(
             _status(outputs, len(errors), sum(map(len, warnings))),
-            f"protocol: {protocol.title} ({protocol.name}); tree: {place.tree}; "
-            f"results: {place.results}",
+            f"protocol: {protocol.title} ({protocol.name}); tree: {access.tree}; "
+            f"results: {access.results}",
             *_table(expected, outputs),
         ),
         sections=(
@@ -213,7 +216,7 @@ def _error(c: ConditionFiles, message: str, tree: Path) -> Finding:
 def _is_external(c: ConditionFiles | None) -> bool:
     """Whether scores were written by another tool."""
     try:
-        return c is not None and c.scores is not None and not is_ours(c.folder)
+        return c is not None and c.scores is not None and not made_here(c.folder)
     except PrivacyEvalError:  # reported when its scores were read
         return True
 
@@ -283,9 +286,9 @@ def _tally(outputs: Iterable[_Output]) -> str:
     return ", ".join(_count(n, noun) for noun, n in counts.items())
 
 
-def _folders(systems: Sequence[System], models: Models) -> list[Finding]:
+def _folders(systems: Sequence[System], asv: AsvSystems) -> list[Finding]:
     """List skipped folders, those perhaps counted twice, and systems without recognition."""
-    results, recognition = models.place.results, models.protocol.recognition.data_sets
+    results, recognition = asv.access.results, asv.protocol.recognition.data_sets
     findings = [
         Finding(UNKNOWN_FOLDERS, f"{folder} ({len(names)})", ", ".join(names))
         for folder, names in unknown_folders(systems).items()
@@ -306,7 +309,7 @@ def _memory(outputs: Iterable[_Output], nj: int) -> tuple[list[str], list[Findin
     largest, findings = [], []
     available = _machine_gib()
     for stage, costs in sorted(stage_costs.items()):
-        jobs = [job for j in range(1, nj + 1) if (job := share(costs, costs, (j, nj)))]
+        jobs = [job for j in range(1, nj + 1) if (job := split(costs, costs, (j, nj)))]
         gib = [needed_bytes(job) / 2**30 for job in jobs]
         largest.append(f"{stage} {max(gib):.1f} GiB")
         if 0 < available < sum(gib):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .options import add, add_tree, flag, log, over_tree, path, progress, two_forms
+from .options import add, add_tree, flag, log, over_tree, path, two_forms
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,26 +56,21 @@ def _files(arguments: argparse.Namespace) -> int:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
-    from ..stages.asv_scores import BACKEND, VECTORS, make_scores, missing_vectors
-    from .inputs import IN_PLACE, place_of, report_outcome, targets_of
+    from ..stages.access import BACKEND, VECTORS
+    from ..stages.asv_scores import make_scores, missing_vectors
+    from .inputs import IN_PLACE, asv_of, report_outcome, run_of
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    targets, notes = targets_of(arguments, protocol)
+    asv, systems, notes = asv_of(arguments, protocol)
     if arguments.missing_vectors:
-        for name, folder in missing_vectors(targets, place_of(arguments), protocol):
+        for name, folder in missing_vectors(systems, asv):
             print(name, folder)
         return 0
     for note in notes:
         log(f"privacy-eval: {note}")
-    outcome = make_scores(
-        targets,
-        place_of(arguments),
-        protocol,
-        job=arguments.job or (1, 1),
-        progress=progress(),
-    )
+    outcome = make_scores(systems, asv, run_of(arguments))
     report_outcome(outcome, "score files", IN_PLACE if arguments.after_jobs else "made")
-    kinds = {kind for kind, _ in outcome.lacking.values()}
+    kinds = {error.kind for error in outcome.missing.values()}
     if VECTORS in kinds:
         log(
             "privacy-eval: x-vectors come from Kaldi's extractor: stage 5 of the recipe runs it on "

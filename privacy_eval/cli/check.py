@@ -27,15 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..check import check_tree
-    from ..stages.asv_scores import Models, new_target
-    from .inputs import place_of, systems_of
+    from ..stages.access import AsvSystems, new_system
+    from .inputs import access_of, systems_of
 
     systems, protocol, _ = systems_of(arguments, needed=False, warn=False)
-    place = place_of(arguments)
+    access = access_of(arguments)
     report = check_tree(
         systems,
-        Models(place, protocol),
-        new_target(place, protocol, name=arguments.system, anon_suffix=arguments.anon_suffix),
+        AsvSystems(access, protocol),
+        new_system(access, protocol, name=arguments.system, anon_suffix=arguments.anon_suffix),
         read=not arguments.quick,
         nj=arguments.nj,
         progress=progress(),

@@ -13,7 +13,7 @@ from .options import add, add_tree, log
 
 if TYPE_CHECKING:
     from ..results.records import Results
-    from ..stages.asv_scores import Models
+    from ..stages.access import AsvSystems
     from ..tree.conditions import System
 
 _ABSENT_SHOWN = 20
@@ -28,17 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report.values import caveats
-    from ..stages.asv_scores import Models, find_targets, stale_scores
-    from ..stages.collect import write_outputs
-    from .inputs import place_of, systems_of
+    from ..stages.collect import outdated_scores, write_outputs
+    from .inputs import asv_of, systems_of
 
     systems, protocol, out = systems_of(arguments)
-    place = place_of(arguments)
-    targets, _ = find_targets(
-        place, protocol, name=arguments.system, anon_suffix=arguments.anon_suffix
-    )
-    models = Models(place, protocol)
-    results = collected(systems, out, models, stale_scores(targets, models))
+    asv, under_test, _ = asv_of(arguments, protocol, systems)
+    results = collected(systems, out, asv, outdated_scores(under_test, asv))
     absent = results.not_evaluated
     for line in absent[:_ABSENT_SHOWN]:
         log(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
@@ -59,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def collected(
-    systems: list[System], out: Path, models: Models, stale: Mapping[str, str]
+    systems: list[System], out: Path, asv: AsvSystems, stale: Mapping[str, str]
 ) -> Results:
     """Return all that `results.json` holds; `stale` as of `collect`."""
     from dataclasses import replace
@@ -68,17 +63,23 @@ def collected(
     from ..stages.collect import collect
     from ..stages.similarity import collect_similarities
 
-    place, protocol = models.place, models.protocol
+    access, protocol = asv.access, asv.protocol
     results = collect(
-        systems, out, protocol, tree=place.tree, partial=place.allow_missing, stale=stale
+        systems,
+        out,
+        protocol,
+        tree=access.tree,
+        partial=access.allow_missing,
+        stale=stale,
+        inputs=access.inputs,
     )
-    similarity, changed = collect_similarities(systems, models, out)
-    if changed and not place.allow_missing:
+    similarity, changed = collect_similarities(systems, asv, out)
+    if changed and not access.allow_missing:
         raise PrivacyEvalError(
-            f"{out}: compute the voice similarity anew (or leave it out with --allow-missing): "
+            f"{out}: compute the voice similarity again (or leave it out with --allow-missing): "
             + "; ".join(changed)
         )
-    absent = not_evaluated(systems, models, similarity)
+    absent = not_evaluated(systems, asv, similarity)
     return replace(
         results,
         similarity=tuple(similarity),

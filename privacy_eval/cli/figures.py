@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from .options import FIGURE_FORMATS, add, add_results, choice, path, progress
+from .options import FIGURE_FORMATS, add, add_results, choice, path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,17 +19,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report.figures import all_figures, write_figures
-    from ..report.report import figures_key
+    from ..report.report import figures_source
+    from .inputs import run_of
     from .report import read_shown, sources_of
 
     sources, conventional = sources_of(arguments, needed=True), arguments.conventional
     written, there = write_figures(
         all_figures(read_shown(sources), conventional=conventional),
         arguments.out,
-        made_from=figures_key(sources, conventional=conventional),
+        drawn_from=figures_source(sources, conventional=conventional),
         formats=[f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)],
-        job=arguments.job or (1, 1),
-        progress=progress(),
+        run=run_of(arguments),
     )
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[K")  # the line of the progress

@@ -11,13 +11,14 @@ from ..asv.model_folder import BACKEND_FILES, load_backend
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.scp import Vectors, read_vectors
 from ..protocol.protocol import Protocol, load_protocol
-from ..stages.asv_scores import Place, Scored, Target, find_targets
+from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
+from ..stages.freshness import Outcome, Run
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
 from ..tree.confine import refuse_links
 from ..tree.discovery import beside_each_other, find_systems, unknown_folders
-from .options import log
+from .options import log, progress
 
 IN_PLACE = "in place"
 _SHOWN = 3
@@ -69,10 +70,10 @@ def systems_of(
     return systems, protocol, out
 
 
-def place_of(arguments: argparse.Namespace) -> Place:
+def access_of(arguments: argparse.Namespace) -> TreeAccess:
     """Return where files of a tree are, and what may be read."""
     tree: Path = arguments.tree
-    return Place(
+    return TreeAccess(
         tree,
         tree / arguments.results,
         keys=None if arguments.keys is None else tree / arguments.keys,
@@ -97,10 +98,29 @@ def options_of(arguments: argparse.Namespace, base: Path) -> Options:
     )
 
 
-def targets_of(arguments: argparse.Namespace, protocol: Protocol) -> tuple[list[Target], list[str]]:
-    return find_targets(
-        place_of(arguments), protocol, name=arguments.system, anon_suffix=arguments.anon_suffix
+def asv_of(
+    arguments: argparse.Namespace, protocol: Protocol, systems: list[System] | None = None
+) -> tuple[AsvSystems, list[SystemUnderTest], list[str]]:
+    """Return the ASV systems of a tree, the systems under test, and why others are left alone.
+
+    `systems`: those of the results folder, if they are known already.
+    """
+    access = access_of(arguments)
+    found, notes = systems_under_test(
+        access,
+        protocol,
+        systems=systems,
+        name=arguments.system,
+        anon_suffix=arguments.anon_suffix,
     )
+    return AsvSystems(access, protocol), found, notes
+
+
+def run_of(arguments: argparse.Namespace) -> Run:
+    """Return how a stage runs."""
+    job = getattr(arguments, "job", None)
+    announce = say_needed if job else None
+    return Run(job or (1, 1), getattr(arguments, "nj", 1), announce=announce, progress=progress())
 
 
 def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
@@ -124,20 +144,23 @@ def read_vectors_of(arguments: argparse.Namespace, path: Path) -> Vectors:
     )
 
 
-def report_outcome(outcome: Scored, what: str, done: str) -> None:
-    """Say what became of a tree's conditions or sets."""
-    for text, names in (
-        ("of others, kept as they are", outcome.kept),
-        ("made anew", outcome.made_anew),
-        ("made without some utterances", outcome.left_out),
+def report_outcome(outcome: Outcome, what: str, done: str) -> None:
+    """Log what became of the products of a stage, and print their numbers."""
+    left_out = [f"{name}: {text}" for name, text in outcome.left_out.items()]
+    rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
+    for text, lines in (
+        ("external, kept", outcome.kept),
+        ("rebuilt", rebuilt),
+        ("made without some of their input", left_out),
+        ("note", outcome.notes),
     ):
-        if names:
-            log(f"privacy-eval: {text}: {len(names)}:")
-            for name in names:
-                log(f"  {name}")
+        if lines:
+            log(f"privacy-eval: {text}: {len(lines)}:")
+            for line in lines:
+                log(f"  {line}")
     by_kind: dict[str, list[str]] = {}
-    for kind, where in outcome.lacking.values():
-        by_kind.setdefault(kind, []).append(where)
+    for error in outcome.missing.values():
+        by_kind.setdefault(error.kind, []).append(error.where)
     for kind, places in by_kind.items():
         log(
             f"privacy-eval: {len(places)} {what} not {done}, no {kind}: "
@@ -145,13 +168,13 @@ def report_outcome(outcome: Scored, what: str, done: str) -> None:
         )
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
-    ours = {done: outcome.made, "up to date": outcome.up_to_date}
-    if done == IN_PLACE:  # what the jobs before made is up to date by now
-        ours = {done: [*outcome.made, *outcome.up_to_date]}
+    made = {done: outcome.made, "current": outcome.current}
+    if done == IN_PLACE:  # what the jobs before made is current by now
+        made = {done: [*outcome.made, *outcome.current]}
     counts = {
-        **ours,
-        "of others": outcome.kept,
-        "not possible": outcome.lacking,
+        **made,
+        "external": outcome.kept,
+        "missing an input": outcome.missing,
         "failed": outcome.failed,
     }
     print(f"{what}: " + ", ".join(f"{len(names)} {text}" for text, names in counts.items()))

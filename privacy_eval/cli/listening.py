@@ -91,11 +91,11 @@ def run(arguments: argparse.Namespace) -> int:
     protocol = results.protocol if results else load_protocol(arguments.conf or "vpc2020")
     subjective: ListeningTest | None = None
     curves: ListeningTestCurves | None = None
-    source = digest(json.dumps(protocol.to_dict()).encode())
+    drawn_from = {"protocol": digest(json.dumps(protocol.to_dict()).encode())}
     if arguments.ratings:
         subjective, curves = _evaluate(arguments, results, protocol)
         subjective = write_listening_test(arguments.out, subjective, curves)
-        source = figures_source(arguments.out, sources)
+        drawn_from = figures_source(arguments.out, sources)
     cells = objective_and_subjective(subjective, results, arguments.published)
     for note in cells.notes:
         log(f"privacy-eval: {note}")
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
     written, there = write_figures(
         figures(subjective, curves, cells, protocol, split),
         arguments.out / FIGURES,
-        made_from=f"{source}:{arguments.published or ''}",
+        drawn_from={**drawn_from, "published": arguments.published or ""},
         formats=formats,
     )
     for line in test_summary(subjective) if subjective else ():

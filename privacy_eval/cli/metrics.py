@@ -41,7 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
         allow_missing=options.allow_missing,
     )
     utt2spk = options.utt2spk or arguments.trials.parent / "utt2spk"
-    metrics, tags, intervals, scores = evaluate_trials(trials, options, utt2spk)
+    found = evaluate_trials(trials, options, utt2spk)
+    metrics, tags, intervals = found.metrics, found.tags, found.intervals
+    scores = found.scores
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     if trials.missing or trials.extra:
         log(

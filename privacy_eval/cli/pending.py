@@ -1,4 +1,4 @@
-"""The verb that says where the recipe has to begin.
+"""pending: the first stage of the recipe that has anything to do.
 
 Run again, a recipe would start a dozen processes only to find that nothing changed. This
 finds it out in one, by the content of the files, as the stages themselves do, and reads
@@ -9,31 +9,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from ..io.files import is_written
-from ..listening.report import listening_key
-from ..protocol.protocol import bundled
-from ..report.data import ReportSources
-from ..report.figure_folder import is_complete
-from ..report.html import made_from as reported_from
-from ..report.per_system import table_groups
-from ..report.report import across_tables, figures_key, report_key
-from ..report.table_set import LISTED_IN, table_files
-from ..results.arrays import FIGURE_FORMATS
-from ..results.records import Results
-from ..stages.asv_scores import Models, Scored, find_targets, make_scores, stale_scores
-from ..stages.collect import output_files
-from ..stages.privacy_metrics import evaluate
 from ..stages.recipe import number_of
-from ..stages.similarity import make_similarities
-from ..stages.subsets import make_subsets
-from ..tree.confine import refuse_links
-from .collect import collected
-from .inputs import options_of, place_of, systems_of
 from .options import METRICS, add, add_listening, add_tree, log, natural
-from .report import log_notes, read_shown
+
+if TYPE_CHECKING:
+    from ..report.data import ReportSources
 
 _FIRST, _LAST = number_of("asv_scores"), number_of("report")
 
@@ -52,6 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     Before a first run that is the first one asked for.
     """
+    from ..tree.confine import refuse_links
+
     first = max(arguments.stage, _FIRST)
     tree, results = arguments.tree, arguments.tree / arguments.results
     out = tree / (arguments.out or results / "privacy_eval")
@@ -70,16 +55,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Stages:
-    """Whether there is anything to do in each stage, or anything to say."""
+    """Whether there is anything to do in each stage, or anything to log: dry runs of it."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
+        from ..stages.freshness import Run
+        from .inputs import asv_of, systems_of
+
         self._arguments = arguments
-        self._systems, self._config, self._out = systems_of(arguments)
-        self._place = place_of(arguments)
-        self._targets, self._notes = find_targets(
-            self._place, self._config, name=arguments.system, anon_suffix=arguments.anon_suffix
-        )
-        self._models = Models(self._place, self._config)
+        self._systems, self._protocol, self._out = systems_of(arguments)
+        self._asv, self._under_test, self._notes = asv_of(arguments, self._protocol, self._systems)
+        self._access = self._asv.access
+        self._run = Run(dry_run=True)
         self._stale: Mapping[str, str] | None = None
         queries = {
             "asv_scores": self._scores,
@@ -94,83 +80,75 @@ class _Stages:
         }
 
     def _scores(self) -> bool:
+        from ..stages.asv_scores import make_scores
+        from ..stages.subsets import make_subsets
+
         if self._notes:
             return True
-        suffixes = {target.anon_suffix: None for target in self._targets}
-        made = make_subsets(
-            self._place.tree,
-            self._config,
-            suffixes=list(suffixes),
-            allow_outside=self._place.allow_outside,
-            dry_run=True,
-        )
-        scored = make_scores(
-            self._targets, self._place, self._config, models=self._models, dry_run=True
-        )
+        suffixes = list(dict.fromkeys(system.anon_suffix for system in self._under_test))
+        subsets = make_subsets(self._access, self._protocol, suffixes=suffixes, dry_run=True)
+        scores = make_scores(self._under_test, self._asv, self._run)
         self._stale = {}  # or else there is something to do
-        return bool(made.made) or _something(scored)
+        return bool(subsets.made or scores.has_work or scores.left_out)
 
     def _metrics(self) -> bool:
-        outcome = evaluate(
+        from ..stages.privacy_metrics import evaluate
+        from .inputs import options_of
+
+        return evaluate(
             self._systems,
             self._out,
-            tree=self._place.tree,
-            options=options_of(self._arguments, self._place.tree),
-            dry_run=True,
-        )
-        return bool(outcome.computed or outcome.failures)
+            tree=self._access.tree,
+            options=options_of(self._arguments, self._access.tree),
+            run=self._run,
+            inputs=self._access.inputs,
+        ).has_work
 
     def _similarity(self) -> bool:
-        return _something(
-            make_similarities(
-                self._systems,
-                [target.name for target in self._targets],
-                self._place,
-                self._config,
-                self._out,
-                models=self._models,
-                dry_run=True,
-            )
-        )
+        from ..stages.similarity import make_similarities
+
+        names = [system.name for system in self._under_test]
+        outcome = make_similarities(self._systems, names, self._asv, self._out, self._run)
+        return bool(outcome.has_work or outcome.left_out)
 
     def _outputs(self) -> bool:
-        files = output_files(self._results)
-        return bool(self._results.not_evaluated) or not is_written(
-            self._out, files, listed_in=".results.list"
-        )
+        from ..stages.collect import outdated_scores, outputs
+        from .collect import collected
+
+        if self._stale is None:
+            self._stale = outdated_scores(self._under_test, self._asv)
+        results = collected(self._systems, self._out, self._asv, self._stale)
+        product = outputs(results, self._out)
+        return bool(results.not_evaluated) or not product.is_current(self._access.inputs)
 
     def _tables(self) -> bool:
-        across, notes = across_tables(read_shown(self._shown))
-        log_notes(notes)
-        files = table_files(table_groups(self._results, across), self._results.protocol.title)
-        return not is_written(self._out / "tables", files, listed_in=LISTED_IN)
+        from .tables import tables_product
+
+        as_usual = {"style": "challenge", "format": None, "rank_by": "eer", "attack_model": None}
+        shown = argparse.Namespace(out=self._out / "tables", **as_usual)
+        return not tables_product(shown, self._shown).is_current(self._access.inputs)
 
     def _figures(self) -> bool:
-        sources, figures = self._shown, self._out / "figures"
-        made_from = figures_key(sources, conventional=self._arguments.conventional)
-        if not is_complete(figures, made_from, FIGURE_FORMATS):
-            return True
-        test = self._arguments.listening
-        key = report_key(sources, figures, listening_key(test) if test is not None else ())
-        return reported_from(self._out / "report.html") != key
+        from ..report.figure_folder import figure_folder
+        from ..report.report import figures_source
+        from .report import report_product
 
-    @cached_property
-    def _results(self) -> Results:
-        if self._stale is None:
-            self._stale = stale_scores(self._targets, self._models)
-        return collected(self._systems, self._out, self._models, self._stale)
+        sources, figures, listening = self._shown, self._out / "figures", self._arguments.listening
+        drawn_from = figures_source(sources, conventional=self._arguments.conventional)
+        if not figure_folder(figures, drawn_from).is_current(self._access.inputs):
+            return True
+        report = report_product(self._out / "report.html", sources, figures, listening)
+        return not report.is_current(self._access.inputs)
 
     @property
     def _shown(self) -> ReportSources:
         """What the recipe makes tables, figures and report of."""
+        from ..protocol.protocol import bundled
+        from ..report.data import ReportSources
+
         conf = self._arguments.conf
         return ReportSources(
             (self._out / "results.json",),
-            conf if conf in bundled() else str(self._place.tree / conf),
+            conf if conf in bundled() else str(self._access.tree / conf),
             self._arguments.published or "",
         )
-
-
-def _something(scored: Scored) -> bool:
-    """Whether anything would be made, or said of what cannot be."""
-    return bool(scored.made or scored.failed or scored.lacking or scored.left_out)

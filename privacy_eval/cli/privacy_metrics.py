@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 
 from . import metrics
-from .options import METRICS, add, add_tree, log, over_tree, positive, progress, two_forms
+from .options import METRICS, add, add_tree, log, over_tree, positive, two_forms
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..stages.privacy_metrics import evaluate
-    from .inputs import options_of, say_needed, systems_of
+    from .inputs import options_of, run_of, systems_of
 
     if not over_tree(arguments):
         return metrics.run(arguments)
@@ -32,18 +31,12 @@ def run(arguments: argparse.Namespace) -> int:
         out,
         tree=arguments.tree,
         options=options_of(arguments, arguments.tree),
-        nj=arguments.nj,
-        job=arguments.job or (1, 1),
-        announce=say_needed if arguments.job else None,
-        progress=progress(),
+        run=run_of(arguments),
     )
-    for failure in outcome.failures:
-        log(f"{failure.system} {failure.condition}: {failure.reason}")
-    failed = Counter(failure.system for failure in outcome.failures)
-    of_systems = ", ".join(f"{system} ({count})" for system, count in failed.items())
+    for name, message in outcome.failed.items():
+        log(f"{name}: {message}")
     log(
-        f"privacy-eval: {len(outcome.computed)} conditions computed, "
-        f"{len(outcome.up_to_date)} up to date, {len(outcome.failures)} failed"
-        + (f": {of_systems}" if failed else "")
+        f"privacy-eval: {len(outcome.made)} conditions computed, {len(outcome.current)} current, "
+        f"{len(outcome.failed)} failed"
     )
-    return 1 if outcome.failures else 0
+    return 1 if outcome.failed else 0

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import __version__
 from ..errors import PrivacyEvalError
 from .options import add_listening, add_renamed, add_results, log, path
 
 if TYPE_CHECKING:
     from ..report.data import ReportData, ReportSources
+    from ..stages.freshness import Product
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,24 +25,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..listening.report import listening_key, listening_section
-    from ..report.html import made_from, write_report
-    from ..report.report import report_key, report_sections
+    from ..io.inputs import Inputs
+    from ..stages.freshness import bring_up_to_date
 
     sources = sources_of(arguments, needed=True)
-    test = arguments.listening
-    key = report_key(sources, arguments.figures, listening_key(test) if test is not None else ())
-    if made_from(arguments.out) == key:
-        print(f"{arguments.out}: up to date")
-        return 0
-    data = read_shown(sources)
-    inserted = [listening_section(test, data)] if test is not None else []
-    sections, notes = report_sections(data, figures=arguments.figures, inserted=inserted)
-    log_notes(notes)
-    title = f"{data.protocol.title}: evaluation of voice anonymization"
-    write_report(arguments.out, title, sections, made_from=key)
-    print(arguments.out)
+    product = report_product(arguments.out, sources, arguments.figures, arguments.listening)
+    outcome = bring_up_to_date([product], Inputs())
+    for message in outcome.failed.values():
+        raise PrivacyEvalError(message)
+    log_notes(outcome.notes)
+    print(f"{arguments.out}: current" if outcome.current else arguments.out)
     return 0
+
+
+def report_product(
+    out: Path, sources: ReportSources, figures: Path | None, listening: Path | None
+) -> Product:
+    """Return the report as a product."""
+    from ..listening.report import listening_key, listening_section
+    from ..report.html import report_page
+    from ..report.report import folder_digest, report_sections
+    from ..stages.freshness import NOTE, Content, Product
+
+    def make(*_: object) -> Content:
+        data = read_shown(sources)
+        inserted = [listening_section(listening, data)] if listening is not None else []
+        sections, notes = report_sections(data, figures=figures, inserted=inserted)
+        title = f"{data.protocol.title}: evaluation of voice anonymization"
+        return Content({out: report_page(title, sections).encode()}, remarks=tuple(notes))
+
+    subject = {
+        "version": __version__,
+        "results": sources.digest(),
+        "published": sources.published,
+        "listening": listening_key(listening) if listening is not None else (),
+        "figures": folder_digest(figures) if figures is not None else "",
+    }
+    note = out.with_name(f".{out.name}{NOTE}")
+    return Product(str(out), out.parent, note, (out,), lambda _: {}, make, subject=subject)
 
 
 def sources_of(arguments: argparse.Namespace, *, needed: bool = False) -> ReportSources:

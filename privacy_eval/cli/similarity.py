@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import add, add_tree, log, over_tree, path, progress, two_forms
+from .options import add, add_tree, log, over_tree, path, two_forms
 
 if TYPE_CHECKING:
     from ..asv.voice_similarity import Measured
@@ -91,21 +91,13 @@ def _write_similarity(out: Path, measured: Measured) -> None:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.similarity import make_similarities
-    from .inputs import IN_PLACE, place_of, report_outcome, say_needed, systems_of, targets_of
+    from .inputs import IN_PLACE, asv_of, report_outcome, run_of, systems_of
 
     systems, protocol, out = systems_of(arguments)
-    targets, notes = targets_of(arguments, protocol)
+    asv, chosen, notes = asv_of(arguments, protocol, systems)
     for note in notes:
         log(f"privacy-eval: {note}")
-    outcome = make_similarities(
-        systems,
-        [target.name for target in targets],
-        place_of(arguments),
-        protocol,
-        out,
-        job=arguments.job or (1, 1),
-        announce=say_needed if arguments.job else None,
-        progress=progress(),
-    )
+    names = [system.name for system in chosen]
+    outcome = make_similarities(systems, names, asv, out, run_of(arguments))
     report_outcome(outcome, "voice similarities", IN_PLACE if arguments.after_jobs else "computed")
     return 1 if outcome.failed else 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from .options import add, path, progress, value
+from .options import add, path, value
 
 if TYPE_CHECKING:
     from ..study.protocol import StudyProtocol, UserMetric
@@ -34,20 +34,14 @@ def add_shared(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..study.run import remove_others, run_tasks
+    from .inputs import run_of
 
     study, tasks, own = study_of(arguments)
-    job = arguments.job or (1, 1)
-    if job[0] == 1:
+    if arguments.job is None or arguments.job[0] == 1:
         remove_others(tasks, arguments.out)
-    computed, there = run_tasks(
-        tasks,
-        arguments.out,
-        seed=study.seed,
-        own=own,
-        job=job,
-        progress=progress(),
-    )
-    print(f"{arguments.out}: {computed} simulations made, {there} there")
+    outcome = run_tasks(tasks, arguments.out, seed=study.seed, own=own, run=run_of(arguments))
+    made, current = len(outcome.made), len(outcome.current)
+    print(f"{arguments.out}: {made} simulations made, {current} current")
     return 0
 
 

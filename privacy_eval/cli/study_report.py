@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
     from ..report.figure_folder import read_captions
     from ..report.figures import write_figures
-    from ..report.html import Picture, Section, write_report
+    from ..report.html import Picture, Section, report_page
     from ..report.table_set import write_tables
     from ..study.figures import study_figures
     from ..study.run import digest_of, read_rows
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     drawn, there = write_figures(
         study_figures(study, rows),
         figures,
-        made_from=digest_of(tasks, study, own),
+        drawn_from={"study": digest_of(tasks, study, own)},
     )
     captions = read_captions(figures)
     sections = []
@@ -53,6 +53,6 @@ def run(arguments: argparse.Namespace) -> int:
         own_tables = [table for table in tables if table.name.startswith(experiment)]
         if pictures or own_tables:
             sections.append(Section(title, tables=tuple(own_tables), pictures=tuple(pictures)))
-    write_report(arguments.out / "report.html", study.title, sections)
+    write_text(arguments.out / "report.html", report_page(study.title, sections))
     print(f"{arguments.out}: {len(tables)} tables, {drawn} figures drawn, {there} there")
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 
 from .options import add_tree, flag, log
@@ -18,38 +17,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.subsets import make_subsets
-    from .inputs import some, targets_of
+    from .inputs import access_of, asv_of, some
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     suffixes = [""]
     if arguments.anonymized:
-        targets, _ = targets_of(arguments, protocol)
-        suffixes = list(dict.fromkeys(target.anon_suffix for target in targets))
+        _, systems, _ = asv_of(arguments, protocol)
+        suffixes = list(dict.fromkeys(system.anon_suffix for system in systems))
         if arguments.anon_suffix is None:  # they are from folders' names, which may be any
             unused = [s for s in suffixes if not _has_sets(arguments.tree / "data", s)]
             suffixes = [s for s in suffixes if s not in unused]
             for suffix in unused:
                 log(f"privacy-eval: {arguments.tree / 'data'}: no set is marked by {suffix!r}")
-    made = make_subsets(
-        arguments.tree, protocol, suffixes=suffixes, allow_outside=arguments.allow_outside
-    )
-    for note in made.notes:
+    outcome = make_subsets(access_of(arguments), protocol, suffixes=suffixes)
+    for note in outcome.notes:
         log(f"privacy-eval: {note}")
-    for reason, names in _by_reason(made.lacking).items():
+    by_reason: dict[str, list[str]] = {}
+    for name, error in outcome.missing.items():
+        by_reason.setdefault(error.where, []).append(name)
+    for reason, names in by_reason.items():
         log(f"privacy-eval: not made: {some(names)}: {reason}")
     print(
-        f"{arguments.tree / 'data'}: {len(made.made)} folders made, {len(made.kept)} there, "
-        f"{len(made.lacking)} lack what they are made of"
+        f"{arguments.tree / 'data'}: {len(outcome.made)} folders made, {len(outcome.current)} "
+        f"current, {len(outcome.kept)} external, {len(outcome.missing)} missing a source"
     )
     return 0
 
 
 def _has_sets(data: Path, suffix: str) -> bool:
     return data.is_dir() and any(p.is_dir() and p.name.endswith(suffix) for p in data.iterdir())
-
-
-def _by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
-    grouped: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        grouped.setdefault(reason, []).append(name)
-    return grouped

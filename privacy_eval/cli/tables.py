@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
+from .. import __version__
 from ..report.ranking import ranked_by
 from .options import add, add_results, choice, path, value
+
+if TYPE_CHECKING:
+    from ..report.data import ReportSources
+    from ..stages.freshness import Product
 
 FORMATS = ("latex", "markdown", "text", "csv")
 
@@ -23,26 +29,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..errors import PrivacyEvalError
+    from ..io.inputs import Inputs
     from ..report import text
-    from ..report.per_system import blank_tables, system_tables, table_groups
+    from ..report.per_system import blank_tables, system_tables
     from ..report.report import across_tables
-    from ..report.table_set import write_tables
+    from ..stages.freshness import bring_up_to_date
     from .report import log_notes, read_shown, sources_of
 
-    data = read_shown(sources_of(arguments))
+    sources = sources_of(arguments)
+    if arguments.out is not None:
+        product = tables_product(arguments, sources)
+        outcome = bring_up_to_date([product], Inputs())
+        for message in outcome.failed.values():
+            raise PrivacyEvalError(message)
+        log_notes(outcome.notes)
+        noted = product.read_fingerprint()
+        print(f"{arguments.out}: {len(noted.files) if noted else 0} files")
+        return 0
+    data = read_shown(sources)
     results = data.results
     across, notes = across_tables(data, arguments.rank_by, arguments.attack_model)
     log_notes(notes)
-    if arguments.out is not None:
-        files = write_tables(
-            arguments.out,
-            table_groups(results, across),
-            results.protocol.title,
-            style=arguments.style,
-            only=arguments.format,
-        )
-        print(f"{arguments.out}: {len(files)} files")
-        return 0
     render = text.FORMATS[arguments.format or "text"]
     tables = across + [
         table
@@ -52,3 +60,33 @@ def run(arguments: argparse.Namespace) -> int:
     ] or blank_tables(results.protocol)
     print("\n".join(render.write(table, arguments.style) for table in tables), end="")
     return 0
+
+
+def tables_product(arguments: argparse.Namespace, sources: ReportSources) -> Product:
+    """Return the folder of tables as a product."""
+    from ..report.per_system import table_groups
+    from ..report.report import across_tables
+    from ..report.table_set import table_files
+    from ..stages.freshness import NOTE, Content, Product
+    from .report import read_shown
+
+    out, style, only = arguments.out, arguments.style, arguments.format
+
+    def make(*_: object) -> Content:
+        data = read_shown(sources)
+        across, notes = across_tables(data, arguments.rank_by, arguments.attack_model)
+        groups, title = table_groups(data.results, across), data.protocol.title
+        files = table_files(groups, title, style=style, only=only)
+        content = {out / name: text.encode() for name, text in files.items()}
+        return Content(content, remarks=tuple(notes))
+
+    subject = {
+        "version": __version__,
+        "results": sources.digest(),
+        "published": sources.published,
+    }
+    names = ("style", "format", "rank_by", "attack_model")
+    options = {name: getattr(arguments, name) for name in names}
+    return Product(
+        str(out), out, out / NOTE, (), lambda _: {}, make, subject=subject, options=options
+    )

@@ -46,13 +46,13 @@ def _files(arguments: argparse.Namespace) -> int:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
-    from ..stages.train_backend import train_models
-    from .inputs import place_of, report_outcome, targets_of
+    from ..stages.train_backend import train_backends
+    from .inputs import asv_of, report_outcome
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    targets, notes = targets_of(arguments, protocol)
+    asv, systems, notes = asv_of(arguments, protocol)
     for note in notes:
         log(f"privacy-eval: {note}")
-    outcome = train_models(targets, place_of(arguments), protocol)
+    outcome = train_backends(systems, asv)
     report_outcome(outcome, "back ends", "trained")
     return 1 if outcome.failed else 0

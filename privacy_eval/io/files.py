@@ -14,6 +14,7 @@ import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Protocol
 
@@ -33,6 +34,7 @@ _PIECE_BYTES = 64 << 20
 _LONGEST_NAME = 120
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
+_SUPPLIED: ContextVar[Mapping[Path, bytes]] = ContextVar("supplied", default={})  # noqa: B039
 
 
 class SupportsRead(Protocol):
@@ -70,6 +72,30 @@ def reading(where: object) -> Iterator[None]:
         raise PrivacyEvalError(f"{where}: not enough memory to read the file") from error
 
 
+@contextlib.contextmanager
+def supply(contents: Mapping[Path, bytes]) -> Iterator[None]:
+    """Let `read_bytes` of these paths return these contents within this block.
+
+    Parameters
+    ----------
+    contents : mapping of Path to bytes
+
+    Returns
+    -------
+    context manager
+    """
+    token = _SUPPLIED.set({**_SUPPLIED.get(), **contents})
+    try:
+        yield
+    finally:
+        _SUPPLIED.reset(token)
+
+
+def supplied(path: Path) -> bytes | None:
+    """Return the content that `supply` holds for a path."""
+    return _SUPPLIED.get().get(path)
+
+
 def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     """Read a file, unpacked if it is gzip (whatever its name), without a byte order mark.
 
@@ -88,6 +114,9 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     PrivacyEvalError
         Missing, unreadable, truncated, larger than `max_bytes` or than memory, a gzip bomb.
     """
+    known = supplied(path)
+    if known is not None and len(known) <= max_bytes:
+        return known
     with reading(path):
         with open(path, "rb") as file:
             data = _read_up_to(max_bytes, file)
@@ -342,60 +371,6 @@ def write_text(path: Path, text: str) -> None:
     """
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
-
-
-def write_set(folder: Path, files: Mapping[str, str], *, listed_in: str) -> list[Path]:
-    """Write text files that belong together, and remove those of the previous set that are
-    not in this one.
-
-    Parameters
-    ----------
-    folder : Path
-    files : mapping of str to str
-        Contents by name relative to `folder`.
-    listed_in : str
-        Name of the file that keeps the list of the set's names.
-
-    Returns
-    -------
-    list of Path
-        What was written.
-    """
-    listing = folder / listed_in
-    before = read_text(listing).splitlines() if listing.is_file() else []
-    # The list grows first and shrinks last: a killed run leaves no file unlisted.
-    write_text(listing, _listing({*before, *files}))
-    for name, text in files.items():
-        write_text(folder / name, text)
-    for name in before:
-        if name not in files and re.fullmatch(
-            r"(?:[\w+-][\w.+-]{0,200}/)?[\w+-][\w.+-]{0,200}", name, re.ASCII
-        ):
-            (folder / name).unlink(missing_ok=True)
-    write_text(listing, _listing(files))
-    return [folder / name for name in files]
-
-
-def is_written(folder: Path, files: Mapping[str, str], *, listed_in: str) -> bool:
-    """Tell whether `write_set` would change nothing.
-
-    Parameters
-    ----------
-    folder, files, listed_in
-        As in `write_set`.
-
-    Returns
-    -------
-    bool
-    """
-    return all(
-        (folder / name).is_file() and read_bytes(folder / name) == text.encode()
-        for name, text in {listed_in: _listing(files), **files}.items()
-    )
-
-
-def _listing(names: Iterable[str]) -> str:
-    return "".join(f"{name}\n" for name in sorted(names))
 
 
 def _umask() -> int:

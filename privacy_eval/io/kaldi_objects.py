@@ -19,7 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .files import GZIP_MAGIC, MAX_BYTES, SupportsRead, atomic_path, most_unpacked, reading
+from .files import (
+    GZIP_MAGIC,
+    MAX_BYTES,
+    SupportsRead,
+    atomic_path,
+    most_unpacked,
+    reading,
+    supplied,
+)
 
 #: Limit for a vector, and for a matrix in either direction.
 MAX_DIMENSION = 1 << 16
@@ -254,6 +262,10 @@ def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
         Unreadable, not a regular file, a damaged gzip file.
     """
     where = where or str(path)
+    content = supplied(path)
+    if content is not None:
+        yield ObjectFile(io.BytesIO(content), where)
+        return
     try:
         with reading(where):
             raw = open(path, "rb", buffering=0, opener=_open_at_once)

@@ -7,9 +7,9 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
 from ..report.data import ReportData, ReportSources
-from ..report.figure_folder import made_from
+from ..report.figure_folder import drawn_from
 from ..report.html import Section
-from ..report.report import folder_key, pictures
+from ..report.report import folder_digest, pictures
 from .store import read_listening_test
 from .tables import listening_test_tables, objective_and_subjective, summary
 
@@ -32,7 +32,7 @@ def listening_section(folder: Path, data: ReportData) -> Section:
             f"{path}: of the protocol {subjective.protocol.name}, the results of "
             f"{data.protocol.name}"
         )
-    if not made_from(figures).startswith(figures_source(folder, data.sources)):
+    if not figures_source(folder, data.sources).items() <= drawn_from(figures).items():
         raise PrivacyEvalError(
             f"{figures}: figures of other ratings or results; draw them again with privacy-eval "
             "listening"
@@ -48,11 +48,11 @@ def listening_section(folder: Path, data: ReportData) -> Section:
 
 
 def listening_key(folder: Path) -> tuple[str, ...]:
-    """What the section depends on."""
-    return digest(read_bytes(folder / RESULTS)), folder_key(folder / FIGURES)
+    """Return what the section depends on."""
+    return digest(read_bytes(folder / RESULTS)), folder_digest(folder / FIGURES)
 
 
-def figures_source(folder: Path, objective: ReportSources) -> str:
-    """What figures of a listening test are made from: its results, and the objective ones."""
+def figures_source(folder: Path, objective: ReportSources) -> dict[str, str]:
+    """Return what figures of a listening test are drawn from: its results, and objective ones."""
     beside = objective.digest() if objective.paths else ""
-    return f"{digest(read_bytes(folder / RESULTS))}:{beside}"
+    return {"ratings": digest(read_bytes(folder / RESULTS)), "results": beside}

@@ -1,4 +1,4 @@
-"""Write a report as one HTML file with sortable tables and figures, which needs no network
+"""Compose a report as one HTML file with sortable tables and figures, which needs no network
 and opens from disk.
 """
 
@@ -6,17 +6,13 @@ from __future__ import annotations
 
 import base64
 import html
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..io.files import atomic_path, read_bytes
+from ..io.files import read_bytes
 from .table import Table
 from .text import to_html
-
-_MADE_FROM = re.compile(rb'<meta name="made-from" content="([0-9a-f]*)">')
-_HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -56,38 +52,19 @@ class Section:
     folded: bool = False
 
 
-def write_report(
-    path: Path, title: str, sections: Iterable[Section], *, made_from: str = ""
-) -> None:
-    """Write the report, a section at a time.
-
-    Parameters
-    ----------
-    made_from : str
-        Digest of all that it depends on; `made_from` finds it again.
+def report_page(title: str, sections: Iterable[Section]) -> str:
+    """Compose the report as one HTML page.
 
     Raises
     ------
     PrivacyEvalError
-        A picture that cannot be read, a path that cannot be written.
+        A picture that cannot be read.
     """
-    sections = list(sections)
-    with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
-        for piece in _page(title, sections, made_from):
-            file.write(piece)
+    return "".join(_page(title, list(sections)))
 
 
-def made_from(path: Path) -> str:
-    """What a report was made from, as `write_report` was told; "" where there is none."""
-    if not path.is_file():
-        return ""
-    with open(path, "rb") as file:
-        found = _MADE_FROM.search(file.read(_HEAD_BYTES))
-    return found[1].decode("ascii") if found else ""
-
-
-def _page(title: str, sections: Sequence[Section], made_from: str) -> Iterator[str]:
-    yield _HEAD.format(title=_text(title), style=_asset("report.css"), made_from=_text(made_from))
+def _page(title: str, sections: Sequence[Section]) -> Iterator[str]:
+    yield _HEAD.format(title=_text(title), style=_asset("report.css"))
     yield "<nav><ul>\n"
     for number, section in enumerate(sections):
         yield f'<li><a href="#s{number}">{_text(section.title)}</a></li>\n'
@@ -127,7 +104,6 @@ _HEAD = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; \
 style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<meta name="made-from" content="{made_from}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>

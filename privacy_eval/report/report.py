@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from .. import __version__
 from ..errors import PrivacyEvalError
 from ..io.files import digest
 from ..metrics import METRICS
 from ..protocol.protocol import Protocol
 from .across_systems import comparison_tables, submissions_table
 from .data import ReportData, ReportSources
-from .figure_folder import made_from, read_captions
+from .figure_folder import drawn_from, read_captions
 from .figures import KINDS
 from .html import Picture, Section
 from .per_system import system_tables
@@ -123,30 +122,18 @@ def across_tables(
     return [*([submissions] if submissions else ()), *tables, *found], notes
 
 
-def figures_key(sources: ReportSources, *, conventional: bool) -> str:
-    """Everything that figures of results depend on."""
-    return f"{sources.digest()}:{sources.published}:{conventional}"
+def figures_source(sources: ReportSources, *, conventional: bool) -> dict[str, object]:
+    """Everything that figures of results are drawn from."""
+    return {
+        "results": sources.digest(),
+        "published": sources.published,
+        "conventional": conventional,
+    }
 
 
-def report_key(sources: ReportSources, figures: Path | None, inserted: Sequence[str] = ()) -> str:
-    """Digest of everything that a report depends on.
-
-    Parameters
-    ----------
-    figures : Path or None
-        A folder of figures.
-    inserted : sequence of str
-        What inserted sections depend on.
-    """
-    parts = [__version__, sources.digest(), sources.published, *inserted]
-    if figures is not None:
-        parts.append(folder_key(figures))
-    return digest(json.dumps(parts).encode())
-
-
-def folder_key(figures: Path) -> str:
-    """What a folder of figures was made from, and its captions."""
-    return f"{made_from(figures)} {json.dumps(read_captions(figures))}"
+def folder_digest(figures: Path) -> str:
+    """Digest of what a folder of figures was drawn from, and of its captions."""
+    return digest(json.dumps([drawn_from(figures), read_captions(figures)], default=dict).encode())
 
 
 def pictures(folder: Path, prefix: str = "") -> tuple[Picture, ...]:
@@ -160,7 +147,7 @@ def pictures(folder: Path, prefix: str = "") -> tuple[Picture, ...]:
 
 def _figure_sections(data: ReportData, folder: Path) -> list[Section]:
     found = pictures(folder)
-    if made_from(folder).split(":")[0] != data.sources.digest():
+    if drawn_from(folder).get("results") != data.sources.digest():
         raise PrivacyEvalError(
             f"{folder}: figures of other results, or made before these changed; draw them again "
             "with privacy-eval figures"

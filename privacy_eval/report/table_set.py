@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..io.files import file_names, write_set
+from ..io.files import file_names
+from ..stages.freshness import write_set
 from .latex import latex_document
 from .table import Style, Table
 from .text import FORMATS
-
-#: File in the folder that lists the files of the set.
-LISTED_IN = ".tables.list"
 
 
 def write_tables(
@@ -26,7 +24,7 @@ def write_tables(
     """Write `table_files`. Tables that an earlier call wrote there and that are none of these
     are removed."""
     files = table_files(groups, title, style=style, only=only)
-    return write_set(out, files, listed_in=LISTED_IN)
+    return write_set(out, files)
 
 
 def table_files(

@@ -8,16 +8,21 @@ from types import MappingProxyType
 
 from .. import __version__
 from ..errors import PrivacyEvalError
-from ..io.files import digest, file_names, read_bytes, relative, write_set
+from ..io.files import file_names, relative
+from ..io.inputs import Inputs
 from ..io.wer import read_wer_folder
 from ..protocol.protocol import Protocol
 from ..results.challenge_text import recognition_records, to_results_txt
 from ..results.csv_export import to_csv, to_speakers_csv
 from ..results.json_store import to_json
+from ..results.record_files import read_record
 from ..results.records import RecognitionRecord, Results, VerificationRecord
 from ..tree.conditions import System
 from ..tree.confine import leaves_tree
-from .privacy_metrics import Options, condition_tasks, same_inputs, stored_record
+from .access import AsvSystems, SystemUnderTest
+from .asv_scores import score_products
+from .freshness import NOTE, Product, Run, bring_up_to_date, file_set, write_set
+from .privacy_metrics import condition_products
 
 
 def collect(
@@ -28,8 +33,9 @@ def collect(
     tree: Path,
     partial: bool = False,
     stale: Mapping[str, str] = MappingProxyType({}),
+    inputs: Inputs | None = None,
 ) -> Results:
-    """All records of some systems, with the word error rates beside them.
+    """Gather all records of some systems, with the word error rates beside them.
 
     Parameters
     ----------
@@ -37,29 +43,28 @@ def collect(
         Take what there is; conditions without a record of the present score file and
         trial key are named in `Results.not_evaluated`.
     stale : mapping
-        Conditions whose scores are not those of the present x-vectors, to what is wrong.
+        Conditions whose scores are stale, to the reason.
 
     Raises
     ------
     PrivacyEvalError
         Unless `partial`: conditions without such a record.
     """
-    systems = list(systems)
+    systems, inputs = list(systems), inputs or Inputs()
     records: list[VerificationRecord] = []
     unknown = [
-        f"{relative(path, tree)} (no condition of the plan {protocol.name})"
+        f"{relative(path, tree)} (no condition of the protocol {protocol.name})"
         for path in sorted({path for system in systems for path in system.unknown})
     ]
     absent: list[str] = []
-    for task in condition_tasks(systems, out, tree, Options()):
-        record = stored_record(task)
-        name = f"{task.condition.condition.system} {task.condition.condition.label}"
-        if name in stale:
-            absent.append(f"{name} ({stale[name]})")
-        elif record is None or not same_inputs(task, record):
-            absent.append(name)
+    for product in condition_products(systems, out, tree):
+        if product.name in stale:
+            absent.append(f"{product.name} ({stale[product.name]})")
+        elif product.is_current(inputs, options=False):
+            with inputs.supplied(product.files[-1]):
+                records.append(read_record(product.files[-1], VerificationRecord))
         else:
-            records.append(record)
+            absent.append(product.name)
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
     if absent and not partial:
         shown = "\n".join(f"  {name}" for name in absent[:5]) + ("\n  ..." * (len(absent) > 5))
@@ -80,20 +85,42 @@ def collect(
                     raise
                 unread.append(f"{system.name} {folder.condition.name} ({error})")
                 continue
-            inputs = {relative(path, tree): digest(read_bytes(path)) for path in sources}
+            read = {relative(path, tree): inputs.sha256(path) for path in sources}
             recognition += recognition_records(
                 lines,
                 protocol,
                 folder.condition,
-                {"version": __version__, "inputs": inputs},
+                {"version": __version__, "inputs": read},
             )
     left_out = (*unknown, *absent, *unread)
     return Results(protocol, tuple(records), tuple(recognition), not_evaluated=left_out)
 
 
+def outdated_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> dict[str, str]:
+    """Conditions whose scores were made here, but not of the present x-vectors, back end and
+    trials: their names to the reason. Where any of these is missing, the scores are taken as
+    they are: submissions travel without it."""
+    products = {product.name: product for product in score_products(systems, asv)}
+    outcome = bring_up_to_date(
+        products.values(), asv.access.inputs, Run(dry_run=True), allow_missing=True
+    )
+    rebuilt = {n: f"stage 5 would rebuild it: {what}" for n, what in outcome.rebuilt.items()}
+    damaged = {
+        name: f"its inputs are damaged: {why}"
+        for name, why in outcome.failed.items()
+        if products[name].read_fingerprint() is not None
+    }
+    return rebuilt | damaged
+
+
+def outputs(results: Results, out: Path) -> Product:
+    """The files of `output_files`."""
+    return file_set(out, output_files(results), note=f".results{NOTE}")
+
+
 def write_outputs(results: Results, out: Path) -> list[Path]:
     """Write `output_files`."""
-    return write_set(out, output_files(results), listed_in=".results.list")
+    return write_set(out, output_files(results), note=f".results{NOTE}")
 
 
 def output_files(results: Results) -> dict[str, str]:

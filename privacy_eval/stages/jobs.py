@@ -1,18 +1,15 @@
-"""What work costs, roughly, before it is done: seconds and memory; and shares of it that take
-equally long.
+"""Estimates of work and memory; balanced splitting into jobs.
 
-The constants were measured on one core of a virtual x86-64 server of 2026 with Python 3.11 and
-NumPy 2, as time of the processor and peak resident memory of the command line: `metrics` of
-10^5, 10^6 and 10^7 trials (with 0, 20 and 100 resamplings for the former two), `score` of
-4 * 10^4 to 8 * 10^5 trials, `similarity` of 1000, 5400 and 20 000 utterances, both with
-x-vectors of 512 dimensions. Memory does not depend much on the machine; seconds are for
-comparisons and for a first idea.
+The constants were measured as peak resident memory and processor time of the command line:
+`metrics` of 10^5, 10^6 and 10^7 trials (with 0, 20 and 100 bootstrap replicates for the former
+two), `score` of 4 * 10^4 to 8 * 10^5 trials, `similarity` of 1000, 5400 and 20 000 utterances,
+both with x-vectors of 512 dimensions. Weights compare products of a stage, and nothing else.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -32,32 +29,31 @@ class Cost:
 
     Attributes
     ----------
-    seconds : float
-        On one core.
+    weight : float
+        Relative run time.
     working_bytes : float
         Memory while it is being done, beside what it keeps.
     kept_bytes : float
         Memory for what is kept for later pieces of the same process: x-vectors.
     """
 
-    seconds: float
-    working_bytes: float
+    weight: float = 1.0
+    working_bytes: float = 0.0
     kept_bytes: float = 0.0
 
 
 def metrics_cost(trials: float, replicates: int = 0) -> Cost:
-    """Reading, pairing and evaluating a condition of so many trials in both variants."""
+    """Estimate reading, pairing and evaluating a condition in both variants."""
     return Cost(0.1 + trials * (1.1e-6 + 5e-8 * replicates), 400.0 * trials)
 
 
 def scoring_cost(trials: float) -> Cost:
-    """Scoring a list of so many trials, beside the memory for x-vectors."""
+    """Estimate scoring a list of trials, without the memory for x-vectors."""
     return Cost(0.2 + 2e-6 * trials, 450.0 * trials)
 
 
 def similarity_cost(utterances: float) -> Cost:
-    """Voice similarity of a set of so many original and as many anonymized utterances, in
-    both variants."""
+    """Estimate the voice similarity of so many original and as many anonymized utterances."""
     return Cost(
         0.2 + 2.4e-7 * utterances**2,
         10.0 * utterances**2 + 20_000.0 * utterances,
@@ -66,16 +62,16 @@ def similarity_cost(utterances: float) -> Cost:
 
 
 def needed_bytes(costs: Sequence[Cost]) -> float:
-    """Peak memory of a process that does these pieces of work one after the other."""
+    """Estimate the peak memory of a process that does these pieces one after the other."""
     working = max((c.working_bytes for c in costs), default=0.0)
     return START_BYTES + working + sum(c.kept_bytes for c in costs)
 
 
-def share(items: Sequence[T], costs: Sequence[Cost], job: tuple[int, int]) -> list[T]:
-    """The pieces of work of one of several jobs, in the order given.
+def split(items: Sequence[T], costs: Sequence[Cost], job: tuple[int, int]) -> list[T]:
+    """Choose the pieces of work of one of several jobs, in the order given.
 
     The costliest piece goes to the job that has least to do so far, and so on (Graham's
-    longest-processing-time rule), so that no job takes longer than an equal share and the
+    longest-processing-time rule), so that no job takes longer than an equal part and the
     costliest piece together. All jobs that are told the same costs agree.
 
     Parameters
@@ -86,23 +82,16 @@ def share(items: Sequence[T], costs: Sequence[Cost], job: tuple[int, int]) -> li
     number, jobs = job
     loads = [(0.0, j) for j in range(1, jobs + 1)]
     chosen = []
-    for index in sorted(range(len(items)), key=lambda i: -costs[i].seconds):
+    for index in sorted(range(len(items)), key=lambda i: -costs[i].weight):
         load, j = loads[0]
-        heapq.heapreplace(loads, (load + costs[index].seconds, j))
+        heapq.heapreplace(loads, (load + costs[index].weight, j))
         if j == number:
             chosen.append(index)
     return [items[i] for i in sorted(chosen)]
 
 
 def likely_lines(path: Path | None) -> float:
-    """About how many trials a score file or trial key has, by its size; 0 where there is none."""
+    """Estimate the trials of a score file or trial key from its size; 0 where it is absent."""
     if path is None or not path.is_file():
         return 0.0
     return path.stat().st_size / (_PACKED_LINE_BYTES if path.suffix == ".gz" else _LINE_BYTES)
-
-
-#: Told of every condition: how many are through, of how many, and which it was.
-Progress = Callable[[int, int, str], None]
-
-#: Told before work begins: what each piece of it is likely to cost.
-Announce = Callable[[Sequence[Cost]], None]

@@ -1,17 +1,12 @@
-"""From conditions to records: metrics of every score file, computed once.
+"""Stage 6: privacy metrics of every trial condition.
 
-Each condition has a record (JSON) and its curves (.npz) below `<out>/records/`. One
-whose inputs and options have the digests noted in its record is left as it is.
+Each condition has a record (JSON) and its arrays (.npz) below `<out>/records/`.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-import time
-from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +16,8 @@ from numpy.typing import NDArray
 from .. import __version__
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
-from ..io.files import digest, file_names, read_bytes, relative
+from ..io.files import file_names, relative
+from ..io.inputs import Inputs
 from ..io.scores import PairedTrials, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
 from ..metrics import (
@@ -37,15 +33,26 @@ from ..metrics import (
 )
 from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from ..metrics.curves import dcf_profile, densities, det_curve
-from ..results.record_files import read_record, sweep_record, write_record
+from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
-from ..tree.conditions import ConditionFiles, System
+from ..tree.conditions import ConditionFiles, System, TrialCondition
 from ..tree.confine import leaves_tree
 from ..tree.discovery import score_file
-from .jobs import Announce, Cost, Progress, likely_lines, metrics_cost, share
+from .freshness import (
+    NOTE,
+    Content,
+    Fingerprint,
+    Outcome,
+    Product,
+    Run,
+    Source,
+    Sources,
+    bring_up_to_date,
+)
+from .jobs import Cost, likely_lines, metrics_cost
 
-#: Which arrays are stored beside a record: one with others is made anew.
-_CURVES = 2
+#: Grows when the same inputs give other numbers or arrays.
+_REVISION = 1
 
 
 @dataclass(frozen=True)
@@ -70,29 +77,33 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A condition that could not be evaluated, and why."""
+class ConditionMetrics:
+    """Metrics of one condition.
 
-    system: str
-    condition: str
-    reason: str
+    Attributes
+    ----------
+    metrics, tags : mapping
+        By variant.
+    scores : TrialScores
+    replicates : BootstrapReplicates or None
+        Of the bootstrap over speakers.
+    """
 
+    metrics: Mapping[str, Mapping[str, float]]
+    tags: Mapping[str, str]
+    scores: TrialScores
+    replicates: BootstrapReplicates | None
 
-@dataclass(frozen=True)
-class Outcome:
-    """What an evaluation did: names of conditions computed and found up to date."""
-
-    computed: tuple[str, ...]
-    up_to_date: tuple[str, ...]
-    failures: tuple[Failure, ...]
-
-
-@dataclass(frozen=True)
-class _Task:
-    condition: ConditionFiles
-    record: Path
-    tree: Path
-    options: Options
+    @property
+    def intervals(self) -> dict[str, dict[str, Interval]]:
+        """95 % intervals of the bootstrap by variant and metric."""
+        intervals: dict[str, dict[str, Interval]] = {}
+        replicates = self.replicates
+        if replicates is not None:
+            for name in replicates.values:
+                variant, metric = name.split(" ", 1)
+                intervals.setdefault(variant, {})[metric] = replicates.interval(name)
+        return intervals
 
 
 def evaluate(
@@ -101,13 +112,10 @@ def evaluate(
     *,
     tree: Path,
     options: Options = Options(),
-    nj: int = 1,
-    job: tuple[int, int] = (1, 1),
-    announce: Announce | None = None,
-    progress: Progress | None = None,
-    dry_run: bool = False,
+    run: Run = Run(),
+    inputs: Inputs | None = None,
 ) -> Outcome:
-    """Compute and write the records of all conditions that are not up to date.
+    """Compute the records of all conditions that are not current.
 
     A condition that fails does not keep the others from being evaluated.
 
@@ -117,54 +125,30 @@ def evaluate(
         Where `records/` is written.
     tree : Path
         The folder that the paths noted in records are relative to.
-    nj : int
-        Processes at once.
-    job : (int, int)
-        Which of how many shares of the conditions to do, from 1; shares take about
-        equally long, by the sizes of score files.
-    dry_run : bool
-        Write nothing: find out what would be computed.
     """
     systems = list(systems)
-    tasks = condition_tasks(systems, out, tree, options)
-    costs = [condition_cost(task.condition, options) for task in tasks]
-    tasks, costs = share(tasks, costs, job), share(costs, costs, job)
-    if announce is not None:
-        announce(costs)
-    computed: list[str] = []
-    up_to_date: list[str] = []
-    failures: list[Failure] = []
+    products = condition_products(systems, out, tree, options)
+    outcome = bring_up_to_date(
+        products, inputs or Inputs(), run, allow_missing=options.allow_missing
+    )
+    if run.job[0] == 1:
+        outcome.failed |= {f"{s.name} as a whole": s.problem for s in systems if s.problem}
+    return outcome
 
-    def note(task: _Task, outcome: str | Failure) -> None:
-        name = f"{task.condition.condition.system} {task.condition.condition.label}"
-        if isinstance(outcome, Failure):
-            failures.append(outcome)
-        else:
-            (computed if outcome == "computed" else up_to_date).append(name)
-        if progress is not None:
-            progress(len(computed) + len(up_to_date) + len(failures), len(tasks), name)
 
-    if nj <= 1 or len(tasks) <= 1:
-        for task in tasks:
-            note(task, _do(task, dry_run))
-    else:
-        with ProcessPoolExecutor(
-            min(nj, len(tasks)), initializer=_end_with_parent, initargs=(os.getpid(),)
-        ) as pool:
-            try:
-                futures = {pool.submit(_do, task, dry_run): task for task in tasks}
-                for future in as_completed(futures):
-                    note(futures[future], future.result())
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
-    order = {
-        (t.condition.condition.system, t.condition.condition.label): i for i, t in enumerate(tasks)
-    }
-    failures.sort(key=lambda f: order[f.system, f.condition])
-    if job[0] == 1:
-        failures += [Failure(s.name, "as a whole", s.problem) for s in systems if s.problem]
-    return Outcome(tuple(sorted(computed)), tuple(sorted(up_to_date)), tuple(failures))
+def condition_products(
+    systems: Iterable[System], out: Path, tree: Path, options: Options = Options()
+) -> list[Product]:
+    """The records of all conditions."""
+    systems = list(systems)
+    names = file_names(system.name for system in systems)
+    products = []
+    for system in systems:
+        for files in system.conditions:
+            folder = f"{names[system.name]}{files.condition.results_folder}"
+            record = _ConditionRecord(files, out / "records" / folder, tree, options)
+            products.append(record.product())
+    return products
 
 
 def condition_cost(condition: ConditionFiles, options: Options = Options()) -> Cost:
@@ -174,223 +158,150 @@ def condition_cost(condition: ConditionFiles, options: Options = Options()) -> C
 
 def evaluate_trials(
     trials: PairedTrials, options: Options, utt2spk: Path | None
-) -> tuple[
-    dict[str, dict[str, float]], dict[str, str], dict[str, dict[str, Interval]], TrialScores
-]:
-    """All metrics of paired trials in both variants.
-
-    Returns
-    -------
-    metrics, tags, intervals : dict
-        By variant; intervals are empty unless `options.bootstrap`.
-    scores : TrialScores
-        What they were computed from.
-    """
+) -> ConditionMetrics:
+    """Compute all metrics of paired trials in both variants."""
     scores = TrialScores.from_labels(trials.score, trials.is_target)
     metrics: dict[str, dict[str, float]] = {}
     tags: dict[str, str] = {}
     for variant in VARIANTS:
         metrics[variant] = score_metrics(scores, variant=variant)
         tags[variant] = zebra_tag(metrics[variant], variant)
-    return metrics, tags, _intervals(_resamples(trials, options, utt2spk)), scores
+    return ConditionMetrics(metrics, tags, scores, _bootstrap(trials, options, utt2spk))
 
 
-def _resamples(
+def _bootstrap(
     trials: PairedTrials, options: Options, utt2spk: Path | None
 ) -> BootstrapReplicates | None:
-    """Metrics of both variants under resampling of speakers, if `options.bootstrap`."""
+    """Replicates of the metrics of both variants, if `options.bootstrap`."""
     if not options.bootstrap:
         return None
     if options.bootstrap < 2:
-        raise PrivacyEvalError(f"a bootstrap needs at least 2 resamplings, not {options.bootstrap}")
+        raise PrivacyEvalError(f"a bootstrap needs at least 2 replicates, not {options.bootstrap}")
     if utt2spk is None or not utt2spk.is_file():
         raise PrivacyEvalError(
             f"{utt2spk or 'utt2spk'}: no such file; a bootstrap over speakers needs the "
             "speakers of the trial utterances: put utt2spk beside the trials or name it "
             "with --utt2spk"
         )
-    enrolled, speaking = _trial_speakers(trials, utt2spk)
+    enrolled, trial_speakers = _trial_speakers(trials, utt2spk)
     return speaker_bootstrap(
         trials.score,
         trials.is_target,
         enrolled,
-        speaking,
+        trial_speakers,
         statistic=_both_variants,
         replicates=options.bootstrap,
         seed=options.seed,
     )
 
 
-def _intervals(resamples: BootstrapReplicates | None) -> dict[str, dict[str, Interval]]:
-    """By variant, then by metric."""
-    intervals: dict[str, dict[str, Interval]] = {}
-    if resamples is None:
-        return intervals
-    for name in resamples.values:
-        variant, metric = name.split(" ", 1)
-        intervals.setdefault(variant, {})[metric] = resamples.interval(name)
-    return intervals
+@dataclass(frozen=True)
+class _ConditionRecord:
+    """The record of one condition."""
 
+    files: ConditionFiles
+    folder: Path
+    tree: Path
+    options: Options
 
-def _end_with_parent(parent: int) -> None:
-    """Let a worker end soon after its parent is gone: a killed parent cannot end it."""
+    @property
+    def condition(self) -> TrialCondition:
+        return self.files.condition
 
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
+    @property
+    def path(self) -> Path:
+        return self.folder / f"{self.condition.name}.json"
 
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def condition_tasks(
-    systems: Iterable[System], out: Path, tree: Path, options: Options
-) -> list[_Task]:
-    systems = list(systems)
-    names = file_names(system.name for system in systems)
-    return [
-        _Task(
-            condition,
-            out
-            / "records"
-            / f"{names[system.name]}{condition.condition.results_folder}"
-            / f"{condition.condition.name}.json",
-            tree,
-            options,
+    def product(self) -> Product:
+        options, condition = self.options, self.condition
+        return Product(
+            f"{condition.system} {condition.label}",
+            self.tree,
+            self.folder / f".{condition.name}{NOTE}",
+            record_paths(self.path),
+            self.find,
+            self.make,
+            subject={
+                **asdict(condition),
+                "metrics": list(of_kind("scores")),
+                "fields": [entry.name for entry in fields(VerificationRecord)],
+            },
+            options={
+                "bootstrap": options.bootstrap,
+                "seed": options.seed if options.bootstrap else 0,
+            },
+            revision=_REVISION,
+            cost=condition_cost(self.files, options),
         )
-        for system in systems
-        for condition in system.conditions
-    ]
 
+    @property
+    def utt2spk(self) -> Path | None:
+        """Speakers of the trial utterances, where a bootstrap needs them."""
+        key = self.files.trials
+        if not self.options.bootstrap or key is None:
+            return None
+        return self.options.utt2spk or self.files.utt2spk or key.parent / "utt2spk"
 
-def _do(task: _Task, dry_run: bool) -> str | Failure:
-    """Bring one condition up to date."""
-    try:
-        record = stored_record(task)
-        if record is not None:
-            left_out = task.options.allow_missing and record.left_out > 0
-            if record.provenance == _provenance(task, left_out=left_out):
-                if not dry_run:
-                    sweep_record(task.record)
-                return "up to date"
-        if not dry_run:
-            _write_record(task)
-    except PrivacyEvalError as error:
-        return Failure(task.condition.condition.system, task.condition.condition.label, str(error))
-    except MemoryError:
-        reason = f"{task.condition.scores}: there is not enough memory"
-        return Failure(task.condition.condition.system, task.condition.condition.label, reason)
-    return "computed"
+    def find(self, inputs: Inputs) -> Sources:
+        files = self.files
+        if files.outside:
+            raise PrivacyEvalError(leaves_tree(files.outside[0]))
+        scores = score_file(files)
+        if files.trials is None:
+            tried = ", ".join(relative(path, self.tree) for path in files.keys_tried)
+            raise PrivacyEvalError(
+                f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
+            )
+        paths = {"scores": scores, "trials": files.trials}
+        if self.utt2spk is not None and self.utt2spk.is_file():
+            paths["utt2spk"] = self.utt2spk
+        return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
 
-
-def stored_record(task: _Task) -> VerificationRecord | None:
-    """The condition's record on disk, if it and its curves are whole."""
-    record = read_record(task.record, VerificationRecord)
-    if record is None:
-        return None
-    whole = record.condition == task.condition.condition and all(
-        record.metrics.get(variant, {}).keys() == of_kind("scores").keys() for variant in VARIANTS
-    )
-    return record if whole else None
-
-
-def same_inputs(task: _Task, record: VerificationRecord) -> bool:
-    """Whether a record is of the present score file and trial key."""
-    try:
-        present = _provenance(task, left_out=False)
-    except PrivacyEvalError:
-        return False
-    noted = record.provenance.get("inputs")
-    if not isinstance(noted, dict) or record.provenance.get("version") != __version__:
-        return False
-    return all(noted.get(name) == value for name, value in present["inputs"].items())
-
-
-def _inputs(task: _Task) -> tuple[Path, Path, Path | None]:
-    """Score file, trial key, and utt2spk where a bootstrap needs it."""
-    condition = task.condition
-    if condition.outside:
-        raise PrivacyEvalError(leaves_tree(condition.outside[0]))
-    scores = score_file(condition)
-    if condition.trials is None:
-        tried = ", ".join(relative(path, task.tree) for path in condition.keys_tried)
-        raise PrivacyEvalError(
-            f"{scores}: no trial key for {condition.condition.trial_set}; looked for {tried}"
+    def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
+        with inputs.supplied(*(source.path for source in sources.values())):
+            paired = pair(
+                read_scores(sources["scores"].path),
+                read_trials(sources["trials"].path),
+                allow_missing=self.options.allow_missing,
+            )
+            found = evaluate_trials(paired, self.options, self.utt2spk)
+        scores, left_out = found.scores, bool(paired.missing or paired.extra)
+        provenance = {"version": __version__, **made_of.provenance()}
+        provenance["options"]["allow_missing"] = left_out
+        record = VerificationRecord(
+            self.condition,
+            metrics=found.metrics,
+            zebra_tag=found.tags,
+            n_target=scores.n_target,
+            n_nontarget=scores.n_nontarget,
+            eer_interval_if_independent=bengio_mariethoz_interval(
+                found.metrics["exact"]["eer"], scores.n_target, scores.n_nontarget
+            ),
+            speaker_intervals={
+                variant: {metric: (i.low, i.high) for metric, i in by_metric.items()}
+                for variant, by_metric in found.intervals.items()
+            },
+            trials_without_score=paired.missing,
+            scores_without_trial=paired.extra,
+            provenance=provenance,
         )
-    if not task.options.bootstrap:
-        return scores, condition.trials, None
-    return (
-        scores,
-        condition.trials,
-        task.options.utt2spk or condition.utt2spk or condition.trials.parent / "utt2spk",
-    )
+        arrays = {**_curves(scores), **_replicates(found.replicates)}
+        text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""
+        return Content(record_content(self.path, record, arrays), text)
 
 
-def _provenance(task: _Task, *, left_out: bool) -> dict[str, Any]:
-    """What a record notes of its making; allowing trials to be missing only matters
-    where some were."""
-    scores, trials, utt2spk = _inputs(task)
-    inputs = {"scores": scores, "trials": trials}
-    if utt2spk is not None and utt2spk.is_file():
-        inputs["utt2spk"] = utt2spk
-    options = task.options
-    return {
-        "version": __version__,
-        "curves": _CURVES,
-        "inputs": {
-            name: {"path": relative(path, task.tree), "sha256": digest(read_bytes(path))}
-            for name, path in inputs.items()
-        },
-        "options": {
-            "bootstrap": options.bootstrap,
-            "seed": options.seed if options.bootstrap else 0,
-            "allow_missing": left_out,
-        },
-    }
-
-
-def _write_record(task: _Task) -> None:
-    score_path, trials_path, utt2spk = _inputs(task)
-    score_file, trials = read_scores(score_path), read_trials(trials_path)
-    paired = pair(score_file, trials, allow_missing=task.options.allow_missing)
-    metrics, tags, _, scores = evaluate_trials(paired, Options(), utt2spk)
-    resamples = _resamples(paired, task.options, utt2spk)
-    provenance = _provenance(task, left_out=bool(paired.missing or paired.extra))
-    noted = {name: entry["sha256"] for name, entry in provenance["inputs"].items()}
-    if (noted["scores"], noted["trials"]) != (score_file.digest, trials.digest):
-        raise PrivacyEvalError(f"{score_path}: changed, or its trials did, while it was evaluated")
-    record = VerificationRecord(
-        task.condition.condition,
-        metrics=metrics,
-        zebra_tag=tags,
-        n_target=scores.n_target,
-        n_nontarget=scores.n_nontarget,
-        eer_interval_if_independent=bengio_mariethoz_interval(
-            metrics["exact"]["eer"], scores.n_target, scores.n_nontarget
-        ),
-        speaker_intervals={
-            variant: {metric: (i.low, i.high) for metric, i in by_metric.items()}
-            for variant, by_metric in _intervals(resamples).items()
-        },
-        trials_without_score=paired.missing,
-        scores_without_trial=paired.extra,
-        provenance=provenance,
-    )
-    write_record(task.record, record, {**_curves(scores), **_replicates(resamples)})
-
-
-def _replicates(resamples: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
+def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
     """What systems are compared by; `report.ranking` reads it."""
-    if resamples is None:
+    if replicates is None:
         return {}
     return {
         **{
             f"bootstrap_{name.replace(' ', '_', 1)}": values.astype(np.float32)
-            for name, values in resamples.values.items()
+            for name, values in replicates.values.items()
         },
-        "bootstrap_design": np.array(resamples.design),
-        "bootstrap_seed": np.array(resamples.seed),
-        "bootstrap_speakers": np.array(resamples.n_speakers),
+        "bootstrap_design": np.array(replicates.design),
+        "bootstrap_seed": np.array(replicates.seed),
+        "bootstrap_speakers": np.array(replicates.n_speakers),
     }
 
 

@@ -1,90 +1,93 @@
-"""Back ends that a tree lacks, trained from the x-vectors of its training sets: those of
-attackers whose model knows anonymized speech.
-"""
+"""Stage 2: train the back ends that a tree lacks from the x-vectors of its training sets,
+those of attackers whose model knows anonymized speech."""
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from .. import __version__
-from ..asv.model_folder import (
-    BACKEND_FILES,
-    TreeVectors,
-    backend_folder,
-    save_backend,
-    train_from_vectors,
+from ..asv.model_folder import BACKEND_FILES, backend_folder, save_backend, train_from_vectors
+from ..io.files import read_bytes, relative
+from ..io.inputs import Inputs
+from ..protocol.protocol import AsvModel
+from .access import AsvSystems, SystemUnderTest
+from .freshness import (
+    NOTE,
+    Content,
+    Fingerprint,
+    MissingInput,
+    Outcome,
+    Product,
+    Run,
+    Source,
+    Sources,
+    bring_up_to_date,
 )
-from ..errors import PrivacyEvalError
-from ..io.files import digest, read_bytes, relative, write_text
-from ..protocol.protocol import AsvModel, Protocol
-from .asv_scores import NOTE, MissingInput, Models, Place, Scored, Target, read_note
 
 
-def train_models(targets: Iterable[Target], place: Place, protocol: Protocol) -> Scored:
-    """Train every back end that the targets' results folders need, that is not there, and
-    whose training set has x-vectors. One of ours is trained anew when these change."""
-    outcome = Scored()
-    wanted: dict[str, tuple[AsvModel, str]] = {}
-    for target in targets:
-        for _, part in target.folders:
-            model = protocol.asv_model(part.asv_model)
-            if model is not None:  # systems may share one
-                name = model.model_folder(target.anon_suffix)
-                wanted.setdefault(name, (model, target.anon_suffix))
-    for name, (model, suffix) in wanted.items():
-        try:
-            _train(name, model, suffix, place, protocol, outcome)
-        except MissingInput as error:
-            outcome.lacking[name] = (error.kind, error.where)
-        except PrivacyEvalError as error:
-            outcome.failed[name] = str(error)
-    return outcome
+def train_backends(
+    systems: Iterable[SystemUnderTest], asv: AsvSystems, run: Run = Run()
+) -> Outcome:
+    """Train every back end that the systems' results folders need, that is missing or stale,
+    and whose training set has x-vectors."""
+    products: dict[str, Product] = {}  # systems may share one
+    for system in systems:
+        for _, part in system.folders:
+            model = asv.protocol.asv_model(part.asv_model)
+            if model is not None:
+                training = _Training(model, system.anon_suffix, asv)
+                products.setdefault(model.model_folder(system.anon_suffix), training.product())
+    return bring_up_to_date(products.values(), asv.access.inputs, run)
 
 
-def _train(
-    name: str, model: AsvModel, suffix: str, place: Place, protocol: Protocol, outcome: Scored
-) -> None:
-    tree, training_set = place.tree, model.training_name(suffix)
-    there = backend_folder(tree, model, suffix)
-    note = read_note(there / NOTE) if there is not None else {}
-    if there is not None and note.get("backend_sha256") != _digests(there):
-        outcome.kept.append(name)
-        return
-    vectors = TreeVectors(
-        tree,
-        protocol,
-        tree / name,
-        allow_pipes=place.allow_pipes,
-        allow_outside=place.allow_outside,
-    )
-    scp = tree / name / f"xvect_{training_set}" / "xvector.scp"
-    utt2spk = tree / "data" / training_set / "utt2spk"
-    for path in (scp, utt2spk):
-        if not path.is_file():
-            raise MissingInput("training set of a back end", relative(path, tree))
-    Models(place, protocol).check_inside(utt2spk)
-    read = vectors.read(scp)
-    trained_from = {
-        "version": __version__,
-        "vectors": {"path": relative(scp, tree), "sha256": read.digest},
-        "utt2spk": {"path": relative(utt2spk, tree), "sha256": digest(read_bytes(utt2spk))},
-    }
-    if note.get("trained_from") == trained_from:
-        outcome.up_to_date.append(name)
-        return
-    trained = train_from_vectors(read, utt2spk)
-    with tempfile.TemporaryDirectory() as scratch:
-        save_backend(Path(scratch), trained)
-        plain = {"backend_sha256": _digests(Path(scratch)), "trained_from": trained_from}
-    # Killed from here on, there is no back end, or a whole one that the note owns up to.
-    (scp.parent / "plda").unlink(missing_ok=True)
-    write_text(scp.parent / NOTE, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
-    save_backend(scp.parent, trained)
-    outcome.made.append(name)
+@dataclass(frozen=True)
+class _Training:
+    """The training of one back end."""
 
+    model: AsvModel
+    suffix: str
+    asv: AsvSystems
 
-def _digests(folder: Path) -> dict[str, str]:
-    return {f: digest(read_bytes(folder / f)) for f in BACKEND_FILES if (folder / f).is_file()}
+    @property
+    def folder(self) -> Path:
+        """Where the back end is, or belongs: beside the x-vectors of its training set."""
+        tree = self.asv.access.tree
+        training = f"xvect_{self.model.training_name(self.suffix)}"
+        wanted = tree / self.model.model_folder(self.suffix) / training
+        return backend_folder(tree, self.model, self.suffix) or wanted
+
+    def product(self) -> Product:
+        return Product(
+            self.model.model_folder(self.suffix),
+            self.asv.access.tree,
+            self.folder / NOTE,
+            tuple(self.folder / name for name in ("mean.vec", "transform.mat", "plda")),
+            self.find,
+            self.make,
+            guarded=True,
+        )
+
+    def find(self, inputs: Inputs) -> Sources:
+        access, training_set = self.asv.access, self.model.training_name(self.suffix)
+        folder = access.tree / self.model.model_folder(self.suffix) / f"xvect_{training_set}"
+        scp, utt2spk = folder / "xvector.scp", access.tree / "data" / training_set / "utt2spk"
+        for path in (scp, utt2spk):
+            if not path.is_file():
+                raise MissingInput("training set of a back end", relative(path, access.tree))
+        access.check_inside(utt2spk)
+        return {
+            "vectors": Source(scp, self.asv.read_vectors(scp).digest),
+            "utt2spk": Source(utt2spk, inputs.sha256(utt2spk)),
+        }
+
+    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
+        utt2spk = sources["utt2spk"].path
+        with inputs.supplied(utt2spk):
+            trained = train_from_vectors(self.asv.read_vectors(sources["vectors"].path), utt2spk)
+        with tempfile.TemporaryDirectory() as scratch:
+            save_backend(Path(scratch), trained)
+            files = {name: Path(scratch, name) for name in reversed(BACKEND_FILES)}
+            there = {name: path for name, path in files.items() if path.is_file()}
+            return Content({self.folder / n: read_bytes(path) for n, path in there.items()})

@@ -1,5 +1,5 @@
-"""Works through the tasks of a study; each leaves a record, so that a run can be resumed and
-shared among jobs.
+"""Run the tasks of a study; each leaves a record, so that a run can be resumed and split into
+jobs.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import __version__
 from ..errors import PrivacyEvalError
-from ..io.files import digest, sweep, write_text
+from ..io.files import digest
+from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..io.schema import to_plain
+from ..metrics import of_kind
 from ..protocol.protocol import Protocol
-from ..stages.jobs import Progress
+from ..stages.freshness import NOTE, Content, Outcome, Product, Run, bring_up_to_date
 from .attacks import attack_tasks, read_tree_speech, simulated_speech
 from .estimators import estimator_tasks
 from .matrices import matrix_tasks
@@ -27,6 +28,9 @@ from .tasks import Metrics, Row, Task
 
 #: Folder of the records in the output folder.
 RECORDS = "records"
+
+#: Grows when the same tasks give other rows.
+_REVISION = 1
 
 
 def study_tasks(
@@ -65,37 +69,19 @@ def run_tasks(
     *,
     seed: int,
     own: Sequence[UserMetric] = (),
-    job: tuple[int, int] = (1, 1),
-    progress: Progress | None = None,
-) -> tuple[int, int]:
-    """Compute the tasks of a share that have no record yet.
+    run: Run = Run(),
+) -> Outcome:
+    """Compute the tasks of a job split that have no record yet.
 
-    Parameters
-    ----------
-    job : (int, int)
-        Which of how many equal shares, from 1.
-
-    Returns
-    -------
-    (int, int)
-        How many were computed, and how many had a record.
+    Raises
+    ------
+    PrivacyEvalError
+        A task fails, as a user-defined metric does.
     """
-    number, shares = job
-    mine = tasks[number - 1 :: shares]
-    metrics = Metrics(own)
-    computed = 0
-    for done, task in enumerate(mine, start=1):
-        path, made_from = _path(out, task), _made_from(task, seed, own)
-        sweep(path)
-        if _read(path, made_from) is None:
-            generator = np.random.default_rng([seed, zlib.crc32(_name(task).encode())])
-            rows = task.compute(generator, metrics)
-            content = {"made_from": made_from, "rows": to_plain(rows)}
-            write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
-            computed += 1
-        if progress is not None:
-            progress(done, len(mine), _name(task))
-    return computed, len(mine) - computed
+    outcome = bring_up_to_date(_products(tasks, out, seed, own), Inputs(), run)
+    for message in outcome.failed.values():
+        raise PrivacyEvalError(message)
+    return outcome
 
 
 def read_rows(
@@ -106,32 +92,73 @@ def read_rows(
     Raises
     ------
     PrivacyEvalError
-        A task without record.
+        A task without a current record.
     """
     rows: dict[str, list[Row]] = {}
-    for task in tasks:
-        found = _read(_path(out, task), _made_from(task, seed, own))
-        if found is None:
+    inputs = Inputs()
+    for task, product in zip(tasks, _products(tasks, out, seed, own), strict=True):
+        path = product.files[0]
+        if not product.is_current(inputs):
             raise PrivacyEvalError(
-                f"{_path(out, task)}: not there, or made by another plan, seed, --metric or "
-                "--tree: privacy-eval study makes it, with the same options"
+                f"{path}: missing, or of another study, seed, --metric or --tree: run "
+                "privacy-eval study with the same options"
             )
-        rows.setdefault(task.experiment, []).extend(found)
+        with inputs.supplied(path):
+            rows.setdefault(task.experiment, []).extend(load_json(path))
     return rows
 
 
 def digest_of(tasks: Sequence[Task], plan: StudyProtocol, own: Sequence[UserMetric]) -> str:
     """Digest of all that figures of the tasks depend on."""
-    parts = [_made_from(task, plan.seed, own) for task in tasks]
+    parts = [_options(task, plan.seed, own) for task in tasks]
     return digest(json.dumps([parts, plan.to_dict()], sort_keys=True).encode())
 
 
 def remove_others(tasks: Sequence[Task], out: Path) -> None:
     """Remove records of tasks that the plan no longer has."""
-    kept = {_path(out, task).name for task in tasks}
+    kept = {p for t in tasks for p in (f"{_name(t)}.json", f".{_name(t)}{NOTE}")}
     for path in sorted((out / RECORDS).glob("*.json")):
         if path.name not in kept:
             path.unlink()
+
+
+def _products(
+    tasks: Sequence[Task], out: Path, seed: int, own: Sequence[UserMetric]
+) -> list[Product]:
+    """The records of the tasks."""
+    metrics = Metrics(own)
+
+    def product(task: Task) -> Product:
+        path = _path(out, task)
+
+        def make(*_: object) -> Content:
+            generator = np.random.default_rng([seed, zlib.crc32(_name(task).encode())])
+            rows = to_plain(task.compute(generator, metrics))
+            return Content({path: f"{json.dumps(rows, indent=1, allow_nan=False)}\n".encode()})
+
+        return Product(
+            _name(task),
+            out,
+            path.with_name(f".{_name(task)}{NOTE}"),
+            (path,),
+            lambda _: {},
+            make,
+            options=_options(task, seed, own),
+            revision=_REVISION,
+        )
+
+    return [product(task) for task in tasks]
+
+
+def _options(task: Task, seed: int, own: Sequence[UserMetric]) -> dict[str, object]:
+    """All that a record depends on; another NumPy may draw other numbers."""
+    inputs = json.dumps(task.inputs, sort_keys=True).encode()
+    return {
+        "numpy": np.__version__,
+        "seed": seed,
+        "task": digest(inputs),
+        "metrics": [*of_kind("scores"), *(f"{metric.name} {metric.sha256}" for metric in own)],
+    }
 
 
 def _name(task: Task) -> str:
@@ -140,30 +167,3 @@ def _name(task: Task) -> str:
 
 def _path(out: Path, task: Task) -> Path:
     return out / RECORDS / f"{_name(task)}.json"
-
-
-def _made_from(task: Task, seed: int, own: Sequence[UserMetric]) -> str:
-    """Digest of all that a record depends on; another NumPy may draw other numbers."""
-    inputs = [
-        __version__,
-        np.__version__,
-        seed,
-        _name(task),
-        task.inputs,
-        [[metric.name, metric.sha256] for metric in own],
-    ]
-    return digest(json.dumps(inputs, sort_keys=True).encode())
-
-
-def _read(path: Path, made_from: str) -> list[Row] | None:
-    """The rows of a record, if it was made from the same."""
-    if not path.is_file():
-        return None
-    try:
-        plain = load_json(path)
-    except PrivacyEvalError:
-        return None  # cut short: made anew
-    if not isinstance(plain, dict) or plain.get("made_from") != made_from:
-        return None
-    rows = plain.get("rows")
-    return rows if isinstance(rows, list) and all(isinstance(r, dict) for r in rows) else None

@@ -29,11 +29,10 @@ from support import (
     changed,
     lines_to,
     snapshot,
-    times,
+    stage_of,
     utterances,
 )
 
-import privacy_eval.stages.similarity as module
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BackendName, score_matrix
 from privacy_eval.asv.voice_similarity import Measured, measure, write_2020
@@ -44,7 +43,8 @@ from privacy_eval.results.challenge_text import import_results_txt, to_results_t
 from privacy_eval.results.csv_export import speakers_csv, to_csv, to_speakers_csv
 from privacy_eval.results.json_store import read_json, to_json
 from privacy_eval.results.records import Results, SimilarityRecord
-from privacy_eval.stages.asv_scores import VECTORS, Models, Place, Scored
+from privacy_eval.stages.access import VECTORS
+from privacy_eval.stages.freshness import Outcome, Run
 from privacy_eval.stages.similarity import FOLDER_2020, collect_similarities, make_similarities
 from privacy_eval.tree.conditions import System
 from privacy_eval.tree.discovery import find_systems
@@ -327,15 +327,14 @@ def systems_of(tree: SpeechTree) -> list[System]:
 
 def made(
     tree: SpeechTree, *, job: tuple[int, int] = (1, 1), chosen: Sequence[str] = ("anon",), **o: bool
-) -> Scored:
-    place = Place(tree.root, tree.root / "exp", **o)
-    out = tree.root / "out"
-    return make_similarities(systems_of(tree), chosen, place, tree.protocol, out, job=job)
+) -> Outcome:
+    _, asv = stage_of(tree, **o)
+    return make_similarities(systems_of(tree), chosen, asv, tree.root / "out", Run(job))
 
 
 def collected(tree: SpeechTree, **options: bool) -> tuple[list[SimilarityRecord], list[str]]:
-    models = Models(Place(tree.root, tree.root / "exp", **options), tree.protocol)
-    return collect_similarities(systems_of(tree), models, tree.root / "out")
+    _, asv = stage_of(tree, **options)
+    return collect_similarities(systems_of(tree), asv, tree.root / "out")
 
 
 def files(tree: SpeechTree) -> list[Path]:
@@ -344,7 +343,7 @@ def files(tree: SpeechTree) -> list[Path]:
 
 def test_records_and_the_files_of_2020(tree: SpeechTree) -> None:
     outcome = made(tree)
-    assert (outcome.made, outcome.failed, outcome.lacking) == ([NAME], {}, {})
+    assert (outcome.made, outcome.failed, outcome.missing) == ([NAME], {}, {})
     ((record,), stale) = collected(tree)
     assert stale == []
     assert (record.condition.system, record.condition.trial_set, record.condition.gender) == (
@@ -385,16 +384,6 @@ def test_records_and_the_files_of_2020(tree: SpeechTree) -> None:
     assert curves["speakers"].tolist() == ["s1", "s2", "s3", "s4"]
 
 
-def test_what_is_up_to_date_is_not_touched(tree: SpeechTree) -> None:
-    made(tree)
-    before = times(files(tree))
-    assert len(before) == 7
-    assert made(tree).up_to_date == [NAME]
-    assert times(files(tree)) == before
-    assert made(tree, allow_missing=True).up_to_date == [NAME]
-    assert times(files(tree)) == before
-
-
 CHANGES: dict[str, Callable[[SpeechTree], object]] = {
     "original": lambda t: t.vectors(TRIALS, seed=1),
     "anonymized": lambda t: t.vectors(f"{TRIALS}_anon", seed=1),
@@ -412,17 +401,17 @@ def test_a_record_of_other_inputs_is_stale_and_made_anew(tree: SpeechTree, chang
     CHANGES[change](tree)
     records, stale = collected(tree)
     assert records == []
-    assert stale == [f"{NAME} (its x-vectors or model are not those of its record)"]
+    assert stale == [f"{NAME} (its x-vectors, its back end or the record have changed)"]
     assert made(tree).made == [NAME]
     assert collected(tree)[1] == []
-    assert made(tree).up_to_date == [NAME]
+    assert made(tree).current == [NAME]
 
 
 def test_what_concerns_no_trial_set_makes_nothing_anew(tree: SpeechTree) -> None:
     made(tree)
     tree.vectors(ENROLLS, seed=1)
     lines_to(tree.all_scores["oo"], ["s1 s1-u0 2"])
-    assert made(tree).up_to_date == [NAME]
+    assert made(tree).current == [NAME]
 
 
 @pytest.mark.parametrize(
@@ -449,18 +438,6 @@ def test_damaged_records_are_made_anew(tree: SpeechTree, damage: str) -> None:
         assert collected(tree)[0] == []
     assert made(tree).made == [NAME]
     assert snapshot(tree.root / "out") == before
-
-
-def test_a_killed_run_goes_on(tree: SpeechTree, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, "write_record", killed)
-    with pytest.raises(KeyboardInterrupt):
-        made(tree)
-    monkeypatch.undo()
-    assert collected(tree) == ([], [])
-    assert made(tree).made == [NAME]
 
 
 def test_shares_and_choice(tree: SpeechTree) -> None:
@@ -501,9 +478,9 @@ def test_every_results_folder_has_its_model(tmp_path: Path) -> None:
         ("", "anonymized"),
         (".orig", "original"),
     ]
-    assert [r.provenance["model"]["path"] for r in records] == [
-        f"{own}/xvect_train_clean_360_anon",
-        BACKEND,
+    assert [r.provenance["inputs"]["plda"]["path"] for r in records] == [
+        f"{own}/xvect_train_clean_360_anon/plda",
+        f"{BACKEND}/plda",
     ]
     assert records[0].metrics != records[1].metrics
     assert {p.relative_to(tmp_path / "out").parts[0] for p in files(tree)} == {
@@ -526,8 +503,8 @@ def test_what_is_not_there(tree: SpeechTree, gone: str, kind: str) -> None:
     made(tree)
     (tree.root / gone).unlink()
     outcome = made(tree)
-    assert outcome.lacking[NAME][0] == kind
-    assert outcome.lacking[NAME][1].startswith(gone.removesuffix("/plda"))
+    assert outcome.missing[NAME].kind == kind
+    assert outcome.missing[NAME].where.startswith(gone.removesuffix("/plda"))
     assert outcome.failed == {}
     assert len(collected(tree)[1]) == 1
 
@@ -544,8 +521,8 @@ def test_a_missing_utterance_fails_and_keeps_the_record_before(tree: SpeechTree)
     assert snapshot(tree.root / "out") == before
     for _ in range(2):
         allowed = made(tree, allow_missing=True)
-        assert allowed.left_out == [f"{NAME}: 1 utterances left out"]
-    assert allowed.up_to_date == [NAME]
+        assert allowed.left_out == {NAME: "1 utterances left out"}
+    assert allowed.current == [NAME]
     ((record,), stale) = collected(tree, allow_missing=True)
     assert (stale, record.utterances_left_out, record.n_utterances) == ([], 1, 11)
     assert list(made(tree).failed) == [NAME]

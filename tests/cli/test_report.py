@@ -65,11 +65,11 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     drawing |= defaults_of(all_figures)
     names = {"formats": "format"}
     assert set(options) == shared | {"out"} | {
-        names.get(n, n) for n in drawing.keys() - {"made_from", "progress"}
+        names.get(n, n) for n in drawing.keys() - {"drawn_from", "run"} | {"job"}
     }
     assert options["format"].choices == drawing["formats"] == FIGURE_FORMATS
     assert options["conventional"].default == drawing["conventional"]
-    assert (options["job"].default, drawing["job"]) == (None, (1, 1))
+    assert options["job"].default is None
     options = options_of("tables")
     assert options["format"].choices == tuple(TABLE_FORMATS)
     names = {"only": "format", "metric": "rank_by"}
@@ -540,7 +540,6 @@ def test_jobs_share_the_figures(measured: SpeechTree, tmp_path: Path) -> None:
     out = tmp_path / "D"
     command = ("figures", "--results", results_of(measured), "--out", out, "--format", "png")
     assert cli(*command, "--job", "2/2") == drawn(out, 1, 0)
-    assert not (out / "captions.json").exists()
     assert cli(*command, "--job", "1/2") == drawn(out, 2, 0)
     captions = json.loads((out / "captions.json").read_text())
     assert pictures(out) == {f"{name}.png" for name in captions}
@@ -760,7 +759,7 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
     assert similarity.speakers[0].speaker in page.texts[LEAST]
     first, written = out.read_bytes(), out.stat().st_mtime_ns
     again = ("--results", results_of(measured), *more, "--out", out)
-    assert cli("report", *again).out == f"{out}: up to date\n"
+    assert cli("report", *again).out == f"{out}: current\n"
     assert out.stat().st_mtime_ns == written
     out.unlink()
     report(out, results_of(measured), *more)
@@ -823,7 +822,7 @@ def test_folders_that_hold_no_figures(measured: SpeechTree, drawings: Path, tmp_
         run = cli(*command, folder)
         assert (run.code, run.out) == (1, "")
         assert run.err.startswith(f"privacy-eval: {folder / 'captions.json'}: cannot be read")
-    for name in ("captions.json", ".figures.key"):  # as if only PDF had been asked for
+    for name in ("captions.json", ".privacy_eval.json"):  # as if only PDF had been asked for
         shutil.copy(drawings / name, empty)
     run = cli(*command, empty)
     assert (run.code, run.out) == (1, "")

@@ -39,8 +39,8 @@ from privacy_eval.asv.voice_similarity import measure
 from privacy_eval.io.scp import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS
 from privacy_eval.results.json_store import read_json
-from privacy_eval.stages.asv_scores import NOTE, Place
-from privacy_eval.stages.subsets import make_subsets
+from privacy_eval.stages.access import TreeAccess
+from privacy_eval.stages.freshness import NOTE
 
 
 @pytest.fixture(name="tree")
@@ -111,10 +111,9 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     for verb in ("asv-scores", "similarity"):
         assert options_of(verb)["backend"].choices == list(BACKENDS)
     assert options_of("similarity")["variant"].choices == [*VARIANTS, "both"]
-    place = {f.name for f in fields(Place)}
+    place = {f.name for f in fields(TreeAccess)} - {"inputs"}
     assert place <= tree | {"allow_pipes", "allow_missing"}
     assert set(options_of("subsets")) == tree | {"anonymized"}
-    assert {"allow_outside"} == keywords(make_subsets) - {"suffixes", "dry_run"}
 
 
 # --- score
@@ -387,15 +386,15 @@ def test_pipes_run_only_where_they_are_allowed(files: Files) -> None:
 def test_a_tree_from_x_vectors_to_results(tree: SpeechTree) -> None:
     """Every stage's verb, in a tree of an odd name; again, nothing is written."""
     verbs = [
-        (("subsets",), "1 folders made, 1 there, 0 lack what they are made of"),
-        (("subsets", "--anonymized"), "1 folders made, 1 there, 0 lack what they are made of"),
+        (("subsets",), "1 folders made, 0 current, 1 external, 0 missing a source"),
+        (("subsets", "--anonymized"), "1 folders made, 0 current, 1 external, 0 missing a source"),
         (
             ("train-backend",),
-            "back ends: 0 trained, 0 up to date, 1 of others, 0 not possible, 0 f",
+            "back ends: 0 trained, 0 current, 1 external, 0 missing an input, 0 f",
         ),
-        (("asv-scores",), "score files: 3 made, 0 up to date, 0 of others, 0 not possible, 0 f"),
+        (("asv-scores",), "score files: 3 made, 0 current, 0 external, 0 missing an input, 0 f"),
         (("privacy-metrics",), ""),
-        (("similarity",), "voice similarities: 1 computed, 0 up to date, 0 of others, 0 not"),
+        (("similarity",), "voice similarities: 1 computed, 0 current, 0 external, 0 mis"),
         (("collect",), "1 systems, 3 conditions, 1 voice similarities"),
     ]
     for arguments, text in verbs:
@@ -442,15 +441,15 @@ def test_collecting_a_stale_similarity_is_an_error(tree: SpeechTree, what: str) 
     if what != "a speaker's utterances":
         run = tree.run("collect")
         assert (run.code, run.out) == (1, "")
-        assert "stage 5 would make it anew" in run.err
+        assert "stage 5 would rebuild it" in run.err
         assert snapshot(tree.root / "exp/privacy_eval") == before
         for verb in ("asv-scores", "privacy-metrics"):
             assert tree.run(verb).code == 0
         before = snapshot(tree.root / "exp/privacy_eval")
     run = tree.run("collect")
     assert (run.code, run.out) == (1, "")
-    assert "compute the voice similarity anew (or leave it out with --allow-missing)" in run.err
-    assert f"anon {TRIALS} (its x-vectors or model are not those of its record)" in run.err
+    assert "compute the voice similarity again (or leave it out with --allow-missing)" in run.err
+    assert f"anon {TRIALS} (its x-vectors, its back end or the record have changed)" in run.err
     assert snapshot(tree.root / "exp/privacy_eval") == before
     run = tree.run("collect", "--allow-missing")
     assert run.code == 0
@@ -458,7 +457,7 @@ def test_collecting_a_stale_similarity_is_an_error(tree: SpeechTree, what: str) 
     out = tree.root / "exp/privacy_eval"
     results = read_json(out / "results.json")
     assert results.similarity == ()
-    assert any("its x-vectors or model are not" in n for n in results.not_evaluated)
+    assert any("its x-vectors, its back end or" in n for n in results.not_evaluated)
     assert not (out / "speakers.csv").exists()
     assert tree.run("similarity").code == 0
     assert tree.run("collect").code == 0
@@ -470,7 +469,7 @@ def test_missing_x_vectors_are_asked_for(tree: SpeechTree) -> None:
     tree.scp(f"{TRIALS}_anon").unlink()
     run = tree.run("asv-scores")
     assert run.code == 1
-    assert run.out.startswith("score files: 1 made, 0 up to date, 0 of others, 2 not possible")
+    assert run.out.startswith("score files: 1 made, 0 current, 0 external, 2 missing an input")
     assert (
         "privacy-eval: 2 score files not made, no x-vectors: "
         f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp or "
@@ -482,7 +481,7 @@ def test_missing_x_vectors_are_asked_for(tree: SpeechTree) -> None:
     run = tree.run("asv-scores", "--missing-vectors")
     assert run == Run(0, f"{TRIALS}_anon {MODEL}\n", "")
     run = tree.run("similarity")
-    assert (run.code, run.out.split(",")[3]) == (0, " 1 not possible")
+    assert (run.code, run.out.split(",")[3]) == (0, " 1 missing an input")
 
 
 def test_a_failure_is_named_and_does_not_hinder_the_others(tree: SpeechTree) -> None:
@@ -490,12 +489,12 @@ def test_a_failure_is_named_and_does_not_hinder_the_others(tree: SpeechTree) -> 
     tree.vectors(TRIALS, without=["s3-u0"])
     run = tree.run("asv-scores")
     assert run.code == 1
-    assert run.out == "score files: 1 made, 0 up to date, 0 of others, 0 not possible, 2 failed\n"
+    assert run.out == "score files: 1 made, 0 current, 0 external, 0 missing an input, 2 failed\n"
     assert f"anon ASV-{ENROLLS}_anon-{TRIALS}_anon: " in run.err
     assert re.search(r"no vector for 1 ids of the enrollment in .*: s2-e1$", run.err, re.M)
     run = tree.run("asv-scores", "--allow-missing")
     assert (run.code, run.out.split(",")[0]) == (0, "score files: 2 made")
-    assert "made without some utterances: 2:" in run.err
+    assert "made without some of their input: 2:" in run.err
     assert tree.run("similarity").code == 1
     run = tree.run("similarity", "--allow-missing")
     assert run.code == 0

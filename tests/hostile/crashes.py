@@ -20,15 +20,9 @@ from privacy_eval.simulate.ratings import simulate_ratings
 OUT = "exp/privacy_eval"
 #: What is left out of every comparison: logs, which have times.
 LOGS = f"{OUT}/log/"
-#: Which jobs add lines to in any order, again after a kill: compared as sets of lines.
-UNORDERED = (f"{OUT}/figures/.figures.list", f"{OUT}/subjective/figures/.figures.list")
-#: Lists of a set's files, longer while the set is being written; compared at the end only.
-GROWING = (
-    f"{OUT}/.results.list",
-    f"{OUT}/tables/.tables.list",
-    f"{OUT}/subjective/tables/.tables.list",
-    *UNORDERED,
-)
+#: Fingerprints end so; they say more while a product is being written, and are compared at the
+#: end only.
+GROWING = ".privacy_eval.json"
 
 _OWN_MODEL = "exp/models/user_asv_eval_anon/xvect_01709_1"
 _MARK = "PRIVACY_EVAL_CRASH_TEST"
@@ -61,9 +55,6 @@ def crash_tree(folder: Path) -> Path:
 def products(folder: Path) -> dict[str, bytes]:
     """All files of a tree, as they are compared."""
     found = {n: c for n, c in snapshot(folder).items() if not n.startswith(LOGS)}
-    for name in UNORDERED:
-        if name in found:
-            found[name] = b"".join(sorted({*found[name].splitlines(keepends=True)}))
     return found
 
 
@@ -73,7 +64,7 @@ def half_written(folder: Path, whole: Mapping[str, bytes]) -> list[str]:
     return sorted(
         name
         for name, content in products(folder).items()
-        if name not in GROWING
+        if not name.endswith(GROWING)
         and whole.get(name) != content
         and not any(part.startswith(".") and ".tmp" in part for part in name.split("/"))
         and not Path(name).name.startswith(".tables.pdf.")

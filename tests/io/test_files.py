@@ -19,7 +19,6 @@ from privacy_eval.io.files import (
     most_unpacked,
     read_bytes,
     read_text,
-    write_set,
     write_text,
 )
 
@@ -249,25 +248,6 @@ def test_unwritable_folder_is_an_error(tmp_path: Path) -> None:
     assert names(folder) == []
 
 
-def test_a_set_of_files_replaces_the_one_before(tmp_path: Path) -> None:
-    write_set(tmp_path, {"a.txt": "1", "sub/b.txt": "2"}, listed_in=".list")
-    (tmp_path / "other.txt").write_text("not of the set")
-    write_set(tmp_path, {"a.txt": "3"}, listed_in=".list")
-    assert (tmp_path / "a.txt").read_text() == "3"
-    assert not (tmp_path / "sub/b.txt").exists()
-    assert (tmp_path / "other.txt").exists()
-
-
-def test_a_list_that_leaves_its_folder_removes_nothing(tmp_path: Path) -> None:
-    outside = tmp_path / "outside.txt"
-    outside.write_text("stays")
-    folder = tmp_path / "set"
-    folder.mkdir()
-    (folder / ".list").write_text(f"../outside.txt\n{outside}\nsub/../../outside.txt\n")
-    write_set(folder, {"a.txt": "1"}, listed_in=".list")
-    assert outside.read_text() == "stays"
-
-
 def test_symlink_is_replaced_not_followed(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("precious")
     (tmp_path / "link").symlink_to(tmp_path / "target")
@@ -291,13 +271,6 @@ def test_long_names_are_shortened_and_distinct(tmp_path: Path) -> None:
     files = file_names(names)
     assert len(set(files.values())) == len(names)
     assert files["short"] == "short" and files["n" * 120] == "n" * 120
-    write_set(tmp_path, {f"{file}_asv.txt": "x" for file in files.values()}, listed_in=".list")
+    for file in files.values():
+        write_text(tmp_path / f"{file}_asv.txt", "x")
     assert len(list(tmp_path.glob("*_asv.txt"))) == len(names)
-
-
-def test_a_list_of_impossible_names_hinders_nothing(tmp_path: Path) -> None:
-    (tmp_path / ".list").write_text("n" * 300 + ".txt\nold.txt\n")
-    (tmp_path / "old.txt").write_text("old")
-    write_set(tmp_path, {"new.txt": "x"}, listed_in=".list")
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".list", "new.txt"]
-    assert (tmp_path / ".list").read_text() == "new.txt\n"

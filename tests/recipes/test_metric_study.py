@@ -161,4 +161,4 @@ def test_what_is_wrong_is_said(
 
 def test_a_report_needs_its_records(tmp_path: Path) -> None:
     done = cli("study-report", "--out", tmp_path, "--conf", small_file(tmp_path))
-    assert done.code == 1 and "discrete_cases.json: not there" in done.err
+    assert done.code == 1 and "discrete_cases.json: missing" in done.err

@@ -152,7 +152,7 @@ def test_only_what_a_changed_set_concerns_is_made_anew(evaluated: Path, tmp_path
     before = times(scores)
     assert cli("collect", *common).code == 1
     run = cli("asv-scores", *common)
-    assert run.out.startswith("score files: 4 made, 32 up to date")
+    assert run.out.startswith("score files: 4 made, 32 current")
     written = {p.parent.name for p in scores if p.stat().st_mtime_ns != before[p]}
     assert written == {
         f"ASV-vctk_dev_enrolls{mark}-vctk_dev_trials_f{common}_anon"
@@ -161,7 +161,7 @@ def test_only_what_a_changed_set_concerns_is_made_anew(evaluated: Path, tmp_path
     }
     run = cli("similarity", *common)
     # The last utterance is of one of the two sets that were cut out.
-    assert run.out.startswith("voice similarities: 2 computed, 10 up to date")
+    assert run.out.startswith("voice similarities: 2 computed, 10 current")
     assert cli("privacy-metrics", *common).code == 0
     assert cli("collect", *common).code == 0
 
@@ -176,9 +176,9 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
         both = [subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) for _ in range(2)]
         for run in map(finish, both):
             assert run.code == 0, run.err
-            assert run.out.endswith(", 0 of others, 0 not possible, 0 failed\n")
-    assert "0 made, 3 up to date" in tree.run("asv-scores").out
-    assert "0 computed, 1 up to date" in tree.run("similarity").out
+            assert run.out.endswith(", 0 external, 0 missing an input, 0 failed\n")
+    assert "0 made, 3 current" in tree.run("asv-scores").out
+    assert "0 computed, 1 current" in tree.run("similarity").out
     assert not [p for p in tree.root.rglob("*") if p.name.endswith(".tmp")]
 
 
@@ -251,8 +251,8 @@ def test_scores_of_kaldi_are_kept(real: Path) -> None:
     before = snapshot(real / "exp/results-kaldi")
     run = cli("asv-scores", *common)
     assert run.code == 0
-    assert "0 made, 0 up to date, 6 of others, 30 not possible, 0 failed" in run.out
-    assert run.err.startswith("privacy-eval: of others, kept as they are: 6:\n  kaldi ASV-libri_")
+    assert "0 made, 0 current, 6 external, 30 missing an input, 0 failed" in run.out
+    assert run.err.startswith("privacy-eval: external, kept: 6:\n  kaldi ASV-libri_")
     assert snapshot(real / "exp/results-kaldi") == before
 
 

@@ -11,7 +11,7 @@ from support import ANON, ODD_NAME, imported
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import Label
-from privacy_eval.report.html import Picture, Section, write_report
+from privacy_eval.report.html import Picture, Section, report_page
 from privacy_eval.report.provenance import provenance_tables, summary
 from privacy_eval.report.table import Column, Table
 
@@ -50,7 +50,7 @@ def table(name: str = "t") -> Table:
 
 
 def report(tmp_path: Path, *sections: Section, title: str = "Title") -> Page:
-    write_report(tmp_path / "report.html", title, sections)
+    (tmp_path / "report.html").write_text(report_page(title, sections))
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     page = Page(text)
     assert page.open == []
@@ -104,7 +104,7 @@ def test_a_missing_picture_leaves_the_report_before(tmp_path: Path) -> None:
     before = (tmp_path / "report.html").read_bytes()
     broken = Section("F", pictures=(Picture(tmp_path / "no.png", ""),))
     with pytest.raises(PrivacyEvalError, match="no.png: cannot be read"):
-        write_report(tmp_path / "report.html", "Title", [broken])
+        report_page("Title", [broken])
     assert (tmp_path / "report.html").read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 

@@ -317,7 +317,7 @@ def test_variants_that_print_differently() -> None:
 def test_files_of_two_systems(tmp_path: Path) -> None:
     both = merge([imported(B1, system="B1"), imported(B2, system="B2")])
     files = write(both, tmp_path)
-    assert sorted([*files, tmp_path / ".tables.list"]) == sorted(tmp_path.iterdir())
+    assert sorted([*files, tmp_path / ".privacy_eval.json"]) == sorted(tmp_path.iterdir())
     names = {p.name for p in files}
     for system in ("B1", "B2"):
         for ending in (".tex", ".md", ".txt", ".csv"):

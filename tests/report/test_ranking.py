@@ -305,7 +305,7 @@ def evaluated(tree: Tree, options: Options) -> Results:
     plan = small_plan(tree.root)
     found = find_systems(tree.root, tree.root / "exp", plan)
     outcome = evaluate(found, tree.root / "out", tree=tree.root, options=options)
-    assert not outcome.failures
+    assert not outcome.failed
     results = collect(found, tree.root / "out", plan, tree=tree.root)
     write_outputs(results, tree.root / "out")
     return read_json(tree.root / "out" / "results.json")

@@ -330,7 +330,7 @@ def test_stage_5_extracts_what_is_missing_and_scores(kaldi: Kaldi) -> None:
     assert kaldi.called() == ONE_SET * 5
     assert "score files: 3 in place" in run.out
     log = (kaldi.root / "exp/privacy_eval/log/asv_scores.1.log").read_text()
-    assert "score files: 2 made, 1 up to date" in log
+    assert "score files: 2 made, 1 current" in log
     assert times(before) == before
 
 
@@ -357,4 +357,4 @@ def test_scores_of_others_need_no_x_vectors(kaldi: Kaldi) -> None:
     run = kaldi.recipe()
     assert run.code == 0, run.err
     assert kaldi.called() == []
-    assert "score files: 0 in place, 3 of others" in run.out
+    assert "score files: 0 in place, 3 external" in run.out

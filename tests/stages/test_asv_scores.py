@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,24 +21,16 @@ from support import (
     SpeechTree,
     lines_to,
     snapshot,
-    times,
+    stage_of,
     utterances_of,
 )
 
-import privacy_eval.stages.asv_scores as scoring
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.scp import write_vectors
-from privacy_eval.stages.asv_scores import (
-    NOTE,
-    VECTORS,
-    Models,
-    Place,
-    Scored,
-    find_targets,
-    make_scores,
-    missing_vectors,
-    stale_scores,
-)
+from privacy_eval.stages.access import VECTORS, AsvSystems, TreeAccess, systems_under_test
+from privacy_eval.stages.asv_scores import make_scores, missing_vectors
+from privacy_eval.stages.collect import outdated_scores
+from privacy_eval.stages.freshness import Outcome, Run
 
 NAMES = {
     "oo": f"anon ASV-{ENROLLS}-{TRIALS}",
@@ -52,22 +44,10 @@ def _tree(tmp_path: Path) -> SpeechTree:
     return SpeechTree(tmp_path / "a tree")
 
 
-def place_of(tree: SpeechTree, results: str = "exp", **options: bool) -> Place:
-    return Place(tree.root, tree.root / results, **options)
-
-
 def made(
-    tree: SpeechTree,
-    results: str = "exp",
-    *,
-    job: tuple[int, int] = (1, 1),
-    name: str | None = None,
-    anon_suffix: str | None = None,
-    **options: bool,
-) -> Scored:
-    place = place_of(tree, results, **options)
-    targets, _ = find_targets(place, tree.protocol, name=name, anon_suffix=anon_suffix)
-    return make_scores(targets, place, tree.protocol, job=job)
+    tree: SpeechTree, results: str = "exp", *, job: tuple[int, int] = (1, 1), **options: Any
+) -> Outcome:
+    return make_scores(*stage_of(tree, results, **options), Run(job))
 
 
 def names(*kinds: str) -> list[str]:
@@ -142,22 +122,6 @@ def test_trials_may_come_without_labels(tree: SpeechTree) -> None:
 # --- what is made anew
 
 
-def test_what_is_up_to_date_is_not_touched(tree: SpeechTree) -> None:
-    first = made(tree)
-    assert (first.made, first.kept, first.lacking, first.failed) == (
-        names("oo", "oa", "aa"),
-        [],
-        {},
-        {},
-    )
-    files = [p for p in (tree.root / "exp/results-anon").rglob("*") if p.is_file()]
-    assert {p.name for p in files} == {"scores", NOTE}
-    before = times(files)
-    second = made(tree)
-    assert (second.made, second.up_to_date) == ([], first.made)
-    assert times(files) == before
-
-
 def thinner(path: Path) -> None:
     lines_to(path, path.read_text().splitlines()[:-1])
 
@@ -205,7 +169,7 @@ def test_packing_vectors_otherwise_changes_nothing(tree: SpeechTree) -> None:
     scp = tree.scp(TRIALS)
     archive = scp.with_suffix(".ark")
     archive.write_bytes(gzip.compress(archive.read_bytes()))
-    assert made(tree).up_to_date == names("oo", "oa", "aa")
+    assert made(tree).current == names("oo", "oa", "aa")
 
 
 # --- whose scores
@@ -223,27 +187,7 @@ def test_scores_of_others_are_kept_and_named(tree: SpeechTree) -> None:
         assert {n: c for n, c in snapshot(tree.root / "exp/results-anon").items() if n in before}
         assert theirs.read_text() == "s1 s1-u0 1.5\n"
         assert sorted(p.name for p in packed.parent.iterdir()) == ["scores.gz"]
-    assert outcome.up_to_date == names("aa")
-
-
-@pytest.mark.parametrize("change", ["edited", "no note", "a broken note", "a note that is no note"])
-def test_ours_that_somebody_changed_are_theirs(tree: SpeechTree, change: str) -> None:
-    made(tree)
-    path = tree.all_scores["oa"]
-    note = path.with_name(NOTE)
-    if change == "edited":
-        path.write_text(path.read_text().replace("s1-u0 ", "s1-u0  "))
-    elif change == "no note":
-        note.unlink()
-    elif change == "a broken note":
-        note.write_text("{")
-    else:
-        note.write_text('{"scores_sha256": 5}')
-    before = path.read_bytes()
-    tree.backend(BACKEND, seed=1)
-    outcome = made(tree)
-    assert (outcome.kept, outcome.made) == (names("oa"), names("oo", "aa"))
-    assert path.read_bytes() == before
+    assert outcome.current == names("aa")
 
 
 def test_a_copy_of_our_scores_elsewhere_stays_theirs(tree: SpeechTree) -> None:
@@ -255,65 +199,6 @@ def test_a_copy_of_our_scores_elsewhere_stays_theirs(tree: SpeechTree) -> None:
     outcome = made(tree, "exp/results-others")
     assert len(outcome.kept) == 3
     assert {p.name for p in others.rglob("*") if p.is_file()} == {"scores"}
-
-
-@pytest.mark.parametrize("before", ["nothing", "older scores"])
-def test_a_run_killed_between_note_and_scores(
-    tree: SpeechTree, before: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if before == "older scores":
-        made(tree)
-        tree.backend(BACKEND, seed=1)
-    old = {k: p.read_bytes() for k, p in tree.all_scores.items() if p.exists()}
-    write_text = scoring.write_text
-
-    def killed(path: Path, text: str) -> None:
-        if path.name == "scores":
-            raise KeyboardInterrupt
-        write_text(path, text)
-
-    monkeypatch.setattr(scoring, "write_text", killed)
-    with pytest.raises(KeyboardInterrupt):
-        made(tree)
-    monkeypatch.undo()
-    note = tree.all_scores["oo"].with_name(NOTE)
-    assert note.exists()
-    assert {k: p.read_bytes() for k, p in tree.all_scores.items() if p.exists()} == old
-    assert made(tree).made == names("oo", "oa", "aa")
-    assert made(tree).up_to_date == names("oo", "oa", "aa")
-    left = snapshot(tree.root / "exp/results-anon")
-    shutil.rmtree(tree.root / "exp/results-anon")
-    made(tree)
-    fresh = snapshot(tree.root / "exp/results-anon")
-    assert {n: c for n, c in left.items() if n.endswith("scores")} == {
-        n: c for n, c in fresh.items() if n.endswith("scores")
-    }
-
-
-@pytest.mark.parametrize("moment", ["read_note", "_write_note"])
-def test_another_run_that_is_faster_does_not_make_them_theirs(
-    tree: SpeechTree, moment: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made(tree)
-    tree.backend(BACKEND, seed=1)
-    own = getattr(scoring, moment)
-
-    def after_another_run(*arguments: object) -> object:
-        monkeypatch.undo()
-        made(tree)
-        return own(*arguments)
-
-    monkeypatch.setattr(scoring, moment, after_another_run)
-    outcome = made(tree)
-    assert (outcome.kept, outcome.failed) == ([], {})
-    assert made(tree).up_to_date == names("oo", "oa", "aa")
-
-
-def test_shares_cover_everything_once(tree: SpeechTree) -> None:
-    parts = [made(tree, job=(number, 2)).made for number in (1, 2)]
-    assert sorted(parts[0] + parts[1]) == sorted(names("oo", "oa", "aa"))
-    assert made(tree, job=(4, 4)).up_to_date == []
-    assert made(tree).up_to_date == names("oo", "oa", "aa")
 
 
 # --- which systems
@@ -336,7 +221,7 @@ def test_where_the_first_scores_go(
     outcome = made(tree, results, name=name)
     assert outcome.made == [n.replace("anon", system, 1) for n in names("oo", "oa", "aa")]
     assert len(list((tree.root / folder).glob("ASV-*/scores"))) == 3
-    assert made(tree, results, name=name).up_to_date == outcome.made
+    assert made(tree, results, name=name).current == outcome.made
 
 
 def test_the_suffix_comes_from_the_results_folder_or_the_option(tmp_path: Path) -> None:
@@ -348,7 +233,7 @@ def test_the_suffix_comes_from_the_results_folder_or_the_option(tmp_path: Path) 
     assert len(made(tree, "other", anon_suffix="_mine").made) == 3
     assert len(list((tree.root / "other/results-mine").iterdir())) == 3
     # Without either it is the plan's, of which nothing is there.
-    assert set(made(tree, "exp/results-d").lacking) == {
+    assert set(made(tree, "exp/results-d").missing) == {
         f"d ASV-{ENROLLS}-{TRIALS}_anon",
         f"d ASV-{ENROLLS}_anon-{TRIALS}_anon",
     }
@@ -373,12 +258,13 @@ def test_systems_that_share_a_suffix_are_left_alone(tree: SpeechTree) -> None:
     folder = tree.root / f"exp/three/results-y_own/ASV-{ENROLLS}-{TRIALS}_own"
     lines_to(folder / "scores", ["a b 1"])
     before = snapshot(tree.root / "exp")
-    targets, notes = find_targets(place_of(tree), tree.protocol, name=None, anon_suffix=None)
+    access = TreeAccess(tree.root, tree.root / "exp")
+    targets, notes = systems_under_test(access, tree.protocol)
     assert [t.name for t in targets] == ["three"]
     assert len(notes) == 1
-    assert notes[0].startswith("one, two: all mark anonymized sets by '_anon'")
+    assert notes[0].startswith("one, two: all have the anonymization suffix '_anon'")
     assert "--system NAME chooses one" in notes[0]
-    make_scores(targets, place_of(tree), tree.protocol)
+    make_scores(targets, AsvSystems(access, tree.protocol))
     written = set(snapshot(tree.root / "exp")) - set(before)
     assert {n.split("/")[0] for n in written} == {"three"}
     outcome = made(tree, name="two")
@@ -395,23 +281,21 @@ def test_a_new_system_is_called_by_no_path(tree: SpeechTree) -> None:
 
 
 def test_what_is_made_anew_is_named_with_what_changed(tree: SpeechTree) -> None:
-    assert made(tree).made_anew == []
+    assert made(tree).rebuilt == {}
     tree.vectors(f"{TRIALS}_anon", seed=1)
-    assert made(tree).made_anew == [f"{NAMES[k]}: changed: trial_vectors" for k in ("oa", "aa")]
+    assert made(tree).rebuilt == {NAMES[k]: "trial_vectors" for k in ("oa", "aa")}
 
 
 def test_stale_scores_are_ours_of_other_inputs(tree: SpeechTree) -> None:
     def stale() -> dict[str, str]:
-        place = place_of(tree)
-        targets, _ = find_targets(place, tree.protocol, name=None, anon_suffix=None)
-        return stale_scores(targets, Models(place, tree.protocol))
+        return outdated_scores(*stage_of(tree))
 
     assert stale() == {}
     made(tree)
     assert stale() == {}
     lines_to(tree.all_scores["oa"], ["s1 s1-u0 1"])
     tree.vectors(f"{TRIALS}_anon", seed=1)
-    assert stale() == {NAMES["aa"]: "stage 5 would make it anew: trial_vectors"}
+    assert stale() == {NAMES["aa"]: "stage 5 would rebuild it: trial_vectors"}
     tree.scp(f"{TRIALS}_anon").unlink()
     assert stale() == {}  # a submission comes without what its scores were made of
     tree.vectors(f"{TRIALS}_anon", seed=1)
@@ -421,14 +305,20 @@ def test_stale_scores_are_ours_of_other_inputs(tree: SpeechTree) -> None:
 
 def test_folders_that_are_not_there(tree: SpeechTree) -> None:
     nowhere = tree.root / "nowhere"
-    for place, message in (
-        (Place(nowhere, nowhere / "exp"), r"nowhere: no such folder \(experiment tree\)"),
-        (Place(tree.root, nowhere, keys=nowhere), r"nowhere: no such folder \(keys\)"),
-        (place_of(tree, "exp/typo"), r"exp/typo: no such folder \(results folder\); name one"),
-        (place_of(tree, "no/results-x"), r"no/results-x: no such folder \(results folder\)"),
+    for access, message in (
+        (TreeAccess(nowhere, nowhere / "exp"), r"nowhere: no such folder \(experiment tree\)"),
+        (TreeAccess(tree.root, nowhere, keys=nowhere), r"nowhere: no such folder \(keys\)"),
+        (
+            TreeAccess(tree.root, tree.root / "exp/typo"),
+            r"exp/typo: no such folder \(results folder\); name one",
+        ),
+        (
+            TreeAccess(tree.root, tree.root / "no/results-x"),
+            r"no/results-x: no such folder \(results folder\)",
+        ),
     ):
         with pytest.raises(PrivacyEvalError, match=message):
-            find_targets(place, tree.protocol, name=None, anon_suffix=None)
+            systems_under_test(access, tree.protocol)
 
 
 # --- where the inputs come from
@@ -462,9 +352,7 @@ def test_keys_of_a_folder_of_their_own(tree: SpeechTree) -> None:
     keys = tree.root / "the keys"
     keys.mkdir()
     (tree.root / f"data/{TRIALS}/trials").rename(keys / TRIALS)
-    place = Place(tree.root, tree.root / "exp", keys=keys)
-    targets, _ = find_targets(place, tree.protocol, name=None, anon_suffix=None)
-    assert make_scores(targets, place, tree.protocol).made == names("oo", "oa", "aa")
+    assert made(tree, keys=keys).made == names("oo", "oa", "aa")
 
 
 #: What is taken away; which conditions lack it, of what kind it is, and where it belongs.
@@ -503,10 +391,10 @@ def test_what_is_not_there_is_named_with_its_place(tree: SpeechTree, gone: str) 
     for name in files:
         (tree.root / name).unlink()
     outcome = made(tree)
-    assert list(outcome.lacking) == names(*concerned)
-    for found, place in outcome.lacking.values():
-        assert found == kind
-        assert place.startswith(where)
+    assert list(outcome.missing) == names(*concerned)
+    for error in outcome.missing.values():
+        assert error.kind == kind
+        assert error.where.startswith(where)
     assert len(outcome.made) == 3 - len(concerned)
     there = [k for k, path in tree.all_scores.items() if path.parent.exists()]
     assert there == [k for k in tree.all_scores if k not in concerned]
@@ -516,8 +404,7 @@ def test_sets_of_speech_without_x_vectors(tree: SpeechTree) -> None:
     """Those that scores need, unless all of these are somebody else's; each once."""
 
     def missing() -> list[tuple[str, str]]:
-        targets, _ = find_targets(place_of(tree), tree.protocol, name=None, anon_suffix=None)
-        return missing_vectors(targets, place_of(tree), tree.protocol)
+        return missing_vectors(*stage_of(tree))
 
     for name in (TRIALS, f"{TRIALS}_anon", f"{ENROLLS}_anon"):
         tree.scp(name).unlink()
@@ -538,8 +425,7 @@ def test_x_vectors_that_were_removed_are_extracted_anew_though_there_are_scores(
     made(tree)
     lines_to(tree.root / f"data/{TRIALS}_anon/wav.scp", ["u x.wav"])
     tree.scp(f"{TRIALS}_anon").unlink()
-    targets, _ = find_targets(place_of(tree), tree.protocol, name=None, anon_suffix=None)
-    assert missing_vectors(targets, place_of(tree), tree.protocol) == [(f"{TRIALS}_anon", MODEL)]
+    assert missing_vectors(*stage_of(tree)) == [(f"{TRIALS}_anon", MODEL)]
 
 
 # --- bad input
@@ -668,10 +554,10 @@ def test_allow_missing_leaves_out_and_says_so(tree: SpeechTree) -> None:
     tree.vectors(f"{ENROLLS}_anon", without=["s1-e0", "s3-e0", "s3-e1"])
     outcome = made(tree, allow_missing=True)
     assert outcome.made == names("oo", "oa", "aa")
-    said = [
-        f"{NAMES['oo']}: 4 trials and 0 enrollment utterances without x-vectors left out",
-        f"{NAMES['aa']}: 12 trials and 3 enrollment utterances without x-vectors left out",
-    ]
+    said = {
+        NAMES["oo"]: "4 trials and 0 enrollment utterances without x-vectors left out",
+        NAMES["aa"]: "12 trials and 3 enrollment utterances without x-vectors left out",
+    }
     assert outcome.left_out == said
     lines = {k: p.read_text().splitlines() for k, p in tree.all_scores.items()}
     assert {k: len(found) for k, found in lines.items()} == {"oo": 44, "oa": 48, "aa": 36}
@@ -682,13 +568,13 @@ def test_allow_missing_leaves_out_and_says_so(tree: SpeechTree) -> None:
     # Not asked for any more, it is an error again, and what was whole is not touched.
     strict = made(tree)
     assert list(strict.failed) == names("oo", "aa")
-    assert strict.up_to_date == names("oa")
+    assert strict.current == names("oa")
 
 
 def test_allow_missing_changes_nothing_where_nothing_is_missing(tree: SpeechTree) -> None:
     made(tree)
-    assert made(tree, allow_missing=True).up_to_date == names("oo", "oa", "aa")
-    assert made(tree).up_to_date == names("oo", "oa", "aa")
+    assert made(tree, allow_missing=True).current == names("oo", "oa", "aa")
+    assert made(tree).current == names("oo", "oa", "aa")
 
 
 def test_nothing_left_to_score(tree: SpeechTree) -> None:
@@ -762,7 +648,9 @@ def test_scores_are_not_written_through_links(tmp_path: Path, level: str) -> Non
     link.symlink_to(target[level])
     before = snapshot(outside)
     outcome = made(tree, allow_outside=True)
-    assert any(f"{link}: is a link and is not written to" in m for m in outcome.failed.values())
+    assert any(
+        f"{link}: is a link; refusing to write through it" in m for m in outcome.failed.values()
+    )
     assert snapshot(outside) == before
 
 
@@ -771,15 +659,3 @@ def test_results_that_the_user_chose_may_be_a_link(tree: SpeechTree, tmp_path: P
     (tree.root / "results-x").symlink_to(tmp_path / "disk")
     assert len(made(tree, "results-x").made) == 3
     assert len(list((tmp_path / "disk").glob("ASV-*/scores"))) == 3
-
-
-def test_the_note_says_what_scores_were_made_of(tree: SpeechTree) -> None:
-    made(tree)
-    note = json.loads(tree.all_scores["oa"].with_name(NOTE).read_text())
-    made_of = note["made_of"]
-    assert made_of["model"]["path"] == BACKEND
-    assert set(made_of["model"]["sha256"]) == {"plda", "mean.vec", "transform.mat"}
-    assert made_of["enrollment"]["path"] == f"data/{ENROLLS}/enrolls"
-    assert made_of["trials"]["path"] == f"data/{TRIALS}_anon/trials"
-    assert made_of["trial_vectors"]["path"] == f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp"
-    assert str(tree.root) not in json.dumps(note)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from support import SpeechTree, Tree, lines_to
 
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.stages.asv_scores import Models, Place
+from privacy_eval.stages.access import AsvSystems, TreeAccess
+from privacy_eval.stages.freshness import Run
 from privacy_eval.stages.jobs import (
     START_BYTES,
     Cost,
@@ -20,8 +21,8 @@ from privacy_eval.stages.jobs import (
     metrics_cost,
     needed_bytes,
     scoring_cost,
-    share,
     similarity_cost,
+    split,
 )
 from privacy_eval.stages.privacy_metrics import condition_cost, evaluate
 from privacy_eval.stages.similarity import trial_set_cost
@@ -32,7 +33,7 @@ GIB = 2**30
 
 def shares_of(seconds: list[float], jobs: int) -> list[list[int]]:
     costs = [Cost(s, 0.0) for s in seconds]
-    return [share(range(len(seconds)), costs, (j, jobs)) for j in range(1, jobs + 1)]
+    return [split(range(len(seconds)), costs, (j, jobs)) for j in range(1, jobs + 1)]
 
 
 @settings(max_examples=200)
@@ -89,10 +90,10 @@ def test_memory_is_about_what_was_measured(cost: Cost, measured: float) -> None:
 def test_costs_grow_with_the_work_and_no_piece_is_free() -> None:
     for function in (metrics_cost, scoring_cost, similarity_cost):
         costs = [function(n) for n in (0, 10, 10**4, 10**6)]
-        assert costs[0].seconds > 0
+        assert costs[0].weight > 0
         for less, more in zip(costs, costs[1:], strict=False):
-            assert less.seconds < more.seconds and less.working_bytes < more.working_bytes
-    assert metrics_cost(10**5, 10).seconds < metrics_cost(10**5, 100).seconds
+            assert less.weight < more.weight and less.working_bytes < more.working_bytes
+    assert metrics_cost(10**5, 10).weight < metrics_cost(10**5, 100).weight
 
 
 def test_a_process_keeps_what_it_has_read() -> None:
@@ -124,27 +125,31 @@ def conditions(root: Path) -> Tree:
 def test_the_largest_condition_has_a_job_of_its_own(tmp_path: Path) -> None:
     tree = conditions(tmp_path)
     systems = find_systems(tmp_path, tmp_path / "exp", PLAN)
-    largest = max(systems[0].conditions, key=lambda c: condition_cost(c).seconds)
+    largest = max(systems[0].conditions, key=lambda c: condition_cost(c).weight)
     assert largest.condition.name == "ASV-libri_dev_enrolls-libri_dev_trials_f_anon"
     told: list[Sequence[Cost]] = []
     for job in (1, 2, 2, 1):  # records that are there by then change nothing
-        evaluate(systems, tree.root / "out", tree=tmp_path, job=(job, 2), announce=told.append)
+        evaluate(systems, tree.root / "out", tree=tmp_path, run=Run((job, 2), announce=told.append))
     assert [len(costs) for costs in told] == [1, 2, 2, 1]
     assert told[0] == told[3] == [condition_cost(largest)]
 
 
 def test_a_trial_set_costs_by_its_utterances(tmp_path: Path) -> None:
     tree = SpeechTree(tmp_path / "t")
-    models = Models(Place(tree.root, tree.root / "exp"), tree.protocol)
     (trial_set,) = tree.protocol.trial_sets()
-    assert trial_set_cost(trial_set, models) == similarity_cost(12)
+
+    def cost() -> Cost:
+        access = TreeAccess(tree.root, tree.root / "exp")
+        return trial_set_cost(trial_set, AsvSystems(access, tree.protocol))
+
+    assert cost() == similarity_cost(12)
     utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
     # What lies outside the tree is not read.
     utt2spk.rename(tmp_path / "elsewhere")
     utt2spk.symlink_to(tmp_path / "elsewhere")
-    assert trial_set_cost(trial_set, models) == similarity_cost(0)
+    assert cost() == similarity_cost(0)
     utt2spk.unlink()
-    assert trial_set_cost(trial_set, models) == similarity_cost(0)
+    assert cost() == similarity_cost(0)
 
 
 def test_a_job_says_what_memory_it_needs(tmp_path: Path) -> None:

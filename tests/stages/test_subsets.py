@@ -18,7 +18,9 @@ from support import ROOT, changed_plan, lines_to, snapshot
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
-from privacy_eval.stages.subsets import MARKER, Made, make_subsets
+from privacy_eval.stages.access import TreeAccess
+from privacy_eval.stages.freshness import NOTE, Outcome
+from privacy_eval.stages.subsets import make_subsets
 
 PLAN = load_protocol("vpc2020")
 
@@ -123,8 +125,14 @@ def by_anonymizer(root: Path, *splits: str, suffix: str = "_anon") -> None:
         )
 
 
-def make(root: Path, *suffixes: str, protocol: Protocol = PLAN, outside: bool = False) -> Made:
-    return make_subsets(root, protocol, suffixes=suffixes or ("",), allow_outside=outside)
+def make(root: Path, *suffixes: str, protocol: Protocol = PLAN, outside: bool = False) -> Outcome:
+    access = TreeAccess(root, root / "exp", allow_outside=outside)
+    return make_subsets(access, protocol, suffixes=suffixes or ("",))
+
+
+def needs(outcome: Outcome) -> dict[str, str]:
+    """What the folders need that could not be made."""
+    return {name: error.where for name, error in outcome.missing.items()}
 
 
 def check_folder(path: Path, utterances: list[str], *, kind: str = "original") -> None:
@@ -141,7 +149,7 @@ def check_folder(path: Path, utterances: list[str], *, kind: str = "original") -
     found = {
         file.name: file.read_text().splitlines()
         for file in path.iterdir()
-        if file.name not in (MARKER, "enrolls", "trials")
+        if file.name not in (NOTE, "enrolls", "trials")
     }
     assert found == expected, path
 
@@ -161,7 +169,7 @@ def test_all_sets_of_the_challenge(tmp_path: Path) -> None:
     made = make(challenge(tmp_path, "dev", "test"))
     expected = sets("dev", "test")
     assert sorted(made.made) == sorted(expected)
-    assert (made.kept, made.lacking, made.notes) == ((), {}, ())
+    assert (made.kept, made.missing, made.notes) == ([], {}, [])
     for name, utterances in expected.items():
         check_folder(tmp_path / "data" / name, utterances)
     assert sorted(p.name for p in (tmp_path / "data").iterdir()) == sorted(
@@ -191,17 +199,6 @@ def test_lists_go_along(tmp_path: Path) -> None:
     assert lists("vctk_dev_trials_all") == {"trials": "".join(parts)}
 
 
-def test_again_changes_nothing(tmp_path: Path) -> None:
-    by_anonymizer(challenge(tmp_path))
-    first = make(tmp_path, "", "_anon")
-    before = inodes(tmp_path)
-    again = make(tmp_path, "", "_anon")
-    assert inodes(tmp_path) == before
-    assert again.made == ()
-    assert sorted(again.kept) == sorted([*first.made, *first.kept])
-    assert (again.lacking, again.notes) == (first.lacking, first.notes)
-
-
 def test_the_order_of_the_source_stays(tmp_path: Path) -> None:
     data = challenge(tmp_path) / "data"
     folder_of(data / "libri_dev", ["mb-1", "fb-1", "fb-2", "ma-1", "fa-3", "fa-2", "fa-1"])
@@ -209,15 +206,15 @@ def test_the_order_of_the_source_stays(tmp_path: Path) -> None:
     made = make(tmp_path)
     check_folder(data / "libri_dev_trials_f", ["fb-2", "fa-3", "fa-2"])
     check_folder(data / "libri_dev_enrolls", ["mb-1", "fb-1", "ma-1", "fa-1"])
-    assert made.lacking["libri_dev_trials_m"] == "needs the list data/libri_dev/trials_m"
-    assert made.lacking["libri_dev_asr"] == "needs data/libri_dev_trials_m with utt2spk"
+    assert needs(made)["libri_dev_trials_m"] == "needs the list data/libri_dev/trials_m"
+    assert needs(made)["libri_dev_asr"] == "needs data/libri_dev_trials_m with utt2spk"
 
 
 def test_a_combination_is_sorted_in_the_c_locale(tmp_path: Path) -> None:
     data = tmp_path / "data"
     folder_of(data / "libri_dev_trials_f", ["fb-2", "Fa-1", "fa-2"])
     folder_of(data / "libri_dev_trials_m", ["m_-1", "mA-1", "ma-1", "\xe9a-1", "fa-2"])
-    assert make(tmp_path).made == ("libri_dev_trials_all", "libri_dev_asr")
+    assert make(tmp_path).made == ["libri_dev_trials_all", "libri_dev_asr"]
     check_folder(
         data / "libri_dev_asr", ["Fa-1", "fa-2", "fb-2", "mA-1", "m_-1", "ma-1", "\xe9a-1"]
     )
@@ -303,12 +300,12 @@ def test_files_in_some_parts_only_are_left_out_and_told(tmp_path: Path) -> None:
     made = make(tmp_path)
     assert "libri_dev_trials_f" in made.kept
     there, other = "libri_dev_trials_f", "libri_dev_trials_m"
-    assert made.notes == (
+    assert made.notes == [
         f"libri_dev_trials_all: vad.scp skipped: present in {there}, missing in {other}",
         f"libri_dev_trials_all: trials skipped: present in {other}, missing in {there}",
         f"libri_dev_asr: vad.scp skipped: present in {there}, missing in {other}",
         f"libri_dev_asr: trials skipped: present in {other}, missing in {there}",
-    )
+    ]
     check_folder(data / "libri_dev_asr", LIBRI_SETS["asr"])
 
 
@@ -340,7 +337,7 @@ def test_anonymized_sets_of_what_the_anonymizer_gives(tmp_path: Path) -> None:
     ]
     assert sorted(made.kept) == sorted(kept)
     assert sorted(made.made) == sorted(set(expected) - set(kept))
-    assert (made.lacking, made.notes) == ({}, ())
+    assert (made.missing, made.notes) == ({}, [])
     for name, utterances in expected.items():
         check_folder(tmp_path / "data" / name, utterances, kind="anonymized")
     after = snapshot(tmp_path)
@@ -374,7 +371,7 @@ def test_the_list_of_the_original_set_serves(tmp_path: Path) -> None:
     check_folder(tmp_path / "data/vctk_dev_trials_f_anon", VCTK_SETS["trials_f"], kind="anonymized")
     shutil.rmtree(tmp_path / "data/vctk_dev_trials_f_anon")
     shutil.rmtree(tmp_path / "data/vctk_dev_trials_f")
-    assert make(tmp_path, "_anon").lacking["vctk_dev_trials_f_anon"] == (
+    assert needs(make(tmp_path, "_anon"))["vctk_dev_trials_f_anon"] == (
         "needs the list data/vctk_dev/trials_f_mic2 or data/vctk_dev_trials_f/trials"
     )
 
@@ -388,7 +385,7 @@ def test_the_nearest_holder_serves_and_farther_ones_too(tmp_path: Path) -> None:
     check_folder(data / "vctk_dev_trials_m_anon", VCTK_SETS["trials_m"], kind="anonymized")
     check_folder(data / "vctk_dev_trials_m_all_anon", VCTK_SETS["trials_m_all"], kind="anonymized")
     before = inodes(tmp_path)
-    assert make(tmp_path, "_anon").made == ()  # what we combined is no source of its parts
+    assert make(tmp_path, "_anon").made == []  # what we combined is no source of its parts
     assert inodes(tmp_path) == before
 
 
@@ -416,27 +413,27 @@ def test_speakers_are_those_of_the_anonymized_folder(tmp_path: Path) -> None:
 def test_original_sets_are_cut_out_of_a_combined_one_by_a_list(tmp_path: Path) -> None:
     data = tmp_path / "data"
     folder_of(data / "vctk_dev_trials_f_all", VCTK_SETS["trials_f_all"])
-    assert "vctk_dev_trials_f" in make(tmp_path).lacking
+    assert "vctk_dev_trials_f" in needs(make(tmp_path))
     lines_to(data / "vctk_dev/trials_f_mic2", trial_list(VCTK["trials_f_mic2"]))
     made = make(tmp_path)
-    assert made.made == ("vctk_dev_trials_f",)
+    assert made.made == ["vctk_dev_trials_f"]
     check_folder(data / "vctk_dev_trials_f", VCTK_SETS["trials_f"])
 
 
 def test_what_is_lacking_is_said(tmp_path: Path) -> None:
     challenge(tmp_path)
     made = make(tmp_path, "_anon")
-    assert (made.made, made.kept) == ((), ())
-    assert set(made.lacking) == set(sets("dev", "test", suffix="_anon"))
-    assert made.lacking["libri_dev_enrolls_anon"] == (
+    assert (made.made, made.kept) == ([], [])
+    assert set(needs(made)) == set(sets("dev", "test", suffix="_anon"))
+    assert needs(made)["libri_dev_enrolls_anon"] == (
         "needs data/libri_dev_enrolls_anon itself, or data/libri_dev_anon with utt2spk"
     )
-    assert made.lacking["vctk_test_trials_all_anon"] == (
+    assert needs(made)["vctk_test_trials_all_anon"] == (
         "needs data/vctk_test_trials_f_all_anon, data/vctk_test_trials_m_all_anon with utt2spk"
     )
     nothing = tmp_path / "nothing"
     nothing.mkdir()
-    assert set(make(nothing).lacking) == set(sets("dev", "test"))
+    assert set(needs(make(nothing))) == set(sets("dev", "test"))
     assert list(nothing.iterdir()) == []
 
 
@@ -447,7 +444,7 @@ def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     data = challenge(tmp_path) / "data"
     folder_of(data / "libri_dev_trials_f", ["fa-2"], kind="theirs")
     lines_to(data / "libri_dev_enrolls/enrolls", ["only a list"])
-    lines_to(data / "vctk_dev_enrolls" / MARKER, ["{}"])
+    lines_to(data / "vctk_dev_enrolls" / NOTE, ["{}"])
     before = snapshot(data)
     made = make(tmp_path)
     assert {"libri_dev_trials_f", "libri_dev_enrolls", "vctk_dev_enrolls"} == set(made.kept)
@@ -498,21 +495,21 @@ def test_a_changed_source_remakes_what_is_made_of_it(
     make(fresh)
     for name in LIBRI_SETS:
         folders = [root / "data" / f"libri_dev_{name}" for root in (tmp_path, fresh)]
-        found = [{k: v for k, v in snapshot(folder).items() if k != MARKER} for folder in folders]
+        found = [{k: v for k, v in snapshot(folder).items() if k != NOTE} for folder in folders]
         assert found[0] == found[1]
     assert not [p for p in (tmp_path / "data").iterdir() if p.name.startswith(".")]
-    assert make(tmp_path).made == ()
+    assert make(tmp_path).made == []
 
 
 def test_only_what_is_made_of_a_changed_list_is_remade(tmp_path: Path) -> None:
     make(challenge(tmp_path))
     (tmp_path / "data/vctk_dev/trials_f_mic2").write_text("fa fa-2 target\n")
-    assert make(tmp_path).made == (
+    assert make(tmp_path).made == [
         "vctk_dev_trials_f",
         "vctk_dev_trials_f_all",
         "vctk_dev_trials_all",
         "vctk_dev_asr",
-    )
+    ]
 
 
 def test_features_that_kaldi_adds_remake_nothing(tmp_path: Path) -> None:
@@ -521,11 +518,11 @@ def test_features_that_kaldi_adds_remake_nothing(tmp_path: Path) -> None:
     lines_to(data / "libri_dev_trials_f/feats.scp", ["fa-2 x", "fa-3 x", "fb-2 x"])
     lines_to(data / "libri_dev_trials_f/split4/1/utt2spk", ["fa-2 fa"])
     before = inodes(data)
-    assert make(tmp_path).made == ()
+    assert make(tmp_path).made == []
     assert inodes(data) == before
     append("x-1 x\n")(data / "libri_dev/text")
     made = make(tmp_path)
-    assert made.notes == ("libri_dev_trials_f: made anew, without feats.scp, split4 added to it",)
+    assert made.notes == ["libri_dev_trials_f: rebuilt, without feats.scp, split4 added to it"]
     assert not (data / "libri_dev_trials_f/feats.scp").exists()
 
 
@@ -548,10 +545,7 @@ def test_what_others_wrote_into_our_folder_is_not_lost(tmp_path: Path, file: str
     append("x-1 x\n")(data / "libri_dev/text")
     made = make(tmp_path)
     assert "libri_dev_trials_f" in made.kept
-    assert made.notes[0] == (
-        f"libri_dev_trials_f: no longer up to date, but others wrote {file}; left as it is, "
-        "remove it to have it made anew"
-    )
+    assert made.notes[0].startswith(f"libri_dev_trials_f: {file} edited since it was made: kept")
     assert snapshot(data / "libri_dev_trials_f") == before
 
 
@@ -561,9 +555,9 @@ def test_our_folders_stay_when_their_source_goes(tmp_path: Path) -> None:
     shutil.rmtree(data / "libri_dev")
     before = inodes(data / "libri_dev_enrolls")
     made = make(tmp_path)
-    assert made.made == ()
-    assert not [name for name in made.lacking if "_dev_" in name]
-    assert made.notes[0] == "libri_dev_enrolls: what it was made of is gone; left as it is"
+    assert made.made == []
+    assert not [name for name in needs(made) if "_dev_" in name]
+    assert made.notes[0] == "libri_dev_enrolls: its sources are gone; kept"
     assert inodes(data / "libri_dev_enrolls") == before
 
 
@@ -573,6 +567,7 @@ def test_our_folders_stay_when_their_source_goes(tmp_path: Path) -> None:
 RUN = """\
 import os, pathlib, sys
 from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.stages.access import TreeAccess
 from privacy_eval.stages.subsets import make_subsets
 call, left = sys.argv[1], int(sys.argv[2])
 real = getattr(os, call)
@@ -586,7 +581,8 @@ setattr(os, call, counted)
 own = getattr(pathlib, "_NormalAccessor", None)  # pathlib of Python 3.10 has a reference of its own
 if own is not None and hasattr(own, call):
     setattr(own, call, staticmethod(counted))
-make_subsets(pathlib.Path("."), load_protocol("vpc2020"), suffixes=("",))
+here = pathlib.Path(".")
+make_subsets(TreeAccess(here, here / "exp"), load_protocol("vpc2020"), suffixes=("",))
 """
 
 
@@ -598,7 +594,7 @@ def process(root: Path, call: str = "rename", left: int = 10**9) -> subprocess.P
 
 
 @pytest.mark.parametrize(
-    ("call", "left"), [("mkdir", 0), ("mkdir", 1), ("mkdir", 5), *(("rename", n) for n in range(5))]
+    ("call", "left"), [("mkdir", 1), ("mkdir", 2), ("mkdir", 5), *(("rename", n) for n in range(5))]
 )
 def test_killed(tmp_path: Path, call: str, left: int) -> None:
     """What is there afterwards is whole, and the next run makes the rest."""
@@ -609,12 +605,12 @@ def test_killed(tmp_path: Path, call: str, left: int) -> None:
     assert process(tmp_path, call, left).wait(60) == 9
     names = set(sets("dev"))
     left_over = [p for p in data.iterdir() if p.name.startswith(".")]
-    assert left_over or (call, left) == ("mkdir", 0)
+    assert left_over or (call, left) == ("mkdir", 1)
     for folder in (data / name for name in names if (data / name).exists()):
-        marker = json.loads((folder / MARKER).read_text())
-        assert {*marker["files"], MARKER} == {p.name for p in folder.iterdir()}
+        marker = json.loads((folder / NOTE).read_text())
+        assert {*marker["files"], NOTE} == {p.name for p in folder.iterdir()}
     make(tmp_path)
-    assert make(tmp_path).made == ()
+    assert make(tmp_path).made == []
     assert {p.name for p in data.iterdir()} == names | {"libri_dev", "vctk_dev"}
     for name in LIBRI_SETS:
         assert "WORDS" not in (data / f"libri_dev_{name}" / "text").read_text()
@@ -679,7 +675,7 @@ ERRORS: Mapping[str, tuple[str, str, str]] = {
         "fa f\nmb m\n",
         "libri_dev/spk2gender: no line for 2 speakers: 'fb', 'ma'",
     ),
-    "a file as folder": ("libri_dev_asr", "", "libri_dev_asr: is no folder"),
+    "a file as folder": ("libri_dev_asr", "", "libri_dev_asr: is not a folder"),
 }
 
 
@@ -727,7 +723,7 @@ def two_parts(root: Path, file: str, line: str) -> tuple[Path, Path]:
         ("utt2spk", "fa-2 xx\n", r"{m}/utt2spk: another line for 'fa-2' than in {f}/utt2spk"),
         ("spk2gender", "fa m\nma m\n", r"{m}/spk2gender: another line for 'fa' than in {f}/"),
         ("trials", "\nfa fa-2 nontarget\n", r"{m}/trials:2: another label than in {f}/trials"),
-        ("segments", "fa-2 fa-2 0 1\n", r"{m}/segments: there are no segments in {f}"),
+        ("segments", "fa-2 fa-2 0 1\n", r"{m}/segments: {f} has no segments"),
     ],
 )
 def test_parts_that_contradict_each_other(
@@ -761,7 +757,7 @@ def test_no_tree(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match="no such folder"):
         make(tmp_path / "x")
     (tmp_path / "data").write_text("")
-    with pytest.raises(PrivacyEvalError, match="data: is no folder"):
+    with pytest.raises(PrivacyEvalError, match="data: is not a folder"):
         make(tmp_path)
 
 
@@ -783,7 +779,7 @@ def test_a_linked_folder_is_kept_and_not_written_to(tmp_path: Path) -> None:
 def test_a_link_to_nothing_is_refused(tmp_path: Path) -> None:
     data = challenge(tmp_path / "tree") / "data"
     (data / "libri_dev_asr").symlink_to(tmp_path / "outside")
-    with pytest.raises(PrivacyEvalError, match="libri_dev_asr: is no folder"):
+    with pytest.raises(PrivacyEvalError, match="libri_dev_asr: is not a folder"):
         make(tmp_path / "tree")
     assert not (tmp_path / "outside").exists()
 
@@ -805,13 +801,13 @@ def test_data_outside_the_tree_is_never_written_to(tmp_path: Path) -> None:
     (tmp_path / "tree/data").symlink_to(tmp_path / "other/data")
     before = inodes(tmp_path / "other")
     with pytest.raises(
-        PrivacyEvalError, match="tree/data: leads out of the tree .* not written to"
+        PrivacyEvalError, match="tree/data: leads out of the tree .* refusing to write to it"
     ):
         make(tmp_path / "tree", outside=True)
     assert inodes(tmp_path / "other") == before
     make(tmp_path / "other")
     made = make(tmp_path / "tree", outside=True)
-    assert (made.made, len(made.kept)) == ((), len(sets("dev")))
+    assert (made.made, len(made.current)) == ([], len(sets("dev")))
 
 
 # --- other plans
@@ -834,7 +830,7 @@ def test_a_plan_of_other_folders(tmp_path: Path) -> None:
         folder = folder_of(tmp_path / "data" / split, [f"fa-{number}", f"ma-{number}"])
         lines_to(folder / "of-f", [f"fa-{number}"])
         lines_to(folder / "of-m", [f"ma-{number}"])
-    assert make(tmp_path, protocol=plan).made == ("dev-f", "dev-m", "test-f", "test-m", "all")
+    assert make(tmp_path, protocol=plan).made == ["dev-f", "dev-m", "test-f", "test-m", "all"]
     check_folder(tmp_path / "data/all", ["fa-1", "fa-2", "ma-1", "ma-2"])
     assert (tmp_path / "data/all/enrolls").read_text() == "fa-1\nma-1\nfa-2\nma-2\n"
     assert plan.supersets("dev-f") == ("all",)
@@ -844,7 +840,7 @@ def test_a_plan_without_folders_makes_none(tmp_path: Path) -> None:
     plain = PLAN.to_dict()
     del plain["data_folders"]
     plan = protocol_from_dict(plain, "earlier")
-    assert make(challenge(tmp_path), protocol=plan) == Made((), (), {}, ())
+    assert make(challenge(tmp_path), protocol=plan) == Outcome()
     assert plan.supersets("libri_dev_trials_f") == ()
 
 

@@ -325,7 +325,7 @@ def test_two_systems_do_not_share_records(tmp_path: Path) -> None:
         assert "sys_anon" in str(error)
     else:
         evaluate(systems, tmp_path / "out", tree=tmp_path)
-        assert evaluate(systems, tmp_path / "out", tree=tmp_path).computed == ()
+        assert evaluate(systems, tmp_path / "out", tree=tmp_path).made == []
 
 
 # --- a team's own suffix
@@ -444,8 +444,8 @@ def test_keys_folders_in_either_naming(tmp_path: Path, key: str, place: str) -> 
     assert keyed(tree) == {f"{COMMON}_anon": path}
     (system,) = find(tree)
     outcome = evaluate([system], tmp_path / "out", tree=tmp_path)
-    assert len(outcome.computed) == 1
-    assert outcome.failures == ()
+    assert len(outcome.made) == 1
+    assert outcome.failed == {}
 
 
 def test_an_original_trial_set_does_not_take_the_key_of_the_copy(tmp_path: Path) -> None:
@@ -502,10 +502,8 @@ def test_a_missing_key_lists_what_was_tried(tmp_path: Path) -> None:
         f"data/{COMMON}/trials.gz",
     ]
     assert "keys-vpc/vctk_common_test_trials_f_anon" in tried
-    (failure,) = evaluate([system], tmp_path / "out", tree=tmp_path).failures
-    assert (
-        f"no trial key for {COMMON}_anon; looked for data/{COMMON}_anon/trials," in failure.reason
-    )
+    (failure,) = evaluate([system], tmp_path / "out", tree=tmp_path).failed.values()
+    assert f"no trial key for {COMMON}_anon; looked for data/{COMMON}_anon/trials," in failure
 
 
 # --- links

@@ -7,18 +7,17 @@ matplotlib is imported when a figure is drawn.
 from __future__ import annotations
 
 import importlib
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import PrivacyEvalError
-from ...io.files import write_text
+from ...io.inputs import Inputs
 from ...results.arrays import FIGURE_FORMATS
-from ...stages.jobs import Progress
+from ...stages.freshness import Run
 from ..data import ReportData
-from ..figure_folder import CAPTIONS, LISTING, begin, is_there, key_of, read_captions
+from ..figure_folder import figure_folder, read_captions
 
 if TYPE_CHECKING:
     from .drawing import Drawing
@@ -83,64 +82,49 @@ def write_figures(
     drawings: Iterable[Drawing],
     out: Path,
     *,
-    made_from: str,
+    drawn_from: Mapping[str, Any],
     formats: Sequence[str] = FIGURE_FORMATS,
-    job: tuple[int, int] = (1, 1),
-    progress: Progress | None = None,
+    run: Run = Run(),
 ) -> tuple[int, int]:
-    """Bring a folder of figures up to date, and the list of their captions.
+    """Draw the figures that a folder lacks, and list their captions.
 
-    Figures made from something else, by an earlier run, are removed first; those that are
-    there are left as they are.
+    Figures drawn from anything else, by an earlier run, are removed first.
 
     Parameters
     ----------
     drawings : iterable of Drawing
         All figures that belong there; nothing is drawn where all are there.
-    made_from : str
-        Digest of all that the figures depend on, and what else they depend on after a colon.
-    job : (int, int)
-        Which of how many equal shares of the figures to write, from 1.
+    drawn_from : mapping
+        Digests and options of all that the figures depend on.
 
     Returns
     -------
     (int, int)
         How many were written, and how many were there.
     """
-    number, shares = job
-    begin(out, key_of(made_from, formats))
-    captions = read_captions(out) if (out / CAPTIONS).is_file() else {}
-    if captions and all(is_there(out, name, formats) for name in captions):
-        return 0, len(range(number - 1, len(captions), shares))
-    captions = {}
-    written = there = 0
-    for index, drawing in enumerate(drawings):
-        if not set(formats) & set(drawing.formats):
-            continue  # only curves are written as TeX
+    number, jobs = run.job
+    folder = figure_folder(out, drawn_from, formats)
+    if folder.is_current(Inputs()):
+        return 0, len(range(number - 1, len(read_captions(out)), jobs))
+    captions: dict[str, str] = {}
+    files: dict[str, list[str]] = {}
+    shown = [d for d in drawings if set(formats) & set(d.formats)]  # only curves have TeX
+    for drawing in shown:
         if drawing.name in captions:
             raise PrivacyEvalError(f"{out / drawing.name}: two figures would have this name")
         captions[drawing.name] = drawing.caption
-        if index % shares != number - 1:
-            continue
-        if is_there(out, drawing.name, formats):
+        files[drawing.name] = [f"{drawing.name}.{f}" for f in drawing.formats if f in formats]
+    folder.begin(captions, [file for several in files.values() for file in several])
+    mine = shown[number - 1 :: jobs]
+    written = there = 0
+    for drawing in mine:
+        if all((out / file).is_file() for file in files[drawing.name]):
             there += 1
-        else:
-            _write(drawing, out, formats)
-            written += 1
-            if progress is not None:
-                progress(written + there, 0, drawing.name)
-    if number == 1:
-        write_text(out / CAPTIONS, json.dumps(captions, indent=1, ensure_ascii=False) + "\n")
+            continue
+        from .drawing import write  # matplotlib: the report does without
+
+        write(drawing, out, formats)
+        written += 1
+        if run.progress is not None:
+            run.progress(written + there, len(mine), drawing.name)
     return written, there
-
-
-def _write(drawing: Drawing, out: Path, formats: Sequence[str]) -> None:
-    from .drawing import write  # matplotlib: the report does without
-
-    listing = out / LISTING
-    try:
-        with open(listing, "a", encoding="utf-8") as file:  # before there is a figure
-            file.write(f"{drawing.name}\n")
-    except OSError as error:
-        raise PrivacyEvalError(f"{listing}: cannot be written ({error.strerror})") from error
-    write(drawing, out, formats)

@@ -17,7 +17,7 @@ from privacy_eval.report.data import ReportData
 from privacy_eval.report.values import ORIGINAL_COLUMN, Cells, cells_of_published
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.json_store import to_json
-from privacy_eval.results.record_files import read_record, write_record
+from privacy_eval.results.record_files import read_record, record_content
 from privacy_eval.results.records import Results, VerificationRecord
 from privacy_eval.stages.privacy_metrics import _curves
 from privacy_eval.tree.conditions import TrialCondition
@@ -75,10 +75,11 @@ def record_of(
     )  # fmt: skip
     record = VerificationRecord(condition, metrics, tags, scores.n_target, scores.n_nontarget)
     path = folder / "records" / digest(system.encode()) / f"{name}.json"
-    write_record(path, record, {k: v for k, v in _curves(scores).items() if k not in without})
-    read = read_record(path, VerificationRecord)
-    assert read is not None
-    return read
+    arrays = {k: v for k, v in _curves(scores).items() if k not in without}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for file, content in record_content(path, record, arrays).items():
+        file.write_bytes(content)
+    return read_record(path, VerificationRecord)
 
 
 def data_of_records(folder: Path, records: Iterable[VerificationRecord]) -> ReportData:

@@ -15,6 +15,7 @@ from privacy_eval.report.data import ReportData
 from privacy_eval.report.figure_folder import read_captions
 from privacy_eval.report.figures import all_figures, drawing, write_figures
 from privacy_eval.report.values import cells_of_results
+from privacy_eval.stages.freshness import NOTE, Run
 
 NAMES = ["a", "b", "c"]
 
@@ -30,8 +31,8 @@ def few(names: list[str]) -> Iterator[drawing.Drawing]:
         yield drawing.Drawing(name, f"caption of {name}", functools.partial(Canvas, (1, 1)))
 
 
-def write(drawn: list[str], out: Path, made_from: str = "x", **options: Any) -> tuple[int, int]:
-    return write_figures(few(drawn), out, made_from=made_from, **options)
+def write(drawn: list[str], out: Path, drawn_from: str = "x", **options: Any) -> tuple[int, int]:
+    return write_figures(few(drawn), out, drawn_from={"results": drawn_from}, **options)
 
 
 def names(out: Path) -> list[str]:
@@ -71,12 +72,11 @@ def test_other_results_leave_no_figure_of_before(drawn: list[str], tmp_path: Pat
 
 
 def test_jobs_share_the_figures(drawn: list[str], tmp_path: Path) -> None:
-    assert write(drawn, tmp_path, job=(2, 2)) == (1, 0)
-    assert not (tmp_path / "captions.json").exists()
-    assert write(drawn, tmp_path, job=(1, 2)) == (2, 0)
+    assert write(drawn, tmp_path, run=Run((2, 2))) == (1, 0)
+    assert write(drawn, tmp_path, run=Run((1, 2))) == (2, 0)
     assert names(tmp_path) == FILES
-    assert write(drawn, tmp_path, job=(1, 2)) == (0, 2)
-    assert write(drawn, tmp_path, job=(2, 2)) == (0, 1)
+    assert write(drawn, tmp_path, run=Run((1, 2))) == (0, 2)
+    assert write(drawn, tmp_path, run=Run((2, 2))) == (0, 1)
 
 
 def test_a_job_draws_its_share_alone(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_job_draws_its_share_alone(tmp_path: Path) -> None:
         return Canvas((1, 1))
 
     figures = [drawing.Drawing(name, "a caption", functools.partial(draw, name)) for name in NAMES]
-    assert write_figures(figures, tmp_path, made_from="x", job=(1, 2)) == (2, 0)
+    assert write_figures(figures, tmp_path, drawn_from={}, run=Run((1, 2))) == (2, 0)
     assert drawn == [NAMES[0], NAMES[2]]
 
 
@@ -122,7 +122,8 @@ def test_a_list_of_strange_names_removes_nothing(drawn: list[str], tmp_path: Pat
     out = tmp_path / "out"
     write(drawn, out)
     (tmp_path / "precious.png").write_text("x")
-    (out / ".figures.list").write_text("../precious\na\n")
+    note = out / NOTE
+    note.write_text(note.read_text().replace('"a.png"', '"../precious.png"'))
     write(drawn, out, "y")
     assert (tmp_path / "precious.png").exists()
 
@@ -137,7 +138,7 @@ def test_damaged_captions(tmp_path: Path) -> None:
 def test_imported_results_have_bars_and_no_curves(tmp_path: Path) -> None:
     results = imported(ANON, protocol="vpc2022")
     drawings = all_figures(ReportData(results, cells_of_results(results)))
-    made = write_figures(drawings, tmp_path, made_from="x", formats=["png"])
+    made = write_figures(drawings, tmp_path, drawn_from={}, formats=["png"])
     captions = json.loads((tmp_path / "captions.json").read_text())
     assert made == (len(captions), 0)
     kinds = {name.split("_")[0] for name in captions}

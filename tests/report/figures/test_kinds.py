@@ -15,7 +15,7 @@ from privacy_eval.report.data import ReportData
 from privacy_eval.report.figures import KINDS, FigureKind, all_figures, write_figures
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.html import Section
-from privacy_eval.report.report import figures_key, report_sections
+from privacy_eval.report.report import figures_source, report_sections
 from privacy_eval.report.values import Cell, Cells, Place
 from privacy_eval.results.records import Results, SimilarityRecord
 from privacy_eval.tree.conditions import SetCondition
@@ -120,8 +120,8 @@ def test_new_kinds_need_one_file_and_one_entry(
     monkeypatch.setattr(figures, "KINDS", kinds)
     monkeypatch.setattr("privacy_eval.report.report.KINDS", kinds)
     data, out = ReportData(Results(CONFIG)), tmp_path / "figures"
-    key = figures_key(data.sources, conventional=False)
-    assert write_figures(all_figures(data), out, made_from=key) == (1, 0)
+    drawn_from = figures_source(data.sources, conventional=False)
+    assert write_figures(all_figures(data), out, drawn_from=drawn_from) == (1, 0)
     assert {p.suffix for p in out.glob("toy_plot.*")} == {".png", ".pdf"}
     sections, _ = report_sections(data, figures=out)
     assert [(s.title, [p.path.name for p in s.pictures]) for s in sections if s.pictures] == [

@@ -1,0 +1,62 @@
+"""Input files of a command, each read and hashed once."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import PrivacyEvalError
+from .files import digest, read_bytes, supply
+
+#: Contents kept for a reader that comes later; the two files read last are kept in any case.
+_KEPT_BYTES = 64 << 20
+
+
+class Inputs:
+    """The input files of a command: their digests, and their contents for the readers.
+
+    A file is read from disk once: its content is hashed, and handed on to the reader that
+    parses it (`supplied`). What changes on disk in between is not seen.
+    """
+
+    def __init__(self) -> None:
+        self._sha256: dict[Path, str] = {}
+        self._content: dict[Path, bytes] = {}
+
+    def sha256(self, path: Path) -> str:
+        """SHA-256 of the (unpacked) content of a file.
+
+        Raises
+        ------
+        PrivacyEvalError
+            As `read_bytes`.
+        """
+        if path not in self._sha256:
+            self._read(path)
+        return self._sha256[path]
+
+    @contextlib.contextmanager
+    def supplied(self, *paths: Path) -> Iterator[None]:
+        """Within this block readers of these files get the content that was hashed."""
+        contents = {path: self._content.get(path) or self._read(path) for path in paths}
+        with supply(contents):
+            yield
+
+    def forget(self, folder: Path) -> None:
+        """Read the files of a folder again, which was written meanwhile."""
+        for known in (self._sha256, self._content):
+            for path in [path for path in known if folder in (path, *path.parents)]:
+                del known[path]
+
+    def _read(self, path: Path) -> bytes:
+        content = read_bytes(path)
+        sha256 = digest(content)
+        if self._sha256.setdefault(path, sha256) != sha256:
+            raise PrivacyEvalError(f"{path}: changed while it was read")
+        self._content[path] = content
+        total = sum(map(len, self._content.values()))
+        for oldest in list(self._content)[:-2]:
+            if total > _KEPT_BYTES:
+                total -= len(self._content.pop(oldest))
+        return content

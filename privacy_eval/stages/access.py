@@ -1,0 +1,298 @@
+"""An experiment tree as the stages read it: systems under test, ASV systems, x-vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from ..asv.backend import PldaBackend
+from ..asv.model_folder import (
+    BACKEND_FILES,
+    StoredBackend,
+    TreeVectors,
+    backend_folder,
+    load_backend,
+)
+from ..asv.trials import Enrollment, load_enrollment
+from ..errors import PrivacyEvalError
+from ..io.files import relative
+from ..io.inputs import Inputs
+from ..io.scp import Vectors
+from ..protocol.protocol import Protocol, ResultsFolder
+from ..tree.conditions import System, TrialCondition, trial_conditions
+from ..tree.confine import leaves_tree, outside_of
+from ..tree.discovery import find_systems, folder_suffixes, likely_suffix, results_folders
+from ..tree.keys import find_key_folders, first_file, key_paths
+from .freshness import MissingInput, Source
+
+#: Kind of `MissingInput`: x-vectors, which have to be extracted.
+VECTORS = "x-vectors"
+
+#: Kind of `MissingInput` begins with it: a back end, which has to be trained.
+BACKEND = "back end"
+
+
+@dataclass(frozen=True)
+class TreeAccess:
+    """A tree, what may be read of it, and what a command has read so far.
+
+    Attributes
+    ----------
+    tree, results : Path
+    keys : Path or None
+        The only folder to take trial keys from.
+    allow_pipes, allow_outside, allow_missing : bool
+        Run commands in scp files; follow paths out of the tree; leave out utterances
+        without a vector.
+    inputs : Inputs
+    """
+
+    tree: Path
+    results: Path
+    keys: Path | None = None
+    allow_pipes: bool = False
+    allow_outside: bool = False
+    allow_missing: bool = False
+    inputs: Inputs = field(default_factory=Inputs, compare=False, repr=False)
+
+    @cached_property
+    def key_folders(self) -> list[Path]:
+        """Folders of trial keys beside `data/`."""
+        if self.keys is not None:
+            return [self.keys]
+        return find_key_folders(*(f for f in (self.tree, self.results) if f.is_dir()))
+
+    def trial_key(
+        self, condition: TrialCondition, protocol: Protocol
+    ) -> tuple[Path | None, list[Path]]:
+        """The key of a condition's trials, and where it was looked for."""
+        data = self.tree / "data" if self.keys is None else None
+        tried = key_paths(condition, protocol, data, self.key_folders)
+        return first_file(tried), tried
+
+    def check_in_tree(self, *paths: Path) -> None:
+        """Refuse files that are links out of the tree, also into the results."""
+        outside = [] if self.allow_outside else outside_of(paths, [self.tree.resolve()])
+        if outside:
+            raise PrivacyEvalError(leaves_tree(outside[0]))
+
+    def check_inside(self, *paths: Path) -> None:
+        """Refuse files that are links out of the tree."""
+        if self.allow_outside:
+            return
+        roots = (self.tree, self.results, self.keys)
+        outside = outside_of(paths, [p.resolve() for p in roots if p is not None])
+        if outside:
+            raise PrivacyEvalError(leaves_tree(outside[0]))
+
+
+@dataclass(frozen=True)
+class SystemUnderTest:
+    """A system whose conditions are scored from the tree's own x-vectors.
+
+    Attributes
+    ----------
+    name : str
+    anon_suffix : str
+        Suffix of its anonymized sets.
+    folders : tuple of (Path, ResultsFolder)
+        Its results folders, existing or not, and their entries in the protocol.
+    """
+
+    name: str
+    anon_suffix: str
+    folders: tuple[tuple[Path, ResultsFolder], ...]
+
+    def conditions(self, protocol: Protocol) -> Iterator[tuple[Path, TrialCondition]]:
+        """The protocol's conditions, each with its folder."""
+        for results, part in self.folders:
+            for name, condition in trial_conditions(
+                protocol, part, self.anon_suffix, self.name
+            ).items():
+                yield results / name, condition
+
+
+def systems_under_test(
+    access: TreeAccess,
+    protocol: Protocol,
+    *,
+    systems: Sequence[System] | None = None,
+    name: str | None = None,
+    anon_suffix: str | None = None,
+) -> tuple[list[SystemUnderTest], list[str]]:
+    """Find the systems that can be scored from the tree, and the reason why others cannot.
+
+    A tree has one set of x-vectors for every anonymization suffix. Systems that share a
+    suffix, as an organizer's collection of submissions does, are left alone: the tree
+    cannot hold the x-vectors of all of them.
+
+    Parameters
+    ----------
+    systems : sequence of System, optional
+        Those of the results folder, where they have been looked for already.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `find_systems`.
+    """
+    results = access.results
+    for folder, what in ((access.tree, "experiment tree"), (access.keys, "keys")):
+        if folder is not None and not folder.is_dir():
+            raise PrivacyEvalError(f"{folder}: no such folder ({what})")
+    if systems is None and results.is_dir():
+        systems = find_systems(
+            access.tree,
+            results,
+            protocol,
+            name=name,
+            anon_suffix=anon_suffix,
+            keys=access.keys,
+            allow_outside=access.allow_outside,
+        )
+    if not systems:
+        named = results.name.startswith("results-") and results.parent.is_dir()
+        if not results.is_dir() and not named:
+            raise PrivacyEvalError(
+                f"{results}: no such folder (results folder); name one that exists, or a "
+                "new one results-NAME in a folder that exists"
+            )
+        if name is not None and "/" in name:
+            raise PrivacyEvalError(f"{results}: no system {name!r}; a new one has a name without /")
+        return [new_system(access, protocol, name=name, anon_suffix=anon_suffix)], []
+    sharing: dict[str, list[System]] = {}
+    for system in systems:
+        sharing.setdefault(system.anon_suffix, []).append(system)
+    notes = [
+        f"{', '.join(s.name for s in several)}: all have the anonymization suffix {suffix!r}, and "
+        "the x-vectors in the tree can only be of one of them: no scores are computed for these "
+        "systems (--system NAME chooses one)"
+        for suffix, several in sharing.items()
+        if len(several) > 1
+    ]
+    found = []
+    for system in (s for s in systems if len(sharing[s.anon_suffix]) == 1):
+        suffix = system.anon_suffix
+        folders = results_folders(system, results, protocol, name=None, anon_suffix=suffix)
+        found.append(SystemUnderTest(system.name, suffix, tuple(folders)))
+    return found, notes
+
+
+def new_system(
+    access: TreeAccess, protocol: Protocol, *, name: str | None, anon_suffix: str | None
+) -> SystemUnderTest:
+    """A system that has no results folder with conditions yet."""
+    own = folder_suffixes(access.results, protocol)
+    suffix = anon_suffix or likely_suffix([protocol.anon_suffix, *own], protocol, access.tree)
+    folders = results_folders(None, access.results, protocol, name=name, anon_suffix=suffix)
+    main = folders[0][0].name.removeprefix("results-")
+    return SystemUnderTest(name or main, suffix, tuple(folders))
+
+
+class AsvSystems:
+    """The ASV systems of a tree: back ends and x-vectors, each read once."""
+
+    def __init__(self, access: TreeAccess, protocol: Protocol) -> None:
+        self.access, self.protocol = access, protocol
+        self._backends: dict[Path, StoredBackend] = {}
+        self._vectors: dict[Path, TreeVectors] = {}
+        self._enrollments: dict[tuple[Path, ...], Enrollment] = {}
+
+    def backend(self, trained_on: str, suffix: str) -> tuple[PldaBackend, dict[str, Source]]:
+        """Load the back end trained on original or anonymized speech; its files.
+
+        Raises
+        ------
+        MissingInput
+            The protocol or the tree has no such model.
+        PrivacyEvalError
+            It is damaged, or leads out of the tree.
+        """
+        tree = self.access.tree
+        asv_model = self.protocol.asv_model(trained_on)
+        if asv_model is None:
+            kind = f"model trained on {trained_on} speech"
+            raise MissingInput(kind, f"the protocol {self.protocol.name}")
+        folder = backend_folder(tree, asv_model, suffix)
+        if folder is None:
+            wanted = f"{asv_model.model_folder(suffix)}/xvect_{asv_model.training_name(suffix)}"
+            raise MissingInput(
+                f"{BACKEND} of the model trained on {trained_on} speech",
+                f"{wanted}/plda (with mean.vec, transform.mat)",
+            )
+        if folder not in self._backends:
+            self.access.check_inside(*(folder / name for name in BACKEND_FILES))
+            files = [folder / name for name in BACKEND_FILES if (folder / name).is_file()]
+            with self.access.inputs.supplied(*files):
+                self._backends[folder] = load_backend(folder)
+        stored = self._backends[folder]
+        return stored.model, {n: Source(folder / n, sha) for n, sha in stored.sha256.items()}
+
+    def vectors(self, folder: Path) -> TreeVectors:
+        """The x-vectors of a model folder."""
+        if folder not in self._vectors:
+            self._vectors[folder] = TreeVectors(
+                self.access.tree,
+                self.protocol,
+                folder,
+                allow_pipes=self.access.allow_pipes,
+                allow_outside=self.access.allow_outside,
+            )
+        return self._vectors[folder]
+
+    def find_vectors(self, trained_on: str, anon_suffix: str, name: str, suffix: str) -> Path:
+        """The scp of the x-vectors of a set.
+
+        Raises
+        ------
+        MissingInput
+            None of the files that may hold them.
+        """
+        asv_model = self.protocol.asv_model(trained_on)
+        assert asv_model is not None
+        vectors = self.vectors(self.access.tree / asv_model.model_folder(anon_suffix))
+        path = vectors.find(name, suffix)
+        if path is None:
+            tried = (relative(p, self.access.tree) for p in vectors.candidates(name, suffix))
+            raise MissingInput(VECTORS, " or ".join(tried))
+        return path
+
+    def read_vectors(self, scp: Path) -> Vectors:
+        """Read x-vectors that `find_vectors` found."""
+        vectors = self.vectors(scp.parents[1])
+        with self.access.inputs.supplied(scp):
+            return vectors.read(scp)
+
+    def enrollment(self, name: str, suffix: str) -> Enrollment:
+        """Read who is enrolled in a set.
+
+        Raises
+        ------
+        MissingInput
+            It has no spk2utt.
+        """
+        files = enrollment_files(self.access.tree / "data", name, suffix)
+        self.access.check_inside(*files)
+        if files not in self._enrollments:
+            with self.access.inputs.supplied(*files):
+                self._enrollments[files] = load_enrollment(*files)
+        return self._enrollments[files]
+
+
+def enrollment_files(data: Path, name: str, suffix: str) -> tuple[Path, ...]:
+    """spk2utt of the enrollment set, and its list of utterances where there is one; an
+    anonymized set without a data folder is enrolled as the original one.
+
+    Raises
+    ------
+    MissingInput
+        Neither has one.
+    """
+    for folder in dict.fromkeys((data / f"{name}{suffix}", data / name)):
+        speakers = [f for f in (folder / "spk2utt", folder / "utt2spk") if f.is_file()]
+        if speakers:
+            enrolls = folder / "enrolls"
+            return (speakers[0], enrolls) if enrolls.is_file() else (speakers[0],)
+    raise MissingInput("enrollment data", f"{data.name}/{name}{suffix}/spk2utt")

@@ -1,0 +1,483 @@
+"""Which products are made of what is there now, and bringing the others up to date.
+
+A product is one or several files that are made together. Beside them stands a fingerprint, a
+JSON file of the digests of what they were made of and of the files themselves: a product is
+rebuilt when its inputs, its options or the revision of its format changed, or when its files
+did. Files without a fingerprint, or edited since, are external: a guarded product is then kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import PrivacyEvalError
+from ..io.files import atomic_path, digest, relative, sweep, write_text
+from ..io.inputs import Inputs
+from ..io.json_text import load_json
+from ..io.schema import from_plain, to_plain
+from .jobs import Cost, split
+
+#: The fingerprint of a product that has a folder of its own.
+NOTE = ".privacy_eval.json"
+
+#: Names that a fingerprint may have removed: it may come from an untrusted tree.
+_SAFE_NAME = re.compile(r"(?:[\w+-][\w.+-]{0,200}/)?[\w+-][\w.+-]{0,200}", re.ASCII)
+
+
+def is_safe_name(name: str) -> bool:
+    """Whether a file that a fingerprint names may be removed."""
+    return _SAFE_NAME.fullmatch(name) is not None
+
+
+#: Told of every product: how many are through, of how many, and which it was.
+Progress = Callable[[int, int, str], None]
+
+
+class MissingInput(Exception):
+    """A required input is absent: its kind and expected path."""
+
+    def __init__(self, kind: str, where: str) -> None:
+        super().__init__(f"no {kind}: {where}")
+        self.kind, self.where = kind, where
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input of a product: its path and the SHA-256 of its content."""
+
+    path: Path
+    sha256: str
+
+
+Sources = Mapping[str, Source]
+
+
+@dataclass(frozen=True)
+class Content:
+    """The files of a product, made.
+
+    Attributes
+    ----------
+    files : mapping
+        Contents by path, in the order of writing.
+    left_out : str
+        What was left out on request.
+    remarks : tuple of str
+        What the owner should know, also when the product is found current.
+    notes : tuple of str
+        What the owner should know once.
+    """
+
+    files: Mapping[Path, bytes]
+    left_out: str = ""
+    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Input:
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What a product was made of.
+
+    Attributes
+    ----------
+    key : str
+        Name of the product: a copy under another name does not count.
+    revision : int
+    subject, options : mapping
+        What the product is of, and the options it was made with.
+    inputs : mapping
+        Path and SHA-256 by the role of the input.
+    files, replaces : mapping
+        SHA-256 of the product's files by path, and of those that are being replaced: whenever
+        the writer is killed, what stands there is known.
+    """
+
+    key: str
+    revision: int
+    subject: Mapping[str, Any]
+    options: Mapping[str, Any]
+    inputs: Mapping[str, _Input]
+    files: Mapping[str, str] = field(default_factory=dict)
+    replaces: Mapping[str, str] = field(default_factory=dict)
+    left_out: str = ""
+    remarks: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """The fingerprint as JSON."""
+        return json.dumps(to_plain(self), indent=1, ensure_ascii=False) + "\n"
+
+    def provenance(self) -> dict[str, Any]:
+        """Inputs and options, as a record carries them."""
+        return {"inputs": to_plain(self.inputs), "options": to_plain(self.options)}
+
+
+@dataclass
+class Outcome:
+    """What became of the products of a stage, by name.
+
+    Attributes
+    ----------
+    made : list of str
+        New or rebuilt.
+    rebuilt : dict
+        Of these, those that replace earlier ones, to what had changed.
+    current, kept : list of str
+        Kept are external ones.
+    missing : dict
+        Those that could not be made, to the input that is missing.
+    failed : dict
+        Those whose inputs are wrong, to the message.
+    left_out : dict
+        Those made without some of their input, on request.
+    notes : list of str
+        What the owner should know.
+    """
+
+    made: list[str] = field(default_factory=list)
+    rebuilt: dict[str, str] = field(default_factory=dict)
+    current: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    missing: dict[str, MissingInput] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is anything to do, or to say of what cannot be done."""
+        return bool(self.made or self.missing or self.failed)
+
+    def add(self, other: Outcome) -> None:
+        """Append the outcome of other products."""
+        for name, found in vars(other).items():
+            mine = getattr(self, name)
+            (mine.update if isinstance(mine, dict) else mine.extend)(found)
+
+
+@dataclass(frozen=True)
+class Product:
+    """Files that are made together.
+
+    Attributes
+    ----------
+    name : str
+        In messages.
+    base : Path
+        Folder that noted paths of inputs are relative to.
+    note : Path
+        The fingerprint.
+    files : tuple of Path
+        The last one completes the product; none where they are known only once it is made.
+    find : callable
+        The inputs, see `Source`; raises `MissingInput`.
+    make : callable
+        The content, from the inputs and the fingerprint.
+    subject, options, revision
+        See `Fingerprint`; the revision grows when the same inputs give another content.
+    cost : Cost
+    guarded : bool
+        Keep external files.
+    rivals : tuple of Path
+        Files of another tool that stand for the product.
+    within : Path, optional
+        A folder from an untrusted source: refuse to write through links in it.
+    """
+
+    name: str
+    base: Path
+    note: Path
+    files: tuple[Path, ...]
+    find: Callable[[Inputs], Sources]
+    make: Callable[[Inputs, Sources, Fingerprint], Content]
+    subject: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    revision: int = 1
+    cost: Cost = Cost()
+    guarded: bool = False
+    rivals: tuple[Path, ...] = ()
+    within: Path | None = None
+
+    @property
+    def key(self) -> str:
+        """Name that tells the product from a copy."""
+        return self.files[-1].name if self.files else ""
+
+    def fingerprint(self, inputs: Inputs) -> tuple[Fingerprint, Sources]:
+        """The fingerprint of what is there now.
+
+        Raises
+        ------
+        MissingInput, PrivacyEvalError
+            An input is absent, or cannot be read.
+        """
+        sources = self.find(inputs)
+        noted = {
+            role: _Input(relative(source.path, self.base), source.sha256)
+            for role, source in sources.items()
+        }
+        subject, options = to_plain(self.subject), to_plain(self.options)
+        return Fingerprint(self.key, self.revision, subject, options, noted), sources
+
+    def read_fingerprint(self) -> Fingerprint | None:
+        """The fingerprint beside the files; None where there is none of this product."""
+        if not self.note.is_file() or self.note.is_symlink():
+            return None
+        try:
+            noted = from_plain(Fingerprint, load_json(self.note), str(self.note))
+        except PrivacyEvalError:
+            return None
+        return noted if noted.key == self.key else None
+
+    def present(self, inputs: Inputs, noted: Fingerprint | None) -> dict[str, str]:
+        """SHA-256 of the files that are there."""
+        names = [relative(path, self.note.parent) for path in self.files]
+        if not names and noted is not None:
+            names = [n for n in (*noted.files, *noted.replaces) if is_safe_name(n)]
+        paths = {name: self.note.parent / name for name in names}
+        return {name: inputs.sha256(path) for name, path in paths.items() if path.is_file()}
+
+    def is_whole(self, inputs: Inputs, noted: Fingerprint) -> bool:
+        """Whether all files are there as they were written."""
+        if not noted.files or noted.replaces:
+            return False
+        return self.present(inputs, noted) == dict(noted.files)
+
+    def foreign(self, inputs: Inputs) -> list[str]:
+        """Names of files in the product's place that another tool wrote."""
+        for _ in range(2):  # another run may be writing: once more, with what it wrote
+            names = self._foreign(inputs)
+            if not names:
+                break
+            inputs.forget(self.note.parent)
+        return names
+
+    def _foreign(self, inputs: Inputs) -> list[str]:
+        names = [path.name for path in self.rivals if path.exists()]
+        present, noted = self.present(inputs, None), self.read_fingerprint()
+        if noted is None and not self.files[-1].is_file():
+            return names
+        known = (noted.files, noted.replaces) if noted is not None else ()
+        return names + [n for n, sha in present.items() if sha not in [k.get(n) for k in known]]
+
+    def is_foreign(self, inputs: Inputs) -> bool:
+        """Whether another tool wrote, or changed, files in the product's place."""
+        return bool(self.foreign(inputs))
+
+    def is_current(self, inputs: Inputs, *, options: bool = True) -> bool:
+        """Whether the product is there, whole, and made of what is there now."""
+        noted = self.read_fingerprint()
+        try:
+            now, _ = self.fingerprint(inputs)
+        except (MissingInput, PrivacyEvalError):
+            return False
+        if noted is None or not self.is_whole(inputs, noted):
+            return False
+        return not self.changes(now, noted, options=options)
+
+    def changes(self, now: Fingerprint, noted: Fingerprint, *, options: bool = True) -> list[str]:
+        """What the product is made of that has changed; without `options` the options do not
+        count, nor inputs that only they ask for."""
+        names = [name for name, found in now.inputs.items() if noted.inputs.get(name) != found]
+        if options:
+            names += [name for name in noted.inputs if name not in now.inputs]
+            names += ["options"] * (now.options != noted.options)
+        if (now.revision, now.subject) != (noted.revision, noted.subject):
+            names.append("format")
+        return names
+
+    def write(self, inputs: Inputs, content: Content, made_of: Fingerprint) -> None:
+        """Write files and fingerprint; files of an earlier version that are none of these are
+        removed. Whenever it is killed, what stands there is rebuilt and not taken for external."""
+        noted = self.read_fingerprint()
+        folder = self.note.parent
+        files = {relative(path, folder): digest(data) for path, data in content.files.items()}
+        made_of = replace(made_of, files=files, left_out=content.left_out, remarks=content.remarks)
+        replaced = self.present(inputs, noted)
+        if self.guarded and len(self.files) > 1:
+            self.files[-1].unlink(missing_ok=True)  # without it nobody takes the others for whole
+        write_text(self.note, replace(made_of, replaces=replaced).text())
+        for path, data in content.files.items():
+            with atomic_path(path) as temporary:
+                temporary.write_bytes(data)
+        for name in replaced.keys() - files.keys():
+            (folder / name).unlink(missing_ok=True)
+        write_text(self.note, made_of.text())
+        for path in content.files:
+            inputs.forget(path)
+
+    def refuse_links(self) -> None:
+        """Make sure that no folder from `within` down to the product is a link."""
+        if self.within is None:
+            return
+        above = Path(os.path.abspath(self.within))
+        folder = Path(os.path.abspath(self.note.parent))
+        for path in (folder, *folder.parents):
+            if path == above or path in above.parents:
+                return
+            if path.is_symlink():
+                raise PrivacyEvalError(f"{path}: is a link; refusing to write through it")
+
+    def sweep(self) -> None:
+        """Remove what killed writers left."""
+        for path in (*self.files, self.note):
+            sweep(path)
+
+
+@dataclass(frozen=True)
+class Run:
+    """How products are made.
+
+    Attributes
+    ----------
+    job : (int, int)
+        Which of how many job splits to do, from 1; they take about equally long.
+    nj : int
+        Processes at once; products must then be picklable.
+    dry_run : bool
+        Write nothing: find out what would be made.
+    announce : callable, optional
+        Told before the work begins what each product costs.
+    progress : Progress, optional
+    """
+
+    job: tuple[int, int] = (1, 1)
+    nj: int = 1
+    dry_run: bool = False
+    announce: Callable[[Sequence[Cost]], None] | None = None
+    progress: Progress | None = None
+
+
+def bring_up_to_date(
+    products: Iterable[Product], inputs: Inputs, run: Run = Run(), *, allow_missing: bool = False
+) -> Outcome:
+    """Make every product that is not current.
+
+    Parameters
+    ----------
+    allow_missing : bool
+        Take products for current that were made without some of their input.
+    """
+    products = list(products)
+    products = split(products, [product.cost for product in products], run.job)
+    if run.announce is not None:
+        run.announce([product.cost for product in products])
+    outcome = Outcome()
+    for done, found in enumerate(_outcomes(products, inputs, run, allow_missing), start=1):
+        outcome.add(found)
+        if run.progress is not None:
+            run.progress(done, len(products), products[done - 1].name)
+    return outcome
+
+
+def _outcomes(
+    products: Sequence[Product], inputs: Inputs, run: Run, allow_missing: bool
+) -> Iterator[Outcome]:
+    """The outcome of every product, in order."""
+    if run.nj <= 1 or len(products) <= 1:
+        for product in products:
+            yield _bring(product, inputs, allow_missing, run.dry_run)
+        return
+    with ProcessPoolExecutor(
+        min(run.nj, len(products)), initializer=_begin_worker, initargs=(os.getpid(),)
+    ) as pool:
+        try:
+            futures = [pool.submit(_bring, p, None, allow_missing, run.dry_run) for p in products]
+            for future in futures:
+                yield future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run: bool) -> Outcome:
+    """Make a product if it is not current."""
+    name, inputs, outcome = product.name, inputs or _of_worker, Outcome()
+    try:
+        product.refuse_links()
+        if product.guarded and (foreign := product.foreign(inputs)):
+            outcome.kept.append(name)
+            if product.read_fingerprint() is not None:
+                changed = f"{', '.join(foreign)} edited since it was made"
+                outcome.notes.append(f"{name}: {changed}: kept; remove it to have it rebuilt")
+            return outcome
+        now, sources = product.fingerprint(inputs)
+        noted = product.read_fingerprint()
+        changes = [] if noted is None else product.changes(now, noted)
+        whole = noted is not None and product.is_whole(inputs, noted)
+        if noted is not None and whole and not changes and (allow_missing or not noted.left_out):
+            if not dry_run:
+                product.sweep()
+            outcome.current.append(name)
+        else:
+            outcome.made.append(name)
+            if noted is not None:
+                outcome.rebuilt[name] = ", ".join(changes) or "its files"
+            if dry_run:
+                return outcome
+            content = product.make(inputs, sources, now)
+            product.write(inputs, content, now)
+            noted = replace(now, left_out=content.left_out, remarks=content.remarks)
+            outcome.notes += [f"{name}: {note}" for note in content.notes]
+        if noted.left_out:
+            outcome.left_out[name] = noted.left_out
+        outcome.notes += [f"{name}: {remark}" for remark in noted.remarks]
+    except MissingInput as error:
+        return Outcome(missing={name: error})
+    except PrivacyEvalError as error:
+        return Outcome(failed={name: str(error)})
+    except MemoryError:
+        return Outcome(failed={name: "not enough memory"})
+    return outcome
+
+
+_of_worker = Inputs()
+
+
+def _begin_worker(parent: int) -> None:
+    """Let a worker end soon after its parent is gone: a killed parent cannot end it."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def file_set(folder: Path, files: Mapping[str, str], *, note: str = NOTE) -> Product:
+    """Text files that belong together, by name; those of the set before that are none of these
+    are removed when it is written."""
+    content = {folder / name: text.encode() for name, text in files.items()}
+    digests = sorted((path.name, digest(data)) for path, data in content.items())
+    return Product(
+        str(folder),
+        folder,
+        folder / note,
+        (),
+        lambda _: {},
+        lambda *_: Content(content),
+        options={"content": digest(json.dumps(digests).encode())},
+    )
+
+
+def write_set(folder: Path, files: Mapping[str, str], *, note: str = NOTE) -> list[Path]:
+    """Write a `file_set` if it is not current; its paths."""
+    outcome = bring_up_to_date([file_set(folder, files, note=note)], Inputs())
+    for message in outcome.failed.values():
+        raise PrivacyEvalError(message)
+    return [folder / name for name in files]

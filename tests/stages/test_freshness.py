@@ -1,0 +1,413 @@
+"""The contract of every product: current, rebuilt, kept, missing; killed and run together."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from study_support import small_study
+from support import (
+    SMALL_PLAN_2022,
+    TRIALS,
+    SpeechTree,
+    lines_to,
+    snapshot,
+    stage_of,
+    three_conditions,
+    times,
+)
+
+import privacy_eval
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.stages import freshness
+from privacy_eval.stages.access import TreeAccess
+from privacy_eval.stages.asv_scores import make_scores
+from privacy_eval.stages.collect import collect
+from privacy_eval.stages.freshness import NOTE, Outcome, Product, Run, write_set
+from privacy_eval.stages.privacy_metrics import Options, evaluate
+from privacy_eval.stages.similarity import make_similarities
+from privacy_eval.stages.subsets import make_subsets
+from privacy_eval.stages.train_backend import train_backends
+from privacy_eval.study.run import run_tasks, study_tasks
+from privacy_eval.tree.discovery import find_systems
+
+OWN = "exp/models/user_asv_eval_anon/xvect_01709_1"
+PLAN = load_protocol("vpc2020")
+
+
+@dataclass
+class Case:
+    """A stage on a small tree.
+
+    Attributes
+    ----------
+    run : callable
+        Runs the stage; all its products are made.
+    change : callable
+        Changes an input of at least one product.
+    folder : Path
+        Where the products are.
+    file : Path
+        A file of a product that `change` concerns.
+    """
+
+    run: Callable[[Run], Outcome]
+    change: Callable[[], object]
+    folder: Path
+    file: Path
+    guarded: bool
+
+    @property
+    def note(self) -> Path:
+        """The fingerprint of the product."""
+        own = self.file.with_name(f".{self.file.stem}{NOTE}")
+        return own if own.exists() else self.file.with_name(NOTE)
+
+    def files(self) -> list[Path]:
+        return [path for path in self.folder.rglob("*") if path.is_file()]
+
+
+def of_scores(root: Path) -> Case:
+    tree = SpeechTree(root)
+    return Case(
+        lambda run: make_scores(*stage_of(tree), run),
+        lambda: tree.vectors(f"{TRIALS}_anon", seed=1),
+        root / "exp/results-anon",
+        tree.all_scores["aa"],
+        guarded=True,
+    )
+
+
+def of_backends(root: Path) -> Case:
+    tree = SpeechTree(root, plan=SMALL_PLAN_2022)
+    shutil.rmtree(root / "exp/models/asv_eval/xvect_01709_1/xvect_train_clean_360")
+    tree.training_set("train_clean_360", "exp/models/asv_eval/xvect_01709_1")
+    tree.training_set("train_clean_360_anon", OWN)
+    folder = root / OWN / "xvect_train_clean_360_anon"
+
+    def change() -> None:
+        path = root / "data/train_clean_360_anon/utt2spk"
+        path.write_text(path.read_text().replace(" t7\n", " t8\n"))
+
+    return Case(
+        lambda run: train_backends(*stage_of(tree), run), change, folder, folder / "plda", True
+    )
+
+
+def of_subsets(root: Path) -> Case:
+    source = root / "data/libri_dev"
+    for name, lines in {
+        "utt2spk": ["f1 f", "f2 f", "m1 m", "m2 m"],
+        "wav.scp": ["f1 a", "f2 b", "m1 c", "m2 d"],
+        "spk2gender": ["f f", "m m"],
+        "enrolls": ["f1", "m1"],
+        "trials_f": ["f f2 target"],
+        "trials_m": ["m m2 target"],
+    }.items():
+        lines_to(source / name, lines)
+    access = TreeAccess(root, root / "exp")
+    return Case(
+        lambda run: make_subsets(access_of(access), PLAN, suffixes=[""], dry_run=run.dry_run),
+        lambda: lines_to(source / "wav.scp", ["f1 A", "f2 B", "m1 C", "m2 D"]),
+        root / "data",
+        root / "data/libri_dev_enrolls/wav.scp",
+        guarded=True,
+    )
+
+
+def access_of(access: TreeAccess) -> TreeAccess:
+    """That of another command, which has read nothing yet."""
+    return TreeAccess(access.tree, access.results)
+
+
+def of_records(root: Path) -> Case:
+    tree = three_conditions(root)
+    name = "ASV-libri_dev_enrolls-libri_dev_trials_f_anon"
+    scores = root / "exp/results-now" / name / "scores"
+
+    def run(run: Run) -> Outcome:
+        systems = find_systems(root, root / "exp", PLAN)
+        return evaluate(systems, root / "out", tree=tree.root, run=run)
+
+    return Case(
+        run,
+        lambda: scores.write_text(scores.read_text() + "\n"),
+        root / "out",
+        root / f"out/records/now/{name}.json",
+        guarded=False,
+    )
+
+
+def of_similarity(root: Path) -> Case:
+    tree = SpeechTree(root)
+    for path in tree.all_scores.values():
+        lines_to(path, ["s1 s1-u0 1"])
+
+    def run(run: Run) -> Outcome:
+        systems = find_systems(root, root / "exp", tree.protocol)
+        _, asv = stage_of(tree)
+        return make_similarities(systems, ["anon"], asv, root / "out", run)
+
+    return Case(
+        run,
+        lambda: tree.vectors(f"{TRIALS}_anon", seed=1),
+        root / "out",
+        root / f"out/records/anon/similarity-{TRIALS}.json",
+        guarded=False,
+    )
+
+
+def of_study(root: Path) -> Case:
+    seed = {"seed": 0}
+    tasks = study_tasks(small_study())[:1]
+    return Case(
+        lambda run: run_tasks(tasks, root, seed=seed["seed"], run=run),
+        lambda: seed.update(seed=1),
+        root,
+        root / f"records/{tasks[0].experiment}_{tasks[0].name}.json",
+        guarded=False,
+    )
+
+
+CASES: dict[str, Callable[[Path], Case]] = {
+    "scores": of_scores,
+    "back ends": of_backends,
+    "subsets": of_subsets,
+    "records": of_records,
+    "similarity": of_similarity,
+    "study": of_study,
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Case:
+    return CASES[request.param](tmp_path / "a tree")
+
+
+@pytest.fixture
+def done(case: Case) -> Case:
+    outcome = case.run(Run())
+    assert outcome.made and not (outcome.failed or outcome.rebuilt)
+    return case
+
+
+def test_what_is_current_is_not_touched(done: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By content, not by time, and not by the version of the package."""
+    made = done.run(Run()).current
+    before = times(done.files())
+    for path in done.folder.parent.rglob("*"):
+        if path.is_file() and path not in before:
+            os.utime(path, (2e9, 2e9))
+    monkeypatch.setattr(privacy_eval, "__version__", "99")
+    again = done.run(Run())
+    assert (again.made, again.current) == ([], made)
+    assert times(done.files()) == before
+
+
+def test_a_changed_input_rebuilds_what_is_made_of_it(done: Case) -> None:
+    before = done.file.read_bytes()
+    done.change()
+    outcome = done.run(Run())
+    assert outcome.made and list(outcome.rebuilt) == outcome.made
+    assert not (outcome.failed or outcome.kept)
+    assert done.file.read_bytes() != before or done.file.suffix == ".json"
+    assert done.run(Run()).made == []
+
+
+def test_a_dry_run_writes_nothing(case: Case) -> None:
+    def dry() -> Outcome:
+        before = snapshot(case.folder)
+        outcome = case.run(Run(dry_run=True))
+        assert snapshot(case.folder) == before
+        return outcome
+
+    assert dry().made
+    made = case.run(Run()).made
+    assert dry().made == []
+    case.change()
+    assert set(dry().made) <= set(made) and dry().has_work
+
+
+@pytest.mark.parametrize("damage", ["cut", "edited", "removed", "no fingerprint", "not JSON", "{}"])
+def test_damaged_products(done: Case, damage: str) -> None:
+    """A guarded one is then taken for another tool's and kept; others are rebuilt."""
+    before = snapshot(done.folder)
+    if damage == "cut":
+        done.file.write_bytes(done.file.read_bytes()[:-3])
+    elif damage == "edited":
+        done.file.write_bytes(done.file.read_bytes().replace(b"1", b"2") + b" ")
+    elif damage == "removed":
+        done.file.unlink()
+    elif damage == "no fingerprint":
+        done.note.unlink()
+    else:
+        done.note.write_text("{" if damage == "not JSON" else "{}")
+    damaged = snapshot(done.folder)
+    outcome = done.run(Run())
+    if done.guarded and (damage != "removed" or done.file.parent.parent.name == "data"):
+        assert len(outcome.kept) == 1 and outcome.made == []
+        assert snapshot(done.folder) == damaged
+        done.change()
+        assert len(done.run(Run()).kept) == 1
+        assert (
+            snapshot(done.folder).items()
+            >= {
+                n: c for n, c in damaged.items() if n.startswith(str(done.file.parent.name))
+            }.items()
+        )
+    else:
+        assert (len(outcome.made), outcome.kept) == (1, [])
+        assert snapshot(done.folder) == before
+
+
+@pytest.mark.parametrize("before", ["nothing", "older"])
+def test_killed_at_any_write_the_next_run_ends_with_the_same_bytes(
+    case: Case, before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if before == "older":
+        case.run(Run())
+        case.change()
+    start = tmp_path / "start"
+    if case.folder.exists():
+        shutil.copytree(case.folder, start)
+    case.run(Run())
+    expected = snapshot(case.folder)
+    for step in range(6):
+        shutil.rmtree(case.folder)
+        if start.exists():
+            shutil.copytree(start, case.folder)
+        left = step
+
+        def killed(real: Callable[..., None], *arguments: Any) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+            real(*arguments)
+
+        for name in ("replace", "rename"):
+            monkeypatch.setattr(os, name, functools.partial(killed, getattr(os, name)))
+        with contextlib.suppress(KeyboardInterrupt):
+            case.run(Run())
+        monkeypatch.undo()
+        outcome = case.run(Run())
+        assert not (outcome.kept or outcome.failed), step
+        assert snapshot(case.folder) == expected, step
+        if left >= 0:
+            break
+    assert step > 1
+
+
+# Subsets are made under a lock.
+@pytest.mark.parametrize("case", [name for name in CASES if name != "subsets"], indirect=True)
+def test_another_run_that_is_faster_is_not_taken_for_another_tool(
+    done: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done.change()
+    real = Product.read_fingerprint
+
+    def after_another_run(product: Product) -> object:
+        monkeypatch.undo()
+        done.run(Run())
+        return real(product)
+
+    monkeypatch.setattr(Product, "read_fingerprint", after_another_run)
+    outcome = done.run(Run())
+    assert (outcome.kept, outcome.failed) == ([], {})
+    assert done.run(Run()).made == []
+
+
+def test_job_splits_cover_everything_once(case: Case) -> None:
+    if "data" in case.folder.name:
+        return  # data folders are made of each other
+    made = [name for job in (1, 2, 3) for name in case.run(Run((job, 3))).made]
+    assert len(made) == len(set(made)) and case.run(Run()).made == []
+
+
+def test_leftovers_of_killed_writers_are_swept(done: Case) -> None:
+    before = snapshot(done.folder)
+    if done.folder.name == "data":
+        left = done.folder / f".{done.file.parent.name}.abcdefgh.tmp"
+        left.mkdir()
+    else:
+        for path in (done.file, done.note):
+            (path.parent / f".{path.name}.abcdefgh.tmp").write_text("half")
+    assert done.run(Run()).made == []
+    assert snapshot(done.folder) == before
+    assert not list(done.folder.rglob("*.tmp"))
+
+
+def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a run that computes, in one that has nothing to do, and when records are collected."""
+    tree = SpeechTree(tmp_path / "tree")
+    make_scores(*stage_of(tree))
+    opened: Counter[str] = Counter()
+    real = builtins.open
+
+    def counted(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        if "r" in mode and str(file).startswith(str(tree.root)):
+            opened[os.path.relpath(file, tree.root)] += 1
+        return real(file, mode, *arguments, **options)
+
+    systems = find_systems(tree.root, tree.root / "exp", tree.protocol)
+    out = tree.root / "out"
+    options = Options(bootstrap=2)
+    stages: dict[str, Callable[[], object]] = {
+        "evaluate": lambda: evaluate(systems, out, tree=tree.root, options=options),
+        "evaluate again": lambda: evaluate(systems, out, tree=tree.root, options=options),
+        "collect": lambda: collect(systems, out, tree.protocol, tree=tree.root),
+        "scores": lambda: make_scores(*stage_of(tree)),
+        "similarity": lambda: make_similarities(systems, ["anon"], stage_of(tree)[1], out),
+    }
+    monkeypatch.setattr(builtins, "open", counted)
+    for stage, run in stages.items():
+        opened.clear()
+        opened.clear()
+        run()
+        inputs = {n: c for n, c in opened.items() if "/" in n and NOTE not in n}
+        assert inputs and max(inputs.values()) == 1, (stage, inputs)
+
+
+def test_what_a_fingerprint_says(done: Case) -> None:
+    plain = json.loads(done.note.read_text())
+    assert {"key", "revision", "subject", "options", "inputs", "files"} <= set(plain)
+    for entry in plain["inputs"].values():
+        assert len(entry["sha256"]) == 64 and not os.path.isabs(entry["path"])
+    assert plain["files"] and not plain["replaces"]
+    assert str(done.folder.parent) not in done.note.read_text()
+
+
+def test_a_set_of_files_loses_those_of_before(tmp_path: Path) -> None:
+    write_set(tmp_path, {"a.txt": "1", "sub/b.txt": "2"})
+    (tmp_path / "mine.txt").write_text("x")
+    before = times([tmp_path / "a.txt"])
+    write_set(tmp_path, {"a.txt": "1"})
+    assert sorted(snapshot(tmp_path)) == [NOTE, "a.txt", "mine.txt"]
+    assert times(before).keys() == before.keys()
+
+
+def test_a_fingerprint_of_an_untrusted_tree_removes_nothing_elsewhere(tmp_path: Path) -> None:
+    out, precious = tmp_path / "out", lines_to(tmp_path / "precious.txt", ["x"])
+    write_set(out, {"a.txt": "1"})
+    note = json.loads((out / NOTE).read_text())
+    note["files"] = {"../precious.txt": "", "a.txt": ""}
+    (out / NOTE).write_text(json.dumps(note))
+    write_set(out, {"b.txt": "1"})
+    assert precious.exists() and sorted(snapshot(out)) == [NOTE, "b.txt"]
+
+
+def test_there_is_one_schema(done: Case) -> None:
+    notes = [path for path in done.files() if path.name.endswith(NOTE)]
+    assert notes
+    for path in notes:
+        assert set(json.loads(path.read_text())) == set(freshness.Fingerprint.__annotations__)
