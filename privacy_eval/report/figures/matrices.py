@@ -55,13 +55,8 @@ def block(arrays: Arrays, variant: Variant) -> NDArray[np.float64]:
 
 def similarity_matrices(blocks: Sequence[Labelled], *, title: str = "") -> Canvas:
     """Draw blocks side by side, titled by system, at most three in a row."""
-    rows = [
-        [
-            (style.literal(system, _NAME), "", matrix)
-            for system, _, matrix in blocks[i : i + _COLUMNS]
-        ]
-        for i in range(0, len(blocks), _COLUMNS)
-    ]
+    drawn = [(style.literal(system, _NAME), "", matrix) for system, _, matrix in blocks]
+    rows = [drawn[i : i + _COLUMNS] for i in range(0, len(drawn), _COLUMNS)]
     return _draw(rows, title)
 
 
@@ -71,16 +66,17 @@ def compared_matrices(blocks: Sequence[Labelled], *, title: str = "") -> Canvas:
     systems = list(dict.fromkeys(system for system, _, _ in blocks))
     models = list(dict.fromkeys(model for _, model, _ in blocks))
     by_both = {(system, model): matrix for system, model, matrix in blocks}
-    names = [f"Model trained on\n{style.literal(m)} speech" for m in models]
-    rows = [
-        [
-            (style.literal(s, _NAME), name if s == systems[0] else "", by_both[s, m])
-            if (s, m) in by_both
-            else None
-            for s in systems
-        ]
-        for m, name in zip(models, names, strict=True)
-    ]
+    rows = []
+    for model in models:
+        labels = {systems[0]: f"Model trained on\n{style.literal(model)} speech"}
+        rows.append(
+            [
+                (style.literal(s, _NAME), labels.get(s, ""), by_both[s, model])
+                if (s, model) in by_both
+                else None
+                for s in systems
+            ]
+        )
     return _draw(rows, title)
 
 
