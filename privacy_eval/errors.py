@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_SHOWN = 5
-
 
 class PrivacyEvalError(Exception):
-    """Bad input. The message names the file, the line and what was expected.
+    """Invalid input. The message names the file, the line and what was expected.
 
     The command line prints it without a traceback and ends with exit code 1.
     """
@@ -22,7 +20,7 @@ def abbreviate(names: Sequence[str]) -> str:
     >>> abbreviate(["a", "b"]), abbreviate("abcdef")
     ('a, b', 'a, b, c, d, e, ...')
     """
-    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
 def printable(text: str) -> str:
@@ -34,3 +32,20 @@ def printable(text: str) -> str:
     a\x1b[2J
     """
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def shorten(text: str) -> str:
+    """Cut a long text for a message, where its end tells most.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+    """
+    return text if len(text) <= _MAX_CHARACTERS else "..." + text[-_MAX_CHARACTERS:]
+
+
+_MAX_CHARACTERS = 200

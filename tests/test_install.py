@@ -15,12 +15,12 @@ from support import ROOT
 
 import privacy_eval
 
-#: What pip says where it cannot get what a build needs.
+#: Messages of pip if it cannot download build requirements.
 UNREACHABLE = re.compile(
     r"No matching distribution found|Could not find a version|Failed to establish|"
     r"Temporary failure|Max retries|ConnectionError|ProxyError|timed out"
 )
-#: What a build says where the environment's own tools do not do.
+#: Messages of a build if the environment lacks build tools.
 NO_TOOLS = re.compile(r"bdist_wheel|No module named|BackendUnavailable|Cannot import 'setuptools")
 LEFT_OUT = (
     ".git",
@@ -35,7 +35,7 @@ LEFT_OUT = (
 
 
 def copy_of_the_sources(target: Path) -> None:
-    """What is tracked and what is new, but nothing that git ignores."""
+    """Copy tracked and new files, but none that git ignores."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,

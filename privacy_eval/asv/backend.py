@@ -90,7 +90,7 @@ class PldaBackend:
             return outer
         if self.mean.size not in allowed:
             raise PrivacyEvalError(
-                f"the mean has {self.mean.size} dimensions, what follows it expects "
+                f"the mean has {self.mean.size} dimensions, the next step expects "
                 f"{' or '.join(map(str, sorted(allowed)))}"
             )
         return self.mean.size
@@ -336,8 +336,8 @@ def plda_scores(
     psi = plda.psi
     n = np.broadcast_to(np.asarray(counts, dtype=np.float64), enrolled.shape[:1])
     # LLR = -1/2 sum[log v + (y - mu)^2 / v] + 1/2 sum[log(1 + psi) + y^2 / (1 + psi)],
-    # mu = n psi / (n psi + 1) e and v = 1 + psi / (n psi + 1), multiplied out: what
-    # depends on the trial alone depends on n, what mixes both is one matrix product.
+    # mu = n psi / (n psi + 1) e and v = 1 + psi / (n psi + 1), multiplied out: the
+    # term of the trial depends on n only, the mixed term is one matrix product.
     kinds, kind = np.unique(n, return_inverse=True)
     shrink = kinds[:, None] * psi / (kinds[:, None] * psi + 1)
     variance = 1 + psi / (kinds[:, None] * psi + 1)
@@ -502,7 +502,7 @@ def train_backend(
     vectors : float32 array, shape (N, D)
     speakers : sequence of N str
     lda_dim : int, optional
-        At most D; by default the challenge's 200, or D where that is less.
+        At most D; by default the challenge's 200, or D if that is less.
     total_covariance_factor : float
         Weight of the total covariance in the matrix that LDA whitens (Kaldi's option).
 

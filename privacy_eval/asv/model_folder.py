@@ -1,4 +1,4 @@
-"""Model folders of a tree: the stored back end and the x-vectors beside it."""
+"""Model folders of a tree: the stored back end and the x-vectors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.confine import check_inside
 from ..io.data_dir import read_utt2spk
 from ..io.files import digest, read_bytes, relative
 from ..io.kaldi_objects import read_matrix, read_vector, write_matrix, write_vector
@@ -58,7 +59,7 @@ class StoredBackend:
 
 
 def load_backend(folder: Path) -> StoredBackend:
-    """Read a back end: `plda`, and `mean.vec` and `transform.mat` where they exist.
+    """Read a back end: `plda`, and `mean.vec` and `transform.mat` if they exist.
 
     Parameters
     ----------
@@ -211,11 +212,8 @@ class TreeVectors:
         )
 
     def _check_inside(self, path: Path) -> None:
-        root = self._tree.resolve()
-        if not self._allow_outside and not path.resolve().is_relative_to(root):
-            raise PrivacyEvalError(
-                f"{path}: is outside the tree ({path.resolve()}); use --allow-outside to read it"
-            )
+        if not self._allow_outside:
+            check_inside([path], [self._tree])
 
 
 def backend_folder(tree: Path, model: ModelFolders, suffix: str) -> Path | None:
@@ -232,7 +230,7 @@ def backend_folder(tree: Path, model: ModelFolders, suffix: str) -> Path | None:
     Returns
     -------
     Path or None
-        The folder that holds its `plda`.
+        The folder of its `plda`.
     """
     folder = tree / model.model_folder(suffix)
     candidates = (folder / f"xvect_{model.training_name(suffix)}", folder)

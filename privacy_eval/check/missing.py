@@ -18,7 +18,7 @@ from ..stages.subsets import makeable
 from ..tree.conditions import (
     System,
     TrialCondition,
-    plain_sets,
+    original_sets,
     set_condition,
     trial_conditions,
 )
@@ -82,7 +82,7 @@ class Inputs:
 
     def of_key(self, condition: TrialCondition) -> list[Missing]:
         """Return the trial key if it is missing."""
-        name, keys = plain_sets(condition, self.protocol)[1][0], self.access.keys
+        name, keys = original_sets(condition, self.protocol)[1][0], self.access.keys
         if self.key(condition) is not None:
             return []
         if keys is not None:
@@ -97,7 +97,7 @@ class Inputs:
         """Return missing inputs of a condition's scores, or the scores if none is missing."""
         if suffix in self._shared:
             return [Missing(SCORES, TEAM)]
-        sets = plain_sets(condition, self.protocol)
+        sets = original_sets(condition, self.protocol)
         missing = self.of_key(condition)
         try:
             enrollment_files(self.data, *sets[0])

@@ -12,6 +12,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from ..errors import PrivacyEvalError, abbreviate, printable
+from ..io.confine import outside_message
 from ..protocol.protocol import ResultsFolder
 from ..stages.access import AsvSystems, SystemUnderTest
 from ..stages.asv_scores import made_here
@@ -33,8 +34,7 @@ from ..tree.conditions import (
     set_condition,
     trial_conditions,
 )
-from ..tree.confine import leaves_tree
-from ..tree.discovery import beside_each_other, no_scores, unknown_folders
+from ..tree.discovery import missing_scores_message, sibling_results_folders, unmatched_folders
 from .findings import Finding, Report, Section
 from .implausible import ScoreCheck, check_scores
 from .mismatches import DataSets
@@ -170,10 +170,10 @@ def _conditions(
         if c is None or (c.scores is None and not any(c.folder.glob("[sS]core*"))):
             missing = inputs.of_scores(condition, suffix)
         elif c.scores is None:
-            errors = [no_scores(c)]
+            errors = [missing_scores_message(c)]
         elif c.trials is None:
             missing = inputs.of_key(condition)
-            errors = [f"no trial key (looked for {abbreviate([str(p) for p in c.keys_tried])})"]
+            errors = [f"no trial key (looked for {abbreviate([str(p) for p in c.key_candidates])})"]
         elif c in scores.errors:
             if not _is_external(c) and all(
                 m.is_creatable for m in inputs.of_scores(condition, suffix)
@@ -181,7 +181,7 @@ def _conditions(
                 missing = [Missing(OUTDATED, SCORING)]
             else:
                 errors = [scores.errors[c]]
-        errors += [leaves_tree(path) for path in (c.outside if c is not None else ())]
+        errors += [outside_message(path) for path in (c.outside if c is not None else ())]
         if errors and not missing:
             missing = [Missing("valid scores", TEAM)]
         costs = {}
@@ -291,9 +291,9 @@ def _folders(systems: Sequence[System], asv: AsvSystems) -> list[Finding]:
     results, recognition = asv.access.results, asv.protocol.recognition.data_sets
     findings = [
         Finding(UNKNOWN_FOLDERS, f"{folder} ({len(names)})", ", ".join(names))
-        for folder, names in unknown_folders(systems).items()
+        for folder, names in unmatched_folders(systems).items()
     ]
-    for folder, names in beside_each_other(systems, results).items():
+    for folder, names in sibling_results_folders(systems, results).items():
         findings.append(Finding(BESIDE, f"{folder} ({', '.join(names)})"))
     if recognition:
         findings += [Finding(NO_RECOGNITION, s.name) for s in systems if not s.recognition]

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     from .. import __version__
     from ..io.files import digest, read_bytes, read_text, write_text
     from ..protocol.protocol import load_protocol
-    from ..results.challenge_text import import_results_txt, part_of_system
+    from ..results.challenge_text import extract_system, import_results_txt
     from ..results.json_store import to_json
     from ..results.records import merge
 
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     files = {arguments.results_folder: arguments.results_txt, **dict(arguments.also)}
     parts = [
         import_results_txt(
-            part_of_system(read_text(path), str(path), arguments.system),
+            extract_system(read_text(path), str(path), arguments.system),
             str(path),
             protocol,
             system=arguments.system,

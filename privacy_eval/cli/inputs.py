@@ -9,6 +9,7 @@ from pathlib import Path
 from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.confine import refuse_symlinks_below
 from ..io.scp import Vectors, read_vectors
 from ..protocol.protocol import Protocol, load_protocol
 from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
@@ -16,8 +17,7 @@ from ..stages.freshness import Outcome, Run
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
-from ..tree.confine import refuse_links
-from ..tree.discovery import beside_each_other, find_systems, unknown_folders
+from ..tree.discovery import find_systems, sibling_results_folders, unmatched_folders
 from .options import log, progress
 
 IN_PLACE = "in place"
@@ -40,7 +40,7 @@ def systems_of(
     if not needed and not results.exists():
         log(f"privacy-eval: {results}: not there yet (results folder)")
         return [], protocol, out
-    refuse_links(out, results)
+    refuse_symlinks_below(out, results)
     systems = find_systems(
         tree,
         results,
@@ -56,13 +56,13 @@ def systems_of(
             "folders results-* below that hold them"
         )
     if warn:
-        for parent, names in unknown_folders(systems).items():
+        for parent, names in unmatched_folders(systems).items():
             log(
                 f"privacy-eval: warning: {parent}: skipped {len(names)} folders that match no "
                 f"condition of protocol {protocol.name} (check --conf and --anon-suffix): "
                 f"{abbreviate(names)}"
             )
-        for parent, names in beside_each_other(systems, results).items():
+        for parent, names in sibling_results_folders(systems, results).items():
             log(
                 f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
                 "systems; move aside any that are not"

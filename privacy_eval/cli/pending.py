@@ -35,12 +35,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     Before a first run that is the first one asked for.
     """
-    from ..tree.confine import refuse_links
+    from ..io.confine import refuse_symlinks_below
 
     first = max(arguments.stage, _FIRST)
     tree, results = arguments.tree, arguments.tree / arguments.results
     out = tree / (arguments.out or results / "privacy_eval")
-    refuse_links(out, results)
+    refuse_symlinks_below(out, results)
     if not out.is_dir():
         print(first)
         return 0

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..report.ranking import ranked_by
+from ..report.ranking import ranking_metrics
 from .options import add, add_results, choice, path, value
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", **path("DIR", "default: to stdout"))
     add(parser, "--style")
     parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout text")
-    ranked = choice(ranked_by(), "metric of the ranking (default: eer)", default="eer")
+    ranked = choice(ranking_metrics(), "metric of the ranking (default: eer)", default="eer")
     parser.add_argument("--rank-by", **ranked)
     attack = value("ID", "of the ranking; default: the one that the protocol averages")
     parser.add_argument("--attack-model", **attack)

@@ -7,7 +7,7 @@ are copied byte for byte without interpretation (a wav.scp may contain commands)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,7 @@ RECORDING_FILES = ("wav.scp", "reco2file_and_channel", "reco2dur")
 SPEAKER_FILES = ("spk2gender",)
 #: Lists of enrollment utterances or trials, and the field of the utterance in their lines.
 LISTS = {"enrolls": 0, "trials": 1}
-#: What Kaldi adds to a folder when it computes features.
+#: Files that Kaldi adds to a folder when it computes features.
 FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")
 
 #: The lines of a file by their first field, in the file's order.
@@ -286,13 +286,12 @@ def subset_data_dir(source: DataDir, selection: UtteranceList) -> NewDataDir:
             f"{selection.path}:{selection.lines[missing[0]]}: "
             f"not in {source.path / 'utt2spk'}: {_abbreviate_count(missing, 'utterance')}"
         )
-    keys: dict[str, Collection[bytes]] = {
-        "utterance": selection.lines,
-        "speaker": {_second(line) for u, line in utterances.items() if u in selection.lines},
+    selected = {
+        name: {u: line for u, line in table.items() if u in selection.lines}
+        for name, table in source.tables.items()
+        if name in ("utt2spk", "segments")
     }
-    if "segments" in source.tables:
-        segments = source.tables["segments"]
-        keys["recording"] = {_second(segments[u]) for u in selection.lines if u in segments}
+    keys = _keys(selected)
     tables = {
         name: {k: line for k, line in table.items() if k in keys[_line_key(name, keys)]}
         for name, table in source.tables.items()
@@ -393,8 +392,19 @@ def _files(tables: Mapping[str, Table]) -> dict[str, bytes]:
     return files
 
 
+def _keys(tables: Mapping[str, Table]) -> dict[str, Collection[bytes]]:
+    """Collect the utterances, speakers and, with segments, recordings of utt2spk and segments."""
+    keys: dict[str, Collection[bytes]] = {
+        "utterance": tables["utt2spk"],
+        "speaker": dict.fromkeys(map(_second, tables["utt2spk"].values())),
+    }
+    if "segments" in tables:
+        keys["recording"] = dict.fromkeys(map(_second, tables["segments"].values()))
+    return keys
+
+
 def _line_key(name: str, keys: Collection[str]) -> str:
-    """Return what the lines of a file begin with; recordings only where there are segments."""
+    """Return the kind of key of a file's lines; recordings only if there are segments."""
     if name in SPEAKER_FILES:
         return "speaker"
     return "recording" if name in RECORDING_FILES and "recording" in keys else "utterance"
@@ -403,12 +413,7 @@ def _line_key(name: str, keys: Collection[str]) -> str:
 def _check(tables: Mapping[str, Table], source: Callable[[str], str]) -> tuple[str, ...]:
     """Make sure that every utterance has a recording and every speaker a gender; return
     which other lines are missing."""
-    keys: dict[str, Iterable[bytes]] = {
-        "utterance": tables["utt2spk"],
-        "speaker": dict.fromkeys(map(_second, tables["utt2spk"].values())),
-    }
-    if "segments" in tables:
-        keys["recording"] = dict.fromkeys(map(_second, tables["segments"].values()))
+    keys = _keys(tables)
     notes = []
     for name, table in tables.items():
         what = _line_key(name, keys)

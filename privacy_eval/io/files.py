@@ -51,7 +51,7 @@ def reading(where: object) -> Iterator[None]:
     Parameters
     ----------
     where : object
-        What the message begins with, usually the path.
+        Beginning of the message, usually the path.
 
     Returns
     -------
@@ -92,7 +92,16 @@ def supply(contents: Mapping[Path, bytes]) -> Iterator[None]:
 
 
 def supplied(path: Path) -> bytes | None:
-    """Return the content that `supply` holds for a path."""
+    """Look up the content that `supply` holds for a path.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    bytes or None
+    """
     return _SUPPLIED.get().get(path)
 
 
@@ -121,7 +130,7 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
         with open(path, "rb") as file:
             data = _read_up_to(max_bytes, file)
         if data.startswith(GZIP_MAGIC):
-            max_bytes = min(max_bytes, most_unpacked(len(data)))
+            max_bytes = min(max_bytes, max_unpacked_bytes(len(data)))
             with gzip.open(io.BytesIO(data)) as unpacked:
                 data = _read_up_to(max_bytes, unpacked)
     if len(data) > max_bytes:
@@ -139,7 +148,7 @@ def _read_up_to(max_bytes: int, file: SupportsRead) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def most_unpacked(packed: int) -> int:
+def max_unpacked_bytes(packed: int) -> int:
     """Compute the largest allowed unpacked size of a gzip file, against gzip bombs.
 
     Parameters
@@ -254,7 +263,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise PrivacyEvalError(f"{path}: exists but is not a directory; refusing to overwrite it")
     with _writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = _locked_temporary(path, folder=True)
         try:
             new, old = temporary / "new", temporary / "old"

@@ -24,7 +24,7 @@ from .files import (
     MAX_BYTES,
     SupportsRead,
     atomic_path,
-    most_unpacked,
+    max_unpacked_bytes,
     reading,
     supplied,
 )
@@ -36,7 +36,7 @@ MAX_VALUES = 1 << 24
 #: Bytes of one number in text, blanks included.
 _MAX_NUMBER_BYTES = 32
 _PIECE_BYTES = 1 << 16
-#: Bytes of a binary vector before its values: \0B, type, and size behind its own length.
+#: Bytes of a binary vector before its values: \0B, type, length of the size, size.
 HEAD_BYTES = 10
 
 BLANK = re.compile(rb"\s")
@@ -68,7 +68,7 @@ def read_vector(path: Path) -> NDArray[np.float32]:
     Raises
     ------
     PrivacyEvalError
-        Another kind of file, truncated, not finite, more content behind the end.
+        Another kind of file, truncated, not finite, trailing content.
     """
     with open_objects(path) as file:
         return read_whole(file, 1)
@@ -146,7 +146,7 @@ class ObjectFile:
     ----------
     file : binary stream
     where : str
-        What every error begins with; readers keep it at the object they are in.
+        Beginning of every error; readers update it for each object.
     max_bytes : int, optional
         Limit for the (unpacked) content, `MAX_BYTES` by default.
     """
@@ -209,7 +209,7 @@ class ObjectFile:
     def seek(self, offset: int) -> None:
         """Go forward to `offset`."""
         if offset < self.position:
-            raise self.error("begins within the object before it")
+            raise self.error("begins within the previous object")
         if offset <= self._buffer_start + len(self._buffer):
             self._at = offset - self._buffer_start
             return
@@ -223,7 +223,7 @@ class ObjectFile:
         """Raise unless only white space is left."""
         self.skip_blanks()
         if self.peek(1):
-            raise self.error(f"unexpected content behind its end, from byte {self.position} on")
+            raise self.error(f"unexpected content after its end, from byte {self.position} on")
 
     def drain(self) -> None:
         """Read the rest, which makes gzip check its checksum."""
@@ -250,7 +250,7 @@ def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
     ----------
     path : Path
     where : str, optional
-        What errors begin with instead of the path.
+        Beginning of errors, instead of the path.
 
     Returns
     -------
@@ -279,7 +279,7 @@ def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
         if magic == GZIP_MAGIC:
             with gzip.GzipFile(fileobj=raw) as unpacked:
                 size = os.fstat(raw.fileno()).st_size
-                file = ObjectFile(unpacked, where, min(MAX_BYTES, most_unpacked(size)))
+                file = ObjectFile(unpacked, where, min(MAX_BYTES, max_unpacked_bytes(size)))
                 yield file
                 file.where = where
                 file.drain()
@@ -325,7 +325,7 @@ def read_array(file: ObjectFile, dimensions: int) -> FloatArray:
 
 
 def read_binary_array(file: ObjectFile, dimensions: int) -> FloatArray:
-    """Read a binary object behind its `\\0B`.
+    """Read a binary object after its `\\0B`.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ def read_binary_array(file: ObjectFile, dimensions: int) -> FloatArray:
         raise file.error("truncated within its size")
     shape = [size for _, size in struct.iter_unpack("<Bi", sizes)]
     if any(marker != 4 for marker in sizes[::5]):
-        raise file.error(f"damaged: {sizes!r} where its size should be")
+        raise file.error(f"damaged: {sizes!r} instead of its size")
     _check_shape(file, shape)
     width = 8 if code[:1] == b"D" else 4
     expected_bytes = width * math.prod(shape)
@@ -507,7 +507,7 @@ def read_whole(file: ObjectFile, dimensions: int) -> NDArray[np.float32]:
     Raises
     ------
     PrivacyEvalError
-        As `read_float32`; more content behind the end.
+        As `read_float32`; trailing content.
     """
     array = read_float32(file, dimensions)
     file.end()

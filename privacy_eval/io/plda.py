@@ -54,7 +54,7 @@ def read_plda(path: Path) -> Plda:
     ------
     PrivacyEvalError
         With the file and which part of it: another kind of file, truncated, not finite,
-        inconsistent dimensions, a negative psi, more content behind the end.
+        inconsistent dimensions, a negative psi, trailing content.
     """
     with open_objects(path) as file:
         is_binary = file.peek(2) == b"\0B"

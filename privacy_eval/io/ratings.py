@@ -1,7 +1,7 @@
 """Ratings of a listening test: CSV files of evaluators' answers.
 
-One file holds all metrics, a column each and blank where an evaluator was not asked; or a
-folder holds one file per metric, `naturalness.csv` and so on, with a column `score`.
+Either one file has all metrics, a column each and blank if an evaluator was not asked; or a
+folder has one file per metric, `naturalness.csv` and so on, with a column `score`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .files import digest, read_text
 
 #: The rated qualities, in the order of the columns.
 METRICS = ("naturalness", "intelligibility", "similarity")
-#: Name of the system that stands for original speech.
+#: Name of original speech in the column of systems.
 ORIGINAL_SYSTEM = "Original"
 #: The column of the ratings in a file of one metric.
 SCORE = "score"
@@ -120,7 +120,7 @@ def read_ratings(
     paths : sequence of Path
         CSV files, or folders with one file per metric.
     systems, data_sets, genders : collections of str, optional
-        Known names, beside `Original`; default: any.
+        Known names, in addition to `Original`; default: any.
     scale : (float, float)
         Lowest and highest possible rating.
 

@@ -2,7 +2,7 @@
 
 Every entry must be there with the type its field says, and no other; the message
 of the error says where. Infinite numbers are the strings "inf" and "-inf". The entries
-of a field annotated as `INLINED` stand among those of its owner.
+of a field annotated as `INLINED` are merged into those of its owner.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..errors import PrivacyEvalError
 T = TypeVar("T")
 
 
-#: `Annotated[SomeDataclass, INLINED]`: its entries stand among those of its owner.
+#: `Annotated[SomeDataclass, INLINED]`: its entries are merged into those of its owner.
 INLINED = "inlined"
 
 
@@ -57,7 +57,7 @@ def from_plain(kind: type[T], value: object, where: str) -> T:
         The dataclass.
     value : object
     where : str
-        What the message of any error begins with.
+        Beginning of the message of any error.
 
     Returns
     -------

@@ -262,7 +262,7 @@ def pair(
 
 
 def same_trials(a: TrialKey, b: TrialKey) -> bool:
-    """Tell whether two keys hold the same trials with the same labels, in any order.
+    """Tell whether two keys have the same trials with the same labels, in any order.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ def _check_unique(path: Path, speaker: Column, utterance: Column, what: str) -> 
 def _mismatch(
     scores: ScoreFile, trials: TrialKey, score_row: IndexArray, trial_row: IndexArray, hint: str
 ) -> str:
-    lines = [f"{scores.path} and {trials.path} do not hold the same trials:"]
+    lines = [f"{scores.path} and {trials.path} do not contain the same trials:"]
     if not score_row.size:
         exchanged = _is_trial((scores.utterance, scores.speaker), trials)
         why = "no trial is in both, so they are of different sets"

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, shorten
+from .confine import check_inside
 from .files import MAX_BYTES, UTF8_BOM, atomic_path, read_bytes
 from .kaldi_objects import (
     BLANK,
@@ -35,7 +36,6 @@ from .kaldi_objects import (
 from .text_table import MAX_FIELD_BYTES
 
 _PIECE_BYTES = 1 << 26
-_SHOWN_CHARACTERS = 200
 _LOOKS_LIKE_ARCHIVE = re.compile(rb"(\xef\xbb\xbf)?\s*\S+[ \t]\s*(\0B|\[)")
 
 
@@ -80,7 +80,7 @@ class Vectors:
         ----------
         ids : sequence of str
         needed_for : str
-            What needs them, for the message.
+            Purpose of the ids, for the message.
 
         Returns
         -------
@@ -122,7 +122,7 @@ def read_vectors(
     allow_outside : bool
         Read archives outside `tree` and the folder of the scp.
     only : collection of str, optional
-        Of an scp read the vectors of these ids alone, which it must hold.
+        Read only the vectors of these ids of an scp, which must have them.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def read_vectors(
         if line.command is not None and not allow_pipes:
             raise PrivacyEvalError(
                 f"{path}:{line.number}: {line.id} is the output of a command, which runs with "
-                f"--allow-pipes only: {_short(line.target)}"
+                f"--allow-pipes only: {shorten(line.target)}"
             )
     archives = _archives(path, lines, tree, allow_outside)
     vectors = _read_lines(path, lines, archives, tree)
@@ -198,7 +198,7 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
     matrix : float array, shape (N, D)
         Rounded to float32.
     tree : Path
-        What the paths in the scp are relative to.
+        Folder that the paths in the scp are relative to.
 
     Raises
     ------
@@ -253,11 +253,11 @@ def _read_archive(path: Path, file: ObjectFile) -> Vectors:
             return _stack(path, list(vectors), list(vectors.values()))
         word = file.until(BLANK, MAX_FIELD_BYTES)
         if word is None:
-            raise file.error(f"expected an id and a blank at byte {start}, where the file is cut")
+            raise file.error(f"expected an id and a blank at byte {start}, where the file ends")
         name = _id(word, f"{path}: byte {start}")
         file.where = f"{path}: {name}"
         if file.read(1) not in (b" ", b"\t"):
-            raise file.error("a line ends behind the id, expected a vector")
+            raise file.error("the line ends after the id, expected a vector")
         if name in vectors:
             raise file.error("duplicate utterance")
         vectors[name] = read_float32(file, 1)
@@ -275,7 +275,7 @@ class _Line:
     offset: int | None = None
 
     def where(self, scp: Path) -> str:
-        return f"{scp}:{self.number}: {self.id} ({_short(self.target)})"
+        return f"{scp}:{self.number}: {self.id} ({shorten(self.target)})"
 
 
 def _scp_lines(path: Path) -> list[_Line]:
@@ -313,12 +313,12 @@ def _parse_target(number: int, name: str, target: str, where: str) -> _Line:
         return _Line(number, name, target, command=target[:-1])
     if target.startswith("|"):
         raise PrivacyEvalError(
-            f"{where}: {name}: {_short(target)} writes into a command, {expected} "
+            f"{where}: {name}: {shorten(target)} writes into a command, {expected} "
             "(--allow-pipes does not help)"
         )
     if target.endswith("]"):
         raise PrivacyEvalError(
-            f"{where}: {name}: a range ({_short(target)}) is not supported, {expected}"
+            f"{where}: {name}: a range ({shorten(target)}) is not supported, {expected}"
         )
     archive, colon, digits = target.rpartition(":")
     if not colon or "/" in digits:
@@ -327,33 +327,25 @@ def _parse_target(number: int, name: str, target: str, where: str) -> _Line:
     if not archive or not re.fullmatch("[0-9]{1,18}", digits):
         raise PrivacyEvalError(
             f"{where}: {name}: {expected}, a number of bytes within the archive, found "
-            f"{_short(target)}"
+            f"{shorten(target)}"
         )
     return _Line(number, name, target, archive=archive, offset=int(digits))
-
-
-def _short(text: str) -> str:
-    """Cut a text for a message, where its end tells most."""
-    return text if len(text) <= _SHOWN_CHARACTERS else "..." + text[-_SHOWN_CHARACTERS:]
 
 
 def _archives(
     path: Path, lines: Sequence[_Line], tree: Path, allow_outside: bool
 ) -> dict[Path, list[int]]:
     """Find the rows of every archive, by its real path; refuse archives outside."""
-    roots = [os.path.realpath(folder) for folder in (tree, path.parent)]
     real: dict[str, Path] = {}
     rows: dict[Path, list[int]] = {}
     for row, line in enumerate(lines):
         if line.command is not None:
             continue
         if line.archive not in real:
-            target = real[line.archive] = Path(os.path.realpath(tree / line.archive))
-            if not allow_outside and not any(target.is_relative_to(root) for root in roots):
-                raise PrivacyEvalError(
-                    f"{path}:{line.number}: {line.id}: {_short(line.archive)} is neither in the "
-                    f"tree {tree} nor next to the scp; use --allow-outside to read it"
-                )
+            real[line.archive] = Path(os.path.realpath(tree / line.archive))
+            if not allow_outside:
+                where = f"{path}:{line.number}: {line.id}: "
+                check_inside([tree / line.archive], [tree, path.parent], where)
         rows.setdefault(real[line.archive], []).append(row)
     return rows
 
@@ -394,8 +386,8 @@ def _read_lines(
 
 
 def _read_uniform(path: Path, offsets: NDArray[np.int64]) -> FloatMatrix | None:
-    """Read binary float32 vectors of one dimension at ascending offsets, many at a time: what
-    Kaldi writes. None if anything else is found, which reading one by one then reports."""
+    """Read binary float32 vectors of one dimension at ascending offsets, many at a time, as
+    Kaldi writes them. None if anything else is found, which reading one by one then reports."""
     if offsets[-1] > MAX_BYTES:
         return None
     with contextlib.suppress(PrivacyEvalError), open_objects(path) as file:
@@ -493,7 +485,7 @@ def _stack(
 
 
 def _relative(path: Path, folder: Path) -> str:
-    """Spell the path from a folder; through links only where it leads out of the folder."""
+    """Format a path relative to a folder; links are resolved only if it is outside."""
     path, folder = Path.cwd() / path, Path.cwd() / folder
     if ".." not in path.parts and path.is_relative_to(folder):
         return str(path.relative_to(folder))

@@ -28,7 +28,7 @@ _MAX_LINE_BYTES = 1 << 20
 
 _SPACE, _TAB, _NEWLINE, _RETURN = 32, 9, 10, 13
 _PADDING = MAX_FIELD_BYTES + 16
-#: Words kept for every row: ids of challenges have up to 32 bytes.
+#: Words stored for every row: ids of challenges have up to 32 bytes.
 _WORDS_OF_ALL = 4
 _ODD = 0x9E3779B97F4A7C15
 _WORD_MASK = np.array([(1 << (8 * n)) - 1 for n in range(8)] + [(1 << 64) - 1], dtype=np.uint64)
@@ -96,7 +96,7 @@ class Column:
 def same_fields(
     a: Column, b: Column, rows_a: IndexArray | None = None, rows_b: IndexArray | None = None
 ) -> bool:
-    """Tell whether two columns (or equally many rows of them) hold the same text, row by row.
+    """Tell whether two columns (or equally many rows of them) have the same text, row by row.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def read_columns(path: Path, fields: tuple[str, ...]) -> tuple[tuple[Column, ...
     columns : tuple of Column
         One per field.
     content : bytes
-        What was read, for its digest.
+        Content of the file, for its digest.
 
     Raises
     ------

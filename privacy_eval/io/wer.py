@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from .files import read_text
 
-#: What separates; other white space of Unicode is no layout but part of a name.
+#: Separators; other white space of Unicode is part of a name.
 BLANKS = " \t\r"
 _COUNT = "(?:0|[1-9][0-9]{0,14})"
 _LINE = re.compile(
@@ -33,7 +33,7 @@ class WerLine:
         Fraction, to the four decimals that Kaldi prints.
     errors, words, insertions, deletions, substitutions : int
     decode : str
-        Folder of the decoding; where the file's name is not of Kaldi's form
+        Folder of the decoding; if the file's name is not of Kaldi's form
         `wer_WEIGHT_PENALTY`, the whole path.
     lm_weight : int or None
     word_insertion_penalty : float or None
@@ -57,7 +57,7 @@ def parse_wer_line(text: str, where: str) -> WerLine:
     ----------
     text : str
     where : str
-        What the message of an error begins with: file and line.
+        Beginning of the message of an error: file and line.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def read_wer_folder(folder: Path) -> tuple[list[WerLine], list[Path]]:
     Parameters
     ----------
     folder : Path
-        The challenge writes them to its file `WER`; where that is missing every file is
+        The challenge writes them to its file `WER`; if that is missing, every file is
         searched.
 
     Returns

@@ -45,7 +45,7 @@ def parse_yaml(text: str, where: str) -> object:
     ----------
     text : str
     where : str
-        What the message of any error begins with: the file.
+        Beginning of the message of any error: the file.
 
     Returns
     -------
@@ -74,5 +74,5 @@ def parse_yaml(text: str, where: str) -> object:
     except RecursionError as error:
         raise PrivacyEvalError(f"{where}: invalid YAML (nested too deeply)") from error
     except (ValueError, ArithmeticError, AttributeError, LookupError, TypeError) as error:
-        # What PyYAML's constructors raise for values such as the date 2020-13-45.
+        # Raised by PyYAML's constructors for values such as the date 2020-13-45.
         raise PrivacyEvalError(f"{where}: invalid YAML (a value that cannot be read)") from error

@@ -31,7 +31,7 @@ from .evaluation import (
     ListeningTest,
     ListeningTestCurves,
 )
-from .tables import ATTACK, PREFIX, QUANTITY_TITLES, VARIANT, format_metric, system_column
+from .tables import ATTACK, PREFIX, QUANTITY_TITLES, VARIANT, format_metric, listening_column
 
 #: Systems in a violin plot; more are split over several figures.
 MOST_VIOLINS = 12
@@ -93,7 +93,7 @@ def figures(
         Of `listening.tables.objective_and_subjective`.
     """
     if subjective is not None and curves is not None:
-        names = [system_column(s) for s in subjective.systems]
+        names = [listening_column(s) for s in subjective.systems]
         styles = style.system_styles([*cells.systems, *names])
         yield from violin_figures(subjective, curves, styles)
         yield from det_figures(subjective, curves, styles)
@@ -167,7 +167,7 @@ def _violins(
 ) -> Canvas:
     index_of = {(d.quantity, d.system): i for i, d in enumerate(subjective.distributions)}
     present = [q for q in QUANTITIES if any((q, s) in index_of for s in systems)]
-    names = [style.escape_mathtext(system_column(s), 16) for s in systems]
+    names = [style.escape_mathtext(listening_column(s), 16) for s in systems]
     rows = [present[i : i + 2] for i in range(0, len(present), 2)]
     width = style.FULL_WIDTH if len(present) > 1 else style.COLUMN_WIDTH
     longest = max(map(style.text_width, names))
@@ -183,7 +183,7 @@ def _violins(
                 index = index_of.get((quantity, system))
                 if index is not None:
                     distribution = subjective.distributions[index]
-                    look = styles[system_column(system)]
+                    look = styles[listening_column(system)]
                     _violin(axes, at, distribution, curves.at, curves.densities[index], look)
             axes.set_title(QUANTITY_TITLES[quantity], loc="left")
             axes.set_xticks(range(len(systems)), names, rotation=0 if level else 90)
@@ -238,7 +238,7 @@ def _lines(
 ) -> list[det.Line]:
     return [
         det.Line(
-            system_column(d.system),
+            listening_column(d.system),
             miss,
             false_alarm,
             d.curve_eer,

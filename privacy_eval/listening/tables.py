@@ -29,12 +29,12 @@ from ..report.values import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
     Cell,
+    CellKey,
     Cells,
-    Place,
-    cells_of_published,
-    cells_of_results,
-    column_of,
-    merged,
+    cells_from_published,
+    cells_from_results,
+    merge_cells,
+    system_column,
 )
 from ..results.records import Results
 from .evaluation import (
@@ -108,8 +108,8 @@ def objective_and_subjective(
         parts.append(_submitted_cells(test, results))
     if published is not None:
         tables = {v.table for v in load_published(published) if v.metric.startswith(PREFIX)}
-        parts.append(cells_of_published(published, tables=tables))
-    cells = merged(parts)
+        parts.append(cells_from_published(published, tables=tables))
+    cells = merge_cells(parts)
     if test is not None and published is not None and results is None:
         note = "Original speech: objective values as published, subjective ones of this test"
         return replace(cells, notes=(*cells.notes, note))
@@ -152,7 +152,7 @@ def listening_test_tables(
             tables.append(significance_table(name, p_values, test.systems, where, cells, notes))
     if published is not None:
         p_values, systems = _published_p_values(published)
-        of_paper = cells_of_published(published)
+        of_paper = cells_from_published(published)
         for name in TESTS:
             table = significance_table(name, p_values, systems, "as published", of_paper)
             if table is not None and test is not None:
@@ -404,11 +404,11 @@ def _by_first_cell(rows: Iterable[tuple[str, ...]]) -> tuple[tuple[tuple[str, ..
 
 def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
     """Values of the test, and the objective ones of the same systems."""
-    values: dict[Place, Cell] = {}
+    values: dict[CellKey, Cell] = {}
     notes: tuple[str, ...] = ()
-    systems = tuple(column_of(s) for s in test.systems if s != ORIGINAL_SYSTEM)
+    systems = tuple(system_column(s) for s in test.systems if s != ORIGINAL_SYSTEM)
     if results is not None:
-        objective = cells_of_results(results)
+        objective = cells_from_results(results)
         notes = objective.notes
         values = {
             key: replace(cell, text=format_metric(key.metric, cell.value))
@@ -419,17 +419,17 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
         }
     for d in _verification(test):
         if d.data_set is not None and d.gender is not None:
-            at = (test.split, d.data_set, d.gender, system_column(d.system))
+            at = (test.split, d.data_set, d.gender, listening_column(d.system))
             for metric, value in d.values(VARIANT).items():
                 text, counts = format_metric(metric, value), (d.n_target, d.n_nontarget)
-                key = Place(f"{PREFIX}{metric}", None, *at)
+                key = CellKey(f"{PREFIX}{metric}", None, *at)
                 values[key] = Cell(value, text, None, None, *counts)
     return Cells(values, systems, frozenset(systems), notes=notes)
 
 
-def system_column(system: str) -> str:
+def listening_column(system: str) -> str:
     """The column of a system of a listening test in tables and figures of several sources."""
-    return ORIGINAL_COLUMN if system == ORIGINAL_SYSTEM else column_of(system)
+    return ORIGINAL_COLUMN if system == ORIGINAL_SYSTEM else system_column(system)
 
 
 def _submitted_p_values(test: ListeningTest, quantity: str) -> PValues:

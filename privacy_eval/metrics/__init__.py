@@ -1,6 +1,6 @@
 """Privacy metrics: pure functions on scores, one file per metric.
 
-`TrialScores` holds the sorted scores that all of them share; `score_metrics`
+`TrialScores` are the sorted scores that all of them share; `score_metrics`
 computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs.
 """
 

@@ -45,8 +45,8 @@ def cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     ----------
     scores : TrialScores
     variant : {"exact", "challenge"}
-        `exact` is finite for finite scores. `challenge` is what the released script
-        prints: inf as soon as one target is below -709.78 or one nontarget above 709.78.
+        `exact` is finite for finite scores. `challenge` reproduces the released
+        script: inf as soon as one target is below -709.78 or one nontarget above 709.78.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Curves behind the figures: DET, detection cost over the prior, densities.
+"""Curves of the figures: DET, detection cost over the prior, densities.
 
 Their size does not depend on the number of trials, nor does the time they take once
 scores are sorted, but for PAV. Rates and priors are fractions; the prior is that of
@@ -87,7 +87,7 @@ def det_curve(scores: TrialScores) -> Det:
 
     Ties are pooled. Up to 500 corners of the curve are all kept. Of more, the curve is divided
     into 249 pieces of equal u = probit(miss) - probit(false alarm), which never falls, and the
-    corners next to the cuts are kept: what is left out lies between two of them in both rates,
+    corners next to the cuts are kept: every other corner lies between two of them in both rates,
     and so within one piece's length (0.03 to 0.08 probits). Rates of 0 and 1 count as half a
     trial's in u.
 

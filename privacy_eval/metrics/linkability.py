@@ -15,20 +15,20 @@ from .trial_scores import TrialScores, Variant, check_variant
 
 _MAX_BINS = 100
 _TARGETS_PER_BIN = 10
-#: With fewer target scores there is only one bin, and D_sys is 0 whatever the scores are.
+#: With fewer target scores there is only one bin, and D_sys is 0 for any scores.
 LINKABILITY_MIN_TARGETS = 2 * _TARGETS_PER_BIN
 
 
 @dataclass(frozen=True)
 class Linkability:
-    """Global linkability with the curves behind it.
+    """Global linkability with its histograms.
 
     Attributes
     ----------
     value : float
         D_sys.
     edges : float array, shape (B+1,)
-        Bin edges; where all scores are equal, one bin of width 1 around them.
+        Bin edges; if all scores are equal, one bin of width 1 around them.
     target_mass, nontarget_mass : float arrays, shape (B,)
         Fraction of the target and of the nontarget scores in each bin.
     local : float array, shape (B,)

@@ -29,7 +29,7 @@ class Groups:
     Attributes
     ----------
     targets, nontargets : int arrays, shape (G,)
-        How many of each class a group holds; no group is empty.
+        Trials of each class per group; no group is empty.
     """
 
     targets: IntArray
@@ -46,7 +46,7 @@ class PavBlocks:
         Real trials of each block.
     llr : float array, shape (B,)
         Natural-log likelihood ratio of each block, strictly increasing; -inf and
-        inf are legal where a block holds one class only.
+        inf are legal for a block of one class only.
     """
 
     targets: IntArray
@@ -96,7 +96,7 @@ def with_laplace(blocks: PavBlocks) -> PavBlocks:
     >>> with_laplace(one).llr
     array([0.])
     """
-    # What is no corner of the trials' hull is none of any larger set's hull, so
+    # A point that is not a corner of the trials' hull is not one of a larger set's hull, so
     # the dummies may join the blocks instead of the single trials.
     targets, nontargets = _pool_violators(
         np.concatenate([[1, 0], blocks.targets, [1, 0]]).astype(np.int64),

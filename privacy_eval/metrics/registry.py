@@ -23,7 +23,7 @@ from .zebra import (
     zebra_number,
 )
 
-#: What a metric is computed from: `matrices` are a `VoiceSimilarity`; `utility` is read from
+#: Input of a metric: `matrices` are a `VoiceSimilarity`; `utility` is read from
 #: the files of recognizers and other tools.
 Kind = Literal["scores", "utility", "matrices"]
 
@@ -31,7 +31,7 @@ SUBJECTIVE = "subjective_"
 
 
 class Label(NamedTuple):
-    """A title in plain text, and in LaTeX where that differs."""
+    """A title in plain text, and in LaTeX if that differs."""
 
     title: str
     latex: str | None = None
@@ -63,18 +63,18 @@ class Metric:
     title : str
         At the beginning of a sentence; default: `name`.
     column_label, heading_label : Label
-        Titles above a column, and above a block of rows, with the unit; by default made of
+        Titles above a column, and above a block of rows, with the unit; by default from
         `title`.
     axis_label : str
-        Title beside an axis, in mathtext.
+        Title of an axis, in mathtext.
     percent : bool
         Stored as a fraction, printed in percent.
     decimals : int
         In tables of several systems.
     detail : int or callable
-        Decimals in the tables of one system, or what prints the value there.
+        Decimals in the tables of one system, or the function that formats the value there.
     line : str
-        Line of results.txt, with the key in braces; a line may hold another metric, too.
+        Line of results.txt, with the key in braces; a line may contain another metric, too.
     line_number : callable
         Prints the value in that line.
     caveat : callable
@@ -126,7 +126,7 @@ class Metric:
 
     @property
     def axis(self) -> str:
-        """Title beside an axis."""
+        """Title of an axis."""
         return self.axis_label or self.heading.latex or self.heading.title
 
     def shown(self, value: float) -> float:
@@ -139,7 +139,7 @@ class Metric:
         Returns
         -------
         float
-            In percent where the metric is printed so.
+            In percent if the metric is printed so.
         """
         return 100 * value if self.percent else value
 

@@ -188,7 +188,7 @@ def similarity_matrix(
     ----------
     scores : float32 array, shape (U, U)
         Of every utterance with every other. Without `column_of` both sides are the same
-        utterances and only what is above the diagonal is looked at.
+        utterances and only the part above the diagonal is used.
     speaker : int array, shape (U,)
         Speaker of each row's utterance, 0..S-1, every one with two utterances or more.
     column_of : int array, shape (U,), optional
@@ -316,7 +316,7 @@ class _Pairs:
                 "to compare"
             )
         if column_of is not None and not np.array_equal(np.sort(column_of), np.arange(utterances)):
-            raise ValueError(f"column_of must hold each of {utterances} columns once")
+            raise ValueError(f"column_of must contain each of {utterances} columns once")
         self._scores, self._speaker, self._column_of = scores, speaker, column_of
         self._all_columns = all_columns and column_of is not None
         self.column_speaker = speaker if column_of is None else np.empty_like(speaker)

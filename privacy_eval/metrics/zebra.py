@@ -1,4 +1,4 @@
-"""ZEBRA: what scores disclose to an attacker whatever the attacker's prior.
+"""ZEBRA: disclosure of scores to an attacker, independent of the attacker's prior.
 
 Population: expected disclosure D_ECE in bit, 0 (full privacy) to 1/log 4 = 0.7213.
 Individual: the largest |log10 likelihood ratio| of any trial, with a categorical tag. Lower

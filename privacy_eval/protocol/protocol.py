@@ -1,7 +1,7 @@
-"""Evaluation plans: `conf/*.yaml` as validated, frozen dataclasses.
+"""Evaluation protocols: `conf/*.yaml` as validated, frozen dataclasses.
 
-A plan says which data sets, comparisons and attack models there are and what they
-are called in a tree and in a table. Nothing else in the package knows such names.
+A protocol defines data sets, conditions and attack models, and their names in a tree and
+in tables. Nothing else in the package knows such names.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +27,7 @@ ORIGINAL, ANONYMIZED = "original", "anonymized"
 
 SPEECH = (ORIGINAL, ANONYMIZED)
 
-#: How names of plans of metric studies end.
+#: Suffix of the names of metric studies.
 _STUDY = "_study"
 
 
@@ -52,13 +52,13 @@ class DataSet:
     other_key_names: tuple[str, ...] = ()
 
     def row_name(self, split: str) -> str:
-        """The data set's name in per-system tables."""
+        """Return the data set's name in per-system tables."""
         return _fill(self.row, split)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is enrolled and what is tried, each original or anonymized."""
+    """Enrollment and trial speech, each original or anonymized."""
 
     enrollment: str
     trial: str
@@ -66,7 +66,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class AttackModel:
-    """What an attacker compares, and what the attacker's model was trained on."""
+    """Enrollment and trial speech of an attack, and the training speech of its ASV model."""
 
     id: str
     title: str
@@ -76,7 +76,7 @@ class AttackModel:
 
     @property
     def is_original(self) -> bool:
-        """Whether nothing is anonymized: the reference of the others."""
+        """Whether enrollment and trial speech are original: the reference."""
         return self.enrollment == self.trial == ORIGINAL
 
 
@@ -90,18 +90,18 @@ class RecognitionSet:
     weight: float
 
     def row_name(self, split: str) -> str:
-        """The set's name in per-system tables."""
+        """Return the set's name in per-system tables."""
         return _fill(self.row, split)
 
     def set_name(self, split: str) -> str:
-        """The name of its data folder."""
+        """Return the name of its data folder."""
         return _fill(self.name, split)
 
 
 @dataclass(frozen=True)
 class Recognition:
-    """Speech recognition: sets, language models (marker by id), recognizers (folder
-    by what they were trained on), and the language model of the averages."""
+    """Speech recognition: sets, language models (marker by id), recognizers (folder by
+    training speech), and the language model of the averages."""
 
     data_sets: tuple[RecognitionSet, ...]
     language_models: Mapping[str, str]
@@ -111,15 +111,15 @@ class Recognition:
 
 @dataclass(frozen=True)
 class AsvModel:
-    """A speaker-verification model and where it lies in a tree.
+    """An ASV model and its place in a tree.
 
     Attributes
     ----------
     trained_on : str
         `original` or `anonymized` speech.
     folder : str
-        Model folder, relative to the tree; may hold {suffix}, what marks anonymized
-        sets. The x-vectors of a set are in `xvect_<set>/xvector.scp` there.
+        Model folder, relative to the tree; may hold {suffix}, the anonymization
+        suffix. The x-vectors of a set are in `xvect_<set>/xvector.scp` there.
     training_set : str
         Data folder that the back end is trained on; may hold {suffix}. The back end
         (`mean.vec`, `transform.mat`, `plda`) is in its x-vectors' folder or in the model
@@ -131,32 +131,32 @@ class AsvModel:
     training_set: str
 
     def model_folder(self, suffix: str) -> str:
-        """The model folder of a system's anonymized sets."""
+        """Return the model folder for an anonymization suffix."""
         return self.folder.replace("{suffix}", suffix)
 
     def training_name(self, suffix: str) -> str:
-        """The training set of a system."""
+        """Return the name of the training set for an anonymization suffix."""
         return self.training_set.replace("{suffix}", suffix)
 
 
 @dataclass(frozen=True)
 class DataFolder:
-    """A data folder that is made of others: cut out of one by a list of utterances, or
-    the union of several. Names hold {split} and {gender}; a part that holds one of them
-    where the name does not stands for all of its values.
+    """A data folder made of others: a subset of one by a list of utterances, or several
+    combined. Names hold {split} and {gender}; one that is in a part but not in the name
+    stands for all of its values.
 
     Attributes
     ----------
     name : str
     cut_from : str or None
-        The folder that the list lies in and whose utterances it chooses among.
+        The folder that contains the list and the utterances it selects.
     list : str or None
         Name of the list there.
     list_as : {"enrolls", "trials"} or None
-        What the list is, which is also its name in the folder made: utterances, or
-        trials, whose utterances are in the second column.
+        Kind of list, and its name in the new folder: utterances, or trials, whose
+        utterances are in the second column.
     combine : tuple of str
-        The data folders united, themselves of the plan.
+        Data folders of the protocol to be combined.
     """
 
     name: str
@@ -168,7 +168,7 @@ class DataFolder:
 
 @dataclass(frozen=True)
 class TrialSet:
-    """One cell of the plan: a data set's trials of one split and gender."""
+    """Trial set of one data set, split and gender."""
 
     data_set: DataSet
     split: str
@@ -184,14 +184,14 @@ class TrialSet:
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """The trial set's names in a keys folder, the usual one first."""
+        """Names of the trial set in a keys folder, the usual one first."""
         others = (_fill(n, self.split, self.gender) for n in self.data_set.other_key_names)
         return (self.trials_name, *others)
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """An evaluation plan. Fields are those of the YAML file, documented there."""
+    """An evaluation protocol; the fields are documented in the YAML files."""
 
     name: str
     title: str
@@ -211,78 +211,74 @@ class Protocol:
     asv_models: tuple[AsvModel, ...] = ()
 
     def trial_sets(self) -> Iterator[TrialSet]:
-        """All trial sets: by split, data set, gender."""
+        """Iterate over all trial sets by split, data set and gender."""
         for split, data_set, gender in itertools.product(self.splits, self.data_sets, self.genders):
             yield TrialSet(data_set, split, gender)
 
     def split_title(self, split: str) -> str:
-        """How a split's columns are headed."""
+        """Return the heading of a split's columns."""
         return self.split_titles.get(split, split)
 
     def data_set(self, name: str) -> DataSet:
-        """The data set of an id."""
+        """Return a data set by its id."""
         return next(d for d in self.data_sets if d.id == name)
 
     def trial_set(self, data_set: str, split: str, gender: str) -> TrialSet:
-        """The trial set of ids."""
+        """Return a trial set by its ids."""
         return TrialSet(self.data_set(data_set), split, gender)
 
     def asv_model(self, trained_on: str) -> AsvModel | None:
-        """The speaker-verification model trained on original or on anonymized speech."""
+        """Return the ASV model trained on original or on anonymized speech."""
         return next((m for m in self.asv_models if m.trained_on == trained_on), None)
 
     def folders(self) -> tuple[DataFolder, ...]:
-        """All data folders that are made, every name filled in, each after those it is
-        made of.
+        """List all data folders to create, with expanded names, each after its parts.
 
         Raises
         ------
         PrivacyEvalError
-            A folder of both or neither kind, named twice, made of itself or of unknown
-            parts.
+            A folder of both or neither kind, a duplicate name, a circular dependency, an
+            unknown part.
         """
         return self._folders
 
     @cached_property
     def _folders(self) -> tuple[DataFolder, ...]:
-        return _in_order([f for template in self.data_folders for f in _expand(template, self)])
+        expanded = (_expand(template, self) for template in self.data_folders)
+        return _sort_by_dependency(list(itertools.chain.from_iterable(expanded)))
 
     def supersets(self, name: str) -> tuple[str, ...]:
-        """The combined data folders that all utterances of a data folder are in, the
-        nearest first."""
+        """List the combined data folders that contain a data folder, the nearest first."""
         folders = self.folders()
-        found: list[str] = []
+        names: list[str] = []
         nearest = {name}
         while nearest:
-            above = [f.name for f in folders if nearest & set(f.combine) and f.name not in found]
-            found += above
+            above = [f.name for f in folders if nearest & set(f.combine) and f.name not in names]
+            names += above
             nearest = set(above)
-        return tuple(found)
+        return tuple(names)
 
     def attack_model(self, enrollment: str, trial: str, asv_model: str) -> str | None:
-        """Id of the attack model that a comparison under a model belongs to, if any."""
-        for attack in self.attack_models:
-            if (attack.enrollment, attack.trial, attack.asv_model) == (
-                enrollment,
-                trial,
-                asv_model,
-            ):
-                return attack.id
+        """Return the id of the attack model with this speech and ASV model, if any."""
+        speech = (enrollment, trial, asv_model)
+        for a in self.attack_models:
+            if (a.enrollment, a.trial, a.asv_model) == speech:
+                return a.id
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as plain YAML/JSON values; `protocol_from_dict` reads it back."""
+        """Return the protocol as plain YAML/JSON values; `protocol_from_dict` reads it back."""
         plain: dict[str, Any] = to_plain(self)
         return plain
 
 
 def bundled() -> list[str]:
-    """Names of the plans that travel with the package."""
+    """List the names of the bundled protocols."""
     return [name for name in _names_in_conf() if not name.endswith(_STUDY)]
 
 
 def bundled_studies() -> list[str]:
-    """Names of the plans of metric studies that travel with the package."""
+    """List the names of the bundled metric studies."""
     return [name for name in _names_in_conf() if name.endswith(_STUDY)]
 
 
@@ -296,7 +292,7 @@ def _names_in_conf() -> list[str]:
 
 
 def load_protocol(name: str, *, base: Path = Path()) -> Protocol:
-    """A plan by the name of a bundled one or by the path of a YAML file.
+    """Load a bundled protocol by its name, or one by the path of its YAML file.
 
     Parameters
     ----------
@@ -308,28 +304,28 @@ def load_protocol(name: str, *, base: Path = Path()) -> Protocol:
     PrivacyEvalError
         Unknown name, unreadable file, invalid YAML, a missing, unknown or wrong entry.
     """
-    values, where = read_values(name, base=base, bundled=bundled())
+    values, where = read_yaml_values(name, base=base, bundled=bundled())
     return protocol_from_dict(values, where)
 
 
 def protocol_from_dict(values: object, where: str) -> Protocol:
-    """A plan from plain values, validated; `where` is for the message of the error."""
+    """Make a protocol of plain values and validate it; `where` begins error messages."""
     protocol = from_plain(Protocol, values, where)
     _validate(protocol, where)
     return protocol
 
 
-def read_values(
+def read_yaml_values(
     name: str, *, base: Path, bundled: Sequence[str], extended_by: tuple[str, ...] = ()
 ) -> tuple[object, str]:
-    """A plan's plain values, on top of those of the plan it `extends`, and its place.
+    """Read the values of a YAML file, on top of those of the one it `extends`, and its path.
 
     Parameters
     ----------
     base : Path
         Folder that a relative path starts from.
     bundled : sequence of str
-        Names that mean a file of the package.
+        Names of files of the package.
 
     Raises
     ------
@@ -344,7 +340,7 @@ def read_values(
         path = base / name
         if not os.path.isfile(path):
             raise PrivacyEvalError(
-                f"{path}: no such configuration; bundled ones: {', '.join(bundled)}"
+                f"{path}: unknown protocol; bundled protocols: {', '.join(bundled)}"
             )
         where, text, base = str(path), read_text(path), path.parent
     values = parse_yaml(text, where)
@@ -353,151 +349,149 @@ def read_values(
     parent = values.pop("extends")
     identity = where if name in bundled else str((base / Path(name).name).resolve())
     if not isinstance(parent, str) or identity in extended_by:
-        raise PrivacyEvalError(f"{where}: extends: expected the name of another plan")
-    inherited, _ = read_values(
+        raise PrivacyEvalError(f"{where}: extends: expected the name of another protocol")
+    inherited, _ = read_yaml_values(
         parent, base=base, bundled=bundled, extended_by=(*extended_by, identity)
     )
     return {**inherited, **values} if isinstance(inherited, dict) else values, where
 
 
 def _validate(protocol: Protocol, where: str) -> None:
-    def need(condition: bool, message: str) -> None:
-        if not condition:
-            raise PrivacyEvalError(f"{where}: {message}")
-
-    for what in ("splits", "genders", "results_folders", "data_sets", "comparisons"):
-        need(bool(getattr(protocol, what)), f"{what} must not be empty")
-    need(protocol.anon_suffix != "", "anon_suffix must not be empty")
-    ids = [d.id for d in protocol.data_sets]
-    for name in (
-        protocol.name,
-        *protocol.splits,
-        *protocol.genders,
-        *ids,
-        *(d.id for d in protocol.recognition.data_sets),
-        *(a.id for a in protocol.attack_models),
-        *protocol.recognition.language_models,
-        protocol.anon_suffix,
-        *(r.suffix for r in protocol.results_folders if r.suffix),
-    ):
-        need(
-            re.fullmatch(r"[\w.+-]+", name, re.ASCII) is not None and ".." not in name,
-            f"{name!r} becomes part of file names: ASCII letters, digits and . _ + - only",
-        )
-    for weight in (
-        *(d.weight for d in protocol.data_sets),
-        *(d.weight for d in protocol.recognition.data_sets),
-    ):
-        need(0 <= weight < math.inf, f"weights must be finite and not negative, not {weight}")
-    for what, names in (
-        ("data set", ids),
-        ("attack model", [a.id for a in protocol.attack_models]),
-        ("results folder suffix", [r.suffix for r in protocol.results_folders]),
-        ("speaker-verification model", [m.trained_on for m in protocol.asv_models]),
-        ("trial set", [t.trials_name for t in protocol.trial_sets()]),
-    ):
-        need(len(set(names)) == len(names), f"a {what} stands twice: {sorted(names)}")
-    need(
-        sorted(protocol.table_rows) == sorted(ids),
-        f"table_rows must name every data set once ({', '.join(ids)})",
-    )
-    speech = [
-        *itertools.chain.from_iterable((c.enrollment, c.trial) for c in protocol.comparisons),
-        *itertools.chain.from_iterable(
-            (a.enrollment, a.trial, a.asv_model) for a in protocol.attack_models
-        ),
-        *(r.asv_model for r in protocol.results_folders),
-        *protocol.recognition.models,
-        *(m.trained_on for m in protocol.asv_models),
-    ]
-    for word in speech:
-        need(word in SPEECH, f"expected {' or '.join(SPEECH)}, found {word!r}")
-    need(
-        protocol.recognition.average in protocol.recognition.language_models,
-        "recognition: average must be one of the language models",
-    )
-    need(
-        protocol.average_attack_model in [a.id for a in protocol.attack_models],
-        "average_attack_model must be one of the attack models",
-    )
-    templates = [t for d in protocol.data_sets for t in (d.row, d.enrollment, d.trials)]
-    templates += [n for d in protocol.data_sets for n in d.other_key_names]
-    templates += [n for d in protocol.recognition.data_sets for n in (d.row, d.name)]
-    for template in templates:
-        plain = template.replace("{split}", "").replace("{gender}", "")
-        need(
-            not set("{}/\\") & set(plain) and ".." not in plain,
-            f"{template!r} may hold {{split}} and {{gender}}, no other braces and no slash",
-        )
-    for model in protocol.asv_models:
-        for path in (model.folder, model.training_set):
-            parts = path.replace("{suffix}", "").split("/")
-            need(
-                not path.startswith("/")
-                and not set("{}\\") & set("".join(parts))
-                and ".." not in parts
-                and (path is model.folder or len(parts) == 1),
-                f"asv_models: {path!r} must be a path below the tree; it may hold {{suffix}}",
-            )
+    """Raise an error that names the first invalid entry."""
     try:
+        _check_entries(protocol)
+        _check_file_names(protocol)
         protocol.folders()
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{where}: {error}") from error
 
 
+def _need(condition: bool, message: str) -> None:
+    if not condition:
+        raise PrivacyEvalError(message)
+
+
+def _check_entries(protocol: Protocol) -> None:
+    p, recognition = protocol, protocol.recognition
+    for entry in "splits genders results_folders data_sets comparisons anon_suffix".split():
+        _need(bool(getattr(p, entry)), f"{entry} must not be empty")
+    for weight in [d.weight for d in p.data_sets] + [d.weight for d in recognition.data_sets]:
+        _need(0 <= weight < math.inf, f"weights must be finite and not negative, not {weight}")
+    ids, attacks = [d.id for d in p.data_sets], [a.id for a in p.attack_models]
+    for kind, names in (
+        ("data set", ids),
+        ("attack model", attacks),
+        ("results folder suffix", [r.suffix for r in p.results_folders]),
+        ("ASV model", [m.trained_on for m in p.asv_models]),
+        ("trial set", [t.trials_name for t in p.trial_sets()]),
+    ):
+        _need(len(set(names)) == len(names), f"duplicate {kind}: {sorted(names)}")
+    _need(
+        sorted(p.table_rows) == sorted(ids),
+        f"table_rows must name every data set once ({', '.join(ids)})",
+    )
+    speech = [word for c in p.comparisons for word in (c.enrollment, c.trial)]
+    speech += [word for a in p.attack_models for word in (a.enrollment, a.trial, a.asv_model)]
+    speech += [r.asv_model for r in p.results_folders]
+    for word in (*speech, *recognition.models, *(m.trained_on for m in p.asv_models)):
+        _need(word in SPEECH, f"expected {' or '.join(SPEECH)}, found {word!r}")
+    _need(
+        recognition.average in recognition.language_models,
+        "recognition: average must be one of the language models",
+    )
+    _need(
+        p.average_attack_model in attacks, "average_attack_model must be one of the attack models"
+    )
+
+
+def _check_file_names(protocol: Protocol) -> None:
+    """Check entries that become parts of paths."""
+    p, decoded = protocol, protocol.recognition.data_sets
+    ids = [*(d.id for d in p.data_sets), *(d.id for d in decoded), *(a.id for a in p.attack_models)]
+    suffixes = [r.suffix for r in p.results_folders if r.suffix]
+    models = p.recognition.language_models
+    for name in (p.name, *p.splits, *p.genders, *ids, *models, p.anon_suffix, *suffixes):
+        _need(
+            re.fullmatch(r"[\w.+-]+", name, re.ASCII) is not None and ".." not in name,
+            f"{name!r} becomes part of file names: ASCII letters, digits and . _ + - only",
+        )
+    templates = [
+        template
+        for d in p.data_sets
+        for template in (d.row, d.enrollment, d.trials, *d.other_key_names)
+    ]
+    templates += [template for d in decoded for template in (d.row, d.name)]
+    for template in templates:
+        rest = _fill(template, "", "")
+        _need(
+            not set("{}/\\") & set(rest) and ".." not in rest,
+            f"{template!r} may hold {{split}} and {{gender}}, no other braces and no slash",
+        )
+    for model in p.asv_models:
+        for path, slashes in ((model.folder, True), (model.training_set, False)):
+            parts = path.replace("{suffix}", "").split("/")
+            _need(
+                not path.startswith("/")
+                and not set("{}\\") & set("".join(parts))
+                and ".." not in parts
+                and (slashes or len(parts) == 1),
+                f"asv_models: {path!r} must be a path below the tree; it may hold {{suffix}}",
+            )
+
+
 def _expand(folder: DataFolder, protocol: Protocol) -> Iterator[DataFolder]:
-    """A data folder for every split and gender that its name holds."""
+    """Expand a data folder to every split and gender in its name."""
     where = f"data_folders: {folder.name}"
     cut = (folder.cut_from, folder.list, folder.list_as)
     if (folder.combine and any(cut)) or (not folder.combine and None in cut):
         raise PrivacyEvalError(
             f"{where}: expected either cut_from, list and list_as, or combine with a part"
         )
-    # What the name does not hold is filled in with all its values at once.
+    # A placeholder that is not in the name stands for all of its values at once.
     splits, genders = protocol.splits, tuple(protocol.genders)
     for some_splits, some_genders in itertools.product(
         [(s,) for s in splits] if "{split}" in folder.name else [splits],
         [(g,) for g in genders] if "{gender}" in folder.name else [genders],
     ):
-        cut_from, list_name, names, *parts = (
-            _fillings(template, some_splits, some_genders, where)
+        source, list_name, names, *parts = (
+            _expand_names(template, some_splits, some_genders, where)
             for template in (folder.cut_from, folder.list, folder.name, *folder.combine)
         )
-        if len(cut_from) > 1 or len(list_name) > 1:
-            raise PrivacyEvalError(f"{where}: cut_from and list are several for this one name")
-        yield DataFolder(
+        if len(source) > 1 or len(list_name) > 1:
+            raise PrivacyEvalError(f"{where}: cut_from and list must be unique for this name")
+        yield replace(
+            folder,
             name=names[0],
-            cut_from=next(iter(cut_from), None),
+            cut_from=next(iter(source), None),
             list=next(iter(list_name), None),
-            list_as=folder.list_as,
             combine=tuple(itertools.chain.from_iterable(parts)),
         )
 
 
-def _fillings(
+def _expand_names(
     template: str | None, splits: tuple[str, ...], genders: tuple[str, ...], where: str
 ) -> list[str]:
-    """The distinct names that a template stands for."""
+    """List the distinct names that a template stands for."""
     if template is None:
         return []
     names = dict.fromkeys(_fill(template, s, g) for s, g in itertools.product(splits, genders))
     for name in names:
         if re.fullmatch(r"\w[\w.+-]*", name, re.ASCII) is None or ".." in name:
-            raise PrivacyEvalError(f"{where}: {name!r} is no name of a file or folder")
+            raise PrivacyEvalError(f"{where}: {name!r} is not a valid file name")
     return list(names)
 
 
-def _in_order(folders: list[DataFolder]) -> tuple[DataFolder, ...]:
-    """Data folders, each after those it is made of."""
+def _sort_by_dependency(folders: list[DataFolder]) -> tuple[DataFolder, ...]:
+    """Sort data folders, each after its parts."""
     names = [f.name for f in folders]
     for folder in folders:
         if names.count(folder.name) > 1:
-            raise PrivacyEvalError(f"data_folders: {folder.name} stands twice")
+            raise PrivacyEvalError(f"data_folders: duplicate {folder.name}")
         for part in folder.combine:
             if part not in names:
                 raise PrivacyEvalError(f"data_folders: {folder.name}: unknown part {part}")
             if folder.combine.count(part) > 1:
-                raise PrivacyEvalError(f"data_folders: {folder.name}: {part} stands twice")
+                raise PrivacyEvalError(f"data_folders: {folder.name}: duplicate {part}")
     ordered: list[DataFolder] = []
     waiting = folders
     while waiting:
@@ -505,7 +499,7 @@ def _in_order(folders: list[DataFolder]) -> tuple[DataFolder, ...]:
         ready = [f for f in waiting if not left & {f.cut_from, *f.combine}]
         if not ready:
             chain = ", ".join(sorted(left))
-            raise PrivacyEvalError(f"data_folders: made of themselves or of each other: {chain}")
+            raise PrivacyEvalError(f"data_folders: circular dependency: {chain}")
         ordered += ready
         waiting = [f for f in waiting if f not in ready]
     return tuple(ordered)

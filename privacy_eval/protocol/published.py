@@ -1,7 +1,7 @@
-"""Published results of the challenge as data, and the systems they are of.
+"""Published results of the challenge and their systems.
 
-The files travel with the package in `conf/published`, whose README.md says what they
-were transcribed from, how they are checked, and what is odd in them.
+The files are bundled in `conf/published`; the README.md there documents their sources, checks
+and irregularities.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 import csv
 import importlib.resources
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
 
 from ..errors import PrivacyEvalError
 from ..io.schema import from_plain
 
-#: What is printed where a p-value lies far below the bound; such a value has no number.
+#: Printed for p-values far below the bound, without a number.
 FAR_BELOW = re.compile(r"<< [0-9]+\.[0-9]+")
 
 PERCENT = "percent"
 
-_PRINTED = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 
 _P_VALUES = "_p_values"
 
@@ -46,7 +46,7 @@ class PublishedValue:
         That of the table's heading, also in the column Orig of original speech; None
         where there is none (DeID, G_VD, subjective metrics).
     split, data_set, gender : str
-        Ids of the plan vpc2020.
+        Ids of the protocol vpc2020.
     system : str
         Id of a `PublishedSystem`, or Orig.
     value : str
@@ -66,7 +66,7 @@ class PublishedValue:
 
     @property
     def number(self) -> float:
-        """The value in the unit of records: rates are fractions.
+        """Return the value in the unit of records: rates are fractions.
 
         Examples
         --------
@@ -101,7 +101,7 @@ class PublishedPValue:
 
     @property
     def number(self) -> float | None:
-        """The p-value; None where only `<< 0.01` is printed."""
+        """Return the p-value; None where only `<< 0.01` is printed."""
         return None if FAR_BELOW.fullmatch(self.value) else float(self.value)
 
 
@@ -117,7 +117,7 @@ class PublishedSystem:
     reference, details : str
         As the document has them.
     family : str
-        The baseline it was developed from, or "other".
+        The baseline it was developed from, or "other"; `PublishedSystems.families` has styles.
     role : str
         "baseline", "primary" or "contrastive".
     deadline : int or None
@@ -130,10 +130,27 @@ class PublishedSystem:
     team: str | None
     reference: str
     details: str
-    family: Literal["B1", "B2", "other"]
+    family: str
     role: Literal["baseline", "primary", "contrastive"]
     deadline: int | None
     anonymized_training_data: bool
+
+
+@dataclass(frozen=True)
+class Family:
+    """Style of the names of systems of one family.
+
+    Attributes
+    ----------
+    colour, figure_colour : str
+        LaTeX colour, and one that figures print well.
+    slant : str
+        In figures, for grey printers.
+    """
+
+    colour: str
+    figure_colour: str
+    slant: Literal["upright", "italic"]
 
 
 @dataclass(frozen=True)
@@ -143,43 +160,37 @@ class PublishedSystems:
     Attributes
     ----------
     systems : tuple of PublishedSystem
-    colours : mapping
-        Colour of a system's name by its family; families without one are left out.
+    families : mapping
+        Style of names by family; families without one are left out.
     coloured_in : tuple of str
         The figures and tables in which names are coloured.
     """
 
     systems: tuple[PublishedSystem, ...]
-    colours: Mapping[str, str]
+    families: Mapping[str, Family]
     coloured_in: tuple[str, ...]
 
     def system(self, name: str) -> PublishedSystem:
-        """The system of an id.
+        """Return a system by its id.
 
         Raises
         ------
         PrivacyEvalError
-            There is none.
+            Unknown id.
         """
-        for system in self.systems:
-            if system.id == name:
-                return system
-        known = ", ".join(s.id for s in self.systems)
-        raise PrivacyEvalError(f"{name}: no published system; there are {known}")
-
-    def colour(self, name: str) -> str | None:
-        """Colour of the name of a system; None of one without a colour, and of Orig."""
-        families = {s.id: s.family for s in self.systems}
-        return self.colours.get(families.get(name, ""))
+        systems = {s.id: s for s in self.systems}
+        if name not in systems:
+            raise PrivacyEvalError(f"unknown published system {name}; known: {', '.join(systems)}")
+        return systems[name]
 
 
 def published_names() -> list[str]:
-    """Names that `load_published` knows."""
+    """List the names for `load_published`."""
     return [stem for stem in _tables() if not stem.endswith(_P_VALUES)]
 
 
 def load_published(name: str) -> tuple[PublishedValue, ...]:
-    """Every value of the tables of a document, in the document's order.
+    """Load every value of the tables of a document, in the document's order.
 
     Parameters
     ----------
@@ -201,12 +212,12 @@ def load_published(name: str) -> tuple[PublishedValue, ...]:
     >>> values[3].system, values[3].metric, values[3].value, values[3].unit
     ('B1', 'eer', '50.14', 'percent')
     """
-    return parse_values(_text(f"{name}.csv", name, published_names()), f"{name}.csv")
+    return parse_values(_read(f"{name}.csv", name, published_names()), f"{name}.csv")
 
 
 def load_p_values(name: str) -> tuple[PublishedPValue, ...]:
-    """Every p-value of a document's significance tests, each pair of systems twice: row
-    by row as printed.
+    """Load every p-value of a document's significance tests row by row, each pair of systems
+    twice, as printed.
 
     Raises
     ------
@@ -215,60 +226,40 @@ def load_p_values(name: str) -> tuple[PublishedPValue, ...]:
     """
     known = [stem.removesuffix(_P_VALUES) for stem in _tables() if stem.endswith(_P_VALUES)]
     file = f"{name}{_P_VALUES}.csv"
-    return parse_p_values(_text(file, name, known), file)
+    return parse_p_values(_read(file, name, known), file)
 
 
 def load_systems(name: str) -> PublishedSystems:
-    """The systems of a document, in its order, the baselines first.
+    """Load the systems of a document, in its order, the baselines first.
 
     Raises
     ------
     PrivacyEvalError
         A name other than those of `published_names()`.
     """
-    plain = yaml.safe_load(_read("systems.yaml"))
+    plain = yaml.safe_load(_read("systems.yaml", name))
     if name not in plain:
         raise _unknown(name, list(plain))
     return from_plain(PublishedSystems, plain[name], f"systems.yaml: {name}")
 
 
 def parse_values(text: str, where: str) -> tuple[PublishedValue, ...]:
-    """Values from CSV text; `where` opens the message of any error."""
-    columns = [f.name for f in fields(PublishedValue)]
+    """Parse values from CSV text; `where` begins error messages."""
     return tuple(
-        PublishedValue(
-            metric=row["metric"],
-            unit=row["unit"],
-            attack_model=row["attack_model"] or None,
-            split=row["split"],
-            data_set=row["data_set"],
-            gender=row["gender"],
-            system=row["system"],
-            value=_printed(row["value"], _PRINTED, line),
-            table=int(row["table"]),
-        )
-        for line, row in _rows(text, columns, where)
+        PublishedValue(**{**row, "attack_model": row["attack_model"] or None})
+        for row in _rows(text, PublishedValue, _NUMBER, where)
     )
 
 
 def parse_p_values(text: str, where: str) -> tuple[PublishedPValue, ...]:
-    """P-values from CSV text; `where` opens the message of any error."""
-    columns = [f.name for f in fields(PublishedPValue)]
-    form = re.compile(f"{FAR_BELOW.pattern}|{_PRINTED.pattern}")
-    return tuple(
-        PublishedPValue(
-            metric=row["metric"],
-            system=row["system"],
-            other_system=row["other_system"],
-            value=_printed(row["value"], form, line),
-            table=int(row["table"]),
-        )
-        for line, row in _rows(text, columns, where)
-    )
+    """Parse p-values from CSV text; `where` begins error messages."""
+    form = re.compile(f"{FAR_BELOW.pattern}|{_NUMBER.pattern}")
+    return tuple(PublishedPValue(**row) for row in _rows(text, PublishedPValue, form, where))
 
 
-def _rows(text: str, columns: list[str], where: str) -> list[tuple[str, dict[str, str]]]:
-    """The rows of a CSV text of exactly these columns, each with its place."""
+def _rows(text: str, kind: type, form: re.Pattern[str], where: str) -> Iterator[dict[str, Any]]:
+    """Iterate over the rows of a CSV text with the fields of a dataclass as columns."""
+    columns = [f.name for f in fields(kind)]
     try:
         header, *lines = csv.reader(text.split("\n")) if text else [[]]
     except csv.Error as error:  # a cell of over 128 KiB
@@ -277,22 +268,16 @@ def _rows(text: str, columns: list[str], where: str) -> list[tuple[str, dict[str
         del lines[-1]
     if header != columns:
         raise PrivacyEvalError(f"{where}:1: expected the columns {','.join(columns)}")
-    rows = []
     for number, cells in enumerate(lines, start=2):
-        place = f"{where}:{number}"
+        line = f"{where}:{number}"
         if len(cells) != len(columns):
-            raise PrivacyEvalError(f"{place}: expected {len(columns)} cells, found {len(cells)}")
-        row = dict(zip(columns, cells, strict=True))
+            raise PrivacyEvalError(f"{line}: expected {len(columns)} cells, found {len(cells)}")
+        row: dict[str, Any] = dict(zip(columns, cells, strict=True))
         if re.fullmatch(r"[0-9]{1,4}", row["table"]) is None:
-            raise PrivacyEvalError(f"{place}: no number of a table: {row['table'][:100]!r}")
-        rows.append((place, row))
-    return rows
-
-
-def _printed(value: str, form: re.Pattern[str], where: str) -> str:
-    if form.fullmatch(value) is None:
-        raise PrivacyEvalError(f"{where}: no printed number: {value[:100]!r}")
-    return value
+            raise PrivacyEvalError(f"{line}: not a table number: {row['table'][:100]!r}")
+        if form.fullmatch(row["value"]) is None:
+            raise PrivacyEvalError(f"{line}: not a number: {row['value'][:100]!r}")
+        yield {**row, "table": int(row["table"])}
 
 
 def _tables() -> list[str]:
@@ -300,15 +285,12 @@ def _tables() -> list[str]:
     return sorted(name.removesuffix(".csv") for name in names if name.endswith(".csv"))
 
 
-def _text(file: str, name: str, known: list[str]) -> str:
-    if name not in known:
+def _read(file: str, name: str, known: Collection[str] | None = None) -> str:
+    """Read a bundled file, which is of one of the known names."""
+    if known is not None and name not in known:
         raise _unknown(name, known)
-    return _read(file)
-
-
-def _read(file: str) -> str:
     return importlib.resources.files(_FOLDER).joinpath(file).read_text(encoding="utf-8")
 
 
-def _unknown(name: str, known: list[str]) -> PrivacyEvalError:
+def _unknown(name: str, known: Collection[str]) -> PrivacyEvalError:
     return PrivacyEvalError(f"{name}: nothing published of this name; known: {', '.join(known)}")

@@ -2,8 +2,8 @@
 VoicePrivacy 2020 Challenge: blocks of a metric under an attack model, a row per data set
 and gender, a column per system, original speech first.
 
-They are made of `Cells`, so evaluated and published systems stand in one table. What a
-system has no value for stays blank; blocks, tables and columns without any are left out.
+They are made of `Cells`, so a table may contain evaluated and published systems. Missing values
+are blank; blocks, tables and columns without values are omitted.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..io.files import file_names
 from ..metrics import METRICS, Label, Metric
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
-from ..protocol.published import load_systems
+from ..protocol.published import PublishedSystem, load_systems
 from .latex import escape_latex
 from .table import Column, Table
 from .values import LEFT_OUT_MARK, ORIGINAL_COLUMN, Cell, Cells, average
 
-#: What the categories of worst-case disclosure mean (footnote 4 of the supplement).
+#: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
 POSTERIOR_ODDS: Mapping[str, str] = {
     "0": "50 : 50 (flat posterior)",
     "A": "more disclosure than 50 : 50",
@@ -36,20 +36,20 @@ POSTERIOR_ODDS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """The tables of some metrics, one per split.
 
     Attributes
     ----------
     name : str
-        Of their files, before the split.
+        Name of their files, before the split.
     metrics : tuple of str
-        In order; each has a block for every attack model.
+        Metrics in order; each has a block for every attack model.
     asv_model : str or None
-        The attack models are the protocol's with a speaker-verification model trained on this;
-        None for metrics that have no attack model.
+        Training speech of the attack models' ASV model; None for metrics without attack
+        models.
     direction : str
-        What captions say of better values.
+        Sentence of the caption on better values.
     """
 
     name: str
@@ -58,8 +58,8 @@ class Layout:
     direction: str = ""
 
 
-#: Metrics that share a table, and what its caption says; of Cllr it leaves the direction open,
-#: as calibration counts there.
+#: Metrics that share a table, and its caption's sentence on better values; not of Cllr, which
+#: depends on calibration.
 _GROUPS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "asv": (
         ("eer", "cllr", "cllr_min"),
@@ -81,18 +81,18 @@ _GROUPS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def layouts() -> list[Layout]:
-    """All tables, in the order of the 2020 supplement; a metric of no group has its own."""
+def layouts() -> list[TableLayout]:
+    """List all tables, in the order of the 2020 supplement; a metric of no group has its own."""
     grouped = {key for keys, _ in _GROUPS.values() for key in keys}
     alone = [m for m in METRICS.values() if m.compared and m.key not in grouped]
     groups = {**_GROUPS, **{m.key: ((m.key,), _direction(m)) for m in alone}}
     of_scores = {n: g for n, g in groups.items() if METRICS[g[0][0]].kind == "scores"}
     others = {n: g for n, g in groups.items() if n not in of_scores}
     return [
-        *(Layout(name, keys, ORIGINAL, better) for name, (keys, better) in of_scores.items()),
-        *(Layout(name, keys, None, better) for name, (keys, better) in others.items()),
+        *(TableLayout(name, keys, ORIGINAL, better) for name, (keys, better) in of_scores.items()),
+        *(TableLayout(name, keys, None, better) for name, (keys, better) in others.items()),
         *(
-            Layout(f"{name}_retrained", keys, ANONYMIZED, better)
+            TableLayout(f"{name}_retrained", keys, ANONYMIZED, better)
             for name, (keys, better) in of_scores.items()
         ),
     ]
@@ -118,8 +118,8 @@ _LEVEL_BESIDE_TURNED = 4
 
 
 def submissions_table(name: str) -> Table | None:
-    """The systems that were published under a name: Table 1 of the supplement, the baselines
-    first, a group for each team; None where there are baselines only.
+    """Make a table of published systems, as Table 1 of the supplement: the baselines first, a
+    group for each team; None if there are baselines only.
 
     Raises
     ------
@@ -129,36 +129,29 @@ def submissions_table(name: str) -> Table | None:
     published = load_systems(name).systems
     if all(s.role == "baseline" for s in published):
         return None
-    groups = [
-        tuple(
-            (
-                s.team or "",
-                s.reference,
-                s.id,
-                s.role,
-                "" if s.role == "baseline" else s.family,
-                "" if s.deadline is None else str(s.deadline),
-                "yes" if s.anonymized_training_data else "",
-                s.details,
-            )
-            for s in systems
-        )
-        for _, systems in itertools.groupby(published, key=lambda s: s.team)
-    ]
+    columns = (
+        Column("Team", align="l", sparse=True),
+        Column("Reference", align="l", sparse=True, wrap=14),
+        Column("System", align="l"),
+        Column("Role", align="l"),
+        Column("Developed from", align="l", wrap=6),
+        Column("Deadline"),
+        Column("Anonymized training data", align="l", wrap=7),
+        Column("Details", align="l", wrap=30),
+    )
+
+    def row(s: PublishedSystem) -> tuple[str, ...]:
+        family = "" if s.role == "baseline" else s.family
+        training_data = "yes" if s.anonymized_training_data else ""
+        deadline = str(s.deadline or "")
+        return s.team or "", s.reference, s.id, s.role, family, deadline, training_data, s.details
+
+    teams = itertools.groupby(published, key=lambda s: s.team)
     return Table(
         "published_systems",
         "Published systems.",
-        (
-            Column("Team", align="l", sparse=True),
-            Column("Reference", align="l", sparse=True, wrap=14),
-            Column("System", align="l"),
-            Column("Role", align="l"),
-            Column("Developed from", align="l", wrap=6),
-            Column("Deadline"),
-            Column("Anonymized training data", align="l", wrap=7),
-            Column("Details", align="l", wrap=30),
-        ),
-        tuple(groups),
+        columns,
+        tuple(tuple(map(row, systems)) for _, systems in teams),
         notes=(
             "Developed from: a baseline, or other than these; deadline: the challenge's first or "
             "second one; anonymized training data: the team submitted them, too",
@@ -173,64 +166,63 @@ def comparison_tables(
     *,
     coloured: bool = False,
 ) -> list[Table]:
-    """The supplement's tables of any systems, in its order. Blocks end with the averages over
-    data sets and genders, weighted as in the protocol, of the systems that have all values.
+    """Make the supplement's tables of any systems, in its order. Blocks end with averages over
+    data sets and genders, with the protocol's weights, of the systems with all values.
 
     Parameters
     ----------
     coloured : bool
-        Colour the names of systems in LaTeX by the baseline they were developed from.
+        Colour the names of systems in LaTeX by family.
     """
-    pairs = [(layout, split) for layout in layouts() for split in protocol.splits]
-    names = file_names(f"comparison_{layout.name}_{split}" for layout, split in pairs)
-    tables = (
-        _Form(cells if coloured else replace(cells, colours={}), protocol, layout, split).table(
-            names[f"comparison_{layout.name}_{split}"]
-        )
-        for layout, split in pairs
-    )
+    cells = cells if coloured else replace(cells, families={})
+    forms = {
+        f"comparison_{layout.name}_{split}": _SplitTable(cells, protocol, layout, split)
+        for layout, split in itertools.product(layouts(), protocol.splits)
+    }
+    names = file_names(forms)
+    tables = [form.table(names[name]) for name, form in forms.items()]
     return [table for table in tables if table is not None]
 
 
 def system_columns(
     cells: Cells, systems: Sequence[str], *, own: Collection[str] = (), turned: bool
 ) -> Iterator[Column]:
-    """A column per system, in order.
+    """Make a column per system, in order.
 
     Parameters
     ----------
     own : collection of str
-        Those to be highlighted.
+        Systems to be highlighted.
     turned : bool
         Turn long names in LaTeX.
     """
-    # Where one has to be turned, level ones would be several times as wide.
+    # Next to turned names, level ones would be several times as wide.
     longest = max(map(len, systems), default=0)
     most = _LEVEL_BESIDE_TURNED if longest > _MOST_LEVEL else _MOST_LEVEL
     for index, system in enumerate(systems):
         latex = None
         if turned and len(system) > most:
             latex = rf"\rotatebox{{90}}{{\scriptsize {escape_latex(system)}\ }}"
-        yield Column(
-            system, latex, rule=index == 0, highlight=system in own, colour=cells.colour(system)
-        )
+        style = cells.style(system)
+        colour = style.colour if style else None
+        yield Column(system, latex, rule=index == 0, highlight=system in own, colour=colour)
 
 
 def colours_mean(cells: Cells) -> str:
-    """What is said of colours below a table."""
-    colours = ", ".join(f"{colour} {family}" for family, colour in cells.colours.items())
+    """Return the note on colours below a table."""
+    colours = ", ".join(f"{style.colour} {family}" for family, style in cells.families.items())
     return f"Names by the baseline that systems were developed from: {colours}"
 
 
 def highlighted(cells: Cells, systems: Iterable[str]) -> Set[str]:
-    """The user's systems among others; none where there is nothing to set them off from."""
+    """Return the submitted systems among others; none if there are no others."""
     others = set(systems) - {ORIGINAL_COLUMN} - cells.own
     return cells.own & set(systems) if others else frozenset()
 
 
-def tag_of(cell: Cell) -> str | None:
-    """The ZEBRA category of a worst-case disclosure; of a published one, whose tag is not
-    printed, only if all numbers that print like it share a category."""
+def zebra_category(cell: Cell) -> str | None:
+    """Return the ZEBRA category of a worst-case disclosure; of a published one, without a printed
+    tag, only if all numbers that round to it share a category."""
     if cell.tag is not None:
         return cell.tag
     half = 0.5 * 10.0 ** -len(cell.text.partition(".")[2])
@@ -240,15 +232,16 @@ def tag_of(cell: Cell) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Form:
+class _SplitTable:
     """A table of one split."""
 
     cells: Cells
     protocol: Protocol
-    layout: Layout
+    layout: TableLayout
     split: str
 
     def table(self, name: str) -> Table | None:
+        """Make the table; None if no system has a value."""
         attacks: list[AttackModel | None] = [None]
         if self.layout.asv_model is not None:
             attacks = [
@@ -256,53 +249,49 @@ class _Form:
                 for a in self.protocol.attack_models
                 if a.asv_model == self.layout.asv_model and not a.is_original
             ]
-        pairs = [
+        blocks = [
             (METRICS[key], attack)
-            for key in self.layout.metrics
-            for attack in attacks
-            if any(self._found(key, attack, s) for s in self.cells.systems)
+            for key, attack in itertools.product(self.layout.metrics, attacks)
+            if any(self._values(key, attack, s) for s in self.cells.systems)
         ]
-        if not pairs:
+        if not blocks:
             return None
-        shown = [a for a in attacks if any(a is other for _, other in pairs)]
+        present = [a for a in attacks if any(a is other for _, other in blocks)]
         systems = [
             s
-            for s in (ORIGINAL_COLUMN, *self.cells.columns(shown[0].id if shown[0] else None))
-            if any(self._found(metric.key, attack, s) for metric, attack in pairs)
+            for s in (ORIGINAL_COLUMN, *self.cells.columns(present[0].id if present[0] else None))
+            if any(self._values(metric.key, attack, s) for metric, attack in blocks)
         ]
-        groups, bold, first = [], set(), 0
-        for metric, attack in pairs:
+        groups: list[tuple[tuple[str, ...], ...]] = []
+        bold: set[tuple[int, int]] = set()
+        for metric, attack in blocks:
+            first = sum(map(len, groups))
             rows, best = self._block(metric, attack, systems)
             bold |= {(first + row, 2 + column) for row, column in best}
-            first += len(rows)
             groups.append(tuple(rows))
         upright = len(systems) <= MOST_UPRIGHT
+        own = highlighted(self.cells, systems)
         return Table(
             name,
-            self._caption([metric for metric, _ in pairs], shown),
+            self._caption([metric for metric, _ in blocks], present),
             (
                 Column("Data", align="l", sparse=True),
                 Column("Gender", align="l"),
-                *system_columns(
-                    self.cells,
-                    systems,
-                    own=highlighted(self.cells, systems),
-                    turned=not upright,
-                ),
+                *system_columns(self.cells, systems, own=own, turned=not upright),
             ),
             tuple(groups),
-            headings=tuple(_heading(metric, attack) for metric, attack in pairs),
+            headings=tuple(_heading(metric, attack) for metric, attack in blocks),
             bold=frozenset(bold),
             bold_means="the best of the anonymized systems of a row, by its printed value, where "
             "they differ",
             highlight_means=HIGHLIGHT_MEANS,
             colour_means=colours_mean(self.cells),
-            notes=tuple(self._notes(pairs, groups, systems)),
+            notes=tuple(self._notes(blocks, groups, systems)),
             fit="shrunk" if upright else "landscape",
             repeated=3 if systems[0] == ORIGINAL_COLUMN else 2,
         )
 
-    def _found(self, key: str, attack: AttackModel | None, system: str) -> list[Cell]:
+    def _values(self, key: str, attack: AttackModel | None, system: str) -> list[Cell]:
         model = attack.id if attack else None
         found = (
             self.cells.get(key, model, self.split, data_set.id, gender, system)
@@ -314,47 +303,45 @@ class _Form:
     def _block(
         self, metric: Metric, attack: AttackModel | None, systems: Sequence[str]
     ) -> tuple[list[tuple[str, ...]], set[tuple[int, int]]]:
-        """The rows of a metric, and which of their cells are best."""
+        """Return the rows of a metric, and which of their cells are best."""
         model = attack.id if attack else None
         best: set[tuple[int, int]] = set()
         rows: list[tuple[str, ...]] = []
         unranked = {ORIGINAL_COLUMN}  # and systems with an uninformative value or average
 
-        def add(title: str, gender: str, found: Mapping[str, Cell | None], apart: Set[str]) -> None:
+        def add(title: str, gender: str, row: Mapping[str, Cell | None], apart: Set[str]) -> None:
             printed = {
-                i: float(cell.text)
-                for i, (system, cell) in enumerate(found.items())
+                column: float(cell.text)
+                for column, (system, cell) in enumerate(row.items())
                 if cell is not None and system not in apart
             }
             best.update((len(rows), column) for column in _best(metric, printed))
-            rows.append((title, gender, *(_text(metric, cell) for cell in found.values())))
+            rows.append((title, gender, *(_text(metric, cell) for cell in row.values())))
 
         for data_set in self.protocol.data_sets:
             for gender, word in self.protocol.genders.items():
-                place = (metric.key, model, self.split, data_set.id, gender)
-                found = {s: self.cells.get(*place, s) for s in systems}
-                apart = {s for s, c in found.items() if c and metric.caveat(c.value, c.n_target)}
-                add(_row_title(data_set.title), word, found, {ORIGINAL_COLUMN} | apart)
+                key = (metric.key, model, self.split, data_set.id, gender)
+                row = {s: self.cells.get(*key, s) for s in systems}
+                apart = {s for s, c in row.items() if c and metric.caveat(c.value, c.n_target)}
+                add(_row_title(data_set.title), word, row, {ORIGINAL_COLUMN} | apart)
                 unranked |= apart
-        means = {
-            s: average(self.cells, self.protocol, metric.key, model, self.split, s) for s in systems
-        }
-        if any(mean is not None for mean in means.values()):
-            averages = {
-                s: None if m is None else Cell(m, metric.format(m), "") for s, m in means.items()
-            }
+        averages: dict[str, Cell | None] = {}
+        for s in systems:
+            mean = average(self.cells, self.protocol, metric.key, model, self.split, s)
+            averages[s] = None if mean is None else Cell(mean, metric.format(mean), "")
+        if any(averages.values()):
             add(_AVERAGE, "", averages, unranked)
         return rows, best
 
     def _caption(self, metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:
-        shown = _enumerated(list(dict.fromkeys(metric.name for metric in metrics)))
+        names = _enumerated(list(dict.fromkeys(metric.name for metric in metrics)))
         titles = [a.title[:1].lower() + a.title[1:] for a in attacks if a]
         models = ""
         if titles:
             plural = "s" if len(titles) > 1 else ""
             models = f" under the {_enumerated(titles)} attack model{plural}"
         split = self.protocol.split_title(self.split)
-        return f"Objective results: {shown}{models} ({split}).{self.layout.direction}"
+        return f"Objective results: {names}{models} ({split}).{self.layout.direction}"
 
     def _notes(
         self,
@@ -376,7 +363,7 @@ class _Form:
             (metric, system, cell)
             for metric, attack in pairs
             for system in systems
-            for cell in self._found(metric.key, attack, system)
+            for cell in self._values(metric.key, attack, system)
         ]
         caveats = (metric.caveat(cell.value, cell.n_target) for metric, _, cell in cells)
         yield from dict.fromkeys(filter(None, caveats))
@@ -392,7 +379,7 @@ class _Form:
 def _text(metric: Metric, cell: Cell | None) -> str:
     if cell is None:
         return ""
-    tag = tag_of(cell) if metric.key == "zebra_individual" else None
+    tag = zebra_category(cell) if metric.key == "zebra_individual" else None
     text = f"{cell.text} {tag}" if tag else cell.text
     return f"{text}{LEFT_OUT_MARK}" if cell.left_out else text
 
@@ -407,7 +394,7 @@ def _heading(metric: Metric, attack: AttackModel | None) -> Label:
 
 
 def _best(metric: Metric, printed: Mapping[int, float]) -> list[int]:
-    """Columns of the best value; none where there is one value only, or all are equal."""
+    """Return the columns of the best value; none if there is one value only, or all are equal."""
     if metric.best is None or len(set(printed.values())) < 2:
         return []
     best = (max if metric.best == "higher" else min)(printed.values())
@@ -415,7 +402,7 @@ def _best(metric: Metric, printed: Mapping[int, float]) -> list[int]:
 
 
 def _row_title(title: str) -> str:
-    """A data set as the supplement's tables call it: without parentheses."""
+    """Return a data set's title as in the supplement's tables: without parentheses."""
     return re.sub(r"[()]", "", title)
 
 

@@ -11,7 +11,7 @@ from ..protocol.protocol import Protocol, load_protocol
 from ..results.arrays import Curves
 from ..results.json_store import read_json
 from ..results.records import Results, merge
-from .values import Cells, cells_of_published, cells_of_results, merged
+from .values import Cells, cells_from_published, cells_from_results, merge_cells
 
 # The protocol of no results at all.
 _USUAL = "vpc2020"
@@ -60,9 +60,9 @@ class ReportSources:
             results = results.under(load_protocol(self.conf)) if self.conf else results
         else:
             results = Results(load_protocol(self.conf or _USUAL))
-        cells = cells_of_results(results)
+        cells = cells_from_results(results)
         if self.published:
-            cells = merged([cells, cells_of_published(self.published)])
+            cells = merge_cells([cells, cells_from_published(self.published)])
         return ReportData(results, cells, Curves(read), self)
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .table import Column, Style, Table, rows_by_group, shown_cells, table_notes
+from .table import Column, Style, Table, escape_cells, one_line, rows_by_group, table_notes
 
 
 def escape_latex(text: str) -> str:
-    """Any text as LaTeX that prints it; characters that pdflatex has no glyph for become
-    their code point.
+    """Escape any text for LaTeX; characters without a glyph in pdflatex become their code
+    points.
 
     Examples
     --------
@@ -25,99 +25,82 @@ def escape_latex(text: str) -> str:
 
 
 def to_latex(table: Table, style: Style = "challenge") -> str:
-    """A `table` environment for a paper; needs the package booktabs in that style, and
+    """Write a `table` environment for a paper; needs the package booktabs in that style, and
     graphicx, colortbl and lscape where the table is shrunk, shaded or turned, and array where
-    a heading widens columns or cells are wrapped.
+    cells are wrapped.
 
-    More rows than a page holds make a `longtable` (package longtable), or several parts.
+    More rows than fit on a page make a `longtable` (package longtable), or several parts.
     """
+    comment = f"% {one_line(table.comment)}\n" if table.comment else ""
     if table.fit != "as is":
         parts = _parts(table)
         turned = table.fit == "landscape"
         # lscape does not turn the page of a float that had to wait for one.
         between = "\\clearpage\n" if turned else ""
-        text = between.join(_fitted(part, style, first=i == 0) for i, part in enumerate(parts))
-        return f"\\begin{{landscape}}\n{text}\\end{{landscape}}\n" if turned else text
+        text = between.join(
+            _shrink_to_page(part, style, first=i == 0) for i, part in enumerate(parts)
+        )
+        text = f"\\begin{{landscape}}\n{text}\\end{{landscape}}\n" if turned else text
+        return text + comment
     rules = _RULES[style]
     caption = f"\\caption{{{escape_latex(table.caption)}}}\\label{{tab:{table.name}}}"
     size = r"\footnotesize\setlength{\tabcolsep}{3pt}\renewcommand{\arraystretch}{1.1}"
     columns, head, body = _latex_lines(table, style)
-    if len(table.rows) > _ROWS_OF_A_PAGE:
-        lines = [
-            "{" + size,
-            f"\\begin{{longtable}}{{{columns}}}",
-            caption + r"\\",
-            rules.top,
-            head,
-            rules.middle,
-            r"\endhead",
-            *body,
-            rules.bottom,
-            r"\end{longtable}}",
-            *_latex_notes(table),
-        ]
+    long = len(table.rows) > _ROWS_OF_A_PAGE
+    if long:
+        opening = ["{" + size, f"\\begin{{longtable}}{{{columns}}}", caption + r"\\"]
+        closing = [r"\end{longtable}}", *_latex_notes(table)]
     else:
-        lines = [
-            r"\begin{table}[htbp]",
-            r"\centering" + size,
-            caption,
-            f"\\begin{{tabular}}{{{columns}}}",
-            rules.top,
-            head,
-            rules.middle,
-            *body,
-            rules.bottom,
-            r"\end{tabular}",
-            *_latex_notes(table),
-            r"\end{table}",
-        ]
-    return "\n".join(lines) + "\n"
+        opening = [r"\begin{table}[htbp]", r"\centering" + size, caption]
+        opening.append(f"\\begin{{tabular}}{{{columns}}}")
+        closing = [r"\end{tabular}", *_latex_notes(table), r"\end{table}"]
+    heading = [rules.top, head, rules.middle, *([r"\endhead"] if long else [])]
+    return "\n".join([*opening, *heading, *body, rules.bottom, *closing]) + "\n" + comment
 
 
 def latex_document(title: str, inputs: Iterable[Iterable[str]]) -> str:
-    """A document that includes files of tables, a new page after each group of files. The
-    title heads every page: a table that is turned begins a page of its own."""
-    body: list[str] = []
-    for group in inputs:
-        body += [f"\\input{{{name}}}" for name in group]
-        body.append(r"\clearpage")
-    return "\n".join(
-        [
-            r"\documentclass[a4paper,10pt]{article}",
-            r"\usepackage[T1]{fontenc}",
-            r"\usepackage[utf8]{inputenc}",
-            r"\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}",
-            r"\usepackage{textcomp}",
-            r"\usepackage{booktabs}",
-            r"\usepackage{longtable}",
-            r"\usepackage{graphicx}",
-            r"\usepackage{colortbl}",
-            r"\usepackage{lscape}",
-            r"\usepackage[margin=20mm]{geometry}",
-            r"\setlength{\belowcaptionskip}{4pt}",
-            r"\raggedbottom",
-            r"\makeatletter",
-            r"\def\@oddhead{\raisebox{0pt}[0pt][0pt]{\parbox[b]{0.9\textwidth}{\raggedright",
-            f"  {escape_latex(title)}}}}}\\hfil\\thepage}}",
-            r"\let\@oddfoot\@empty",
-            r"\makeatother",
-            r"\begin{document}",
-            *body,
-            r"\end{document}",
-            "",
-        ]
-    )
+    """Write a document that includes files of tables, each group on a new page. The title heads
+    every page: a turned table begins a page of its own."""
+    body = [
+        line for group in inputs for line in (*(rf"\input{{{n}}}" for n in group), r"\clearpage")
+    ]
+    head, middle, end = re.split("TITLE|BODY", _DOCUMENT)
+    return head + escape_latex(title) + middle + "\n".join(body) + end
+
+
+_DOCUMENT = r"""\documentclass[a4paper,10pt]{article}
+\usepackage[T1]{fontenc}
+\usepackage[utf8]{inputenc}
+\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}
+\usepackage{textcomp}
+\usepackage{booktabs}
+\usepackage{longtable}
+\usepackage{graphicx}
+\usepackage{colortbl}
+\usepackage{lscape}
+\usepackage[margin=20mm]{geometry}
+\setlength{\belowcaptionskip}{4pt}
+\raggedbottom
+\makeatletter
+\def\@oddhead{\raisebox{0pt}[0pt][0pt]{\parbox[b]{0.9\textwidth}{\raggedright
+  TITLE}}\hfil\thepage}
+\let\@oddfoot\@empty
+\makeatother
+\begin{document}
+BODY
+\end{document}
+"""
 
 
 def _latex_lines(table: Table, style: Style) -> tuple[str, str, list[str]]:
-    """Columns, header and body of a tabular."""
+    """Return columns, header and body of a tabular."""
     rules = _RULES[style]
     titles = []
     for c in table.columns:
         title = rules.bold(c.latex or escape_latex(c.title))
         titles.append(f"\\textcolor{{{c.colour}}}{{{title}}}" if c.colour else title)
     rows = []
-    for row in shown_cells(table, _latex_cell):
+    for row in escape_cells(table, _latex_cell):
         line = " & ".join(f"\\textbf{{{s}}}" if bold and s else s for s, bold in row)
         # \\ would take these for its own argument and star.
         rows.append(("{}" if line[:1] in ("[", "*") else "") + line + r" \\")
@@ -132,15 +115,15 @@ def _latex_lines(table: Table, style: Style) -> tuple[str, str, list[str]]:
 
 
 def _latex_notes(table: Table) -> list[str]:
-    found = table_notes(table, "Bold", "Shaded")
+    parts = table_notes(table, "Bold", "Shaded")
     if table.colour_means and any(c.colour for c in table.columns):
-        found.append(f"{table.colour_means}.")
-    notes = " ".join(escape_latex(note) for note in found)
+        parts.append(f"{table.colour_means}.")
+    notes = " ".join(escape_latex(note) for note in parts)
     return [rf"\par\smallskip{{\raggedright\scriptsize {notes}\par}}"] if notes else []
 
 
-def _fitted(table: Table, style: Style, *, first: bool) -> str:
-    """A float as small as it must be for its page."""
+def _shrink_to_page(table: Table, style: Style, *, first: bool) -> str:
+    """Write a float shrunk to its page."""
     rules = _RULES[style]
     label = f"\\label{{tab:{table.name}}}" if first else ""
     again = "" if first else " (continued)"
@@ -171,7 +154,7 @@ def _fitted(table: Table, style: Style, *, first: bool) -> str:
 
 
 def _parts(table: Table) -> list[Table]:
-    """The table, or parts of it that are still read when shrunk to a page."""
+    """Split a table into parts that are readable when shrunk to a page."""
     most_columns, most_rows = _READABLE[table.fit]
     repeated = list(range(table.repeated))
     others = list(range(table.repeated, len(table.columns)))
@@ -202,8 +185,8 @@ def _part(table: Table, columns: list[int], page: list[tuple[int, int, int]]) ->
 
 
 def _pages(table: Table, most_rows: int) -> list[list[tuple[int, int, int]]]:
-    """The groups of each page with their first row and the one after their last: about as much
-    on each, without breaking up a group that fits on a page."""
+    """Return the groups of each page with their first row and the one after their last: about
+    equally many rows on each, without splitting a group that fits on a page."""
     pieces, start = [], 0
     for number, group in enumerate(table.groups):
         for first in range(0, len(group), most_rows):
@@ -224,23 +207,33 @@ def _pages(table: Table, most_rows: int) -> list[list[tuple[int, int, int]]]:
     return pages
 
 
+#: Room for indices in headings.
+_STRUT = r"\rule[-0.9ex]{0pt}{3.1ex}"
+
+
 @dataclass(frozen=True)
 class _Rules:
+    """Horizontal rules of a style, and whether it has vertical ones and bold titles."""
+
     top: str
     middle: str
     between: str
     bottom: str
-    columns: Callable[[Sequence[Column]], str]
-    bold: Callable[[str], str]
-    heading: Callable[[int], str]
+    ruled: bool
 
+    def columns(self, columns: Sequence[Column]) -> str:
+        if not self.ruled:
+            return "".join(map(_aligned, columns))
+        return "|" + "".join(("|" if c.rule else "") + _aligned(c) + "|" for c in columns)
 
-def _ruled(columns: Sequence[Column]) -> str:
-    return "|" + "".join(("|" if c.rule else "") + _aligned(c) + "|" for c in columns)
+    def bold(self, title: str) -> str:
+        return rf"\textbf{{{title}}}" if self.ruled else title
 
-
-def _plain(columns: Sequence[Column]) -> str:
-    return "".join(map(_aligned, columns))
+    def heading(self, columns: int) -> str:
+        bar, font, end = ("|", r"\textbf", r" \hline") if self.ruled else ("", r"\textit", "")
+        width = r"\dimexpr\tablewidth-2\tabcolsep" + (r"-2\arrayrulewidth" if self.ruled else "")
+        title = rf"{_STRUT}\raggedright{font}{{#1}}{_STRUT}"
+        return rf"\multicolumn{{{columns}}}{{{bar}p{{{width}}}{bar}}}{{{title}}} \\{end}"
 
 
 def _aligned(column: Column) -> str:
@@ -249,36 +242,9 @@ def _aligned(column: Column) -> str:
     return rf">{{\columncolor[gray]{{0.9}}}}{align}" if column.highlight else align
 
 
-#: Room for indices in headings.
-_STRUT = r"\rule[-0.9ex]{0pt}{3.1ex}"
-
-_TITLE_WIDTH = r"\dimexpr\tablewidth-2\tabcolsep"
-
-
-def _ruled_heading(columns: int) -> str:
-    width = rf"{_TITLE_WIDTH}-2\arrayrulewidth"
-    title = rf"{_STRUT}\raggedright\textbf{{#1}}{_STRUT}"
-    return rf"\multicolumn{{{columns}}}{{|p{{{width}}}|}}{{{title}}} \\ \hline"
-
-
-def _plain_heading(columns: int) -> str:
-    title = rf"{_STRUT}\raggedright\textit{{#1}}{_STRUT}"
-    return rf"\multicolumn{{{columns}}}{{p{{{_TITLE_WIDTH}}}}}{{{title}}} \\"
-
-
 _RULES: Mapping[str, _Rules] = {
-    "challenge": _Rules(
-        r"\hline",
-        r"\hline\hline",
-        r"\hline",
-        r"\hline",
-        _ruled,
-        lambda t: f"\\textbf{{{t}}}",
-        _ruled_heading,
-    ),
-    "booktabs": _Rules(
-        r"\toprule", r"\midrule", r"\midrule", r"\bottomrule", _plain, lambda t: t, _plain_heading
-    ),
+    "challenge": _Rules(r"\hline", r"\hline\hline", r"\hline", r"\hline", True),
+    "booktabs": _Rules(r"\toprule", r"\midrule", r"\midrule", r"\bottomrule", False),
 }
 
 _ROWS_OF_A_PAGE = 48
@@ -287,14 +253,9 @@ _ROWS_OF_A_PAGE = 48
 _READABLE = {"shrunk": (14, 66), "landscape": (26, 44)}
 
 _LATEX = {
+    **{c: f"\\{c}" for c in "{}$&#%_"},
+    **dict.fromkeys("\n\r\t", " "),
     "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
     "^": r"\textasciicircum{}",
     "~": r"\textasciitilde{}",
     "<": r"\textless{}",
@@ -305,9 +266,6 @@ _LATEX = {
     "`": r"\textasciigrave{}",
     "\u2013": r"\textendash{}",
     "\u2021": r"\ddag{}",
-    "\n": " ",
-    "\r": " ",
-    "\t": " ",
 }
 
 #: Numbers, alone or with an interval: `-1.5`, `-1.5 [-2.0, inf]`.

@@ -1,4 +1,4 @@
-"""The challenge's result tables of one system: rows and columns, from records only.
+"""The challenge's result tables of one system: rows and columns, of records only.
 
 Verification tables have the rows of the challenge's own converter: by data set and
 gender, the three comparisons o-o, o-a, a-a (enrollment, trial; o: original, a:
@@ -9,17 +9,21 @@ data set without any record has no rows.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..io.files import file_names
 from ..metrics import VARIANTS, describe, of_kind
-from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
+from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.averages import averages
 from ..results.records import Results
+from ..results.signature import signature
+from ..tree.conditions import SetCondition
 from .table import Column, Table
 from .values import caveats
+
+_Key = tuple[str, ...]
 
 _LETTER = {speech: speech[0] for speech in SPEECH}
 
@@ -27,8 +31,8 @@ _TAG = "Tag"
 
 _LEAST_PROTECTED = 3
 
-#: Verification tables of several metrics, or with a caption of their own: caption and metrics.
-#: Every other metric on scores has a table of its own.
+#: Verification tables of several metrics or with a special caption: caption and metrics. Every
+#: other metric on scores gets a separate table.
 _VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "asv": ("Speaker verification", ("eer", "cllr_min", "cllr")),
     "rocch_eer": ("EER of the ROC convex hull", ("rocch_eer",)),
@@ -46,7 +50,7 @@ _INTERVALS: Mapping[str, tuple[str, ...]] = {
     "intervals_privacy": ("rocch_eer", "linkability", "zebra_population"),
 }
 
-#: Columns of speakers: metrics, and what only a speaker has.
+#: Columns of speakers: metrics, and values of speakers only.
 _SPEAKER: Mapping[str, Column | None] = {
     "deid": None,
     "similarity_oo": Column("oo", r"$M_{oo}$"),
@@ -58,7 +62,8 @@ _SPEAKER: Mapping[str, Column | None] = {
 
 
 def table_groups(results: Results, across: Iterable[Table] = ()) -> list[list[Table]]:
-    """The tables of every system as groups of a table set, or the protocol's blank forms.
+    """Return the tables of every system as groups of a table set, or the protocol's blank forms.
+    Comments tell how the results were made.
 
     Parameters
     ----------
@@ -66,20 +71,22 @@ def table_groups(results: Results, across: Iterable[Table] = ()) -> list[list[Ta
         Tables of all systems side by side, which come first.
     """
     groups = [[table] for table in across]
-    places = [(s, f) for s in results.systems for f in results.results_folders(s)]
-    parts = {f"{s}{f}": system_tables(results, s, f) for s, f in places}
-    if not parts and not groups:
-        parts = {results.protocol.name: blank_tables(results.protocol)}
-    bases = file_names(parts)
-    return groups + [
+    folders = [(s, f) for s in results.systems for f in results.results_folders(s)]
+    tables_of = {f"{s}{f}": system_tables(results, s, f) for s, f in folders}
+    if not tables_of and not groups:
+        tables_of = {results.protocol.name: blank_tables(results.protocol)}
+    bases = file_names(tables_of)
+    groups += [
         [replace(table, name=f"{bases[base]}_{table.name}") for table in tables]
-        for base, tables in parts.items()
+        for base, tables in tables_of.items()
     ]
+    comment = signature(results, variant=results.protocol.variant) if results.systems else ""
+    return [[replace(table, comment=comment) for table in group] for group in groups]
 
 
 def system_tables(results: Results, system: str, results_folder: str) -> list[Table]:
-    """All tables of one results folder of a system for which there is any value; with
-    the first folder come the averages, which take all folders together."""
+    """Return the tables with any value of one results folder of a system; for the first folder
+    also the averages, over all folders."""
     tables = _all_tables(results.of(system, results_folder), f"{system}{results_folder}")
     if results_folder == results.results_folders(system)[0]:
         tables.append(averages_table(results.of(system), system))
@@ -87,7 +94,7 @@ def system_tables(results: Results, system: str, results_folder: str) -> list[Ta
 
 
 def blank_tables(protocol: Protocol) -> list[Table]:
-    """The forms that a protocol's tables have, without a value."""
+    """Return a protocol's tables without values."""
     forms = {*_verification_forms(), "asr"}
     return [t for t in _all_tables(Results(protocol), "no results") if t.name in forms]
 
@@ -124,15 +131,16 @@ def verification_table(
     keys: Sequence[str],
     splits: Sequence[str],
 ) -> Table:
-    """Values of verification metrics: a row per data set, gender and comparison."""
+    """Verification metrics: a row per data set, gender and pair of speech."""
     protocol, variant = results.protocol, results.protocol.variant
-    found: dict[_Key, Sequence[str]] = {}
+    records = [r for r in results.verification if r.condition.split in splits]
+    cells: dict[_Key, Sequence[str]] = {}
     partial = []
-    for r in (r for r in results.verification if r.condition.split in splits):
+    for r in records:
         c = r.condition
-        at = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
-        found[at] = list(_texts(keys, r.values(variant), r.tag(variant)).values())
-        partial += [(at, r)] if r.left_out else []
+        key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
+        cells[key] = list(_texts(keys, r.values(variant), r.tag(variant)).values())
+        partial += [(key, r)] if r.left_out else []
     note = "o: original, a: anonymized speech"
     if partial:
         note += (
@@ -142,12 +150,11 @@ def verification_table(
         )
     form = _Form(
         results,
-        found,
+        cells,
         splits=splits,
         values=_columns(keys),
         condition=[Column("Enroll", rule=True), Column("Trial"), Column("Gen")],
-        row_name=lambda data_set, split: protocol.data_set(data_set).row_name(split),
-        marked={at for at, _ in partial},
+        flagged={key for key, _ in partial},
     )
     groups = [
         [
@@ -156,10 +163,9 @@ def verification_table(
         ]
         for d, g in itertools.product(protocol.table_rows, protocol.genders)
     ]
-    shown = form.shown_splits
-    of_split = f", {protocol.split_title(shown[0])}" if len(shown) == 1 else ""
+    with_values = form.splits_with_values
+    of_split = f", {protocol.split_title(with_values[0])}" if len(with_values) == 1 else ""
     table = form.table(name, f"{caption}{of_split}: {title} ({note}).", groups)
-    records = [r for r in results.verification if r.condition.split in splits]
     return replace(table, notes=tuple(caveats(records, keys, variant)))
 
 
@@ -167,29 +173,27 @@ def recognition_table(results: Results, title: str) -> Table:
     """Word error rates: a row per data set and speech, a column per language model."""
     protocol = results.protocol
     models = list(protocol.recognition.language_models)
-    sets = {d.id: d for d in protocol.recognition.data_sets}
-    rates: dict[tuple[str, ...], list[list[str]]] = {}
+    rates: dict[_Key, list[list[str]]] = {}
     for r in results.recognition:
         if r.language_model is not None:
             c = r.condition
-            at = (c.split, c.data_set, r.asr_model or "?", c.speech)
-            cells = rates.setdefault(at, [[] for _ in models])
-            cells[models.index(r.language_model)].append(
-                describe("wer").format(r.wer, detailed=True)
-            )
-    recognizers = sorted({at[2] for at in rates}, key=lambda m: (m != ORIGINAL, m)) or ["?"]
+            key = (c.split, c.data_set, r.asr_model or "?", c.speech)
+            cells = rates.setdefault(key, [[] for _ in models])
+            text = describe("wer").format(r.wer, detailed=True)
+            cells[models.index(r.language_model)].append(text)
+    recognizers = sorted({key[2] for key in rates}, key=lambda m: (m != ORIGINAL, m)) or ["?"]
     several = len(recognizers) > 1
     form = _Form(
         results,
-        {at: [" / ".join(texts) for texts in cells] for at, cells in rates.items()},
+        {key: [" / ".join(texts) for texts in cells] for key, cells in rates.items()},
         splits=protocol.splits,
         values=[Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models],
         condition=[Column("Data", rule=True), *([Column("Recognizer")] if several else [])],
-        row_name=lambda data_set, split: sets[data_set].row_name(split),
+        data_sets=protocol.recognition.data_sets,
     )
     groups = [
-        [((d, model, s), (_LETTER[s], *([model] if several else []))) for s in SPEECH]
-        for model, d in itertools.product(recognizers, sets)
+        [((d.id, model, s), (_LETTER[s], *([model] if several else []))) for s in SPEECH]
+        for model, d in itertools.product(recognizers, protocol.recognition.data_sets)
     ]
     letters = ", ".join(f"{m[0]}: {m}" for m in models)
     caption = (
@@ -200,64 +204,57 @@ def recognition_table(results: Results, title: str) -> Table:
 
 
 def trial_set_table(results: Results, title: str) -> Table:
-    """Utility and voice similarity of the trial sets that have any of them."""
+    """Utility and voice similarity of trial sets."""
     protocol = results.protocol
-    values: dict[tuple[str, ...], dict[str, float]] = {}
-    partial: dict[tuple[str, ...], int] = {}
-    for u in results.utility:
-        c = u.condition
-        values.setdefault((c.split, c.data_set, c.gender), {}).update(u.values)
-    for s in results.similarity:
-        at = (s.condition.split, s.condition.data_set, s.condition.gender)
-        values.setdefault(at, {}).update(s.values(protocol.variant))
-        if s.utterances_left_out:
-            partial[at] = s.utterances_left_out
+    values: dict[_Key, dict[str, float]] = {}
+    partial: dict[_Key, int] = {}
+    measured: list[tuple[SetCondition, Mapping[str, float], int | None]]
+    measured = [(u.condition, u.values, None) for u in results.utility]
+    measured += [
+        (s.condition, s.values(protocol.variant), s.utterances_left_out) for s in results.similarity
+    ]
+    for c, found, left_out in measured:
+        key = (c.split, c.data_set, c.gender)
+        values.setdefault(key, {}).update(found)
+        if left_out:
+            partial[key] = left_out
     keys = [key for key in _of_sets() if any(key in found for found in values.values())]
     form = _Form(
         results,
-        {at: list(_texts(keys, found).values()) for at, found in values.items()},
+        {key: list(_texts(keys, found).values()) for key, found in values.items()},
         splits=protocol.splits,
         values=_columns(keys),
         condition=[Column("Gen", rule=True)],
-        row_name=lambda data_set, split: protocol.data_set(data_set).row_name(split),
-        marked=set(partial),
+        flagged=set(partial),
     )
     groups = [[((d, g), (g,)) for g in protocol.genders] for d in protocol.table_rows]
     utility = {key for u in results.utility for key in u.values}
-    shown = [m.name for key, m in of_kind("utility").items() if key in utility]
+    names = [m.name for key, m in of_kind("utility").items() if key in utility]
     if {"pitch_correlation_mean", "pitch_correlation_std"} <= utility:
-        shown = ["pitch correlation (mean, standard deviation)", *shown[2:]]
-    shown += ["voice similarity"] if results.similarity else []
+        names = ["pitch correlation (mean, standard deviation)", *names[2:]]
+    start = " and ".join(names + (["voice similarity"] if results.similarity else []))
     note = f" (*: {sum(partial.values())} utterances left out)" if partial else ""
-    start = " and ".join(shown)
     return form.table("voice", f"{start[:1].upper()}{start[1:]}: {title}{note}.", groups)
 
 
 def interval_table(
     results: Results, name: str, title: str, keys: Sequence[str], split: str
 ) -> Table:
-    """Values with their 95 % intervals from the bootstrap over speakers, where there
-    are any."""
+    """Values with their 95 % intervals from the bootstrap over speakers."""
     protocol, variant = results.protocol, results.protocol.variant
-    groups: dict[tuple[str, str], list[tuple[str, ...]]] = {
-        at: [] for at in itertools.product(protocol.table_rows, protocol.genders)
+    rows: dict[tuple[str, str], list[_Key]] = {
+        key: [] for key in itertools.product(protocol.table_rows, protocol.genders)
     }
-    shown = [r for r in results.verification if r.speaker_intervals.get(variant)]
-    shown = [r for r in shown if r.condition.split == split]
-    for r in shown:
+    records = [r for r in results.verification if r.speaker_intervals.get(variant)]
+    records = [r for r in records if r.condition.split == split]
+    for r in records:
         c, intervals = r.condition, r.speaker_intervals[variant]
         values = _texts(keys, {k: v for k, v in r.values(variant).items() if k in intervals})
-        bounds = [
-            _texts(keys, {key: interval[side] for key, interval in intervals.items()}).values()
-            for side in (0, 1)
-        ]
-        cells = (
-            f"{value} [{low}, {high}]" if value else ""
-            for value, low, high in zip(values.values(), *bounds, strict=True)
-        )
+        low, high = (_texts(keys, {k: b[side] for k, b in intervals.items()}) for side in (0, 1))
+        cells = (f"{v} [{low[t]}, {high[t]}]" if v else "" for t, v in values.items())
         row = protocol.data_set(c.data_set).row_name(split)
-        at = (c.data_set, c.gender)
-        groups[at].append((row, *cells, _LETTER[c.enrollment], _LETTER[c.trial], c.gender))
+        condition = (_LETTER[c.enrollment], _LETTER[c.trial], c.gender)
+        rows[c.data_set, c.gender].append((row, *cells, *condition))
     columns = (
         Column(protocol.split_title(split), align="l"),
         *_columns(keys),
@@ -269,12 +266,12 @@ def interval_table(
         f"95 % intervals from resampling speakers, {protocol.split_title(split)}: {title} "
         "(o: original, a: anonymized speech)."
     )
-    notes = tuple(caveats(shown, keys, variant))
-    return _numbered(Table(name, caption, columns, _filled(groups.values()), notes=notes))
+    notes = tuple(caveats(records, keys, variant))
+    return _number_rows(Table(name, caption, columns, _nonempty(rows.values()), notes=notes))
 
 
 def speakers_table(results: Results, title: str) -> Table:
-    """The least protected speakers of every trial set: an average hides them."""
+    """The least protected speakers of every trial set, hidden in averages."""
     protocol = results.protocol
     found = {
         (r.condition.split, r.condition.data_set, r.condition.gender): r.speakers
@@ -306,7 +303,7 @@ def speakers_table(results: Results, title: str) -> Table:
         "anonymized utterances (aa); the strongest evidence that links an original with an "
         "anonymized utterance)."
     )
-    return Table("speakers", caption, columns, _filled(groups))
+    return Table("speakers", caption, columns, _nonempty(groups))
 
 
 def averages_table(results: Results, title: str) -> Table:
@@ -325,28 +322,18 @@ def averages_table(results: Results, title: str) -> Table:
     caption = f"Averages over data sets: {title}"
     if unknown:
         caption += f" (not known, as parts are missing: {'; '.join(unknown)})"
-    return Table("averages", f"{caption}.", columns, _filled([known]))
+    return Table("averages", f"{caption}.", columns, _nonempty([known]))
 
 
 def variants_table(results: Results, title: str) -> Table:
-    """Cells of the other tables that the two variants of a metric print differently."""
+    """Cells of the other tables that differ between the two variants of a metric."""
+    verified = [r for r in results.verification if r.metrics.keys() >= set(VARIANTS)]
+    stored: list[tuple[str, list[str], Mapping[str, Mapping[str, float]], Mapping[str, str]]]
+    stored = [(r.condition.name, list(of_kind("scores")), r.metrics, r.zebra_tag) for r in verified]
+    stored += [(s.condition.name, _of_sets(), s.metrics, {}) for s in results.similarity]
     groups = []
-    scores, of_sets = list(of_kind("scores")), _of_sets()
-    printed = [
-        *(
-            (
-                r.condition.name,
-                [_texts(scores, r.metrics[v], r.zebra_tag.get(v, "")) for v in VARIANTS],
-            )
-            for r in results.verification
-            if r.metrics.keys() >= set(VARIANTS)
-        ),
-        *(
-            (s.condition.name, [_texts(of_sets, s.metrics.get(v, {})) for v in VARIANTS])
-            for s in results.similarity
-        ),
-    ]
-    for name, (one, other) in printed:
+    for name, keys, metrics, tags in stored:
+        one, other = (_texts(keys, metrics.get(v, {}), tags.get(v, "")) for v in VARIANTS)
         groups.append(
             [
                 (name, metric, text, other[metric])
@@ -360,11 +347,11 @@ def variants_table(results: Results, title: str) -> Table:
         *(Column(variant, align="r") for variant in VARIANTS),
     )
     caption = f"Values that the released scripts print differently from their definition: {title}."
-    return Table("variants", caption, columns, _filled(groups))
+    return Table("variants", caption, columns, _nonempty(groups))
 
 
 def _of_sets() -> list[str]:
-    """Metrics of trial sets."""
+    """List the metrics of trial sets."""
     metrics = {**of_kind("utility"), **of_kind("matrices")}
     return [key for key, metric in metrics.items() if metric.tabled]
 
@@ -379,7 +366,7 @@ def _columns(keys: Sequence[str]) -> list[Column]:
 def _texts(
     keys: Sequence[str], values: Mapping[str, Any], tag: str | None = None
 ) -> dict[str, str]:
-    """What is printed of values, "" of missing ones, by the title of the column."""
+    """Format values by the title of their column, "" for missing ones."""
     printed = {}
     for key in keys:
         metric, value = describe(key), values.get(key)
@@ -390,76 +377,74 @@ def _texts(
     return printed
 
 
-_Key = tuple[str, ...]
-
-
 @dataclass(frozen=True)
 class _Form:
-    """Tables of a row per place and a block of columns per split.
+    """Tables of a row per trial set (and condition) and a block of columns per split.
 
     Attributes
     ----------
-    found : mapping
-        Cells of a block by split and place, a data set first.
+    cells : mapping
+        Cells of a block by split and row key, which begins with a data set.
     values : list of Column
-        Of a block.
+        Columns of a block.
     condition : list of Column
-        What a place is, in every table once.
-    row_name : callable
-        The name of a data set in a split.
-    marked : set
-        Splits and places with a `*`.
+        Columns that identify the row, once per table.
+    flagged : set
+        Splits and row keys with a `*`.
+    data_sets : sequence or None
+        Data sets with the names of rows; by default those of trials.
     """
 
     results: Results
-    found: Mapping[_Key, Sequence[str]]
+    cells: Mapping[_Key, Sequence[str]]
     splits: Sequence[str]
     values: Sequence[Column]
     condition: Sequence[Column]
-    row_name: Callable[[str, str], str]
-    marked: Collection[_Key] = frozenset()
+    flagged: Collection[_Key] = frozenset()
+    data_sets: Sequence[DataSet | RecognitionSet] | None = None
 
     @property
-    def shown_splits(self) -> list[str]:
-        """The splits that have any value; all of a blank form."""
-        present = {at[0] for at, cells in self.found.items() if any(cells)}
+    def splits_with_values(self) -> list[str]:
+        """The splits with any value; all of a blank form."""
+        present = {key[0] for key, cells in self.cells.items() if any(cells)}
         return [s for s in self.splits if s in present or not self.results.systems]
 
     def table(
         self, name: str, caption: str, groups: Iterable[Iterable[tuple[_Key, _Key]]]
     ) -> Table:
-        """The first split's block, the condition's columns, then the other splits' blocks, of
-        the data sets and splits that have any value; of all in a blank form. Groups hold
-        places with the cells of their condition."""
-        blank, splits = not self.results.systems, self.shown_splits
-        present = {at[1] for at, cells in self.found.items() if any(cells)}
+        """Make a table of the first split's block, the condition's columns, then the other
+        splits' blocks, of the data sets and splits with any value; of all in a blank form.
+        Groups contain row keys with the cells of their condition."""
+        blank, splits = not self.results.systems, self.splits_with_values
+        protocol = self.results.protocol
+        data_sets = {d.id: d for d in self.data_sets or protocol.data_sets}
+        present = {key[1] for key, cells in self.cells.items() if any(cells)}
         columns: list[Column] = []
         for split in splits:
-            title = self.results.protocol.split_title(split)
+            title = protocol.split_title(split)
             columns += [Column(title, align="l", rule=bool(columns)), *self.values]
             columns += self.condition if split == splits[0] else []
 
-        def row(place: _Key, condition: _Key) -> Iterator[str]:
+        def row(key: _Key, condition: _Key) -> Iterator[str]:
             for split in splits:
-                at = (split, *place)
-                yield self.row_name(place[0], split) + ("*" if at in self.marked else "")
-                yield from self.found.get(at, [""] * len(self.values))
+                flag = "*" if (split, *key) in self.flagged else ""
+                yield data_sets[key[0]].row_name(split) + flag
+                yield from self.cells.get((split, *key), [""] * len(self.values))
                 yield from condition if split == splits[0] else ()
 
         rows = [
-            [tuple(row(*place)) for place in group if blank or place[0][0] in present]
+            [tuple(row(*keys)) for keys in group if blank or keys[0][0] in present]
             for group in groups
         ]
-        return _numbered(Table(name, caption, tuple(columns), _filled(rows)))
+        return _number_rows(Table(name, caption, tuple(columns), _nonempty(rows)))
 
 
-def _numbered(table: Table) -> Table:
-    """The table with the number of each row before it."""
+def _number_rows(table: Table) -> Table:
+    """Add a first column with the number of each row."""
     number = itertools.count(1)
     groups = tuple(tuple((str(next(number)), *row) for row in group) for group in table.groups)
     return replace(table, columns=(Column("#"), *table.columns), groups=groups)
 
 
-def _filled(groups: Iterable[Iterable[tuple[str, ...]]]) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """The groups that have rows."""
+def _nonempty(groups: Iterable[Iterable[tuple[str, ...]]]) -> tuple[tuple[_Key, ...], ...]:
     return tuple(rows for group in groups if (rows := tuple(group)))

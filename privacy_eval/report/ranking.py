@@ -1,5 +1,5 @@
-"""Systems in order of one metric under one attack model, and where the order can be told
-from chance: intervals and paired tests from the resamples of speakers stored in evaluation.
+"""Rankings of systems by one metric under one attack model, with intervals and paired tests
+from the stored bootstrap replicates.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from .values import (
     Cells,
     average,
     caveats,
-    cells_of_results,
-    column_of,
+    cells_from_results,
     select,
+    system_column,
 )
 
 LEVEL = 0.95
 
 
-def ranked_by() -> list[str]:
-    """Metrics that systems can be ranked by: those with a best value, in tables of trial sets."""
+def ranking_metrics() -> list[str]:
+    """List the metrics for rankings: those with a best value, of trial sets."""
     return [key for key, m in METRICS.items() if m.best is not None and key != "wer"]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A system against the next one of the order.
+    """A system compared with the next one of the ranking.
 
     Attributes
     ----------
     value : float
-        Its average less the other's, in the unit of records.
+        Difference of the averages, in the unit of records.
     interval : (float, float)
-        95 % bounds, from the differences of the two systems replicate by replicate.
+        95 % bounds, from the differences in each replicate.
     p_value : float
-        Two-sided, of no difference.
+        Two-sided, for the hypothesis of no difference.
     p_value_is_bound : bool
-        So few replicates contradict that their number only bounds it.
+        Whether the number of replicates only gives an upper bound.
     better : bool
-        The interval lies on the more private side of 0.
+        Whether the interval is on the more private side of 0.
     """
 
     value: float
@@ -63,20 +63,20 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """One system in the order.
+class RankedSystem:
+    """One system of the ranking.
 
     Attributes
     ----------
     system : str
     value : float
-        Its average, in the unit of records.
+        Average, in the unit of records.
     interval : (float, float) or None
         95 % bounds; None without replicates.
     next : Difference or None
-        None for the last, and where the two cannot be paired.
+        None for the last, and if the two cannot be paired.
     why_not : str
-        Why they cannot.
+        Why they cannot be paired.
     """
 
     system: str
@@ -88,39 +88,39 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Ranking:
-    """All systems, the most private one first.
+    """A ranking of systems, the most private first.
 
     Attributes
     ----------
     metric : str
     attack_model : str or None
     split : str
-    ranked : tuple of Ranked
+    ranked : tuple of RankedSystem
     unranked : mapping
-        Systems that lack a value, and which.
+        Systems without a rank, each with the reason.
     replicates : tuple of int
-        Numbers of resamplings in use; empty where there are none.
+        Numbers of bootstrap replicates; empty if there are none.
     """
 
     metric: str
     attack_model: str | None
     split: str
-    ranked: tuple[Ranked, ...]
+    ranked: tuple[RankedSystem, ...]
     unranked: Mapping[str, str]
     replicates: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class _Replicates:
-    """A system's average in every replicate.
+    """A system's average in each bootstrap replicate.
 
     Attributes
     ----------
     values : array, shape (replicates,)
     n_speakers : int
-        Of the condition that has the fewest: the interval is rather too wide.
+        Fewest of any condition, so that the interval is rather too wide.
     drawn : tuple
-        What decides which speakers each replicate holds.
+        What determines the speakers of each replicate.
     """
 
     values: NDArray[np.float64]
@@ -137,10 +137,10 @@ def rank(
     split: str,
     cells: Cells | None = None,
 ) -> Ranking:
-    """Systems by their average over data sets and genders, as the plan weighs them.
+    """Rank systems by their average over data sets and genders, with the protocol's weights.
 
-    The average of every replicate is made of the replicates of the conditions: those of
-    the same speakers hold the same draws, others independent ones. Two systems are paired
+    The average of each replicate is over the replicates of the conditions: those of the same
+    speakers are the same draws, others independent ones. Two systems are paired
     only if every condition has the same design, seed and number of replicates in both.
 
     Parameters
@@ -148,30 +148,30 @@ def rank(
     results : Results
         Evaluated systems.
     curves : Curves
-        Where the replicates are.
+        Source of the replicates.
     metric, attack_model, split : str
-        `metric` is one of `RANKED_BY`; `attack_model` is None for metrics that have none,
-        which have no replicates either.
+        `metric` is one of `ranking_metrics()`; `attack_model` is None for metrics without
+        attack models, which have no replicates either.
     cells : Cells or None
-        All systems, where published ones are to be among them; default: those of `results`.
+        All systems, including published ones; default: those of `results`.
 
     Raises
     ------
     ValueError
-        A metric that has no best value.
+        A metric without a best value.
     """
-    if metric not in ranked_by():
-        raise ValueError(f"no ranking by {metric}, only by {', '.join(ranked_by())}")
+    if metric not in ranking_metrics():
+        raise ValueError(f"no ranking by {metric}, only by {', '.join(ranking_metrics())}")
     protocol = results.protocol
-    cells = cells_of_results(results) if cells is None else cells
+    cells = cells_from_results(results) if cells is None else cells
     means = {s: average(cells, protocol, metric, attack_model, split, s) for s in cells.systems}
     sign = 1 if METRICS[metric].best == "higher" else -1
     records: dict[str, dict[tuple[str, str], VerificationRecord]] = {
-        column_of(s): {} for s in results.systems
+        system_column(s): {} for s in results.systems
     }
     for r in _records(results, attack_model, split):
         c = r.condition
-        records[column_of(c.system)][c.data_set, c.gender] = r
+        records[system_column(c.system)][c.data_set, c.gender] = r
     uninformative = {
         s for s, of_s in records.items() if caveats(of_s.values(), [metric], protocol.variant)
     }
@@ -183,26 +183,24 @@ def rank(
     replicates = {
         s: _replicates(records[s], curves, protocol, metric) for s, _ in order if s in records
     }
+    paired = [(s, m) for s, m in order if replicates.get(s) is not None]
     ranked = []
     for index, (system, mean) in enumerate(order):
-        found, after = replicates.get(system), order[index + 1 :]
-        interval, difference, why_not = None, None, ""
-        if found is not None:
-            bounds = expanded_interval(found.values, found.n_speakers, LEVEL)
+        first, interval, difference, why_not = replicates.get(system), None, None, ""
+        if first is not None:
+            bounds = expanded_interval(first.values, first.n_speakers, LEVEL)
             interval = (bounds.low, bounds.high)
-        if found is not None and after:
-            # Published systems, which have no replicates, may stand between.
-            paired = [pair for pair in after if replicates.get(pair[0]) is not None]
-            second = replicates[paired[0][0]] if paired else None
+            # Published systems, which have no replicates, may be in between.
+            after = [pair for pair in order[index + 1 :] if pair in paired]
+            second = replicates[after[0][0]] if after else None
             if second is None:
-                if any(s in records for s, _ in after):
+                if any(s in records for s, _ in order[index + 1 :]):
                     why_not = "not paired: no replicates of one of the two"
-            elif found.drawn == second.drawn:
-                difference = _difference(mean, paired[0][1], found, second, sign)
+            elif first.drawn == second.drawn:
+                difference = _difference(mean, after[0][1], first, second, sign)
             else:
                 why_not = "not paired: other trials, speakers, seed or number of replicates"
-        ranked.append(Ranked(system, mean, interval, difference, why_not))
-    numbers = {r.values.size for r in replicates.values() if r is not None}
+        ranked.append(RankedSystem(system, mean, interval, difference, why_not))
     unranked = {
         s: _UNINFORMATIVE
         if s in uninformative
@@ -210,6 +208,7 @@ def rank(
         for s, m in means.items()
         if m is None or s in uninformative
     }
+    numbers = {r.values.size for r in replicates.values() if r is not None}
     return Ranking(metric, attack_model, split, tuple(ranked), unranked, tuple(sorted(numbers)))
 
 
@@ -230,12 +229,12 @@ def ranking_table(
     split: str,
     cells: Cells | None = None,
 ) -> Table | None:
-    """The ranking as a table; None where no system has any of its values.
+    """Make a table of the ranking; None if no system has any of its values.
 
     Parameters
     ----------
     attack_model : str or None
-        Default: the one the protocol averages; metrics without attack models take none.
+        Default: the one that the protocol averages; None for metrics without attack models.
     results, curves, metric, split, cells
         As in `rank`.
     """
@@ -247,7 +246,7 @@ def ranking_table(
     )
     if not ranking.ranked and all(_NOTHING == reason for reason in ranking.unranked.values()):
         return None
-    own = {column_of(s) for s in results.systems}
+    own = {system_column(s) for s in results.systems}
     mixed = bool(own) and not own.issuperset(
         (*ranking.unranked, *(r.system for r in ranking.ranked))
     )
@@ -271,12 +270,12 @@ def ranking_table(
         return (number, system, *source, *cells)
 
     records = _records(results, attack_model, split)
-    left_out = {column_of(v.condition.system) for v in records if v.left_out}
+    left_out = {system_column(v.condition.system) for v in records if v.left_out}
     ranked = []
     for number, r in enumerate(ranking.ranked, start=1):
         shown = [known.format(r.value) + LEFT_OUT_MARK * (r.system in left_out)]
         if tested:
-            shown += [_bounds(known, r.interval), *_shown_difference(known, r.next)]
+            shown += [_bounds(known, r.interval), *_format_difference(known, r.next)]
         shown += [_statement(r)] if stated else []
         ranked.append(row(str(number), r.system, *shown))
     blanks = [""] * (5 if tested else 1)
@@ -298,8 +297,8 @@ def ranking_table(
 
 _ZEBRA = "ZEBRA: "
 _BIAS = (
-    "Resampled trials repeat, in which this metric sees more evidence: intervals of values lie too "
-    "far on the less private side, which cancels in most of a difference"
+    "Bootstrap replicates repeat trials, which this metric takes for more evidence: intervals of "
+    "values are biased to the less private side; most of the bias cancels in differences"
 )
 _NOTHING = "no values"
 _UNINFORMATIVE = "an uninformative value"
@@ -311,7 +310,7 @@ def _replicates(
     protocol: Protocol,
     metric: str,
 ) -> _Replicates | None:
-    """Of one system; None where a condition has none. One condition is read at a time."""
+    """Read the replicates of one system; None if a condition has none."""
     name = f"bootstrap_{protocol.variant}_{metric}"
     values: list[tuple[float, NDArray[np.float64]]] = []
     speakers: list[int] = []
@@ -342,14 +341,14 @@ def _difference(
 ) -> Difference:
     with np.errstate(invalid="ignore"):
         differences = first.values - second.values
-    # Both infinite: nothing tells the two apart in that replicate.
+    # Both infinite: no difference in that replicate.
     differences = np.nan_to_num(differences, nan=0.0, posinf=np.inf, neginf=-np.inf)
     bounds = expanded_interval(differences, first.n_speakers, LEVEL)
     p_value = difference_p_value(differences, first.n_speakers)
     least = difference_p_value(np.ones(differences.size), first.n_speakers)
     low = min(sign * bounds.low, sign * bounds.high)
     value = 0.0 if mean == other_mean else mean - other_mean
-    # The p-value says more than the interval only where the replicates are too few for 95 %.
+    # The p-value is stricter than the interval only if the replicates are too few for 95 %.
     better = low > 0 and p_value < 1 - LEVEL
     return Difference(value, (bounds.low, bounds.high), p_value, p_value <= least, better)
 
@@ -357,25 +356,23 @@ def _difference(
 def _missing(
     cells: Cells, protocol: Protocol, metric: str, attack_model: str | None, split: str, system: str
 ) -> str:
-    found = select(
-        cells, metric=metric, attack_model=attack_model, split=split, system=system
-    ).keys()
-    present = {(place.data_set, place.gender) for place in found}
-    places = [(d.id, g) for d in protocol.data_sets for g in protocol.genders]
-    absent = [" ".join(place) for place in places if place not in present]
-    if len(absent) == len(places):
+    found = select(cells, metric=metric, attack_model=attack_model, split=split, system=system)
+    present = {(key.data_set, key.gender) for key in found}
+    expected = [(d.id, g) for d in protocol.data_sets for g in protocol.genders]
+    missing = [" ".join(key) for key in expected if key not in present]
+    if len(missing) == len(expected):
         return _NOTHING
-    shown = ", ".join(absent[:3]) + (", ..." if len(absent) > 3 else "")
-    return f"no value of {len(absent)} of {len(places)}: {shown}"
+    names = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+    return f"no value of {len(missing)} of {len(expected)}: {names}"
 
 
-def _statement(ranked: Ranked) -> str:
+def _statement(ranked: RankedSystem) -> str:
     if ranked.next is None:
         return ranked.why_not
     return "better than the next" if ranked.next.better else "not told from the next"
 
 
-def _shown_difference(metric: Metric, difference: Difference | None) -> list[str]:
+def _format_difference(metric: Metric, difference: Difference | None) -> list[str]:
     if difference is None:
         return ["", "", ""]
     p = difference.p_value
@@ -399,19 +396,19 @@ def _caption(ranking: Ranking, protocol: Protocol) -> str:
     best = "most private" if ranking.metric != "gvd_db" else "most distinct"
     caption = (
         f"Ranking by {metric.name}{under} ({split}), the {best} first: averages "
-        "over data sets and genders as the plan weighs them."
+        "over data sets and genders with the protocol's weights."
     )
     if ranking.attack_model is None:
         return f"{caption} Order and values only: no difference is told from chance."
     if not ranking.replicates:
         return (
-            f"{caption} Order and values only: without resamples of speakers (option --bootstrap "
+            f"{caption} Order and values only: without bootstrap replicates (option --bootstrap "
             "of the evaluation) no difference is told from chance."
         )
     numbers = " or ".join(map(str, ranking.replicates))
     units = " in percentage points" if metric.percent else ""
     return (
-        f"{caption} Intervals from {numbers} resamplings of speakers. Each system is compared "
-        f"with the next one that has them only (difference{units}, paired over resamplings, "
+        f"{caption} Intervals from {numbers} bootstrap replicates of speakers. Each system is "
+        f"compared with the next one that has them only (difference{units}, paired by replicate, "
         "two-sided p-value): tests of pairs, not corrected for their number."
     )

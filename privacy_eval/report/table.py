@@ -1,4 +1,4 @@
-"""Tables: columns, headings and rows of cells, without a format."""
+"""Tables: columns, headings and rows of cells, independent of the format."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Style = Literal["challenge", "booktabs"]
 
 Item = TypeVar("Item")
 
-#: After the title of a highlighted column where nothing can be shaded.
-_OWN = "\u2020"
+#: Flag of the titles of highlighted columns, in formats without shading.
+_FLAG = "\u2020"
 
 
 @dataclass(frozen=True)
@@ -25,19 +25,19 @@ class Column:
     title : str
         Plain text.
     latex : str
-        LaTeX of the title, where plain text does not do.
+        LaTeX of the title, if it is not the plain text.
     align : str
         l, c or r.
     rule : bool
         Whether a double rule comes before it in the challenge's style.
     sparse : bool
-        A cell like the one above it in its group is left blank, but in CSV.
+        Leave a cell blank if it is equal to the one above it in its group, except in CSV.
     highlight : bool
-        Shaded in LaTeX and HTML, its title marked in Markdown and text.
+        Shaded in LaTeX and HTML, its title flagged in Markdown and text.
     colour : str or None
         LaTeX colour of the title.
     wrap : int or None
-        Width in em at which lines are broken, in LaTeX and HTML.
+        Line width in em, in LaTeX and HTML.
     """
 
     title: str
@@ -52,12 +52,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text, ready to be set.
+    """A table of text in no format yet.
 
     Attributes
     ----------
     name : str
-        Name of its files and of its LaTeX label: ASCII without blanks.
+        Name of its files and LaTeX label: ASCII without blanks.
     caption : str
     columns : tuple of Column
     groups : tuple of groups of rows
@@ -65,18 +65,20 @@ class Table:
     headings : tuple of Label
         One for each group, or none at all.
     bold : set of (int, int)
-        Cells to be marked, by row (of all groups) and column.
+        Bold cells, by row (of all groups) and column.
     bold_means, highlight_means, colour_means : str
-        What marked cells, highlighted columns and colours are: said below the table, in
-        formats that show them.
+        Meaning of bold cells, highlighted columns and colours: a note below the table, in
+        formats with them.
     notes : tuple of str
-        More that is said there.
+        More notes below the table.
+    comment : str
+        Comment after the table in LaTeX and Markdown sources: how the results were made.
     fit : str
-        What LaTeX does where the page is too small: nothing ("as is"; many rows make a
-        `longtable`), or the table is "shrunk", or also set in "landscape"; what would be
-        too small to read is set in several parts.
+        What LaTeX does if the page is too small: nothing ("as is"; many rows make a
+        `longtable`), or the table is "shrunk", or also in "landscape"; in several parts
+        if it would be too small to read.
     repeated : int
-        The first columns, which each of these parts has.
+        Number of first columns that each of these parts repeats.
     """
 
     name: str
@@ -89,31 +91,32 @@ class Table:
     highlight_means: str = ""
     colour_means: str = ""
     notes: tuple[str, ...] = ()
+    comment: str = ""
     fit: Literal["as is", "shrunk", "landscape"] = "as is"
     repeated: int = 0
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """All rows."""
+        """Rows of all groups."""
         return [row for group in self.groups for row in group]
 
 
 def marked_title(column: Column) -> str:
-    return f"{column.title} {_OWN}" if column.highlight else column.title
+    return f"{column.title} {_FLAG}" if column.highlight else column.title
 
 
-def table_notes(table: Table, bold: str, shaded: str = _OWN) -> list[str]:
-    """What is said below a table; how marks look depends on the format."""
+def table_notes(table: Table, bold: str, shaded: str = _FLAG) -> list[str]:
+    """Return the notes below a table; flags depend on the format."""
     notes = [f"{bold}: {table.bold_means}"] if table.bold and table.bold_means else []
     if table.highlight_means and any(c.highlight for c in table.columns):
         notes.append(f"{shaded}: {table.highlight_means}")
     return [f"{note}." for note in (*notes, *table.notes)]
 
 
-def shown_cells(
+def escape_cells(
     table: Table, escape: Callable[[str], str], *, sparse: bool = True
 ) -> Iterator[list[tuple[str, bool]]]:
-    """Escaped cells, and whether each is marked."""
+    """Escape cells, each with whether it is bold."""
     number = 0
     for group in table.groups:
         above: tuple[str, ...] = ()
@@ -130,7 +133,7 @@ def shown_cells(
 
 
 def rows_by_group(table: Table, rows: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Something of every row, by the table's groups."""
+    """Group what belongs to the rows by the table's groups."""
     start = 0
     for group in table.groups:
         yield rows[start : start + len(group)]
@@ -138,5 +141,5 @@ def rows_by_group(table: Table, rows: Sequence[Item]) -> Iterator[Sequence[Item]
 
 
 def one_line(text: str) -> str:
-    """Text without line ends and control characters."""
+    """Replace line ends and control characters by blanks."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -1,4 +1,4 @@
-"""Sets of tables in one folder: every table in every format, and a LaTeX document of them."""
+"""Write sets of tables: every table in every format, and a LaTeX document of them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ def write_tables(
     style: Style = "challenge",
     only: str | None = None,
 ) -> list[Path]:
-    """Write `table_files`. Tables that an earlier call wrote there and that are none of these
-    are removed."""
+    """Write `table_files`; remove other tables that an earlier call wrote."""
     files = table_files(groups, title, style=style, only=only)
     return write_set(out, files)
 
@@ -34,13 +33,13 @@ def table_files(
     style: Style = "challenge",
     only: str | None = None,
 ) -> dict[str, str]:
-    """Tables in every format (or in one), and with LaTeX `tables.tex`, a document of them:
-    contents by name.
+    """Return tables in every format (or in one) by file name; with LaTeX also `tables.tex`, a
+    document of them.
 
     Parameters
     ----------
     groups : iterable of groups of tables
-        Each begins a new page of the document, where equal tables of a group stand once.
+        Each begins a new page of the document, without duplicates in a group.
     title : str
         Of the document.
     """
@@ -50,14 +49,14 @@ def table_files(
     files: dict[str, str] = {}
     included: list[list[str]] = []
     for group in groups:
-        shown: dict[str, object] = {}
+        unique: dict[str, object] = {}
         for table in group:
             table = replace(table, name=names[table.name])
             for form in formats.values():
                 files[f"{table.name}{form.extension}"] = form.write(table, style)
-            if (table.columns, table.groups) not in shown.values():
-                shown[f"{table.name}.tex"] = (table.columns, table.groups)
-        included.append(list(shown))
+            if (table.columns, table.groups) not in unique.values():
+                unique[f"{table.name}.tex"] = (table.columns, table.groups)
+        included.append(list(unique))
     if "latex" in formats:
         files["tables.tex"] = latex_document(title, included)
     return files

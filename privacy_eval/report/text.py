@@ -15,16 +15,16 @@ from .latex import to_latex
 from .table import (
     Style,
     Table,
+    escape_cells,
     marked_title,
     one_line,
     rows_by_group,
-    shown_cells,
     table_notes,
 )
 
 
 def escape_markdown(text: str) -> str:
-    """Any text as one line of Markdown that prints it.
+    """Escape any text for one line of Markdown.
 
     Examples
     --------
@@ -36,11 +36,11 @@ def escape_markdown(text: str) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """A pipe table under its caption, or one for each group that has a heading."""
+    """Write a pipe table below its caption, or one for each group with a heading."""
     head = [escape_markdown(marked_title(c)) for c in table.columns]
     rows = [
         [f"**{shown}**" if bold and shown else shown for shown, bold in row]
-        for row in shown_cells(table, escape_markdown)
+        for row in escape_cells(table, escape_markdown)
     ]
     parts = [escape_markdown(table.caption)]
     if table.headings:
@@ -52,15 +52,17 @@ def to_markdown(table: Table) -> str:
     else:
         parts.append(_tabulate(table, head, rows, "pipe"))
     parts += [escape_markdown(note) for note in table_notes(table, "bold")]
+    if table.comment:
+        parts.append(f"<!-- {html.escape(one_line(table.comment)).replace('--', '- -')} -->")
     return "\n\n".join(parts) + "\n"
 
 
 def to_text(table: Table) -> str:
-    """Columns set apart by blanks, groups by blank lines."""
+    """Separate columns by blanks, groups by blank lines."""
     head = [one_line(marked_title(c)) for c in table.columns]
     rows = [
         [f"{shown}*" if bold and shown else shown for shown, bold in row]
-        for row in shown_cells(table, one_line)
+        for row in escape_cells(table, one_line)
     ]
     lines = _tabulate(table, head, rows, "simple").split("\n")
     spaced: list[str] = []
@@ -74,7 +76,7 @@ def to_text(table: Table) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """The header and the rows; headings of groups are a first column."""
+    """Write the header and the rows; headings of groups are a first column."""
     titles = [c.title for c in table.columns]
     if not table.headings:
         return csv_text([titles, *table.rows])
@@ -84,7 +86,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_html(table: Table) -> str:
-    """A `table` element and its notes; the class `own` is for a style sheet."""
+    """Write a `table` element and its notes; the class `own` is for a style sheet."""
     shaded = [
         (' class="own"' if c.highlight else "")
         + (f' style="white-space: normal; min-width: {c.wrap}em"' if c.wrap else "")
@@ -97,8 +99,8 @@ def to_html(table: Table) -> str:
         f"<th{shade}>{_html(c.title)}</th>" for c, shade in zip(table.columns, shaded, strict=True)
     )
     lines.append(f"<thead><tr>{cells}</tr></thead>")
-    shown_rows = list(shown_cells(table, _html, sparse=False))  # rows may be sorted
-    for number, group in enumerate(rows_by_group(table, shown_rows)):
+    rows = list(escape_cells(table, _html, sparse=False))  # pages may sort rows
+    for number, group in enumerate(rows_by_group(table, rows)):
         lines.append("<tbody>")
         if table.headings:
             title = _html(table.headings[number].title)

@@ -1,4 +1,4 @@
-"""The challenge's results.txt from records, and records from it."""
+"""Export the challenge's results.txt from records, and import it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def to_results_txt(results: Results, system: str, results_folder: str) -> str:
-    """The challenge's results.txt of one results folder of a system."""
+    """Write the challenge's results.txt of one results folder of a system."""
     part = results.of(system, results_folder)
     variant = results.protocol.variant
     recognized: dict[str, list[WerLine]] = {}
@@ -56,22 +56,21 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
     )
 
 
-def part_of_system(text: str, path: str, system: str) -> str:
-    """The part of a results.txt that several systems share (`# SYSTEM` before each);
-    all of one that has no such lines. Other parts become blank lines, so that line
-    numbers stay.
+def extract_system(text: str, path: str, system: str) -> str:
+    """Extract one system from a results.txt of several (`# SYSTEM` before each); return all of
+    one without such lines. Other parts become blank lines, so that line numbers stay.
 
     Raises
     ------
     PrivacyEvalError
-        The system is not among them.
+        Another system is named there, but not this one.
     """
     lines = text.split("\n")
     owners = [line[2:].strip() for line in lines if line.startswith("# ")]
     if not owners:
         return text
     if system not in owners:
-        raise PrivacyEvalError(f"{path}: no system {system!r} in it, only {abbreviate(owners)}")
+        raise PrivacyEvalError(f"{path}: no system {system!r}; available: {abbreviate(owners)}")
     owner, kept = "", []
     for line in lines:
         if line.startswith("# "):
@@ -90,7 +89,7 @@ def import_results_txt(
     anon_suffix: str | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Results:
-    """Records of a results.txt that the challenge's scripts wrote.
+    """Import a results.txt that the challenge's scripts wrote.
 
     Its numbers are the `challenge` variant. Their digits are kept: exporting gives
     the same text again.
@@ -98,12 +97,12 @@ def import_results_txt(
     Parameters
     ----------
     results_folder : str
-        Suffix of the plan's results folder that the file is of.
+        Suffix of the protocol's results folder that the file belongs to.
 
     Raises
     ------
     PrivacyEvalError
-        A line of no known form; a condition or set that the plan does not know.
+        A line of unknown form; a condition or set that is not of the protocol.
     """
     parsed = parse_results_txt(text, path)
     folder = next((f for f in protocol.results_folders if f.suffix == results_folder), None)
@@ -118,7 +117,7 @@ def import_results_txt(
     decoded = recognition_conditions(protocol, folder, suffix, system)
     sets = {t.trials_name: set_condition(t, folder, system) for t in protocol.trial_sets()}
 
-    def known(name: str, conditions: Mapping[str, T]) -> T:
+    def find(name: str, conditions: Mapping[str, T]) -> T:
         if name not in conditions:
             raise PrivacyEvalError(
                 f"{path}: {name} matches no condition or set of protocol {protocol.name} (check "
@@ -130,7 +129,7 @@ def import_results_txt(
         protocol,
         tuple(
             VerificationRecord(
-                known(block.name, verified),
+                find(block.name, verified),
                 metrics={"challenge": block.metrics},
                 zebra_tag={} if block.tag is None else {"challenge": block.tag},
                 provenance=origin,
@@ -141,13 +140,13 @@ def import_results_txt(
             record
             for block in parsed.recognition
             for record in recognition_records(
-                block.lines, protocol, known(block.name, decoded), origin
+                block.lines, protocol, find(block.name, decoded), origin
             )
         ),
-        tuple(UtilityRecord(known(b.name, sets), b.values, origin) for b in parsed.utility),
+        tuple(UtilityRecord(find(b.name, sets), b.values, origin) for b in parsed.utility),
         tuple(
             SimilarityRecord(
-                known(b.name, sets),
+                find(b.name, sets),
                 asv_model=folder.asv_model,
                 metrics={"challenge": b.values},
                 provenance=origin,
@@ -163,30 +162,19 @@ def recognition_records(
     condition: RecognitionCondition,
     provenance: Mapping[str, Any],
 ) -> list[RecognitionRecord]:
-    """Records of the `%WER` lines of one `ASR-*` folder."""
-    return [
-        RecognitionRecord(
+    """Make records of the `%WER` lines of one `ASR-*` folder."""
+    known = protocol.recognition
+
+    def record(line: WerLine) -> RecognitionRecord:
+        *_, recognizer, decoding = "", *line.decode.split("/")
+        models = (m for m, marker in known.language_models.items() if decoding.endswith(marker))
+        recognizers = (m for m, folder in known.models.items() if folder == recognizer)
+        return RecognitionRecord(
             condition,
-            language_model=_language_model(protocol, line.decode),
-            asr_model=_asr_model(protocol, line.decode),
+            language_model=next(models, None),
+            asr_model=next(recognizers, None),
             **to_plain(line),
             provenance=provenance,
         )
-        for line in lines
-    ]
 
-
-def _language_model(protocol: Protocol, decode: str) -> str | None:
-    folder = decode.rsplit("/", 1)[-1]
-    for name, marker in protocol.recognition.language_models.items():
-        if folder.endswith(marker):
-            return name
-    return None
-
-
-def _asr_model(protocol: Protocol, decode: str) -> str | None:
-    above = decode.split("/")[-2:-1]
-    for name, folder in protocol.recognition.models.items():
-        if above == [folder]:
-            return name
-    return None
+    return [record(line) for line in lines]

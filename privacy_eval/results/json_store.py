@@ -1,4 +1,4 @@
-"""results.json, the truth: written and read."""
+"""Write and read results.json."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RENAMED = {"config": "protocol", "pitch": "utility"}
 
 
 def to_json(results: Results) -> str:
-    """results.json: the same results give the same bytes."""
+    """Write results.json: the same results give the same bytes."""
     plain = {
         "format": FORMAT,
         "version": __version__,
@@ -44,7 +44,7 @@ def read_json(path: Path) -> Results:
     Raises
     ------
     PrivacyEvalError
-        Unreadable, no JSON, another format, a missing, unknown or wrong entry.
+        Unreadable, not JSON, another format, a missing, unknown or wrong entry.
     """
     plain = load_json(path)
     if isinstance(plain, dict) and plain.get("format") == _BEFORE and "protocol" not in plain:
@@ -55,14 +55,7 @@ def read_json(path: Path) -> Results:
     protocol = protocol_from_dict(plain.get("protocol"), f"{path}: protocol")
     body = {k: v for k, v in plain.items() if k not in ("format", "version", "units", "protocol")}
     read = from_plain(_Body, body, str(path))
-    results = Results(
-        protocol,
-        read.verification,
-        read.recognition,
-        read.utility,
-        read.similarity,
-        read.not_evaluated,
-    )
+    results = Results(protocol, **vars(read))
     try:
         results.check()
     except PrivacyEvalError as error:
@@ -72,7 +65,7 @@ def read_json(path: Path) -> Results:
 
 @dataclass(frozen=True)
 class _Body:
-    """Entries of results.json beside its header."""
+    """Entries of results.json after its header."""
 
     verification: tuple[VerificationRecord, ...]
     recognition: tuple[RecognitionRecord, ...]

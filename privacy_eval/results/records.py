@@ -6,19 +6,18 @@ Rates are fractions, disclosures and costs bits, G_VD dB.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from ..errors import PrivacyEvalError
 from ..io.schema import INLINED
 from ..metrics import METRICS, VARIANTS, Variant, of_kind
-from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
 
-# What the released scripts' shortcuts may be off, and rounded numbers.
+# Approximations of the released scripts, and rounded numbers.
 _SLACK = 1e-3
 
 
@@ -62,8 +61,8 @@ class VerificationRecord:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def values(self, variant: Variant) -> Mapping[str, float]:
-        """Metrics of a variant; of the only one there is where that is another."""
-        return _of_variant(self.metrics, variant)
+        """Return the metrics of a variant, or of the only one stored."""
+        return _select_variant(self.metrics, variant)
 
     @property
     def left_out(self) -> int:
@@ -71,7 +70,7 @@ class VerificationRecord:
         return (self.trials_without_score or 0) + (self.scores_without_trial or 0)
 
     def tag(self, variant: Variant) -> str | None:
-        """ZEBRA category of a variant, with `values`' way out."""
+        """Return the ZEBRA category of a variant, or of the only one stored."""
         if variant in self.zebra_tag or len(self.zebra_tag) != 1:
             return self.zebra_tag.get(variant)
         return next(iter(self.zebra_tag.values()))
@@ -85,7 +84,7 @@ class RecognitionRecord:
     ----------
     condition : RecognitionCondition
     language_model, asr_model : str or None
-        Ids of the plan; None where the decoding's path names none.
+        Ids of the protocol; None where the path of the decoding names none.
     wer : float
         Fraction, to the four decimals that Kaldi prints.
     errors, words, insertions, deletions, substitutions : int
@@ -154,11 +153,11 @@ class SimilarityRecord:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def values(self, variant: Variant) -> Mapping[str, float]:
-        """Metrics of a variant; of the only one there is where that is another."""
-        return _of_variant(self.metrics, variant)
+        """Return the metrics of a variant, or of the only one stored."""
+        return _select_variant(self.metrics, variant)
 
 
-def _of_variant(
+def _select_variant(
     metrics: Mapping[str, Mapping[str, float]], variant: Variant
 ) -> Mapping[str, float]:
     if variant in metrics or len(metrics) != 1:
@@ -171,7 +170,7 @@ AnyRecord = VerificationRecord | RecognitionRecord | UtilityRecord | SimilarityR
 
 @dataclass(frozen=True)
 class Results:
-    """Records of one or more systems under one plan.
+    """Records of one or more systems under one protocol.
 
     Attributes
     ----------
@@ -190,190 +189,168 @@ class Results:
 
     @property
     def systems(self) -> list[str]:
-        """Names of the systems, in order of their first record."""
+        """Names of the systems, in the order of their first records."""
         return list(dict.fromkeys(r.condition.system for r in self.records()))
 
     def results_folders(self, system: str) -> list[str]:
-        """Suffixes of the results folders that a system has records of."""
+        """List the suffixes of the results folders with records of a system."""
         found = (r.condition for r in self.records())
         return sorted({c.results_folder for c in found if c.system == system})
 
     def of(self, system: str, results_folder: str | None = None) -> Results:
-        """The records of one system, or of one of its results folders."""
+        """Select the records of one system, or of one of its results folders."""
 
-        def kept(record: AnyRecord) -> bool:
+        def selected(record: AnyRecord) -> bool:
             c = record.condition
             return c.system == system and results_folder in (None, c.results_folder)
 
-        return Results(
-            self.protocol,
-            tuple(filter(kept, self.verification)),
-            tuple(filter(kept, self.recognition)),
-            tuple(filter(kept, self.utility)),
-            tuple(filter(kept, self.similarity)),
-        )
+        kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in _KINDS}
+        return Results(self.protocol, **kinds)
 
     def under(self, protocol: Protocol) -> Results:
-        """The same records under another plan, checked."""
+        """Return the records under another protocol, checked."""
         results = replace(self, protocol=protocol)
         results.check()
         return results
 
     def check(self) -> None:
-        """Make sure that every record has a place in the plan, of its own, and every value a
-        meaning.
+        """Check that every record fits the protocol, is unique and has valid values.
 
         Raises
         ------
         PrivacyEvalError
-            Names the first that has none.
+            Names the first record that does not.
         """
         protocol = self.protocol
         trial_sets = {(t.data_set.id, t.split, t.gender) for t in protocol.trial_sets()}
         decoded = {(d.id, s) for d in protocol.recognition.data_sets for s in protocol.splits}
         suffixes = {f.suffix for f in protocol.results_folders}
-        taken: set[tuple[object, ...]] = set()
+        unique: set[tuple[object, ...]] = set()
         for r in self.records():
             c = r.condition
-            place: tuple[str, ...] = (c.data_set, c.split)
-            speech: set[str | None] = set()
             if not c.system:
                 raise PrivacyEvalError(f"{c.name}: the system has no name")
-            if isinstance(r, RecognitionRecord):
-                _check_recognition(r)
-                known = place in decoded
-                speech = {r.condition.speech, r.asr_model} - {None}
+            _check_numbers(r)
+            if isinstance(c, RecognitionCondition):
+                key: tuple[str, ...] = (c.data_set, c.split)
+                known = key in decoded
             else:
-                place = (*place, r.condition.gender)
-                known = place in trial_sets
-            if isinstance(r, VerificationRecord):
-                speech = {r.condition.enrollment, r.condition.trial, r.condition.asv_model}
-                _check_verification(r)
-            elif isinstance(r, UtilityRecord):
-                _check_utility(r)
-            elif isinstance(r, SimilarityRecord):
-                speech = {r.asv_model}
-                _check_similarity(r)
-            strange = sorted(str(word) for word in speech - set(SPEECH))
-            if not known or strange or c.results_folder not in suffixes:
+                key = (c.data_set, c.split, c.gender)
+                known = key in trial_sets
+            speech = {getattr(x, name, None) for x in (c, r) for name in _SPEECH_ENTRIES}
+            unmatched = sorted(str(word) for word in speech - {None, *SPEECH})
+            if not known or unmatched or c.results_folder not in suffixes:
                 raise PrivacyEvalError(
                     f"record of {c.system} does not fit protocol {protocol.name} (unknown data "
-                    f"set, split, gender or results folder): {', '.join([*place, *strange])}, "
+                    f"set, split, gender or results folder): {', '.join([*key, *unmatched])}, "
                     f"results folder {c.results_folder!r}"
                 )
-            if isinstance(r, VerificationRecord):
-                place = (*place, r.condition.enrollment, r.condition.trial)
-            full = (type(r), c.system, c.results_folder, place)
-            if full in taken and not isinstance(r, RecognitionRecord):
-                raise PrivacyEvalError(f"{c.system} {c.name}: duplicate {', '.join(place)}")
-            taken.add(full)
+            if isinstance(c, TrialCondition):
+                key = (*key, c.enrollment, c.trial)
+            identity = (type(r), c.system, c.results_folder, key)
+            if identity in unique and not isinstance(r, RecognitionRecord):
+                raise PrivacyEvalError(f"{c.system} {c.name}: duplicate {', '.join(key)}")
+            unique.add(identity)
 
     def records(self) -> Iterator[AnyRecord]:
-        """All records, kind by kind."""
-        yield from self.verification
-        yield from self.recognition
-        yield from self.utility
-        yield from self.similarity
+        """Iterate over all records, kind by kind."""
+        for kind in _KINDS:
+            yield from getattr(self, kind)
 
 
-def _check_verification(record: VerificationRecord) -> None:
-    where = _title(record)
-    _check_metrics(record.metrics, "scores", where)
-    bounds: list[tuple[float, ...]] = [record.eer_interval_if_independent or (0.0, 1.0)]
-    for variant, by_metric in record.speaker_intervals.items():
-        _check_known(variant, by_metric, "scores", f"{where}: speaker_intervals")
-        bounds += by_metric.values()
-    for b in bounds:
-        if len(b) != 2 or b[0] > b[1]:
-            raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
-    _check_counts(record, where, 1, "n_target", "n_nontarget")
-    _check_counts(record, where, 0, "trials_without_score", "scores_without_trial")
+#: Fields of `Results` that hold records.
+_KINDS = ("verification", "recognition", "utility", "similarity")
+
+#: Entries that are `original` or `anonymized` (or None).
+_SPEECH_ENTRIES = ("enrollment", "trial", "speech", "asv_model", "asr_model")
+
+_COUNTS = {
+    "n_target": 1,
+    "n_nontarget": 1,
+    **dict.fromkeys(("trials_without_score", "scores_without_trial"), 0),
+    **dict.fromkeys(("errors", "words", "insertions", "deletions", "substitutions"), 0),
+    **dict.fromkeys(("n_speakers", "n_utterances", "utterances_left_out"), 0),
+}
 
 
-def _check_recognition(record: RecognitionRecord) -> None:
-    where = _title(record)
-    _check_values({"wer": record.wer}, where)
-    _check_counts(record, where, 0, "errors", "words", "insertions", "deletions", "substitutions")
+_NO_VARIANT = ""
 
 
-def _check_utility(record: UtilityRecord) -> None:
-    where = _title(record)
-    if not record.values:
-        raise PrivacyEvalError(f"{where}: expected {' or '.join(of_kind('utility'))}")
-    _check_known("exact", record.values, "utility", f"{where}: values")
-    _check_values(record.values, where)
+def by_variant(record: AnyRecord) -> Mapping[str, Mapping[str, float]]:
+    """Return the metrics of any record by variant, "" where there are no variants."""
+    if isinstance(record, RecognitionRecord):
+        return {_NO_VARIANT: {"wer": record.wer}}
+    return {_NO_VARIANT: record.values} if isinstance(record, UtilityRecord) else record.metrics
 
 
-def _check_similarity(record: SimilarityRecord) -> None:
-    where = _title(record)
-    if not any(record.metrics.values()):
-        raise PrivacyEvalError(f"{where}: expected {' or '.join(of_kind('matrices'))}")
-    _check_metrics(record.metrics, "matrices", where)
-    _check_counts(record, where, 0, "n_speakers", "n_utterances", "utterances_left_out")
-
-
-def _check_metrics(metrics: Mapping[str, Mapping[str, float]], kind: Kind, where: str) -> None:
+def _check_numbers(record: AnyRecord) -> None:
+    """Check counts, that metrics are known and within their range, and intervals."""
+    where = f"{record.condition.system} {record.condition.name}"
+    for name, least in _COUNTS.items():
+        count = getattr(record, name, None)
+        if count is not None and count < least:
+            raise PrivacyEvalError(f"{where}: {name}: {count} is less than {least}")
+    metrics = by_variant(record)
+    if isinstance(record, RecognitionRecord):
+        known: Collection[str] = ("wer",)
+    elif isinstance(record, VerificationRecord):
+        known = of_kind("scores")
+    else:
+        known = of_kind("utility" if isinstance(record, UtilityRecord) else "matrices")
+        if not any(metrics.values()):
+            raise PrivacyEvalError(f"{where}: expected {' or '.join(known)}")
+    without = isinstance(record, RecognitionRecord | UtilityRecord)
+    _check_known(metrics, known, f"{where}: metrics", [_NO_VARIANT] if without else VARIANTS)
     for variant, values in metrics.items():
-        _check_known(variant, values, kind, f"{where}: metrics")
-        _check_values(values, f"{where}: {variant}")
+        for key, value in values.items():
+            low, high = METRICS[key].range
+            # Infinite is what the released scripts may make of anything.
+            if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
+                raise PrivacyEvalError(
+                    f"{where}: {variant} {key}: {value:g} is not within {low:g} to {high:g}"
+                )
+    if isinstance(record, VerificationRecord):
+        _check_known(record.speaker_intervals, known, f"{where}: speaker_intervals")
+        bounds = [b for of in record.speaker_intervals.values() for b in of.values()]
+        for b in (*bounds, record.eer_interval_if_independent or (0.0, 1.0)):
+            if len(b) != 2 or b[0] > b[1]:
+                raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
 
 
-def _check_known(variant: str, keys: Iterable[str], kind: Kind, where: str) -> None:
-    for key in keys:
-        if variant not in VARIANTS or key not in of_kind(kind):
-            raise PrivacyEvalError(f"{where}: unknown value {variant} {key}")
-
-
-def _check_values(values: Mapping[str, float], where: str) -> None:
-    for key, value in values.items():
-        low, high = METRICS[key].range
-        # Infinite is what the released scripts may make of anything.
-        if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
-            raise PrivacyEvalError(f"{where} {key}: {value:g} is not within {low:g} to {high:g}")
-
-
-def _check_counts(record: AnyRecord, where: str, low: int, *names: str) -> None:
-    for name in names:
-        count = getattr(record, name)
-        if count is not None and count < low:
-            raise PrivacyEvalError(f"{where}: {name}: {count} is less than {low}")
+def _check_known(
+    metrics: Mapping[str, Mapping[str, object]],
+    known: Collection[str],
+    where: str,
+    variants: Collection[str] = VARIANTS,
+) -> None:
+    for variant, values in metrics.items():
+        for key in values:
+            if variant not in variants or key not in known:
+                raise PrivacyEvalError(f"{where}: unknown value {variant} {key}")
 
 
 def merge(parts: Iterable[Results]) -> Results:
-    """Results of several files under one plan.
+    """Merge the results of several files under one protocol.
 
     Raises
     ------
     PrivacyEvalError
-        Different plans; a condition that two files give for one system.
+        Different protocols; a condition of one system in two files.
     """
     parts = list(parts)
     protocol = parts[0].protocol
     if any(part.protocol != protocol for part in parts):
-        raise PrivacyEvalError("results under different plans cannot be put together")
-    merged = Results(
-        protocol,
-        tuple(r for part in parts for r in part.verification),
-        tuple(r for part in parts for r in part.recognition),
-        tuple(r for part in parts for r in part.utility),
-        tuple(r for part in parts for r in part.similarity),
-        tuple(n for part in parts for n in part.not_evaluated),
-    )
-    seen: set[tuple[object, ...]] = set()
-    for part in parts:
-        keys = {
-            (type(r), c.system, c.results_folder, c.name): c
-            for r in part.records()
-            if (c := r.condition)
-        }
-        for key, c in keys.items():
-            if key in seen:
+        raise PrivacyEvalError("results under different protocols cannot be merged")
+    seen: dict[tuple[object, ...], int] = {}
+    for number, part in enumerate(parts):
+        for r in part.records():
+            c = r.condition
+            if seen.setdefault((type(r), c.system, c.results_folder, c.name), number) != number:
                 raise PrivacyEvalError(
                     f"system {c.system!r}: duplicate {c.name} in two results files"
                 )
-        seen.update(keys)
-    return merged
-
-
-def _title(record: AnyRecord) -> str:
-    return f"{record.condition.system} {record.condition.name}"
+    combined: dict[str, Any] = {
+        name: tuple(entry for part in parts for entry in getattr(part, name))
+        for name in (*_KINDS, "not_evaluated")
+    }
+    return Results(protocol, **combined)

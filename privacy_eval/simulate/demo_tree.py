@@ -75,7 +75,7 @@ class _System:
         return f"_{self.name}"
 
 
-#: Like the challenge's baselines. B1: what leaks is turned away from the original voice,
+#: Like the challenge's baselines. B1: the leaking part is rotated away from the original voice,
 #: pseudo-voices are much alike. B2: much leaks, little is turned.
 _BASELINES = (
     _System(
@@ -375,7 +375,7 @@ def _combined_speech(trial_sets: Sequence[TrialSet], demo: _Demo) -> _Speech:
 def _anonymized(
     original: Callable[[], _Speech], system: _System, name: str, demo: _Demo
 ) -> _Speech:
-    """A data folder anonymized on its own: every speaker has a pseudo-voice in it."""
+    """Anonymize a data folder by itself: every speaker has a pseudo-voice in it."""
     speech = original()
     generator = demo.generator(system.name, name)
     names, owner = np.unique(list(speech.speaker_of.values()), return_inverse=True)

@@ -17,13 +17,13 @@ from ..asv.model_folder import (
 )
 from ..asv.trials import Enrollment, load_enrollment
 from ..errors import PrivacyEvalError
+from ..io.confine import check_inside
 from ..io.files import relative
 from ..io.inputs import Inputs
 from ..io.scp import Vectors
 from ..protocol.protocol import Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, trial_conditions
-from ..tree.confine import leaves_tree, outside_of
-from ..tree.discovery import find_systems, folder_suffixes, likely_suffix, results_folders
+from ..tree.discovery import find_systems, folder_suffixes, guess_suffix, results_folders
 from ..tree.keys import find_key_folders, first_file, key_paths
 from .freshness import MissingInput, Source
 
@@ -74,18 +74,14 @@ class TreeAccess:
 
     def check_in_tree(self, *paths: Path) -> None:
         """Refuse files that are links out of the tree, also into the results."""
-        outside = [] if self.allow_outside else outside_of(paths, [self.tree.resolve()])
-        if outside:
-            raise PrivacyEvalError(leaves_tree(outside[0]))
+        if not self.allow_outside:
+            check_inside(paths, [self.tree])
 
     def check_inside(self, *paths: Path) -> None:
         """Refuse files that are links out of the tree."""
-        if self.allow_outside:
-            return
         roots = (self.tree, self.results, self.keys)
-        outside = outside_of(paths, [p.resolve() for p in roots if p is not None])
-        if outside:
-            raise PrivacyEvalError(leaves_tree(outside[0]))
+        if not self.allow_outside:
+            check_inside(paths, [root for root in roots if root is not None])
 
 
 @dataclass(frozen=True)
@@ -185,7 +181,7 @@ def new_system(
 ) -> SystemUnderTest:
     """A system that has no results folder with conditions yet."""
     own = folder_suffixes(access.results, protocol)
-    suffix = anon_suffix or likely_suffix([protocol.anon_suffix, *own], protocol, access.tree)
+    suffix = anon_suffix or guess_suffix([protocol.anon_suffix, *own], protocol, access.tree)
     folders = results_folders(None, access.results, protocol, name=name, anon_suffix=suffix)
     main = folders[0][0].name.removeprefix("results-")
     return SystemUnderTest(name or main, suffix, tuple(folders))

@@ -13,7 +13,7 @@ from ..asv.trials import score_trials
 from ..io.files import relative
 from ..io.inputs import Inputs
 from ..io.scores import read_trial_list
-from ..tree.conditions import TrialCondition, plain_sets
+from ..tree.conditions import TrialCondition, original_sets
 from .access import AsvSystems, SystemUnderTest
 from .freshness import (
     NOTE,
@@ -72,7 +72,7 @@ class _Scoring:
         key, tried = access.trial_key(self.condition, self.asv.protocol)
         if key is None:
             raise MissingInput("trials", relative(tried[0], access.tree))
-        enrolled, tested = plain_sets(self.condition, self.asv.protocol)
+        enrolled, tested = original_sets(self.condition, self.asv.protocol)
         enrollment = self.asv.enrollment(*enrolled)
         _, sources = self.asv.backend(trained_on, self.anon_suffix)
         scps = [
@@ -92,7 +92,7 @@ class _Scoring:
         key = sources["trials"].path
         with inputs.supplied(key):
             trials = read_trial_list(key)
-        enrolled, _tested = plain_sets(self.condition, self.asv.protocol)
+        enrolled, _tested = original_sets(self.condition, self.asv.protocol)
         model, _files = self.asv.backend(self.condition.asv_model, self.anon_suffix)
         scored = score_trials(
             self.asv.read_vectors(sources["enrollment_vectors"].path),
@@ -133,7 +133,7 @@ def missing_vectors(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list
         if model is None or scoring.product().is_foreign(asv.access.inputs):
             continue
         folder = model.model_folder(scoring.anon_suffix)
-        for name, suffix in plain_sets(scoring.condition, asv.protocol):
+        for name, suffix in original_sets(scoring.condition, asv.protocol):
             data = asv.access.tree / "data" / f"{name}{suffix}"
             absent = asv.vectors(asv.access.tree / folder).find(name, suffix) is None
             if absent and (data / "wav.scp").is_file():

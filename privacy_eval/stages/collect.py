@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from .. import __version__
 from ..errors import PrivacyEvalError
+from ..io.confine import outside_message
 from ..io.files import file_names, relative
 from ..io.inputs import Inputs
 from ..io.wer import read_wer_folder
@@ -18,7 +19,6 @@ from ..results.json_store import to_json
 from ..results.record_files import read_record
 from ..results.records import RecognitionRecord, Results, VerificationRecord
 from ..tree.conditions import System
-from ..tree.confine import leaves_tree
 from .access import AsvSystems, SystemUnderTest
 from .asv_scores import score_products
 from .freshness import NOTE, Product, Run, bring_up_to_date, file_set, write_set
@@ -54,7 +54,7 @@ def collect(
     records: list[VerificationRecord] = []
     unknown = [
         f"{relative(path, tree)} (no condition of the protocol {protocol.name})"
-        for path in sorted({path for system in systems for path in system.unknown})
+        for path in sorted({path for system in systems for path in system.unmatched})
     ]
     absent: list[str] = []
     for product in condition_products(systems, out, tree):
@@ -78,7 +78,7 @@ def collect(
         for folder in system.recognition:
             try:
                 if folder.outside:
-                    raise PrivacyEvalError(leaves_tree(folder.outside[0]))
+                    raise PrivacyEvalError(outside_message(folder.outside[0]))
                 lines, sources = read_wer_folder(folder.folder)
             except PrivacyEvalError as error:
                 if not partial:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrivacyEvalError
+from ..io.confine import refuse_symlinks
 from ..io.files import atomic_path, digest, relative, sweep, write_text
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
@@ -320,17 +321,10 @@ class Product:
         for path in content.files:
             inputs.forget(path)
 
-    def refuse_links(self) -> None:
+    def refuse_symlinks(self) -> None:
         """Make sure that no folder from `within` down to the product is a link."""
-        if self.within is None:
-            return
-        above = Path(os.path.abspath(self.within))
-        folder = Path(os.path.abspath(self.note.parent))
-        for path in (folder, *folder.parents):
-            if path == above or path in above.parents:
-                return
-            if path.is_symlink():
-                raise PrivacyEvalError(f"{path}: is a link; refusing to write through it")
+        if self.within is not None:
+            refuse_symlinks(self.note.parent, self.within)
 
     def sweep(self) -> None:
         """Remove what killed writers left."""
@@ -408,7 +402,7 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
     """Make a product if it is not current."""
     name, inputs, outcome = product.name, inputs or _of_worker, Outcome()
     try:
-        product.refuse_links()
+        product.refuse_symlinks()
         if product.guarded and (foreign := product.foreign(inputs)):
             outcome.kept.append(name)
             if product.read_fingerprint() is not None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.confine import outside_message
 from ..io.data_dir import read_utt2spk
 from ..io.files import file_names, relative
 from ..io.inputs import Inputs
@@ -36,7 +37,6 @@ from ..metrics.curves import dcf_profile, densities, det_curve
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
-from ..tree.confine import leaves_tree
 from ..tree.discovery import score_file
 from .freshness import (
     NOTE,
@@ -245,10 +245,10 @@ class _ConditionRecord:
     def find(self, inputs: Inputs) -> Sources:
         files = self.files
         if files.outside:
-            raise PrivacyEvalError(leaves_tree(files.outside[0]))
+            raise PrivacyEvalError(outside_message(files.outside[0]))
         scores = score_file(files)
         if files.trials is None:
-            tried = ", ".join(relative(path, self.tree) for path in files.keys_tried)
+            tried = ", ".join(relative(path, self.tree) for path in files.key_candidates)
             raise PrivacyEvalError(
                 f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
             )

@@ -14,7 +14,7 @@ from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
 from ..io.schema import from_plain, to_plain
 from ..metrics import METRICS, TrialScores, Variant
-from ..protocol.protocol import bundled_studies, read_values
+from ..protocol.protocol import bundled_studies, read_yaml_values
 
 Selection = Literal["const", "perm", "rand"]
 Attacker = Literal["ignorant", "semi-informed", "informed"]
@@ -203,7 +203,7 @@ def load_study(name: str, *, base: Path = Path()) -> StudyProtocol:
     PrivacyEvalError
         Unknown name, unreadable file, invalid YAML, a missing, unknown or wrong entry.
     """
-    values, where = read_values(name, base=base, bundled=bundled_studies())
+    values, where = read_yaml_values(name, base=base, bundled=bundled_studies())
     return study_from_dict(values, where)
 
 

@@ -1,8 +1,8 @@
-"""Trial conditions: the identity of what an `ASV-*` or `ASR-*` folder of a system compares."""
+"""Trial conditions: the identity of an `ASV-*` or `ASR-*` folder of a system."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -26,9 +26,9 @@ class TrialCondition:
         Ids of the protocol.
     enrollment, trial, asv_model : str
         `original` or `anonymized`: enrollment speech, trial speech, and the training data of
-        the speaker-verification model.
+        the ASV model.
     attack_model : str or None
-        Id of the protocol's attack model that this is, if any.
+        Id of the protocol's attack model, if it is one.
     enrollment_set, trial_set : str
         Names of the data folders.
     """
@@ -53,13 +53,13 @@ class TrialCondition:
 
     @property
     def label(self) -> str:
-        """The folder's name, with the results folder's suffix where it has one."""
+        """The condition's folder name, with the results folder's suffix if there is one."""
         return f"{self.name} ({self.results_folder})" if self.results_folder else self.name
 
 
 @dataclass(frozen=True)
 class SetCondition:
-    """The identity of what is measured once on a trial set: voice similarity, pitch."""
+    """The identity of measurements of a trial set: voice similarity, pitch correlation."""
 
     system: str
     results_folder: str
@@ -97,21 +97,21 @@ class ConditionFiles:
     condition : TrialCondition
     folder : Path
     scores : Path or None
-        The score file; None where the folder has none.
+        The score file; None if the folder has none.
     trials : Path or None
-        The trial key; None where none was found among `keys_tried`.
-    keys_tried : tuple of Path
+        The trial key; None if none of `key_candidates` exists.
+    key_candidates : tuple of Path
     utt2spk : Path or None
-        Speakers of the trial utterances: beside the trial key, or in `data/`.
+        Speakers of the trial utterances: next to the trial key, or in `data/`.
     outside : tuple of Path
-        Which of these are links that lead out of the tree and the results.
+        Those of these files that are outside the tree and the results.
     """
 
     condition: TrialCondition
     folder: Path
     scores: Path | None
     trials: Path | None
-    keys_tried: tuple[Path, ...]
+    key_candidates: tuple[Path, ...]
     utt2spk: Path | None
     outside: tuple[Path, ...]
 
@@ -127,7 +127,7 @@ class RecognitionFiles:
 
 @dataclass(frozen=True)
 class System:
-    """All that belongs to one system.
+    """The results folders and files of one system.
 
     Attributes
     ----------
@@ -135,14 +135,14 @@ class System:
     folders : tuple of Path
         Its results folders.
     anon_suffix : str
-        Suffix of anonymized sets in its folder names.
+        Anonymization suffix in its folder names.
     conditions : tuple of ConditionFiles
     recognition : tuple of RecognitionFiles
-    unknown : tuple of Path
+    unmatched : tuple of Path
         `ASV-*` and `ASR-*` folders that match no condition of the protocol.
     problem : str or None
-        Why its conditions are probably not what was meant: none of anonymized speech,
-        but unknown ones, so that its anonymized sets must have another suffix.
+        Set if there is no condition of anonymized speech but unmatched ones: the
+        anonymization suffix is probably another.
     """
 
     name: str
@@ -150,76 +150,71 @@ class System:
     anon_suffix: str
     conditions: tuple[ConditionFiles, ...]
     recognition: tuple[RecognitionFiles, ...]
-    unknown: tuple[Path, ...]
+    unmatched: tuple[Path, ...]
     problem: str | None
 
     @property
     def parts(self) -> set[str]:
-        """Suffixes of the protocol's results folders that it has."""
+        """Suffixes of its results folders."""
         files: tuple[ConditionFiles | RecognitionFiles, ...] = self.conditions + self.recognition
         return {c.condition.results_folder for c in files}
 
     def missing(self, protocol: Protocol) -> list[str]:
-        """Labels of the protocol's conditions that have no scores."""
+        """List the labels of the protocol's conditions without scores."""
         present = {c.condition.label for c in self.conditions if c.scores is not None}
-        wanted = [
+        expected = [
             condition.label
             for part in protocol.results_folders
             for condition in trial_conditions(protocol, part, self.anon_suffix).values()
         ]
-        return [label for label in wanted if label not in present]
+        return [label for label in expected if label not in present]
 
 
 def trial_conditions(
     protocol: Protocol, part: ResultsFolder, anon_suffix: str, system: str = ""
 ) -> dict[str, TrialCondition]:
-    """Every condition of a results folder by its folder's name, `ASV-...`."""
-    return {c.name: c for c in _trial_conditions(protocol, part, anon_suffix, system)}
-
-
-def _trial_conditions(
-    protocol: Protocol, part: ResultsFolder, anon_suffix: str, system: str
-) -> Iterator[TrialCondition]:
+    """Return the conditions of a results folder by their folder names, `ASV-...`."""
     suffixes = {ORIGINAL: "", ANONYMIZED: anon_suffix}
-    for cell in protocol.trial_sets():
-        for enrollment, trial in ((c.enrollment, c.trial) for c in protocol.comparisons):
-            enrollment_set = cell.enrollment_name + suffixes[enrollment]
-            trial_set = cell.trials_name + suffixes[trial]
-            yield TrialCondition(
-                system,
-                part.suffix,
-                f"ASV-{enrollment_set}-{trial_set}",
-                cell.data_set.id,
-                cell.split,
-                cell.gender,
-                enrollment,
-                trial,
-                part.asv_model,
-                protocol.attack_model(enrollment, trial, part.asv_model),
-                enrollment_set,
-                trial_set,
-            )
+    conditions: dict[str, TrialCondition] = {}
+    for t, pair in itertools.product(protocol.trial_sets(), protocol.comparisons):
+        enrollment_set = t.enrollment_name + suffixes[pair.enrollment]
+        trial_set = t.trials_name + suffixes[pair.trial]
+        name = f"ASV-{enrollment_set}-{trial_set}"
+        conditions[name] = TrialCondition(
+            system,
+            part.suffix,
+            name,
+            t.data_set.id,
+            t.split,
+            t.gender,
+            pair.enrollment,
+            pair.trial,
+            part.asv_model,
+            protocol.attack_model(pair.enrollment, pair.trial, part.asv_model),
+            enrollment_set,
+            trial_set,
+        )
+    return conditions
 
 
 def recognition_conditions(
     protocol: Protocol, part: ResultsFolder, anon_suffix: str, system: str = ""
 ) -> dict[str, RecognitionCondition]:
     """Every decoded set of a results folder by its folder's name, `ASR-...`."""
-    found = (
-        RecognitionCondition(
-            system, part.suffix, f"ASR-{r.set_name(split)}{suffix}", r.id, split, speech
+    return {
+        (name := f"ASR-{r.set_name(split)}{suffix}"): RecognitionCondition(
+            system, part.suffix, name, r.id, split, speech
         )
         for split in protocol.splits
         for r in protocol.recognition.data_sets
         for speech, suffix in zip(SPEECH, ("", anon_suffix), strict=True)
-    )
-    return {c.name: c for c in found}
+    }
 
 
-def plain_sets(
+def original_sets(
     condition: TrialCondition, protocol: Protocol
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Enrollment and trial set of a condition: original set's name, anonymization suffix."""
+    """Split the names of enrollment and trial set into original set and suffix."""
     cell = protocol.trial_set(condition.data_set, condition.split, condition.gender)
     return (
         (cell.enrollment_name, condition.enrollment_set.removeprefix(cell.enrollment_name)),
@@ -228,13 +223,13 @@ def plain_sets(
 
 
 def set_condition(trial_set: TrialSet, part: ResultsFolder, system: str) -> SetCondition:
-    """The identity of a trial set in a results folder of a system."""
+    """Return the identity of a trial set in a results folder of a system."""
     t = trial_set
     return SetCondition(system, part.suffix, t.trials_name, t.data_set.id, t.split, t.gender)
 
 
 def anonymized_names(protocol: Protocol, suffix: str) -> set[str]:
-    """Folder names that only a system with this suffix has."""
+    """Return the folder names of anonymized speech with this suffix."""
     part = protocol.results_folders[0]
     verified = trial_conditions(protocol, part, suffix).values()
     decoded = recognition_conditions(protocol, part, suffix).values()

@@ -113,7 +113,7 @@ def golden_scores(
 
 
 def largest_difference(got: list[str], want: list[str]) -> float:
-    """Of the scores of equal trials."""
+    """Compare the scores trial by trial."""
     assert [line.split()[:2] for line in got] == [line.split()[:2] for line in want]
     pairs = zip(got, want, strict=True)
     return max(abs(float(a.split()[2]) - float(b.split()[2])) for a, b in pairs)
@@ -225,7 +225,7 @@ def as_slow(plda: Plda) -> slow.Plda:
 
 
 def one_float32_apart(want: NDArray[np.float32]) -> NDArray[np.float64]:
-    """What rounding may do to a number whose double differs in its last digits."""
+    """Spacing of float32 at the largest value: the allowed rounding difference."""
     return np.spacing(np.abs(want).max()).astype(np.float64) + np.zeros(want.shape)
 
 
@@ -334,7 +334,7 @@ unequal_counts = st.lists(st.integers(1, 9), min_size=8, max_size=14)
 def test_lda_agrees_with_reference(
     seed: int, dimension: int, counts: list[int], factor: float
 ) -> None:
-    """All of it up to the sign of rows; the rows are in the order of how much they tell."""
+    """Equal up to the signs of rows, which are sorted by their eigenvalues."""
     assume(sum(counts) > len(counts) + dimension)
     x, names = draw_speakers(np.random.default_rng(seed), dimension, counts)
     found = train_lda(x, names, lda_dim=dimension, total_covariance_factor=factor)
@@ -531,7 +531,7 @@ def test_a_zero_vector_stays_zero() -> None:
 )
 @example(x=[[1e-42, 0, 0], [1e-40, 1e-41, 0], [0, 1e-37, 0], [0, 3e38, -3e38]])
 def test_any_vector_is_normalized(x: list[list[float]]) -> None:
-    """The shortest have no direction to speak of; none becomes NaN."""
+    """The shortest vectors may become zero; none becomes NaN."""
     matrix = rows(*x)
     for scale_up, length in ((True, math.sqrt(3)), (False, 1)):
         found = normalize_length(matrix, scale_up=scale_up)
@@ -563,7 +563,7 @@ def test_equal_vectors_have_equal_scores(backend: str) -> None:
 @settings(max_examples=30)
 @given(seed=seeds, dimension=st.integers(1, 20))
 def test_equal_vectors_have_zero_distance(seed: int, dimension: int) -> None:
-    """Nor have near ones that of rounding, wherever they are."""
+    """Near vectors have an accurate distance at any offset."""
     generator = np.random.default_rng(seed)
     x = draw_matrix(generator, 12, dimension) + np.float32(generator.choice([0, 100]))
     assert not np.diagonal(euclidean_scores(x, x)).any()
@@ -574,7 +574,7 @@ def test_equal_vectors_have_zero_distance(seed: int, dimension: int) -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_huge_vectors_give_infinite_scores() -> None:
-    """Which the callers refuse; no warning comes first."""
+    """Callers refuse them; no warning is raised."""
     x = np.full((2, 3), 3e38, dtype=np.float32)
     model = PldaBackend(Plda(np.zeros(3), np.eye(3), np.ones(3)), -x[0], None)
     assert np.isnan(score_matrix(x, 1, x, model=model)).all()
@@ -615,7 +615,7 @@ def test_scores_do_not_depend_on_signs_and_order_of_rows(seed: int, n: int) -> N
 def test_scores_do_not_depend_on_blocks(
     backend: str, block_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many speakers are scored part by part."""
+    """Many speakers are scored in blocks."""
     generator = np.random.default_rng(2)
     enrolled, trial = draw_matrix(generator, 7, 4), draw_matrix(generator, 9, 4)
     counts, model = generator.integers(1, 4, size=7), PldaBackend(draw_plda(generator, 4))
@@ -668,9 +668,9 @@ def small_model(
     ("model", "message"),
     [
         (small_model(2, (3, 4), 4), "LDA gives 3 dimensions, PLDA expects 2"),
-        (small_model(2, (2, 4), 5), "mean has 5 dimensions, what follows it expects 3 or 4"),
-        (small_model(2, (2, 4), 2), "mean has 2 dimensions, what follows it expects 3 or 4"),
-        (small_model(2, None, 3), "mean has 3 dimensions, what follows it expects 2$"),
+        (small_model(2, (2, 4), 5), "mean has 5 dimensions, the next step expects 3 or 4"),
+        (small_model(2, (2, 4), 2), "mean has 2 dimensions, the next step expects 3 or 4"),
+        (small_model(2, None, 3), "mean has 3 dimensions, the next step expects 2$"),
     ],
 )
 def test_inconsistent_models_are_refused(model: PldaBackend, message: str) -> None:
@@ -767,7 +767,7 @@ def test_training_needs_speakers_and_vectors() -> None:
 def test_identical_vectors_per_speaker_are_refused(
     seed: int, dimension: int, counts: list[int], scale: float
 ) -> None:
-    """Rounding within speakers must not pass for what they vary by."""
+    """Rounding is not taken for within-speaker variance."""
     generator = np.random.default_rng(seed)
     voices = (scale * generator.normal(size=(len(counts), dimension))).astype(np.float32)
     names = [f"s{i}" for i, count in enumerate(counts) for _ in range(count)]
@@ -779,7 +779,7 @@ def test_identical_vectors_per_speaker_are_refused(
 
 @pytest.mark.filterwarnings("error")
 def test_training_vectors_beyond_float32_are_refused() -> None:
-    """Centred they are infinite."""
+    """They overflow when centred."""
     x = np.full((20, 3), 3.3e38, dtype=np.float32)
     x[::9] *= -1
     with pytest.raises(PrivacyEvalError, match="too large for float32"):

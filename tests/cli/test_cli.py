@@ -471,7 +471,7 @@ def test_bad_trees(tmp_path: Path, verb: str) -> None:
     (tmp_path / "empty").mkdir()
     cases = [
         (("--tree", tmp_path / "no", "--results", "exp"), "no: no such folder (exp"),
-        (("--tree", tree.root, "--results", "exp", "--conf", "x"), "x: no such configuration"),
+        (("--tree", tree.root, "--results", "exp", "--conf", "x"), "x: unknown protocol"),
     ]
     if verb != "subsets":  # it needs none
         nokeys = ("--results", "exp", "--keys", "nokeys")
@@ -527,7 +527,7 @@ def test_errors_of_import_write_nothing(tmp_path: Path) -> None:
     cases = (
         ((SUMMARY, "--system", "x"), f"{SUMMARY}:1: not a line of a results.txt"),
         ((tmp_path / "no", "--system", "x"), f"{tmp_path}/no: cannot be read"),
-        ((B1, "--system", "x", "--conf", "no"), "no: no such configuration"),
+        ((B1, "--system", "x", "--conf", "no"), "no: unknown protocol"),
         ((B1, "--system", "x", "--also", f".orig={B2}"), "vpc2020: no results folder with suffix"),
         ((B1, "--system", "x", "--anon-suffix", "_x"), "matches no condition or set"),
     )

@@ -1,4 +1,4 @@
-"""Runs killed at random moments: what they leave, and what the next run makes of it."""
+"""Kill runs at random moments and compare the results of the next run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Command = Callable[[Path], Sequence[str]]
 
 def crash_tree(folder: Path) -> Path:
     """A tree on which every stage from 2 to 11 has something to do: a back end to train, data
-    folders to unite, scores, records, similarities, word error rates, tables and figures, a
+    folders to combine, scores, records, similarities, word error rates, tables and figures, a
     listening test."""
     tree = SpeechTree(folder, plan=SMALL_PLAN_2022)
     tree.training_set("train_clean_360_anon", _OWN_MODEL)
@@ -53,7 +53,7 @@ def crash_tree(folder: Path) -> Path:
 
 
 def products(folder: Path) -> dict[str, bytes]:
-    """All files of a tree, as they are compared."""
+    """Read all files of a tree, normalized for comparison."""
     found = {n: c for n, c in snapshot(folder).items() if not n.startswith(LOGS)}
     return found
 
@@ -72,7 +72,7 @@ def half_written(folder: Path, whole: Mapping[str, bytes]) -> list[str]:
 
 
 def differences(found: Mapping[str, bytes], expected: Mapping[str, bytes]) -> list[str]:
-    """Names of files that are missing, too many, or of other bytes."""
+    """List files that are missing, additional or different."""
     return sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))
 
 
@@ -112,7 +112,7 @@ class Runs:
             )
 
     def finish(self, tree: Path, *, seconds: float = 300) -> float:
-        """Run to the end; how long it took."""
+        """Run to the end; return the seconds it took."""
         begin = time.monotonic()
         code = self.start(tree).wait(timeout=seconds)
         if code != 0:
@@ -130,7 +130,7 @@ class Runs:
             self.end()
 
     def end(self) -> None:
-        """Kill whatever our runs have started and wait until it is gone."""
+        """Kill all processes that the runs started, and wait for them."""
         while left := list(self._processes()):
             for number in left:
                 with contextlib.suppress(ProcessLookupError):
@@ -149,7 +149,7 @@ class Runs:
 
 
 def undisturbed(runs: Runs, tree: Path) -> tuple[dict[str, bytes], float]:
-    """What a run makes that nothing disturbs, and the seconds it takes.
+    """Return the products of an undisturbed run, and the seconds it takes.
 
     Raises
     ------

@@ -65,8 +65,8 @@ from privacy_eval.report.per_system import system_tables
 from privacy_eval.report.text import FORMATS
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.challenge_text import (
+    extract_system,
     import_results_txt,
-    part_of_system,
     to_results_txt,
 )
 from privacy_eval.results.csv_export import to_csv, to_speakers_csv
@@ -87,7 +87,7 @@ ADDRESS_SPACE, GROWTH = 512 << 20, 256 << 20
 
 
 def anything(content: bytes, found: Any) -> None:
-    """Assert nothing but that it was read."""
+    """Accept any result."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Reader:
 
 
 def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0) -> tuple[int, int]:
-    """Try one reader; how many inputs were read and how many refused."""
+    """Fuzz one reader; return how many inputs were read and refused."""
     counts = [0, 0]
     path = folder / READERS[name].name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +153,7 @@ def _most_memory() -> int:
 
 
 def try_one(name: str, path: Path, content: bytes) -> bool:
-    """Whether an input was read; an exception where the answer is wrong."""
+    """Return whether an input was read; raise if the answer is wrong."""
     reader = READERS[name]
     path.write_bytes(content)
     refused: PrivacyEvalError | None = None
@@ -190,12 +190,12 @@ _OF_THE_FILE = re.compile(r": (empty file|truncated or damaged gzip file|larger 
 
 
 class Hang(BaseException):
-    """An input took too long. No `Exception`, so that no reader can catch it."""
+    """An input took too long. Not an `Exception`, so that no reader can catch it."""
 
 
 @contextlib.contextmanager
 def _limits() -> Iterator[None]:
-    """An alarm for what hangs, and a limit for what asks for memory it does not use."""
+    """Limit time by an alarm and memory by an address space limit."""
 
     def alarm(*_: object) -> None:
         raise Hang
@@ -238,7 +238,7 @@ def parts(found: Plda) -> list[Plain | None]:
 
 
 def check_results_txt(content: bytes, found: Any) -> None:
-    """Nothing is lost, and what is written of it is read as the same."""
+    """Nothing is lost, and the formatted text parses to the same content."""
     text = format_results_txt(found)
     lines = [line for line in (text_of(content) or b"").split(b"\n") if line.strip()]
     assert text.count("\n") == len(lines)
@@ -260,7 +260,7 @@ def check_wer(content: bytes, found: Any) -> None:
 
 
 def check_results(content: bytes, found: Results) -> None:
-    """What was read can be written, and now and then shown in every form."""
+    """Results can be exported and, for a sample of inputs, formatted in every form."""
     to_json(found).encode()
     to_csv(found).encode()
     to_speakers_csv(found).encode()
@@ -406,7 +406,7 @@ PLAN = _whole_plan()
 
 
 def _results() -> Results:
-    """One record of each kind, with all that it may have."""
+    """Return results with one record of each kind and all optional entries."""
     whole = imported(ANON, protocol="vpc2020")
     plain = whole.protocol.to_dict()
     libri = {"data_sets": plain["data_sets"][:1], "table_rows": ["libri"], "splits": ["dev"]}
@@ -485,7 +485,7 @@ SCP = [
 
 
 def check_scp(content: bytes, found: Any) -> None:
-    """Every line is an id and a place of the archive, and the vector is that of the place."""
+    """Every line is an id and a location, whose vector was read."""
     lines = [line for line in (text_of(content) or b"").split(b"\n") if line.strip()]
     assert len(lines) == len(found.ids)
     for line, name, row in zip(lines, found.ids, found.matrix, strict=True):
@@ -547,7 +547,7 @@ def _check_data_dir(content: bytes, found: Any) -> None:
 
 
 def _read_import(path: Path) -> Any:
-    text = part_of_system(read_text(path), str(path), "B1")
+    text = extract_system(read_text(path), str(path), "B1")
     return import_results_txt(text, str(path), RESULTS.protocol, system="B1")
 
 
@@ -597,7 +597,7 @@ _RATING_TOKENS = (b"yes", b"no", b'"', b",", b",,", b"11", b"0", b"1e1", b"Origi
 
 
 def check_ratings(content: bytes, found: Ratings) -> None:
-    """As many ratings as a plain reading of the CSV has cells of metrics, all on the scale."""
+    """As many ratings as the CSV has cells of metrics, all within the scale."""
     text = (unpacked(content) or b"").decode("utf-8-sig")
     rows = csv.DictReader(io.StringIO(text.lstrip("\r\n"), newline=""))
     metrics = ("naturalness", "intelligibility", "similarity")

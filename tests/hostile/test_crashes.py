@@ -1,4 +1,4 @@
-"""What is left by runs that are killed, have no space or may not write, and what comes of it.
+"""Runs that are killed, run out of space or may not write, and the runs after them.
 
 Two hundred kills of the recipe by hand: scripts/crash_test.py.
 """
@@ -73,7 +73,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What a run makes that nothing disturbs."""
+    """Products of an undisturbed run."""
     folder = tmp_path_factory.mktemp("whole") / "tree"
     shutil.copytree(tree, folder)
     run = stages_here(folder)
@@ -197,8 +197,8 @@ def test_a_full_disk(left: int, disk: Disk, tree: Path, whole: dict[str, bytes])
 
 
 def test_a_read_only_disk(disk: Disk, tree: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
-    """Every stage says which file it cannot write; what is there stays, and with --out
-    elsewhere all is made that does not belong beside the data."""
+    """Every stage names the file it cannot write and keeps existing ones; with --out elsewhere
+    all products but those in the data folders are written."""
     if not disk.mounted:
         pytest.skip("only root can mount a file system")
     folder = disk.folder / "tree"
@@ -233,7 +233,7 @@ def test_a_read_only_disk(disk: Disk, tree: Path, whole: dict[str, bytes], tmp_p
 
 
 def test_outputs_contain_no_dates(whole: dict[str, bytes]) -> None:
-    """No year of now but in what says it of something else."""
+    """No date of creation and no current date."""
     for name, content in whole.items():
         if name.startswith("exp/privacy_eval/") and not name.endswith((".npz", ".npy")):
             assert not re.search(rb"/CreationDate|tIME|\b20[2-9]\d-[01]\d-[0-3]\d\b", content), name

@@ -129,7 +129,7 @@ EVALUATION: dict[str, tuple[Change, str]] = {
     "a key in swapped columns": (columns(KEY, 2, 0, 1), r"trials:1: .*'s1-u0'"),
     "a key of another set": (
         lambda tree: lines_to(tree / KEY, ["x1 x1-u1 target", "x1 x2-u1 nontarget"]),
-        r"2 trials without a score .*\n.*48 scores without a trial .*\n  \(--allow-missing",
+        r"2 trials without a score .*\n.*48 scores without a trial .*\n.*--allow-missing",
     ),
     "a hexadecimal score": (line(SCORES, 2, "s1 s1-u1 0x1p3"), r"scores:2: .*'0x1p3'"),
     "a score in Arabic digits": (line(SCORES, 2, "s1 s1-u1 \u0661"), "scores:2: .*'\u0661'"),
@@ -145,15 +145,15 @@ EVALUATION: dict[str, tuple[Change, str]] = {
     "scores that are a pipe": (pipe(SCORES), rf"{NAME}.*scores"),
     "scores twice": (
         lambda tree: (tree / f"{SCORES}.gz").write_bytes(gzip.compress(b"s1 s1-u0 9\n")),
-        r"scores: .*scores\.gz",
+        r"both scores and scores\.gz",
     ),
-    "scores of somebody else": (linked(SCORES, "/etc/hostname"), r"scores.*--allow-outside"),
-    "a key of somebody else": (linked(KEY, "/etc/hostname"), r"trials.*--allow-outside"),
+    "scores outside the tree": (linked(SCORES, "/etc/hostname"), r"scores.*--allow-outside"),
+    "a key outside the tree": (linked(KEY, "/etc/hostname"), r"trials.*--allow-outside"),
 }
 SCORING: dict[str, tuple[Change, str]] = {
     "a command": (line(SCP, 1, "s1-u0 touch pwned; cat x |"), r"scp:1: s1-u0 .*--allow-pipes"),
     "a command that is fed": (line(SCP, 1, "s1-u0 | touch pwned"), r"scp:1: .*command"),
-    "an archive of somebody else": (
+    "an archive outside the tree": (
         line(SCP, 1, "s1-u0 /etc/passwd:0"),
         r"scp:1: .*--allow-outside",
     ),
@@ -220,8 +220,8 @@ REFUSED = {**EVALUATION, **SCORING, **PROTOCOL}
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_untrusted_input_is_refused(name: str, tree: Path, tmp_path: Path) -> None:
-    """Exit code 1, a message that says where, no traceback; the rest of the tree is done, and
-    nothing is half written, run, or written elsewhere."""
+    """Exit code 1, a located message, no traceback; other conditions are evaluated, and nothing
+    is half written, run, or written elsewhere."""
     change, message = REFUSED[name]
     change(tree)
     if name in SCORING:
@@ -307,14 +307,14 @@ def test_symlink_loops_terminate(tree: Path) -> None:
 
 
 def test_zebra_refuses_the_key_of_another_set(tree: Path) -> None:
-    """It has no option to leave anything out, and names none."""
+    """Its message does not name an option that it does not have."""
     lines_to(tree / "key", ["x x1 target", "x x2 nontarget"])
     done = cli("zebra", "-s", tree / SCORES, "-k", tree / "key")
     assert done.code == 1
     assert f"{tree / 'key'}" in done.err and "--allow" not in done.err
 
 
-# Results and curves of others
+# Untrusted results and curves
 
 
 def replaced_curves(tree: Path, data: bytes) -> None:
@@ -373,7 +373,7 @@ def test_files_without_arrays_are_refused(data: bytes, tree: Path) -> None:
 
 @pytest.mark.parametrize("where", ["/etc/hostname", "../../../etc/hostname", "x" * 5000])
 def test_arrays_outside_the_results_are_not_read(where: str, tree: Path) -> None:
-    """Not even to say that they are other ones."""
+    """Not even to report that they differ."""
     changed_results(tree, lambda plain: plain["verification"][1].update(curves=where))
     done = figures(tree)
     assert done.code == 0, done.err

@@ -16,7 +16,7 @@ from privacy_eval.io.files import (
     MAX_BYTES,
     atomic_path,
     file_names,
-    most_unpacked,
+    max_unpacked_bytes,
     read_bytes,
     read_text,
     write_text,
@@ -70,7 +70,7 @@ def test_size_limit_stops_a_gzip_bomb(tmp_path: Path) -> None:
 
 
 def test_unpacked_size_is_limited_by_ratio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bomb is known by its ratio; what is small may have any, what is large a usual one."""
+    """Large files are limited to a usual compression ratio, small ones are not."""
     monkeypatch.setattr("privacy_eval.io.files._HARMLESS_BYTES", 100_000)
     path = tmp_path / "file"
     bomb = gzip.compress(bytes(100_000))
@@ -82,8 +82,8 @@ def test_unpacked_size_is_limited_by_ratio(tmp_path: Path, monkeypatch: pytest.M
     trials = b"".join(b"speaker utterance-%d nontarget\n" % n for n in range(9999))
     path.write_bytes(gzip.compress(trials))
     assert read_bytes(path) == trials
-    assert most_unpacked(1 << 20) == 200 << 20
-    assert most_unpacked(1 << 40) == MAX_BYTES
+    assert max_unpacked_bytes(1 << 20) == 200 << 20
+    assert max_unpacked_bytes(1 << 40) == MAX_BYTES
 
 
 PACKED = gzip.compress(b"spk utt 1.5\n" * 50)
@@ -198,7 +198,7 @@ def test_permissions_follow_umask(tmp_path: Path, umask_077: None) -> None:
 
 
 def test_leftover_of_killed_writer_is_removed(tmp_path: Path) -> None:
-    """Writers are killed as they are: the temporary file stays, its lock does not."""
+    """A killed writer leaves its temporary file without the lock."""
     path = tmp_path / "file"
     with atomic_path(path) as temporary:
         left = temporary.with_name(temporary.name.replace(temporary.suffixes[-2], ".killed_1"))

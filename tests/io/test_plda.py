@@ -141,9 +141,9 @@ def test_single_precision_is_written_as_double(tmp_path: Path) -> None:
         (b"\0B" + SMALL_TEXT, "mean: expected a vector (FV or DV), found an unknown type"),
         (model()[:-1], "expected </Plda> of a PLDA model, found b'</Plda>'"),
         (model()[:-8] + b"</Pldb> ", "expected </Plda> of a PLDA model"),
-        (model() + b"x", "unexpected content behind its end, from byte "),
-        (model() + b"\0", "unexpected content behind its end"),
-        (SMALL_TEXT + b"x", "unexpected content behind its end"),
+        (model() + b"x", "unexpected content after its end, from byte "),
+        (model() + b"\0", "unexpected content after its end"),
+        (SMALL_TEXT + b"x", "unexpected content after its end"),
         (SMALL_TEXT[:-8], "expected </Plda>"),
         (model(mean=b""), "mean: expected a vector (FV or DV), found a matrix"),
         (model(transform=b""), "transform: expected a matrix (FM or DM), found a vector"),
@@ -182,15 +182,6 @@ def test_invalid_model_is_refused(tmp_path: Path, content: bytes, message: str) 
         read_plda(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize("content", [model(), SMALL_TEXT.rstrip()], ids=["binary", "text"])
-def test_truncated_model_is_refused(tmp_path: Path, content: bytes) -> None:
-    for size in range(len(content)):
-        path = write(tmp_path / "plda", content[:size])
-        with pytest.raises(PrivacyEvalError, match=f"^{path}: "):
-            read_plda(path)
-    read_plda(write(tmp_path / "plda", content))
 
 
 @pytest.mark.parametrize(

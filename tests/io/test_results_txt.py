@@ -6,116 +6,34 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from support import ANON, B1, B2, ORIG, SUMMARY
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.results_txt import (
-    RecognitionBlock,
-    ResultsTxt,
-    TrialSetBlock,
-    VerificationBlock,
     format_results_txt,
     parse_results_txt,
 )
-from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics.eer import eer_percent
 from privacy_eval.metrics.zebra import zebra_number
 
 CONDITION = "ASV-libri_dev_enrolls-libri_dev_trials_f"
 
-# Any name that a folder of results can have, and every value that the format can print.
-words = st.text(
-    st.characters(exclude_categories=["Z", "C"], exclude_characters=":"), min_size=1, max_size=12
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{CONDITION}\n  EER: 100%\n  Cllr (min/act): 0.466/inf\n  ROCCH-EER: 0.000%\n",
+        f"{CONDITION}\n  EER: 1e-05%\n  linkability: 1.000000\n  Population: 0 bit\n",
+        f"{CONDITION}\n  Population: 3e-05 bit\n  Individual: inf (F)\n",
+        f"{CONDITION}\n  Population: 5e-04 bit\n  Individual: 0 (0)\n",
+        "ASR-a-b\n  %WER 300.00 [ 3 / 1, 2 ins, 0 del, 1 sub ] a/../b\n"
+        "  %WER 5.25 [ 0 / 0, 0 ins, 0 del, 0 sub ] x/wer_12_0.5\n",
+        "\u8a9e  Pitch_correlation: mean=-1.0000 std=0.0001\n",
+        "s\n  De-Identification : -inf\n  Gain of voice distinctiveness : 5e-324\n",
+        "s\n  De-Identification : 0.1\nt\n  Gain of voice distinctiveness : -1e+300\n",
+    ],
 )
-# A rate is a number of trials over another.
-rates = st.integers(0, 10**6).map(lambda n: n / 10**6)
-costs = st.floats(0, 500).map(lambda x: round(x, 3)) | st.just(float("inf"))
-tiny = st.builds(lambda digit, power: float(f"{digit}e-{power}"), st.integers(1, 9), st.just(5))
-disclosures = (
-    st.just(0.0) | st.floats(0.001, 9).map(lambda x: round(x, 3)) | tiny | st.just(float("inf"))
-)
-metrics = st.fixed_dictionaries(
-    {},
-    optional={
-        "eer": rates.map(lambda x: float(f"{100 * x:.4g}") / 100),
-        "rocch_eer": rates.map(lambda x: float(f"{100 * x:.3f}") / 100),
-        "linkability": rates.map(lambda x: round(x, 6)),
-        "zebra_population": disclosures,
-    },
-).filter(bool)
-both_cllr = st.fixed_dictionaries({"cllr_min": costs, "cllr": costs}) | st.just({})
-individual = st.tuples(disclosures, st.sampled_from("0ABCDEF")) | st.none()
-counts = st.integers(0, 10**6)
-wer_lines = st.builds(
-    WerLine,
-    wer=st.integers(0, 30000).map(lambda n: float(f"{n / 100:.2f}") / 100),
-    errors=counts,
-    words=counts,
-    insertions=counts,
-    deletions=counts,
-    substitutions=counts,
-    decode=st.text("abz_./-", min_size=1, max_size=20).filter(lambda t: "wer_" not in t),
-    lm_weight=st.integers(1, 30),
-    word_insertion_penalty=st.sampled_from([None, 0.0, 0.5, 1.0]),
-)
-correlations = st.floats(-1, 1).map(lambda x: round(x, 4))
-any_float = st.floats(allow_nan=False)
-
-
-def with_individual(
-    name: str,
-    values: dict[str, float],
-    cllr: dict[str, float],
-    found: tuple[float, str] | None,
-) -> VerificationBlock:
-    individual_value = {} if found is None else {"zebra_individual": found[0]}
-    tag = None if found is None else found[1]
-    return VerificationBlock(f"ASV-{name}", {**values, **cllr, **individual_value}, tag)
-
-
-def unique(blocks: st.SearchStrategy, name: str = "name") -> st.SearchStrategy:  # type: ignore[type-arg]
-    return st.lists(blocks, max_size=3, unique_by=lambda block: getattr(block, name))
-
-
-results_txts = st.builds(
-    ResultsTxt,
-    unique(st.builds(with_individual, words, metrics, both_cllr, individual)),
-    unique(
-        st.builds(
-            RecognitionBlock,
-            words.map(lambda name: f"ASR-{name}"),
-            st.lists(wer_lines, min_size=1, max_size=2).map(tuple),
-        )
-    ),
-    unique(
-        st.builds(
-            TrialSetBlock,
-            words,
-            st.fixed_dictionaries(
-                {"pitch_correlation_mean": correlations, "pitch_correlation_std": correlations}
-            ),
-        )
-    ),
-    unique(
-        st.builds(
-            TrialSetBlock,
-            words.filter(lambda name: not name.startswith(("ASV-", "ASR-"))),
-            st.fixed_dictionaries({}, optional={"deid": any_float, "gvd_db": any_float}).filter(
-                bool
-            ),
-        )
-    ),
-).filter(lambda r: bool(r.verification or r.recognition or r.utility or r.similarity))
-
-
-@settings(max_examples=60)
-@given(results_txts)
-@example(ResultsTxt([VerificationBlock("ASV-a", {"eer": 0.5, "cllr_min": 1.0, "cllr": 2.0}, None)]))
-def test_content_round_trips(content: ResultsTxt) -> None:
-    text = format_results_txt(content)
-    assert parse_results_txt(text, "r") == content
+def test_text_round_trips(text: str) -> None:
     assert format_results_txt(parse_results_txt(text, "r")) == text
 
 
@@ -198,21 +116,6 @@ def test_errors_name_file_and_line(text: str, message: str) -> None:
         parse_results_txt(text, "r")
 
 
-@pytest.mark.parametrize("number", range(1, 24))
-def test_truncation_loses_no_value_silently(number: int) -> None:
-    """Cut in the middle of a line, a file is an error or holds one value less."""
-    lines = ANON.read_text().splitlines(keepends=True)
-    cut = "".join(lines[:number]) + lines[number].rstrip("\n")[:-2]
-    whole = "".join(lines[: number + 1])
-    try:
-        found = parse_results_txt(cut, "r")
-    except PrivacyEvalError as error:
-        assert str(error).startswith(f"r:{number + 1}: ")
-    else:
-        assert lines[number].startswith(("ASV", "  lin", "  ROCCH", "  EER", "  Cllr"))
-        assert found != parse_results_txt(whole, "r")
-
-
 @pytest.mark.parametrize(
     ("eer", "text"),
     [
@@ -246,8 +149,3 @@ def test_eer_is_formatted_as_in_kaldi(eer: float, text: str) -> None:
 )
 def test_disclosure_is_formatted_as_in_zebra(value: float, text: str) -> None:
     assert zebra_number(value) == text
-
-
-def test_largest_exponent_disclosure_round_trips() -> None:
-    text = f"{CONDITION}\n  Population: 5e-04 bit\n"
-    assert format_results_txt(parse_results_txt(text, "r")) == text

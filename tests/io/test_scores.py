@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -137,19 +136,6 @@ def test_number_formats_agree_with_float(tmp_path: Path, together: bool) -> None
         assert got.tolist() == [float(number) for number in numbers]
 
 
-@settings(max_examples=100)
-@given(
-    values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20),
-    spelling=st.sampled_from(["{!r}", "{:.17e}", "{:.7g}", "{:.3f}", "{:+E}"]),
-)
-def test_any_number_agrees_with_float(folder: Path, values: list[float], spelling: str) -> None:
-    numbers = [spelling.format(value) for value in values]
-    numbers = [number for number in numbers if math.isfinite(float(number))] or ["0"]
-    text = "".join(f"s u{i} {number}\n" for i, number in enumerate(numbers))
-    got = read_scores(write(folder / "numbers", text)).score
-    assert got.tolist() == [float(number) for number in numbers]
-
-
 NO_NUMBERS = [
     "nan", "NaN", "-nan", "inf", "-inf", "Infinity", "1e400", "-1e999", "1_000", "1__0", "_1",
     "0x10", "0x1p3", "1,5", "1e", "e5", "--1", "1-", "1.2.3", "None", "target", "1d5", "1f", "1L",
@@ -229,27 +215,6 @@ def test_duplicates_are_refused(
         read(path)
 
 
-@pytest.mark.parametrize("hashing_function", [hash_rows, collide_everywhere])
-@settings(max_examples=100)
-@given(rows=st.lists(keys, min_size=1, max_size=12))
-@example(rows=[("a", "bc"), ("ab", "c")])
-def test_duplicates_agree_with_set(
-    folder: Path, hashing_function: Callable[..., WordArray], rows: list[Key]
-) -> None:
-    path = write(folder / "scores", "".join(f"{s} {u} 1\n" for s, u in rows))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "hash_rows", hashing_function)
-        if len(set(rows)) == len(rows):
-            assert len(read_scores(path).speaker) == len(rows)
-        else:
-            second = next(i for i, key in enumerate(rows, 1) if key in rows[: i - 1])
-            count = len(rows) - len(set(rows))
-            with pytest.raises(
-                PrivacyEvalError, match=f"scores:{second}: {count} duplicate score lines"
-            ):
-                read_scores(path)
-
-
 # Pairing
 
 
@@ -260,7 +225,7 @@ def test_mismatch_names_first_lines(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError) as caught:
         paired(tmp_path, scores, "\n" + trials)
     head, missing, extra, hint = str(caught.value).splitlines()
-    assert head == f"{tmp_path}/scores and {tmp_path}/trials do not hold the same trials:"
+    assert head == f"{tmp_path}/scores and {tmp_path}/trials do not contain the same trials:"
     # u10 and u11, after a blank line and 7 trials that have a score.
     assert missing == f"  2 trials without a score (first at {tmp_path}/trials:9): s u10, s u11"
     assert extra == f"  3 scores without a trial (first at {tmp_path}/scores:1): s u0, s u1, s u2"
@@ -296,7 +261,7 @@ def test_message_lists_five_ids(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("hashing")
 @pytest.mark.parametrize("extra", ["u", "an-utterance-of-more-than-one-word", "x" * 100])
 def test_allow_missing_counts_trials(tmp_path: Path, extra: str) -> None:
-    """However long the ids are that stand in one file only."""
+    """For ids of any length in one of the files."""
     scores = f"s u1 1\ns {extra} 2\ns u2 3\n"
     trials = "s u2 nontarget\ns u1 target\ns u3 target\ns u4 nontarget\n"
     result = paired(tmp_path, scores, trials, allow_missing=True)
@@ -358,7 +323,7 @@ def test_pairing_agrees_with_a_dictionary(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "hash_rows", hashing_function)
         if missing or extra:
-            with pytest.raises(PrivacyEvalError, match="do not hold the same trials") as caught:
+            with pytest.raises(PrivacyEvalError, match="do not contain the same trials") as caught:
                 paired(folder, score_text, trial_text)
             for what, left in (("trials without a", missing), ("scores without a", extra)):
                 counted = re.search(rf"^  (\d+) {what}", str(caught.value), re.MULTILINE)

@@ -74,29 +74,6 @@ def contents(vectors: Vectors) -> dict[str, list[float]]:
 # What is read
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize(
-    "archive",
-    [
-        b"a " + fv(1, 2) + b"b " + fv(3, -4),
-        b"a " + dv(1, 2) + b"b " + fv(3, -4),
-        b"a  [ 1 2 ]\nb  [ 3 -4 ]\n",
-        b"a\t[1 2]\nb [ 3.0 -.4e1 ]",
-        b"\xef\xbb\xbfa [ 1 2 ]\r\nb [ 3 -4 ]\r\n",
-        b"a [ 1 2 ]\n\n  b " + fv(3, -4),
-    ],
-    ids=["float", "double", "text", "tab", "BOM CRLF", "mixed"],
-)
-def test_archive_formats_read_the_same(
-    tmp_path: Path, archive: bytes, pack: Callable[[bytes], bytes]
-) -> None:
-    path = write(tmp_path / "any.name", pack(archive))
-    vectors = read_vectors(path)
-    assert vectors.path == path
-    assert vectors.matrix.dtype == np.float32
-    assert contents(vectors) == {"a": [1, 2], "b": [3, -4]}
-
-
 def test_scp_with_every_kind_of_target(tmp_path: Path) -> None:
     """Offsets in any order, one object twice, gzip, a text archive, single objects, names
     with blanks and colons, a path from the root."""
@@ -129,7 +106,7 @@ def test_scp_with_every_kind_of_target(tmp_path: Path) -> None:
 
 
 def test_selected_vectors_of_an_scp(tmp_path: Path) -> None:
-    """What is not asked for is neither read nor run."""
+    """Other lines are neither read nor run."""
     write(tmp_path / "a.ark", fv(1, 2) + fv(3, 4))
     lines = ["u1 a.ark:0", f"u2 a.ark:{len(fv(1, 2))}", "u3 nowhere.ark:7", "u4 false |"]
     scp = write(tmp_path / "x.scp", "\n".join(lines))
@@ -219,7 +196,7 @@ BAD_OBJECTS = [
     (b"\0B", r"expected a vector \(FV or DV\), found its end \(b''\)"),
     (b"\0BFV", "found its end"),
     (b"\0BFV \4\2\0", "truncated within its size"),
-    (b"\0BFV \2\2\0\0\0" + bytes(8), "damaged: .* where its size should be"),
+    (b"\0BFV \2\2\0\0\0" + bytes(8), "damaged: .* instead of its size"),
     (fv(1, 2)[:-1], "truncated: 7 of 8 bytes of its values"),
     (dv(1, 2)[:-8], "truncated: 8 of 16 bytes of its values"),
     (b"\0BFV \4" + struct.pack("<i", -1), "dimension -1, expected at least 1"),
@@ -266,7 +243,7 @@ def as_object_message(message: str) -> str:
 def test_invalid_vector_is_refused(
     tmp_path: Path, content: bytes, message: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    """Alone, in an archive and behind a line of an scp."""
+    """Alone, in an archive and as the target of an scp line."""
     alone = write(tmp_path / "v", pack(content))
     archive = write(tmp_path / "x.ark", pack(b"a " + fv(1, 2) + b"b " + content))
     scp = write(tmp_path / "x.scp", "a x.ark:2\nb x.ark:22\n")
@@ -282,7 +259,7 @@ def test_invalid_vector_is_refused(
 @pytest.mark.parametrize("content", [fv(1, 2), dv(1, 2), b" [ 1 2 ]\n"])
 def test_trailing_content_is_refused(tmp_path: Path, content: bytes) -> None:
     path = write(tmp_path / "v", content + b"\nx")
-    assert "unexpected content behind its end, from byte" in error_of(read_vector, path)
+    assert "unexpected content after its end, from byte" in error_of(read_vector, path)
     scp = write(tmp_path / "scp", "a v\n")
     assert error_of(read_vectors, scp, tree=tmp_path).startswith(
         f"{scp}:1: a (v): unexpected content"
@@ -304,7 +281,7 @@ def test_trailing_content_is_refused(tmp_path: Path, content: bytes) -> None:
         (b" [\n 1 2 \n 3 ]\n", "rows of 2 and of other numbers of values"),
         (b" [\n ]\n", "dimension 1 x 0"),
         (b" [\n 1 2 \n", "missing ] at its end"),
-        (b" [\n 1 2 ]\n [ 3 ]\n", "unexpected content behind its end"),
+        (b" [\n 1 2 ]\n [ 3 ]\n", "unexpected content after its end"),
     ],
 )
 def test_invalid_matrix_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -318,8 +295,8 @@ def test_invalid_matrix_is_refused(tmp_path: Path, content: bytes, message: str)
     [
         (b"", ": empty file, expected lines of <utterance> <archive>:<offset> or an archive"),
         (b" \n\t\n", ": empty file"),
-        (b"a [ 1 ]\nb", ": expected an id and a blank at byte 8, where the file is cut"),
-        (b"a [ 1 ]\nb\n[ 1 ]\n", ": b: a line ends behind the id, expected a vector"),
+        (b"a [ 1 ]\nb", ": expected an id and a blank at byte 8, where the file ends"),
+        (b"a [ 1 ]\nb\n[ 1 ]\n", ": b: the line ends after the id, expected a vector"),
         (b"a [ 1 ]\na [ 2 ]\n", ": a: duplicate utterance"),
         (b"a [ 1 ]\nb\xe9 [ 2 ]\n", r": byte 8: not UTF-8 text: b'b\xe9'"),
         (b"a [ 1 ]\nb\0c [ 2 ]\n", ": byte 8: expected an id of 1 to 1024 bytes without blanks"),
@@ -339,19 +316,6 @@ def test_deviating_dimension_is_located(tmp_path: Path) -> None:
     assert error_of(read_vectors, scp, tree=tmp_path) == (
         f"{scp}:3: vectors of several dimensions: odd has 3, first has 2"
     )
-
-
-def test_truncated_archive_is_refused(tmp_path: Path) -> None:
-    """Only where an entry ends is a cut archive a whole one."""
-    whole = b"a " + fv(1, 2) + b"bb " + dv(3, 4) + b"c [ 5 6 ]\n"
-    ends = {20: 1, 49: 2, 58: 3, 59: 3}  # with and without the last line end
-    for size in range(1, len(whole) + 1):
-        path = write(tmp_path / "x.ark", whole[:size])
-        if size in ends:
-            assert len(read_vectors(path).ids) == ends[size]
-        else:
-            error_of(read_vectors, path)
-    assert len(whole) == 59
 
 
 def test_damaged_gzip(tmp_path: Path) -> None:
@@ -409,7 +373,7 @@ def test_size_is_limited(
 
 
 def test_total_size_of_vectors_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One vector that stands for many ids takes as much memory as many."""
+    """One vector of many ids takes as much memory as many vectors."""
     monkeypatch.setattr(module, "MAX_BYTES", 1000)
     write(tmp_path / "v", fv(*range(100)))
     write(tmp_path / "w", fv(*range(100)))
@@ -456,7 +420,7 @@ def test_total_size_of_vectors_is_limited(tmp_path: Path, monkeypatch: pytest.Mo
         ("b x.ark:", "b: expected <archive>:<offset>"),
         ("b :2", "b: expected <archive>:<offset>"),
         ("b x.ark:1", "expected a vector, binary (\\0B) or text ([), found b'\\x00BFV"),
-        ("b x.ark:3", "b (x.ark:3): begins within the object before it"),
+        ("b x.ark:3", "b (x.ark:3): begins within the previous object"),
         ("b x.ark", "expected a vector, binary"),
         ("b x.ark:2[0:1]", "b: a range (x.ark:2[0:1]) is not supported"),
         ("b x.ark[0]", "b: a range (x.ark[0]) is not supported"),
@@ -530,7 +494,7 @@ def test_pipes_are_not_run_by_default(tmp_path: Path, form: str) -> None:
 
 
 def test_paths_are_not_run_as_commands(tmp_path: Path) -> None:
-    """As a path or an archive, what would be a command elsewhere is a file's name."""
+    """Given as a path or an archive, a command is a file name."""
     marker = tmp_path / "marker"
     name = f"touch {marker.name} |"
     write(tmp_path / name, b"a " + fv(1, 2))
@@ -541,7 +505,7 @@ def test_paths_are_not_run_as_commands(tmp_path: Path) -> None:
 
 
 class Exploit:
-    """Unpickled, it makes a file."""
+    """Creates a folder when unpickled."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -582,8 +546,8 @@ def test_paths_outside_the_tree_are_refused(tmp_path: Path) -> None:
     ):  # fmt: skip
         scp = write(tree / "exp" / "x.scp", f"a within.ark\nb {target}\n")
         found = error_of(read_vectors, scp, tree=tree)
-        assert found.startswith(f"{scp}:2: b: {target.removesuffix(':0')} is neither in the tree")
-        assert found.endswith("use --allow-outside to read it")
+        assert found.startswith(f"{scp}:2: b: {tree / target.removesuffix(':0')}: is outside the")
+        assert "--allow-outside" in found
         if "none" not in target:
             read = read_vectors(scp, tree=tree, allow_outside=True)
             assert contents(read) == {"a": [2], "b": [1]}
@@ -601,7 +565,7 @@ def test_folder_of_a_linked_scp_is_that_of_the_link(tmp_path: Path) -> None:
     write(tmp_path / "secret" / "x.scp", f"a {tmp_path}/secret/x.ark\n")
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "x.scp").symlink_to(tmp_path / "secret" / "x.scp")
-    assert "--allow-outside" in error_of(
+    assert "use --allow-outside" in error_of(
         read_vectors, tmp_path / "tree" / "x.scp", tree=tmp_path / "tree"
     )
 
@@ -627,7 +591,7 @@ def test_allowed_commands(tmp_path: Path) -> None:
         ("cat v; exit 3", "b (cat v; exit 3 |): the command ended with status 3"),
         ("no-such-command-here 2>&1", "the command ended with status 127"),
         ("true", "b (true |): the file ends where a vector should begin"),
-        ("cat v v", "unexpected content behind its end, from byte 18"),
+        ("cat v v", "unexpected content after its end, from byte 18"),
         ("head -c 17 v", "truncated: 7 of 8 bytes"),
         ("cat m", "found a matrix"),
         ("printf PKL", "expected a vector, binary"),

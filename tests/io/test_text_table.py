@@ -181,7 +181,7 @@ def test_prefixes_are_not_equal() -> None:
     more=st.lists(st.tuples(fields, fields), max_size=3),
 )
 def test_equal_rows_hash_equally(rows: list[tuple[str, str]], more: list[tuple[str, str]]) -> None:
-    """Whatever else the table holds: another file has other neighbours."""
+    """Independent of the other rows of the table."""
 
     def hashes(table: list[tuple[str, str]]) -> list[int]:
         content = "\n".join(" ".join(row) for row in table).encode()

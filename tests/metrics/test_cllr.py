@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 from golden import table_1
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -81,7 +81,7 @@ def test_minimum_by_hand() -> None:
 
 @pytest.mark.parametrize(("case", "expected"), [(1, "0.500"), (2, "0.594"), (3, "0.656")])
 def test_table_1_of_the_comparative_study(case: int, expected: str) -> None:
-    """The paper prints 0.50, 0.59 and 0.65, cut off.
+    """The paper prints 0.50, 0.59 and 0.65, truncated.
 
     Case 2, N N T N T T N T: blocks NN | T N | TT N | T. TN: LLR 0, each trial 1. TTN:
     LLR log 2, targets log2(3/2), nontarget log2(3). ((1 + 2 log2(3/2)) + (1 + log2 3)) / 8
@@ -130,7 +130,7 @@ def test_actual_agrees_with_reference_on_any_floats(
 
 
 def test_sum_over_many_trials_is_accurate() -> None:
-    """More trials than go through at once."""
+    """More trials than one chunk."""
     generator = np.random.default_rng(3)
     target, nontarget = generator.normal(2, 3, 70_001), generator.normal(-2, 3, 140_003)
     expected = sum(

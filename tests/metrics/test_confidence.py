@@ -36,7 +36,7 @@ TRIAL_IMPOSTORS = ("J", "K")
 
 
 def all_pairs() -> Design:
-    """Every enrolled speaker against every trial one, targets twice."""
+    """Every enrolled against every trial speaker, targets twice."""
     is_target, enrolled, trial = [], [], []
     for a in TARGET_SPEAKERS + ENROLLED_IMPOSTORS:
         for b in TARGET_SPEAKERS + TRIAL_IMPOSTORS:
@@ -68,7 +68,7 @@ def bootstrap(
 
 
 def draws_of(design: Design, *, seed: int, replicates: int) -> list[dict[tuple[str, str], int]]:
-    """How often every pair of speakers stands in each replicate, told by its score."""
+    """Count the trials of every pair of speakers, identified by score, in each replicate."""
     is_target, enrolled, trial = design
     pairs = list(zip(enrolled, trial, strict=True))
     scores = np.array([sorted(set(pairs)).index(p) for p in pairs], dtype=float)
@@ -177,7 +177,7 @@ def test_interval_widens_with_its_level() -> None:
 
 
 def test_infinite_values_sort_to_the_end() -> None:
-    """The released Cllr is inf in some replicates: the upper end is, too, and no end is NaN."""
+    """The released Cllr is inf in some replicates: so is the upper bound, and no bound is NaN."""
     design = all_pairs()
     scores = noisy(design)
     scores[0] = -1000.0  # a target trial of A, left out in 8 of 27 replicates
@@ -252,7 +252,7 @@ def test_level_must_lie_between_0_and_1(level: float) -> None:
 
 
 def test_replicates_without_nontargets_are_drawn_again() -> None:
-    """Two speakers: half of the draws hold one of them only, hence no nontarget trial."""
+    """Half of the draws of two speakers have one of them only, hence no nontarget trial."""
     sizes = []
 
     def record(sample: TrialScores) -> dict[str, float]:
@@ -300,7 +300,7 @@ def test_replicates_of_one_design_are_paired() -> None:
 
 
 def test_other_speakers_are_drawn_independently() -> None:
-    """Of the same numbers of speakers under other names, the draws do not go together."""
+    """Draws of equally many speakers with other names are uncorrelated."""
     is_target, enrolled, trial = all_pairs()
     renamed = (is_target, [f"x{s}" for s in enrolled], [f"x{s}" for s in trial])
     drawn = []

@@ -7,7 +7,7 @@ import math
 import golden
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
@@ -43,7 +43,7 @@ def normal_scores(trials: int, share: float = 0.1, *, scale: float = 1.0) -> Tri
 
 
 def operating_points(target: list[float], nontarget: list[float]) -> set[tuple[float, float]]:
-    """Miss and false-alarm rate of accepting what is at or above every threshold there is."""
+    """Miss and false-alarm rates at every threshold."""
     points = set()
     for threshold in {*target, *nontarget, math.inf}:
         missed = sum(t < threshold for t in target)
@@ -187,7 +187,7 @@ def test_binned_ece_is_within_its_bound(scale: float) -> None:
 
 @pytest.mark.parametrize("size", [5, 40_000])
 def test_ece_of_the_largest_scores(size: int) -> None:
-    """Where a sum of scores would be infinite, and all lie outside of the bins."""
+    """The sum of scores would be infinite, and all scores are outside the bins."""
     scores = TrialScores(np.full(size, -1e308), np.full(size, 1e308))
     assert ece_profile(scores, prior_log_odds=[0.0]).actual[0] == pytest.approx(1e308 / math.log(2))
     good = TrialScores(np.full(size, 1e308), np.full(size, -1e308))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-import reference
+import reference_metrics as reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import ScoreLists, any_scores

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 from golden import TABLE_1, GoldenScores, table_1
 from hypothesis import given, settings
 from strategies import ScoreLists, any_scores
@@ -32,37 +32,31 @@ def test_kaldi_by_hand() -> None:
     assert (eer.n_target, eer.n_nontarget, eer.method) == (4, 4, "kaldi")
 
 
-def test_kaldi_truncates_the_nontarget_index() -> None:
-    # T = 3, N = 2, t = 0 3 4, n = 1 2. i = 0: j = 2-1-0 = 1, n = 2 < 0? no.
-    # i = 1: j = 1 - trunc(2/3) = 1, n = 2 < 3: stop. EER 1/3.
-    assert kaldi_eer(TrialScores([0.0, 3.0, 4.0], [1.0, 2.0])).value == 1 / 3
-
-
-def test_kaldi_is_strict_at_ties() -> None:
-    # n = 1 < t = 1 is false at i = 0; nothing stops the loop: i = T-1.
-    assert kaldi_eer(TrialScores([1.0, 1.0], [1.0, 1.0])).value == 0.5
-
-
-def test_kaldi_never_stops_at_the_last_target() -> None:
-    # Inverted: i ends at T-1 = 3, so even the worst scores give 3/4, not 1.
-    assert kaldi_eer(TrialScores([0.0] * 4, [1.0] * 4)).value == 0.75
-
-
-def test_kaldi_is_not_symmetric() -> None:
-    # The roles exchanged by a change of sign: 1 target against 3, then 3 against 1.
-    assert kaldi_eer(TrialScores([1.0], [0.0, 2.0, 3.0])).value == 0
-    assert kaldi_eer(TrialScores([0.0, -2.0, -3.0], [-1.0])).value == 2 / 3
-
-
-@pytest.mark.parametrize("target", [-5.0, 0.0, 5.0])
-def test_kaldi_gives_0_for_a_single_target(target: float) -> None:
-    assert kaldi_eer(TrialScores([target], [0.0, 1.0, -1.0])).value == 0
-
-
-def test_kaldi_uses_float32() -> None:
-    # 16777217 = 2^24 + 1 is no float32 and becomes 2^24: a tie, which is no success.
-    assert kaldi_eer(TrialScores([16777217.0] * 2, [16777216.0])).value == 0.5
-    assert kaldi_eer(TrialScores([16777218.0] * 2, [16777216.0])).value == 0
+@pytest.mark.parametrize(
+    ("target", "nontarget", "expected"),
+    [
+        # Truncated index: T = 3, N = 2, t = 0 3 4, n = 1 2. i = 0: j = 2-1-0 = 1, n = 2 < 0? no.
+        # i = 1: j = 1 - trunc(2/3) = 1, n = 2 < 3: stop. EER 1/3.
+        ([0.0, 3.0, 4.0], [1.0, 2.0], 1 / 3),
+        # Strict at ties: n = 1 < t = 1 is false at i = 0; nothing stops the loop: i = T-1.
+        ([1.0, 1.0], [1.0, 1.0], 0.5),
+        # Inverted: i ends at T-1 = 3, so even the worst scores give 3/4, not 1.
+        ([0.0] * 4, [1.0] * 4, 0.75),
+        # Not symmetric under a change of sign: 1 target against 3, then 3 against 1.
+        ([1.0], [0.0, 2.0, 3.0], 0),
+        ([0.0, -2.0, -3.0], [-1.0], 2 / 3),
+        # A single target always gives 0.
+        ([-5.0], [0.0, 1.0, -1.0], 0),
+        ([0.0], [0.0, 1.0, -1.0], 0),
+        # 16777217 = 2^24 + 1 is no float32 and becomes 2^24: a tie, which is no success.
+        ([16777217.0] * 2, [16777216.0], 0.5),
+        ([16777218.0] * 2, [16777216.0], 0),
+    ],
+)
+def test_kaldi_singular_cases_by_hand(
+    target: list[float], nontarget: list[float], expected: float
+) -> None:
+    assert kaldi_eer(TrialScores(target, nontarget)).value == expected
 
 
 @pytest.mark.filterwarnings("error")

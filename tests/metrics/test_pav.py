@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import ScoreLists, any_scores
@@ -31,7 +31,7 @@ def counts(blocks: PavBlocks) -> list[tuple[int, int]]:
 
 
 def stack_pav(groups: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The textbook algorithm on integers: pool while the share of targets does not rise."""
+    """The textbook algorithm on integers: pool while the fraction of targets does not rise."""
     stack: list[tuple[int, int]] = []
     for t, n in groups:
         while stack and stack[-1][0] * n >= t * stack[-1][1]:

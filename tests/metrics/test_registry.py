@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 from golden import GoldenScores
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -66,7 +66,7 @@ def test_best_direction_is_that_of_useless_scores() -> None:
 
 
 def test_actual_cllr_has_no_direction() -> None:
-    """Scores that separate all, miscalibrated, cost more than those that separate nothing."""
+    """Miscalibrated separable scores cost more than uninformative ones."""
     useless = score_metrics(TrialScores([0.0] * 50, [0.0] * 50))
     shifted = score_metrics(TrialScores([109.0] * 50, [91.0] * 50))
     assert shifted["cllr"] > useless["cllr"] and shifted["eer"] < useless["eer"]
@@ -154,7 +154,7 @@ def shuffled(labels: list[tuple[float, bool]], order: random.Random) -> list[tup
 def test_metrics_are_invariant_to_trial_order(
     scores: ScoreLists, variant: Variant, order: random.Random
 ) -> None:
-    """min DCF `challenge` is excepted where classes tie: there a threshold stands after
+    """Except min DCF in `challenge` if classes tie: a threshold lies after
     every single trial, so the value is that of the file's order. See test_detection."""
     trials = reference.trials_of(*scores)
     first, second = (
@@ -237,7 +237,7 @@ def test_minimum_is_not_above_actual(scores: ScoreLists, variant: Variant) -> No
 @settings(max_examples=60)
 @given(scores=tied())
 def test_worst_case_is_not_below_the_mean_disclosure(scores: ScoreLists) -> None:
-    """Where the strongest evidence is none at all, nothing is disclosed on average."""
+    """If the worst-case disclosure is 0, so is the expected disclosure."""
     values = score_metrics(TrialScores(*scores))
     if values["zebra_individual"] < 1e-12:
         assert values["zebra_population"] < 1e-12

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 import reference_similarity as slow
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -74,7 +74,7 @@ class Case:
         return {u: str(s) for u, s in zip(self.original, self.speaker, strict=True)}
 
     def arguments(self, kind: str) -> tuple[Scores, Ints, Ints | None]:
-        """What the package takes for one of the three."""
+        """Arguments of the package for one of the three matrices."""
         if kind == "oa":
             return self.oa, self.speaker, self.column_of
         return getattr(self, kind), self.speaker if kind == "oo" else self.anonymized_speaker, None
@@ -119,7 +119,7 @@ def draw_scores(generator: np.random.Generator, size: int, spread: str) -> Score
 
 @st.composite
 def cases(draw: st.DrawFn, max_speakers: int = 4) -> Case:
-    """Scps grouped by speaker or not, in one order or in two; voices that differ or not."""
+    """Grouped by speaker or not, in equal or different orders, with distinct voices or not."""
     counts = draw(st.lists(st.integers(2, 4), min_size=2, max_size=max_speakers))
     generator = np.random.default_rng(draw(st.integers(0, 2**32)))
     speaker = np.repeat(np.arange(len(counts)), counts)
@@ -345,7 +345,7 @@ def test_dominance_agrees_with_loops(case: Case, kind: str) -> None:
 def test_linkability_agrees_with_loops(
     seed: int, each: int, tied: bool, kind: str, variant: Variant
 ) -> None:
-    """As many pairs as a few bins take, in any order of both sides."""
+    """Enough pairs for a few bins, in any order of both sides."""
     generator = np.random.default_rng(seed)
     speaker = generator.permutation(np.repeat(np.arange(3), [each, 2, 5]))
     column_of = generator.permutation(speaker.size)
@@ -468,7 +468,7 @@ def test_invalid_arguments_are_errors(variant: Variant) -> None:
         with pytest.raises(ValueError, match=r"scores of shape \(4, 4\) for 5 utterances"):
             metric(SEPARATED, np.array([0, 0, 1, 1, 1]), variant=variant)
         for column_of in ([0, 1, 2, 2], [0, 1, 2], [1, 2, 3, 4]):
-            with pytest.raises(ValueError, match="column_of must hold each of 4 columns once"):
+            with pytest.raises(ValueError, match="column_of must contain each of 4 columns once"):
                 metric(SEPARATED, TWO, column_of=np.array(column_of), variant=variant)
         with pytest.raises(ValueError, match="variant must be one of"):
             metric(SEPARATED, TWO, variant="")  # type: ignore[arg-type]

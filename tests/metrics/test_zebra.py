@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-import reference
+import reference_metrics as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import ScoreLists, any_scores
@@ -287,7 +287,7 @@ def test_default_axis_of_the_profile() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_profile_at_extreme_priors() -> None:
-    """A prior of 0 or 1 leaves nothing to learn."""
+    """At a prior of 0 or 1 ECE is 0."""
     profile = ece_profile(TrialScores([1.0, 0.0], [0.0, -1.0]), prior_log_odds=[-1000.0, 1000.0])
     for curve in (profile.zero_evidence, profile.minimum, profile.actual):
         assert curve.tolist() == pytest.approx([0, 0], abs=1e-12)

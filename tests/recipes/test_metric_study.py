@@ -146,7 +146,7 @@ def test_wrong_options(options: tuple[str, ...], code: int, message: str, tmp_pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--conf", "none.yaml"), "none.yaml: no such configuration"),
+        (("--conf", "none.yaml"), "none.yaml: unknown protocol"),
         (("--tree", "none"), "none: no such folder (experiment tree)"),
         (("--metric", "x"), "expected NAME=FILE.py:FUNCTION"),
     ],

@@ -21,23 +21,23 @@ from privacy_eval.report.across_systems import (
     comparison_tables,
     submissions_table,
     system_columns,
-    tag_of,
+    zebra_category,
 )
 from privacy_eval.report.latex import latex_document, to_latex
 from privacy_eval.report.table import Table
 from privacy_eval.report.text import FORMATS, to_csv, to_html, to_markdown
 from privacy_eval.report.values import (
     Cell,
+    CellKey,
     Cells,
-    Place,
-    cells_of_published,
-    cells_of_results,
-    merged,
+    cells_from_published,
+    cells_from_results,
+    merge_cells,
 )
 from privacy_eval.results.records import Results, merge
 
 PLAN = load_protocol("vpc2020")
-PUBLISHED = cells_of_published("vpc2020")
+PUBLISHED = cells_from_published("vpc2020")
 
 
 def regenerated() -> dict[int, Table]:
@@ -164,7 +164,7 @@ def test_ties_are_all_marked_and_a_lone_system_is_not() -> None:
     first = table.groups[1][0]  # LibriSpeech female, lazy-informed
     marked = [table.columns[j].title for i, j in table.bold if i == len(table.groups[0])]
     assert sorted(marked) == ["S1", "S2c1"] and first[-1] == "39.77"
-    alone = comparison_tables(cells_of_results(imported(B1)), PLAN)
+    alone = comparison_tables(cells_from_results(imported(B1)), PLAN)
     assert alone and not any(t.bold for t in alone)
 
 
@@ -173,7 +173,7 @@ def table_of(metric: str, *rows: list[Cell]) -> Table:
     places = [(d.id, g) for d in PLAN.data_sets for g in PLAN.genders]
     systems = tuple("abc")
     values = {
-        Place(metric, "ignorant", "dev", *place, system): cell
+        CellKey(metric, "ignorant", "dev", *place, system): cell
         for place, row in zip(places, rows, strict=False)
         for system, cell in zip(systems, row, strict=True)
     }
@@ -221,7 +221,7 @@ def test_averages_end_every_block(path: Path) -> None:
     text = path.read_text()
     (table,) = (
         t
-        for t in comparison_tables(cells_of_results(imported(path)), PLAN)
+        for t in comparison_tables(cells_from_results(imported(path)), PLAN)
         if t.name == "comparison_asv_dev"
     )
     names = [
@@ -243,13 +243,13 @@ def test_averages_end_every_block(path: Path) -> None:
 def test_a_system_that_lacks_a_value_has_no_average() -> None:
     results = imported(B1, system="mine")
     records = tuple(r for r in results.verification if r.condition.data_set != "vctk_common")
-    cells = merged([cells_of_results(replace(results, verification=records)), PUBLISHED])
+    cells = merge_cells([cells_from_results(replace(results, verification=records)), PUBLISHED])
     table = comparison_tables(cells, PLAN)[0]
     column = [c.title for c in table.columns].index("mine")
     for group in table.groups:
         assert [bool(row[column]) for row in group] == [True] * 4 + [False] * 3
         assert all(row[column + 1] for row in group)
-    only = comparison_tables(cells_of_results(replace(results, verification=records)), PLAN)
+    only = comparison_tables(cells_from_results(replace(results, verification=records)), PLAN)
     assert not any(row[0] == "Weighted average" for t in only for row in t.rows)
 
 
@@ -264,8 +264,8 @@ def mixed(name: str = ODD_NAME) -> list[Table]:
         for r in results.verification
         if (r.condition.split, r.condition.data_set) == ("dev", "libri")
     )
-    own = cells_of_results(replace(results, verification=records))
-    return comparison_tables(merged([own, PUBLISHED]), PLAN, coloured=True)
+    own = cells_from_results(replace(results, verification=records))
+    return comparison_tables(merge_cells([own, PUBLISHED]), PLAN, coloured=True)
 
 
 def test_blanks_stay_blank_and_published_values_stay() -> None:
@@ -287,7 +287,7 @@ def test_blanks_stay_blank_and_published_values_stay() -> None:
 
 
 def test_a_highlight_needs_others() -> None:
-    tables = comparison_tables(cells_of_results(merge([imported(B1, system="x")])), PLAN)
+    tables = comparison_tables(cells_from_results(merge([imported(B1, system="x")])), PLAN)
     assert not any(c.highlight for t in tables for c in t.columns)
 
 
@@ -358,7 +358,7 @@ def latex_rows(text: str) -> Iterator[list[str]]:
 
 def test_2022_has_averages_of_its_summary() -> None:
     results = imported(ANON, ORIG, protocol="vpc2022", system="M")
-    tables = {t.name: t for t in comparison_tables(cells_of_results(results), results.protocol)}
+    tables = {t.name: t for t in comparison_tables(cells_from_results(results), results.protocol)}
     informed = tables["comparison_asv_retrained_dev"]
     assert [h.title for h in informed.headings][0] == "EER, % \u2013 Semi-informed (aa)"
     assert [row[0] for row in informed.groups[0]][-1] == "Weighted average"
@@ -376,24 +376,24 @@ def test_a_plan_that_shares_no_name_with_the_published_gives_nothing(tmp_path: P
 def test_a_split_of_an_odd_name_names_no_file_elsewhere() -> None:
     split = "x/../../y}"
     plan = replace(PLAN, splits=(split,))
-    place = Place("eer", "ignorant", split, "libri", "f", "s")
+    place = CellKey("eer", "ignorant", split, "libri", "f", "s")
     (table,) = comparison_tables(Cells({place: Cell(0.5, "50.00")}, ("s",)), plan)
     assert re.fullmatch(r"[A-Za-z0-9._+-]+", table.name)
 
 
 def test_tags_of_published_values_are_what_their_digits_decide() -> None:
-    assert tag_of(Cell(3.979, "3.979")) == "C"
-    assert tag_of(Cell(0.0, "0.000")) is None  # 0 and 0.0004 print the same
-    assert tag_of(Cell(2.0, "2.000")) is None
-    assert tag_of(Cell(2.001, "2.001")) == "C"
-    assert tag_of(Cell(2.0, "2.000", "B")) == "B"
+    assert zebra_category(Cell(3.979, "3.979")) == "C"
+    assert zebra_category(Cell(0.0, "0.000")) is None  # 0 and 0.0004 print the same
+    assert zebra_category(Cell(2.0, "2.000")) is None
+    assert zebra_category(Cell(2.001, "2.001")) == "C"
+    assert zebra_category(Cell(2.0, "2.000", "B")) == "B"
 
 
 def test_left_out_trials_are_named() -> None:
     results = imported(B1, system="mine")
     first = replace(results.verification[1], trials_without_score=3)
     records = (results.verification[0], first, *results.verification[2:])
-    tables = comparison_tables(cells_of_results(replace(results, verification=records)), PLAN)
+    tables = comparison_tables(cells_from_results(replace(results, verification=records)), PLAN)
     notes = [note for t in tables for note in t.notes if "left out" in note]
     assert notes == ["\u2021 mine: trials were left out of 3 of its values"]
 
@@ -407,7 +407,7 @@ def test_scores_the_wrong_way_round_are_never_the_best() -> None:
         changed = [*results.verification]
         changed[number] = replace(record, metrics=metrics)
         return comparison_tables(
-            cells_of_results(replace(results, verification=tuple(changed))), PLAN
+            cells_from_results(replace(results, verification=tuple(changed))), PLAN
         )
 
     number = next(
@@ -433,11 +433,11 @@ def many(systems: int) -> Cells:
     record = imported(B1).verification
     names = [f"System {i} of a long name" for i in range(systems)]
     records = tuple(changed(r, system=name) for name in names for r in record)
-    return cells_of_results(Results(PLAN, records))
+    return cells_from_results(Results(PLAN, records))
 
 
 def test_more_systems_than_a_page_holds_are_set_in_parts() -> None:
-    table = comparison_tables(merged([many(20), PUBLISHED]), PLAN)[0]
+    table = comparison_tables(merge_cells([many(20), PUBLISHED]), PLAN)[0]
     text = to_latex(table)
     assert len(table.columns) == 41
     parts = text.split(r"\begin{table}")[1:]
@@ -462,7 +462,7 @@ def test_more_systems_than_a_page_holds_are_set_in_parts() -> None:
     not (shutil.which("pdflatex") and shutil.which("pdftotext")),
     reason="pdflatex and pdftotext are not both installed",
 )
-@pytest.mark.parametrize("cells", [PUBLISHED, merged([many(20), PUBLISHED])], ids=["18", "38"])
+@pytest.mark.parametrize("cells", [PUBLISHED, merge_cells([many(20), PUBLISHED])], ids=["18", "38"])
 def test_turned_tables_are_on_their_pages_and_as_large_as_their_notes(
     cells: Cells, tmp_path: Path
 ) -> None:
@@ -496,8 +496,8 @@ def test_all_compile_in_one_document_and_fit(style: str, tmp_path: Path) -> None
     sources = {
         "published": [t for t in (submissions_table("vpc2020"), *regenerated().values()) if t],
         "mixed": mixed(),
-        "many": comparison_tables(merged([many(20), PUBLISHED]), PLAN)[:2],
-        "own": comparison_tables(cells_of_results(imported(B2)), PLAN),
+        "many": comparison_tables(merge_cells([many(20), PUBLISHED]), PLAN)[:2],
+        "own": comparison_tables(cells_from_results(imported(B2)), PLAN),
     }
     for key, tables in sources.items():
         groups.append([f"{key}_{t.name}.tex" for t in tables])

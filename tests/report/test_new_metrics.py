@@ -19,7 +19,7 @@ from privacy_eval.report.across_systems import comparison_tables
 from privacy_eval.report.per_system import table_groups
 from privacy_eval.report.ranking import ranking_table
 from privacy_eval.report.table_set import table_files
-from privacy_eval.report.values import cells_of_results
+from privacy_eval.report.values import cells_from_results
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.csv_export import to_csv
@@ -81,7 +81,7 @@ def test_a_new_metric_is_in_every_output(toy: Metric, tmp_path: Path) -> None:
     assert rows
     files = table_files(table_groups(results), "t")
     assert any("Toy, %" in text and "25.000" in text for text in files.values())
-    cells = cells_of_results(results)
+    cells = cells_from_results(results)
     across = {t.name: t for t in comparison_tables(cells, results.protocol)}
     assert "25.000" in across["comparison_toy_dev"].rows[0]
     ranking = ranking_table(results, Curves([]), metric="toy", split="dev")
@@ -136,7 +136,7 @@ def test_a_mixed_gender_and_other_attack_models_need_yaml_alone(tmp_path: Path) 
     results = merge(parts)
     original = results.verification[0].condition
     assert (original.gender, original.attack_model) == ("mixed", "x-original")
-    cells = cells_of_results(results)
+    cells = cells_from_results(results)
     tables = comparison_tables(cells, protocol)
     assert {row[1] for row in tables[0].rows} == {"all speakers", ""}
     assert tables[0].columns[2].title == "Orig" and tables[0].rows[0][2]

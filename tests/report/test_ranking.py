@@ -1,4 +1,4 @@
-"""Rankings: order, intervals, and "better" only where the resamples tell."""
+"""Rankings: order, intervals, and "better" only with sufficient bootstrap replicates."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from privacy_eval.report.table import Table
 from privacy_eval.report.text import to_text
 from privacy_eval.report.values import (
     Cell,
+    CellKey,
     Cells,
-    Place,
-    cells_of_published,
-    cells_of_results,
-    merged,
+    cells_from_published,
+    cells_from_results,
+    merge_cells,
 )
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.json_store import read_json
@@ -48,9 +48,19 @@ class Stored:
         )
 
 
+def stored_of(**systems: dict[str, NDArray[Any]]) -> Stored:
+    """Arrays of systems with one condition."""
+    return Stored({(system, "libri", "f"): arrays for system, arrays in systems.items()})
+
+
 def small_plan(tmp_path: Path) -> Protocol:
     (tmp_path / "small.yaml").write_text(SMALL_PLAN)
     return load_protocol("small.yaml", base=tmp_path)
+
+
+@pytest.fixture(name="protocol")
+def _protocol(tmp_path: Path) -> Protocol:
+    return small_plan(tmp_path)
 
 
 def replicates(values: NDArray[Any], *, n: int = 20, **other: object) -> dict[str, NDArray[Any]]:
@@ -91,19 +101,16 @@ def table_of(results: Results, stored: object, **options: Any) -> Table:
 # --- order and statements
 
 
-def test_order_intervals_and_paired_differences(tmp_path: Path) -> None:
-    """Three systems that move together: b above a by 0.01 in every resample, c apart
+def test_order_intervals_and_paired_differences(protocol: Protocol) -> None:
+    """Three systems that move together: b above a by 0.01 in every replicate, c apart
     from a in half of them."""
-    plan = small_plan(tmp_path)
     shared = np.random.default_rng(0).normal(0.3, 0.05, 1000)
-    stored = Stored(
-        {
-            ("a", "libri", "f"): replicates(shared),
-            ("b", "libri", "f"): replicates(shared + 0.01),
-            ("c", "libri", "f"): replicates(shared + np.tile([-0.02, 0.01], 500)),
-        }
+    stored = stored_of(
+        a=replicates(shared),
+        b=replicates(shared + 0.01),
+        c=replicates(shared + np.tile([-0.02, 0.01], 500)),
     )
-    results = results_of(plan, {"c": 0.295, "a": 0.3, "b": 0.31})
+    results = results_of(protocol, {"c": 0.295, "a": 0.3, "b": 0.31})
     b, a, c = ranked(results, stored).ranked
     assert (b.system, a.system, c.system) == ("b", "a", "c")
     assert b.interval is not None and b.interval[1] - b.interval[0] > 0.15
@@ -118,28 +125,23 @@ def test_order_intervals_and_paired_differences(tmp_path: Path) -> None:
     assert table.rows[0][2] == "31.00" and table.rows[0][-1] == "better than the next"
     assert table.rows[1][4:] == ("0.50", "[-1.00, 2.00]", "1.000", "not told from the next")
     assert table.rows[2][4:] == ("", "", "", "")
-    assert "1000 resamplings" in table.caption and "not corrected" in table.caption
+    assert "1000 bootstrap replicates" in table.caption and "not corrected" in table.caption
 
 
-def test_published_systems_between_hinder_no_statement(tmp_path: Path) -> None:
+def test_systems_are_paired_across_published_ones(protocol: Protocol) -> None:
     shared = np.random.default_rng(0).normal(0.3, 0.05, 1000)
-    stored = Stored(
-        {
-            ("a", "libri", "f"): replicates(shared),
-            ("b", "libri", "f"): replicates(shared + 0.2),
-        }
-    )
-    results = results_of(small_plan(tmp_path), {"a": 0.3, "b": 0.5})
-    place = Place("eer", "ignorant", "dev", "libri", "f", "P1")
-    cells = merged([cells_of_results(results), Cells({place: Cell(0.4, "40.00")}, ("P1",))])
+    stored = stored_of(a=replicates(shared), b=replicates(shared + 0.2))
+    results = results_of(protocol, {"a": 0.3, "b": 0.5})
+    place = CellKey("eer", "ignorant", "dev", "libri", "f", "P1")
+    cells = merge_cells([cells_from_results(results), Cells({place: Cell(0.4, "40.00")}, ("P1",))])
     b, p1, a = ranked(results, stored, cells=cells).ranked
     assert (b.system, p1.system, a.system) == ("b", "P1", "a")
     assert b.next is not None and b.next.value == pytest.approx(0.2) and b.next.better
     assert (p1.next, p1.why_not, a.next, a.why_not) == (None, "", None, "")
 
 
-def test_what_says_nothing_and_what_was_left_out_are_marked(tmp_path: Path) -> None:
-    results = results_of(small_plan(tmp_path), {"a": 0.3, "b": 0.92, "c": 0.65})
+def test_uninformative_and_incomplete_values_are_flagged(protocol: Protocol) -> None:
+    results = results_of(protocol, {"a": 0.3, "b": 0.92, "c": 0.65})
     records = tuple(
         replace(r, trials_without_score=r.condition.system == "a") for r in results.verification
     )
@@ -155,9 +157,8 @@ def test_what_says_nothing_and_what_was_left_out_are_marked(tmp_path: Path) -> N
     assert left_out == "\u2021 Trials were left out of some of its values"
 
 
-def test_disclosure_is_ranked_from_the_least(tmp_path: Path) -> None:
-    plan = small_plan(tmp_path)
-    base = results_of(plan, {"a": 0.3, "b": 0.3})
+def test_disclosure_is_ranked_from_the_least(protocol: Protocol) -> None:
+    base = results_of(protocol, {"a": 0.3, "b": 0.3})
     values = {"a": 2.0, "b": 1.0}
     records = tuple(
         replace(r, metrics={"challenge": {"zebra_individual": values[r.condition.system]}})
@@ -178,29 +179,24 @@ def test_disclosure_is_ranked_from_the_least(tmp_path: Path) -> None:
     assert (first.system, second.system) == ("b", "a")
     assert first.next is not None and first.next.value == -1.0 and first.next.better
     assert table_of(results, stored, metric="zebra_individual").notes  # on its intervals
-    assert not table_of(results_of(plan, {"a": 0.1, "b": 0.2}), stored).notes
+    assert not table_of(results_of(protocol, {"a": 0.1, "b": 0.2}), stored).notes
 
 
 @pytest.mark.parametrize(
     "other", [{"design": "other"}, {"seed": 2}, {"size": 400}], ids=["design", "seed", "number"]
 )
-def test_only_the_same_draws_are_paired(other: dict[str, Any], tmp_path: Path) -> None:
+def test_only_the_same_draws_are_paired(other: dict[str, Any], protocol: Protocol) -> None:
     size = other.pop("size", 500)
     values = np.random.default_rng(0).normal(0.3, 0.01, 500)
-    stored = Stored(
-        {
-            ("a", "libri", "f"): replicates(values),
-            ("b", "libri", "f"): replicates(values[:size] + 0.2, **other),
-        }
-    )
-    results = results_of(small_plan(tmp_path), {"a": 0.3, "b": 0.5})
+    stored = stored_of(a=replicates(values), b=replicates(values[:size] + 0.2, **other))
+    results = results_of(protocol, {"a": 0.3, "b": 0.5})
     first, _ = ranked(results, stored).ranked
     assert first.interval is not None and first.next is None
     assert "not paired" in first.why_not
     assert "better" not in to_text(table_of(results, stored))
 
 
-def test_without_replicates_nothing_is_said_to_be_better() -> None:
+def test_no_system_is_better_without_replicates() -> None:
     results = merge([imported(B1, system="B1"), imported(B2, system="B2")])
     curves = Curves([(results, Path("nowhere/results.json"))])
     table = table_of(results, curves)
@@ -210,39 +206,30 @@ def test_without_replicates_nothing_is_said_to_be_better() -> None:
     assert "better" not in to_text(table)
 
 
-def test_too_few_replicates_never_tell(tmp_path: Path) -> None:
-    """All ten differences are positive, but ten say nothing of 2.5 %."""
-    stored = Stored(
-        {
-            ("a", "libri", "f"): replicates(np.linspace(0.1, 0.2, 10)),
-            ("b", "libri", "f"): replicates(np.linspace(0.5, 0.6, 10)),
-        }
+def test_too_few_replicates_are_never_significant(protocol: Protocol) -> None:
+    """All ten differences are positive, but ten cannot show 2.5 %."""
+    stored = stored_of(
+        a=replicates(np.linspace(0.1, 0.2, 10)), b=replicates(np.linspace(0.5, 0.6, 10))
     )
-    first, _ = ranked(results_of(small_plan(tmp_path), {"a": 0.15, "b": 0.55}), stored).ranked
+    first, _ = ranked(results_of(protocol, {"a": 0.15, "b": 0.55}), stored).ranked
     assert first.next is not None and first.next.p_value > 0.05 and not first.next.better
 
 
-def test_infinite_values_are_legal(tmp_path: Path) -> None:
+def test_infinite_values_are_legal(protocol: Protocol) -> None:
     infinite = np.where(np.arange(500) % 2, np.inf, 1.0)
-    results = results_of(small_plan(tmp_path), {"a": 0.6, "b": np.inf, "c": np.inf})
-    stored = Stored(
-        {
-            ("a", "libri", "f"): replicates(np.ones(500)),
-            ("b", "libri", "f"): replicates(infinite),
-            ("c", "libri", "f"): replicates(infinite),
-        }
-    )
+    results = results_of(protocol, {"a": 0.6, "b": np.inf, "c": np.inf})
+    stored = stored_of(a=replicates(np.ones(500)), b=replicates(infinite), c=replicates(infinite))
     b, c, a = ranked(results, stored).ranked
     assert b.next is not None and b.next.value == 0 and b.next.p_value == 1
     assert c.next is not None and not c.next.better
     assert "nan" not in to_text(table_of(results, stored))
 
 
-def test_systems_that_lack_a_cell_are_listed_with_the_reason() -> None:
+def test_systems_with_missing_values_are_listed_with_the_reason() -> None:
     results = imported(B1, system=ODD_NAME)
     kept = tuple(r for r in results.verification if r.condition.data_set != "vctk_common")
     results = replace(results, verification=kept)
-    cells = merged([cells_of_results(results), cells_of_published("vpc2020")])
+    cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
     table = table_of(results, Stored(), cells=cells)
     last = table.groups[1][0]
     assert last[:4] == ("", ODD_NAME, "own", "")
@@ -254,7 +241,7 @@ def test_systems_that_lack_a_cell_are_listed_with_the_reason() -> None:
 def test_published_averages_are_ordered() -> None:
     """By hand from Table 3: M1 under the ignorant attack model."""
     results = Results(load_protocol("vpc2020"))
-    found = ranked(results, Stored(), split="test", cells=cells_of_published("vpc2020"))
+    found = ranked(results, Stored(), split="test", cells=cells_from_published("vpc2020"))
     values = [r.value for r in found.ranked]
     assert values == sorted(values, reverse=True) and len(values) == 18
     m1 = 0.25 * (51.28 + 54.79) + 0.20 * (52.62 + 55.57) + 0.05 * (51.45 + 53.67)
@@ -269,15 +256,17 @@ def test_voice_similarity_has_an_order_only() -> None:
         Stored(),  # type: ignore[arg-type]
         metric="gvd_db",
         split="dev",
-        cells=cells_of_published("vpc2020"),
+        cells=cells_from_published("vpc2020"),
     )
     assert table is not None and table.rows[0][1] == "K2"
     assert "--bootstrap" not in table.caption and "most distinct" in table.caption
 
 
 @pytest.mark.parametrize(("metric", "noted"), [("linkability", True), ("eer", False)])
-def test_linkability_of_few_targets_is_noted(metric: str, noted: bool, tmp_path: Path) -> None:
-    results = results_of(small_plan(tmp_path), {"a": 0.3})
+def test_linkability_of_few_targets_is_flagged(
+    metric: str, noted: bool, protocol: Protocol
+) -> None:
+    results = results_of(protocol, {"a": 0.3})
     (record,) = results.verification
     record = replace(record, metrics={"challenge": {metric: 0.0}}, n_target=19)
     table = ranking_table(
@@ -291,8 +280,8 @@ def test_linkability_of_few_targets_is_noted(metric: str, noted: bool, tmp_path:
     assert any("Linkability is uninformative" in note for note in table.notes) is noted
 
 
-def test_a_ranking_of_nothing_is_none(tmp_path: Path) -> None:
-    results = results_of(small_plan(tmp_path), {"a": 0.3})
+def test_a_ranking_of_nothing_is_none(protocol: Protocol) -> None:
+    results = results_of(protocol, {"a": 0.3})
     assert ranking_table(results, Stored(), metric="cllr_min", split="dev") is None  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no ranking by cllr, only by eer, cllr_min, "):
         ranked(results, Stored(), metric="cllr")
@@ -311,7 +300,7 @@ def evaluated(tree: Tree, options: Options) -> Results:
     return read_json(tree.root / "out" / "results.json")
 
 
-def test_evaluation_stores_what_systems_are_compared_by(tmp_path: Path) -> None:
+def test_evaluation_stores_the_replicates_and_their_design(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     tree.libri("exp/results-other")
     results = evaluated(tree, Options(bootstrap=30, seed=4))
@@ -331,7 +320,7 @@ def test_evaluation_stores_what_systems_are_compared_by(tmp_path: Path) -> None:
     assert {first.system, second.system} == {"now", "other"} and first.next is not None
 
 
-def test_without_a_bootstrap_nothing_of_it_is_stored(tmp_path: Path) -> None:
+def test_no_replicates_are_stored_without_a_bootstrap(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     results = evaluated(tree, Options())
     curves = Curves([(results, tmp_path / "out" / "results.json")])
@@ -396,7 +385,7 @@ def claims(distances: tuple[float, float], plan: Protocol, seed: int) -> tuple[i
     return said, wrong, covered
 
 
-def test_equal_systems_are_seldom_called_better(tmp_path: Path) -> None:
+def test_equal_systems_are_seldom_called_better(protocol: Protocol) -> None:
     """60 pairs of equal systems: at 5 %, more than 7 claims come once in 90 such tests.
 
     A longer run of the same kind (20 speakers, two genders averaged, 300 pairs, 300
@@ -404,13 +393,13 @@ def test_equal_systems_are_seldom_called_better(tmp_path: Path) -> None:
     by linkability, and 0.3, 3.3 and 0 % where both are at chance; the intervals held the
     true difference in 99, 94 and 99 % (of systems apart: 99, 91 and 98 %).
     """
-    said, _, covered = claims((1.0, 1.0), small_plan(tmp_path), seed=1)
+    said, _, covered = claims((1.0, 1.0), protocol, seed=1)
     assert said <= 7
     assert covered >= SETS - 7
 
 
-def test_systems_apart_are_told_apart_and_never_the_wrong_way(tmp_path: Path) -> None:
-    said, wrong, covered = claims((1.0, 2.2), small_plan(tmp_path), seed=2)
+def test_systems_apart_are_told_apart_and_never_the_wrong_way(protocol: Protocol) -> None:
+    said, wrong, covered = claims((1.0, 2.2), protocol, seed=2)
     assert said >= 0.75 * SETS
     assert wrong == 0
     assert covered >= SETS - 7

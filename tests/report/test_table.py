@@ -1,4 +1,4 @@
-"""Tables as LaTeX, Markdown, text and CSV; names that mean something in each."""
+"""Tables as LaTeX, Markdown, text and CSV, and their escapes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ from privacy_eval.report.text import (
     to_html,
     to_markdown,
     to_text,
+)
+
+needs_latex = pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="pdflatex is not installed"
 )
 
 ODD = [
@@ -210,9 +214,13 @@ def test_more_rows_than_a_page_holds_make_a_longtable(rows: int, kind: str) -> N
         ("", ""),
         ("3e-05", "3e-05"),
         ("information", "information"),
+        ("[-1.2, 3.4]", "[$-$1.2, 3.4]"),
+        ("1.0 [-2.0, inf]", r"1.0 [$-$2.0, $\infty$]"),
+        ("2020-1", "2020-1"),
+        ("[-x, 3]", "[-x, 3]"),
     ],
 )
-def test_numbers_in_latex(cell: str, latex: str) -> None:
+def test_numbers_and_intervals_in_latex(cell: str, latex: str) -> None:
     row = latex_cells(latex_rows(to_latex(table(("1", "x", cell))))[1])
     assert row[2].strip() == latex
 
@@ -236,7 +244,7 @@ def test_text_table_sets_groups_apart() -> None:
 
 
 @pytest.mark.parametrize("between", ["\n", "\r", "\x0b", "\x1c", "\u2028"])
-def test_text_table_loses_no_row_to_a_line_end_in_a_cell(between: str) -> None:
+def test_line_ends_in_cells_keep_all_rows_of_text(between: str) -> None:
     text = to_text(table(("1", f"a{between}b", "5.0"), ("2", "x", "6.0"), ("3", "y", "7.0")))
     assert [value in text for value in ("5.0", "6.0", "7.0")] == [True, True, True]
     assert len(text.splitlines()) == 4 + 3
@@ -275,7 +283,7 @@ def test_a_document_names_its_files_and_escapes_its_title() -> None:
     assert r"50\%\_x \textbackslash{}input\{y\}" in text
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@needs_latex
 @pytest.mark.parametrize("title", [ODD_NAME, "A long title of a plan " * 12])
 def test_the_title_heads_the_page_of_a_turned_table(title: str, tmp_path: Path) -> None:
     turned = Table("t", "c", (Column("x"),), ((("cell",),),), fit="landscape")
@@ -288,10 +296,10 @@ def test_the_title_heads_the_page_of_a_turned_table(title: str, tmp_path: Path) 
     assert "(1 page," in log
 
 
-# --- marks, headings, notes, and tables larger than a page
+# --- flags, headings, notes, and tables larger than a page
 
 
-def marked() -> Table:
+def flagged() -> Table:
     """Two groups with headings, a best cell, a highlighted and a coloured column."""
     columns = (
         Column("Data", align="l", sparse=True),
@@ -316,8 +324,8 @@ def marked() -> Table:
     )
 
 
-def test_marks_in_latex() -> None:
-    lines = to_latex(marked()).splitlines()
+def test_flags_in_latex() -> None:
+    lines = to_latex(flagged()).splitlines()
     rows = [line for line in lines if line.endswith(r" \\")]
     assert rows == [
         r"\textbf{Data} & \textbf{Gender} & \textbf{a\_b} & \textcolor{red}{\textbf{c}} \\",
@@ -336,13 +344,13 @@ def test_marks_in_latex() -> None:
     assert any(below in line for line in lines)
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@needs_latex
 @pytest.mark.parametrize("style", ["challenge", "booktabs"])
 def test_a_long_heading_does_not_widen_the_table(style: Any, tmp_path: Path) -> None:
     long = Label("A heading that is longer than all of the columns together are")
     widths = []
     for number, heading in enumerate((Label("EER"), long)):
-        text = to_latex(replace(marked(), headings=(heading, Label("x"))), style)
+        text = to_latex(replace(flagged(), headings=(heading, Label("x"))), style)
         text = text.replace(
             r"\end{table}", r"\sbox0{\wholetable}\typeout{WIDTH \the\wd0}\end{table}"
         )
@@ -355,8 +363,8 @@ def test_a_long_heading_does_not_widen_the_table(style: Any, tmp_path: Path) -> 
     assert widths[1] == pytest.approx(widths[0], abs=0.5)
 
 
-def test_marks_in_markdown() -> None:
-    parts = to_markdown(marked()).split("\n\n")
+def test_flags_in_markdown() -> None:
+    parts = to_markdown(flagged()).split("\n\n")
     assert (parts[0], parts[1], parts[3]) == ("A caption.", "**EER, %**", "**min Cllr**")
     first = [[c.strip() for c in line.split("|")[1:-1]] for line in parts[2].splitlines()]
     assert first[0] == ["Data", "Gender", "a\\_b \u2020", "c"]
@@ -368,8 +376,8 @@ def test_marks_in_markdown() -> None:
     assert parts[5:] == ["bold: the best of a row.", "\u2020: ours \\& co.", "One note.\n"]
 
 
-def test_marks_in_text() -> None:
-    lines = to_text(marked()).splitlines()
+def test_flags_in_text() -> None:
+    lines = to_text(flagged()).splitlines()
     assert [line.split() for line in lines[4:]] == [
         ["EER,", "%"],
         ["x", "f", "-1.5*", "2.0"],
@@ -386,8 +394,8 @@ def test_marks_in_text() -> None:
     ]
 
 
-def test_csv_has_every_cell_and_no_marks() -> None:
-    assert list(csv.reader(io.StringIO(to_csv(marked())))) == [
+def test_csv_has_every_cell_and_no_flags() -> None:
+    assert list(csv.reader(io.StringIO(to_csv(flagged())))) == [
         ["Block", "Data", "Gender", "a_b", "c"],
         ["EER, %", "x", "f", "-1.5", "2.0"],
         ["EER, %", "x", "m", "3.0", ""],
@@ -397,8 +405,16 @@ def test_csv_has_every_cell_and_no_marks() -> None:
     ]
 
 
+def test_a_comment_is_in_sources_only_and_stays_one() -> None:
+    odd = replace(flagged(), comment="boot:1\n\\input{x} --> <script>")
+    assert to_latex(odd).splitlines()[-1] == r"% boot:1 \input{x} --> <script>"
+    last = to_markdown(odd).splitlines()[-1]
+    assert last == r"<!-- boot:1 \input{x} - -&gt; &lt;script&gt; -->"
+    assert "boot" not in to_text(odd) + to_csv(odd) + to_html(odd)
+
+
 def test_html() -> None:
-    text = to_html(marked())
+    text = to_html(flagged())
     assert '<tr><th colspan="4">min Cllr</th></tr>' in text
     assert '<tr><td>x</td><td>f</td><td class="own"><b>-1.5</b></td><td>2.0</td></tr>' in text
     assert "<p>shaded: ours &amp; co.</p>" in text
@@ -475,17 +491,3 @@ def test_no_row_begins_with_what_ends_the_row_before_it(first: str) -> None:
     columns = (Column("a"), Column("b"))
     text = to_latex(Table("n", "c", columns, ((("1", "2"), (first, "2")),)))
     assert latex_rows(text)[1:] == ["1 & 2", f"{{}}{first} & 2"]
-
-
-@pytest.mark.parametrize(
-    ("cell", "latex"),
-    [
-        ("[-1.2, 3.4]", "[$-$1.2, 3.4]"),
-        ("1.0 [-2.0, inf]", r"1.0 [$-$2.0, $\infty$]"),
-        ("2020-1", "2020-1"),
-        ("[-x, 3]", "[-x, 3]"),
-    ],
-)
-def test_intervals_in_latex(cell: str, latex: str) -> None:
-    row = latex_cells(latex_rows(to_latex(table(("1", "x", cell))))[1])
-    assert row[2].strip() == latex

@@ -13,17 +13,17 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report.values import (
     Cell,
+    CellKey,
     Cells,
-    Place,
     average,
-    cells_of_published,
-    cells_of_results,
-    merged,
+    cells_from_published,
+    cells_from_results,
+    merge_cells,
 )
 from privacy_eval.results.records import merge
 
 PLAN = load_protocol("vpc2020")
-PUBLISHED = cells_of_published("vpc2020")
+PUBLISHED = cells_from_published("vpc2020")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_order_under_an_attack_model_is_that_of_its_tables() -> None:
 
 
 def test_original_speech_is_one_column_under_every_attack_model() -> None:
-    both = cells_of_results(merge([imported(B1, system="x"), imported(B1, system="y")]))
+    both = cells_from_results(merge([imported(B1, system="x"), imported(B1, system="y")]))
     assert both.systems == ("x", "y") and both.own == {"x", "y"} and both.notes == ()
     for model in ("ignorant", "lazy-informed", "semi-informed"):
         cell = both.get("eer", model, "dev", "libri", "f", "Orig")
@@ -67,13 +67,13 @@ def test_original_speech_is_one_column_under_every_attack_model() -> None:
 
 
 def test_systems_that_disagree_on_original_speech_are_named() -> None:
-    cells = cells_of_results(merge([imported(B1, system="B1"), imported(B2, system="B2")]))
+    cells = cells_from_results(merge([imported(B1, system="B1"), imported(B2, system="B2")]))
     assert len(cells.notes) == 1 and cells.notes[0].startswith("Original speech differs")
     assert cells.notes[0].count(" of B2") == 5 and cells.notes[0].endswith(", ...")
 
 
 def test_a_system_of_ones_own_stands_beside_the_published_one_of_its_name() -> None:
-    cells = merged([cells_of_results(imported(B1, system="B1")), PUBLISHED])
+    cells = merge_cells([cells_from_results(imported(B1, system="B1")), PUBLISHED])
     assert cells.systems[0] == "B1" and "B1 (published)" in cells.systems
     assert cells.own == {"B1"}
     assert cells.family["B1 (published)"] == "B1" and "B1" not in cells.family
@@ -85,14 +85,14 @@ def test_a_system_of_ones_own_stands_beside_the_published_one_of_its_name() -> N
 
 
 def test_two_systems_of_one_name_are_refused() -> None:
-    own = cells_of_results(imported(B1, system="x"))
-    with pytest.raises(ValueError, match="two sources"):
-        merged([own, own])
+    own = cells_from_results(imported(B1, system="x"))
+    with pytest.raises(ValueError, match="duplicate system"):
+        merge_cells([own, own])
 
 
 def test_the_first_source_gives_original_speech_and_that_is_said() -> None:
     results = imported(B1, system="mine")
-    cells = merged([cells_of_results(results), PUBLISHED])
+    cells = merge_cells([cells_from_results(results), PUBLISHED])
     cell = cells.get("eer", "ignorant", "dev", "libri", "f", "Orig")
     assert cell is not None and cell.text == "8.66"
     assert not any("differ" in note for note in cells.notes)
@@ -102,7 +102,7 @@ def test_the_first_source_gives_original_speech_and_that_is_said() -> None:
     first = replace(results.verification[0], metrics={"challenge": {"eer": 0.1}})
     assert first.condition.attack_model == "original"
     changed = replace(results, verification=(first, *results.verification[1:]))
-    cells = merged([cells_of_results(changed), PUBLISHED])
+    cells = merge_cells([cells_from_results(changed), PUBLISHED])
     assert any("sources differ in 1 of" in note for note in cells.notes)
 
 
@@ -111,7 +111,7 @@ def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> N
         """Cllr of original speech of test, by data set and gender."""
         return Cells(
             {
-                Place("cllr", "original", "test", *at.split("__"), "Orig"): Cell(float(v), v)
+                CellKey("cllr", "original", "test", *at.split("__"), "Orig"): Cell(float(v), v)
                 for at, v in of.items()
             },
             (),
@@ -122,7 +122,7 @@ def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> N
     mean = pytest.approx(2 * 0.25 * 1.5 + 2 * 0.25 * 3.0, abs=1e-12)
 
     def of(*parts: Cells) -> float | None:
-        return average(merged(parts), PLAN, "cllr", "ignorant", "test", "Orig")
+        return average(merge_cells(parts), PLAN, "cllr", "ignorant", "test", "Orig")
 
     assert of(original(**libri, **vctk)) == mean
     assert of(original(**libri), original(**libri, **vctk)) == mean
@@ -132,7 +132,7 @@ def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> N
 
 
 def test_a_system_called_like_original_speech_is_kept_apart() -> None:
-    cells = cells_of_results(imported(B1, system="Orig"))
+    cells = cells_from_results(imported(B1, system="Orig"))
     assert cells.systems == ("Orig (system)",)
     cell = cells.get("eer", "ignorant", "dev", "libri", "f", "Orig (system)")
     assert cell is not None and cell.text == "50.14"
@@ -140,7 +140,7 @@ def test_a_system_called_like_original_speech_is_kept_apart() -> None:
 
 def test_an_average_needs_every_cell_and_weighs_as_the_plan_says() -> None:
     values = {
-        Place("cllr", "a", "dev", d.id, g, "s"): Cell(value, "")
+        CellKey("cllr", "a", "dev", d.id, g, "s"): Cell(value, "")
         for (d, g), value in zip(
             ((d, g) for d in PLAN.data_sets for g in PLAN.genders), range(6), strict=True
         )
@@ -151,7 +151,7 @@ def test_an_average_needs_every_cell_and_weighs_as_the_plan_says() -> None:
     for place in values:
         rest = {p: c for p, c in values.items() if p != place}
         assert average(Cells(rest, ("s",)), PLAN, "cllr", "a", "dev", "s") is None
-    abbreviate = {**values, Place("cllr", "a", "dev", "libri", "f", "s"): Cell(math.inf, "inf")}
+    abbreviate = {**values, CellKey("cllr", "a", "dev", "libri", "f", "s"): Cell(math.inf, "inf")}
     assert average(Cells(abbreviate, ("s",)), PLAN, "cllr", "a", "dev", "s") == math.inf
     weightless = replace(
         PLAN, data_sets=(replace(PLAN.data_sets[0], weight=0.0), *PLAN.data_sets[1:])

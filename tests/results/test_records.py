@@ -406,8 +406,8 @@ def test_other_records_twice_are_refused(kind: str) -> None:
         merge([part, part])
 
 
-def test_different_plans_are_not_mixed() -> None:
-    with pytest.raises(PrivacyEvalError, match="under different plans"):
+def test_results_under_different_protocols_are_not_merged() -> None:
+    with pytest.raises(PrivacyEvalError, match="under different protocols"):
         merge([imported(B1), imported(ANON, protocol="vpc2022", system="M")])
 
 

@@ -67,7 +67,7 @@ def test_sample_has_every_trial_once() -> None:
 
 
 def test_effects_are_shared_by_the_trials_of_a_speaker() -> None:
-    """Two trials of one speaker correlate as the model's variances say."""
+    """Two trials of one speaker have the correlation of the model."""
     model = ScoreModel(0.0, target_speaker=3.0)
     trials = simulate_trials(
         model, enrolled=600, speakers=600, utterances=2, generator=np.random.default_rng(3)

@@ -70,9 +70,9 @@ def test_experiments_are_optional(tmp_path: Path) -> None:
 
 
 def test_protocols_of_studies_and_of_trees_are_not_mixed_up() -> None:
-    with pytest.raises(PrivacyEvalError, match="bundled ones: vpc2020"):
+    with pytest.raises(PrivacyEvalError, match="bundled protocols: vpc2020"):
         load_protocol("metric_study")
-    with pytest.raises(PrivacyEvalError, match="bundled ones: metric_study"):
+    with pytest.raises(PrivacyEvalError, match="bundled protocols: metric_study"):
         load_study("vpc2020")
 
 

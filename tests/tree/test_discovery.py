@@ -1,4 +1,4 @@
-"""Walking experiment trees: the three layouts, suffixes, keys, names."""
+"""Systems in experiment trees: the three layouts, suffixes, keys, names."""
 
 from __future__ import annotations
 
@@ -18,14 +18,19 @@ from privacy_eval.tree.discovery import find_systems
 VPC2020, VPC2022 = load_protocol("vpc2020"), load_protocol("vpc2022")
 
 
+@pytest.fixture(name="tree")
+def _tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
+
+
 def find(
     tree: Tree, results: str = "exp", protocol: str = "vpc2020", **options: object
 ) -> list[System]:
-    plan = VPC2022 if protocol == "vpc2022" else VPC2020
-    return find_systems(tree.root, tree.root / results, plan, **options)  # type: ignore[arg-type]
+    protocols = {"vpc2020": VPC2020, "vpc2022": VPC2022}
+    return find_systems(tree.root, tree.root / results, protocols[protocol], **options)  # type: ignore[arg-type]
 
 
-def meanings(system: System) -> list[tuple[str, ...]]:
+def identities(system: System) -> list[tuple[str, ...]]:
     return [
         (
             c.condition.data_set,
@@ -45,14 +50,13 @@ def of_name(system: System, name: str) -> ConditionFiles:
 
 
 @pytest.mark.parametrize("results", ["exp", "exp/results-2020-05-01", "."])
-def test_a_checkout(tmp_path: Path, results: str) -> None:
-    tree = Tree(tmp_path)
+def test_a_checkout(tree: Tree, tmp_path: Path, results: str) -> None:
     tree.keys("libri_dev_trials_f", "libri_dev_trials_f_anon")
     scores = tree.libri("exp/results-2020-05-01")
     (system,) = find(tree, results)
     assert system.anon_suffix == "_anon"
     assert system.folders == (tmp_path / "exp/results-2020-05-01",)
-    assert sorted(meanings(system)) == [("libri", "dev", "f", x) for x in ("a-a", "o-a", "o-o")]
+    assert sorted(identities(system)) == [("libri", "dev", "f", x) for x in ("a-a", "o-a", "o-o")]
     assert {c.scores for c in system.conditions} == set(scores)
     first = of_name(system, "ASV-libri_dev_enrolls-libri_dev_trials_f")
     assert (first.condition.enrollment_set, first.condition.trial_set) == (
@@ -68,8 +72,7 @@ def test_a_checkout(tmp_path: Path, results: str) -> None:
     ]
 
 
-def test_every_trial_set_of_the_plan_has_its_meaning(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_every_trial_set_of_the_protocol_is_identified(tree: Tree) -> None:
     for split in ("dev", "test"):
         for gender in "fm":
             tree.condition(
@@ -82,7 +85,7 @@ def test_every_trial_set_of_the_plan_has_its_meaning(tmp_path: Path) -> None:
                     f"vctk_{split}_trials_{gender}{common}_anon",
                 )
     (system,) = find(tree, "r")
-    assert sorted(meanings(system)) == sorted(
+    assert sorted(identities(system)) == sorted(
         (data_set, split, gender, "o-o" if data_set == "libri" else "a-a")
         for data_set in ("libri", "vctk_common", "vctk_different")
         for split in ("dev", "test")
@@ -90,8 +93,7 @@ def test_every_trial_set_of_the_plan_has_its_meaning(tmp_path: Path) -> None:
     )
 
 
-def test_nothing_there(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_no_results(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "exp" / "results-empty").mkdir(parents=True)
     (tmp_path / "exp" / "models").mkdir()
     assert find(tree) == []
@@ -119,7 +121,7 @@ def test_a_folder_without_scores_is_kept_without_them(tmp_path: Path) -> None:
     assert len(system.missing(VPC2020)) == 33
 
 
-def test_unknown_folders_are_reported(tmp_path: Path) -> None:
+def test_unmatched_folders_are_reported(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     tree.condition("exp/results-now", "libri_dev_enrolls", "libri_dev_trials_x")
     tree.condition("exp/results-now", "libri_dev_enrolls_anon", "libri_dev_trials_f")
@@ -127,7 +129,7 @@ def test_unknown_folders_are_reported(tmp_path: Path) -> None:
     (tmp_path / "exp/results-now/log").mkdir()
     (tmp_path / "exp/results-now/.ASV-hidden").mkdir()
     (system,) = find(tree)
-    assert [p.name for p in system.unknown] == [
+    assert [p.name for p in system.unmatched] == [
         "ASR-unknown",
         "ASV-libri_dev_enrolls-libri_dev_trials_x",
         "ASV-libri_dev_enrolls_anon-libri_dev_trials_f",
@@ -154,8 +156,7 @@ def test_recognition_folders(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("results", ["exp", "exp/results-X"])
-def test_the_pair_of_2022(tmp_path: Path, results: str) -> None:
-    tree = Tree(tmp_path)
+def test_the_pair_of_2022(tree: Tree, tmp_path: Path, results: str) -> None:
     tree.libri("exp/results-X")
     tree.libri("exp/results-X.orig")
     (system,) = find(tree, results, "vpc2022")
@@ -182,23 +183,20 @@ def test_the_pair_of_2022(tmp_path: Path, results: str) -> None:
     assert len(system.missing(VPC2022)) == 2 * 33
 
 
-def test_one_folder_of_the_pair_alone(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_one_folder_of_the_pair_alone(tree: Tree) -> None:
     tree.libri("exp/results-X.orig")
     (system,) = find(tree, "exp/results-X.orig", "vpc2022")
     assert {c.condition.asv_model for c in system.conditions} == {"original"}
     assert {c.condition.results_folder for c in system.conditions} == {".orig"}
 
 
-def test_under_2020_the_pair_is_two_systems(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_under_2020_the_pair_is_two_systems(tree: Tree) -> None:
     tree.libri("exp/results-X")
     tree.libri("exp/results-X.orig")
     assert [s.name for s in find(tree)] == ["X", "X.orig"]
 
 
-def test_pairs_in_a_collection(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_pairs_in_a_collection(tree: Tree) -> None:
     for folder in ("a/s/results-1", "a/s/results-1.orig", "b/s/results-1.orig", "b/s/results-1"):
         tree.libri(f"exp/{folder}")
     systems = find(tree, protocol="vpc2022")
@@ -206,8 +204,9 @@ def test_pairs_in_a_collection(tmp_path: Path) -> None:
     assert all(len(s.conditions) == 6 for s in systems)
 
 
-def test_from_within_the_results_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = Tree(tmp_path)
+def test_from_within_the_results_folder(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tree.libri("exp/results-X")
     tree.libri("exp/results-X.orig")
     monkeypatch.chdir(tmp_path / "exp/results-X")
@@ -219,8 +218,7 @@ def test_from_within_the_results_folder(tmp_path: Path, monkeypatch: pytest.Monk
 # --- a collection
 
 
-def test_a_collection(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_a_collection(tree: Tree) -> None:
     tree.libri("exp/teamA/sys1/results-t")
     tree.libri("exp/teamA/sys2/results-t")
     tree.libri("exp/teamB/sys1/results-t")
@@ -231,21 +229,19 @@ def test_a_collection(tmp_path: Path) -> None:
         assert all(system.name in str(c.scores) for c in system.conditions)
 
 
-def test_naming(tmp_path: Path) -> None:
+def test_naming(tree: Tree) -> None:
     """By the path in the collection; with the tag where a folder holds several."""
-    tree = Tree(tmp_path)
     for folder in ("results-here", "one/results-t", "two/results-a", "two/results-b_x"):
         tree.libri(f"exp/{folder}", suffix="_x" if folder.endswith("_x") else "_anon")
     assert [s.name for s in find(tree)] == ["here", "one", "two/a", "two/b_x"]
 
 
-def test_choosing_a_system(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_choosing_a_system(tree: Tree) -> None:
     tree.libri("exp/one/results-t")
     tree.libri("exp/two/results-t")
     (system,) = find(tree, name="two")
     assert system.name == "two"
-    with pytest.raises(PrivacyEvalError, match="no system 'three' there, only one, two"):
+    with pytest.raises(PrivacyEvalError, match="no system 'three'; available: one, two"):
         find(tree, name="three")
 
 
@@ -268,8 +264,7 @@ def test_naming_the_only_system(tmp_path: Path) -> None:
         ("exp/upload", "upload"),
     ],
 )
-def test_wherever_results_are_they_are_found(tmp_path: Path, folder: str, name: str) -> None:
-    tree = Tree(tmp_path)
+def test_wherever_results_are_they_are_found(tree: Tree, folder: str, name: str) -> None:
     tree.libri("exp/other/results-o")
     tree.libri(folder)
     assert [(s.name, len(s.conditions)) for s in find(tree)] == sorted([("other", 3), (name, 3)])
@@ -285,24 +280,21 @@ def test_through_links_only_three_levels_are_looked_into(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("stray", ["ASV-team/b1/results-t", "ASV-libri_dev_enrolls-x", "ASR-x"])
-def test_conditions_of_one_system_hide_no_others(tmp_path: Path, stray: str) -> None:
-    tree = Tree(tmp_path)
+def test_conditions_of_one_system_hide_no_others(tree: Tree, tmp_path: Path, stray: str) -> None:
     tree.libri("exp/other/b1/results-o")
     (tmp_path / "exp" / stray).mkdir(parents=True)
-    message = rf"exp: holds {stray.split('/')[0]} as .* below it: .*exp/other/b1/results-o\. Name"
+    message = rf"exp: .*{stray.split('/')[0]}.* other systems \(.*exp/other/b1/results-o\)"
     with pytest.raises(PrivacyEvalError, match=message):
         find(tree)
 
 
-def test_what_is_kept_within_the_results_of_one_system_is_no_other(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_what_is_kept_within_the_results_of_one_system_is_no_other(tree: Tree) -> None:
     tree.libri("exp/results-t")
     tree.libri("exp/results-t/old/results-s")
     assert [(s.name, len(s.conditions)) for s in find(tree, "exp/results-t")] == [("t", 3)]
 
 
-def test_two_systems_of_one_name_are_not_lost(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_two_systems_of_one_name_are_not_lost(tree: Tree) -> None:
     tree.libri("exp/results-T1")
     tree.libri("exp/T1/results-x")
     try:
@@ -313,8 +305,7 @@ def test_two_systems_of_one_name_are_not_lost(tmp_path: Path) -> None:
         assert sum(len(s.conditions) for s in systems) == 6
 
 
-def test_two_systems_do_not_share_records(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_two_systems_do_not_share_records(tree: Tree, tmp_path: Path) -> None:
     tree.keys("libri_dev_trials_f")
     tree.libri("exp/sys/results-1_team", suffix="_team")
     tree.condition("exp/sys/results-1_team", "libri_dev_enrolls", "libri_dev_trials_f_anon")
@@ -328,65 +319,56 @@ def test_two_systems_do_not_share_records(tmp_path: Path) -> None:
         assert evaluate(systems, tmp_path / "out", tree=tmp_path).made == []
 
 
-# --- a team's own suffix
+# --- anonymization suffixes
 
 
-def test_a_suffix_from_the_name_of_the_folder(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
-    tree.libri("exp/results-2020_mine", suffix="_mine")
-    (system,) = find(tree)
-    assert (system.name, system.anon_suffix, len(system.conditions)) == ("2020_mine", "_mine", 3)
-    assert system.unknown == ()
+@pytest.mark.parametrize(
+    ("folders", "suffix", "protocol", "found"),
+    [
+        (["2020_mine"], "_mine", "vpc2020", ("2020_mine", "_mine", 3)),
+        (["2020_mine"], "_anon", "vpc2020", ("2020_mine", "_anon", 3)),
+        (["t_mine", "t_mine.orig"], "_mine", "vpc2022", ("t_mine", "_mine", 6)),
+    ],
+)
+def test_a_folder_name_offers_a_suffix_that_its_sets_may_have(
+    tree: Tree, folders: list[str], suffix: str, protocol: str, found: tuple[str, str, int]
+) -> None:
+    for folder in folders:
+        tree.libri(f"exp/results-{folder}", suffix=suffix)
+    (system,) = find(tree, protocol=protocol)
+    assert (system.name, system.anon_suffix, len(system.conditions)) == found
+    assert system.unmatched == ()
 
 
-def test_only_what_follows_the_first_underscore_counts(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_only_what_follows_the_first_underscore_counts(tree: Tree) -> None:
     tree.libri("exp/results-t_a_b", suffix="_a_b")
     tree.libri("exp/results-u_a_b", suffix="_b")
     systems = {s.name: s for s in find(tree)}
     assert systems["t_a_b"].anon_suffix == "_a_b"
-    assert len(systems["u_a_b"].unknown) == 2
+    assert len(systems["u_a_b"].unmatched) == 2
 
 
-def test_the_usual_suffix_in_a_folder_of_another(tmp_path: Path) -> None:
-    """The folder's name offers a suffix; where its sets do not use it, it is a tag."""
-    tree = Tree(tmp_path)
-    tree.libri("exp/results-2020_mine")
-    (system,) = find(tree)
-    assert (system.name, system.anon_suffix) == ("2020_mine", "_anon")
-
-
-def test_the_suffix_of_a_pair_is_not_its_ending(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
-    tree.libri("exp/results-t_mine", suffix="_mine")
-    tree.libri("exp/results-t_mine.orig", suffix="_mine")
-    (system,) = find(tree, protocol="vpc2022")
-    assert (system.name, system.anon_suffix, len(system.conditions)) == ("t_mine", "_mine", 6)
-
-
-def test_a_suffix_that_is_given(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_a_suffix_that_is_given(tree: Tree) -> None:
     tree.libri("exp/results-t", suffix="_own")
     (system,) = find(tree, anon_suffix="_own")
     assert (system.anon_suffix, len(system.conditions)) == ("_own", 3)
     (system,) = find(tree)
     assert len(system.conditions) == 1
-    assert len(system.unknown) == 2
+    assert len(system.unmatched) == 2
 
 
-def test_two_suffixes_in_one_folder_are_two_systems(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_two_suffixes_in_one_folder_are_two_systems(tree: Tree) -> None:
     tree.libri("exp/team/results-t_mine")
     tree.libri("exp/team/results-t_mine", suffix="_mine")
     first, second = find(tree)
     assert [s.name for s in (first, second)] == ["team_anon", "team_mine"]
     assert [s.anon_suffix for s in (first, second)] == ["_anon", "_mine"]
     for system in (first, second):
-        assert [m[-1] for m in sorted(meanings(system))] == ["a-a", "o-a", "o-o"]
+        assert [m[-1] for m in sorted(identities(system))] == ["a-a", "o-a", "o-o"]
         assert {c.condition.system for c in system.conditions} == {system.name}
     shared = "ASV-libri_dev_enrolls-libri_dev_trials_f"
     assert of_name(first, shared).scores == of_name(second, shared).scores
-    assert first.unknown == second.unknown == ()
+    assert first.unmatched == second.unmatched == ()
 
 
 # --- trial keys
@@ -397,8 +379,7 @@ def keyed(tree: Tree, **options: object) -> dict[str, Path | None]:
     return {c.condition.trial_set: c.trials for c in system.conditions}
 
 
-def test_the_original_list_serves_where_the_copy_has_none(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_the_original_list_serves_where_the_copy_has_none(tree: Tree) -> None:
     original = tree.key("data/libri_dev_trials_f/trials")
     tree.libri("exp/results-now")
     assert set(keyed(tree).values()) == {original}
@@ -406,8 +387,7 @@ def test_the_original_list_serves_where_the_copy_has_none(tmp_path: Path) -> Non
     assert keyed(tree) == {"libri_dev_trials_f": original, "libri_dev_trials_f_anon": own}
 
 
-def test_a_team_suffix_falls_back_on_the_usual_copy(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_a_team_suffix_falls_back_on_the_usual_copy(tree: Tree) -> None:
     original = tree.key("data/libri_dev_trials_f/trials")
     usual = tree.key("data/libri_dev_trials_f_anon/trials")
     tree.libri("exp/results-1_mine", suffix="_mine")
@@ -434,8 +414,7 @@ COMMON = "vctk_test_trials_f_common"
     ],
 )
 @pytest.mark.parametrize("place", ["keys-vpc", "exp/keys-vpc"])
-def test_keys_folders_in_either_naming(tmp_path: Path, key: str, place: str) -> None:
-    tree = Tree(tmp_path)
+def test_keys_folders_in_either_naming(tree: Tree, tmp_path: Path, key: str, place: str) -> None:
     path = tmp_path / place / key
     path.parent.mkdir(parents=True)
     content = "".join(f"{t}\n" for t in trial_lines()).encode()
@@ -448,8 +427,7 @@ def test_keys_folders_in_either_naming(tmp_path: Path, key: str, place: str) -> 
     assert outcome.failed == {}
 
 
-def test_an_original_trial_set_does_not_take_the_key_of_the_copy(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_an_original_trial_set_does_not_take_the_key_of_the_copy(tree: Tree) -> None:
     tree.key(f"keys-vpc/{COMMON}_anon")
     tree.condition("exp/results-1", "vctk_test_enrolls", COMMON)
     assert keyed(tree) == {COMMON: None}
@@ -462,8 +440,7 @@ def test_data_goes_before_keys(tmp_path: Path) -> None:
     assert keyed(tree)["libri_dev_trials_f"] == tmp_path / "data/libri_dev_trials_f/trials"
 
 
-def test_two_keys_folders_are_an_error(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_two_keys_folders_are_an_error(tree: Tree, tmp_path: Path) -> None:
     tree.libri("exp/results-1")
     first = tree.key("keys-1/libri_dev_trials_f")
     tree.key("exp/keys-2/libri_dev_trials_f/trials")
@@ -472,8 +449,7 @@ def test_two_keys_folders_are_an_error(tmp_path: Path) -> None:
     assert set(keyed(tree, keys=tmp_path / "keys-1").values()) == {first}
 
 
-def test_two_keys_folders_with_different_sets_are_none(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_two_keys_folders_with_different_sets_are_none(tree: Tree) -> None:
     tree.libri("exp/results-1")
     tree.libri("exp/results-1", gender="m")
     female = tree.key("keys-1/libri_dev_trials_f")
@@ -487,21 +463,20 @@ def test_keys_that_are_named_are_the_only_ones(tmp_path: Path) -> None:
     assert set(keyed(tree, keys=tmp_path / "mine").values()) == {None}
 
 
-def test_a_missing_key_lists_what_was_tried(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_a_missing_key_lists_its_candidates(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "keys-vpc").mkdir()
     tree.condition("exp/results-1", "vctk_test_enrolls_anon", f"{COMMON}_anon")
     (system,) = find(tree)
     (condition,) = system.conditions
     assert condition.trials is None
-    tried = [str(p.relative_to(tmp_path)) for p in condition.keys_tried]
-    assert tried[:4] == [
+    candidates = [str(p.relative_to(tmp_path)) for p in condition.key_candidates]
+    assert candidates[:4] == [
         f"data/{COMMON}_anon/trials",
         f"data/{COMMON}_anon/trials.gz",
         f"data/{COMMON}/trials",
         f"data/{COMMON}/trials.gz",
     ]
-    assert "keys-vpc/vctk_common_test_trials_f_anon" in tried
+    assert "keys-vpc/vctk_common_test_trials_f_anon" in candidates
     (failure,) = evaluate([system], tmp_path / "out", tree=tmp_path).failed.values()
     assert f"no trial key for {COMMON}_anon; looked for data/{COMMON}_anon/trials," in failure
 
@@ -509,8 +484,7 @@ def test_a_missing_key_lists_what_was_tried(tmp_path: Path) -> None:
 # --- links
 
 
-def test_loops_of_links_end(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_loops_of_links_end(tree: Tree, tmp_path: Path) -> None:
     tree.libri("exp/team/results-1")
     os.symlink(tmp_path / "exp", tmp_path / "exp/team/loop")
     os.symlink("itself", tmp_path / "exp/itself")
@@ -520,11 +494,10 @@ def test_loops_of_links_end(tmp_path: Path) -> None:
     assert "team" in [s.name for s in systems]
     team = next(s for s in systems if s.name == "team")
     assert len(team.conditions) == 3
-    assert [p.name for p in team.unknown] == ["ASV-again"]
+    assert [p.name for p in team.unmatched] == ["ASV-again"]
 
 
-def test_the_same_keys_folder_by_two_paths_is_one(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def test_the_same_keys_folder_by_two_paths_is_one(tree: Tree, tmp_path: Path) -> None:
     key = tree.key("keys-vpc/libri_dev_trials_f")
     tree.libri("results-1")
     os.symlink("keys-vpc", tmp_path / "keys-again")

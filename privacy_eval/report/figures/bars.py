@@ -27,9 +27,9 @@ from ..values import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
     Cell,
+    CellKey,
     Cells,
-    Place,
-    mixed_originals,
+    conflicting_originals,
     select,
 )
 from . import style
@@ -256,7 +256,7 @@ def _mean_figures(
         if p.attack_model in known and (p.split, p.data_set, p.gender) in sets
     }
     averaged: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    by_system: dict[tuple[str, str], dict[str, list[Place]]] = {}
+    by_system: dict[tuple[str, str], dict[str, list[CellKey]]] = {}
     for p in values:
         key = (p.attack_model or "", p.gender)
         averaged.setdefault(key, set()).add((p.split, p.data_set))
@@ -270,7 +270,7 @@ def _mean_figures(
                 left_out=any(values[p].left_out for p in places),
             )
             for system, places in places_of.items()
-            if len(places) == len(averaged[key]) and not mixed_originals(cells, places)
+            if len(places) == len(averaged[key]) and not conflicting_originals(cells, places)
         }
     originals = [p for p in values if p.system == ORIGINAL_COLUMN]
     titles = {a.id: a.title.lower() for a in protocol.attack_models}
@@ -287,7 +287,7 @@ def _mean_figures(
         f"Ordered by the means of {under_average}",
         "A system has a bar if it has values of all of these",
     ]
-    if mixed_originals(cells, originals):
+    if conflicting_originals(cells, originals):
         sentences.append("Original speech of several sources has no mean")
     with_mean = [s for s in cells.systems if any(s in of_key for of_key in means.values())]
     first = next(iter(protocol.genders))
@@ -366,7 +366,7 @@ def _drawing(
     metric: str,
     sentences: Sequence[str],
     groups: Groups,
-    originals: Iterable[Place],
+    originals: Iterable[CellKey],
 ) -> Drawing:
     parts = list(sentences)
     drawn = [item for group in groups for panel in group for item in panel.cells.items()]
@@ -378,10 +378,10 @@ def _drawing(
         )
     if metric in _NO_DISCLOSURE:
         parts.append("Dashed line: no disclosure")
-    if mixed := mixed_originals(cells, originals):
+    if mixed := conflicting_originals(cells, originals):
         parts.append(mixed)
-    if any(cells.family.get(s) in style.FAMILIES for s in present):
-        parts.append(style.NAMES_NOTE)
+    if any(cells.style(s) for s in present):
+        parts.append(style.families_caption(cells))
         if cells.own & present:
             parts.append("Bold names: submitted systems")
     left_out = {system for (_, system), cell in drawn if cell.left_out}

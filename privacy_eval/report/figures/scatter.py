@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 
 from ...protocol.protocol import Protocol, TrialSet
 from ..data import ReportData
-from ..values import ORIGINAL_COLUMN, Cells, Place, mixed_originals
+from ..values import ORIGINAL_COLUMN, CellKey, Cells, conflicting_originals
 from . import style
 from .drawing import Drawing
 from .style import SystemStyle
@@ -90,7 +90,7 @@ def points_of(
     """Collect the points of all systems and original speech that have both values."""
     points = []
     for system, t in itertools.product((*cells.systems, ORIGINAL_COLUMN), trial_sets):
-        cell_x, cell_y = (cells.at(_place(axis, t, system)) for axis in (x, y))
+        cell_x, cell_y = (cells.get_by_key(_place(axis, t, system)) for axis in (x, y))
         if cell_x is not None and cell_y is not None:
             at_x, at_y = (
                 style.axis_value(axis.metric, cell.value)
@@ -115,7 +115,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         )
         caption = f"{what}. {_points_caption(groups, {p.group for p in points})}"
         for number, (some_panels, some_systems) in enumerate(parts, start=1):
-            originals = mixed_originals(cells, _originals_of(cells, protocol, some_panels))
+            originals = conflicting_originals(cells, _originals_of(cells, protocol, some_panels))
             drawn = [*some_systems, ORIGINAL_COLUMN]
             yield Drawing(
                 style.page_name(name, number),
@@ -212,15 +212,15 @@ def _panel(cells: Cells, protocol: Protocol, title: str, x: Axis, y: Axis) -> Pa
     return Panel(title, x, y, points) if {p.system for p in points} - {ORIGINAL_COLUMN} else None
 
 
-def _place(axis: Axis, t: TrialSet, system: str) -> Place:
-    return Place(axis.metric, axis.attack_model, t.split, t.data_set.id, t.gender, system)
+def _place(axis: Axis, t: TrialSet, system: str) -> CellKey:
+    return CellKey(axis.metric, axis.attack_model, t.split, t.data_set.id, t.gender, system)
 
 
-def _originals_of(cells: Cells, protocol: Protocol, panels: Sequence[Panel]) -> Iterator[Place]:
+def _originals_of(cells: Cells, protocol: Protocol, panels: Sequence[Panel]) -> Iterator[CellKey]:
     """Cells of the points of original speech."""
     for panel, t in itertools.product(panels, protocol.trial_sets()):
         both = [_place(axis, t, ORIGINAL_COLUMN) for axis in (panel.x, panel.y)]
-        if all(cells.at(place) is not None for place in both):
+        if all(cells.get_by_key(place) is not None for place in both):
             yield from both
 
 

@@ -83,18 +83,12 @@ class BarStyle:
 
 #: Plot style of original speech.
 ORIGINAL_STYLE = SystemStyle("black", "*", "-")
-_NAME_COLOURS = {"B1": ("#0058A3", "normal"), "B2": ("#C1121F", "italic")}
 _ATTACK_STYLES = (
     BarStyle("#A6D4EE", ""),
     BarStyle("#E69F00", "////"),
     BarStyle("#00415F", ""),
     BarStyle("#009E73", "...."),
     BarStyle("#CC79A7", "xxxx"),
-)
-#: Families of published systems whose names are coloured.
-FAMILIES = frozenset(_NAME_COLOURS)
-NAMES_NOTE = (
-    "Blue upright and red italic names: systems developed from B1 and from B2, respectively"
 )
 
 
@@ -123,11 +117,21 @@ def system_styles(systems: Sequence[str]) -> Mapping[str, SystemStyle]:
 
 
 def set_name(text: Text, cells: Cells, system: str) -> None:
-    """Set the name of a system: blue if developed from B1, red and italic if from B2, bold if
-    it is submitted."""
-    colour, slant = _NAME_COLOURS.get(cells.family.get(system, ""), ("black", "normal"))
-    weight = "bold" if system in cells.own else "normal"
-    text.set(color=colour, fontstyle=slant, fontweight=weight)
+    """Set the style of a system's name: that of its family, and bold if it is submitted."""
+    style = cells.style(system)
+    text.set(
+        color=style.figure_colour if style else "black",
+        fontstyle="italic" if style and style.slant == "italic" else "normal",
+        fontweight="bold" if system in cells.own else "normal",
+    )
+
+
+def families_caption(cells: Cells) -> str:
+    """Describe the styles of names of all families."""
+    styles = " and ".join(f"{f.colour} {f.slant}" for f in cells.families.values())
+    sources = " and ".join(f"from {name}" for name in cells.families)
+    several = ", respectively" if len(cells.families) > 1 else ""
+    return f"{styles[:1].upper()}{styles[1:]} names: systems developed {sources}{several}"
 
 
 def attack_styles(protocol: Protocol) -> Mapping[str, BarStyle]:

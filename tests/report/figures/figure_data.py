@@ -14,7 +14,7 @@ from privacy_eval.io.files import digest
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics, zebra_tag
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.data import ReportData
-from privacy_eval.report.values import ORIGINAL_COLUMN, Cells, cells_of_published
+from privacy_eval.report.values import ORIGINAL_COLUMN, Cells, cells_from_published
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.record_files import read_record, record_content
@@ -28,7 +28,7 @@ ATTACKS = ("original", "ignorant", "lazy-informed", "semi-informed")
 #: How far apart the classes are under an attack model.
 APART = {"original": 4.0, "ignorant": 0.3, "lazy-informed": 1.0, "semi-informed": 2.0}
 
-PUBLISHED = cells_of_published("vpc2020")
+PUBLISHED = cells_from_published("vpc2020")
 #: For what is said of a single figure: all metrics and systems take long.
 _FEW = ("B1", "B2", "K2", ORIGINAL_COLUMN)
 PUBLISHED_EER = replace(

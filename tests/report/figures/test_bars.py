@@ -15,7 +15,7 @@ from matplotlib.container import BarContainer
 from privacy_eval.metrics import bengio_mariethoz_interval
 from privacy_eval.report.figures import bars, style
 from privacy_eval.report.figures.drawing import Drawing
-from privacy_eval.report.values import Cell, Cells, Place, merged
+from privacy_eval.report.values import Cell, CellKey, Cells, merge_cells
 
 SEMI = {"B1", "B2", "K2", "M1", "O1", "S2"}
 
@@ -24,7 +24,7 @@ def submitted(name: str = ODD, **changes: object) -> Cells:
     """A system with EERs of female speakers of LibriSpeech test only."""
     cell = replace(Cell(0.2, "20.00", n_target=100, n_nontarget=900), **changes)
     values = {
-        Place("eer", attack, "test", "libri", "f", name): cell
+        CellKey("eer", attack, "test", "libri", "f", name): cell
         for attack in ("ignorant", "lazy-informed")
     }
     return Cells(values, (name,), frozenset({name}))
@@ -84,7 +84,7 @@ def test_bars_have_the_heights_of_cells_ordered_by_female_speakers(metric: str, 
         first, *systems = order(axes)
         assert first == "Orig"
         values = [
-            PUBLISHED.values[Place(metric, "lazy-informed", split, data_set, "f", s)].value
+            PUBLISHED.values[CellKey(metric, "lazy-informed", split, data_set, "f", s)].value
             for s in systems
         ]
         assert values == sorted(values)
@@ -102,7 +102,8 @@ def test_similarity_is_ordered_by_male_speakers(metric: str) -> None:
         assert male == sorted(male)
         for gender, by_system in drawn.items():
             for s, height in by_system.items():
-                value = PUBLISHED.values[Place(metric, None, "test", data_set.id, gender, s)].value
+                key = CellKey(metric, None, "test", data_set.id, gender, s)
+                value = PUBLISHED.values[key].value
                 assert height == pytest.approx(style.axis_value(metric, value))
 
 
@@ -140,9 +141,9 @@ def with_original(*, as_published: bool) -> Cells:
     published; beside published cells."""
     values = dict(submitted().values)
     for gender in CONFIG.genders:
-        place = Place("eer", "original", "test", "libri", gender, "Orig")
+        place = CellKey("eer", "original", "test", "libri", gender, "Orig")
         values[place] = PUBLISHED.values[place] if as_published else Cell(0.01, "1.00")
-    return merged([replace(submitted(), values=values), PUBLISHED_EER])
+    return merge_cells([replace(submitted(), values=values), PUBLISHED_EER])
 
 
 def test_original_speech_of_several_sources_has_no_mean() -> None:
@@ -191,7 +192,7 @@ def test_titles_and_captions_name_the_averaged_sets() -> None:
 
 
 def test_systems_without_a_value_are_omitted() -> None:
-    found = drawings(merged([submitted(), PUBLISHED_EER]))
+    found = drawings(merge_cells([submitted(), PUBLISHED_EER]))
     for name, present in (("bars_eer_test", [True] + [False] * 5), ("bars_mean_eer", [False] * 2)):
         assert [ODD in order(axes) for axes in found[name].canvas.axes] == present
 
@@ -199,7 +200,7 @@ def test_systems_without_a_value_are_omitted() -> None:
 @pytest.mark.parametrize("attack", ["ignorant", "lazy-informed"])
 def test_missing_values_leave_a_gap_and_are_last(attack: str) -> None:
     """Last where it is what systems are ordered by."""
-    place = Place("eer", attack, "test", "libri", "f", "K2")
+    place = CellKey("eer", attack, "test", "libri", "f", "K2")
     values = {p: c for p, c in PUBLISHED_EER.values.items() if p != place}
     axes = panels(replace(PUBLISHED_EER, values=values), "bars_eer_test")[0]
     drawn = {attack for attack, by_system in heights(axes).items() if "K2" in by_system}
@@ -208,7 +209,7 @@ def test_missing_values_leave_a_gap_and_are_last(attack: str) -> None:
 
 
 def test_whiskers_are_the_intervals_of_independent_trials() -> None:
-    both = merged([submitted(interval=(0.21, 0.3)), PUBLISHED_EER])
+    both = merge_cells([submitted(interval=(0.21, 0.3)), PUBLISHED_EER])
     bounds = bengio_mariethoz_interval(0.2, 100, 900)
     first, *others = panels(both, "bars_eer_test")
     assert len(whiskers(first)) == 2 and np.allclose(whiskers(first), 100 * np.array(bounds))
@@ -223,7 +224,7 @@ def test_infinite_values_are_written() -> None:
 
 def test_names_are_literal_coloured_by_family_and_bold_if_submitted() -> None:
     shown = {}
-    for axes in panels(merged([submitted(), PUBLISHED]), "bars_eer_test"):
+    for axes in panels(merge_cells([submitted(), PUBLISHED]), "bars_eer_test"):
         if axes.get_xticklabels():  # not where names are below another panel only
             shown |= dict(zip(order(axes), axes.get_xticklabels(), strict=True))
     assert shown[ODD].get_text() == ODD.replace("$", "\\$")
@@ -234,7 +235,7 @@ def test_names_are_literal_coloured_by_family_and_bold_if_submitted() -> None:
 
 
 def test_figures_and_captions() -> None:
-    cells = merged([submitted(left_out=True), PUBLISHED])
+    cells = merge_cells([submitted(left_out=True), PUBLISHED])
     captions = {name: d.caption for name, d in drawings(cells).items()}
     assert list(captions) == [
         *(f"bars_{m}_{s}" for s in ("dev", "test") for m in ("eer", "cllr_min")),
@@ -252,7 +253,7 @@ def test_figures_and_captions() -> None:
 
 
 def test_many_systems_are_split_over_several_figures() -> None:
-    cells = merged(submitted(f"S{i}", value=i / 100) for i in range(45))
+    cells = merge_cells(submitted(f"S{i}", value=i / 100) for i in range(45))
     names = [name for name in drawings(cells) if name.startswith("bars_eer_test")]
     assert names == [f"bars_eer_test{s}" for s in ("", "_2", "_3")]
     drawn = [order(panels(cells, name)[0]) for name in names]

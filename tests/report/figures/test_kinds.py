@@ -16,7 +16,7 @@ from privacy_eval.report.figures import KINDS, FigureKind, all_figures, write_fi
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.html import Section
 from privacy_eval.report.report import figures_source, report_sections
-from privacy_eval.report.values import Cell, Cells, Place
+from privacy_eval.report.values import Cell, CellKey, Cells
 from privacy_eval.results.records import Results, SimilarityRecord
 from privacy_eval.tree.conditions import SetCondition
 
@@ -39,7 +39,7 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     matrices = ReportData(Results(CONFIG, similarity=(record,)), curves=Matrices())  # type: ignore[arg-type]
     points = Cells(
         {
-            Place(metric, "ignorant", "test", "libri", "f", ODD): Cell(0.3, "")
+            CellKey(metric, "ignorant", "test", "libri", "f", ODD): Cell(0.3, "")
             for metric in ("eer", "cllr_min")
         },
         (ODD,),

@@ -13,7 +13,7 @@ from matplotlib.colors import same_color
 from privacy_eval.report.figures import scatter, style
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.scatter import Axis
-from privacy_eval.report.values import Cell, Cells, Place, merged
+from privacy_eval.report.values import Cell, CellKey, Cells, merge_cells
 
 Point = tuple[str, str, float, float]
 
@@ -48,7 +48,7 @@ def expected(x: Axis, y: Axis) -> list[Point]:
 def few(value: float = 0.3, systems: tuple[str, ...] = (ODD, "B")) -> Cells:
     return Cells(
         {
-            Place(metric, "ignorant", split, "libri", "f", system): Cell(value, "")
+            CellKey(metric, "ignorant", split, "libri", "f", system): Cell(value, "")
             for metric in ("eer", "cllr_min", "cllr")
             for split in CONFIG.splits
             for system in systems
@@ -110,7 +110,7 @@ def test_a_split_without_points_is_not_named(split: str, title: str) -> None:
 
 def test_infinite_values_are_counted() -> None:
     cells = few()
-    place = Place("cllr", "ignorant", "test", "libri", "f", "B")
+    place = CellKey("cllr", "ignorant", "test", "libri", "f", "B")
     cells = replace(cells, values={**cells.values, place: Cell(math.inf, "inf")})
     (axes,) = drawings(cells)["scatter_eer_cllr"].canvas.axes
     assert [t.get_text() for t in axes.texts] == ["infinite, not drawn: 1"]
@@ -128,13 +128,13 @@ def test_figures_are_those_with_points() -> None:
 def test_captions_note_original_speech_of_several_sources(mixed: bool) -> None:
     first, second = (
         {
-            Place(metric, "original", "test", data_set, "f", "Orig"): Cell(0.3, "0.300")
+            CellKey(metric, "original", "test", data_set, "f", "Orig"): Cell(0.3, "0.300")
             for metric in ("eer", "cllr_min")
         }
         for data_set in ("libri", "vctk_common")
     )
     mine = replace(few(), values={**few().values, **first})
-    cells = merged([mine, Cells(second, ())] if mixed else [mine])
+    cells = merge_cells([mine, Cells(second, ())] if mixed else [mine])
     words = "Original speech: of another source, where the first has none: eer (test), cllr_min"
     assert (words in drawings(cells)["scatter_eer_cllr_min"].caption) == mixed
 

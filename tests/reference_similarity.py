@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reference import SLOPE, isotonic, log_odds
+from reference_metrics import SLOPE, isotonic, log_odds
 
 from privacy_eval.errors import PrivacyEvalError
 

@@ -1,0 +1,118 @@
+"""Paths outside the tree, and symlinks that must not be written through."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..errors import PrivacyEvalError, shorten
+
+
+def paths_outside(paths: Iterable[Path | None], roots: Iterable[Path]) -> tuple[Path, ...]:
+    """Select the paths that lead to none of the roots.
+
+    Parameters
+    ----------
+    paths : iterable of (Path or None)
+        None is skipped.
+    roots : iterable of Path
+        Folders that may be read; where there are none, everything may.
+
+    Returns
+    -------
+    tuple of Path
+    """
+    real = [os.path.realpath(root) for root in roots]
+    return tuple(
+        path
+        for path in paths
+        if path is not None
+        and real
+        and not any(Path(os.path.realpath(path)).is_relative_to(root) for root in real)
+    )
+
+
+def check_inside(paths: Iterable[Path | None], roots: Iterable[Path], where: str = "") -> None:
+    """Make sure that paths lead to one of the roots.
+
+    Parameters
+    ----------
+    paths, roots
+        As of `paths_outside`.
+    where : str
+        What names a path, opens the message.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Names the first path outside, and the option that allows it.
+    """
+    for path in paths_outside(paths, roots):
+        raise PrivacyEvalError(where + outside_message(path))
+
+
+def outside_message(path: Path) -> str:
+    """Return the error message for a path outside the roots.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    str
+    """
+    return (
+        f"{shorten(str(path))}: is outside the tree and the results "
+        f"({shorten(os.path.realpath(path))}); use --allow-outside to read it"
+    )
+
+
+def refuse_symlinks(path: Path, results: Path) -> None:
+    """Refuse to write through symlinks in the results, which may be untrusted.
+
+    Parameters
+    ----------
+    path : Path
+        To be written. Checked are it and the folders above it, up to `results` or the folder
+        that both are in.
+    results : Path
+
+    Raises
+    ------
+    PrivacyEvalError
+        Names the first symlink.
+    """
+    root, path = Path(os.path.abspath(results)), Path(os.path.abspath(path))
+    _refuse(itertools.takewhile(lambda p: not root.is_relative_to(p), (path, *path.parents)))
+
+
+def refuse_symlinks_below(out: Path, results: Path) -> None:
+    """Refuse an output folder within the results that is, or contains, a symlink.
+
+    Parameters
+    ----------
+    out : Path
+        Nothing is checked where it is not within `results`.
+    results : Path
+
+    Raises
+    ------
+    PrivacyEvalError
+        Names the first symlink.
+    """
+    if out.absolute().is_relative_to(results.absolute()):
+        refuse_symlinks(out, results)
+        below = (Path(at, name) for at, *names in os.walk(out) for name in itertools.chain(*names))
+        _refuse(itertools.chain([out], below))
+
+
+def _refuse(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_symlink():
+            raise PrivacyEvalError(
+                f"{path}: refusing to write through a symlink inside the results folder; choose "
+                "another --out"
+            )
