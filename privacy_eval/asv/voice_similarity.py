@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
 from ..io.files import atomic_path
-from ..io.results_txt import similarity_lines
+from ..io.results_txt import format_metrics
 from ..io.scp import Vectors
 from ..metrics import (
     LINKABILITY_MIN_TARGETS,
@@ -34,7 +34,7 @@ _FILES_2020 = {"oo": "osp_osp", "oa": "osp_psp", "aa": "psp_psp"}
 
 
 @dataclass(frozen=True)
-class Measured:
+class SimilarityResult:
     """Voice similarity of one set.
 
     Attributes
@@ -56,8 +56,8 @@ class Measured:
     linkability: tuple[float | None, ...]
 
     @property
-    def of_speakers(self) -> tuple[SpeakerSimilarity, ...]:
-        """Return every speaker, the least protected first; `exact` where it was asked for."""
+    def speaker_results(self) -> tuple[SpeakerSimilarity, ...]:
+        """List the speakers, the least protected first; in `exact` if computed."""
         found = self.by_variant.get("exact") or next(iter(self.by_variant.values()))
         columns = (
             self.speakers,
@@ -72,7 +72,7 @@ class Measured:
         return tuple(sorted(each, key=lambda s: (s.deid, -(s.linkability or 0.0), s.speaker)))
 
     def arrays(self) -> dict[str, Any]:
-        """Return the matrices of every variant, which figures are drawn from."""
+        """Return the matrices of every variant, for the figures."""
         found: dict[str, Any] = {"speakers": np.array(self.speakers)}
         for variant, similarity in self.by_variant.items():
             for kind in _FILES_2020:
@@ -90,7 +90,7 @@ def measure(
     variants: Sequence[Variant] = VARIANTS,
     part: bool = False,
     allow_missing: bool = False,
-) -> Measured:
+) -> SimilarityResult:
     """Measure voice similarity of original and anonymized utterances of the same ids.
 
     Parameters
@@ -109,7 +109,7 @@ def measure(
 
     Returns
     -------
-    Measured
+    SimilarityResult
 
     Raises
     ------
@@ -119,19 +119,19 @@ def measure(
         voices is 0; inconsistent dimensions.
     """
     speaker_of = read_utt2spk(utt2spk)
-    kept = _compared(original, anonymized, utt2spk, speaker_of, part, allow_missing)
-    speakers = tuple(sorted(set(kept.values())))
+    compared = _select_utterances(original, anonymized, utt2spk, speaker_of, part, allow_missing)
+    speakers = tuple(sorted(set(compared.values())))
     number = {s: i for i, s in enumerate(speakers)}
-    ids = [u for u in original.ids if u in kept]
-    column = {u: i for i, u in enumerate(u for u in anonymized.ids if u in kept)}
-    of_rows = np.array([number[kept[u]] for u in ids])
-    of_columns = np.array([number[kept[u]] for u in column])
+    ids = [u for u in original.ids if u in compared]
+    column = {u: i for i, u in enumerate(u for u in anonymized.ids if u in compared)}
+    of_rows = np.array([number[compared[u]] for u in ids])
+    of_columns = np.array([number[compared[u]] for u in column])
     column_of = np.array([column[u] for u in ids])
     first = original.matrix[original.rows(ids, str(utt2spk))]
     second = anonymized.matrix[anonymized.rows(list(column), str(utt2spk))]
     matrices: dict[Variant, list[SimilarityMatrix]] = {variant: [] for variant in variants}
     linkability: tuple[float | None, ...] = ()
-    spoken = np.bincount(of_rows)
+    counts = np.bincount(of_rows)
     try:
         for rows, columns, speaker, paired in (
             (first, first, of_rows, None),
@@ -140,14 +140,16 @@ def measure(
         ):
             scores = score_matrix(rows, 1, columns, backend=backend, model=model)
             if not np.isfinite(scores).all():
-                raise PrivacyEvalError("scores are not finite: huge values in vectors or model")
+                raise PrivacyEvalError(
+                    "scores are not finite: vectors or model contain huge values"
+                )
             for variant in variants:
                 matrices[variant].append(
                     similarity_matrix(scores, speaker, column_of=paired, variant=variant)
                 )
             if paired is not None:
                 values = speaker_linkability(scores, speaker, column_of=paired).tolist()
-                enough = spoken * (spoken - 1) >= LINKABILITY_MIN_TARGETS
+                enough = counts * (counts - 1) >= LINKABILITY_MIN_TARGETS
                 linkability = tuple(
                     v if e else None for v, e in zip(values, enough.tolist(), strict=True)
                 )
@@ -155,10 +157,10 @@ def measure(
         found = {variant: voice_similarity(*three) for variant, three in matrices.items()}
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{original.path}, {anonymized.path}: {error}") from error
-    return Measured(speakers, len(ids), len(speaker_of) - len(ids), found, linkability)
+    return SimilarityResult(speakers, len(ids), len(speaker_of) - len(ids), found, linkability)
 
 
-def _compared(
+def _select_utterances(
     original: Vectors,
     anonymized: Vectors,
     utt2spk: Path,
@@ -166,31 +168,31 @@ def _compared(
     part: bool,
     allow_missing: bool,
 ) -> dict[str, str]:
-    """Find the utterances to compare, with their speakers."""
+    """Select the utterances to compare, with their speakers."""
     if not part:
         for vectors in (original, anonymized):
             _refuse(
                 [u for u in vectors.ids if u not in speaker_of], vectors.path, "speaker", utt2spk
             )
-    kept = {u: s for u, s in speaker_of.items() if u in original and u in anonymized}
+    compared = {u: s for u, s in speaker_of.items() if u in original and u in anonymized}
     if not allow_missing:
         for vectors in (original, anonymized):
             _refuse([u for u in speaker_of if u not in vectors], utt2spk, "vector", vectors.path)
-    counts = Counter(kept.values())
+    counts = Counter(compared.values())
     single = sorted(s for s, count in counts.items() if count == 1)
     if allow_missing:
-        kept = {u: s for u, s in kept.items() if counts[s] > 1}
+        compared = {u: s for u, s in compared.items() if counts[s] > 1}
     elif single:
         raise PrivacyEvalError(
             f"{utt2spk}: {len(single)} speakers have a single utterance, so no same-speaker pair: "
             f"{abbreviate(single)} (--allow-missing leaves them out)"
         )
-    if len(set(kept.values())) < 2:
+    if len(set(compared.values())) < 2:
         raise PrivacyEvalError(
-            f"{utt2spk}: {'one speaker only' if kept else 'no utterance to compare'}; voice "
+            f"{utt2spk}: {'one speaker only' if compared else 'no utterance to compare'}; voice "
             "similarity compares speakers"
         )
-    return kept
+    return compared
 
 
 def files_2020(similarity: VoiceSimilarity) -> dict[str, bytes]:
@@ -209,7 +211,7 @@ def files_2020(similarity: VoiceSimilarity) -> dict[str, bytes]:
         file = io.BytesIO()
         np.save(file, getattr(similarity, kind).values)
         files[f"similarity_matrix_{name}.npy"] = file.getvalue()
-    lines = similarity_lines(similarity_metrics(similarity))
+    lines = format_metrics(similarity_metrics(similarity), kind="matrices")
     for name, line in zip(
         ("DeIDentification", "gain_of_voice_distinctiveness"), lines, strict=True
     ):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .options import add, add_tree, log, over_tree, path, two_forms
 
 if TYPE_CHECKING:
-    from ..asv.voice_similarity import Measured
+    from ..asv.voice_similarity import SimilarityResult
 
 _LEAST_PROTECTED = 3
 
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _files(arguments: argparse.Namespace) -> int:
     from ..asv.voice_similarity import measure
-    from ..io.results_txt import similarity_lines
+    from ..io.results_txt import format_metrics
     from ..io.schema import to_plain
     from ..metrics import VARIANTS, similarity_metrics
     from .inputs import load_model, read_vectors_of
@@ -67,16 +67,16 @@ def _files(arguments: argparse.Namespace) -> int:
     for variant, similarity in measured.by_variant.items():
         if len(measured.by_variant) > 1:
             print(f"# {variant}")
-        for line in similarity_lines(similarity_metrics(similarity)):
+        for line in format_metrics(similarity_metrics(similarity), kind="matrices"):
             print(line)
     print(f"# {len(measured.speakers)} speakers; the least protected:")
-    for speaker in measured.of_speakers[:_LEAST_PROTECTED]:
+    for speaker in measured.speaker_results[:_LEAST_PROTECTED]:
         linked = "" if speaker.linkability is None else f" linkability {speaker.linkability:.3f}"
         print(f"{speaker.speaker} DeID {speaker.deid:.3f}{linked} evidence {speaker.evidence:.3f}")
     return 0
 
 
-def _write_similarity(out: Path, measured: Measured) -> None:
+def _write_similarity(out: Path, measured: SimilarityResult) -> None:
     import numpy as np
 
     from ..asv.voice_similarity import write_2020
@@ -86,7 +86,7 @@ def _write_similarity(out: Path, measured: Measured) -> None:
     write_2020(out, next(iter(measured.by_variant.values())))
     with atomic_path(out / "similarity.npz") as temporary, open(temporary, "wb") as file:
         np.savez(file, **measured.arrays())
-    write_text(out / "speakers.csv", speakers_csv(({}, s) for s in measured.of_speakers))
+    write_text(out / "speakers.csv", speakers_csv(({}, s) for s in measured.speaker_results))
 
 
 def _stage(arguments: argparse.Namespace) -> int:

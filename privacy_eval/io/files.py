@@ -92,7 +92,16 @@ def supply(contents: Mapping[Path, bytes]) -> Iterator[None]:
 
 
 def supplied(path: Path) -> bytes | None:
-    """Return the content that `supply` holds for a path."""
+    """Look up the content that `supply` holds for a path.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    bytes or None
+    """
     return _SUPPLIED.get().get(path)
 
 
@@ -121,7 +130,7 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
         with open(path, "rb") as file:
             data = _read_up_to(max_bytes, file)
         if data.startswith(GZIP_MAGIC):
-            max_bytes = min(max_bytes, most_unpacked(len(data)))
+            max_bytes = min(max_bytes, max_unpacked_bytes(len(data)))
             with gzip.open(io.BytesIO(data)) as unpacked:
                 data = _read_up_to(max_bytes, unpacked)
     if len(data) > max_bytes:
@@ -139,7 +148,7 @@ def _read_up_to(max_bytes: int, file: SupportsRead) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def most_unpacked(packed: int) -> int:
+def max_unpacked_bytes(packed: int) -> int:
     """Compute the largest allowed unpacked size of a gzip file, against gzip bombs.
 
     Parameters

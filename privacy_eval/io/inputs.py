@@ -9,12 +9,12 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from .files import digest, read_bytes, supply
 
-#: Contents kept for a reader that comes later; the two files read last are kept in any case.
+#: Limit of the contents stored for later readers, in addition to the last two files.
 _KEPT_BYTES = 64 << 20
 
 
 class Inputs:
-    """The input files of a command: their digests, and their contents for the readers.
+    """Digests of the input files of a command, and their contents for the readers.
 
     A file is read from disk once: its content is hashed, and handed on to the reader that
     parses it (`supplied`). What changes on disk in between is not seen.
@@ -25,7 +25,7 @@ class Inputs:
         self._content: dict[Path, bytes] = {}
 
     def sha256(self, path: Path) -> str:
-        """SHA-256 of the (unpacked) content of a file.
+        """Return the SHA-256 of the (unpacked) content of a file.
 
         Raises
         ------
@@ -38,13 +38,13 @@ class Inputs:
 
     @contextlib.contextmanager
     def supplied(self, *paths: Path) -> Iterator[None]:
-        """Within this block readers of these files get the content that was hashed."""
+        """Let readers of these files get the content that was hashed, within this block."""
         contents = {path: self._content.get(path) or self._read(path) for path in paths}
         with supply(contents):
             yield
 
     def forget(self, folder: Path) -> None:
-        """Read the files of a folder again, which was written meanwhile."""
+        """Forget the files of a folder that was written in the meantime."""
         for known in (self._sha256, self._content):
             for path in [path for path in known if folder in (path, *path.parents)]:
                 del known[path]

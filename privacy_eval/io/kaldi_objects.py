@@ -24,7 +24,7 @@ from .files import (
     MAX_BYTES,
     SupportsRead,
     atomic_path,
-    most_unpacked,
+    max_unpacked_bytes,
     reading,
     supplied,
 )
@@ -279,7 +279,7 @@ def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
         if magic == GZIP_MAGIC:
             with gzip.GzipFile(fileobj=raw) as unpacked:
                 size = os.fstat(raw.fileno()).st_size
-                file = ObjectFile(unpacked, where, min(MAX_BYTES, most_unpacked(size)))
+                file = ObjectFile(unpacked, where, min(MAX_BYTES, max_unpacked_bytes(size)))
                 yield file
                 file.where = where
                 file.drain()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +22,8 @@ _PITCH = re.compile(rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}")
 _PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std")
 _SET_NAME = re.compile(r"[^\s:]+")
 _KEY = re.compile(r"\{([^}]+)\}")
+#: Metrics of trial sets.
+_SET_KINDS: tuple[Kind, ...] = ("matrices", "utility")
 
 
 @dataclass(frozen=True)
@@ -174,20 +176,24 @@ def format_results_txt(results: ResultsTxt) -> str:
     for of_set in (*results.similarity, *results.utility):
         of_sets.setdefault(of_set.name, {}).update(of_set.values)
     for name, values in of_sets.items():
-        printed = [*_lines("matrices", values, None), *_lines("utility", values, None)]
-        lines += [name, *(f"  {line}" for line in printed)] if printed else []
+        printed = [f"  {line}" for k in _SET_KINDS for line in format_metrics(values, kind=k)]
+        lines += [name, *printed] if printed else []
     return "".join(f"{line}\n" for line in lines)
 
 
-def format_metrics(metrics: Mapping[str, float], tag: str | None) -> list[str]:
-    """Format the challenge's lines of one condition.
+def format_metrics(
+    values: Mapping[str, float], tag: str | None = None, *, kind: Kind = "scores"
+) -> list[str]:
+    """Format the challenge's lines of one condition or trial set.
 
     Parameters
     ----------
-    metrics : mapping of str to float
-        In stored units; lines of absent metrics are skipped.
-    tag : str or None
+    values : mapping of str to float
+        In stored units; lines of missing metrics are skipped.
+    tag : str, optional
         ZEBRA category.
+    kind : {"scores", "matrices", "utility"}
+        Metrics to format.
 
     Returns
     -------
@@ -195,35 +201,18 @@ def format_metrics(metrics: Mapping[str, float], tag: str | None) -> list[str]:
 
     Examples
     --------
-    >>> format_metrics({"eer": 0.205, "rocch_eer": 0.2}, None)
+    >>> format_metrics({"eer": 0.205, "rocch_eer": 0.2})
     ['EER: 20.5%', 'ROCCH-EER: 20.000%']
     """
-    return list(_lines("scores", metrics, tag))
-
-
-def similarity_lines(values: Mapping[str, float]) -> list[str]:
-    """Format the challenge's lines of a trial set's voice similarity.
-
-    Parameters
-    ----------
-    values : mapping of str to float
-        `deid` (fraction) and `gvd_db` (dB), or one of them.
-
-    Returns
-    -------
-    list of str
-    """
-    return list(_lines("matrices", values, None))
-
-
-def _lines(kind: Kind, values: Mapping[str, float], tag: str | None) -> Iterator[str]:
+    lines = []
     for metric in of_kind(kind).values():
         names = _KEY.findall(metric.line)
         if names and values.keys() >= set(names) - {"tag"}:
             line = metric.line.replace("{tag}", str(tag))
             for name in set(names) - {"tag"}:
                 line = line.replace(f"{{{name}}}", METRICS[name].line_number(values[name]))
-            yield line
+            lines.append(line)
+    return lines
 
 
 def _forms(*kinds: Kind) -> list[tuple[re.Pattern[str], list[str]]]:

@@ -105,9 +105,9 @@ def violin_figures(
 ) -> Iterator[Drawing]:
     """Yield `subjective_violin`: a panel per quantity, a violin per system."""
     line = f"dotted line: median of {subjective.reference}. " if subjective.reference else ""
-    for page, number, part in style.numbered(subjective.systems, MOST_VIOLINS):
+    for page, number, part in style.numbered_pages(subjective.systems, MOST_VIOLINS):
         yield Drawing(
-            style.stem("subjective_violin", *number),
+            style.file_stem("subjective_violin", *number),
             f"Normalised ratings{part}. Numbers: means; bars: quartiles, points: medians; {line}"
             "Higher naturalness and intelligibility are better utility, lower similarity is better "
             "privacy.",
@@ -148,7 +148,7 @@ def scatter_figures(cells: Cells, protocol: Protocol, split: str) -> Iterator[Dr
             sets = [t for t in protocol.trial_sets() if (t.split, t.data_set) == (split, data_set)]
             points = points_of(cells, x, y, sets, lambda t: t.gender)
             if points:
-                panels.append(ScatterPanel(style.literal(data_set.title), x, y, points))
+                panels.append(ScatterPanel(style.escape_mathtext(data_set.title), x, y, points))
         if panels:
             systems = [ORIGINAL_COLUMN, *cells.systems]
             yield Drawing(
@@ -167,7 +167,7 @@ def _violins(
 ) -> Canvas:
     index_of = {(d.quantity, d.system): i for i, d in enumerate(subjective.distributions)}
     present = [q for q in QUANTITIES if any((q, s) in index_of for s in systems)]
-    names = [style.literal(listening_column(s), 16) for s in systems]
+    names = [style.escape_mathtext(listening_column(s), 16) for s in systems]
     rows = [present[i : i + 2] for i in range(0, len(present), 2)]
     width = style.FULL_WIDTH if len(present) > 1 else style.COLUMN_WIDTH
     longest = max(map(style.text_width, names))
@@ -261,7 +261,7 @@ def _det_pages(
     """A figure of some quantities, or several pages of systems, all with original speech."""
     names = list(dict.fromkeys(line.name for lines in found.values() for line in lines))
     pair = SIMILARITY in found
-    for page, number, part in style.numbered(
+    for page, number, part in style.numbered_pages(
         [n for n in names if n != ORIGINAL_COLUMN] or names, MOST_SYSTEMS if pair else MOST_CURVES
     ):
         visible = {*page, ORIGINAL_COLUMN}
@@ -280,7 +280,7 @@ def _det_pages(
         else:
             plot = replace(_in_pairs(panels, [*page, ORIGINAL_COLUMN]), title=above)
         yield Drawing(
-            style.stem(name, where, *number),
+            style.file_stem(name, where, *number),
             f"DET curves of normalised ratings, {title}{part}. {what} {_MARKER}",
             plot,
         )

@@ -294,7 +294,7 @@ def pooled_table(test: ListeningTest) -> Table | None:
     rows = tuple(
         (
             d.system,
-            *(format_metric(*item) for item in d.values(VARIANT).items()),
+            *(format_metric(key, d.values(VARIANT)[key]) for key in DETECTION_METRICS),
             str(d.n_target),
             str(d.n_nontarget),
         )

@@ -54,7 +54,9 @@ def to_latex(table: Table, style: Style = "challenge") -> str:
         opening = [r"\begin{table}[htbp]", r"\centering" + size, caption]
         opening.append(f"\\begin{{tabular}}{{{columns}}}")
         closing = [r"\end{tabular}", *_latex_notes(table), r"\end{table}"]
-    heading = [rules.top, head, rules.middle, *([r"\endhead"] if long else [])]
+    heading = [rules.top, head, rules.middle]
+    if long:  # only the first page has caption and label
+        heading += [r"\endfirsthead", *heading, r"\endhead"]
     return "\n".join([*opening, *heading, *body, rules.bottom, *closing]) + "\n" + comment
 
 

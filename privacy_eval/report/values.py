@@ -29,13 +29,13 @@ def caveats(
     records: Iterable[VerificationRecord], metrics: Sequence[str], variant: Variant
 ) -> dict[str, list[VerificationRecord]]:
     """Collect reasons why values are uninformative, with the records of each."""
-    found: dict[str, list[VerificationRecord]] = {}
+    reasons: dict[str, list[VerificationRecord]] = {}
     for record in records:
         values = record.values(variant)
         for key in metrics:
             if key in values and (why := describe(key).caveat(values[key], record.n_target)):
-                found.setdefault(why, []).append(record)
-    return found
+                reasons.setdefault(why, []).append(record)
+    return reasons
 
 
 @dataclass(frozen=True)

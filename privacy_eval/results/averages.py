@@ -24,7 +24,7 @@ class Average:
     title : str
         As in the challenge's summary, e.g. `Weighted average EER dev orig`.
     quantity : str
-        What is averaged, with its unit, the same for all splits.
+        Quantity and unit, the same for all splits.
     split : str
     value : float or None
         Percent for rates, dB, or a correlation; None where any part is missing.
@@ -37,7 +37,7 @@ class Average:
 
 
 def averages(results: Results) -> list[Average]:
-    """The averages of one system, in the order of the challenge's summary.
+    """Compute the averages of one system, in the order of the challenge's summary.
 
     EER of original speech and under the protocol's attack model for averages; WER of
     original speech by the recognizer trained on original speech, and of anonymized
@@ -47,18 +47,18 @@ def averages(results: Results) -> list[Average]:
     attack = next(a for a in protocol.attack_models if a.id == protocol.average_attack_model)
     original = next((a.id for a in protocol.attack_models if a.is_original), None)
     first = protocol.results_folders[0].suffix
-    # By what is averaged and split: values of a data set, or of one and a gender.
-    found: dict[tuple[str | None, ...], set[float]] = {}
+    # By quantity, split, data set and (except WER) gender.
+    collected: dict[tuple[str | None, ...], set[float]] = {}
     for v in results.verification:
         c = v.condition
         if c.attack_model is not None and "eer" in v.values(variant):
             value = 100 * v.values(variant)["eer"]
-            found["eer", c.attack_model, c.split, c.data_set, c.gender] = {value}
+            collected["eer", c.attack_model, c.split, c.data_set, c.gender] = {value}
     for r in results.recognition:
         if r.language_model == protocol.recognition.average:
             d = r.condition
-            # Several results folders may repeat a line; two different ones leave it open.
-            rates = found.setdefault(("wer", d.speech, r.asr_model, d.split, d.data_set), set())
+            # Results folders may repeat a value; of conflicting ones there is no average.
+            rates = collected.setdefault(("wer", d.speech, r.asr_model, d.split, d.data_set), set())
             rates.add(100 * r.wer)
     measured = [(u.condition, u.values) for u in results.utility]
     measured += [
@@ -68,14 +68,14 @@ def averages(results: Results) -> list[Average]:
     ]
     for s, values in measured:
         for key, value in values.items():
-            found[key, s.split, s.data_set, s.gender] = {value}
+            collected[key, s.split, s.data_set, s.gender] = {value}
     cells = [((d.id, g), d.weight) for d in protocol.data_sets for g in protocol.genders]
     sets = [((d.id,), d.weight) for d in protocol.recognition.data_sets]
 
     def mean(quantity: tuple[str | None, ...], split: str) -> float | None:
         parts: list[tuple[float, float | None]] = []
-        for place, weight in sets if quantity[0] == "wer" else cells:
-            values = found.get((*quantity, split, *place), set())
+        for key, weight in sets if quantity[0] == "wer" else cells:
+            values = collected.get((*quantity, split, *key), set())
             parts.append((weight, next(iter(values)) if len(values) == 1 else None))
         return weighted_mean(parts)
 
@@ -99,8 +99,8 @@ def averages(results: Results) -> list[Average]:
 
 
 def weighted_mean(parts: Iterable[tuple[float, T | None]]) -> T | None:
-    """Mean of values or arrays, each with its weight; None where any is missing. A weight of 0
-    leaves an infinite value out."""
+    """Compute the weighted mean of values or arrays; None if any is missing. A weight of 0
+    excludes infinite values."""
     total: Any = 0.0
     weights = 0.0
     for weight, value in parts:
@@ -112,6 +112,6 @@ def weighted_mean(parts: Iterable[tuple[float, T | None]]) -> T | None:
     return total / weights if weights else None
 
 
-def summary_text(found: Iterable[Average]) -> str:
-    """Lines as the challenge's summary ends with; averages that are not known left out."""
-    return "".join(f"{a.title}: {a.value:.3f}\n" for a in found if a.value is not None)
+def summary_text(averages: Iterable[Average]) -> str:
+    """Write the last lines of the challenge's summary; missing averages are omitted."""
+    return "".join(f"{a.title}: {a.value:.3f}\n" for a in averages if a.value is not None)

@@ -66,17 +66,17 @@ def extract_system(text: str, path: str, system: str) -> str:
         Another system is named there, but not this one.
     """
     lines = text.split("\n")
-    owners = [line[2:].strip() for line in lines if line.startswith("# ")]
-    if not owners:
+    systems = [line[2:].strip() for line in lines if line.startswith("# ")]
+    if not systems:
         return text
-    if system not in owners:
-        raise PrivacyEvalError(f"{path}: no system {system!r}; available: {abbreviate(owners)}")
-    owner, kept = "", []
+    if system not in systems:
+        raise PrivacyEvalError(f"{path}: no system {system!r}; available: {abbreviate(systems)}")
+    current, selected = "", []
     for line in lines:
         if line.startswith("# "):
-            owner, line = line[2:].strip(), ""
-        kept.append(line if owner == system else "")
-    return "\n".join(kept) + "\n"
+            current, line = line[2:].strip(), ""
+        selected.append(line if current == system else "")
+    return "\n".join(selected) + "\n"
 
 
 def import_results_txt(

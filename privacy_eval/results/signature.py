@@ -1,4 +1,4 @@
-"""One line that says how results were made, to paste below a table."""
+"""One-line signature of results, to paste below a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
     str
         Version, protocol, variants, bootstrap (replicates of speakers, and seed) and the
         first eight digits of a SHA-256 over the digests of all inputs. What differs
-        between records is joined by `+`; what no record says is `none`.
+        between records is joined by `+`; missing entries are `none`.
 
     Examples
     --------

@@ -120,7 +120,7 @@ class TreeAccess:
         """Refuse files that are links out of the tree."""
         roots = (self.tree, self.results, self.keys)
         if not self.allow_outside:
-            check_inside(paths, [root for root in roots if root is not None])
+            check_inside(paths, [p for p in roots if p is not None])
 
 
 @dataclass(frozen=True)

@@ -332,11 +332,6 @@ class Product:
         for path in content.files:
             inputs.forget(path)
 
-    def refuse_symlinks(self) -> None:
-        """Make sure that no folder from `within` down to the product is a link."""
-        if self.within is not None:
-            refuse_symlinks(self.note.parent, self.within)
-
     def sweep(self) -> None:
         """Remove what killed writers left."""
         for path in (*self.files, self.note):
@@ -413,7 +408,8 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
     """Make a product if it is not current."""
     name, inputs, outcome = product.name, inputs or _of_worker, Outcome()
     try:
-        product.refuse_symlinks()
+        if product.within is not None:
+            refuse_symlinks(product.note.parent, product.within)
         if product.guarded and (foreign := product.foreign(inputs)):
             outcome.kept.append(name)
             if product.read_fingerprint() is not None:

@@ -167,7 +167,7 @@ class _Similarity:
             n_speakers=len(measured.speakers),
             n_utterances=measured.n_utterances,
             utterances_left_out=left_out,
-            speakers=measured.of_speakers,
+            speakers=measured.speaker_results,
             provenance=provenance,
         )
         files = {

@@ -75,7 +75,7 @@ def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
         for speech, (x, y) in itertools.product(speeches, study.attacks.pairs):
             of_speech = [r for r in attacks if r["speech"] == speech]
             yield Drawing(
-                style.stem("attacks", x, y, speech),
+                style.file_stem("attacks", x, y, speech),
                 f"Attacks on converted x-vectors ({speech}): {_name(x)} vs. {_name(y)}. "
                 f"{_combinations(of_speech)} Colour: difference of the means of target and "
                 "nontarget scores, in units of their deviation.",
@@ -175,7 +175,7 @@ def _plot_cases(
         values = _values(found, x, y, variant)
         (line,) = axes.plot(*values, markersize=size, markeredgewidth=0.5, **look)
         line.set_gid(case)
-        handles[style.literal(case)] = Line2D([], [], markersize=4, **look)
+        handles[style.escape_mathtext(case)] = Line2D([], [], markersize=4, **look)
     return handles
 
 
@@ -213,14 +213,14 @@ def axis_label(metric: str) -> str:
     """Label of an axis: linkability is drawn as 1 - D_sys, which increases with privacy."""
     if metric == "linkability":
         return r"$1 - D_{\leftrightarrow}^\mathrm{sys}$"
-    return style.METRIC_LABELS.get(metric, style.literal(metric))
+    return style.METRIC_LABELS.get(metric, style.escape_mathtext(metric))
 
 
 def _values(rows: Sequence[Row], x: str, y: str, variant: str) -> list[list[float]]:
     """Values of two metrics in the units of the axes."""
     return [
         [
-            1 - value if metric == "linkability" else style.shown(metric, value)
+            1 - value if metric == "linkability" else style.axis_value(metric, value)
             for row in rows
             for value in [float(row["metrics"][variant][metric])]
         ]
@@ -241,7 +241,8 @@ def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:
     )
     panels = []
     for row in rows:
-        value, title = row["metrics"]["exact"]["linkability"], style.literal(row["title"], 60)
+        title = style.escape_mathtext(row["title"], 60)
+        value = row["metrics"]["exact"]["linkability"]
         panel = linkability_panel(_arrays(row["curves"]), value, title)
         panels.append((replace(panel, right_label=LOCAL),))
     yield Drawing(
@@ -256,7 +257,7 @@ def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:
     panel = Panel(
         (
             Curve(x, np.array([cllr_min_in_between(value) for value in x]), "formula"),
-            Curve(fractions[:, 0], fractions[:, 1], "measured", marks=fractions, **look),
+            Curve(fractions[:, 0], fractions[:, 1], "measured", marker_points=fractions, **look),
         ),
         "x",
         style.METRIC_LABELS["cllr_min"],
@@ -355,7 +356,7 @@ def _estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: 
                 _ceiling(axes, next(iter(by_eer.values())))
             title = _short_name(metric)
             axes.set_title(f"{title}, {of_variant}" if metric == "linkability" else title)
-            label = style.METRIC_LABELS.get(metric, style.literal(metric))
+            label = style.METRIC_LABELS.get(metric, style.escape_mathtext(metric))
             axes.set_ylabel(label, fontsize=style.SMALL_FONT)
             axes.set_xscale("log")
             axes.set_xticks(sizes, [f"{n}" for n in sizes])
@@ -373,7 +374,7 @@ def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: st
     if not all(math.isfinite(float(one["mean"])) for one in found):
         return
     low, mean, high = (
-        [style.shown(metric, one[part]) for one in found] for part in ("low", "mean", "high")
+        [style.axis_value(metric, one[part]) for one in found] for part in ("low", "mean", "high")
     )
     x = [size_of(row) for row in rows]
     axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
@@ -381,7 +382,7 @@ def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: st
     line.set_gid(f"{metric}/{variant}/{rows[0]['eer']:g}")
     truth = population_values(rows[0]["eer"]).get(metric)
     if truth is not None:
-        level = style.shown(metric, truth)
+        level = style.axis_value(metric, truth)
         axes.axhline(level, color=colour, linestyle=":", linewidth=0.9)
 
 
@@ -403,7 +404,7 @@ def _legend(canvas: Canvas, entries: Mapping[str, Artist], **options: Any) -> No
 
 
 def _name(metric: str) -> str:
-    return style.METRIC_NAMES.get(metric, style.literal(metric))
+    return style.METRIC_NAMES.get(metric, style.escape_mathtext(metric))
 
 
 def _short_name(metric: str) -> str:

@@ -702,4 +702,4 @@ def test_one_system_of_a_shared_results_txt(tmp_path: Path) -> None:
         assert cli("export", tmp_path / "r.json").out == path.read_text()
     run = cli("import", shared, "--system", "three", "--out", tmp_path / "no.json")
     assert (run.code, run.out) == (1, "")
-    assert run.err.endswith(f"{shared}: no system 'three' in it, only one, two\n")
+    assert run.err.endswith(f"{shared}: no system 'three'; available: one, two\n")

@@ -16,7 +16,7 @@ from privacy_eval.io.files import (
     MAX_BYTES,
     atomic_path,
     file_names,
-    most_unpacked,
+    max_unpacked_bytes,
     read_bytes,
     read_text,
     write_text,
@@ -82,8 +82,8 @@ def test_unpacked_size_is_limited_by_ratio(tmp_path: Path, monkeypatch: pytest.M
     trials = b"".join(b"speaker utterance-%d nontarget\n" % n for n in range(9999))
     path.write_bytes(gzip.compress(trials))
     assert read_bytes(path) == trials
-    assert most_unpacked(1 << 20) == 200 << 20
-    assert most_unpacked(1 << 40) == MAX_BYTES
+    assert max_unpacked_bytes(1 << 20) == 200 << 20
+    assert max_unpacked_bytes(1 << 40) == MAX_BYTES
 
 
 PACKED = gzip.compress(b"spk utt 1.5\n" * 50)

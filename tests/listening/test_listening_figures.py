@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from privacy_eval.listening.evaluation import QUANTITIES, evaluate_ratings
 from privacy_eval.listening.figures import MOST_CURVES, MOST_VIOLINS, figures
-from privacy_eval.listening.tables import objective_and_subjective, pooled_table, system_column
+from privacy_eval.listening.tables import listening_column, objective_and_subjective, pooled_table
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.tex import to_tex
@@ -71,20 +71,22 @@ def test_det_panels_are_the_stored_curves(test: Evaluated) -> None:
     assert curves == [{"B2", ODD}] * 2 + [{"B2", "Orig", ODD}] * 2
     of_similarity = {c.name: c for c in found["subjective_det_similarity_libri"].plot.curves}
     detections = {
-        system_column(d.system): d
+        listening_column(d.system): d
         for d in result.detections
         if (d.quantity, d.data_set, d.gender) == ("similarity", "libri", None)
     }
     assert of_similarity.keys() == detections.keys()
     for name, d in detections.items():
         assert of_similarity[name].note == f"({100 * d.values('exact')['eer']:.3f} %)"
-        assert ndtr(of_similarity[name].marks) == pytest.approx(np.full((1, 2), d.curve_eer))
+        assert ndtr(of_similarity[name].marker_points) == pytest.approx(
+            np.full((1, 2), d.curve_eer)
+        )
     assert any(d.values("exact")["eer"] != d.curve_eer for d in detections.values())
     table = pooled_table(result)
     assert table is not None
     pooled = found["subjective_det_similarity_pooled"].plot.curves
     assert {c.name: c.note for c in pooled} == {
-        system_column(system): f"({eer} %)" for system, eer, *_ in table.groups[0]
+        listening_column(system): f"({eer} %)" for system, eer, *_ in table.groups[0]
     }
     for name in names:
         caption = found[name].caption

@@ -63,7 +63,7 @@ def printed(table: Table) -> Table:
 # --- the supplement's tables
 
 
-def test_the_tables_hold_the_published_file_in_its_order() -> None:
+def test_tables_contain_the_published_file_in_its_order() -> None:
     """By another path: the CSV's lines, of each table one after another."""
     path = ROOT / "conf" / "published" / "vpc2020.csv"
     lines = [r for r in csv.DictReader(path.open()) if int(r["table"]) <= 15]
@@ -127,7 +127,7 @@ def test_systems_typed_in_by_hand(row: str) -> None:
     assert table is not None and tuple(row.split("|")) in table.rows
 
 
-def test_systems_stand_by_team_and_their_details_are_wrapped() -> None:
+def test_systems_are_grouped_by_team_and_details_wrapped() -> None:
     table = submissions_table("vpc2020")
     assert table is not None and submissions_table("voice_similarity") is None
     assert [[row[2][0] for row in group] for group in table.groups] == [
@@ -140,7 +140,7 @@ def test_systems_stand_by_team_and_their_details_are_wrapped() -> None:
 # --- best values
 
 
-def test_the_best_of_every_row_is_marked() -> None:
+def test_the_best_of_every_row_is_bold() -> None:
     """Each cell: bold if and only if no other system prints a better number; of actual Cllr
     the supplement names no better one."""
     smaller = ("disclosure", "Linkability")
@@ -159,7 +159,7 @@ def test_the_best_of_every_row_is_marked() -> None:
                 assert ((i, j) in table.bold) == best, (number, title, row)
 
 
-def test_ties_are_all_marked_and_a_lone_system_is_not() -> None:
+def test_ties_are_all_bold_and_a_single_system_is_not() -> None:
     table = regenerated()[2]
     first = table.groups[1][0]  # LibriSpeech female, lazy-informed
     marked = [table.columns[j].title for i, j in table.bold if i == len(table.groups[0])]
@@ -181,13 +181,13 @@ def table_of(metric: str, *rows: list[Cell]) -> Table:
     return table
 
 
-def test_values_that_print_alike_in_a_whole_row_are_not_marked() -> None:
+def test_equal_printed_values_are_not_bold() -> None:
     alike = [Cell(v, f"{100 * v:.2f}") for v in (0.30001, 0.30002, 0.30003)]
     apart = [Cell(v, f"{100 * v:.2f}") for v in (0.30001, 0.30002, 0.30013)]
     assert table_of("eer", alike, apart).bold == {(1, 4)}
 
 
-def test_linkability_of_few_targets_is_shown_with_a_note_and_never_best() -> None:
+def test_linkability_of_few_targets_is_flagged_and_not_bold() -> None:
     few, enough = Cell(0.0, "0.000", n_target=19), Cell(0.1, "0.100", n_target=20)
     published = Cell(0.2, "0.200")
     table = table_of("linkability", [few, enough, published])
@@ -240,7 +240,7 @@ def test_averages_end_every_block(path: Path) -> None:
     assert abs(Decimal(last[3]) - mean) <= Decimal("0.005")
 
 
-def test_a_system_that_lacks_a_value_has_no_average() -> None:
+def test_a_system_with_a_missing_value_has_no_average() -> None:
     results = imported(B1, system="mine")
     records = tuple(r for r in results.verification if r.condition.data_set != "vctk_common")
     cells = merge_cells([cells_from_results(replace(results, verification=records)), PUBLISHED])
@@ -253,7 +253,7 @@ def test_a_system_that_lacks_a_value_has_no_average() -> None:
     assert not any(row[0] == "Weighted average" for t in only for row in t.rows)
 
 
-# --- one's own system among published ones
+# --- a submitted system among published ones
 
 
 def mixed(name: str = ODD_NAME) -> list[Table]:
@@ -286,7 +286,7 @@ def test_blanks_stay_blank_and_published_values_stay() -> None:
             assert "Without a value here: mine" in table.notes
 
 
-def test_a_highlight_needs_others() -> None:
+def test_submitted_systems_alone_are_not_highlighted() -> None:
     tables = comparison_tables(cells_from_results(merge([imported(B1, system="x")])), PLAN)
     assert not any(c.highlight for t in tables for c in t.columns)
 
@@ -353,7 +353,7 @@ def latex_rows(text: str) -> Iterator[list[str]]:
             yield re.split(r"(?<!\\) & ", line)
 
 
-# --- other plans and systems
+# --- other protocols and systems
 
 
 def test_2022_has_averages_of_its_summary() -> None:
@@ -367,7 +367,7 @@ def test_2022_has_averages_of_its_summary() -> None:
     assert any(POSTERIOR_ODDS["C"] in note for note in zebra.notes)
 
 
-def test_a_plan_that_shares_no_name_with_the_published_gives_nothing(tmp_path: Path) -> None:
+def test_a_protocol_without_published_names_has_no_tables(tmp_path: Path) -> None:
     (tmp_path / "radio.yaml").write_text(OTHER_PLAN)
     plan = load_protocol("radio.yaml", base=tmp_path)
     assert comparison_tables(PUBLISHED, plan) == []
@@ -398,7 +398,7 @@ def test_left_out_trials_are_named() -> None:
     assert notes == ["\u2021 mine: trials were left out of 3 of its values"]
 
 
-def test_scores_the_wrong_way_round_are_never_the_best() -> None:
+def test_reversed_scores_are_never_the_best() -> None:
     results = merge([imported(B1, system="mine"), imported(B2, system="other")])
 
     def reversed_at(number: int) -> list[Table]:
@@ -436,7 +436,7 @@ def many(systems: int) -> Cells:
     return cells_from_results(Results(PLAN, records))
 
 
-def test_more_systems_than_a_page_holds_are_set_in_parts() -> None:
+def test_too_many_systems_for_a_page_are_set_in_parts() -> None:
     table = comparison_tables(merge_cells([many(20), PUBLISHED]), PLAN)[0]
     text = to_latex(table)
     assert len(table.columns) == 41

@@ -1,4 +1,4 @@
-"""The challenge's tables: rows, columns, numbers, and what LaTeX makes of them."""
+"""The challenge's tables: rows, columns, numbers, and typesetting by LaTeX."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support import ANON, B1, B2, ODD_NAME, ORIG, changed, cli, imported, numbers_of
 
+from privacy_eval import __version__
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.per_system import blank_tables, system_tables, table_groups
 from privacy_eval.report.table import Table
@@ -69,7 +70,7 @@ def write(results: Results, out: Path, **options: Any) -> list[Path]:
 # --- rows and columns
 
 
-def test_columns_of_the_issue() -> None:
+def test_columns_of_verification_tables() -> None:
     tables = tables_of(imported(B1))
     dev = ["#", "Dev. set", "EER, %", "min Cllr", "Cllr", "Enroll", "Trial", "Gen"]
     test = ["Test set", "EER, %", "min Cllr", "Cllr"]
@@ -194,7 +195,7 @@ def test_two_recognizers_are_told_apart() -> None:
     assert table.rows[4][2:4] == ("50.00", "50.00")
 
 
-# --- what is not there
+# --- missing records
 
 
 def test_cells_without_a_record_stay_blank() -> None:
@@ -228,18 +229,14 @@ def test_one_missing_condition_leaves_three_cells_blank() -> None:
         assert changed[0][1] == f"{100 * record.metrics['challenge']['eer']:.3f}"
 
 
-def test_blank_forms() -> None:
+def test_blank_forms(tmp_path: Path) -> None:
     tables = {t.name: t for t in blank_tables(load_protocol("vpc2020"))}
     assert list(tables) == ["asv", "rocch_eer", "linkability", "zebra", "min_dcf", "asr"]
     asv = tables["asv"]
     assert [row[1] for row in asv.rows] == [row_name(name, "dev") for name, *_ in ROWS]
     assert all(row[2:5] == row[9:12] == ("", "", "") for row in asv.rows)
     run = cli("tables", "--conf", "vpc2020")
-    assert run.code == 0
-    assert run.out.count("vctk_dev_com") == 5 * 6
-
-
-def test_blank_forms_as_files(tmp_path: Path) -> None:
+    assert run.code == 0 and run.out.count("vctk_dev_com") == 5 * 6
     assert cli("tables", "--conf", "vpc2020", "--out", tmp_path).code == 0
     assert len(list(tmp_path.glob("*asv.tex"))) == 1
 
@@ -322,6 +319,9 @@ def test_files_of_two_systems(tmp_path: Path) -> None:
     for system in ("B1", "B2"):
         for ending in (".tex", ".md", ".txt", ".csv"):
             assert f"{system}_asv{ending}" in names
+    comment = f"privacy_eval {__version__}|protocol:vpc2020|variant:challenge|boot:none|inputs:none"
+    assert (tmp_path / "B1_asv.tex").read_text().endswith(f"% {comment}\n")
+    assert (tmp_path / "B1_asv.md").read_text().endswith(f"<!-- {comment} -->\n")
     included = re.findall(r"\\input\{(.*)\}", (tmp_path / "tables.tex").read_text())
     assert set(included) <= names
     assert {
@@ -346,21 +346,21 @@ def test_names_that_differ_in_odd_characters_only_keep_their_files(tmp_path: Pat
 OUTSIDE = "x/../../../outside"
 
 
-def foreign(results: Results, split: str) -> Results:
-    """Results of somebody else, whose plan has a split of an odd name."""
-    plan = replace(results.protocol, splits=(split,))
+def untrusted(results: Results, split: str) -> Results:
+    """Untrusted results, whose protocol has a split of an odd name."""
+    protocol = replace(results.protocol, splits=(split,))
     record = changed(results.verification[0], split=split)
-    return Results(plan, (record,))
+    return Results(protocol, (record,))
 
 
-def test_no_plan_makes_us_write_elsewhere(tmp_path: Path) -> None:
+def test_no_protocol_leads_to_files_elsewhere(tmp_path: Path) -> None:
     out = tmp_path / "a" / "tables"
-    write(foreign(imported(B1), OUTSIDE), out)
+    write(untrusted(imported(B1), OUTSIDE), out)
     assert {p.parent for p in tmp_path.rglob("*") if p.is_file()} == {out}
 
 
-def test_no_plan_writes_latex(tmp_path: Path) -> None:
-    write(foreign(imported(B1), "dev}\\input{/etc/passwd}"), tmp_path)
+def test_protocols_are_escaped_in_latex(tmp_path: Path) -> None:
+    write(untrusted(imported(B1), "dev}\\input{/etc/passwd}"), tmp_path)
     assert not [p for p in tmp_path.rglob("*.tex") if r"\input{/etc/passwd}" in p.read_text()]
 
 
@@ -418,11 +418,24 @@ def compiled(folder: Path) -> str:
     return log
 
 
+def all_different() -> Results:
+    """Variants that differ in all conditions: a long table."""
+    results = imported(ANON, ORIG, protocol="vpc2022", system="M")
+    records = []
+    for r in results.verification:
+        same = {**r.metrics["challenge"], "min_dcf_0.01": 0.5, "min_dcf_0.001": 0.5}
+        metrics = {"challenge": same, "exact": {**same, "linkability": 0.0, "cllr": 0.0}}
+        tags = {"challenge": "C", "exact": "C"}
+        records.append(replace(r, metrics=metrics, zebra_tag=tags))
+    return replace(results, verification=tuple(records))
+
+
 LATEX_CASES = {
     "B1 and B2": lambda: merge([imported(B1, system="B1"), imported(B2, system="B2")]),
     "2022": lambda: imported(ANON, ORIG, protocol="vpc2022", system="M"),
     "odd name": lambda: imported(B1, system=f'{ODD_NAME} \\input{{x}} Zoë 日本 "q" a^b~c <s>'),
     "intervals": with_intervals,
+    "long": all_different,
 }
 
 
@@ -430,7 +443,8 @@ LATEX_CASES = {
 @pytest.mark.parametrize("style", ["challenge", "booktabs"])
 @pytest.mark.parametrize("case", LATEX_CASES)
 def test_latex_compiles_and_fits(case: str, style: str, tmp_path: Path) -> None:
-    write(LATEX_CASES[case](), tmp_path, style=style, only="latex")
+    files = write(LATEX_CASES[case](), tmp_path, style=style, only="latex")
+    assert any(r"\begin{longtable}" in p.read_text() for p in files) is (case == "long")
     log = compiled(tmp_path)
     wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
     assert [w for w in wide if w > 1.0] == []
@@ -441,23 +455,7 @@ def test_latex_compiles_and_fits(case: str, style: str, tmp_path: Path) -> None:
     assert (tmp_path / "tables.pdf").stat().st_size > 10_000
 
 
-@needs_latex
-def test_a_long_table_compiles(tmp_path: Path) -> None:
-    results = imported(ANON, ORIG, protocol="vpc2022", system="M")
-    records = []
-    for r in results.verification:
-        same = {**r.metrics["challenge"], "min_dcf_0.01": 0.5, "min_dcf_0.001": 0.5}
-        other = {**same, "linkability": 0.0, "cllr": 0.0}
-        tags = {"challenge": "C", "exact": "C"}
-        records.append(replace(r, metrics={"challenge": same, "exact": other}, zebra_tag=tags))
-    write(replace(results, verification=tuple(records)), tmp_path, only="latex")
-    assert r"\begin{longtable}" in (tmp_path / "M_variants.tex").read_text()
-    log = compiled(tmp_path)
-    wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
-    assert [w for w in wide if w > 1.0] == []
-
-
-def test_rows_that_lack_trials_are_marked() -> None:
+def test_rows_with_missing_trials_are_flagged() -> None:
     results = imported(B1)
     first = replace(results.verification[0], trials_without_score=3, scores_without_trial=0)
     results = replace(results, verification=(first, *results.verification[1:]))

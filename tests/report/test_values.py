@@ -72,7 +72,7 @@ def test_systems_that_disagree_on_original_speech_are_named() -> None:
     assert cells.notes[0].count(" of B2") == 5 and cells.notes[0].endswith(", ...")
 
 
-def test_a_system_of_ones_own_stands_beside_the_published_one_of_its_name() -> None:
+def test_a_submitted_system_and_a_published_one_of_its_name() -> None:
     cells = merge_cells([cells_from_results(imported(B1, system="B1")), PUBLISHED])
     assert cells.systems[0] == "B1" and "B1 (published)" in cells.systems
     assert cells.own == {"B1"}
@@ -90,7 +90,7 @@ def test_two_systems_of_one_name_are_refused() -> None:
         merge_cells([own, own])
 
 
-def test_the_first_source_gives_original_speech_and_that_is_said() -> None:
+def test_original_speech_of_the_first_source_is_noted() -> None:
     results = imported(B1, system="mine")
     cells = merge_cells([cells_from_results(results), PUBLISHED])
     cell = cells.get("eer", "ignorant", "dev", "libri", "f", "Orig")
@@ -138,7 +138,7 @@ def test_a_system_called_like_original_speech_is_kept_apart() -> None:
     assert cell is not None and cell.text == "50.14"
 
 
-def test_an_average_needs_every_cell_and_weighs_as_the_plan_says() -> None:
+def test_an_average_needs_all_values_and_has_the_weights_of_the_protocol() -> None:
     values = {
         CellKey("cllr", "a", "dev", d.id, g, "s"): Cell(value, "")
         for (d, g), value in zip(

@@ -1,4 +1,4 @@
-"""The challenge's averages, against its published summary and an average made by hand."""
+"""The challenge's averages, against its published summary and averages by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support import ANON, B1, ORIG, SUMMARY, changed, imported
 from privacy_eval.results.averages import averages, summary_text
 from privacy_eval.results.records import Results
 
-#: Weights of the data sets, per gender, as the evaluation plan of 2022 has them.
+#: Weights of the data sets, per gender, of the evaluation plan of 2022.
 WEIGHTS = {"libri": Decimal("0.25"), "vctk": Decimal("0.20"), "common": Decimal("0.05")}
 
 
@@ -138,7 +138,7 @@ def _titles(kind: str, record: Any) -> set[str]:
     return {f"Weighted average EER {split} {words[model]}"} if model in words else set()
 
 
-def test_under_the_plan_of_2020_the_anonymized_eer_is_the_lazy_informed_one() -> None:
+def test_under_the_protocol_of_2020_the_anonymized_eer_is_the_lazy_informed_one() -> None:
     found = {a.title: a.value for a in averages(imported(B1))}
     assert f"{found['Weighted average EER dev anon']:.3f}" == by_hand(eers(B1, "dev", "_anon"))
     assert f"{found['Weighted average EER test orig']:.3f}" == by_hand(eers(B1, "test", ""))
@@ -146,7 +146,7 @@ def test_under_the_plan_of_2020_the_anonymized_eer_is_the_lazy_informed_one() ->
     assert found["Weighted average pitch correlation dev"] is None
 
 
-def test_weights_are_shares_of_their_sum(results: Results) -> None:
+def test_weights_are_relative(results: Results) -> None:
     """The same averages where all weights are three times as large."""
     protocol = results.protocol
     sets = tuple(replace(d, weight=3 * d.weight) for d in protocol.data_sets)

@@ -1,4 +1,4 @@
-"""results.json: the one store, what leaves it and what may come in."""
+"""results.json: round trips, invalid files, merging, import and export."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from privacy_eval.results.records import Results, merge
 KINDS = ("verification", "recognition", "utility", "similarity")
 Plain = dict[str, Any]
 
-#: How a number of a record stands in results.txt, by its place in the record. Other
-#: numbers of a record do not stand there.
-SHOWN: dict[tuple[str, ...], Callable[[float], str]] = {
+#: Format of numbers of a record in results.txt, by their path in the record. Others are not
+#: there.
+PRINTED: dict[tuple[str, ...], Callable[[float], str]] = {
     ("metrics", "challenge", "eer"): lambda v: f"{100 * v:.4g}",
     ("metrics", "challenge", "cllr_min"): lambda v: f"{v:.3f}",
     ("metrics", "challenge", "cllr"): lambda v: f"{v:.3f}",
@@ -53,12 +53,12 @@ _TOKENS = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\binf\b)")
 
 
 def tokens(text: str) -> list[str]:
-    """Numbers and what stands between them."""
+    """Split a text into numbers and the rest."""
     return _TOKENS.split(text)
 
 
 def leaves(value: object, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Everything in plain values that holds nothing else, with its place."""
+    """Iterate over all scalars in plain values, with their paths."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves(inner, (*place, key))
@@ -70,7 +70,7 @@ def leaves(value: object, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 
 
 def numbers(record: Plain) -> list[tuple[str, ...]]:
-    """Places of all numbers of a record."""
+    """Paths of all numbers of a record."""
     return [p for p, v in leaves(record) if isinstance(v, (int, float)) and not isinstance(v, bool)]
 
 
@@ -106,6 +106,10 @@ def written(folder: Path, plain: object) -> Path:
     return path
 
 
+def _stored(folder: Path, plain: Plain) -> Results:
+    return read_json(written(folder, plain))
+
+
 PUBLISHED = {"B1": (B1,), "B2": (B2,), "2022": (ANON, ORIG)}
 
 
@@ -128,9 +132,7 @@ def test_the_format_before_is_read(tmp_path: Path) -> None:
     plain = json.loads(to_json(results))
     plain["config"] = plain.pop("protocol")
     plain["format"] = "privacy_eval results 2"
-    path = tmp_path / "results.json"
-    path.write_text(json.dumps(plain))
-    assert read_json(path) == results
+    assert _stored(tmp_path, plain) == results
 
 
 @pytest.mark.parametrize(
@@ -141,11 +143,11 @@ def test_the_format_before_is_read(tmp_path: Path) -> None:
 def test_export_equals_import(path: Path, protocol: str, folder: str, tmp_path: Path) -> None:
     """Through the file, not only through memory; both folders of 2022 in one store."""
     whole = imported(*(PUBLISHED["2022"] if protocol == "vpc2022" else (path,)), protocol=protocol)
-    stored = read_json(written(tmp_path, document(whole)))
+    stored = _stored(tmp_path, document(whole))
     assert to_results_txt(stored, "B1", folder).encode() == path.read_bytes()
 
 
-def test_no_record_holds_a_line_of_text(results: Results) -> None:
+def test_records_contain_no_line_of_text(results: Results) -> None:
     """Beside names of folders no string of a record stands in the imported text, and
     none has a blank or a line's words in it."""
     plain = document(results)
@@ -168,26 +170,24 @@ def test_one_number_changed_changes_that_number(
     changes nothing."""
     plain = document(results)
     alone = {**plain, **{k: [] for k in KINDS}}
-    tried = set()
+    changed_paths = set()
     for record in plain[kind]:
         folder = record["results_folder"]
-        before = tokens(
-            to_results_txt(read_json(written(tmp_path, {**alone, kind: [record]})), "B1", folder)
-        )
+        before = tokens(to_results_txt(_stored(tmp_path, {**alone, kind: [record]}), "B1", folder))
         for place in numbers(record):
             changed = copy.deepcopy(record)
             value = other(place, at(record, place))
             put(changed, place, value)
-            stored = read_json(written(tmp_path, {**alone, kind: [changed]}))
+            stored = _stored(tmp_path, {**alone, kind: [changed]})
             after = tokens(to_results_txt(stored, "B1", folder))
             different = [(x, y) for x, y in zip(before, after, strict=True) if x != y]
-            if place in SHOWN:
-                assert different == [(SHOWN[place](at(record, place)), SHOWN[place](value))]
+            if place in PRINTED:
+                assert different == [(PRINTED[place](at(record, place)), PRINTED[place](value))]
             else:
                 assert different == []
-            tried.add(place)
-    expected = {p for p in SHOWN if plain[kind] and p in {q for q, _ in leaves(plain[kind][0])}}
-    assert expected <= tried
+            changed_paths.add(place)
+    expected = {p for p in PRINTED if plain[kind] and p in {q for q, _ in leaves(plain[kind][0])}}
+    assert expected <= changed_paths
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -197,7 +197,7 @@ def test_the_other_records_stay_as_they_are(kind: str, tmp_path: Path) -> None:
     before = {f: tokens(to_results_txt(_stored(tmp_path, plain), "B1", f)) for f in ("", ".orig")}
     for index in (0, len(plain[kind]) // 2, len(plain[kind]) - 1):
         record = plain[kind][index]
-        for place in set(numbers(record)) & set(SHOWN):
+        for place in set(numbers(record)) & set(PRINTED):
             old = at(record, place)
             put(record, place, other(place, old))
             stored = _stored(tmp_path, plain)
@@ -206,10 +206,6 @@ def test_the_other_records_stay_as_they_are(kind: str, tmp_path: Path) -> None:
                 after = tokens(to_results_txt(stored, "B1", folder))
                 different = sum(x != y for x, y in zip(tokens_before, after, strict=True))
                 assert different == (folder == record["results_folder"])
-
-
-def _stored(folder: Path, plain: Plain) -> Results:
-    return read_json(written(folder, plain))
 
 
 @pytest.mark.parametrize("metric", ["cllr", "cllr_min", "zebra_population", "eer", "linkability"])
@@ -233,7 +229,7 @@ def test_a_whole_store_is_exported_without_a_tag_line_of_another() -> None:
     )
 
 
-# --- what may not come in
+# --- invalid files
 
 
 def removed(kind: str, name: str) -> Callable[[Plain], object]:
@@ -266,9 +262,12 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "record is text": (lambda d: d["verification"].insert(0, "x"), "expected a mapping, found 'x'"),
     "other format": (lambda d: d.update(format="results 9"), f"expected the format '{FORMAT}'"),
     "no format": (lambda d: d.pop("format"), "not a results.json"),
-    "no config": (lambda d: d.pop("protocol"), "protocol: expected a mapping, found 'None'"),
-    "wrong config": (lambda d: d["protocol"].update(splits=[]), "splits must not be empty"),
-    "unknown in config": (lambda d: d["protocol"].update(x=1), "protocol: unknown entry 'x'"),
+    "no protocol": (lambda d: d.pop("protocol"), "protocol: expected a mapping, found 'None'"),
+    "invalid protocol": (lambda d: d["protocol"].update(splits=[]), "splits must not be empty"),
+    "unknown in protocol": (
+        lambda d: d["protocol"].update(x=1),
+        "protocol: unknown entry 'x'",
+    ),
     "a number too large": (metric(eer=10**400), "eer: expected a number"),
     "a negative rate": (metric(eer=-0.01), "B1 ASV-.*: challenge eer: -0.01 is not within 0 to 1"),
     "a rate above one": (metric(rocch_eer=1e300), r"rocch_eer: 1e\+300 is not within 0 to 1"),
@@ -298,6 +297,9 @@ def test_a_malformed_store_is_refused(
     assert str(caught.value).startswith(f"{path}: ")
 
 
+NAN = re.sub(r'"eer": [\d.]+', '"eer": NaN', to_json(imported(B1)), count=1).encode()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -306,6 +308,7 @@ def test_a_malformed_store_is_refused(
         (b"[]", ": not a results.json"),
         (b"null", ": not a results.json"),
         (b'{"format":\n NaN}', ": NaN is not a JSON number"),
+        (NAN, ": NaN is not a JSON number"),
         (b'{"format": -Infinity}', ": -Infinity is not a JSON number"),
         (b'{"a": "\xff"}', ":1: not UTF-8 text"),
         (b"[" * 100_000, ": not JSON"),
@@ -315,17 +318,10 @@ def test_a_malformed_store_is_refused(
     ],
     ids=lambda value: repr(value[:20]),
 )
-def test_what_is_no_json_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
+def test_invalid_json_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_bytes(content)
     with pytest.raises(PrivacyEvalError, match=f"^{re.escape(str(path))}{message}"):
-        read_json(path)
-
-
-def test_nan_among_the_values_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "results.json"
-    path.write_text(re.sub(r'"eer": [\d.]+', '"eer": NaN', to_json(imported(B1)), count=1))
-    with pytest.raises(PrivacyEvalError, match="NaN is not a JSON number"):
         read_json(path)
 
 
@@ -376,11 +372,11 @@ def test_a_store_with_unplaced_values_breaks_no_output(
 
 
 @pytest.mark.parametrize("entry", ["data_set", "gender", "split", "enrollment", "results_folder"])
-def test_a_record_without_a_place_in_its_plan_is_refused(entry: str, tmp_path: Path) -> None:
+def test_a_record_that_does_not_fit_its_protocol_is_refused(entry: str, tmp_path: Path) -> None:
     plain = document(imported(B1))
     plain["verification"][0][entry] = "nowhere"
     with pytest.raises(PrivacyEvalError, match="nowhere"):
-        read_json(written(tmp_path, plain))
+        _stored(tmp_path, plain)
 
 
 # --- several files
@@ -393,16 +389,11 @@ def test_two_systems_in_one_store() -> None:
     assert both.of("B2") == imported(B2, system="B2")
 
 
-def test_the_same_condition_twice_is_refused() -> None:
-    with pytest.raises(PrivacyEvalError, match="system 'B1': duplicate ASV-.* two results files"):
-        merge([imported(B1), imported(B2)])
-
-
-@pytest.mark.parametrize("kind", ["recognition", "utility", "similarity"])
-def test_other_records_twice_are_refused(kind: str) -> None:
-    whole = imported(ANON, protocol="vpc2022")
-    part = replace(Results(whole.protocol), **{kind: getattr(whole, kind)})
-    with pytest.raises(PrivacyEvalError, match="two results files"):
+@pytest.mark.parametrize("kind", KINDS)
+def test_duplicate_records_are_refused(kind: str) -> None:
+    results = imported(ANON, protocol="vpc2022")
+    part = replace(Results(results.protocol), **{kind: getattr(results, kind)})
+    with pytest.raises(PrivacyEvalError, match="system 'B1': duplicate A?.* two results files"):
         merge([part, part])
 
 
@@ -411,7 +402,7 @@ def test_results_under_different_protocols_are_not_merged() -> None:
         merge([imported(B1), imported(ANON, protocol="vpc2022", system="M")])
 
 
-def test_under_another_plan() -> None:
+def test_results_with_another_protocol() -> None:
     results = imported(B1)
     moved = results.under(load_protocol("vpc2022"))
     assert moved.protocol.name == "vpc2022"
@@ -420,7 +411,7 @@ def test_under_another_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "message"),
+    ("protocol", "message"),
     [
         (changed_plan(splits=["dev"]), "record of B1 .*: libri, test, f, results folder ''"),
         (changed_plan(genders={"m": "male"}), "record of B1 .*: libri, dev, f, results folder ''"),
@@ -431,9 +422,9 @@ def test_under_another_plan() -> None:
     ],
     ids=["splits", "genders", "folders"],
 )
-def test_a_plan_without_a_place_for_a_record(plan: Any, message: str) -> None:
+def test_a_protocol_that_does_not_fit_a_record(protocol: Any, message: str) -> None:
     with pytest.raises(PrivacyEvalError, match=message):
-        imported(B1).under(plan)
+        imported(B1).under(protocol)
 
 
 def test_the_2022_pair_does_not_fit_under_2020() -> None:
@@ -445,7 +436,7 @@ def test_the_2022_pair_does_not_fit_under_2020() -> None:
 # --- import
 
 
-def test_what_records_of_an_import_say() -> None:
+def test_conditions_of_an_import() -> None:
     results = imported(ANON, ORIG, protocol="vpc2022")
     models = {
         (r.condition.results_folder, r.condition.enrollment[0] + "-" + r.condition.trial[0]): (
@@ -468,7 +459,7 @@ def test_what_records_of_an_import_say() -> None:
     }
 
 
-def test_a_condition_that_the_plan_lacks() -> None:
+def test_import_of_an_unknown_condition() -> None:
     text = B1.read_text().replace("vctk_test_trials_m_common_anon", "vctk_test_trials_x_anon")
     with pytest.raises(PrivacyEvalError, match="^r: ASV-.*trials_x_anon matches no condition"):
         import_results_txt(text, "r", load_protocol("vpc2020"), system="B1")
@@ -484,7 +475,7 @@ def test_another_suffix() -> None:
     assert results.verification[1].condition.trial == "anonymized"
 
 
-def test_a_folder_that_the_plan_lacks() -> None:
+def test_import_of_an_unknown_results_folder() -> None:
     with pytest.raises(PrivacyEvalError, match="no results folder with suffix '.orig'"):
         import_results_txt(
             B1.read_text(), "r", load_protocol("vpc2020"), system="B1", results_folder=".orig"

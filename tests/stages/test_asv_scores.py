@@ -602,7 +602,7 @@ def test_pipes_and_paths_that_are_allowed(tree: SpeechTree, tmp_path: Path) -> N
     lines_to(scp, [f"{name} {command}", *moved])
     assert size > end
     assert "--allow-pipes only" in made(tree).failed[NAMES["oo"]]
-    assert "use --allow-outside" in made(tree, allow_pipes=True).failed[NAMES["oo"]]
+    assert "--allow-outside" in made(tree, allow_pipes=True).failed[NAMES["oo"]]
     both = made(tree, allow_pipes=True, allow_outside=True)
     assert both.made == names("oo")
     assert {k: p.read_bytes() for k, p in tree.all_scores.items()} == before
@@ -619,8 +619,7 @@ def test_links_out_of_the_tree(tree: SpeechTree, tmp_path: Path, what: str) -> N
     shutil.move(path, tmp_path / what)
     path.symlink_to(tmp_path / what)
     message = made(tree).failed[NAMES["oo"]]
-    assert message.startswith(f"{path}: is outside the tree")
-    assert "use --allow-outside" in message
+    assert message.startswith(f"{path}: ") and "--allow-outside" in message
     assert NAMES["oo"] in made(tree, allow_outside=True).made
 
 
@@ -649,7 +648,7 @@ def test_scores_are_not_written_through_links(tmp_path: Path, level: str) -> Non
     link.symlink_to(target[level])
     before = snapshot(outside)
     outcome = made(tree, allow_outside=True)
-    assert any(f"{link}: refusing to write" in m for m in outcome.failed.values())
+    assert any(f"{link}: refusing to write through a symlink" in m for m in outcome.failed.values())
     assert snapshot(outside) == before
 
 

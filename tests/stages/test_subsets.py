@@ -801,7 +801,7 @@ def test_data_outside_the_tree_is_never_written_to(tmp_path: Path) -> None:
     (tmp_path / "tree/data").symlink_to(tmp_path / "other/data")
     before = inodes(tmp_path / "other")
     with pytest.raises(
-        PrivacyEvalError, match="tree/data: is outside the tree .* refusing to write to it"
+        PrivacyEvalError, match="tree/data: is outside the tree .*refusing to write"
     ):
         make(tmp_path / "tree", outside=True)
     assert inodes(tmp_path / "other") == before

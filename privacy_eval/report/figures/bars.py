@@ -141,11 +141,11 @@ def _split_figures(
     under = [p for p in places if p.attack_model in required]
     data_sets = [d for d in protocol.data_sets if any(p.data_set == d.id for p in under)]
     systems = [s for s in cells.systems if any(p.system == s for p in under)]
-    name = style.stem("bars", "attacks" if note else metric, split)
+    name = style.file_stem("bars", "attacks" if note else metric, split)
     what = f"{style.METRIC_NAMES[metric]} on the {protocol.split_title(split)}{note}"
     number = 0
     for some_sets, some_systems in itertools.product(
-        style.pages(data_sets, _MOST_DATA_SETS), style.pages(systems, _MOST_SYSTEMS)
+        style.split_evenly(data_sets, _MOST_DATA_SETS), style.split_evenly(systems, _MOST_SYSTEMS)
     ):
         groups = _with_systems(panels_of(data_set, some_systems) for data_set in some_sets)
         if groups:
@@ -159,7 +159,7 @@ def _split_figures(
                 and p.attack_model in (ORIGINAL_ATTACK, *required)
             ]
             yield _drawing(
-                cells, style.continued(name, number), metric, [what, order], groups, originals
+                cells, style.page_name(name, number), metric, [what, order], groups, originals
             )
 
 
@@ -224,7 +224,7 @@ def _gender_panels(
     series = [
         Series(
             gender,
-            style.literal(title),
+            style.escape_mathtext(title),
             _GENDER_STYLES[i % len(_GENDER_STYLES)],
             i,
             False,
@@ -291,7 +291,7 @@ def _mean_figures(
         sentences.append("Original speech of several sources has no mean")
     with_mean = [s for s in cells.systems if any(s in of_key for of_key in means.values())]
     first = next(iter(protocol.genders))
-    for number, systems in enumerate(style.pages(with_mean, _MOST_SYSTEMS), start=1):
+    for number, systems in enumerate(style.split_evenly(with_mean, _MOST_SYSTEMS), start=1):
         ordered = _ordered(means.get((protocol.average_attack_model, first), {}), systems)
         group = [
             _attack_panel(
@@ -303,7 +303,7 @@ def _mean_figures(
             )
             for gender, gender_title in protocol.genders.items()
         ]
-        name = style.continued("bars_mean_eer", number)
+        name = style.page_name("bars_mean_eer", number)
         yield _drawing(cells, name, "eer", sentences, _with_systems([group]), originals)
 
 
@@ -351,7 +351,7 @@ def _panel(title: str, ordered: Iterable[str], series: Iterable[Series]) -> Pane
     drawn = (
         replace(one, cells={s: c for s, c in one.cells.items() if s in systems}) for one in series
     )
-    return Panel(style.literal(title, 60), systems, tuple(drawn))
+    return Panel(style.escape_mathtext(title, 60), systems, tuple(drawn))
 
 
 def _with_systems(groups: Iterable[Sequence[Panel]]) -> list[list[Panel]]:
@@ -405,7 +405,7 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
     title = max(style.text_width(p.title, style.FONT) for p in panels)
     column = max(0.45 * most + 0.3, title + 0.15)  # titles are side by side, too
     width = min(style.FULL_WIDTH, max(style.COLUMN_WIDTH, 0.7 + columns * column))
-    names = {s: style.literal(s, _NAME) for p in panels for s in p.systems}
+    names = {s: style.escape_mathtext(s, _NAME) for p in panels for s in p.systems}
     longest = max(map(style.text_width, names.values()))
     upright = longest + 0.04 < (width / columns - 0.6) / most
     # Panels of the same systems below each other need their names once.
@@ -446,7 +446,7 @@ def _draw_panel(axes: Axes, metric: str, panel: Panel) -> None:
     for series in (s for s in panel.series if s.cells):
         offset = 0.0 if series.slot < 0 else (series.slot + 0.5) * wide - 0.4
         x = np.array([panel.systems.index(s) + offset for s in series.cells])
-        values = np.array([style.shown(metric, c.value) for c in series.cells.values()])
+        values = np.array([style.axis_value(metric, c.value) for c in series.cells.values()])
         finite = np.isfinite(values)
         bars = axes.bar(
             x[finite],
@@ -464,7 +464,7 @@ def _draw_panel(axes: Axes, metric: str, panel: Panel) -> None:
         colour = style.GREY if series.front else "black"
         _draw_whiskers(axes, metric, x, series.cells.values(), colour)
     if metric in _NO_DISCLOSURE:
-        level = style.shown(metric, _NO_DISCLOSURE[metric])
+        level = style.axis_value(metric, _NO_DISCLOSURE[metric])
         axes.axhline(level, color="black", linewidth=0.6, linestyle=(0, (4, 3)), zorder=1.5)
     axes.axhline(0, color="black", linewidth=0.6, zorder=2.5)
     axes.grid(axis="y")
@@ -476,7 +476,7 @@ def _draw_whiskers(
     axes: Axes, metric: str, x: NDArray[np.float64], cells: Iterable[Cell], colour: str
 ) -> None:
     intervals = [
-        (at, *(style.shown(metric, bound) for bound in bounds))
+        (at, *(style.axis_value(metric, bound) for bound in bounds))
         for at, cell in zip(x, cells, strict=True)
         if (bounds := whisker(metric, cell)) is not None
     ]

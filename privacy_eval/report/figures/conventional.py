@@ -36,7 +36,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         seen.add((system, *key))
         where = f"{system}, {key.title(data.protocol)}"
         yield Drawing(
-            style.stem("conventional", system, *key),
+            style.file_stem("conventional", system, *key),
             f"Cross-entropy (ECE), detection cost (APE plot), and both normalised: {where}. "
             "Actual: scores used as log-likelihood ratios, beyond the panel where they "
             "are badly calibrated; minimum: after optimal calibration.",

@@ -88,7 +88,7 @@ def det_panel(
         x, y = probit_curve(line.miss, line.false_alarm)
         if 100 * line.eer < low:
             x, y = np.clip(x, *limits), np.clip(y, *limits)
-        marker = np.full((1, 2), ndtri(np.clip(line.eer, low / 100, 1)))
+        eer = np.full((1, 2), ndtri(np.clip(line.eer, low / 100, 1)))
         curves.append(
             Curve(
                 x,
@@ -98,7 +98,7 @@ def det_panel(
                 look.colour,
                 look.line_style,
                 marker=look.marker,
-                marks=marker if limits[0] <= marker[0, 0] <= limits[1] else np.zeros((0, 2)),
+                marker_points=eer if limits[0] <= eer[0, 0] <= limits[1] else np.zeros((0, 2)),
             )
         )
     return Panel(
@@ -146,7 +146,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
 
     for lines, key, title, part in condition_pages(data, read, lambda line: -line.eer):
         yield Drawing(
-            style.stem("det", *key),
+            style.file_stem("det", *key),
             f"DET curves: {title}{part}. In brackets, and at the markers: EER.",
             det_plot(det_panel(lines, styles, title=title)),
         )

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from . import style
 from .plot import LEGEND_LINE, Curve, Panel, Plot, legend_entries
-from .style import NAME, SIDE, literal, shortened
+from .style import NAME, SIDE, escape_mathtext, shorten_name
 
 _TITLE, _NOTE = 80, 60  # characters that fit
 _MARKER_SIZE = 4.5
@@ -28,7 +28,7 @@ def draw(plot: Plot) -> Canvas:
 def draw_into(canvas: Canvas, plot: Plot) -> None:
     """Draw a plot on an empty matplotlib figure."""
     if plot.title:
-        canvas.suptitle(literal(plot.title, _TITLE))
+        canvas.suptitle(escape_mathtext(plot.title, _TITLE))
     axes = canvas.subplots(len(plot.rows), plot.columns, squeeze=False)
     panels = {(i, j): panel for i, j, panel in plot.panels()}
     for place, one in np.ndenumerate(axes):
@@ -74,18 +74,18 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
             linewidth=curve.width,
             zorder=2 + number / 1000,
         )
-        if curve.marks.size:
-            on.plot(*curve.marks.T, zorder=3 + number / 1000, **_mark_options(curve))
+        if curve.marker_points.size:
+            on.plot(*curve.marker_points.T, zorder=3 + number / 1000, **_mark_options(curve))
     axes.set_xlim(*panel.x_limits)
     axes.set_ylim(*panel.y_limits)
     for axis, ticks in ((axes.xaxis, panel.x_ticks), (axes.yaxis, panel.y_ticks)):
         if ticks:
             axis.set_ticks([at for at, _ in ticks], [text for _, text in ticks])
     axes.set_xlabel(panel.x_label)
-    side = f"{literal(panel.side_title, SIDE)}\n" if panel.side_title else ""
+    side = f"{escape_mathtext(panel.side_title, SIDE)}\n" if panel.side_title else ""
     axes.set_ylabel(f"{side}{panel.y_label}")
     if panel.title or panel.title_math:
-        axes.set_title(f"{literal(panel.title, _TITLE)}{panel.title_math}")
+        axes.set_title(f"{escape_mathtext(panel.title, _TITLE)}{panel.title_math}")
     if panel.square:
         axes.set_box_aspect(1)
         axes.set_anchor("E")  # next to the legend
@@ -113,8 +113,8 @@ def _handle(curve: Curve) -> Line2D | Patch:
 
 def _text(curve: Curve, limit: int) -> str:
     """Entry of a legend; the note of a long name is on a separate line."""
-    parts = filter(None, (literal(curve.name, limit), literal(curve.note, _NOTE)))
-    return ("\n" if len(shortened(curve.name, limit)) > NAME else " ").join(parts)
+    parts = filter(None, (escape_mathtext(curve.name, limit), escape_mathtext(curve.note, _NOTE)))
+    return ("\n" if len(shorten_name(curve.name, limit)) > NAME else " ").join(parts)
 
 
 def _height(plot: Plot) -> float:

@@ -104,7 +104,7 @@ def profile_panel(
                 look.colour,
                 look.line_style,
                 marker=look.marker,
-                marks=_markers(x, y, number / len(ordered), over),
+                marker_points=_markers(x, y, number / len(ordered), over),
             )
         )
     limits = float(full[0][0]), float(full[0][-1])
@@ -133,7 +133,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         looks = [styles[p.name] for p in items]
         for prefix, over in overs:
             yield Drawing(
-                style.stem(prefix, *key),
+                style.file_stem(prefix, *key),
                 f"ZEBRA assessment with ECE profiles: {title}{part}. {_EXPLAINED}",
                 Plot(((profile_panel(items, looks, over=over, title=title),),)),
             )
@@ -173,7 +173,7 @@ def _system_profiles(data: ReportData) -> Iterator[Drawing]:
             if panels:
                 title = f"{system}, {protocol.split_title(split)}"
                 yield Drawing(
-                    style.stem("ece", "system", system, split),
+                    style.file_stem("ece", "system", system, split),
                     f"ZEBRA assessment with ECE profiles: system {title}. {_EXPLAINED}",
                     Plot(in_pairs(panels), legend="below", panel_height=2.2, title=title),
                 )

@@ -106,11 +106,11 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             for s in data.results.systems
             if any(load(r, data.curves, _ARRAYS) is not None for r in of_set.get(s, {}).values())
         ]
-        for page, number, part in style.numbered(drawable, MOST_SYSTEMS):
+        for page, number, part in style.numbered_pages(drawable, MOST_SYSTEMS):
             rows = [_row(system, of_set[system], data) for system in page]
             used = [j for j, column in enumerate(zip(*rows, strict=True)) if any(column)]
             yield Drawing(
-                style.stem("linkability", *key_of_set, *number),
+                style.file_stem("linkability", *key_of_set, *number),
                 f"Linkability: {title}{part}. Densities of target and nontarget scores; the local "
                 "linkability D(s) on the axis on the right.",
                 Plot(

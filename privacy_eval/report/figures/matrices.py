@@ -55,13 +55,8 @@ def block(arrays: Arrays, variant: Variant) -> NDArray[np.float64]:
 
 def similarity_matrices(blocks: Sequence[Labelled], *, title: str = "") -> Canvas:
     """Draw blocks side by side, titled by system, at most three in a row."""
-    rows = [
-        [
-            (style.literal(system, _NAME), "", matrix)
-            for system, _, matrix in blocks[i : i + _COLUMNS]
-        ]
-        for i in range(0, len(blocks), _COLUMNS)
-    ]
+    drawn = [(style.escape_mathtext(system, _NAME), "", matrix) for system, _, matrix in blocks]
+    rows = [drawn[i : i + _COLUMNS] for i in range(0, len(drawn), _COLUMNS)]
     return _draw(rows, title)
 
 
@@ -71,16 +66,17 @@ def compared_matrices(blocks: Sequence[Labelled], *, title: str = "") -> Canvas:
     systems = list(dict.fromkeys(system for system, _, _ in blocks))
     models = list(dict.fromkeys(model for _, model, _ in blocks))
     by_both = {(system, model): matrix for system, model, matrix in blocks}
-    names = [f"Model trained on\n{style.literal(m)} speech" for m in models]
-    rows = [
-        [
-            (style.literal(s, _NAME), name if s == systems[0] else "", by_both[s, m])
-            if (s, m) in by_both
-            else None
-            for s in systems
-        ]
-        for m, name in zip(models, names, strict=True)
-    ]
+    rows = []
+    for model in models:
+        labels = {systems[0]: f"Model trained on\n{style.escape_mathtext(model)} speech"}
+        rows.append(
+            [
+                (style.escape_mathtext(s, _NAME), labels.get(s, ""), by_both[s, model])
+                if (s, model) in by_both
+                else None
+                for s in systems
+            ]
+        )
     return _draw(rows, title)
 
 
@@ -118,7 +114,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             pages = _pages(data, records)
             for number, blocks in enumerate(pages, start=1):
                 yield Drawing(
-                    style.continued(style.stem(name, *key), number),
+                    style.page_name(style.file_stem(name, *key), number),
                     f"Voice similarity matrices {words}{where}",
                     functools.partial(draw, blocks, title=title),
                 )
@@ -130,7 +126,7 @@ def _pages(
     """Yield the blocks of each figure, those of a system together; arrays are read page by page."""
     variant = data.protocol.variant
     of_system = max(map(len, records), default=1)
-    for page in style.pages(records, max(1, _MOST // of_system)):
+    for page in style.split_evenly(records, max(1, _MOST // of_system)):
         blocks = [
             (record.condition.system, record.asv_model, block(arrays, variant))
             for record in itertools.chain.from_iterable(page)
@@ -150,7 +146,7 @@ def _draw(
     width = min(style.FULL_WIDTH, max(style.COLUMN_WIDTH, 0.8 + side * max(map(len, rows))))
     with style.figure(width, len(rows) * (side + 0.35) + (0.2 if title else 0.0)) as canvas:
         if title:
-            canvas.suptitle(style.literal(title, 60))
+            canvas.suptitle(style.escape_mathtext(title, 60))
         for axes, (name, label, matrix) in style.panels(canvas, rows):
             image = axes.imshow(matrix, cmap=colours, vmin=0.0, vmax=1.0, interpolation="nearest")
             axes.set_ylabel(label)

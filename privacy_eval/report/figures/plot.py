@@ -30,7 +30,7 @@ class Curve:
     width : float
         In points.
     marker : str
-        Symbol at the points `marks`, shape (M, 2), and in the legend.
+        Symbol at the points `marker_points`, shape (M, 2), and in the legend.
     right : bool
         Plotted on the right axis, from 0 to 1.
     fill : bool
@@ -45,7 +45,7 @@ class Curve:
     line_style: LineStyle = "-"
     width: float = 1.2
     marker: str = ""
-    marks: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+    marker_points: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
     right: bool = False
     fill: bool = False
 

@@ -92,8 +92,11 @@ def points_of(
     for system, t in itertools.product((*cells.systems, ORIGINAL_COLUMN), trial_sets):
         cell_x, cell_y = (cells.get_by_key(_place(axis, t, system)) for axis in (x, y))
         if cell_x is not None and cell_y is not None:
-            values = style.shown(x.metric, cell_x.value), style.shown(y.metric, cell_y.value)
-            points.append(Point(system, group(t), *values))
+            at_x, at_y = (
+                style.axis_value(axis.metric, cell.value)
+                for axis, cell in ((x, cell_x), (y, cell_y))
+            )
+            points.append(Point(system, group(t), at_x, at_y))
     return points
 
 
@@ -108,14 +111,14 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         systems = [s for s in cells.systems if any(p.system == s for p in points)]
         parts = itertools.product(
             [panels[i : i + _MOST_PANELS] for i in range(0, len(panels), _MOST_PANELS)],
-            style.pages(systems, _MOST_SYSTEMS),
+            style.split_evenly(systems, _MOST_SYSTEMS),
         )
         caption = f"{what}. {_points_caption(groups, {p.group for p in points})}"
         for number, (some_panels, some_systems) in enumerate(parts, start=1):
             originals = conflicting_originals(cells, _originals_of(cells, protocol, some_panels))
             drawn = [*some_systems, ORIGINAL_COLUMN]
             yield Drawing(
-                style.continued(name, number),
+                style.page_name(name, number),
                 f"{caption} {originals}." if originals else caption,
                 functools.partial(scatter, cells, some_panels, groups, drawn),
             )
@@ -137,7 +140,7 @@ def scatter(
     drawn = {(p.system, p.group) for panel in panels for p in panel.points}
     systems = [s for s in systems if any((s, g) in drawn for g in groups)]
     handles = [Line2D([], [], **_marker(styles[s], filled=True)) for s in systems]
-    names = [style.literal(s, _NAME) for s in systems]
+    names = [style.escape_mathtext(s, _NAME) for s in systems]
     width = style.FULL_WIDTH if len(panels) > 1 else style.COLUMN_WIDTH
     columns = style.legend_columns(width, names)
     height = 2.3 + 0.16 * (math.ceil(len(names) / columns) + 1)
@@ -146,7 +149,7 @@ def scatter(
         grey = SystemStyle(style.GREY, "o", "-")
         for group in (g for g in groups if any((s, g) in drawn for s in systems)):
             handles.append(Line2D([], [], **_marker(grey, filled=group == filled)))
-            names.append(style.literal(groups[group], _NAME))
+            names.append(style.escape_mathtext(groups[group], _NAME))
     # x has the same unit in all panels; y is shared if it has, too.
     same = len({panel.y.metric for panel in panels}) == 1
     with style.figure(width, height) as canvas:

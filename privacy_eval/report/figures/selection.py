@@ -103,6 +103,6 @@ def condition_pages(
         possible = (read(ORIGINAL_COLUMN, r) for r in originals)
         original = next((i for i in possible if i is not None), None)
         title = key.title(data.protocol)
-        for page, number, part in style.numbered(sorted(items, key=order), MOST_SYSTEMS):
+        for page, number, part in style.numbered_pages(sorted(items, key=order), MOST_SYSTEMS):
             drawn = [*page, original] if original is not None else [*page]
             yield drawn, (*key, *number), title, part

@@ -2,7 +2,7 @@
 and in greyscale.
 
 Figures are made with matplotlib's objects only: no pyplot, no display, no global state.
-Untrusted text goes through `literal`; only built-in labels may hold mathtext.
+Untrusted text goes through `escape_mathtext`; only built-in labels may hold mathtext.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 )
 GREY = "#8C8C8C"
 
-#: Axis labels, with the unit that `shown` converts to.
+#: Axis labels, with the unit that `axis_value` converts to.
 METRIC_LABELS = MappingProxyType({key: metric.axis for key, metric in METRICS.items()})
 #: The same in captions: plain text.
 METRIC_NAMES = MappingProxyType({key: metric.sentence for key, metric in METRICS.items()})
@@ -141,7 +141,7 @@ def attack_styles(protocol: Protocol) -> Mapping[str, BarStyle]:
     return MappingProxyType({ORIGINAL_ATTACK: BarStyle(GREY, ""), **styles})
 
 
-def shown(metric: str, value: float) -> float:
+def axis_value(metric: str, value: float) -> float:
     """Convert a value to the unit of the metric's axis."""
     return describe(metric).shown(value)
 
@@ -152,25 +152,25 @@ def attack_label(protocol: Protocol, attack: str) -> str:
     model = next(
         a for a in protocol.attack_models if (a.is_original if original else a.id == attack)
     )
-    return f"{literal(model.title)} ({model.enrollment[0]}{model.trial[0]})"
+    return f"{escape_mathtext(model.title)} ({model.enrollment[0]}{model.trial[0]})"
 
 
-def literal(text: str, limit: int = NAME) -> str:
+def escape_mathtext(text: str, limit: int = NAME) -> str:
     """Escape text so that matplotlib draws it literally: no mathtext, one line, at most `limit`
     characters; characters without a glyph become their code points.
 
     Examples
     --------
-    >>> print(literal("50%_team & $x$"))
+    >>> print(escape_mathtext("50%_team & $x$"))
     50%_team & \\$x\\$
     """
     line = "".join(c if c.isprintable() else " " for c in text)
     known = _glyphs()
-    line = "".join(c if ord(c) in known else f"[U+{ord(c):04X}]" for c in shortened(line, limit))
+    line = "".join(c if ord(c) in known else f"[U+{ord(c):04X}]" for c in shorten_name(line, limit))
     return line.replace("$", r"\$")
 
 
-def shortened(text: str, limit: int = NAME) -> str:
+def shorten_name(text: str, limit: int = NAME) -> str:
     """Shorten text to at most `limit` characters, with dots in its middle."""
     if len(text) <= limit:
         return text
@@ -182,12 +182,12 @@ def _glyphs() -> frozenset[int]:
     return frozenset(get_font(findfont(_settings()["font.family"][0])).get_charmap())
 
 
-def stem(*parts: str) -> str:
+def file_stem(*parts: str) -> str:
     """Join parts to an ASCII file stem; distinct parts make distinct stems.
 
     Examples
     --------
-    >>> stem("eer", "libri", "test")
+    >>> file_stem("eer", "libri", "test")
     'eer_libri_test'
     """
     joined = "_".join(parts)
@@ -195,12 +195,12 @@ def stem(*parts: str) -> str:
     return plain if plain == joined else f"{plain}-{digest(joined.encode())[:8]}"
 
 
-def pages(items: Sequence[_Item], most: int) -> list[tuple[_Item, ...]]:
+def split_evenly(items: Sequence[_Item], most: int) -> list[tuple[_Item, ...]]:
     """Split items, in order, into as few and as even pages as possible, with at most `most` each.
 
     Examples
     --------
-    >>> pages("abcde", 4)
+    >>> split_evenly("abcde", 4)
     [('a', 'b', 'c'), ('d', 'e')]
     """
     count = -(-len(items) // most)
@@ -210,12 +210,12 @@ def pages(items: Sequence[_Item], most: int) -> list[tuple[_Item, ...]]:
     return [tuple(items[i : i + size]) for i in range(0, len(items), size)]
 
 
-def numbered(
+def numbered_pages(
     items: Sequence[_Item], most: int
 ) -> Iterator[tuple[tuple[_Item, ...], tuple[str, ...], str]]:
     """Yield pages of items with the suffix of each for file names and for captions; both are
     empty if there is a single page."""
-    parts = pages(items, most)
+    parts = split_evenly(items, most)
     for number, page in enumerate(parts, start=1):
         if len(parts) == 1:
             yield page, (), ""
@@ -223,7 +223,7 @@ def numbered(
             yield page, (str(number),), f" ({number} of {len(parts)})"
 
 
-def continued(name: str, number: int) -> str:
+def page_name(name: str, number: int) -> str:
     """Append a page number to the name of a figure, except for the first page."""
     return name if number == 1 else f"{name}_{number}"
 

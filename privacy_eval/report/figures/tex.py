@@ -7,7 +7,7 @@ import numpy as np
 from ...metrics.pav import FloatArray
 from ..latex import escape_latex
 from .plot import LEGEND_LINE, Curve, Panel, Plot, legend_entries
-from .style import SIDE, shortened
+from .style import SIDE, shorten_name
 
 #: Maximum number of points of a curve; a histogram of 100 bins has 2 per bin.
 MOST_POINTS = 204
@@ -121,14 +121,14 @@ def _legend(plot: Plot, panel: Panel, colours: dict[str, str], *, complete: bool
     ]
     limit = plot.name_limit(entries)
     for curve in entries:
-        text = " ".join(filter(None, (shortened(curve.name, limit), curve.note)))
+        text = " ".join(filter(None, (shorten_name(curve.name, limit), curve.note)))
         lines.append(f"\\addlegendimage{{{_line(curve, colours, marked=True)}}}")
         lines.append(f"\\addlegendentry{{{escape_latex(text)}}}")
     return lines
 
 
 def _axes(panel: Panel, place: str, colours: dict[str, str], legend: list[str]) -> list[str]:
-    side = rf"{escape_latex(shortened(panel.side_title, SIDE))}\\" if panel.side_title else ""
+    side = rf"{escape_latex(shorten_name(panel.side_title, SIDE))}\\" if panel.side_title else ""
     options = [
         place,
         _AXIS,
@@ -166,9 +166,9 @@ def _curve(curve: Curve, panel: Panel, colours: dict[str, str]) -> str:
     text = f"\\addplot[{_line(curve, colours)}, forget plot] coordinates {{{points}}}"
     if curve.fill:
         return rf"{text} \closedcycle;"
-    if curve.marks.size:
+    if curve.marker_points.size:
         style = _line(curve, colours, marked=True)
-        marks = _points(*map(_clipped, curve.marks.T, (panel.x_limits, panel.y_limits)))
+        marks = _points(*map(_clipped, curve.marker_points.T, (panel.x_limits, panel.y_limits)))
         text += f";\n\\addplot[{style}, only marks, forget plot] coordinates {{{marks}}}"
     return f"{text};"
 

@@ -70,10 +70,12 @@ def test_the_eer_lies_within_the_axes_and_on_the_curve(apart: float) -> None:
     visible = (curve.x >= low) & (curve.x <= high) & (curve.y >= low) & (curve.y <= high)
     assert visible.any()
     if one.eer > 0.001:
-        assert low < curve.marks[0, 0] < high
+        assert low < curve.marker_points[0, 0] < high
         way = np.linspace(0, curve.x.size - 1, 50 * curve.x.size)
         place = np.arange(curve.x.size)
-        polyline = [np.interp(way, place, v) - curve.marks[0, 0] for v in (curve.x, curve.y)]
+        polyline = [
+            np.interp(way, place, v) - curve.marker_points[0, 0] for v in (curve.x, curve.y)
+        ]
         assert np.hypot(*polyline).min() < 0.1
 
 

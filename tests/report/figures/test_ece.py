@@ -89,9 +89,9 @@ def test_the_area_to_full_privacy_over_the_prior_is_d_ece(tmp_path: Path) -> Non
 def test_markers_are_on_their_curves(tmp_path: Path) -> None:
     for drawn in ece.figures(simulated(tmp_path, {"B1": 0.0, "B2": 1.0})):
         for curve in (c for c in drawn.plot.curves if c.name != "full privacy"):
-            expected = np.interp(curve.marks[:, 0], curve.x, curve.y)
-            np.testing.assert_allclose(curve.marks[:, 1], expected, atol=1e-12)
-            assert len(curve.marks) == 7 and curve.marker
+            expected = np.interp(curve.marker_points[:, 0], curve.x, curve.y)
+            np.testing.assert_allclose(curve.marker_points[:, 1], expected, atol=1e-12)
+            assert len(curve.marker_points) == 7 and curve.marker
 
 
 def test_many_systems_are_split_over_several_figures(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_systems_are_side_by_side_with_one_colour_scale() -> None:
     records = [record("B1"), record(ODD)]
     (drawing,) = figures(*records)
     assert drawing.name == "matrices_libri_test_f"
-    assert [a.get_title() for a in panels(drawing)] == ["B1", style.literal(ODD)]
+    assert [a.get_title() for a in panels(drawing)] == ["B1", style.escape_mathtext(ODD)]
     for axes, r in zip(panels(drawing), records, strict=True):
         np.testing.assert_array_equal(shown(axes), matrices.block(STORED.of(r), CONFIG.variant))
         for labels in (axes.get_xticklabels(), axes.get_yticklabels()):

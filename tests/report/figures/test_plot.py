@@ -17,11 +17,21 @@ from privacy_eval.report.figures.tex import MOST_POINTS, thin_curve, to_tex
 from privacy_eval.report.latex import escape_latex
 
 X = np.linspace(0.0, 1.0, 50)
+DASHED = (0, (4, 1.5))
 
 
 def panel(**changes: object) -> Panel:
     curves = (
-        Curve(X, X**2, ODD, "(1, 2)", "#0072B2", (0, (4, 1.5)), marker="v", marks=np.eye(2) / 2),
+        Curve(
+            X,
+            X**2,
+            ODD,
+            "(1, 2)",
+            "#0072B2",
+            (0, (4, 1.5)),
+            marker="v",
+            marker_points=np.eye(2) / 2,
+        ),
         Curve(X, 1 - X, "second", colour="#E69F00"),
         Curve(X, X / 2, colour="#009E73", fill=True),
     )

@@ -39,7 +39,7 @@ def expected(x: Axis, y: Axis) -> list[Point]:
             cells = [PUBLISHED.get(a.metric, a.attack_model, *at) for a in (x, y)]
             if None not in cells:
                 values = [
-                    style.shown(a.metric, c.value) for a, c in zip((x, y), cells, strict=True)
+                    style.axis_value(a.metric, c.value) for a, c in zip((x, y), cells, strict=True)
                 ]
                 found.append((system, t.split, *values))
     return sorted(found)
@@ -96,7 +96,7 @@ def test_the_legend_names_every_system_literally() -> None:
     canvas = drawings(few())["scatter_eer_cllr_min"].canvas
     assert texts_of(canvas) == [ODD, "B", "Dev. set", "Test set"]
     first, second, *_ = canvas.legends[0].get_texts()
-    assert first.get_text() == style.literal(ODD)
+    assert first.get_text() == style.escape_mathtext(ODD)
     assert first.get_fontweight() == "bold" and second.get_fontweight() == "normal"
 
 

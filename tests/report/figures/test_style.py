@@ -34,32 +34,32 @@ def test_attack_models_differ_in_grey() -> None:
 @pytest.mark.parametrize("name", [ODD, "$", "$$", r"\$a\$", r"$\frac{1}{2}$", "_x", "a{b}^c"])
 def test_names_are_drawn_letter_by_letter(name: str) -> None:
     with style.figure(2, 1) as canvas:
-        text = canvas.text(0, 0, style.literal(name))
+        text = canvas.text(0, 0, style.escape_mathtext(name))
     line, mathtext = text._preprocess_math(text.get_text())
     assert (line, mathtext) == (name, False)
 
 
 def test_literal_is_one_short_line_of_known_glyphs() -> None:
-    assert style.literal("a\nb\x00c") == "a b c"
-    assert style.literal("x" * 50, 10) == "xxxx...xxx"
-    assert style.literal("\u4e2d") == "[U+4E2D]"
+    assert style.escape_mathtext("a\nb\x00c") == "a b c"
+    assert style.escape_mathtext("x" * 50, 10) == "xxxx...xxx"
+    assert style.escape_mathtext("\u4e2d") == "[U+4E2D]"
 
 
 def test_legend_keeps_labels_that_start_with_an_underscore() -> None:
     with style.figure(3, 2) as canvas:
         axes = canvas.subplots()
-        made = style.legend(axes, axes.plot([1, 2]), [style.literal(ODD)])
-    assert [t.get_text() for t in made.get_texts()] == [style.literal(ODD)]
+        made = style.legend(axes, axes.plot([1, 2]), [style.escape_mathtext(ODD)])
+    assert [t.get_text() for t in made.get_texts()] == [style.escape_mathtext(ODD)]
 
 
 def test_stems_are_plain_and_distinct() -> None:
-    assert style.stem("eer", "libri") == "eer_libri"
-    made = {style.stem(*p) for p in [("a/b",), ("a b",), ("a", "b"), ("../a_b",), ("\u00e9",)]}
+    assert style.file_stem("eer", "libri") == "eer_libri"
+    made = {style.file_stem(*p) for p in [("a/b",), ("a b",), ("a", "b"), ("../a_b",), ("\u00e9",)]}
     assert len(made) == 5
     assert all(m.isascii() and "/" not in m and not m.startswith(".") for m in made)
 
 
 def test_pages_are_even_and_complete() -> None:
-    assert style.pages([], 3) == []
-    assert [len(p) for p in style.pages(range(7), 3)] == [3, 3, 1]
-    assert [i for p in style.pages(range(100), 6) for i in p] == list(range(100))
+    assert style.split_evenly([], 3) == []
+    assert [len(p) for p in style.split_evenly(range(7), 3)] == [3, 3, 1]
+    assert [i for p in style.split_evenly(range(100), 6) for i in p] == list(range(100))

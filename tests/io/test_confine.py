@@ -1,0 +1,56 @@
+"""Paths outside the tree, and symlinks in untrusted results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.io.confine import (
+    check_inside,
+    paths_outside,
+    refuse_symlinks,
+    refuse_symlinks_below,
+)
+
+
+def test_paths_outside_are_told_by_where_they_lead(tmp_path: Path) -> None:
+    tree, other = tmp_path / "tree", tmp_path / "tree-2"
+    tree.mkdir()
+    other.mkdir()
+    (tree / "out").symlink_to(other)
+    (other / "in").symlink_to(tree)
+    outside = [tree / "out", tree / "out/x", other, tree / "../tree-2/x"]
+    inside = [tree, tree / "missing", other / "in/x", tree / "../tree/x"]
+    assert paths_outside([*inside, None, *outside], [tree]) == tuple(outside)
+    assert paths_outside(outside, [tree, other]) == paths_outside(outside, []) == ()
+    check_inside(inside, [tree])
+    with pytest.raises(PrivacyEvalError, match=r"^f:1: .*tree/out: is outside .*--allow-outside"):
+        check_inside(outside, [tree], "f:1: ")
+
+
+def test_long_paths_are_cut_in_messages(tmp_path: Path) -> None:
+    with pytest.raises(PrivacyEvalError) as caught:
+        check_inside([Path("/" + "x" * 10_000)], [tmp_path])
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("check", [refuse_symlinks, refuse_symlinks_below])
+@pytest.mark.parametrize("link", ["team", "team/results", "team/results/out"])
+def test_symlinks_on_the_way_to_an_output_are_refused(
+    tmp_path: Path, link: str, check: object
+) -> None:
+    results, out = tmp_path / "exp", tmp_path / "exp/team/results/out"
+    (results / link).parent.mkdir(parents=True)
+    (results / link).symlink_to(tmp_path)
+    with pytest.raises(PrivacyEvalError, match=f"{link}: refusing to write through a symlink"):
+        check(out, results)  # type: ignore[operator]
+
+
+def test_symlinks_of_the_user_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "exp").symlink_to("real")
+    (tmp_path / "mine").symlink_to("real")
+    refuse_symlinks(tmp_path / "exp/results-x", tmp_path / "exp")
+    refuse_symlinks_below(tmp_path / "mine", tmp_path / "exp")
