@@ -102,16 +102,9 @@ def test_similarity_is_ordered_by_male_speakers(metric: str) -> None:
         assert male == sorted(male)
         for gender, by_system in drawn.items():
             for s, height in by_system.items():
-<<<<<<< HEAD
-                value = PUBLISHED.values[
-                    CellKey(metric, None, "test", data_set.id, gender, s)
-                ].value
-                assert height == pytest.approx(style.shown(metric, value))
-=======
                 key = CellKey(metric, None, "test", data_set.id, gender, s)
                 value = PUBLISHED.values[key].value
                 assert height == pytest.approx(style.axis_value(metric, value))
->>>>>>> roomC
 
 
 def test_semi_informed_bars_are_in_front_narrower_and_darker() -> None:
