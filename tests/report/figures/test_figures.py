@@ -14,7 +14,7 @@ from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.report.data import ReportData
 from privacy_eval.report.figure_folder import read_captions
 from privacy_eval.report.figures import all_figures, drawing, write_figures
-from privacy_eval.report.values import cells_of_results
+from privacy_eval.report.values import cells_from_results
 from privacy_eval.stages.freshness import NOTE, Run
 
 NAMES = ["a", "b", "c"]
@@ -137,7 +137,7 @@ def test_damaged_captions(tmp_path: Path) -> None:
 
 def test_imported_results_have_bars_and_no_curves(tmp_path: Path) -> None:
     results = imported(ANON, protocol="vpc2022")
-    drawings = all_figures(ReportData(results, cells_of_results(results)))
+    drawings = all_figures(ReportData(results, cells_from_results(results)))
     made = write_figures(drawings, tmp_path, drawn_from={}, formats=["png"])
     captions = json.loads((tmp_path / "captions.json").read_text())
     assert made == (len(captions), 0)
