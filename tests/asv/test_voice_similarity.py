@@ -474,8 +474,8 @@ def test_every_results_folder_has_its_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("gone", "kind"),
     [
-        (f"data/{TRIALS}/utt2spk", "trial set"),
-        (f"{BACKEND}/plda", "back end of the model trained on original speech"),
+        (f"data/{TRIALS}/utt2spk", "trial sets"),
+        (f"{BACKEND}/plda", "back end"),
         (f"{MODEL}/xvect_{TRIALS}/xvector.scp", VECTORS),
         (f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp", VECTORS),
     ],
