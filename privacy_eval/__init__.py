@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .stages.privacy_metrics import evaluate as evaluate_tree
     from .tree.discovery import find_systems
 
-__version__ = "0.1.0"
+from .version import __version__
 
 __all__ = [
     "METRICS",

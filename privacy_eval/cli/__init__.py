@@ -17,8 +17,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .. import __version__
 from ..errors import PrivacyEvalError
+from ..version import __version__
 from .options import log
 
 #: The verbs, each in the module of its name.

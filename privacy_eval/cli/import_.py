@@ -22,12 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from .. import __version__
     from ..io.files import digest, read_bytes, read_text, write_text
     from ..protocol.protocol import load_protocol
     from ..results.challenge_text import extract_system, import_results_txt
     from ..results.json_store import to_json
     from ..results.records import merge
+    from ..version import __version__
 
     protocol = load_protocol(arguments.conf)
     files = {arguments.results_folder: arguments.results_txt, **dict(arguments.also)}

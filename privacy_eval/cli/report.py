@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import __version__
 from ..errors import PrivacyEvalError
+from ..version import __version__
 from .options import add_listening, add_renamed, add_results, log, path
 
 if TYPE_CHECKING:

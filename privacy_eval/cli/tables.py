@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from .. import __version__
 from ..report.ranking import ranking_metrics
+from ..version import __version__
 from .options import add, add_results, choice, path, value
 
 if TYPE_CHECKING:

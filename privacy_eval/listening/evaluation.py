@@ -25,12 +25,12 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from .. import __version__
 from ..errors import PrivacyEvalError
 from ..io.ratings import METRICS, ORIGINAL_SYSTEM, Ratings, joint_codes
 from ..metrics import VARIANTS, TrialScores, Variant, score_metrics
 from ..metrics.curves import Det, det_curve
 from ..protocol.protocol import Protocol
+from ..version import __version__
 
 #: Rated quantities: similarity by the kind of pair.
 QUANTITIES = (

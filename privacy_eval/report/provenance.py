@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .. import __version__
 from ..results.records import (
     AnyRecord,
     RecognitionRecord,
@@ -14,6 +13,7 @@ from ..results.records import (
     VerificationRecord,
 )
 from ..results.signature import signature
+from ..version import __version__
 from .table import Column, Table
 
 # Of what was not evaluated, which may be hundreds of conditions.

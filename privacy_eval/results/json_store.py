@@ -6,12 +6,12 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import __version__
 from ..errors import PrivacyEvalError
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..metrics import METRICS
 from ..protocol.protocol import protocol_from_dict
+from ..version import __version__
 from .records import (
     RecognitionRecord,
     Results,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from .. import __version__
 from ..metrics import VARIANTS, Variant
+from ..version import __version__
 from .records import Results
 
 

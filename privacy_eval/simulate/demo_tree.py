@@ -21,7 +21,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import __version__
 from ..asv.backend import PldaBackend, train_backend
 from ..asv.model_folder import save_backend
 from ..errors import PrivacyEvalError
@@ -31,6 +30,7 @@ from ..io.plda import Plda
 from ..io.scp import write_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
+from ..version import __version__
 from .ratings import simulate_ratings
 from .vectors import Anonymization, Matrix, VectorModel
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from .. import __version__
 from ..errors import PrivacyEvalError
 from ..io.confine import outside_message
 from ..io.files import file_names, relative
@@ -19,6 +18,7 @@ from ..results.json_store import to_json
 from ..results.record_files import read_record
 from ..results.records import RecognitionRecord, Results, VerificationRecord
 from ..tree.conditions import System
+from ..version import __version__
 from .access import AsvSystems, SystemUnderTest
 from .asv_scores import score_products
 from .freshness import NOTE, Product, Run, bring_up_to_date, file_set, write_set

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import __version__
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import outside_message
 from ..io.data_dir import read_utt2spk
@@ -38,6 +37,7 @@ from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
 from ..tree.discovery import score_file
+from ..version import __version__
 from .freshness import (
     NOTE,
     Content,

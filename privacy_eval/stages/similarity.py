@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from .. import __version__
 from ..asv.voice_similarity import NAMES_2020, files_2020, measure
 from ..errors import PrivacyEvalError
 from ..io.files import file_names, read_bytes
@@ -19,6 +18,7 @@ from ..protocol.protocol import ResultsFolder, TrialSet
 from ..results.record_files import read_record, record_content, record_paths
 from ..results.records import SimilarityRecord
 from ..tree.conditions import SetCondition, System, set_condition
+from ..version import __version__
 from .access import AsvSystems
 from .freshness import (
     NOTE,
