@@ -20,6 +20,7 @@ from support import (
     ROOT,
     Run,
     SpeechTree,
+    assert_golden,
     cli,
     lines_to,
     snapshot,
@@ -266,3 +267,28 @@ def test_a_tree_without_a_back_end_or_speech_says_so(tmp_path: Path) -> None:
     for path in tree.all_scores.values():
         lines_to(path, ["s1 s1-u0 1"])
     assert tree.run("asv-scores").code == 0  # a tree of scores needs none
+
+
+@pytest.mark.skipif(not REAL_TREE.is_dir(), reason="the tree of real speech is not there")
+def test_evaluation_of_kaldis_scores(tmp_path: Path) -> None:
+    """Scores by Kaldi; the expected values are those of independent tools."""
+    out = tmp_path / "out"
+    options = ("--stage", 6, "--stop-stage", 9, "--results", "exp/results-kaldi", "--out", out)
+    run = recipe(REAL_TREE, *options)
+    assert run.code == 0, run.err
+    verification = json.loads((out / "results.json").read_text())["verification"]
+    records = {record["condition"]: record for record in verification}
+    conditions = expected()["conditions"]
+    assert set(records) == set(conditions) and len(records) == 6
+    text = (out / "results.txt").read_text()
+    for name, wanted in conditions.items():
+        record = records[name]
+        assert (record["n_target"], record["n_nontarget"]) == (
+            wanted["n_target"],
+            wanted["n_nontarget"],
+        )
+        for variant, tool in (("challenge", "reference"), ("exact", "exact")):
+            found = {**record["metrics"][variant], "zebra_tag": record["zebra_tag"][variant]}
+            assert_golden(found, wanted[tool])
+        assert f"{name}\n  EER: {wanted['kaldi_compute_eer_stdout'].strip()}%\n" in text
+    assert list((out / "tables").glob("*_asv_test.tex"))
