@@ -18,7 +18,7 @@ if [ -d "$tree/data" ]; then
     exit 0
 fi
 cat <<'END'
-There is no folder data in the tree. The stages need:
+The tree has no data folder. The stages need:
 
   data/             evaluation data: speech, enrollment lists and trials, as packed for the challenge
   exp/models/       x-vector network and back end of the challenge's attacker (to compute scores;

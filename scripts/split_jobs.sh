@@ -53,7 +53,7 @@ watch() {
 watcher=""
 if [ -t 2 ]; then
     for ((number = 1; number <= nj; number++)); do
-        rm -f -- "$log_dir/$name.$number.log" # an earlier run's says nothing of this one
+        rm -f -- "$log_dir/$name.$number.log" # left by an earlier run
     done
     watch &
     watcher=$!

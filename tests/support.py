@@ -280,6 +280,18 @@ average_attack_model: odd
 """
 
 
+#: ASV model and attack model of vpc2022's conditions: by results folder, and by original and
+#: anonymized enrollment and trial speech.
+MODELS_2022 = {
+    ("", "o-o"): ("anonymized", None),
+    ("", "o-a"): ("anonymized", None),
+    ("", "a-a"): ("anonymized", "semi-informed"),
+    (".orig", "o-o"): ("original", "original"),
+    (".orig", "o-a"): ("original", "ignorant"),
+    (".orig", "a-a"): ("original", "lazy-informed"),
+}
+
+
 def changed_plan(**entries: object) -> Protocol:
     """vpc2020 with some entries replaced."""
     return protocol_from_dict({**load_protocol("vpc2020").to_dict(), **entries}, "plan")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import check_inside
 from ..io.data_dir import read_utt2spk
-from ..io.files import digest, read_bytes, relative
+from ..io.files import digest, read_bytes
 from ..io.kaldi_objects import read_matrix, read_vector, write_matrix, write_vector
 from ..io.plda import read_plda, write_plda
 from ..io.scp import Vectors, read_vectors, vector_locations
@@ -52,10 +52,6 @@ class StoredBackend:
     folder: Path
     model: PldaBackend
     sha256: Mapping[str, str]
-
-    def provenance(self, tree: Path) -> dict[str, object]:
-        """Return path and digests for the provenance of records."""
-        return {"path": relative(self.folder, tree), "sha256": dict(self.sha256)}
 
 
 def load_backend(folder: Path) -> StoredBackend:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from ..io.files import digest
+from ..io.inputs import Inputs
 from ..io.scores import PairedTrials, TrialKey, pair, read_scores, read_trials, same_trials
 from ..io.text_table import Column, hash_rows, unique_fields
 from ..metrics import IMPLAUSIBLE_EER, Eer, TrialScores, kaldi_eer
@@ -84,6 +85,7 @@ class _Scores:
 
 def check_scores(
     conditions: Iterable[ConditionFiles],
+    inputs: Inputs,
     *,
     scores: bool = True,
     allow_missing: bool = False,
@@ -112,7 +114,7 @@ def check_scores(
             for c in (c for c in group if c.condition.system == system):
                 done += 1
                 if scores and c.scores is not None and c.trials in keys:
-                    read += _read(c, keys[c.trials], allow_missing, check)
+                    read += _read(c, keys[c.trials], inputs, allow_missing, check)
                 if scores and progress is not None:
                     progress(done, len(keyed), title(c))
             check.findings += _compare(read, seen)
@@ -147,11 +149,13 @@ def _keys(group: Sequence[ConditionFiles], check: ScoreCheck) -> dict[Path, Tria
 
 
 def _read(
-    c: ConditionFiles, key: TrialKey, allow_missing: bool, check: ScoreCheck
+    c: ConditionFiles, key: TrialKey, inputs: Inputs, allow_missing: bool, check: ScoreCheck
 ) -> list[_Scores]:
     """Read a condition's scores; none if they are invalid or constant."""
     try:
-        trials = pair(read_scores(score_file(c)), key, allow_missing=allow_missing)
+        path = score_file(c)
+        with inputs.supplied(path):
+            trials = pair(read_scores(path), key, allow_missing=allow_missing)
         scores = TrialScores.from_labels(trials.score, trials.is_target)
     except PrivacyEvalError as error:
         check.errors[c] = str(error)

@@ -13,6 +13,7 @@ from tabulate import tabulate
 
 from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.confine import outside_message
+from ..io.inputs import Inputs
 from ..protocol.protocol import ResultsFolder
 from ..stages.access import AsvSystems, SystemUnderTest
 from ..stages.asv_scores import made_here
@@ -115,7 +116,11 @@ def check_tree(
     expected = systems or [System(new.name, (), new.anon_suffix, (), (), (), None)]
     inside = [c for system in systems for c in system.conditions if not c.outside]
     scores = check_scores(
-        inside, scores=read, allow_missing=access.allow_missing, progress=progress
+        inside,
+        access.inputs,
+        scores=read,
+        allow_missing=access.allow_missing,
+        progress=progress,
     )
     inputs, sets = MissingInputs(asv, systems), DataSets(asv)
     outputs: list[_Output] = []
@@ -138,7 +143,9 @@ def check_tree(
     ]
     errors, missing = Section("errors", found), _missing(outputs)
     external = [
-        o for o in outputs if read and not (o.files and o.files.outside) and _is_external(o.files)
+        o
+        for o in outputs
+        if read and not (o.files and o.files.outside) and _is_external(o.files, access.inputs)
     ]
     return Report(
         ready=not found,
@@ -175,7 +182,7 @@ def _conditions(
             missing = inputs.of_key(condition)
             errors = [f"no trial key (looked for {abbreviate([str(p) for p in c.key_candidates])})"]
         elif c in scores.errors:
-            if not _is_external(c) and all(
+            if not _is_external(c, inputs.access.inputs) and all(
                 m.is_creatable for m in inputs.of_scores(condition, suffix)
             ):
                 missing = [Missing(OUTDATED, SCORING)]
@@ -213,10 +220,10 @@ def _error(c: ConditionFiles, message: str, tree: Path) -> Finding:
     return Finding(f"{c.condition.system}: {UNUSABLE}", item, message)
 
 
-def _is_external(c: ConditionFiles | None) -> bool:
+def _is_external(c: ConditionFiles | None, inputs: Inputs) -> bool:
     """Whether scores were written by another tool."""
     try:
-        return c is not None and c.scores is not None and not made_here(c.folder)
+        return c is not None and c.scores is not None and not made_here(c.folder, inputs)
     except PrivacyEvalError:  # reported when its scores were read
         return True
 

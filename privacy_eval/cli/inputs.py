@@ -21,7 +21,6 @@ from ..tree.discovery import find_systems, sibling_results_folders, unmatched_fo
 from .options import log, progress
 
 IN_PLACE = "in place"
-_SHOWN = 3
 
 
 def systems_of(
@@ -83,7 +82,7 @@ def access_of(arguments: argparse.Namespace) -> TreeAccess:
     )
 
 
-def say_needed(costs: Sequence[Cost]) -> None:
+def log_memory(costs: Sequence[Cost]) -> None:
     """Log the memory that a job needs, before it begins and may be killed for want of it."""
     gib = needed_bytes(costs) / 2**30
     log(f"privacy-eval: this job needs about {gib:.1f} GiB of memory")
@@ -119,7 +118,7 @@ def asv_of(
 def run_of(arguments: argparse.Namespace) -> Run:
     """Return how a stage runs."""
     job = getattr(arguments, "job", None)
-    announce = say_needed if job else None
+    announce = log_memory if job else None
     return Run(job or (1, 1), getattr(arguments, "nj", 1), announce=announce, progress=progress())
 
 
@@ -164,7 +163,7 @@ def report_outcome(outcome: Outcome, what: str, done: str) -> None:
     for kind, places in by_kind.items():
         log(
             f"privacy-eval: {len(places)} {what} not {done}, no {kind}: "
-            + some(list(dict.fromkeys(places)))
+            + abbreviate(list(dict.fromkeys(places)))
         )
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
@@ -178,8 +177,3 @@ def report_outcome(outcome: Outcome, what: str, done: str) -> None:
         "failed": outcome.failed,
     }
     print(f"{what}: " + ", ".join(f"{len(names)} {text}" for text, names in counts.items()))
-
-
-def some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

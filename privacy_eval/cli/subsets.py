@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..errors import abbreviate
 from .options import add_tree, flag, log
 
 
@@ -17,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.subsets import make_subsets
-    from .inputs import access_of, asv_of, some
+    from .inputs import access_of, asv_of
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     suffixes = [""]
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name, error in outcome.missing.items():
         by_reason.setdefault(error.where, []).append(name)
     for reason, names in by_reason.items():
-        log(f"privacy-eval: not made: {some(names)}: {reason}")
+        log(f"privacy-eval: not made: {abbreviate(names)}: {reason}")
     print(
         f"{arguments.tree / 'data'}: {len(outcome.made)} folders made, {len(outcome.current)} "
         f"current, {len(outcome.kept)} external, {len(outcome.missing)} missing a source"

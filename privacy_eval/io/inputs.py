@@ -39,7 +39,10 @@ class Inputs:
     @contextlib.contextmanager
     def supplied(self, *paths: Path) -> Iterator[None]:
         """Let readers of these files get the content that was hashed, within this block."""
-        contents = {path: self._content.get(path) or self._read(path) for path in paths}
+        contents = {
+            path: self._content[path] if path in self._content else self._read(path)
+            for path in paths
+        }
         with supply(contents):
             yield
 

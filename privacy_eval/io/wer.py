@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from .files import read_text
+from .files import MAX_TEXT_BYTES, digest, read_bytes, read_text, supply
 
 #: Separators; other white space of Unicode is part of a name.
 BLANKS = " \t\r"
@@ -121,7 +121,7 @@ def format_wer_line(line: WerLine) -> str:
     return f"%WER {100 * line.wer:.2f} [ {counts} ] {path}".rstrip()
 
 
-def read_wer_folder(folder: Path) -> tuple[list[WerLine], list[Path]]:
+def read_wer_folder(folder: Path) -> tuple[list[WerLine], dict[Path, str]]:
     """Read all `%WER` lines of an `ASR-*` folder of the results.
 
     Parameters
@@ -133,8 +133,8 @@ def read_wer_folder(folder: Path) -> tuple[list[WerLine], list[Path]]:
     Returns
     -------
     lines : list of WerLine
-    sources : list of Path
-        The files with such lines.
+    sources : dict of Path to str
+        SHA-256 of the files with such lines.
 
     Raises
     ------
@@ -148,16 +148,19 @@ def read_wer_folder(folder: Path) -> tuple[list[WerLine], list[Path]]:
         else sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
     )
     lines: list[WerLine] = []
-    sources: list[Path] = []
+    sources: dict[Path, str] = {}
     for path in files:
+        content = read_bytes(path, max_bytes=MAX_TEXT_BYTES)
+        with supply({path: content}):
+            texts = read_text(path).split("\n")
         parsed = [
             parse_wer_line(text, f"{path}:{number}")
-            for number, text in enumerate(read_text(path).split("\n"), start=1)
+            for number, text in enumerate(texts, start=1)
             if text.lstrip(BLANKS).startswith("%WER")
         ]
         if parsed:
             lines += parsed
-            sources.append(path)
+            sources[path] = digest(content)
     if not lines:
         raise PrivacyEvalError(f"{folder}: no '%WER' line in any of its files")
     return lines, sources

@@ -179,7 +179,7 @@ def recognition_table(results: Results, title: str) -> Table:
             c = r.condition
             key = (c.split, c.data_set, r.asr_model or "?", c.speech)
             cells = rates.setdefault(key, [[] for _ in models])
-            text = describe("wer").format(r.wer, detailed=True)
+            text = describe("wer").format(r.line.wer, detailed=True)
             cells[models.index(r.language_model)].append(text)
     recognizers = sorted({key[2] for key in rates}, key=lambda m: (m != ORIGINAL, m)) or ["?"]
     several = len(recognizers) > 1

@@ -87,7 +87,7 @@ def _row(record: AnyRecord) -> tuple[str, ...]:
     if isinstance(record, VerificationRecord):
         details = (record.n_target, record.n_nontarget)
     elif isinstance(record, RecognitionRecord):
-        details = (record.decode,)
+        details = (record.line.decode,)
     elif isinstance(record, SimilarityRecord):
         details = (record.n_speakers, record.n_utterances)
     options = provenance.get("options", {})

@@ -109,7 +109,7 @@ _NUMBERS = ("bootstrap_seed", "bootstrap_speakers")
 
 def _wrong(arrays: Arrays) -> str:
     """What of a record's arrays is not of the form in which they are stored: figures are
-    drawn from strangers' records, too."""
+    drawn from untrusted records, too."""
     for name, array in arrays.items():
         if name in _TEXTS:
             if array.dtype.kind != "U":
@@ -117,7 +117,7 @@ def _wrong(arrays: Arrays) -> str:
         elif array.dtype.kind not in "fiu":
             return f"{name} is not made of numbers"
         elif np.isnan(array).any():
-            return f"{name} has values that are no numbers"
+            return f"{name} has values that are not numbers"
         if name.startswith(tuple(f"{variant}_" for variant in VARIANTS)):
             if array.ndim != 2 or not array.size or array.shape[0] != array.shape[1]:
                 return f"{name} is no square matrix"

@@ -59,7 +59,7 @@ def averages(results: Results) -> list[Average]:
             d = r.condition
             # Results folders may repeat a value; of conflicting ones there is no average.
             rates = collected.setdefault(("wer", d.speech, r.asr_model, d.split, d.data_set), set())
-            rates.add(100 * r.wer)
+            rates.add(100 * r.line.wer)
     measured = [(u.condition, u.values) for u in results.utility]
     measured += [
         (m.condition, m.values(variant))

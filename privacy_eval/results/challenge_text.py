@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from typing import Any, TypeVar
 
 from ..errors import PrivacyEvalError, abbreviate
@@ -15,7 +14,6 @@ from ..io.results_txt import (
     format_results_txt,
     parse_results_txt,
 )
-from ..io.schema import to_plain
 from ..io.wer import WerLine
 from ..protocol.protocol import Protocol
 from ..tree.conditions import (
@@ -41,8 +39,7 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
     variant = results.protocol.variant
     recognized: dict[str, list[WerLine]] = {}
     for r in part.recognition:
-        line = WerLine(**{f.name: getattr(r, f.name) for f in fields(WerLine)})
-        recognized.setdefault(r.condition.name, []).append(line)
+        recognized.setdefault(r.condition.name, []).append(r.line)
     return format_results_txt(
         ResultsTxt(
             [
@@ -173,7 +170,7 @@ def recognition_records(
             condition,
             language_model=next(models, None),
             asr_model=next(recognizers, None),
-            **to_plain(line),
+            line=line,
             provenance=provenance,
         )
 

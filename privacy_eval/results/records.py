@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from ..errors import PrivacyEvalError
 from ..io.schema import INLINED
+from ..io.wer import WerLine
 from ..metrics import METRICS, VARIANTS, Variant, of_kind
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import SPEECH, Protocol
@@ -85,27 +86,13 @@ class RecognitionRecord:
     condition : RecognitionCondition
     language_model, asr_model : str or None
         Ids of the protocol; None where the path of the decoding names none.
-    wer : float
-        Fraction, to the four decimals that Kaldi prints.
-    errors, words, insertions, deletions, substitutions : int
-    decode : str
-        Folder of the decoding.
-    lm_weight : int or None
-    word_insertion_penalty : float or None
+    line : WerLine
     """
 
     condition: Annotated[RecognitionCondition, INLINED]
     language_model: str | None
     asr_model: str | None
-    wer: float
-    errors: int
-    words: int
-    insertions: int
-    deletions: int
-    substitutions: int
-    decode: str
-    lm_weight: int | None
-    word_insertion_penalty: float | None
+    line: Annotated[WerLine, INLINED]
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -279,15 +266,16 @@ _NO_VARIANT = ""
 def by_variant(record: AnyRecord) -> Mapping[str, Mapping[str, float]]:
     """Return the metrics of any record by variant, "" where there are no variants."""
     if isinstance(record, RecognitionRecord):
-        return {_NO_VARIANT: {"wer": record.wer}}
+        return {_NO_VARIANT: {"wer": record.line.wer}}
     return {_NO_VARIANT: record.values} if isinstance(record, UtilityRecord) else record.metrics
 
 
 def _check_numbers(record: AnyRecord) -> None:
     """Check counts, that metrics are known and within their range, and intervals."""
     where = f"{record.condition.system} {record.condition.name}"
+    counted = record.line if isinstance(record, RecognitionRecord) else record
     for name, least in _COUNTS.items():
-        count = getattr(record, name, None)
+        count = getattr(counted, name, None)
         if count is not None and count < least:
             raise PrivacyEvalError(f"{where}: {name}: {count} is less than {least}")
     metrics = by_variant(record)

@@ -129,11 +129,11 @@ def _scorings(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> Iterator[_
             yield _Scoring(folder, condition, system.anon_suffix, asv)
 
 
-def made_here(folder: Path) -> bool:
+def made_here(folder: Path, inputs: Inputs) -> bool:
     """Whether a condition's folder has scores that were computed here."""
     scores = folder / "scores"
     product = Product("", folder, folder / NOTE, (scores,), lambda _: {}, lambda *_: Content({}))
-    return scores.is_file() and not product.is_foreign(Inputs())
+    return scores.is_file() and not product.is_foreign(inputs)
 
 
 def missing_vectors(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[tuple[str, str]]:
@@ -147,7 +147,7 @@ def missing_vectors(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list
         folder = model.model_folder(scoring.anon_suffix)
         for name, suffix in original_sets(scoring.condition, asv.protocol):
             data = asv.access.tree / "data" / f"{name}{suffix}"
-            absent = asv.vectors(asv.access.tree / folder).find(name, suffix) is None
-            if absent and (data / "wav.scp").is_file():
+            vectors = asv.vectors(asv.access.tree / folder).find(name, suffix)
+            if vectors is None and (data / "wav.scp").is_file():
                 found[data.name, folder] = None
     return list(found)

@@ -85,7 +85,7 @@ def collect(
                     raise
                 unread.append(f"{system.name} {folder.condition.name} ({error})")
                 continue
-            read = {relative(path, tree): inputs.sha256(path) for path in sources}
+            read = {relative(path, tree): sha256 for path, sha256 in sources.items()}
             recognition += recognition_records(
                 lines,
                 protocol,

@@ -313,8 +313,10 @@ class Product:
         return names
 
     def write(self, inputs: Inputs, content: Content, made_of: Fingerprint) -> None:
-        """Write files and fingerprint; files of an earlier version that are none of these are
-        removed. Whenever it is killed, what stands there is rebuilt and not taken for external."""
+        """Write files and fingerprint; remove other files of an earlier version.
+
+        Files that a killed run leaves are rebuilt, and not taken for external.
+        """
         noted = self.read_fingerprint()
         folder = self.note.parent
         files = {relative(path, folder): digest(data) for path, data in content.files.items()}
@@ -461,8 +463,8 @@ def _begin_worker(parent: int) -> None:
 
 
 def file_set(folder: Path, files: Mapping[str, str], *, note: str = NOTE) -> Product:
-    """Text files that belong together, by name; those of the set before that are none of these
-    are removed when it is written."""
+    """Text files that belong together, by name; others of the previous set are removed when it is
+    written."""
     content = {folder / name: text.encode() for name, text in files.items()}
     digests = sorted((path.name, digest(data)) for path, data in content.items())
     return Product(

@@ -68,12 +68,12 @@ def make_similarities(
 def trial_set_cost(trial_set: TrialSet, asv: AsvSystems) -> Cost:
     """Estimate the voice similarity of a trial set from the lines of its utt2spk; without
     one that can be read, there is nothing to measure."""
-    utt2spk = asv.access.tree / "data" / trial_set.trials_name / "utt2spk"
     try:
+        utt2spk = asv.access.find_utt2spk(trial_set.trials_name)
         asv.access.check_inside(utt2spk)
         with asv.access.inputs.supplied(utt2spk):
             return similarity_cost(read_bytes(utt2spk).count(b"\n"))
-    except PrivacyEvalError:
+    except (MissingInput, PrivacyEvalError):
         return similarity_cost(0)
 
 
@@ -106,10 +106,6 @@ class _Similarity:
     folder_2020: Path
     asv: AsvSystems
 
-    @property
-    def utt2spk(self) -> Path:
-        return self.asv.access.tree / "data" / self.trial_set.trials_name / "utt2spk"
-
     def product(self) -> Product:
         condition = self.condition
         suffix = f" ({condition.results_folder})" if condition.results_folder else ""
@@ -132,10 +128,11 @@ class _Similarity:
         )
 
     def find(self, inputs: Inputs) -> Sources:
-        asv, utt2spk, name = self.asv, self.utt2spk, self.condition.trial_set
+        asv, name = self.asv, self.condition.trial_set
         for error in missing_inputs(self.trial_set, self.part, self.anon_suffix, asv):
             raise error
         _, sources = asv.backend(self.part.asv_model, self.anon_suffix)
+        utt2spk = asv.access.find_utt2spk(name)
         asv.access.check_inside(utt2spk)
         sources["utt2spk"] = Source(utt2spk, inputs.sha256(utt2spk))
         for role, suffix in (("original_vectors", ""), ("anonymized_vectors", self.anon_suffix)):
@@ -144,11 +141,12 @@ class _Similarity:
         return sources
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
-        with inputs.supplied(self.utt2spk):
+        utt2spk = sources["utt2spk"].path
+        with inputs.supplied(utt2spk):
             measured = measure(
                 self.asv.read_vectors(sources["original_vectors"].path),
                 self.asv.read_vectors(sources["anonymized_vectors"].path),
-                self.utt2spk,
+                utt2spk,
                 model=self.asv.backend(self.part.asv_model, self.anon_suffix)[0],
                 part=True,
                 allow_missing=self.asv.access.allow_missing,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
+from ..io.confine import paths_outside
 from ..io.data_dir import (
     FEATURE_FILES,
     LISTS,
@@ -102,7 +103,7 @@ def make_subsets(
     if os.path.lexists(data) and not data.is_dir():
         raise PrivacyEvalError(f"{data}: is not a folder")
     names = [(folder, suffix) for suffix in dict.fromkeys(suffixes) for folder in folders]
-    if not dry_run and _in_tree(data, tree):
+    if not dry_run and not paths_outside([data], [tree]):
         for folder, suffix in names:
             sweep(data / (folder.name + suffix))
     products = [_product(access, protocol, folder, suffix) for folder, suffix in names]
@@ -185,7 +186,7 @@ class _DataFolder(Product):
 
     def write(self, inputs: Inputs, content: Content, made_of: Fingerprint) -> None:
         data = self.folder.parent
-        if not _in_tree(data, self.base):
+        if paths_outside([data], [self.base]):
             raise PrivacyEvalError(
                 f"{data}: is outside the tree ({data.resolve()}); refusing to write to it"
             )
@@ -282,10 +283,6 @@ def _check_suffixes(suffixes: Sequence[str], names: Set[str]) -> None:
                 raise PrivacyEvalError(
                     f"suffix {suffix!r}: {name + suffix} is another data folder of the protocol"
                 )
-
-
-def _in_tree(path: Path, tree: Path) -> bool:
-    return path.resolve().is_relative_to(tree.resolve())
 
 
 def _name(path: str) -> str:

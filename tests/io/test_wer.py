@@ -8,6 +8,7 @@ import pytest
 from support import ANON, B1, B2, ORIG, lines_to
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.io.files import digest
 from privacy_eval.io.wer import WerLine, format_wer_line, parse_wer_line, read_wer_folder
 
 LINE = "%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] exp/asr/decode_x_tgsmall/wer_12_0.5"
@@ -74,7 +75,7 @@ def test_file_wer_is_preferred(tmp_path: Path) -> None:
     lines_to(tmp_path / "other", [LINE])
     lines, sources = read_wer_folder(tmp_path)
     assert lines == [parse_wer_line(LINE, "f:1")] * 2
-    assert sources == [named]
+    assert sources == {named: digest(named.read_bytes())}
 
 
 def test_all_files_are_searched_without_file_wer(tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_all_files_are_searched_without_file_wer(tmp_path: Path) -> None:
     lines_to(tmp_path / "folder" / "d", [LINE])
     lines, sources = read_wer_folder(tmp_path)
     assert [line.wer for line in lines] == [0.01, 0.02]
-    assert sources == [first, second]
+    assert list(sources) == [first, second]
 
 
 def test_folder_without_valid_lines_is_refused(tmp_path: Path) -> None:

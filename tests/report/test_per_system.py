@@ -188,7 +188,10 @@ def test_the_file_of_2022_has_all_its_metrics() -> None:
 
 def test_two_recognizers_are_told_apart() -> None:
     results = imported(B1)
-    other = tuple(replace(r, asr_model="anonymized", wer=0.5) for r in results.recognition[:2])
+    other = tuple(
+        replace(r, asr_model="anonymized", line=replace(r.line, wer=0.5))
+        for r in results.recognition[:2]
+    )
     table = tables_of(replace(results, recognition=(*results.recognition, *other)))["asr"]
     assert cells(table, "Recognizer")[:4] == ["original"] * 4
     assert cells(table, "Recognizer")[4:] == ["anonymized"] * (len(table.rows) - 4)

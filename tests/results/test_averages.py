@@ -95,7 +95,7 @@ def test_the_original_wer_comes_from_the_decodings_that_the_summary_lists(
             speech="original",
             language_model="large",
             asr_model="original",
-            wer=float(number) / 100,
+            line=replace(template.line, wer=float(number) / 100),
         )
         for data_set, split, number in lines
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ANON, B1, B2, ORIG, changed_plan, imported
+from support import ANON, B1, B2, MODELS_2022, ORIG, changed_plan, imported
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import METRICS
@@ -445,14 +445,7 @@ def test_conditions_of_an_import() -> None:
         )
         for r in results.verification
     }
-    assert models == {
-        ("", "o-o"): ("anonymized", None),
-        ("", "o-a"): ("anonymized", None),
-        ("", "a-a"): ("anonymized", "semi-informed"),
-        (".orig", "o-o"): ("original", "original"),
-        (".orig", "o-a"): ("original", "ignorant"),
-        (".orig", "a-a"): ("original", "lazy-informed"),
-    }
+    assert models == MODELS_2022
     assert {(r.language_model, r.asr_model) for r in results.recognition} == {
         ("small", "anonymized"),
         ("large", "anonymized"),

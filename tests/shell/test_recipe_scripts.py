@@ -252,7 +252,7 @@ def test_output_folder_and_protocol_file(recipe: Recipe, tmp_path: Path) -> None
 
 def test_data_are_asked_for_and_never_fetched(recipe: Recipe) -> None:
     run = recipe.stages(1, 1)
-    assert "There is no folder data" in run.out and "password" in run.out
+    assert "has no data folder" in run.out and "password" in run.out
     (recipe.tree / "data").mkdir()
     assert "password" not in recipe.stages(1, 1).out
 

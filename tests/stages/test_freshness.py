@@ -351,6 +351,8 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """In a run that computes, in one that has nothing to do, and when records are collected."""
     tree = SpeechTree(tmp_path / "tree")
     make_scores(*stage_of(tree))
+    wer = "%WER 5.25 [ 2 / 38, 1 ins, 1 del, 0 sub ] exp/decode/wer_9_0.5"
+    lines_to(tree.root / "exp/results-anon/ASR-libri_dev_asr/WER", [wer])
     opened: Counter[str] = Counter()
     real = builtins.open
 
@@ -372,10 +374,10 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(builtins, "open", counted)
     for stage, run in stages.items():
         opened.clear()
-        opened.clear()
         run()
         inputs = {n: c for n, c in opened.items() if "/" in n and NOTE not in n}
         assert inputs and max(inputs.values()) == 1, (stage, inputs)
+        assert any(n.endswith("/WER") for n in inputs) == (stage == "collect")
 
 
 def test_what_a_fingerprint_says(done: Case) -> None:

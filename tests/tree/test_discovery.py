@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support import Tree, three_conditions, trial_lines
+from support import MODELS_2022, Tree, three_conditions, trial_lines
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.protocol.protocol import load_protocol
@@ -169,14 +169,7 @@ def test_the_pair_of_2022(tree: Tree, tmp_path: Path, results: str) -> None:
         )
         for c in system.conditions
     }
-    assert found == {
-        ("", "o-o"): ("anonymized", None),
-        ("", "o-a"): ("anonymized", None),
-        ("", "a-a"): ("anonymized", "semi-informed"),
-        (".orig", "o-o"): ("original", "original"),
-        (".orig", "o-a"): ("original", "ignorant"),
-        (".orig", "a-a"): ("original", "lazy-informed"),
-    }
+    assert found == MODELS_2022
     for condition in system.conditions:
         assert condition.scores is not None
         assert condition.scores.parts[-3] == f"results-X{condition.condition.results_folder}"
