@@ -13,14 +13,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stage, files = two_forms(parser)
     add_tree(stage)
     stage.add_argument("--nj", type=positive, default=1, help="number of processes")
-    add(stage, "--job")
+    add(stage, "--job", "--isolate", "--details")
     metrics.add_files(files)
     add(parser, *METRICS)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..stages.privacy_metrics import evaluate
-    from .inputs import options_of, run_of, systems_of
+    from .inputs import log_items, options_of, run_of, systems_of
 
     if not over_tree(arguments):
         return metrics.run(arguments)
@@ -33,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
         options=options_of(arguments, arguments.tree),
         run=run_of(arguments),
     )
+    rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
+    log_items(arguments, "rebuilt", rebuilt)
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
     log(
