@@ -19,6 +19,7 @@ _LINE = re.compile(
     rf"(?P<ins>{_COUNT}) ins, (?P<dels>{_COUNT}) del, (?P<subs>{_COUNT}) sub \]"
     r"(?: (?P<path>\S+))?"
 )
+# Half of the last decimal; Kaldi divides in single precision before it rounds.
 _ROUNDING, _FLOAT32 = Fraction(1, 200), Fraction(1, 1 << 22)
 _DECODE = re.compile(
     r"(?P<folder>.+)/wer_(?P<weight>[1-9]\d{0,8})(?:_(?P<penalty>\d\.\d+))?", re.ASCII
@@ -87,20 +88,32 @@ def parse_wer_line(text: str, where: str) -> WerLine:
     if name is not None and name["penalty"] in (None, repr(float(name["penalty"] or 0))):
         decode, weight = name["folder"], int(name["weight"])
         penalty = None if name["penalty"] is None else float(name["penalty"])
-    errors, words, *parts = (int(match[n]) for n in ("errors", "words", "ins", "dels", "subs"))
-    if errors != sum(parts):
+    errors, words, insertions, deletions, substitutions = (
+        int(match[name]) for name in ("errors", "words", "ins", "dels", "subs")
+    )
+    total = insertions + deletions + substitutions
+    if errors != total:
         raise PrivacyEvalError(
-            f"{where}: {errors} errors contradict {match['ins']} ins + {match['dels']} del + "
-            f"{match['subs']} sub = {sum(parts)}"
+            f"{where}: {errors} errors contradict {insertions} ins + {deletions} del + "
+            f"{substitutions} sub = {total}"
         )
-    # Kaldi divides in single precision before it rounds.
     percent = Fraction(100 * errors, words) if words else None
     if percent is None or abs(percent - Fraction(match["wer"])) > _ROUNDING + percent * _FLOAT32:
         actual = "undefined" if percent is None else f"{float(percent):.2f} %"
         raise PrivacyEvalError(
             f"{where}: %WER {match['wer']} contradicts {errors} errors / {words} words ({actual})"
         )
-    return WerLine(float(match["wer"]) / 100, errors, words, *parts, decode, weight, penalty)
+    return WerLine(
+        float(match["wer"]) / 100,
+        errors,
+        words,
+        insertions,
+        deletions,
+        substitutions,
+        decode,
+        weight,
+        penalty,
+    )
 
 
 def format_wer_line(line: WerLine) -> str:

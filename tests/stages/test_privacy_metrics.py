@@ -349,7 +349,7 @@ def test_more_than_five_are_not_all_named(tmp_path: Path) -> None:
 
 def test_word_error_rates_are_collected(tree: Tree) -> None:
     run(tree)
-    line = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/models/asr_eval/decode_x_tglarge/wer_9_0.5"
+    line = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/asr_eval/decode_x_tglarge/wer_9_0.5"
     path = lines_to(tree.root / "exp/results-now/ASR-vctk_dev_asr_anon/WER", [line])
     (record,) = collected(tree).recognition
     c = record.condition
