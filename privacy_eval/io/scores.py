@@ -261,20 +261,37 @@ def pair(
     )
 
 
-def same_trials(a: TrialKey, b: TrialKey) -> bool:
-    """Tell whether two keys have the same trials with the same labels, in any order.
+def check_same_trials(key: TrialKey, other: TrialKey) -> None:
+    """Check that two keys have the same trials with the same labels, in any order.
 
     Parameters
     ----------
-    a, b : TrialKey
+    key, other : TrialKey
 
-    Returns
-    -------
-    bool
+    Raises
+    ------
+    PrivacyEvalError
+        Names both files, and the first trial of `other` with another label or without its
+        like; else the first one that it lacks.
     """
-    row_a, row_b = _join((a.speaker, a.utterance), (b.speaker, b.utterance))
-    return row_a.size == a.is_target.size == b.is_target.size and bool(
-        np.array_equal(a.is_target[row_a], b.is_target[row_b])
+    key_row, other_row = _join((key.speaker, key.utterance), (other.speaker, other.utterance))
+    label = np.full(len(other.speaker), -1)
+    label[other_row] = key.is_target[key_row]
+    names = {-1: "missing", 0: "nontarget", 1: "target"}
+    differing = np.flatnonzero(label != other.is_target)
+    if differing.size:
+        row, at, file = int(differing[0]), other, key
+        here, there = names[int(other.is_target[row])], names[int(label[row])]
+    elif key_row.size < len(key.speaker):
+        absent = np.delete(np.arange(len(key.speaker)), key_row)
+        row, at, file = int(absent[0]), key, other
+        here, there = names[int(key.is_target[row])], names[-1]
+    else:
+        return
+    raise PrivacyEvalError(
+        f"{at.path}:{line_number(at.speaker, row)}: trial "
+        f"{_quote_ids(at.speaker, at.utterance, [row])} is {here}, but {there} in {file.path}: "
+        f"two keys of one trial set; remove the wrong one, or name a folder with --keys"
     )
 
 

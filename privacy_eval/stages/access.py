@@ -24,7 +24,7 @@ from ..io.scp import Vectors
 from ..protocol.protocol import AsvModel, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..tree.discovery import find_systems, folder_suffixes, guess_suffix, results_folders
-from ..tree.keys import find_key_folders, first_file, key_paths
+from ..tree.keys import find_key, find_key_folders, first_file, key_paths
 from .freshness import MissingInput, Source
 
 #: Kinds of `MissingInput`.
@@ -70,14 +70,26 @@ class TreeAccess:
         tried = key_paths(condition, protocol, data, self.key_folders)
         return first_file(tried), tried
 
-    def find_key(self, condition: TrialCondition, protocol: Protocol) -> Path:
+    def find_key(
+        self, condition: TrialCondition, protocol: Protocol, *, check: bool = False
+    ) -> Path:
         """The key of a condition's trials.
+
+        Parameters
+        ----------
+        check : bool
+            Make sure that keys beside it agree.
 
         Raises
         ------
         MissingInput
+        PrivacyEvalError
+            As `tree.keys.find_key`.
         """
         key, tried = self.trial_key(condition, protocol)
+        if check:
+            self.check_inside(*(path for path in tried if path.is_file()))
+            key = find_key(tried, self.inputs)
         if key is None:
             name = original_sets(condition, protocol)[1][0]
             raise MissingInput(KEYS, relative(tried[0], self.tree), name)

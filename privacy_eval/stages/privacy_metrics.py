@@ -37,6 +37,7 @@ from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
 from ..tree.discovery import score_file
+from ..tree.keys import find_key
 from ..version import __version__
 from .freshness import (
     NOTE,
@@ -247,12 +248,13 @@ class _ConditionRecord:
         if files.outside:
             raise PrivacyEvalError(outside_message(files.outside[0]))
         scores = score_file(files)
-        if files.trials is None:
+        key = find_key(files.key_candidates, inputs)
+        if key is None:
             tried = ", ".join(relative(path, self.tree) for path in files.key_candidates)
             raise PrivacyEvalError(
                 f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
             )
-        paths = {"scores": scores, "trials": files.trials}
+        paths = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
             paths["utt2spk"] = self.utt2spk
         return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}

@@ -336,7 +336,8 @@ class _Search:
         adjacent = dict.fromkeys(path.parent for path in ([key] if key else []) + in_data)
         utt2spk = first_file(folder / "utt2spk" for folder in adjacent)
         scores = first_file([folder / "scores", folder / "scores.gz"])
-        outside = paths_outside([scores, key, utt2spk], self.roots)
+        keys = [path for path in candidates if path.is_file()]
+        outside = paths_outside([scores, *keys, utt2spk], self.roots)
         return ConditionFiles(condition, folder, scores, key, tuple(candidates), utt2spk, outside)
 
 

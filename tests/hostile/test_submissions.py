@@ -129,7 +129,15 @@ EVALUATION: dict[str, tuple[Change, str]] = {
     "a key in swapped columns": (columns(KEY, 2, 0, 1), r"trials:1: .*'s1-u0'"),
     "a key of another set": (
         lambda tree: lines_to(tree / KEY, ["x1 x1-u1 target", "x1 x2-u1 nontarget"]),
-        r"2 trials without a score .*\n.*48 scores without a trial .*\n.*--allow-missing",
+        r"_anon/trials:1: trial x1 x1-u1 is target, but missing in \S+_f/trials",
+    ),
+    "a key with exchanged labels": (
+        content(KEY, lambda c: c.replace(b"nontarget", b"target", 1)),
+        r"_anon/trials:4: trial s1 s2-u0 is target, but nontarget in \S+_f/trials",
+    ),
+    "two keys in one folder": (
+        lambda tree: (tree / f"{KEY}.gz").write_bytes(gzip.compress(b"s1 s1-u0 nontarget\n")),
+        r"trials\.gz:1: trial s1 s1-u0 is nontarget, but target in \S+_f/trials",
     ),
     "a hexadecimal score": (line(SCORES, 2, "s1 s1-u1 0x1p3"), r"scores:2: .*'0x1p3'"),
     "a score in Arabic digits": (line(SCORES, 2, "s1 s1-u1 \u0661"), "scores:2: .*'\u0661'"),

@@ -16,7 +16,13 @@ from support import write
 import privacy_eval.io.scores as module
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.files import digest
-from privacy_eval.io.scores import PairedTrials, pair, read_scores, read_trials, same_trials
+from privacy_eval.io.scores import (
+    PairedTrials,
+    check_same_trials,
+    pair,
+    read_scores,
+    read_trials,
+)
 from privacy_eval.io.text_table import Column, WordArray, hash_rows, split_columns
 
 Key = tuple[str, str]
@@ -341,18 +347,28 @@ def test_pairing_agrees_with_a_dictionary(
 
 
 @pytest.mark.parametrize(
-    ("other", "same"),
+    ("other", "message"),
     [
-        ("b u2 nontarget\na\tu1  target", True),
-        ("a u1 target\nb u2 target\n", False),
-        ("a u1 target\n", False),
-        ("a u1 target\nb u2 nontarget\nc u3 target\n", False),
-        ("a u1 target\nb u3 nontarget\n", False),
+        ("b u2 nontarget\na\tu1  target", None),
+        ("a u1 target\nb u2 target\n", "two:2: trial b u2 is target, but nontarget in {one}:"),
+        ("a u1 target\n", "one:2: trial b u2 is nontarget, but missing in {two}:"),
+        (
+            "c u3 target\na u1 target\nb u2 nontarget\n",
+            "two:1: trial c u3 is target, but missing in {one}:",
+        ),
+        ("\na u1 target\nb u3 nontarget\n", "two:3: trial b u3 is nontarget, but missing in"),
     ],
 )
-def test_same_trials_compares_keys(tmp_path: Path, other: str, same: bool) -> None:
+def test_keys_that_differ_are_refused(tmp_path: Path, other: str, message: str | None) -> None:
     (tmp_path / "one").write_text("a u1 target\nb u2 nontarget\n")
     (tmp_path / "two").write_text(other)
     one, two = read_trials(tmp_path / "one"), read_trials(tmp_path / "two")
-    assert same_trials(one, two) is same
-    assert same_trials(two, one) is same
+    if message is None:
+        check_same_trials(one, two)
+        check_same_trials(two, one)
+        return
+    expected = message.format(one=one.path, two=two.path)
+    with pytest.raises(PrivacyEvalError, match=re.escape(f"{tmp_path}/{expected}")):
+        check_same_trials(one, two)
+    with pytest.raises(PrivacyEvalError, match="two keys"):
+        check_same_trials(two, one)

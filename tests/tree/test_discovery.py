@@ -372,21 +372,20 @@ def keyed(tree: Tree, **options: object) -> dict[str, Path | None]:
     return {c.condition.trial_set: c.trials for c in system.conditions}
 
 
-def test_the_original_list_serves_where_the_copy_has_none(tree: Tree) -> None:
-    original = tree.key("data/libri_dev_trials_f/trials")
-    tree.libri("exp/results-now")
-    assert set(keyed(tree).values()) == {original}
+def test_the_original_key_is_the_key(tree: Tree) -> None:
+    """A copy, which anonymization may have written, serves only where there is no other."""
     own = tree.key("data/libri_dev_trials_f_anon/trials")
-    assert keyed(tree) == {"libri_dev_trials_f": original, "libri_dev_trials_f_anon": own}
+    tree.libri("exp/results-now")
+    assert keyed(tree) == {"libri_dev_trials_f": None, "libri_dev_trials_f_anon": own}
+    original = tree.key("data/libri_dev_trials_f/trials")
+    assert set(keyed(tree).values()) == {original}
 
 
 def test_a_team_suffix_falls_back_on_the_usual_copy(tree: Tree) -> None:
-    original = tree.key("data/libri_dev_trials_f/trials")
-    usual = tree.key("data/libri_dev_trials_f_anon/trials")
     tree.libri("exp/results-1_mine", suffix="_mine")
-    assert keyed(tree) == {"libri_dev_trials_f": original, "libri_dev_trials_f_mine": usual}
-    own = tree.key("data/libri_dev_trials_f_mine/trials")
-    assert keyed(tree)["libri_dev_trials_f_mine"] == own
+    for folder in ("_anon", "_mine", ""):
+        key = tree.key(f"data/libri_dev_trials_f{folder}/trials")
+        assert keyed(tree)["libri_dev_trials_f_mine"] == key
 
 
 COMMON = "vctk_test_trials_f_common"
@@ -464,14 +463,14 @@ def test_a_missing_key_lists_its_candidates(tree: Tree, tmp_path: Path) -> None:
     assert condition.trials is None
     candidates = [str(p.relative_to(tmp_path)) for p in condition.key_candidates]
     assert candidates[:4] == [
-        f"data/{COMMON}_anon/trials",
-        f"data/{COMMON}_anon/trials.gz",
         f"data/{COMMON}/trials",
         f"data/{COMMON}/trials.gz",
+        f"data/{COMMON}_anon/trials",
+        f"data/{COMMON}_anon/trials.gz",
     ]
     assert "keys-vpc/vctk_common_test_trials_f_anon" in candidates
     (failure,) = evaluate([system], tmp_path / "out", tree=tmp_path).failed.values()
-    assert f"no trial key for {COMMON}_anon; looked for data/{COMMON}_anon/trials," in failure
+    assert f"no trial key for {COMMON}_anon; looked for data/{COMMON}/trials," in failure
 
 
 # --- links
