@@ -21,8 +21,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.confine import paths_outside
+from ..io.names import check_name
 from ..protocol.protocol import Protocol, ResultsFolder
 from .conditions import (
     ConditionFiles,
@@ -75,8 +76,8 @@ def find_systems(
     Raises
     ------
     PrivacyEvalError
-        No such folder; no system of that name; a folder with conditions and, below it,
-        results of other systems.
+        No such folder; no system of that name; a name that is not printable; a folder with
+        conditions and, below it, results of other systems.
     """
     for folder, what in ((tree, "experiment tree"), (results, "results folder"), (keys, "keys")):
         if folder is not None and not folder.is_dir():
@@ -94,6 +95,7 @@ def find_systems(
         systems += _build_systems(base_name, parts, protocol, chosen, search)
     _check_names(systems)
     if name is not None and len(systems) == 1:
+        check_name(name, "--system")
         systems = [_rename(systems[0], name)]
     elif name is not None and systems:
         names = ", ".join(sorted(s.name for s in systems))
@@ -183,14 +185,13 @@ Parts = list[tuple[Path, ResultsFolder]]
 
 
 def _check_names(systems: list[System]) -> None:
-    """Check that names of systems are unique and UTF-8."""
+    """Check that names of systems are unique, and that they, their suffixes and folders are
+    printable: results name them."""
     named: dict[str, System] = {}
     for system in systems:
-        try:
-            system.name.encode()
-        except UnicodeEncodeError as error:
-            folder = ascii(str(system.folders[0]))
-            raise PrivacyEvalError(f"{folder}: the folder's name is not UTF-8") from error
+        folders = (folder.name for folder in system.folders)
+        for name in (*system.name.split("/"), system.anon_suffix, *folders):
+            check_name(name, printable(str(system.folders[0])))
         if system.name in named:
             raise PrivacyEvalError(
                 f"{named[system.name].folders[0]} and {system.folders[0]} would both be the "
@@ -355,7 +356,7 @@ def sibling_results_folders(systems: Iterable[System], results: Path) -> dict[Pa
 
 
 def _names_by_parent(folders: Iterable[Path]) -> dict[Path, list[str]]:
-    unique = sorted({(folder.parent, folder.name) for folder in folders})
+    unique = sorted({(folder.parent, printable(folder.name)) for folder in folders})
     grouped = itertools.groupby(unique, key=lambda pair: pair[0])
     return {parent: [name for _, name in pairs] for parent, pairs in grouped}
 
