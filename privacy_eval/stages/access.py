@@ -23,7 +23,13 @@ from ..io.inputs import Inputs
 from ..io.scp import Vectors
 from ..protocol.protocol import AsvModel, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
-from ..tree.discovery import find_systems, folder_suffixes, guess_suffix, results_folders
+from ..tree.discovery import (
+    find_systems,
+    folder_suffixes,
+    guess_suffix,
+    parent_hint,
+    results_folders,
+)
 from ..tree.keys import find_key, find_key_folders, first_file, key_paths
 from .freshness import MissingInput, Source
 
@@ -188,7 +194,7 @@ def systems_under_test(
     results = access.results
     for folder, what in ((access.tree, "experiment tree"), (access.keys, "keys")):
         if folder is not None and not folder.is_dir():
-            raise PrivacyEvalError(f"{folder}: no such folder ({what})")
+            raise PrivacyEvalError(f"{folder}: no such folder ({what}){parent_hint(access.tree)}")
     if systems is None and results.is_dir():
         systems = find_systems(
             access.tree,
@@ -204,7 +210,7 @@ def systems_under_test(
         if not results.is_dir() and not named:
             raise PrivacyEvalError(
                 f"{results}: no such folder (results folder); name one that exists, or a "
-                "new one results-NAME in a folder that exists"
+                f"new one results-NAME in a folder that exists{parent_hint(access.tree)}"
             )
         if name is not None and "/" in name:
             raise PrivacyEvalError(f"{results}: no system {name!r}; a new one has a name without /")

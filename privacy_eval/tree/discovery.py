@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ from .conditions import (
     recognition_conditions,
     trial_conditions,
 )
-from .keys import find_key_folders, first_file, key_paths, subfolders
+from .keys import data_folders, find_key_folders, first_file, key_paths, subfolders
 
 _RESULTS = "results-"
 
@@ -81,7 +82,7 @@ def find_systems(
     """
     for folder, what in ((tree, "experiment tree"), (results, "results folder"), (keys, "keys")):
         if folder is not None and not folder.is_dir():
-            raise PrivacyEvalError(f"{folder}: no such folder ({what})")
+            raise PrivacyEvalError(f"{folder}: no such folder ({what}){parent_hint(tree)}")
     if not results.name:  # the current folder: what its siblings have a name
         results = Path(os.path.abspath(results))
     key_folders = find_key_folders(tree, results) if keys is None else [keys]
@@ -200,21 +201,43 @@ def _check_names(systems: list[System]) -> None:
         named[system.name] = system
 
 
+def suffix_of_unmatched(folders: Iterable[str], protocol: Protocol) -> str | None:
+    """Guess the anonymization suffix of folders that match no condition."""
+    sets = (re.escape(t.trials_name) for t in protocol.trial_sets())
+    names = "|".join(sorted(sets, key=len, reverse=True))
+    guesses = (re.search(rf"-(?:{names})([^-]+)$", name) for name in folders)
+    return next((match[1] for match in guesses if match), None)
+
+
 def _suffix_problem(suffix: str, unmatched: Iterable[Path], protocol: Protocol) -> str | None:
-    sets = list(protocol.trial_sets())
-    starts = tuple(f"ASV-{t.enrollment_name}" for t in sets)
+    starts = tuple(f"ASV-{t.enrollment_name}" for t in protocol.trial_sets())
     folders = [p for p in unmatched if p.name.startswith(starts)]
     if not folders:
         return None
-    names = "|".join(sorted((re.escape(t.trials_name) for t in sets), key=len, reverse=True))
-    guesses = (re.search(rf"-(?:{names})([^-]+)$", p.name) for p in folders)
-    guess = next((match[1] for match in guesses if match), "_SUFFIX")
+    guess = suffix_of_unmatched((p.name for p in folders), protocol) or "_SUFFIX"
     return (
         f"{folders[0].parent}: no condition with anonymization suffix {suffix!r}; is it {guess!r}? "
         f"Rename the folder to {_RESULTS}TAG{guess}, or use --anon-suffix {guess} for all systems; "
         f"{len(folders)} folders match no condition of protocol {protocol.name}: "
         f"{abbreviate([p.name for p in folders])}"
     )
+
+
+def tree_suffixes(tree: Path, protocol: Protocol) -> list[str]:
+    """List the anonymization suffixes of the data sets of a tree, the most frequent first."""
+    sets = {n for t in protocol.trial_sets() for n in (t.trials_name, t.enrollment_name)}
+    names = sorted(sets.union(*map(protocol.supersets, sets)), key=len, reverse=True)
+    folders = [f.name for f in data_folders(tree)]
+    starts = ((f, next((n for n in names if f.startswith(n)), f)) for f in folders)
+    suffixes = Counter(folder[len(start) :] for folder, start in starts)
+    return [suffix for suffix, _ in suffixes.most_common() if suffix]
+
+
+def parent_hint(tree: Path) -> str:
+    """Return the end of a message about a tree where its parent looks more like one."""
+    parent = Path(os.path.abspath(tree)).parent
+    is_tree = not (tree / "data").is_dir() and (parent / "data").is_dir()
+    return f"; {parent} looks like the tree: --tree {shlex.quote(str(parent))}" if is_tree else ""
 
 
 def _by_system(folders: list[Path], results: Path, protocol: Protocol) -> list[tuple[str, Parts]]:

@@ -26,6 +26,11 @@ def subfolders(folder: Path) -> list[Path]:
         raise PrivacyEvalError(f"{folder}: cannot be read ({error.strerror})") from error
 
 
+def data_folders(tree: Path) -> list[Path]:
+    """List the data folders of a tree."""
+    return subfolders(tree / "data") if (tree / "data").is_dir() else []
+
+
 def key_paths(
     condition: TrialCondition, protocol: Protocol, data: Path | None, key_folders: list[Path]
 ) -> list[Path]:

@@ -251,7 +251,36 @@ def test_disjoint_files_name_the_reason(tmp_path: Path, scores: str, why: str | 
     with pytest.raises(PrivacyEvalError) as caught:
         paired(tmp_path, scores, "s u1 target\ns u2 nontarget\n")
     line = str(caught.value).splitlines()[1]
-    assert line == f"  {why}:" if why else line.startswith("  1 trials without a score")
+    assert line.startswith(f"  {why or '1 trials without a score'}")
+    assert ("--allow-missing" in str(caught.value)) is (why is None)
+
+
+@pytest.mark.parametrize(("rows", "is_cut"), [((0, 1, 2), True), ((0, 1, 3), False)])
+def test_scores_that_end_early(tmp_path: Path, rows: tuple[int, ...], is_cut: bool) -> None:
+    trials = ["s u1 target", "s u2 nontarget", "t u1 nontarget", "t u2 target"]
+    scores = "".join(f"{trials[row].rpartition(' ')[0]} {row}\n" for row in reversed(rows))
+    with pytest.raises(PrivacyEvalError, match="1 trials without a score") as caught:
+        paired(tmp_path, scores, "\n".join(trials))
+    assert ("cut" in str(caught.value)) is is_cut
+
+
+def test_a_line_that_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "scores"
+    for text, is_cut in (("s u1 1\ns u2", True), ("s u1 1\ns u2\n", False), ("s u1\ns u2", False)):
+        path.write_text(text)
+        with pytest.raises(PrivacyEvalError, match="expected 3 fields") as caught:
+            read_scores(path)
+        assert ("was cut" in str(caught.value)) is is_cut
+
+
+def test_exchanged_score_file_and_key(tmp_path: Path) -> None:
+    scores, key = tmp_path / "scores", tmp_path / "trials"
+    scores.write_text("s u1 1.5\ns u2 -2\n")
+    key.write_text("s u1 target\ns u2 nontarget\n")
+    with pytest.raises(PrivacyEvalError, match=f"^{key}:1: .*'target'.* exchanged"):
+        read_scores(key)
+    with pytest.raises(PrivacyEvalError, match=rf"^{scores}:1: .*'1\.5'.* exchanged"):
+        read_trials(scores)
 
 
 @pytest.mark.usefixtures("hashing")
