@@ -17,7 +17,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -160,17 +160,30 @@ def _results_folders(results: Path, protocol: Protocol) -> list[Path]:
     return [results, *(p for p in siblings if p.is_dir() and _has_conditions(subfolders(p)))]
 
 
-def _walk(folder: Path, level: int = 0, *, linked: bool = False) -> Iterator[Path]:
-    """Iterate over a folder and those below it that have conditions."""
-    below = subfolders(folder)
-    if _has_conditions(below):
-        yield folder
-    for child in below:
-        if folder.name.startswith(_RESULTS) and _has_conditions([child]):
-            continue  # a condition, without results below it
-        is_linked = linked or child.is_symlink()
-        if level < (_LINKED_DEPTH if is_linked else _DEPTH):
-            yield from _walk(child, level + 1, linked=is_linked)
+def _walk(folder: Path) -> list[Path]:
+    """List a folder and those below it that have conditions.
+
+    A folder is searched once, however many links lead there: at its own place, else by the
+    shortest way. Links to folders with conditions count, as systems may share results.
+    """
+    found: list[Path] = []
+    searched: dict[tuple[int, int], bool] = {}
+    waiting: dict[bool, list[list[Path]]]
+    waiting = {linked: [[] for _ in range(_DEPTH + 2)] for linked in (False, True)}
+    waiting[False][0] = [folder]
+    for linked, deepest in ((False, _DEPTH), (True, _LINKED_DEPTH)):
+        for level in range(deepest + 1):
+            for at in waiting[linked][level]:
+                identity = at.stat()
+                key = identity.st_dev, identity.st_ino
+                below = [] if key in searched else subfolders(at)
+                if searched.setdefault(key, _has_conditions(below)):
+                    found.append(at)
+                for child in below:
+                    # Conditions have no results below them.
+                    if not (at.name.startswith(_RESULTS) and _has_conditions([child])):
+                        waiting[linked or child.is_symlink()][level + 1].append(child)
+    return sorted(found)
 
 
 def _split_suffix(folder: Path, protocol: Protocol) -> tuple[str, ResultsFolder]:

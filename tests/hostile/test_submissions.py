@@ -432,9 +432,12 @@ def test_provenance_of_another_form_is_escaped(change: object, tree: Path) -> No
 
 
 ODD_NAMES = [
-    "two\nlines",
-    "\x1b[31mred",
-    "\u202edesrever",
+    "=cmd|' /C calc'!A0",
+    "a;=cmd|x",
+    "\uff1dcmd",
+    "# B1",
+    "| a | b |",
+    "@SUM(1)",
     '"><img src=x onerror=alert(1)>',
     "${HOME}`id`$(id)",
     "\\immediate\\write18{touch pwned}%",
@@ -475,7 +478,13 @@ def test_odd_names_are_escaped_in_every_output(tree: Path) -> None:
         compiled = run_program(script, out / "tables", cwd=tree)
         assert compiled.code == 0, compiled.err
     assert not list(tree.parent.rglob("pwned"))
-    exported = cli("export", results, "--system", "two\nlines").out
+    for name in ODD_NAMES:
+        imported = tree.parent / "imported.json"
+        more = ("--system", name, "--conf", tree / "small.yaml", "-o", imported)
+        assert cli("import", out / "results.txt", *more).code == 0
+        values = {r["metrics"]["challenge"]["eer"] for r in read_json(imported)}
+        assert values == {}
+    exported = cli("export", results, "--system", "# B1").out
     assert exported == cli("export", results, "--system", "anon").out
 
 
