@@ -204,7 +204,7 @@ def _check_names(systems: list[System]) -> None:
     named: dict[str, System] = {}
     for system in systems:
         folders = (folder.name for folder in system.folders)
-        for name in (*system.name.split("/"), system.anon_suffix, *folders):
+        for name in (system.name, system.anon_suffix, *folders):
             check_name(name, printable(str(system.folders[0])))
         if system.name in named:
             raise PrivacyEvalError(
