@@ -52,7 +52,10 @@ watch() {
             tail -n 1 -- "$log_dir/$name.$number.log" 2>/dev/null || true
         done | awk -v title="$name" '
             match($1, /^[0-9]+\/[0-9]+$/) { split($1, n, "/"); done += n[1]; all += n[2] }
-            END { if (all) printf "\r\033[K%s: %d of %d", title, done, all }' >&2
+            END {
+                if (all) printf "\r\033[K%s: %d of %d", title, done, all
+                else printf "\r\033[K%s: starting", title
+            }' >&2
     done
 }
 watcher=""

@@ -24,7 +24,7 @@ _FIRST, _LAST = number_of("asv_scores"), number_of("report")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add(parser, *METRICS, "--allow-pipes", "--published", "--conventional")
+    add(parser, *METRICS, "--allow-pipes", "--published", "--conventional", "--whiskers")
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
     parser.add_argument("--nj", **value("N", "also print how many jobs to run", type=positive))
@@ -208,7 +208,11 @@ class _Stages:
         from .report import report_product
 
         sources, figures, listening = self._shown, self._out / "figures", self._arguments.listening
-        drawn_from = figures_source(sources, conventional=self._arguments.conventional)
+        drawn_from = figures_source(
+            sources,
+            conventional=self._arguments.conventional,
+            whiskers=self._arguments.whiskers,
+        )
         if not figure_folder(figures, drawn_from).is_current(self._access.inputs):
             return True
         report = report_product(self._out / "report.html", sources, figures, listening)

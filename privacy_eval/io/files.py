@@ -11,11 +11,12 @@ import io
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,8 @@ _HARMLESS_BYTES = 64 << 20
 _PIECE_BYTES = 64 << 20
 #: Of the lines of a `LineLimit`, on average; those of scores and trials have about 30.
 _LINE_BYTES = 256
+#: Where a shell puts `<(command)`; no submission can.
+_SHELL_PIPES = ("/dev/fd", "/proc/self/fd")
 # Of one part of a file name; file systems take 255 bytes of the whole.
 _LONGEST_NAME = 120
 GZIP_MAGIC = b"\x1f\x8b"
@@ -76,6 +79,34 @@ def reading(where: object) -> Iterator[None]:
         raise PrivacyEvalError(f"{where}: cannot be read ({error.strerror or error})") from error
     except MemoryError as error:
         raise PrivacyEvalError(f"{where}: not enough memory to read the file") from error
+
+
+@contextlib.contextmanager
+def opened(path: Path, where: object) -> Iterator[io.FileIO]:
+    """Open a regular file for a block of reading, see `open_regular`.
+
+    Parameters
+    ----------
+    path : Path
+    where : object
+        Beginning of errors, usually the path.
+
+    Returns
+    -------
+    context manager of io.FileIO
+
+    Raises
+    ------
+    PrivacyEvalError
+        Missing, unreadable, not a regular file.
+    """
+    try:
+        with reading(where):
+            raw = open_regular(path)
+    except ValueError as error:  # a NUL within
+        raise PrivacyEvalError(f"{where}: not a path ({error})") from error
+    with raw:
+        yield raw
 
 
 @contextlib.contextmanager
@@ -144,8 +175,8 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES, limit: LineLimit | Non
     Raises
     ------
     PrivacyEvalError
-        Missing, unreadable, truncated, larger than `max_bytes` or than memory, a gzip bomb;
-        more lines than `limit`, with the first of these.
+        Missing, unreadable, not a regular file, truncated, larger than `max_bytes` or than
+        memory, a gzip bomb; more lines than `limit`, with the first of these.
     """
     known = supplied(path)
     if known is not None and len(known) <= max_bytes:
@@ -153,7 +184,7 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES, limit: LineLimit | Non
     most = limit.lines if limit is not None else sys.maxsize
     max_bytes = min(max_bytes, _LINE_BYTES * most)
     with reading(path):
-        with open(path, "rb") as file:
+        with io.BufferedReader(open_regular(path, pipes=_SHELL_PIPES)) as file:
             packed = file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
             data = _read_up_to(max_bytes, file, sys.maxsize if packed else most)
         if data.startswith(GZIP_MAGIC):
@@ -165,6 +196,35 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES, limit: LineLimit | Non
     if len(data) > max_bytes:
         raise PrivacyEvalError(f"{path}: larger than {max_bytes} bytes (unpacked, if it is gzip)")
     return data.removeprefix(UTF8_BOM)
+
+
+def open_regular(path: Path | str, *, pipes: Collection[str] = ()) -> io.FileIO:
+    """Open a regular file, without waiting for the other end of a named pipe.
+
+    Parameters
+    ----------
+    path : Path or str
+    pipes : collection of str
+        Folders of open pipes, which may be read, too.
+
+    Returns
+    -------
+    io.FileIO
+
+    Raises
+    ------
+    OSError
+        It cannot be opened, or is a named pipe, a socket, a device or a folder.
+    """
+    piped = os.path.dirname(path) in pipes
+    flags = os.O_RDONLY | os.O_CLOEXEC | (0 if piped else os.O_NONBLOCK)
+    handle = os.open(path, flags)
+    mode = os.fstat(handle).st_mode
+    if not (stat.S_ISREG(mode) or (piped and stat.S_ISFIFO(mode))):
+        os.close(handle)
+        folder = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else ""
+        raise OSError(errno.EINVAL, folder or "not a regular file")
+    return io.FileIO(handle)
 
 
 def _read_up_to(max_bytes: int, file: SupportsRead, max_lines: int) -> bytes:

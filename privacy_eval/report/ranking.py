@@ -275,7 +275,7 @@ def ranking_table(
     for number, r in enumerate(ranking.ranked, start=1):
         shown = [known.format(r.value) + LEFT_OUT_MARK * (r.system in left_out)]
         if tested:
-            shown += [_bounds(known, r.interval), *_format_difference(known, r.next)]
+            shown += [bounds_text(known, r.interval), *_format_difference(known, r.next)]
         shown += [_statement(r)] if stated else []
         ranked.append(row(str(number), r.system, *shown))
     blanks = [""] * (5 if tested else 1)
@@ -378,10 +378,11 @@ def _format_difference(metric: Metric, difference: Difference | None) -> list[st
     p = difference.p_value
     # Rounded up: a bound must stay one.
     text = f"< {math.ceil(1000 * p) / 1000:.3f}" if difference.p_value_is_bound else f"{p:.3f}"
-    return [metric.format(difference.value), _bounds(metric, difference.interval), text]
+    return [metric.format(difference.value), bounds_text(metric, difference.interval), text]
 
 
-def _bounds(metric: Metric, interval: Sequence[float] | None) -> str:
+def bounds_text(metric: Metric, interval: Sequence[float] | None) -> str:
+    """Format an interval; "" where there is none."""
     if interval is None:
         return ""
     return f"[{metric.format(interval[0])}, {metric.format(interval[1])}]"

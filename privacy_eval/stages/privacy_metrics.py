@@ -37,7 +37,8 @@ from ..metrics.curves import dcf_profile, densities, det_curve
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
-from ..tree.discovery import score_file
+from ..tree.discovery import parent_hint, score_file
+from ..tree.keys import find_key
 from ..version import __version__
 from .freshness import (
     NOTE,
@@ -53,7 +54,7 @@ from .freshness import (
 from .jobs import Cost, likely_lines, metrics_cost
 
 #: Grows when the same inputs give other numbers or arrays.
-_REVISION = 1
+_REVISION = 2
 
 
 @dataclass(frozen=True)
@@ -258,18 +259,20 @@ class _ConditionRecord:
         if files.outside:
             raise PrivacyEvalError(outside_message(files.outside[0]))
         scores = score_file(files)
-        if files.trials is None:
+        key = find_key(files.key_candidates, inputs)
+        if key is None:
             tried = ", ".join(relative(path, self.tree) for path in files.key_candidates)
             raise PrivacyEvalError(
                 f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
+                + parent_hint(self.tree)
             )
-        paths = {"scores": scores, "trials": files.trials}
+        paths = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
             paths["utt2spk"] = self.utt2spk
-        inputs.sha256(files.trials)
-        with inputs.supplied(files.trials):
-            lines = read_bytes(files.trials).count(b"\n")
-        inputs.sha256(scores, line_limit(files.trials, lines))
+        inputs.sha256(key)
+        with inputs.supplied(key):
+            lines = read_bytes(key).count(b"\n")
+        inputs.sha256(scores, line_limit(key, lines))
         return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
