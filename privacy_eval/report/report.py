@@ -19,7 +19,7 @@ from .figures import KINDS
 from .html import Picture, Section
 from .per_system import system_tables
 from .provenance import provenance_tables, summary
-from .ranking import ranking_table
+from .ranking import ranking_tables
 from .table import Table
 
 _VARIANTS = (
@@ -103,16 +103,14 @@ def across_tables(
     if not published and len(results.systems) < 2:
         return [], []
     rank = functools.partial(
-        ranking_table, results, data.curves, metric=metric, attack_model=attack_model
+        ranking_tables, results, data.curves, metric=metric, attack_model=attack_model
     )
-    rankings: list[Table | None] = []
+    found: list[Table] = []
     for split in data.protocol.splits:
-        rankings.append(rank(split=split, cells=data.cells))
+        found += rank(split=split, cells=data.cells)
         if published and len(results.systems) > 1:
             # Published systems between submitted ones leave no two of these to be compared.
-            own = rank(split=split)
-            rankings.append(own and replace(own, name=f"{own.name}_own"))
-    found = [t for t in rankings if t is not None]
+            found += [replace(own, name=f"{own.name}_own") for own in rank(split=split)]
     notes = list(data.cells.notes)
     if not found:
         under = f" under the attack model {attack_model}" if attack_model else ""
