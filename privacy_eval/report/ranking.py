@@ -121,7 +121,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, eq=False)
-class _Replicates:
+class Replicates:
     """A system's average in each bootstrap replicate.
 
     Attributes
@@ -191,7 +191,9 @@ def rank(
         key=lambda pair: -sign * pair[1],
     )
     replicates = {
-        s: _replicates(records[s], curves, protocol, metric) for s, _ in order if s in records
+        s: average_replicates(records[s], curves, protocol, metric)
+        for s, _ in order
+        if s in records
     }
     paired = [(s, m) for s, m in order if replicates.get(s) is not None]
     ranked = []
@@ -295,7 +297,7 @@ def ranking_table(
     blanks = [""] * (5 if tested else 1)
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
-    notes = [_BIAS] if tested and known.repeats_matter else []
+    notes = [BIAS] if tested and known.repeats_matter else []
     if tested and ranking.replicates[0] < ranking.least_replicates:
         notes.append(too_few_replicates(ranking.least_replicates))
     notes += caveats(records, [metric], protocol.variant)
@@ -371,7 +373,7 @@ def _shared(
 
 
 _ZEBRA = "ZEBRA: "
-_BIAS = (
+BIAS = (
     "Bootstrap replicates repeat trials, which this metric takes for more evidence: intervals of "
     "values are biased to the less private side; most of the bias cancels in differences"
 )
@@ -380,13 +382,13 @@ _LACKS = "no value of"
 _UNINFORMATIVE = "an uninformative value"
 
 
-def _replicates(
+def average_replicates(
     records: Mapping[tuple[str, str], VerificationRecord],
     curves: Curves,
     protocol: Protocol,
     metric: str,
-) -> _Replicates | None:
-    """Read the replicates of one system; None if a condition has none."""
+) -> Replicates | None:
+    """Read the replicates of a system's average; None if a condition has none."""
     name = f"bootstrap_{protocol.variant}_{metric}"
     values: list[tuple[float, NDArray[np.float64]]] = []
     speakers: list[int] = []
@@ -406,14 +408,14 @@ def _replicates(
     if mean is None or mean.size < 2 or min(speakers) < 2:
         return None
     # The number of replicates goes with what was drawn: the first n of more are the same.
-    return _Replicates(mean, min(speakers), (*drawn, ("", "", "", mean.size)))
+    return Replicates(mean, min(speakers), (*drawn, ("", "", "", mean.size)))
 
 
 _DESIGN = ("bootstrap_design", "bootstrap_seed", "bootstrap_speakers")
 
 
 def _difference(
-    mean: float, other_mean: float, first: _Replicates, second: _Replicates, sign: int
+    mean: float, other_mean: float, first: Replicates, second: Replicates, sign: int
 ) -> Difference:
     with np.errstate(invalid="ignore"):
         differences = first.values - second.values

@@ -52,7 +52,7 @@ def report_sections(
     results = data.results
     parts = [(system, f) for system in results.systems for f in results.results_folders(system)]
     per_system = [
-        [replace(t, name=f"{number}-{t.name}") for t in system_tables(results, *part)]
+        [replace(t, name=f"{number}-{t.name}") for t in system_tables(results, *part, data.curves)]
         for number, part in enumerate(parts)
     ]
     variants, speakers = (
