@@ -22,7 +22,7 @@ from ..results.averages import averages, weighted_mean
 from ..results.records import Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition
-from .ranking import BIAS, average_replicates, too_few_replicates
+from .ranking import average_replicates, bias_notes, too_few_replicates
 from .table import Column, Table
 from .values import caveats
 
@@ -286,7 +286,7 @@ def interval_table(
         f"95 % intervals from resampling speakers, {protocol.split_title(split)}: {title} "
         "(o: original, a: anonymized speech)."
     )
-    notes = tuple(caveats(records, keys, variant))
+    notes = (*caveats(records, keys, variant), *bias_notes(keys))
     return _number_rows(Table(name, caption, columns, _nonempty(rows.values()), notes=notes))
 
 
@@ -328,8 +328,8 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
         "95 % intervals from resampling speakers of averages over data sets and genders with the "
         f"protocol's weights: {title}."
     )
-    notes = [BIAS] if any(describe(key).repeats_matter for key in _AVERAGED) else []
-    return Table("intervals_averages", caption, columns, _nonempty(groups), notes=tuple(notes))
+    notes = tuple(bias_notes(_AVERAGED))
+    return Table("intervals_averages", caption, columns, _nonempty(groups), notes=notes)
 
 
 def _few_replicates(results: Results, curves: Curves) -> str:

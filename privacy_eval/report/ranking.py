@@ -297,7 +297,7 @@ def ranking_table(
     blanks = [""] * (5 if tested else 1)
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
-    notes = [BIAS] if tested and known.repeats_matter else []
+    notes = bias_notes([metric]) if tested else []
     if tested and ranking.replicates[0] < ranking.least_replicates:
         notes.append(too_few_replicates(ranking.least_replicates))
     notes += caveats(records, [metric], protocol.variant)
@@ -373,10 +373,6 @@ def _shared(
 
 
 _ZEBRA = "ZEBRA: "
-BIAS = (
-    "Bootstrap replicates repeat trials, which this metric takes for more evidence: intervals of "
-    "values are biased to the less private side; most of the bias cancels in differences"
-)
 _NOTHING = "no values"
 _LACKS = "no value of"
 _UNINFORMATIVE = "an uninformative value"
@@ -464,12 +460,21 @@ def _format_difference(metric: Metric, difference: Difference | None) -> list[st
     return [metric.format(difference.value), _bounds(metric, difference.interval), text]
 
 
+def bias_notes(metrics: Sequence[str]) -> list[str]:
+    """Return a note on the bootstrap intervals of metrics that repeated trials bias, if any."""
+    names = [METRICS[key].name for key in metrics if METRICS[key].repeats_matter]
+    return [
+        f"Intervals of {' and '.join(names)} are biased to the less private side: bootstrap "
+        "replicates repeat trials, which counts as more evidence (differences are hardly affected)"
+    ][: len(names)]
+
+
 def too_few_replicates(least: float) -> str:
     """Return a note on intervals from fewer bootstrap replicates than their level needs."""
     needed = f"at least {least:.0f}" if least < _MOST_REPLICATES else "more than can be drawn"
     return (
-        f"Too few bootstrap replicates for {LEVEL:.0%} with so few speakers (needed: {needed}): "
-        "intervals are too narrow"
+        f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
+        f"{needed}): intervals are too narrow"
     )
 
 
