@@ -465,7 +465,8 @@ def bias_notes(metrics: Sequence[str]) -> list[str]:
     names = [METRICS[key].name for key in metrics if METRICS[key].repeats_matter]
     return [
         f"Intervals of {' and '.join(names)} are biased to the less private side: bootstrap "
-        "replicates repeat trials, which counts as more evidence (differences are hardly affected)"
+        "replicates repeat trials, which counts as more evidence; most of it "
+        "cancels in differences"
     ][: len(names)]
 
 

@@ -114,7 +114,7 @@ def across_tables(
     notes = list(data.cells.notes)
     if not found:
         under = f" under the attack model {attack_model}" if attack_model else ""
-        notes.append(f"no ranking by {metric}{under}: no system has values of it")
+        notes.append(f"no ranking by {METRICS[metric].name}{under}: no system has values of it")
     submissions = submissions_table(published) if published else None
     tables = comparison_tables(data.cells, data.protocol, coloured=bool(published))
     return [*([submissions] if submissions else ()), *tables, *found], notes
