@@ -15,13 +15,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from dataclasses import dataclass, replace
 
 from ..io.files import file_names
-from ..metrics import METRICS, Label, Metric
+from ..metrics import METRICS, Caveat, Label, Metric
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, load_systems
 from .latex import escape_latex
 from .table import Column, Table
-from .values import LEFT_OUT_MARK, ORIGINAL_COLUMN, Cell, Cells, average
+from .values import LEFT_OUT_MARK, ORIGINAL_COLUMN, Cell, Cells, average, marked_text, note_of
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
 POSTERIOR_ODDS: Mapping[str, str] = {
@@ -307,7 +307,8 @@ class _SplitTable:
         model = attack.id if attack else None
         best: set[tuple[int, int]] = set()
         rows: list[tuple[str, ...]] = []
-        unranked = {ORIGINAL_COLUMN}  # and systems with an uninformative value or average
+        unranked = {ORIGINAL_COLUMN}  # and systems with a caveat
+        withheld: dict[str, Caveat] = {}
 
         def add(title: str, gender: str, row: Mapping[str, Cell | None], apart: Set[str]) -> None:
             printed = {
@@ -322,13 +323,18 @@ class _SplitTable:
             for gender, word in self.protocol.genders.items():
                 key = (metric.key, model, self.split, data_set.id, gender)
                 row = {s: self.cells.get(*key, s) for s in systems}
-                apart = {s for s, c in row.items() if c and metric.caveat(c.value, c.n_target)}
+                apart = {s for s, c in row.items() if c and c.caveat and not c.caveat.ranked}
                 add(_row_title(data_set.title), word, row, {ORIGINAL_COLUMN} | apart)
                 unranked |= apart
+                withheld |= {s: c.caveat for s, c in row.items() if c and c.caveat}
         averages: dict[str, Cell | None] = {}
         for s in systems:
             mean = average(self.cells, self.protocol, metric.key, model, self.split, s)
-            averages[s] = None if mean is None else Cell(mean, metric.format(mean), "")
+            averages[s] = (
+                None
+                if mean is None
+                else Cell(mean, metric.format(mean), "", caveat=withheld.get(s))
+            )
         if any(averages.values()):
             add(_AVERAGE, "", averages, unranked)
         return rows, best
@@ -365,8 +371,8 @@ class _SplitTable:
             for system in systems
             for cell in self._values(metric.key, attack, system)
         ]
-        caveats = (metric.caveat(cell.value, cell.n_target) for metric, _, cell in cells)
-        yield from dict.fromkeys(filter(None, caveats))
+        caveats = (cell.caveat for _, _, cell in cells)
+        yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
         absent = sorted(self.cells.own - set(systems))
         if absent:
             yield f"Without a value here: {', '.join(absent)}"
@@ -379,8 +385,9 @@ class _SplitTable:
 def _text(metric: Metric, cell: Cell | None) -> str:
     if cell is None:
         return ""
-    tag = zebra_category(cell) if metric.key == "zebra_individual" else None
-    text = f"{cell.text} {tag}" if tag else cell.text
+    graded = metric.key == "zebra_individual" and (cell.caveat is None or cell.caveat.ranked)
+    tag = zebra_category(cell) if graded else None
+    text = marked_text(f"{cell.text} {tag}" if tag else cell.text, cell.caveat)
     return f"{text}{LEFT_OUT_MARK}" if cell.left_out else text
 
 

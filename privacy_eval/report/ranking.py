@@ -23,7 +23,7 @@ from .values import (
     LEFT_OUT_MARK,
     Cells,
     average,
-    caveats,
+    caveat_notes,
     cells_from_results,
     select,
     system_column,
@@ -172,8 +172,9 @@ def rank(
     for r in _records(results, attack_model, split):
         c = r.condition
         records[system_column(c.system)][c.data_set, c.gender] = r
+    found = select(cells, metric=metric, attack_model=attack_model, split=split)
     uninformative = {
-        s for s, of_s in records.items() if caveats(of_s.values(), [metric], protocol.variant)
+        key.system for key, cell in found.items() if cell.caveat and not cell.caveat.ranked
     }
     # A stable sort: equal systems keep the order of the columns.
     order = sorted(
@@ -282,7 +283,7 @@ def ranking_table(
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
     notes = [_BIAS] if tested and known.repeats_matter else []
-    notes += caveats(records, [metric], protocol.variant)
+    notes += caveat_notes(records, [metric])
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     return Table(
@@ -301,7 +302,7 @@ _BIAS = (
     "values are biased to the less private side; most of the bias cancels in differences"
 )
 _NOTHING = "no values"
-_UNINFORMATIVE = "an uninformative value"
+_UNINFORMATIVE = "implausible or uninformative values"
 
 
 def _replicates(

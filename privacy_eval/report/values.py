@@ -4,11 +4,12 @@ tables and figures of several systems.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..errors import abbreviate
-from ..metrics import Variant, describe
+from ..metrics import CAVEATS, NOT_AVAILABLE, Caveat, describe
+from ..metrics.caveats import WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
 from ..protocol.protocol import ORIGINAL, Protocol
 from ..protocol.published import Family, load_published, load_systems
@@ -25,17 +26,60 @@ ORIGINAL_ATTACK = ORIGINAL
 LEFT_OUT_MARK = "\u2021"
 
 
-def caveats(
-    records: Iterable[VerificationRecord], metrics: Sequence[str], variant: Variant
-) -> dict[str, list[VerificationRecord]]:
-    """Collect reasons why values are uninformative, with the records of each."""
-    reasons: dict[str, list[VerificationRecord]] = {}
-    for record in records:
-        values = record.values(variant)
-        for key in metrics:
-            if key in values and (why := describe(key).caveat(values[key], record.n_target)):
-                reasons.setdefault(why, []).append(record)
-    return reasons
+#: Flag of implausible values.
+IMPLAUSIBLE_MARK = "?"
+
+
+def caveat_notes(
+    records: Iterable[VerificationRecord], metrics: Collection[str] | None = None
+) -> list[str]:
+    """Describe the caveats of records, each with the first of its conditions.
+
+    Parameters
+    ----------
+    metrics : collection of str, optional
+        Only caveats that concern any of them.
+    """
+    conditions: dict[str, list[str]] = {}
+    for r in records:
+        known = {metric for values in r.metrics.values() for metric in values}
+        concerned = known if metrics is None else known.intersection(metrics)
+        for key in r.caveats:
+            if any(map(CAVEATS[key].concerns, concerned)):
+                conditions.setdefault(key, []).append(f"{r.condition.system} {r.condition.label}")
+    return [
+        f"{note_of(CAVEATS[key])}: {len(names)} conditions: {abbreviate(names)}"
+        for key, names in conditions.items()
+    ]
+
+
+def note_of(caveat: Caveat) -> str:
+    """Return a caveat for a note, after what stands for a value with it, or behind it."""
+    if not caveat.printed:
+        return f"{NOT_AVAILABLE}: {caveat.reason}"
+    return caveat.reason if caveat.ranked else f"{IMPLAUSIBLE_MARK}: {caveat.reason}"
+
+
+def marked_text(text: str, caveat: Caveat | None) -> str:
+    """Return a formatted value as it is printed with a caveat."""
+    if caveat is None or caveat.ranked or not text:
+        return text
+    return f"{text}{IMPLAUSIBLE_MARK}" if caveat.printed else NOT_AVAILABLE
+
+
+def _system_caveats(results: Results) -> dict[str, Caveat]:
+    """Return the caveats that original speech casts on all values of a system, even on those
+    that look plausible: its attacker is inverted, or weak."""
+    found: dict[str, Caveat] = {}
+    for r in results.verification:
+        system = r.condition.system
+        if r.condition.is_original and r.caveat("eer") is not None:
+            reason = "scores of original speech are implausible, so no value of it is ranked"
+            found[system] = Caveat(f"{system}: {reason}")
+        elif WEAK_ATTACKER in r.caveats:
+            reason = r.caveats[WEAK_ATTACKER]
+            found.setdefault(system, Caveat(f"{system}: {reason}", ranked=True))
+    return found
 
 
 @dataclass(frozen=True)
@@ -56,6 +100,8 @@ class Cell:
         Numbers of trials.
     left_out : bool
         Trials were left out on request.
+    caveat : Caveat or None
+        The first reason why it says little about privacy.
     """
 
     value: float
@@ -65,6 +111,7 @@ class Cell:
     n_target: int | None = None
     n_nontarget: int | None = None
     left_out: bool = False
+    caveat: Caveat | None = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +201,7 @@ def select(cells: Cells, **wanted: str | None) -> dict[CellKey, Cell]:
 def cells_from_results(results: Results) -> Cells:
     """Take the values of evaluated systems in the protocol's variant, under its attack models."""
     variant = results.protocol.variant
+    of_systems = _system_caveats(results)
     values: dict[CellKey, Cell] = {}
     disagree: dict[str, None] = {}
     for r in results.verification:
@@ -174,6 +222,7 @@ def cells_from_results(results: Results) -> Cells:
                 r.n_target,
                 r.n_nontarget,
                 r.left_out > 0,
+                r.caveat(metric) or of_systems.get(c.system),
             )
             if values.setdefault(key, cell).text != cell.text and c.is_original:
                 disagree[f"{c.name} of {c.system}"] = None

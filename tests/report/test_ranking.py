@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -151,9 +152,9 @@ def test_uninformative_and_incomplete_values_are_flagged(protocol: Protocol) -> 
         ("2", "a", "30.00\u2021"),
         ("", "b", ""),
     ]
-    assert table.rows[2][-1] == "an uninformative value"
+    assert table.rows[2][-1] == "implausible or uninformative values"
     caveat, left_out = table.notes
-    assert caveat.startswith("An EER above 65 % is uninformative")
+    assert re.search("EER above 65 % is implausible.*: b ", caveat)
     assert left_out == "\u2021 Trials were left out of some of its values"
 
 
