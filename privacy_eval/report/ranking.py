@@ -284,11 +284,13 @@ def ranking_table(
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
     notes = [_BIAS] if tested and known.repeats_matter else []
     notes += caveat_notes(records, [metric])
+    if mixed or known.kind == "scores":
+        notes += (cells_from_results(results) if cells is None else cells).not_comparable
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     return Table(
         file_names([name])[name],
-        _caption(ranking, protocol),
+        _caption(ranking, protocol, records),
         tuple(columns),
         tuple(tuple(group) for group in (ranked, unranked) if group),
         notes=tuple(notes),
@@ -388,7 +390,7 @@ def _bounds(metric: Metric, interval: Sequence[float] | None) -> str:
     return f"[{metric.format(interval[0])}, {metric.format(interval[1])}]"
 
 
-def _caption(ranking: Ranking, protocol: Protocol) -> str:
+def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[VerificationRecord]) -> str:
     metric = METRICS[ranking.metric]
     titles = {a.id: a.title[:1].lower() + a.title[1:] for a in protocol.attack_models}
     model = ranking.attack_model
@@ -402,10 +404,17 @@ def _caption(ranking: Ranking, protocol: Protocol) -> str:
     if ranking.attack_model is None:
         return f"{caption} Order and values only: no difference is told from chance."
     if not ranking.replicates:
-        return (
-            f"{caption} Order and values only: without bootstrap replicates (option --bootstrap "
-            "of the evaluation) no difference is told from chance."
-        )
+        evaluated = dict.fromkeys(system_column(r.condition.system) for r in records)
+        resampled = {system_column(r.condition.system) for r in records if r.speaker_intervals}
+        reasons = [
+            f"{s}: {ranking.unranked.get(s, 'its stored replicates are missing or differ')}"
+            for s in evaluated
+            if s in resampled
+        ]
+        why = "without bootstrap replicates (option --bootstrap of the evaluation)"
+        if reasons:
+            why = f"no system with bootstrap replicates has an average ({'; '.join(reasons)}), so"
+        return f"{caption} Order and values only: {why} no difference is told from chance."
     numbers = " or ".join(map(str, ranking.replicates))
     units = " in percentage points" if metric.percent else ""
     return (

@@ -79,7 +79,7 @@ def report_sections(
     provenance = tuple(provenance_tables(results))
     sections.append(Section("How each number was made", (_PROVENANCE,), provenance, folded=True))
     caveats = caveat_notes(results.verification)
-    first = Section("Summary", (*caveats, *about, *data.cells.notes))
+    first = Section("Summary", (*caveats, *about, *data.cells.not_comparable, *data.cells.notes))
     return [first, *(s for s in sections if s.tables or s.pictures)], notes
 
 
@@ -115,7 +115,7 @@ def across_tables(
             own = rank(split=split)
             rankings.append(own and replace(own, name=f"{own.name}_own"))
     found = [t for t in rankings if t is not None]
-    notes = [*caveat_notes(results.verification), *data.cells.notes]
+    notes = [*caveat_notes(results.verification), *data.cells.not_comparable, *data.cells.notes]
     if not found:
         under = f" under the attack model {attack_model}" if attack_model else ""
         notes.append(f"no ranking by {metric}{under}: no system has values of it")

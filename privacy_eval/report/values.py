@@ -4,7 +4,7 @@ tables and figures of several systems.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import abbreviate
@@ -25,6 +25,12 @@ ORIGINAL_ATTACK = ORIGINAL
 #: Flag of values computed without some trials.
 LEFT_OUT_MARK = "\u2021"
 
+
+#: Flag of values of original speech that are of another source than the columns beside them.
+OTHER_SOURCE_MARK = "\u00a7"
+
+#: Source of the values of evaluated systems.
+OWN_SOURCE = "your own evaluation"
 
 #: Flag of implausible values.
 IMPLAUSIBLE_MARK = "?"
@@ -102,6 +108,8 @@ class Cell:
         Trials were left out on request.
     caveat : Caveat or None
         The first reason why it says little about privacy.
+    other_source : str
+        The source, of original speech that is of another one than the columns beside it.
     """
 
     value: float
@@ -112,6 +120,7 @@ class Cell:
     n_nontarget: int | None = None
     left_out: bool = False
     caveat: Caveat | None = None
+    other_source: str = ""
 
 
 @dataclass(frozen=True)
@@ -148,6 +157,10 @@ class Cells:
     original_sources : mapping
         Numbers of the sources that agree on a value of original speech; empty if there is
         one source only.
+    sources : tuple of str
+        The sources by number, in words.
+    not_comparable : tuple of str
+        Notes on values that must not be compared.
     """
 
     values: Mapping[CellKey, Cell]
@@ -158,6 +171,8 @@ class Cells:
     notes: tuple[str, ...] = ()
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
     original_sources: Mapping[CellKey, frozenset[int]] = field(default_factory=dict)
+    sources: tuple[str, ...] = ("",)
+    not_comparable: tuple[str, ...] = ()
 
     def style(self, system: str) -> Family | None:
         """Style of a system's name; None of one without."""
@@ -182,6 +197,18 @@ class Cells:
     def get_by_key(self, key: CellKey) -> Cell | None:
         """Return the value of a key; that of original speech for any attack model."""
         return self.values.get(_storage_key(key))
+
+    def beside(self, key: CellKey, columns: Collection[str]) -> Cell | None:
+        """Return the value of a key for a table with these columns: original speech of another
+        source than theirs says so. The columns are those of the first source if it has any."""
+        cell = self.get_by_key(key)
+        numbers = self.original_sources.get(_storage_key(key))
+        if cell is None or not numbers or len(self.sources) == 1:
+            return cell
+        of_columns = 0 if self.own.intersection(columns) else 1
+        if of_columns in numbers:
+            return cell
+        return replace(cell, other_source=self.sources[min(numbers)])
 
     def has(self, metric: str, attack_model: str | None = None) -> bool:
         """Whether any system has the metric (under an attack model)."""
@@ -245,7 +272,34 @@ def cells_from_results(results: Results) -> Cells:
             f"{abbreviate(list(disagree))}"
         )
     systems = tuple(system_column(s) for s in results.systems)
-    return Cells(values, systems, frozenset(systems), notes=tuple(notes))
+    return Cells(
+        values,
+        systems,
+        frozenset(systems),
+        notes=tuple(notes),
+        sources=(OWN_SOURCE,),
+        not_comparable=tuple(_other_trials(results)),
+    )
+
+
+def _other_trials(results: Results) -> Iterator[str]:
+    """Yield a note if systems have different numbers of trials in a condition."""
+    counts: dict[str, dict[tuple[int | None, int | None], str]] = {}
+    for r in results.verification:
+        c = r.condition
+        if r.n_target is not None:
+            name = f"{c.attack_model or c.asv_model} {c.trial_set}"
+            counts.setdefault(name, {}).setdefault((r.n_target, r.n_nontarget), c.system)
+    differ = [
+        f"{name} ({', '.join(f'{s} {t} + {n}' for (t, n), s in found.items())})"
+        for name, found in counts.items()
+        if len(found) > 1
+    ]
+    if differ:
+        yield (
+            "Not comparable: systems with other numbers of trials (target + nontarget): "
+            f"{abbreviate(differ)}"
+        )
 
 
 def cells_from_published(name: str, *, tables: Collection[int] | None = None) -> Cells:
@@ -279,6 +333,7 @@ def cells_from_published(name: str, *, tables: Collection[int] | None = None) ->
         tuple(columns),
         family={s.id: s.family for s in published.systems},
         families=published.families,
+        sources=(f"published results {name}",),
         # A system without a value under an attack model comes last there.
         orders={a: tuple(first | columns) for a, first in orders.items()},
     )
@@ -308,6 +363,13 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
             if place.system == ORIGINAL_COLUMN and not _differ(cell, chosen):
                 sources.setdefault(place, set()).add(number)
     attack_models = {a for part in parts for a in part.orders}
+    of_sources = tuple(source for part in parts for source in part.sources)
+    not_comparable = [note for part in parts for note in part.not_comparable]
+    if len(set(of_sources)) > 1:
+        not_comparable.append(
+            f"Values of {' and '.join(dict.fromkeys(of_sources))} are comparable only for the "
+            "same trials and the same back end of the attacker"
+        )
     return Cells(
         values,
         systems,
@@ -317,6 +379,8 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
         (*(note for part in parts for note in part.notes), *_originals_note(parts, values)),
         {a: tuple(s for part in parts for s in part.columns(a)) for a in attack_models},
         {place: frozenset(numbers) for place, numbers in sources.items()},
+        of_sources,
+        tuple(not_comparable),
     )
 
 
@@ -349,7 +413,8 @@ def conflicting_originals(cells: Cells, places: Iterable[CellKey]) -> str:
             sources[place] = cells.original_sources[place]
     if not sources or frozenset.intersection(*sources.values()):
         return ""
-    return _other_source_note([place for place, numbers in sources.items() if 0 not in numbers])
+    elsewhere = [place for place, numbers in sources.items() if 0 not in numbers]
+    return _other_source_note(elsewhere, cells.sources)
 
 
 def system_column(system: str) -> str:
@@ -404,16 +469,18 @@ def _originals_note(parts: list[Cells], chosen: Mapping[CellKey, Cell]) -> list[
     if differ:
         notes.append(
             f"Original speech: sources differ in {len(differ)} of {len(originals)} values; those "
-            "of the first are shown"
+            f"of {parts[0].sources[0] or 'the first'} are shown"
         )
     if elsewhere and len(elsewhere) < len(originals):
-        notes.append(_other_source_note(elsewhere))
+        notes.append(_other_source_note(elsewhere, [s for part in parts for s in part.sources]))
     return notes
 
 
-def _other_source_note(elsewhere: Iterable[CellKey]) -> str:
+def _other_source_note(elsewhere: Iterable[CellKey], sources: Sequence[str]) -> str:
     metrics = dict.fromkeys(f"{p.metric} ({p.split})" for p in elsewhere)
-    return f"Original speech: of another source, where the first has none: {', '.join(metrics)}"
+    first, *others = sources
+    other = " or ".join(filter(None, dict.fromkeys(others))) or "of another source"
+    return f"Original speech: {other}, where {first or 'the first'} has none: {', '.join(metrics)}"
 
 
 def _differ(one: Cell, two: Cell) -> bool:

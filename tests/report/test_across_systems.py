@@ -267,12 +267,81 @@ def mixed(name: str = ODD_NAME) -> list[Table]:
     return comparison_tables(merge_cells([own, PUBLISHED]), PLAN, coloured=True)
 
 
+def test_original_speech_of_another_source_is_marked_and_named() -> None:
+    """Own values under columns of published systems only; published ones beside own systems."""
+    results = imported(B1, system="mine")
+    records = tuple(
+        replace(r, metrics={"challenge": {**r.metrics["challenge"], "eer": 0.0408}})
+        if r.condition.attack_model == "original"
+        else r
+        for r in results.verification
+        if (r.condition.split, r.condition.data_set) == ("dev", "libri")
+    )
+    own = cells_from_results(replace(results, verification=records))
+    tables = {t.name: t for t in comparison_tables(merge_cells([own, PUBLISHED]), PLAN)}
+    beside, under = tables["comparison_asv_dev"], tables["comparison_asv_retrained_dev"]
+    assert "mine" in [c.title for c in beside.columns]
+    assert "mine" not in [c.title for c in under.columns]
+    first = [row[2] for row in beside.groups[0]]
+    assert first[:2] == ["4.08", "4.08"]
+    assert all(cell.endswith("\u00a7") for cell in first[2:6])
+    first = [row[2] for row in under.groups[0]]
+    assert first[:2] == ["4.08\u00a7", "4.08\u00a7"] and not any("\u00a7" in x for x in first[2:])
+    for table, source in ((beside, "published results vpc2020"), (under, "your own evaluation")):
+        (note,) = [n for n in table.notes if n.startswith("\u00a7")]
+        assert source in note
+        assert any("same back end of the attacker" in n for n in table.notes)
+        assert r"\S{}" in to_latex(table)
+    for table in comparison_tables(PUBLISHED, PLAN) + comparison_tables(own, PLAN):
+        assert "\u00a7" not in to_markdown(table) and not any("back end" in n for n in table.notes)
+
+
+def test_other_numbers_of_trials_are_not_comparable() -> None:
+    def note(*counts: tuple[int, int]) -> list[str]:
+        record = imported(B1).verification[1]
+        records = tuple(
+            changed(record, system=s, n_target=t, n_nontarget=n)
+            for s, (t, n) in zip("ab", counts, strict=True)
+        )
+        cells = cells_from_results(Results(PLAN, records))
+        return [n for t in comparison_tables(cells, PLAN) for n in t.notes if "comparable" in n]
+
+    assert note((50, 400), (50, 400)) == []
+    (text, *_) = note((50, 400), (50, 399))
+    assert "a 50 + 400, b 50 + 399" in text
+
+
+def test_a_system_with_inverted_original_speech_is_nowhere_best() -> None:
+    """Its anonymized values may look plausible: 62 % of what was 38 %."""
+    results = merge([imported(B1, system="mine"), imported(B2, system="other")])
+    records = tuple(
+        replace(
+            r,
+            metrics={"challenge": {**r.metrics["challenge"], "eer": 1 - r.values("exact")["eer"]}},
+        )
+        if r.condition.system == "mine"
+        else r
+        for r in results.verification
+    )
+    values = [r.values("exact")["eer"] for r in records if r.condition.system == "mine"]
+    assert any(0.5 < v < 0.65 for v in values) and any(v > 0.9 for v in values)
+    for table in comparison_tables(
+        cells_from_results(replace(results, verification=records)), PLAN
+    ):
+        mine = [c.title for c in table.columns].index("mine")
+        if table.name.startswith("comparison_voice"):
+            continue
+        assert not any(column == mine for _, column in table.bold)
+        assert all(row[mine].endswith("?") for row in table.rows if row[mine])
+        assert any("mine: scores of original speech are implausible" in n for n in table.notes)
+
+
 def test_blanks_stay_blank_and_published_values_stay() -> None:
     alone = {t.name: t for t in comparison_tables(PUBLISHED, PLAN)}
     for table in mixed("mine"):
         titles = [c.title for c in table.columns]
         kept = [i for i, title in enumerate(titles) if title != "mine"]
-        rows = [tuple(row[i] for i in kept) for row in table.rows]
+        rows = [tuple(row[i].rstrip("\u00a7") for i in kept) for row in table.rows]
         assert rows == alone[table.name].rows
         if "mine" in titles:
             assert table.name == "comparison_asv_dev"

@@ -263,6 +263,22 @@ def test_voice_similarity_has_an_order_only() -> None:
     assert "--bootstrap" not in table.caption and "most distinct" in table.caption
 
 
+def test_replicates_of_a_system_without_an_average_are_not_denied() -> None:
+    """Its bootstrap was asked for: what it lacks is a data set, and the caption names it."""
+    results = imported(B1, system="mine")
+    records = tuple(
+        replace(r, speaker_intervals={"challenge": {"eer": (0.1, 0.2)}})
+        for r in results.verification
+        if not r.condition.data_set.startswith("vctk")
+    )
+    results = replace(results, verification=records)
+    cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
+    table = table_of(results, Stored(), cells=cells)
+    assert "--bootstrap" not in table.caption
+    assert "mine: no value of 4 of 6: vctk_different f, vctk_different m" in table.caption
+    assert any("same back end of the attacker" in note for note in table.notes)
+
+
 @pytest.mark.parametrize(("metric", "noted"), [("linkability", True), ("eer", False)])
 def test_linkability_of_few_targets_is_flagged(
     metric: str, noted: bool, protocol: Protocol
