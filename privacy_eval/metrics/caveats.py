@@ -62,13 +62,16 @@ class Caveat:
         return self.metric in ("", metric)
 
 
-WEAK_ATTACKER = "weak_attacker"
+INVERTED, INVERTED_ORIGINAL, WEAK_ATTACKER = "inverted", "inverted_original", "weak_attacker"
 
 #: Caveats by their key in records.
 CAVEATS: Mapping[str, Caveat] = {
-    "inverted": Caveat(
+    INVERTED: Caveat(
         f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % is implausible: inverted scores (distances, "
         "or swapped labels?), or many equal scores; no metric of such scores shows privacy"
+    ),
+    INVERTED_ORIGINAL: Caveat(
+        "Implausible scores of original speech: those of anonymized speech show no privacy, either"
     ),
     WEAK_ATTACKER: Caveat(
         f"EER of original speech above {100 * MAX_ORIGINAL_EER:.0f} % (wrong model, trials or "
@@ -121,9 +124,9 @@ def find_caveats(
     found = set()
     if eer is not None and IMPLAUSIBLE_EER < eer < math.inf:
         if not (n_target and n_nontarget):
-            found.add("inverted")
+            found.add(INVERTED)
         elif bengio_mariethoz_interval(min(eer, 1.0), n_target, n_nontarget)[0] > 0.5:
-            found.add("inverted")
+            found.add(INVERTED)
     if is_original and eer is not None and eer > MAX_ORIGINAL_EER and not found:
         found.add(WEAK_ATTACKER)
     if n_target is not None and n_target < LINKABILITY_MIN_TARGETS:

@@ -167,7 +167,7 @@ def verification_table(
     with_values = form.splits_with_values
     of_split = f", {protocol.split_title(with_values[0])}" if len(with_values) == 1 else ""
     table = form.table(name, f"{caption}{of_split}: {title} ({note}).", groups)
-    return replace(table, notes=tuple(caveat_notes(records, keys)))
+    return replace(table, notes=tuple(caveat_notes(records, keys, marked=True)))
 
 
 def recognition_table(results: Results, title: str) -> Table:
@@ -271,7 +271,7 @@ def interval_table(
         f"95 % intervals from resampling speakers, {protocol.split_title(split)}: {title} "
         "(o: original, a: anonymized speech)."
     )
-    notes = tuple(caveat_notes(records, keys))
+    notes = tuple(caveat_notes(records, keys, marked=True))
     return _number_rows(Table(name, caption, columns, _nonempty(rows.values()), notes=notes))
 
 

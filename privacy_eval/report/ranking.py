@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io.files import file_names
-from ..metrics import METRICS, Metric
+from ..metrics import CAVEATS, METRICS, Metric
 from ..metrics.confidence import difference_p_value, expanded_interval
 from ..protocol.protocol import Protocol
 from ..results.arrays import Curves
@@ -284,8 +284,12 @@ def ranking_table(
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
     notes = [_BIAS] if tested and known.repeats_matter else []
     notes += caveat_notes(records, [metric])
+    cells = cells_from_results(results) if cells is None else cells
+    found = select(cells, metric=metric, attack_model=attack_model, split=split).values()
+    of_systems = (c.caveat for c in found if c.caveat and c.caveat not in CAVEATS.values())
+    notes += dict.fromkeys(caveat.reason for caveat in of_systems)
     if mixed or known.kind == "scores":
-        notes += (cells_from_results(results) if cells is None else cells).not_comparable
+        notes += cells.not_comparable
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     return Table(

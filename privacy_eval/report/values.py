@@ -37,7 +37,10 @@ IMPLAUSIBLE_MARK = "?"
 
 
 def caveat_notes(
-    records: Iterable[VerificationRecord], metrics: Collection[str] | None = None
+    records: Iterable[VerificationRecord],
+    metrics: Collection[str] | None = None,
+    *,
+    marked: bool = False,
 ) -> list[str]:
     """Describe the caveats of records, each with the first of its conditions.
 
@@ -45,6 +48,8 @@ def caveat_notes(
     ----------
     metrics : collection of str, optional
         Only caveats that concern any of them.
+    marked : bool
+        For a table that marks the values.
     """
     conditions: dict[str, list[str]] = {}
     for r in records:
@@ -54,7 +59,8 @@ def caveat_notes(
             if any(map(CAVEATS[key].concerns, concerned)):
                 conditions.setdefault(key, []).append(f"{r.condition.system} {r.condition.label}")
     return [
-        f"{note_of(CAVEATS[key])}: {len(names)} conditions: {abbreviate(names)}"
+        f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: {len(names)} conditions: "
+        f"{abbreviate(names)}"
         for key, names in conditions.items()
     ]
 
@@ -73,19 +79,13 @@ def marked_text(text: str, caveat: Caveat | None) -> str:
     return f"{text}{IMPLAUSIBLE_MARK}" if caveat.printed else NOT_AVAILABLE
 
 
-def _system_caveats(results: Results) -> dict[str, Caveat]:
-    """Return the caveats that original speech casts on all values of a system, even on those
-    that look plausible: its attacker is inverted, or weak."""
-    found: dict[str, Caveat] = {}
-    for r in results.verification:
-        system = r.condition.system
-        if r.condition.is_original and r.caveat("eer") is not None:
-            reason = "scores of original speech are implausible, so no value of it is ranked"
-            found[system] = Caveat(f"{system}: {reason}")
-        elif WEAK_ATTACKER in r.caveats:
-            reason = r.caveats[WEAK_ATTACKER]
-            found.setdefault(system, Caveat(f"{system}: {reason}", ranked=True))
-    return found
+def _weak_attackers(results: Results) -> dict[str, Caveat]:
+    """Return the caveat that original speech casts on all values of a system."""
+    return {
+        r.condition.system: Caveat(f"{r.condition.system}: {r.caveats[WEAK_ATTACKER]}", ranked=True)
+        for r in results.verification
+        if WEAK_ATTACKER in r.caveats
+    }
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def select(cells: Cells, **wanted: str | None) -> dict[CellKey, Cell]:
 def cells_from_results(results: Results) -> Cells:
     """Take the values of evaluated systems in the protocol's variant, under its attack models."""
     variant = results.protocol.variant
-    of_systems = _system_caveats(results)
+    weak = _weak_attackers(results)
     values: dict[CellKey, Cell] = {}
     disagree: dict[str, None] = {}
     for r in results.verification:
@@ -249,7 +249,7 @@ def cells_from_results(results: Results) -> Cells:
                 r.n_target,
                 r.n_nontarget,
                 r.left_out > 0,
-                r.caveat(metric) or of_systems.get(c.system),
+                r.caveat(metric) or weak.get(c.system),
             )
             if values.setdefault(key, cell).text != cell.text and c.is_original:
                 disagree[f"{c.name} of {c.system}"] = None

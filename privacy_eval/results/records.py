@@ -5,6 +5,7 @@ Rates are fractions, disclosures and costs bits, G_VD dB.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from ..errors import PrivacyEvalError
 from ..io.schema import INLINED
 from ..io.wer import WerLine
 from ..metrics import (
+    CAVEATS,
     METRICS,
     VARIANTS,
     Caveat,
@@ -22,6 +24,7 @@ from ..metrics import (
     of_kind,
     withholding_caveat,
 )
+from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
@@ -43,7 +46,7 @@ class VerificationRecord:
         Category of the individual disclosure by variant.
     caveats : mapping
         Reasons why the metrics say little about privacy, by their key in `metrics.CAVEATS`:
-        always found anew from metrics and counts.
+        always found anew from metrics and counts, and by `Results` from original speech.
     n_target, n_nontarget : int or None
         Numbers of trials; None where they are not known (imported results).
     eer_interval_if_independent : tuple or None
@@ -84,6 +87,15 @@ class VerificationRecord:
     def values(self, variant: Variant) -> Mapping[str, float]:
         """Return the metrics of a variant, or of the only one stored."""
         return _select_variant(self.metrics, variant)
+
+    def of_inverted_system(self) -> VerificationRecord:
+        """Return the record with the caveat of a system whose scores of original speech are
+        implausible."""
+        if {INVERTED, INVERTED_ORIGINAL} & self.caveats.keys():
+            return self
+        record, reason = copy.copy(self), CAVEATS[INVERTED_ORIGINAL].reason
+        object.__setattr__(record, "caveats", {INVERTED_ORIGINAL: reason, **self.caveats})
+        return record
 
     def caveat(self, metric: str) -> Caveat | None:
         """Return the caveat for which a value must be neither ranked nor graded."""
@@ -200,6 +212,19 @@ class Results:
     utility: tuple[UtilityRecord, ...] = ()
     similarity: tuple[SimilarityRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Add the caveat of records of systems with implausible scores of original speech."""
+        inverted = {
+            r.condition.system
+            for r in self.verification
+            if r.condition.is_original and INVERTED in r.caveats
+        }
+        records = tuple(
+            r.of_inverted_system() if r.condition.system in inverted else r
+            for r in self.verification
+        )
+        object.__setattr__(self, "verification", records)
 
     @property
     def systems(self) -> list[str]:
