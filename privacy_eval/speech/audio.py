@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, shorten
 from ..io.confine import check_inside
-from ..io.files import open_regular, reading
+from ..io.files import opened, reading
 from ..io.scp import ScpLine, read_scp
 from ..io.text_table import line_number, read_columns
 
@@ -213,7 +213,7 @@ class AudioReader:
             if source.path is None:
                 file = io.BytesIO(self._output(segment.line, segment.where))
             else:
-                file = stack.enter_context(open_regular(source.path, segment.where))
+                file = stack.enter_context(opened(source.path, segment.where))
             audio, remarks = _read(file, segment, source.conversion, self._mix)
         for remark in remarks:
             self.remarks.setdefault(remark, []).append(utterance)
