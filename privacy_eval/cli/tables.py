@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         table
         for system in results.systems
         for folder in results.results_folders(system)
-        for table in system_tables(results, system, folder)
+        for table in system_tables(results, system, folder, data.curves)
     ] or blank_tables(results.protocol)
     print("\n".join(render.write(table, arguments.style) for table in tables), end="")
     return 0
@@ -78,7 +78,8 @@ def tables_product(arguments: argparse.Namespace, sources: ReportSources) -> Pro
         across, notes = across_tables(data, arguments.rank_by, arguments.attack_model)
         main_results = summary_table(data)
         first = [main_results] if main_results is not None else []
-        groups, title = table_groups(data.results, first + across), data.protocol.title
+        groups = table_groups(data.results, first + across, data.curves)
+        title = data.protocol.title
         files = table_files(groups, title, style=style, only=only)
         content = {out / name: text.encode() for name, text in files.items()}
         return Content(content, remarks=tuple(notes))

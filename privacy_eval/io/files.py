@@ -34,10 +34,10 @@ MAX_TEXT_BYTES = 512 << 20
 _MAX_RATIO = 200
 _HARMLESS_BYTES = 64 << 20
 _PIECE_BYTES = 64 << 20
-#: Of the lines of a `LineLimit`, on average; those of scores and trials have about 30.
-_LINE_BYTES = 256
 #: Where a shell puts `<(command)`; no submission can.
 _SHELL_PIPES = ("/dev/fd", "/proc/self/fd")
+#: Of the lines of a `LineLimit`, on average; those of scores and trials have about 30.
+_LINE_BYTES = 256
 # Of one part of a file name; file systems take 255 bytes of the whole.
 _LONGEST_NAME = 120
 GZIP_MAGIC = b"\x1f\x8b"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..metrics import describe
-from ..protocol.protocol import AttackModel
+from ..metrics.confidence import expanded_interval
 from ..results.averages import weighted_mean
 from ..results.records import VerificationRecord
 from .data import ReportData
-from .ranking import bounds_text, rank
+from .ranking import average_replicates
 from .table import Column, Table
-from .values import Cells, caveats, cells_from_results, system_column
+from .values import Cells, caveat_notes, cells_from_results, marked_text, system_column
 
 _METRICS = ("eer", "cllr_min", "linkability", "deid")
 _UNKNOWN = "n/a"
@@ -22,11 +22,10 @@ def summary_table(data: ReportData) -> Table | None:
     """
     results, protocol = data.results, data.protocol
     cells = cells_from_results(results)
-    intervals = _intervals(data, cells)
     columns = [Column("System", align="l"), Column("Split"), Column("Attack model", align="l")]
     columns += [Column("Conditions"), Column("EER, %"), Column("95 % interval")]
     columns += [Column(describe(key).column.title) for key in _METRICS[1:]]
-    notes: dict[str, None] = {}
+    shown: list[VerificationRecord] = []
     groups = []
     for system in results.systems:
         rows = []
@@ -39,59 +38,29 @@ def summary_table(data: ReportData) -> Table | None:
                     == (system, split, attack.id)
                 ]
                 if records:
-                    interval = intervals.get((split, attack.id, system_column(system)), "")
-                    rows.append(_row(data, cells, records, attack, interval))
-                    notes |= dict.fromkeys(caveats(records, _METRICS[:3], protocol.variant))
+                    eer, *others = (_mean(data, cells, records, key) for key in _METRICS)
+                    place = (system, protocol.split_title(split), attack.title)
+                    rows.append((*place, str(len(records)), eer, _interval(data, records), *others))
+                    shown += records
         groups.append(tuple(rows))
-    groups = [rows for rows in groups if rows]
-    if not groups:
+    if not shown:
         return None
-    all_conditions = len(protocol.data_sets) * len(protocol.genders)
     caption = (
         f"{protocol.title}: averages over data sets and genders with the protocol's weights, of "
-        f"the conditions there are (all: {all_conditions})."
+        f"the conditions there are (all: {len(protocol.data_sets) * len(protocol.genders)})."
     )
-    return Table("summary", caption, tuple(columns), tuple(groups), notes=tuple(notes))
+    notes = tuple(caveat_notes(shown, _METRICS, marked=True))
+    return Table("summary", caption, tuple(columns), tuple(filter(None, groups)), notes=notes)
 
 
-def _intervals(data: ReportData, cells: Cells) -> dict[tuple[str, str, str], str]:
-    """Intervals of the average EER, by split, attack model and system."""
-    if not any(record.speaker_intervals for record in data.results.verification):
-        return {}
-    return {
-        (split, attack.id, ranked.system): bounds_text(describe("eer"), ranked.interval)
-        for split in data.protocol.splits
-        for attack in data.protocol.attack_models
-        if not attack.is_original
-        for ranked in rank(
-            data.results,
-            data.curves,
-            metric="eer",
-            attack_model=attack.id,
-            split=split,
-            cells=cells,
-        ).ranked
-    }
-
-
-def _row(
-    data: ReportData,
-    cells: Cells,
-    records: list[VerificationRecord],
-    attack: AttackModel,
-    interval: str,
-) -> tuple[str, ...]:
-    protocol, condition = data.protocol, records[0].condition
-    values = [_mean(data, cells, records, key) for key in _METRICS]
-    return (
-        condition.system,
-        protocol.split_title(condition.split),
-        attack.title,
-        str(len(records)),
-        values[0],
-        interval,
-        *values[1:],
-    )
+def _interval(data: ReportData, records: list[VerificationRecord]) -> str:
+    """Format the interval of the average EER, which needs replicates of all conditions."""
+    by_set = {(r.condition.data_set, r.condition.gender): r for r in records}
+    replicates = average_replicates(by_set, data.curves, data.protocol, "eer")
+    if replicates is None:
+        return ""
+    bounds = expanded_interval(replicates.values, replicates.n_speakers)
+    return f"[{describe('eer').format(bounds.low)}, {describe('eer').format(bounds.high)}]"
 
 
 def _mean(data: ReportData, cells: Cells, records: list[VerificationRecord], key: str) -> str:
@@ -102,7 +71,9 @@ def _mean(data: ReportData, cells: Cells, records: list[VerificationRecord], key
         attack = c.attack_model if metric.kind == "scores" else None
         cell = cells.get(key, attack, c.split, c.data_set, c.gender, system_column(c.system))
         if cell is not None:
-            found.append((weights[c.data_set], cell.value))
-    mean = weighted_mean(found)
-    withheld = key == "linkability" and caveats(records, [key], data.protocol.variant)
-    return _UNKNOWN if mean is None or withheld else metric.format(mean)
+            found.append((weights[c.data_set], cell))
+    mean = weighted_mean((weight, cell.value) for weight, cell in found)
+    if mean is None:
+        return _UNKNOWN
+    caveats = [c.caveat for _, c in found if c.caveat is not None and not c.caveat.ranked]
+    return marked_text(metric.format(mean), min(caveats, key=lambda c: c.printed, default=None))
