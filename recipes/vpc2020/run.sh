@@ -237,9 +237,7 @@ fi
 # End with the main results, and where everything is.
 if [ "$stop_stage" -ge 9 ]; then
     if [ -f "$out_path/tables/summary.txt" ]; then
-        printf '\n'
-        cat -- "$out_path/tables/summary.txt"
-        printf '\n'
+        printf '\n%s\n\n' "$(<"$out_path/tables/summary.txt")"
     fi
     for file in results.txt results.json results.csv tables figures subjective report.html; do
         if [ -e "$out_path/$file" ]; then printf '%-13s %s\n' "$file" "$out_path/$file"; fi

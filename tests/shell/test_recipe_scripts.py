@@ -230,7 +230,7 @@ def test_options_reach_the_jobs_whatever_the_tree_is_called(recipe: Recipe) -> N
     recipe.stages(6, 6, "--tree", recipe.tree, "--nj=2", *options)
     assert recipe.logs() == ["privacy_metrics.1.log", "privacy_metrics.2.log"]
     assert (recipe.out / "log/privacy_metrics.2.log").read_text().splitlines()[3] == (
-        f"<privacy-metrics><--tree><{recipe.tree}><--results><exp><--conf><vpc2020><--system><B 1>"
+        f"<privacy-metrics><--tree><{recipe.tree}><--results><exp><--conf><vpc2020><--system=B 1>"
         "<--keys><the keys><--allow-missing><--out><exp/privacy_eval><--bootstrap><0><--seed><7>"
         "<--job><2/2>"
     )
@@ -270,14 +270,14 @@ def test_listening_test_is_evaluated_where_there_are_ratings(recipe: Recipe) -> 
     assert "No ratings of a listening test (./ratings.csv)" in run.err
     (recipe.tree / "ratings.csv").touch()
     shown = "<--results><./o/results.json><--conf><vpc2020>"
-    assert recipe.stages(11, 11, "--out", "o").out.splitlines() == [
+    assert recipe.stages(11, 11, "--out", "o").out.splitlines()[:2] == [
         f"<listening><--ratings><./ratings.csv>{shown}<--out><./o/subjective>",
         f"<report>{shown}<--listening><./o/subjective><--out><./o/report.html>",
     ]
     (recipe.tree / "o/figures").mkdir()
     (recipe.tree / "rated").touch()
     run = recipe.stages(11, 11, "--out", "o", "--ratings", "rated", "--system", "B1")
-    listening, report = run.out.splitlines()
+    listening, report, *_ = run.out.splitlines()
     assert "<--ratings><./rated>" in listening and "<--any-system>" in listening
     assert "<--figures><./o/figures><--listening>" in report
 
