@@ -15,7 +15,6 @@ from ..io.scp import Vectors, read_vectors
 from ..protocol.protocol import Protocol, load_protocol
 from ..speech.audio import AudioReader
 from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
-from ..stages.collect import unsigned_records
 from ..stages.freshness import UNSIGNED, Outcome, Run
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
@@ -135,9 +134,8 @@ def asv_of(
     return AsvSystems(access, protocol), found, notes
 
 
-def log_unsigned(systems: list[System], asv: AsvSystems, out: Path) -> None:
+def log_unsigned(out: Path, names: Sequence[str]) -> None:
     """Log how many records do not count, as somebody else made them."""
-    names = unsigned_records(systems, asv, out)
     if names:
         log(
             f"privacy-eval: {out / 'records'}: {len(names)} records do not count and are "
