@@ -227,6 +227,25 @@ def add_renamed(parser: argparse.ArgumentParser, name: str, *former: str, **sett
     group.add_argument(*former, **path("PATH", argparse.SUPPRESS, dest=name[2:]))
 
 
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add the data folder that audio is read from."""
+    parser.add_argument("--data", required=True, **path("DIR", "folder with wav.scp"))
+    base = "where paths in wav.scp start; default: . or else the data folder"
+    add(parser, "--scp-base", help=base)
+    add(parser, "--allow-pipes", "--allow-outside")
+
+
+def number(text: str) -> float:
+    """Read a number from 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number from 0, not {text!r}")
+    return value
+
+
 def add_listening(parser: argparse.ArgumentParser) -> None:
     """Add the listening test that a report shows."""
     test = "as the verb listening wrote it"

@@ -10,6 +10,7 @@ import io
 import os
 import re
 import shutil
+import stat
 import tempfile
 import zlib
 from collections import Counter
@@ -70,6 +71,41 @@ def reading(where: object) -> Iterator[None]:
         raise PrivacyEvalError(f"{where}: cannot be read ({error.strerror or error})") from error
     except MemoryError as error:
         raise PrivacyEvalError(f"{where}: not enough memory to read the file") from error
+
+
+@contextlib.contextmanager
+def open_regular(path: Path, where: object) -> Iterator[io.FileIO]:
+    """Open a regular file for reading, without a buffer.
+
+    Parameters
+    ----------
+    path : Path
+    where : object
+        Beginning of errors, usually the path.
+
+    Returns
+    -------
+    context manager of io.FileIO
+
+    Raises
+    ------
+    PrivacyEvalError
+        Missing, unreadable, not a regular file.
+    """
+    try:
+        with reading(where):
+            raw = open(path, "rb", buffering=0, opener=_open_at_once)
+    except ValueError as error:  # a NUL within
+        raise PrivacyEvalError(f"{where}: not a path ({error})") from error
+    with raw:
+        if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+            raise PrivacyEvalError(f"{where}: not a regular file")
+        yield raw
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open without waiting for the other end of a named pipe."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 @contextlib.contextmanager
