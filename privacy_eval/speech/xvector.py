@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes, read_text
+from .features import CHALLENGE_VAD, Features, VadOptions, sliding_cmvn, voice_activity
 from .nnet3 import Network
 from .nnet3_file import read_model
 
 #: Files of an extractor's folder; only the first is required.
 EXTRACTOR_FILES = ("final.raw", "extract.config", "min_chunk_size", "max_chunk_size")
+
+#: Utterances without voiced frames; a key of `AudioReader.remarks`.
+UNVOICED = "left out, no voiced frames"
 
 Vector = NDArray[np.float32]
 
@@ -127,6 +131,32 @@ def load_extractor(
     sizes = {name: _read_size(paths[name], name) for name in EXTRACTOR_FILES[2:] if name in paths}
     sha256 = {name: digest(read_bytes(path)) for name, path in paths.items()}
     return Extractor(Network(model), pad_input=pad_input, sha256=sha256, **sizes)
+
+
+def utterance_vector(
+    extractor: Extractor, features: Features, vad: VadOptions = CHALLENGE_VAD
+) -> Vector | None:
+    """Compute the x-vector of an utterance from its MFCC.
+
+    Parameters
+    ----------
+    extractor : Extractor
+    features : float32 array, shape (T, D)
+        All frames; they are normalized first, then the voiced ones are selected.
+    vad : VadOptions
+
+    Returns
+    -------
+    float32 array, shape (E,), or None
+        None without voiced frames.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `Extractor.extract`.
+    """
+    voiced = voice_activity(features, vad)
+    return extractor.extract(sliding_cmvn(features)[voiced]) if voiced.any() else None
 
 
 def _read_size(path: Path, name: str) -> int:
