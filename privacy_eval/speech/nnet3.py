@@ -34,7 +34,7 @@ from .nnet3_layers import MAX_COLUMNS, Layer, make_layer
 BLOCK = 1024
 _SUM_ROWS = 128
 #: Limit for the frames that a node is asked for.
-MAX_FRAMES = 10_000_000
+MAX_FRAMES = 1 << 22
 _NEVER: Times = np.empty(0, dtype=np.int64)
 
 
@@ -44,10 +44,12 @@ class Pooling:
 
     Attributes
     ----------
+    where : str
+        Path and name, for messages.
     terms : tuple of Descriptor
         What the extraction reads.
     columns : int
-        Number of them.
+        Number of columns of these.
     steps : tuple of int
         Input period and output period of the extraction, input period of the pooling.
     context : tuple of int
@@ -60,6 +62,7 @@ class Pooling:
         Of the variance.
     """
 
+    where: str
     terms: tuple[Descriptor, ...]
     columns: int
     steps: tuple[int, int, int]
@@ -78,12 +81,26 @@ class Pooling:
         """Return the times of the extraction that pooling at `times` reads."""
         before, after = self.context
         reach = (exists[0] - self.steps[1] + 1, exists[1] + self.steps[1] - 1)
-        return _windows(times - before, times + after, self.steps[2], reach)
+        return self._windows(times - before, times + after, self.steps[2], reach)
 
     def frames(self, extracted: Times, exists: tuple[int, int]) -> Times:
         """Return the times of the input that the extraction reads."""
         first = extracted // self.steps[1] * self.steps[1]
-        return _windows(first, first + self.steps[1] - 1, self.steps[0], exists)
+        return self._windows(first, first + self.steps[1] - 1, self.steps[0], exists)
+
+    def _windows(self, first: Times, last: Times, step: int, exists: tuple[int, int]) -> Times:
+        """Return the multiples of a step in any of the windows `first` to `last`, both ascending
+        and inclusive, and within the times that exist."""
+        if not len(first):
+            return first
+        lowest, highest = max(int(first[0]), exists[0]), min(int(last[-1]), exists[1])
+        lowest = -(-lowest // step) * step
+        count = (highest - lowest) // step + 1
+        if count > MAX_FRAMES:
+            raise PrivacyEvalError(f"{self.where}: reads {count} frames, at most {MAX_FRAMES}")
+        times = np.arange(lowest, lowest + max(count, 0) * step, step)
+        window = np.minimum(np.searchsorted(last, times), len(first) - 1)
+        return times[first[window] <= times]
 
     def output(self, count: NDArray[np.float64], sums: list[NDArray[np.float64]]) -> Matrix:
         """Return the statistics of counts, shape (R, 1), and sums of powers, shape (R, D)."""
@@ -238,7 +255,8 @@ class Network:
             raise component.error("inconsistent NumLogCountFeatures or OutputStddevs")
         floor = component.fields.get("VarianceFloor", 1e-10)
         return Pooling(
-            source.terms, columns, steps, context, log_counts, variances, stddevs, max(floor, 0.0)
+            *(component.where, source.terms, columns, steps, context),
+            *(log_counts, variances, stddevs, max(floor, 0.0)),
         )
 
     def _columns(self, node: Node, terms: Sequence[Descriptor]) -> int:
@@ -428,20 +446,6 @@ class _Evaluation:
                     values = work.apply(values, out)
                 computed[name] = (needed, values)
         return _join(terms, times, computed)
-
-
-def _windows(first: Times, last: Times, step: int, exists: tuple[int, int]) -> Times:
-    """Return the multiples of a step in any of the windows `first` to `last`, both ascending
-    and inclusive, and within the times that exist."""
-    if not len(first):
-        return first
-    lowest, highest = max(int(first[0]), exists[0]), min(int(last[-1]), exists[1])
-    lowest = -(-lowest // step) * step
-    if (highest - lowest) // step > MAX_FRAMES:
-        raise PrivacyEvalError(f"statistics over {(highest - lowest) // step} frames, too many")
-    times = np.arange(lowest, max(highest + 1, lowest), step)
-    window = np.searchsorted(last, times)
-    return times[first[np.minimum(window, len(first) - 1)] <= times] if len(times) else times
 
 
 def _rows(extracted: Times, times: Times, pooling: Pooling) -> tuple[Times, Times]:

@@ -195,11 +195,11 @@ def parse_descriptor(text: str, where: str) -> tuple[Descriptor, ...]:
         words.append(match.groups(default=""))
         at = match.end()
     parser = _DescriptorParser(words, where)
+    if at < len(text):
+        raise parser.error(f"more than {MAX_PARTS} parts")
     terms = parser.descriptor(0)
     if parser.words:
         raise parser.error("unexpected text after its end")
-    if len(terms) > MAX_PARTS or at < len(text):
-        raise parser.error(f"more than {MAX_PARTS} parts")
     return terms
 
 
