@@ -24,7 +24,8 @@ from ..speech.features import (
     utterance_features,
 )
 from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
-from ..stages.freshness import Outcome, Run
+from ..stages.collect import unsigned_records
+from ..stages.freshness import UNSIGNED, Outcome, Run
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
@@ -124,6 +125,16 @@ def asv_of(
         anon_suffix=arguments.anon_suffix,
     )
     return AsvSystems(access, protocol), found, notes
+
+
+def log_unsigned(systems: list[System], asv: AsvSystems, out: Path) -> None:
+    """Log how many records do not count, as somebody else made them."""
+    names = unsigned_records(systems, asv, out)
+    if names:
+        log(
+            f"privacy-eval: {out / 'records'}: {len(names)} records do not count and are "
+            f"recomputed: {UNSIGNED}: {abbreviate(names)}"
+        )
 
 
 def run_of(arguments: argparse.Namespace) -> Run:

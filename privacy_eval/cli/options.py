@@ -187,6 +187,12 @@ SHARED: dict[str, dict[str, Any]] = {
     "--published": value("NAME", "published results beside them, or alone: vpc2020"),
     "--style": choice(["challenge", "booktabs"], default="challenge"),
     "--conventional": flag("also ECE, APE, NBER and NECE plots of every condition"),
+    "--whiskers": choice(
+        ["speakers", "independent"],
+        "95 %% intervals of bars: of the bootstrap over speakers, or as in the challenge's figures "
+        "for independent trials, far too narrow",
+        default="speakers",
+    ),
 }
 
 #: What the metrics of a condition are computed by.

@@ -24,7 +24,7 @@ from .files import (
     SupportsRead,
     atomic_path,
     max_unpacked_bytes,
-    open_regular,
+    opened,
     reading,
     supplied,
 )
@@ -270,7 +270,7 @@ def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
     if content is not None:
         yield ObjectFile(io.BytesIO(content), where)
         return
-    with open_regular(path, where) as raw:
+    with opened(path, where) as raw:
         magic = ObjectFile(raw, where).read(len(GZIP_MAGIC))
         raw.seek(0)
         if magic == GZIP_MAGIC:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, shorten
 from ..io.confine import check_inside
-from ..io.files import open_regular, reading
+from ..io.files import opened, reading
 from ..io.scp import ScpLine, read_scp
 from ..io.text_table import line_number, read_columns
 
@@ -213,7 +213,7 @@ class AudioReader:
             if source.path is None:
                 file = io.BytesIO(self._output(segment.line, segment.where))
             else:
-                file = stack.enter_context(open_regular(source.path, segment.where))
+                file = stack.enter_context(opened(source.path, segment.where))
             audio, remarks = _read(file, segment, source.conversion, self._mix)
         for remark in remarks:
             self.remarks.setdefault(remark, []).append(utterance)
@@ -520,7 +520,12 @@ def _samples(
             md5.update(_flac_bytes(block, header.bits))
         if count + len(block) > samples.size:
             samples = np.concatenate([samples[:count], np.empty(count + len(block), kind)])
-        part = block.mean(axis=1, dtype=np.float32) if mixed else block[:, 0]
+        part = block.mean(axis=1, dtype=np.float32) if mixed else block[:, 0].astype(kind)
+        if kind == np.float32:
+            with np.errstate(over="ignore", invalid="ignore"):
+                part *= np.float32(_SCALES[dtype])
+            if not np.isfinite(part).all():
+                raise PrivacyEvalError(f"{segment.where}: samples that are NaN or infinite")
         samples[count : count + len(block)] = part
         count += len(block)
     if wanted is not None and count < wanted:
@@ -529,13 +534,7 @@ def _samples(
         raise PrivacyEvalError(f"{segment.where}: over {MAX_SAMPLES} samples")
     if header.md5 is not None and frames is None and md5.digest() != header.md5:
         raise PrivacyEvalError(f"{segment.where}: damaged, other samples than its MD5 is of")
-    samples = samples[:count]
-    if kind == np.float32:
-        with np.errstate(over="ignore", invalid="ignore"):
-            samples *= np.float32(_SCALES[dtype])
-        if not np.isfinite(samples).all():
-            raise PrivacyEvalError(f"{segment.where}: samples that are NaN or infinite")
-    return samples
+    return samples[:count]
 
 
 def _flac_bytes(block: NDArray[Any], bits: int) -> bytes:
@@ -579,15 +578,15 @@ def resample(samples: Samples, rate: int, new_rate: int) -> Samples:
     kernel /= rate
 
     count = -(-samples.size * new_rate // rate)
-    before, after = int(-first.min()), taps + advance
     result = np.empty(count, np.float32)
-    windows = np.lib.stride_tricks.sliding_window_view(np.pad(samples, (before, after)), taps)
     step = max(1, _BLOCK_SAMPLES // taps)
     for begin in range(0, count, step):
         place = np.arange(begin, min(begin + step, count))
         phase = place % phases
-        rows = windows[place // phases * advance + first[phase] + before]
-        np.einsum(
-            "ij,ij->i", rows, kernel[phase], out=result[begin : begin + step], casting="same_kind"
-        )
+        start = place // phases * advance + first[phase]
+        low, high = int(start.min()), int(start.max()) + taps
+        missing = max(0, -low), max(0, high - samples.size)
+        part = np.pad(samples[max(0, low) : high], missing)
+        rows = np.lib.stride_tricks.sliding_window_view(part, taps)[start - low]
+        result[begin : begin + step] = np.einsum("ij,ij->i", rows, kernel[phase])
     return result
