@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 from .cllr import cllr, min_cllr
 from .curves import dcf_profile, densities, det_curve
 from .detection import min_dcf
-from .eer import IMPLAUSIBLE_EER, eer_percent, kaldi_eer, rocch_eer
-from .linkability import LINKABILITY_MIN_TARGETS, linkability
+from .eer import eer_percent, kaldi_eer, rocch_eer
+from .linkability import linkability
 from .pav import FloatArray
 from .similarity import VoiceSimilarity
 from .trial_scores import TrialScores, Variant
@@ -42,10 +42,6 @@ class Label(NamedTuple):
 
     title: str
     latex: str | None = None
-
-
-def _no_caveat(value: float, n_target: int | None) -> str:
-    return ""
 
 
 @dataclass(frozen=True)
@@ -86,9 +82,6 @@ class Metric:
         Line of results.txt, with the key in braces; a line may contain another metric, too.
     line_number : callable
         Prints the value in that line.
-    caveat : callable
-        Reason why a value of a condition with so many target trials is uninformative and must
-        not be ranked, or "".
     compared : bool
         Has a table of several systems.
     tabled : bool
@@ -117,7 +110,6 @@ class Metric:
     detail: int | Callable[[float], str] = 3
     line: str = ""
     line_number: Callable[[float], str] = "{:.3f}".format
-    caveat: Callable[[float, int | None], str] = _no_caveat
     compared: bool = True
     tabled: bool = True
     repeats_matter: bool = False
@@ -191,24 +183,6 @@ class Metric:
         # The shortest decimal of the double is the ratio itself, wherever that is a half-way case.
         with decimal.localcontext(_ROUNDING):
             return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"
-
-
-def _linkability_caveat(value: float, n_target: int | None) -> str:
-    if n_target is None or n_target >= LINKABILITY_MIN_TARGETS:
-        return ""
-    return (
-        f"Linkability is uninformative with fewer than {LINKABILITY_MIN_TARGETS} target scores: "
-        "it is 0"
-    )
-
-
-def _eer_caveat(value: float, n_target: int | None) -> str:
-    if not IMPLAUSIBLE_EER < value < math.inf:
-        return ""
-    return (
-        f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % is uninformative: the scores are probably "
-        "inverted, or equal"
-    )
 
 
 def _det_arrays(scores: TrialScores) -> dict[str, FloatArray]:
@@ -303,7 +277,6 @@ METRICS: dict[str, Metric] = {
             decimals=2,
             line="EER: {eer}%",
             line_number=eer_percent,
-            caveat=_eer_caveat,
             curves=_det_arrays,
         ),
         Metric(
@@ -358,7 +331,6 @@ METRICS: dict[str, Metric] = {
             column_label=Label("Linkability", r"$D_{\leftrightarrow}^{\mathrm{sys}}$"),
             line="linkability: {linkability}",
             line_number="{:f}".format,
-            caveat=_linkability_caveat,
             repeats_matter=True,
             curves=_linkability_arrays,
         ),

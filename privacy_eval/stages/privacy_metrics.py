@@ -26,6 +26,7 @@ from ..metrics import (
     Interval,
     TrialScores,
     bengio_mariethoz_interval,
+    find_caveats,
     of_kind,
     score_curves,
     score_metrics,
@@ -84,6 +85,8 @@ class ConditionMetrics:
     ----------
     metrics, tags : mapping
         By variant.
+    caveats : mapping
+        Reasons why values say little about privacy, see `metrics.caveats`.
     scores : TrialScores
     replicates : BootstrapReplicates or None
         Of the bootstrap over speakers.
@@ -91,6 +94,7 @@ class ConditionMetrics:
 
     metrics: Mapping[str, Mapping[str, float]]
     tags: Mapping[str, str]
+    caveats: Mapping[str, str]
     scores: TrialScores
     replicates: BootstrapReplicates | None
 
@@ -176,7 +180,9 @@ def evaluate_trials(
     for variant in VARIANTS:
         metrics[variant] = score_metrics(scores, variant=variant)
         tags[variant] = zebra_tag(metrics[variant], variant)
-    return ConditionMetrics(metrics, tags, scores, _bootstrap(trials, options, utt2spk))
+    caveats = find_caveats(metrics["exact"]["eer"], scores.n_target, scores.n_nontarget)
+    replicates = _bootstrap(trials, options, utt2spk)
+    return ConditionMetrics(metrics, tags, caveats, scores, replicates)
 
 
 def _bootstrap(
@@ -303,7 +309,8 @@ class _ConditionRecord:
         )
         arrays = {**score_curves(scores), **_replicates(found.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""
-        return Content(record_content(self.path, record, arrays), text)
+        remarks = tuple(record.caveats.values())
+        return Content(record_content(self.path, record, arrays), text, remarks)
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
