@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError
 from ..io.files import digest
 from ..io.inputs import Inputs
-from ..io.scores import PairedTrials, TrialKey, pair, read_scores, read_trials
+from ..io.scores import (
+    PairedTrials,
+    TrialKey,
+    line_limit,
+    pair,
+    read_scores,
+    read_trials,
+)
 from ..io.text_table import Column, hash_rows, unique_fields
 from ..metrics import CAVEATS, Eer, TrialScores, find_caveats, kaldi_eer
 from ..protocol.protocol import ORIGINAL
@@ -147,6 +154,7 @@ def _read(
     """Read a condition's scores; none if they are invalid or constant."""
     try:
         path = score_file(c)
+        inputs.sha256(path, line_limit(key.path, len(key.speaker)))
         with inputs.supplied(path):
             trials = pair(read_scores(path), key, allow_missing=allow_missing)
         scores = TrialScores.from_labels(trials.score, trials.is_target)

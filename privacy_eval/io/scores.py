@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
-from .files import digest, read_bytes
+from .files import LineLimit, digest, read_bytes
 from .text_table import (
     Column,
     IndexArray,
@@ -30,6 +30,9 @@ from .text_table import (
 ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
 _SWAPPED = "; are score file and trial key exchanged?"
 _USUAL_NUMBER_BYTES = 32
+#: Lines of a score file per trial of the key, and beyond that. A few too many are read, and the
+#: trials named that are not in the key.
+_LINES_PER_TRIAL, _HARMLESS_LINES = 4, 10_000
 _ID = ("speaker", "utterance")
 
 
@@ -110,7 +113,24 @@ def _kaldi_columns(content: bytes, path: Path) -> tuple[Column, ...]:
 SCORE_FORMATS: dict[str, Callable[[bytes, Path], tuple[Column, ...]]] = {"kaldi": _kaldi_columns}
 
 
-def read_scores(path: Path, *, format: str = "kaldi") -> ScoreFile:
+def line_limit(key: Path, trials: int) -> LineLimit:
+    """Limit the lines of a score file by the trial key, as it may be untrusted.
+
+    Parameters
+    ----------
+    key : Path
+    trials : int
+        Number of its trials.
+
+    Returns
+    -------
+    LineLimit
+    """
+    lines = _LINES_PER_TRIAL * trials + _HARMLESS_LINES
+    return LineLimit(lines, f"{key} has only {trials} trials")
+
+
+def read_scores(path: Path, *, format: str = "kaldi", limit: LineLimit | None = None) -> ScoreFile:
     """Read a score file, plain or gzip.
 
     Parameters
@@ -118,6 +138,8 @@ def read_scores(path: Path, *, format: str = "kaldi") -> ScoreFile:
     path : Path
     format : str
         One of `SCORE_FORMATS`.
+    limit : LineLimit, optional
+        As of `line_limit`.
 
     Returns
     -------
@@ -141,7 +163,7 @@ def read_scores(path: Path, *, format: str = "kaldi") -> ScoreFile:
     """
     if format not in SCORE_FORMATS:
         raise ValueError(f"format must be one of {', '.join(SCORE_FORMATS)}, not {format!r}")
-    content = read_bytes(path)
+    content = read_bytes(path, limit=limit)
     speaker, utterance, field = SCORE_FORMATS[format](content, path)
     score = _parse_numbers(field, path)
     _check_unique(path, speaker, utterance, "score")

@@ -477,7 +477,7 @@ def _originals_note(parts: list[Cells], chosen: Mapping[CellKey, Cell]) -> list[
 
 
 def _other_source_note(elsewhere: Iterable[CellKey], sources: Sequence[str]) -> str:
-    metrics = dict.fromkeys(f"{p.metric} ({p.split})" for p in elsewhere)
+    metrics = dict.fromkeys(f"{describe(p.metric).name} ({p.split})" for p in elsewhere)
     first, *others = sources
     other = " or ".join(filter(None, dict.fromkeys(others))) or "of another source"
     return f"Original speech: {other}, where {first or 'the first'} has none: {', '.join(metrics)}"

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import outside_message
 from ..io.data_dir import read_utt2spk
-from ..io.files import file_names, relative
+from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
-from ..io.scores import PairedTrials, pair, read_scores, read_trials
+from ..io.scores import PairedTrials, line_limit, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
 from ..metrics import (
     VARIANTS,
@@ -275,6 +275,10 @@ class _ConditionRecord:
         paths = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
             paths["utt2spk"] = self.utt2spk
+        inputs.sha256(key)
+        with inputs.supplied(key):
+            lines = read_bytes(key).count(b"\n")
+        inputs.sha256(scores, line_limit(key, lines))
         return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:

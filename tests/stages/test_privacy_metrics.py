@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +23,7 @@ import pytest
 from support import Tree, lines_to, score_lines, snapshot, three_conditions, utterances
 
 from privacy_eval import PrivacyEvalError, __version__
+from privacy_eval.errors import OutputError
 from privacy_eval.io.confine import refuse_symlinks_below
 from privacy_eval.io.files import digest
 from privacy_eval.io.inputs import Inputs
@@ -246,6 +250,56 @@ def test_a_condition_that_fails_now_does_not_keep_its_old_record_in_results(tree
     with pytest.raises(PrivacyEvalError, match=f"1 conditions have no record .*\n  now {O_A}$"):
         collected(tree)
     assert [r.condition.name for r in collected(tree, partial=True).verification] == [O_O, A_A]
+
+
+@pytest.mark.parametrize("form", ["text", "gzip"])
+@pytest.mark.parametrize("allow_missing", [False, True])
+def test_rows_are_bounded_by_the_trial_key(tree: Tree, form: str, allow_missing: bool) -> None:
+    """Without the bound, 100 kB of gzip take gigabytes."""
+    path = scores_of(tree, O_A)
+    key = tree.root / "data/libri_dev_trials_f/trials"
+    rows = b"a b 1\n" * 2_000_000
+    path.write_bytes(gzip.compress(rows) if form == "gzip" else rows)
+    outcome = run(tree, options=Options(allow_missing=allow_missing))
+    (failure,) = outcome.failed.values()
+    trials = len(key.read_text().splitlines())
+    match = re.match(rf"{path}:(\d+): more than \d+ lines \({key} has only {trials} ", failure)
+    assert match and int(match[1]) < 20_000
+    assert set(outcome.made) == NAMES - {f"now {O_A}"}
+
+
+@pytest.mark.parametrize("how", [{"isolated": True}, {"nj": 2}])
+def test_a_condition_that_kills_its_process_fails_by_name(
+    tree: Tree, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a process that takes more memory than there is: the others are done."""
+    here = os.getpid()
+
+    def read(path: Path, **options: Any) -> Any:
+        if path == scores_of(tree, O_A) and os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return read_scores(path, **options)
+
+    monkeypatch.setattr("privacy_eval.stages.privacy_metrics.read_scores", read)
+    begun: list[str] = []
+    outcome = run(tree, begin=lambda *now: begun.append(now[2]), **how)
+    assert outcome.failed.keys() == {f"now {O_A}"}
+    assert "killed by signal 9" in outcome.failed[f"now {O_A}"]
+    assert set(begun) == NAMES
+    assert {*outcome.made, *outcome.current} == NAMES - {f"now {O_A}"}
+    assert record_of(tree, O_O).exists() and record_of(tree, A_A).exists()
+
+
+def test_a_full_disk_is_one_error_and_no_failure_of_conditions(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    for how in ({}, {"isolated": True}, {"nj": 2}):
+        with pytest.raises(OutputError, match="out/.*: cannot be written .No space left"):
+            run(tree, **how)
 
 
 def test_progress_counts_every_condition(tree: Tree) -> None:
