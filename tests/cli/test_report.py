@@ -218,7 +218,7 @@ def test_blanks_and_numbers_are_those_of_records_and_published_tables(beside: Pa
                     continue
                 place = key(titles[data_set].id, genders[word])
                 seen.add(place)
-                number = text.split(" ")[0]
+                number = text.split(" ")[0].removesuffix("\u00a7")
                 if place in own:
                     assert agrees(number, own[place]), place
                 elif place in printed:
@@ -226,7 +226,7 @@ def test_blanks_and_numbers_are_those_of_records_and_published_tables(beside: Pa
                 else:
                     assert text == "", place
                     blank += system == ODD_NAME
-                assert re.fullmatch(r"-?\d+\.\d+( [0A-F])?|", text)
+                assert re.fullmatch("-?\\d+\\.\\d+( [0A-F])?\u00a7?|", text)
     assert seen >= {*own, *printed}
     # Six metrics of a condition, one Cllr, DeID and G_VD of three trial sets; the system has
     # no column where all is missing.
@@ -410,8 +410,8 @@ def test_rankings_that_cannot_be(
 
 def test_a_ranking_without_values_is_said_not_to_be(baselines: tuple[Path, Path]) -> None:
     for options, text in (
-        (("--attack-model", "semi-informed"), "by eer under the attack model semi-informed"),
-        (("--rank-by", "min_dcf_0.01"), "by min_dcf_0.01"),
+        (("--attack-model", "semi-informed"), "by EER under the attack model semi-informed"),
+        (("--rank-by", "min_dcf_0.01"), "by min DCF at 0.01"),
     ):
         run = cli("tables", "--results", *baselines, *options)
         assert run.code == 0 and "Ranking" not in run.out and "Objective results" in run.out
@@ -775,11 +775,11 @@ def test_provenance_lists_the_inputs(measured: SpeechTree, tmp_path: Path) -> No
     text = "\n".join(page.texts[MADE])
     inputs = [
         *measured.all_scores.values(),
-        *measured.root.glob("data/libri_dev_trials_f*/trials"),
+        *measured.root.glob("data/libri_dev_trials_f/trials"),
         *measured.root.glob("data/libri_dev_trials_f/utt2spk"),
         *measured.root.glob(f"{BACKEND}/*"),
     ]
-    assert len(inputs) == 6 + 3
+    assert len(inputs) == 5 + 3
     for path in inputs:
         name = path.relative_to(measured.root).as_posix()
         assert f"{name} {digest(path.read_bytes())[:12]}" in text
