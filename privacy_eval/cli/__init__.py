@@ -17,9 +17,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-from ..errors import PrivacyEvalError
+from ..errors import OutputError, PrivacyEvalError
 from ..version import __version__
 from .options import log
+
+#: Exit code of a job whose output cannot be written, so that no other need begin.
+OUTPUT_OF_JOB = 3
 
 #: The verbs, each in the module of its name.
 VERBS = {
@@ -71,7 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except PrivacyEvalError as error:
         log(f"privacy-eval: {error}")
-        return 1
+        in_jobs = vars(arguments).get("job") or vars(arguments).get("isolate")
+        return OUTPUT_OF_JOB if isinstance(error, OutputError) and in_jobs else 1
     except BrokenPipeError:
         # The reader of our output is gone (head, a closed pager): nothing left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -293,6 +293,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     own = {f.name for f in fields(Options)}
     inner = {"systems", "options", "announce", "progress", "dry_run"}
     keywords = set(signature(evaluate).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
+    keywords |= {"isolate", "details"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
     single = {"scores", "trials", "variant", "format"}
     assert options_of("privacy-metrics").keys() == own | keywords | tree | single

@@ -34,6 +34,7 @@ from support import (
     Run,
     SpeechTree,
     cli,
+    executable,
     lines_to,
     run_program,
     snapshot,
@@ -766,3 +767,52 @@ def test_records_of_another_provenance_are_rebuilt(
     for verb in ("evaluate", "similarity-tree", "collect"):
         assert run(verb, tree).code == 0
     assert path.read_bytes() == before
+
+
+# Jobs that are killed at one file
+
+KILLED = """#!{python}
+import os, signal, sys
+from privacy_eval.stages import privacy_metrics
+read = privacy_metrics.read_scores
+def killed(path, **options):
+    if str(path).endswith("{file}"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return read(path, **options)
+privacy_metrics.read_scores = killed
+from privacy_eval.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("allow_missing", [False, True])
+def test_a_file_that_kills_every_job_takes_no_other_team_down(
+    allow_missing: bool, tree: Path, tmp_path: Path
+) -> None:
+    """As one that needs more memory than there is: its condition fails by name, all others are
+    evaluated, also those of the same job split."""
+    file = f"B1/results-anon/{NAME}/scores"
+    for name in ("B1", "B2"):
+        shutil.copytree(tree / "exp/results-anon", tree / "exp" / name / "results-anon")
+    shutil.rmtree(tree / "exp/results-anon")
+    command = executable(
+        tmp_path / "bin/privacy-eval", KILLED.format(python=sys.executable, file=file)
+    )
+    jobs = ("--nj", 2, "--log-dir", tmp_path / "log")
+    stage = ("--tree", tree, "--results", "exp", "--conf", "small.yaml", "--out", "out")
+    more = ("--allow-missing",) if allow_missing else ()
+    path = f"{command.parent}:{ROOT / 'scripts'}:{os.environ['PATH']}"
+    done = run_program(
+        ROOT / "local/privacy_metrics.sh", *jobs, "--", *stage, *more, cwd=tree, PATH=path
+    )
+    assert done.code == 1
+    assert re.search(rf"(?m)^B1 {NAME}: killed by signal 9", done.err)
+    records = {p.relative_to(tree / "out/records") for p in tree.glob("out/records/*/A*.json")}
+    assert len(records) == 5 and Path(f"B1/{NAME}.json") not in records
+    begun = [re.findall("next: (.*)", log.read_text()) for log in (tmp_path / "log").iterdir()]
+    assert f"B1 {NAME}" in [names[-1] for names in begun]  # named before it begins
+    collected = run("collect", tree, "--out", "out", *more)
+    assert collected.code == (0 if allow_missing else 1)
+    if allow_missing:
+        results = json.loads((tree / "out/results.json").read_text())
+        assert len(results["verification"]) == 5
