@@ -142,6 +142,20 @@ def test_bad_values(recipe: Recipe, arguments: list[str], code: int, message: st
     assert message in run.err
 
 
+@pytest.mark.parametrize("form", [["--tree=-x"], ["--tree", "-x"]])
+def test_values_with_leading_dashes_are_no_options(form: list[str], recipe: Recipe) -> None:
+    """Neither of the commands nor of the shell's tools."""
+    (recipe.tree / "-x").mkdir()
+    shutil.copytree(recipe.tree / "exp", recipe.tree / "-x/-exp")
+    more = ("--results=-exp", "--anon-suffix=-anon", "--system=-s")
+    out = recipe.stages(0, 10, *form, *more).out
+    commands = [line for line in out.splitlines() if "<--tree>" in line]
+    assert len(commands) >= 6
+    assert all("<--tree><./-x>" in line for line in commands)
+    assert all("<--anon-suffix=-anon>" in line and "<--system=-s>" in line for line in commands)
+    assert (recipe.tree / "-x/-exp/privacy_eval/log").is_dir()
+
+
 def test_table_of_stages_names_scripts_verbs_and_modules(recipe: Recipe) -> None:
     """One name per stage, from local/ to the log."""
     text = recipe.run("--help").out
