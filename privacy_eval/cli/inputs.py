@@ -25,7 +25,6 @@ from ..speech.features import (
     utterance_features,
 )
 from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
-from ..stages.collect import unsigned_records
 from ..stages.freshness import UNSIGNED, Outcome, Run
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
@@ -145,9 +144,8 @@ def asv_of(
     return AsvSystems(access, protocol), found, notes
 
 
-def log_unsigned(systems: list[System], asv: AsvSystems, out: Path) -> None:
+def log_unsigned(out: Path, names: Sequence[str]) -> None:
     """Log how many records do not count, as somebody else made them."""
-    names = unsigned_records(systems, asv, out)
     if names:
         log(
             f"privacy-eval: {out / 'records'}: {len(names)} records do not count and are "
