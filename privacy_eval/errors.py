@@ -27,6 +27,18 @@ def abbreviate(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
+def counted(number: int, noun: str) -> str:
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "condition"), counted(2, "voice similarity")
+    ('1 condition', '2 voice similarities')
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
 def printable(text: str) -> str:
     r"""Escape control and invisible characters of untrusted text for a terminal.
 

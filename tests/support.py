@@ -29,7 +29,7 @@ from privacy_eval.io.scp import write_vectors
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
 from privacy_eval.report.figures import drawing
 from privacy_eval.results.challenge_text import import_results_txt
-from privacy_eval.results.records import Results, merge
+from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.stages.access import (
     AsvSystems,
     SystemUnderTest,
@@ -159,6 +159,19 @@ def imported(*names: Path, protocol: str = "vpc2020", system: str = "B1") -> Res
         )
         for path, folder in zip(names, plan.results_folders, strict=False)
     )
+
+
+def inverted(*systems: str) -> Results:
+    """Imported results with the EER of original speech of some systems inverted."""
+    results = merge([imported(B1, system="mine"), imported(B2, system="other")])
+
+    def one(r: VerificationRecord) -> VerificationRecord:
+        if r.condition.system not in systems or not r.condition.is_original:
+            return r
+        values = r.metrics["challenge"]
+        return replace(r, metrics={"challenge": {**values, "eer": 1 - values["eer"]}})
+
+    return replace(results, verification=tuple(map(one, results.verification)))
 
 
 def numbers_of(text: str) -> set[float]:

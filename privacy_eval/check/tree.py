@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from ..errors import PrivacyEvalError, abbreviate, printable
+from ..errors import PrivacyEvalError, abbreviate, counted, printable
 from ..io.confine import outside_message
 from ..io.inputs import Inputs
 from ..io.names import look_alike
@@ -235,19 +235,19 @@ def _status(outputs: Sequence[_Output], errors: int, warnings: int) -> str:
     conditions = [o for o in outputs if o.kind == SCORES]
     complete = sum(not c.missing for c in conditions)
     creatable = sum(SCORING in c.costs for c in conditions)
-    systems = _count(len({c.condition.system for c in conditions}), "system")
+    systems = counted(len({c.condition.system for c in conditions}), "system")
     if errors:
-        text = f"not ready: {_count(errors, 'error')}"
+        text = f"not ready: {counted(errors, 'error')}"
     elif complete:
         text = "ready: all" if complete == len(conditions) else f"ready in part: {complete} of"
-        text += f" {len(conditions)} conditions of {systems} have scores and a trial key"
+        text += f" {counted(len(conditions), 'condition')} of {systems} have scores and a trial key"
     else:
-        text = f"no scores yet of {len(conditions)} conditions"
+        text = f"no scores yet of {counted(len(conditions), 'condition')}"
     if creatable:
         text += f"; {SCORING} can create {creatable}"
     elif not (complete or errors):
         text += f", and inputs of {SCORING} are missing"
-    return text + (f"; {_count(warnings, 'warning')}" if warnings else "")
+    return text + (f"; {counted(warnings, 'warning')}" if warnings else "")
 
 
 def _table(systems: Iterable[System], outputs: Sequence[_Output]) -> list[str]:
@@ -293,7 +293,7 @@ def _by_system(kind: str, outputs: Sequence[_Output], name: str = "") -> Iterato
 def _tally(outputs: Iterable[_Output]) -> str:
     nouns = {SCORES: "condition", SIMILARITY: SIMILARITY}
     counts = Counter(nouns[o.kind] for o in outputs)
-    return ", ".join(_count(n, noun) for noun, n in counts.items())
+    return ", ".join(counted(n, noun) for noun, n in counts.items())
 
 
 def _folders(systems: Sequence[System], asv: AsvSystems) -> list[Finding]:
@@ -329,10 +329,10 @@ def _memory(outputs: Iterable[_Output], nj: int) -> tuple[list[str], list[Findin
         gib = [needed_bytes(job) / 2**30 for job in jobs]
         largest.append(f"{stage} {max(gib):.1f} GiB")
         if 0 < available < sum(gib):
-            number = _count(len(jobs), "job")
+            number = counted(len(jobs), "job")
             item = f"{stage} ({sum(gib):.1f} GiB for {number}, {available:.1f} available)"
             findings.append(Finding(MEMORY, item))
-    head = f"memory of the largest of {_count(nj, 'job')}: "
+    head = f"memory of the largest of {counted(nj, 'job')}: "
     return ([head + ", ".join(largest)] if largest else []), findings
 
 
@@ -342,8 +342,3 @@ def _machine_gib() -> float:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     except (ValueError, OSError):
         return 0.0
-
-
-def _count(number: int, noun: str) -> str:
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number} {noun if number == 1 else plural}"

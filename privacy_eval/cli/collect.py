@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, counted
 from .options import add, add_tree, log
 
 if TYPE_CHECKING:
@@ -47,8 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     write_outputs(results, out)
     print(
-        f"{out}: results.json, results.csv, results.txt of {len(results.systems)} systems, "
-        f"{len(results.verification)} conditions, {len(results.similarity)} voice similarities"
+        f"{out}: results.json, results.csv, results.txt of "
+        f"{counted(len(results.systems), 'system')}, "
+        f"{counted(len(results.verification), 'condition')}, "
+        f"{counted(len(results.similarity), 'voice similarity')}"
     )
     return 0
 

@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..errors import counted
     from ..io.files import read_text, write_text
     from ..io.inputs import Inputs
     from ..protocol.protocol import load_protocol
@@ -55,9 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = len(protocol.comparisons) * len(list(protocol.trial_sets()))
     log(
         f"{arguments.out}: {arguments.system}, protocol {protocol.name}: "
-        f"{len(results.verification)} conditions ({wanted} in a results folder of the protocol), "
-        f"{len(results.recognition)} word error rates, {len(results.utility)} pitch correlations, "
-        f"{len(results.similarity)} voice similarities"
+        f"{counted(len(results.verification), 'condition')} ({wanted} in a results folder of the "
+        f"protocol), {counted(len(results.recognition), 'word error rate')}, "
+        f"{counted(len(results.utility), 'pitch correlation')}, "
+        f"{counted(len(results.similarity), 'voice similarity')}"
     )
     return 0
 

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..errors import abbreviate
+    from ..errors import abbreviate, counted
     from ..metrics import CAVEATS
     from ..stages.privacy_metrics import evaluate
     from .inputs import log_items, options_of, run_of, systems_of
@@ -43,10 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
         ending = f": {caveat.reason}"
         names = [n.removesuffix(ending) for n in outcome.notes if n.endswith(ending)]
         if names:
-            text = f"{caveat.reason}: {len(names)} conditions: {abbreviate(names)}"
+            number = counted(len(names), "condition")
+            text = f"{caveat.reason}: {number}: {abbreviate(names)}"
             log(f"privacy-eval: warning: {text}")
     log(
-        f"privacy-eval: {len(outcome.made)} conditions computed, {len(outcome.current)} current, "
-        f"{len(outcome.failed)} failed"
+        f"privacy-eval: {counted(len(outcome.made), 'condition')} computed, "
+        f"{len(outcome.current)} current, {len(outcome.failed)} failed"
     )
     return 1 if outcome.failed else 0

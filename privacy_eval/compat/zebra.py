@@ -264,6 +264,7 @@ def _plot(profiles: Sequence[ZebraProfile], over: Over) -> Plot:
                 p.zebra.population,
                 p.zebra.individual,
                 p.tag or NOT_AVAILABLE,
+                withholding_caveat(p.caveats, "zebra_individual"),
             )
             for p in profiles
         ],

@@ -8,7 +8,7 @@ score files and imported results are judged alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .eer import IMPLAUSIBLE_EER, bengio_mariethoz_interval
@@ -20,6 +20,9 @@ MAX_ORIGINAL_EER = 0.20
 
 #: Printed instead of a value or category that does not exist.
 NOT_AVAILABLE = "n/a"
+
+#: Flag of implausible values.
+IMPLAUSIBLE_MARK = "?"
 
 
 @dataclass(frozen=True)
@@ -155,5 +158,63 @@ def withholding_caveat(found: Mapping[str, str], metric: str) -> Caveat | None:
     True
     """
     known = (CAVEATS[key] for key in found if key in CAVEATS)
-    withheld = [c for c in known if not c.ranked and c.concerns(metric)]
+    return worst_caveat(c for c in known if c.concerns(metric))
+
+
+def worst_caveat(caveats: Iterable[Caveat | None]) -> Caveat | None:
+    """Return the caveat of a mean: of those of its parts for which values are withheld, one for
+    which they are not even printed.
+
+    Parameters
+    ----------
+    caveats : iterable of Caveat or None
+
+    Returns
+    -------
+    Caveat or None
+
+    Examples
+    --------
+    >>> worst_caveat([None, CAVEATS["weak_attacker"]]) is None
+    True
+    """
+    withheld = (c for c in caveats if c is not None and not c.ranked)
     return min(withheld, key=lambda caveat: caveat.printed, default=None)
+
+
+def marked_text(text: str, caveat: Caveat | None) -> str:
+    """Return a formatted value as it is printed with a caveat.
+
+    Parameters
+    ----------
+    text : str
+    caveat : Caveat or None
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> marked_text("96.94", CAVEATS["inverted"]), marked_text("0", CAVEATS["few_targets"])
+    ('96.94?', 'n/a')
+    """
+    if caveat is None or caveat.ranked or not text:
+        return text
+    return f"{text}{IMPLAUSIBLE_MARK}" if caveat.printed else NOT_AVAILABLE
+
+
+def note_of(caveat: Caveat) -> str:
+    """Return a caveat for a note, after what stands for a value with it, or behind it.
+
+    Parameters
+    ----------
+    caveat : Caveat
+
+    Returns
+    -------
+    str
+    """
+    if not caveat.printed:
+        return f"{NOT_AVAILABLE}: {caveat.reason}"
+    return caveat.reason if caveat.ranked else f"{IMPLAUSIBLE_MARK}: {caveat.reason}"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from ..io.files import file_names
 from ..metrics import METRICS, Caveat, Label, Metric
+from ..metrics.caveats import marked_text, note_of
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, load_systems
@@ -29,8 +30,6 @@ from .values import (
     CellKey,
     Cells,
     average,
-    marked_text,
-    note_of,
 )
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
@@ -336,7 +335,7 @@ class _SplitTable:
             for gender, word in self.protocol.genders.items():
                 key = (metric.key, model, self.split, data_set.id, gender)
                 row = {s: self.cells.beside(CellKey(*key, s), systems) for s in systems}
-                apart = {s for s, c in row.items() if c and c.caveat and not c.caveat.ranked}
+                apart = {s for s, c in row.items() if c and c.withheld}
                 add(_row_title(data_set.title), word, row, {ORIGINAL_COLUMN} | apart)
                 unranked |= apart
                 withheld |= {s: c.caveat for s, c in row.items() if c and c.caveat}
@@ -408,7 +407,7 @@ class _SplitTable:
 def _text(metric: Metric, cell: Cell | None) -> str:
     if cell is None:
         return ""
-    graded = metric.key == "zebra_individual" and (cell.caveat is None or cell.caveat.ranked)
+    graded = metric.key == "zebra_individual" and not cell.withheld
     tag = zebra_category(cell) if graded else None
     text = marked_text(f"{cell.text} {tag}" if tag else cell.text, cell.caveat)
     text += OTHER_SOURCE_MARK * bool(cell.other_source)

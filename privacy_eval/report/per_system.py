@@ -16,6 +16,7 @@ from typing import Any
 
 from ..io.files import file_names
 from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
+from ..metrics.caveats import marked_text, worst_caveat
 from ..metrics.confidence import expanded_interval, least_replicates
 from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.arrays import Curves
@@ -25,7 +26,7 @@ from ..results.signature import signature
 from ..tree.conditions import SetCondition
 from .ranking import average_replicates, bias_notes, too_few_replicates
 from .table import Column, Table
-from .values import caveat_notes, marked_text
+from .values import caveat_notes
 
 _Key = tuple[str, ...]
 
@@ -321,8 +322,7 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
                     numbers = (mean, bounds.low, bounds.high)
                     shown = (describe(key).format(v, detailed=True) for v in numbers)
                     caveats = (withholding_caveat(r.caveats, key) for r in records.values())
-                    worst = min(filter(None, caveats), key=lambda c: c.printed, default=None)
-                    cells[place] = marked_text("{} [{}, {}]".format(*shown), worst)
+                    cells[place] = marked_text("{} [{}, {}]".format(*shown), worst_caveat(caveats))
             if any(cells):
                 rows.append((protocol.split_title(split), attack.title, *cells))
         groups.append(rows)
@@ -393,8 +393,7 @@ def averages_table(results: Results, title: str) -> Table:
     splits = results.protocol.splits
     rows: dict[str, dict[str, str]] = {}
     for average in averages(results):
-        text = "" if average.value is None else f"{average.value:.3f}"
-        rows.setdefault(average.quantity, {})[average.split] = text
+        rows.setdefault(average.quantity, {})[average.split] = average.text
     known = tuple((q, *cells.values()) for q, cells in rows.items() if any(cells.values()))
     unknown = [q for q, cells in rows.items() if not any(cells.values())]
     columns = (
@@ -404,7 +403,7 @@ def averages_table(results: Results, title: str) -> Table:
     caption = f"Averages over data sets: {title}"
     if unknown:
         caption += f" (not known, as parts are missing: {'; '.join(unknown)})"
-    notes = tuple(caveat_notes(results.verification, ["eer"]))
+    notes = tuple(caveat_notes(results.verification, ["eer"], marked=True))
     return Table("averages", f"{caption}.", columns, _nonempty([known]), notes=notes)
 
 

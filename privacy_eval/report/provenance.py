@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..errors import counted
 from ..results.records import (
     AnyRecord,
     RecognitionRecord,
@@ -63,15 +64,17 @@ def summary(results: Results) -> list[str]:
     """Describe what the report is of, and what is not in it."""
     lines = [
         f"Protocol: {results.protocol.title} ({results.protocol.name}); tables show the variant "
-        f"{results.protocol.variant}. {len(results.systems)} systems, {len(results.verification)} "
-        f"conditions, {len(results.similarity)} voice similarities, {len(results.recognition)} "
-        f"word error rates. Written by privacy_eval {__version__}.",
+        f"{results.protocol.variant}. {counted(len(results.systems), 'system')}, "
+        f"{counted(len(results.verification), 'condition')}, "
+        f"{counted(len(results.similarity), 'voice similarity')}, "
+        f"{counted(len(results.recognition), 'word error rate')}. "
+        f"Written by privacy_eval {__version__}.",
         f"Signature: {signature(results, variant=results.protocol.variant)}",
     ]
     partial = [r.condition for r in results.verification if r.left_out]
     if partial:
         lines.append(
-            f"{len(partial)} conditions without trials that were left out on request: "
+            f"{counted(len(partial), 'condition')} without trials that were left out on request: "
             + "; ".join(f"{c.system} {c.name}" for c in partial)
         )
     absent = results.not_evaluated

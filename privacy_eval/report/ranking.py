@@ -183,9 +183,7 @@ def rank(
         c = r.condition
         records[system_column(c.system)][c.data_set, c.gender] = r
     found = select(cells, metric=metric, attack_model=attack_model, split=split)
-    uninformative = {
-        key.system for key, cell in found.items() if cell.caveat and not cell.caveat.ranked
-    }
+    uninformative = {key.system for key, cell in found.items() if cell.withheld}
     # A stable sort: equal systems keep the order of the columns.
     order = sorted(
         ((s, m) for s, m in means.items() if m is not None and s not in uninformative),

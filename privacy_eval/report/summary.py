@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ..metrics import describe
+from ..metrics.caveats import marked_text, worst_caveat
 from ..metrics.confidence import expanded_interval
 from ..results.averages import weighted_mean
 from ..results.records import VerificationRecord
 from .data import ReportData
 from .ranking import average_replicates
 from .table import Column, Table
-from .values import Cells, caveat_notes, cells_from_results, marked_text, system_column
+from .values import Cells, caveat_notes, cells_from_results, system_column
 
 _METRICS = ("eer", "cllr_min", "linkability", "deid")
 _UNKNOWN = "n/a"
@@ -75,5 +76,4 @@ def _mean(data: ReportData, cells: Cells, records: list[VerificationRecord], key
     mean = weighted_mean((weight, cell.value) for weight, cell in found)
     if mean is None:
         return _UNKNOWN
-    caveats = [c.caveat for _, c in found if c.caveat is not None and not c.caveat.ranked]
-    return marked_text(metric.format(mean), min(caveats, key=lambda c: c.printed, default=None))
+    return marked_text(metric.format(mean), worst_caveat(c.caveat for _, c in found))

@@ -7,14 +7,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..errors import abbreviate
-from ..metrics import CAVEATS, NOT_AVAILABLE, Caveat, describe
-from ..metrics.caveats import WEAK_ATTACKER
+from ..errors import abbreviate, counted
+from ..metrics import CAVEATS, Caveat, describe
+from ..metrics.caveats import WEAK_ATTACKER, note_of
 from ..metrics.registry import SUBJECTIVE
 from ..protocol.protocol import ORIGINAL, Protocol
 from ..protocol.published import Family, load_published, load_systems
 from ..results.averages import weighted_mean
 from ..results.records import Results, VerificationRecord
+from ..tree.conditions import TrialCondition
 
 #: The column of original speech.
 ORIGINAL_COLUMN = "Orig"
@@ -31,9 +32,6 @@ OTHER_SOURCE_MARK = "\u00a7"
 
 #: Source of the values of evaluated systems.
 OWN_SOURCE = "your own evaluation"
-
-#: Flag of implausible values.
-IMPLAUSIBLE_MARK = "?"
 
 
 def caveat_notes(
@@ -59,24 +57,29 @@ def caveat_notes(
             if any(map(CAVEATS[key].concerns, concerned)):
                 conditions.setdefault(key, []).append(f"{r.condition.system} {r.condition.label}")
     return [
-        f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: {len(names)} conditions: "
-        f"{abbreviate(names)}"
+        f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: "
+        f"{counted(len(names), 'condition')}: {abbreviate(names)}"
         for key, names in conditions.items()
     ]
 
 
-def note_of(caveat: Caveat) -> str:
-    """Return a caveat for a note, after what stands for a value with it, or behind it."""
-    if not caveat.printed:
-        return f"{NOT_AVAILABLE}: {caveat.reason}"
-    return caveat.reason if caveat.ranked else f"{IMPLAUSIBLE_MARK}: {caveat.reason}"
-
-
-def marked_text(text: str, caveat: Caveat | None) -> str:
-    """Return a formatted value as it is printed with a caveat."""
-    if caveat is None or caveat.ranked or not text:
-        return text
-    return f"{text}{IMPLAUSIBLE_MARK}" if caveat.printed else NOT_AVAILABLE
+def drawn_notes(
+    results: Results, conditions: Collection[TrialCondition], metrics: Collection[str]
+) -> list[str]:
+    """Describe the caveats of the conditions of a figure, and those that original speech of the
+    same split casts on them."""
+    drawn = set(conditions)
+    splits = {(c.system, c.split) for c in drawn}
+    return caveat_notes(
+        (
+            r
+            for r in results.verification
+            if r.condition in drawn
+            or WEAK_ATTACKER in r.caveats
+            and (r.condition.system, r.condition.split) in splits
+        ),
+        metrics,
+    )
 
 
 def _weak_attackers(results: Results) -> dict[str, Caveat]:
@@ -110,6 +113,8 @@ class Cell:
         The first reason why it says little about privacy.
     other_source : str
         The source, of original speech that is of another one than the columns beside it.
+    conditions : tuple of TrialCondition
+        Whose scores it is of; empty if it is published, or not of scores.
     """
 
     value: float
@@ -121,6 +126,12 @@ class Cell:
     left_out: bool = False
     caveat: Caveat | None = None
     other_source: str = ""
+    conditions: tuple[TrialCondition, ...] = ()
+
+    @property
+    def withheld(self) -> bool:
+        """Whether it must be neither ranked nor graded."""
+        return self.caveat is not None and not self.caveat.ranked
 
 
 @dataclass(frozen=True)
@@ -250,6 +261,7 @@ def cells_from_results(results: Results) -> Cells:
                 r.n_nontarget,
                 r.left_out > 0,
                 r.caveat(metric) or weak.get(c.system),
+                conditions=(c,),
             )
             if values.setdefault(key, cell).text != cell.text and c.is_original:
                 disagree[f"{c.name} of {c.system}"] = None

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics import Caveat
+from ..metrics.caveats import marked_text, note_of, worst_caveat
 from ..protocol.protocol import ORIGINAL
 from .records import Results
 
@@ -28,12 +30,20 @@ class Average:
     split : str
     value : float or None
         Percent for rates, dB, or a correlation; None where any part is missing.
+    caveat : Caveat or None
+        For which it must be neither ranked nor graded.
     """
 
     title: str
     quantity: str
     split: str
     value: float | None
+    caveat: Caveat | None = None
+
+    @property
+    def text(self) -> str:
+        """The value as it is printed; "" where it is not known."""
+        return marked_text("" if self.value is None else f"{self.value:.3f}", self.caveat)
 
 
 def averages(results: Results) -> list[Average]:
@@ -49,11 +59,13 @@ def averages(results: Results) -> list[Average]:
     first = protocol.results_folders[0].suffix
     # By quantity, split, data set and (except WER) gender.
     collected: dict[tuple[str | None, ...], set[float]] = {}
+    caveats: dict[tuple[str | None, ...], list[Caveat | None]] = {}
     for v in results.verification:
         c = v.condition
         if c.attack_model is not None and "eer" in v.values(variant):
             value = 100 * v.values(variant)["eer"]
             collected["eer", c.attack_model, c.split, c.data_set, c.gender] = {value}
+            caveats.setdefault(("eer", c.attack_model, c.split), []).append(v.caveat("eer"))
     for r in results.recognition:
         if r.language_model == protocol.recognition.average:
             d = r.condition
@@ -92,7 +104,13 @@ def averages(results: Results) -> list[Average]:
         ("Weighted average gain of voice distinctiveness {}", "G_VD, dB", ("gvd_db",)),
     )
     return [
-        Average(title.format(split), quantity, split, mean(key, split))
+        Average(
+            title.format(split),
+            quantity,
+            split,
+            mean(key, split),
+            worst_caveat(caveats.get((*key, split), ())),
+        )
         for title, quantity, key in rows
         for split in protocol.splits
     ]
@@ -113,5 +131,9 @@ def weighted_mean(parts: Iterable[tuple[float, T | None]]) -> T | None:
 
 
 def summary_text(averages: Iterable[Average]) -> str:
-    """Write the last lines of the challenge's summary; missing averages are omitted."""
-    return "".join(f"{a.title}: {a.value:.3f}\n" for a in averages if a.value is not None)
+    """Write the last lines of the challenge's summary; missing averages are omitted. Reasons why
+    marked ones are implausible follow."""
+    known = [a for a in averages if a.value is not None]
+    lines = [f"{a.title}: {a.text}\n" for a in known]
+    reasons = (f"{note_of(a.caveat)}\n" for a in known if a.caveat is not None)
+    return "".join([*lines, *dict.fromkeys(reasons)])

@@ -18,8 +18,8 @@ from ..metrics import (
     find_caveats,
     withholding_caveat,
 )
+from ..metrics.caveats import marked_text, note_of
 from ..report.table import Column, Table
-from ..report.values import marked_text, note_of
 from .estimators import individual_ceiling, population_values
 from .protocol import NONTARGET, TARGET, EstimatorsExperiment, StudyProtocol
 

@@ -140,7 +140,7 @@ def test_how_each_number_was_made() -> None:
 def test_what_is_not_in_it_is_said() -> None:
     results = replace(imported(ANON, protocol="vpc2022"), not_evaluated=("B1: no scores of 3",))
     lines = summary(results)
-    assert "1 systems" in lines[0] and "12 voice similarities" in lines[0]
+    assert "1 system," in lines[0] and "12 voice similarities" in lines[0]
     assert lines[-1] == "Not evaluated: B1: no scores of 3"
     many = replace(results, not_evaluated=tuple(f"condition {n}" for n in range(23)))
     assert summary(many)[-2:] == [

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ANON, B1, ORIG, SUMMARY, changed, imported
+from support import ANON, B1, ORIG, SUMMARY, changed, imported, inverted
 
+from privacy_eval.report.per_system import averages_table
 from privacy_eval.results.averages import averages, summary_text
 from privacy_eval.results.records import Results
 
@@ -161,3 +162,17 @@ def test_weights_are_relative(results: Results) -> None:
 
 def test_titles_and_order(results: Results) -> None:
     assert [a.title for a in averages(results)] == list(published())
+
+
+def test_averages_of_implausible_values_are_marked() -> None:
+    for systems in ((), ("mine",)):
+        results = inverted(*systems).of("mine")
+        is_marked = {a.title: a.text.endswith("?") for a in averages(results)}
+        assert is_marked["Weighted average EER test orig"] is bool(systems)
+        assert is_marked["Weighted average EER dev anon"] is bool(systems)  # as the tables do
+        *_, last = summary_text(averages(results)).splitlines()
+        assert last.startswith("?: ") is bool(systems)
+        table = averages_table(results, "mine")
+        cells = {row[0]: row[1:] for row in table.rows}
+        assert all(cell.endswith("?") is bool(systems) for cell in cells["EER, %, orig"])
+        assert any(note.startswith("?: ") for note in table.notes) is bool(systems)

@@ -21,6 +21,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from ...metrics import METRICS, bengio_mariethoz_interval
+from ...metrics.caveats import worst_caveat
 from ...protocol.protocol import DataSet, Protocol
 from ..data import ReportData
 from ..values import (
@@ -283,6 +284,8 @@ def _mean_figures(
                 math.fsum(values[p].value for p in places) / len(places),
                 "",
                 left_out=any(values[p].left_out for p in places),
+                caveat=worst_caveat(values[p].caveat for p in places),
+                conditions=tuple(c for p in places for c in values[p].conditions),
             )
             for system, places in places_of.items()
             if len(places) == len(averaged[key]) and not conflicting_originals(cells, places)
@@ -351,11 +354,12 @@ def _by_system(
 
 
 def _ordered(values: _BySystem, systems: Iterable[str]) -> tuple[str, ...]:
-    """Order systems by value after original speech, those without a value last (after
-    infinite ones); equal ones keep their order."""
+    """Order systems by value after original speech, those with implausible ones and those without
+    a value last (after infinite ones); equal ones keep their order."""
 
-    def key(system: str) -> tuple[bool, float]:
-        return system not in values, values[system].value if system in values else 0.0
+    def key(system: str) -> tuple[bool, bool, float]:
+        cell = values.get(system)
+        return (True, False, 0.0) if cell is None else (False, cell.withheld, cell.value)
 
     return (ORIGINAL_COLUMN, *sorted(systems, key=key))
 
@@ -403,7 +407,8 @@ def _drawing(
         names = [s for s in (ORIGINAL_COLUMN, *cells.systems) if s in left_out]
         parts.append(f"Trials were left out on request: {', '.join(names)}")
     draw = functools.partial(draw_groups, cells, metric, groups)
-    return Drawing(name, ". ".join(parts) + ".", draw)
+    conditions = {c for _, cell in drawn for c in cell.conditions}
+    return Drawing(name, ". ".join(parts) + ".", draw, (metric,), conditions)
 
 
 # Drawing
@@ -441,14 +446,18 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
             axes.tick_params(axis="x", length=0, labelbottom=named[place.rowspan.start])
             if place.is_first_col():
                 axes.set_ylabel(style.METRIC_LABELS[metric])
+        is_withheld = any(cell.withheld for p in panels for cell in p.cells.values())
         if metric != "gvd_db":
             low, high = canvas.axes[0].get_ylim()
-            canvas.axes[0].set_ylim(min(low, 0.0), high)
+            canvas.axes[0].set_ylim(min(low, 0.0), high * (1.15 if is_withheld else 1))
         handles: dict[str, Artist] = {}
         for series in (s for p in panels for s in p.series if s.cells):
             colour, hatch = series.fill.colour, series.fill.hatch
             patch = Patch(facecolor=colour, hatch=hatch, edgecolor="black")
             handles.setdefault(series.label, patch)
+        if is_withheld:
+            look: dict[str, Any] = {"hatch": style.WITHHELD_FILL.hatch, "edgecolor": style.GREY}
+            handles[style.WITHHELD] = Patch(facecolor=style.WITHHELD_FILL.colour, **look)
         columns = style.legend_columns(width, handles)
         style.legend(canvas, handles.values(), handles, loc="outside upper center", ncols=columns)
     return canvas
@@ -472,6 +481,16 @@ def _draw_panel(axes: Axes, metric: str, panel: Panel) -> None:
             zorder=2.2 if series.front else 2.0,
         )
         bars.set_label(series.key)
+        withheld = np.array([c.withheld for c in series.cells.values()])
+        for bar, is_withheld in zip(bars, withheld[finite], strict=True):
+            if is_withheld:
+                bar.set(
+                    facecolor=style.WITHHELD_FILL.colour,
+                    hatch=style.WITHHELD_FILL.hatch,
+                    edgecolor=style.GREY,
+                )
+        for at, value in zip(x[withheld], np.nan_to_num(values[withheld], posinf=0), strict=True):
+            style.mark_withheld(axes, at, max(value, 0.0))
         for at, value in zip(x[~finite], values[~finite], strict=True):
             text = "\u221e" if value > 0 else "\u2212\u221e"
             axes.text(at, 0, text, ha="center", va="bottom", fontsize=style.SMALL_FONT)

@@ -35,12 +35,15 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             continue
         seen.add((system, *key))
         where = f"{system}, {key.title(data.protocol)}"
+        mark = "" if record.caveat("eer") is None else f" ({style.WITHHELD})"
         yield Drawing(
             style.file_stem("conventional", system, *key),
             f"Cross-entropy (ECE), detection cost (APE plot), and both normalised: {where}. "
             "Actual: scores used as log-likelihood ratios, beyond the panel where they "
             "are badly calibrated; minimum: after optimal calibration.",
-            conventional_plot(arrays, title=where),
+            conventional_plot(arrays, title=f"{where}{mark}"),
+            ("eer",),
+            (record.condition,),
         )
 
 

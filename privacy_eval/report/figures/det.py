@@ -18,14 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, ndtri
 
-from ...metrics import METRICS
+from ...metrics import METRICS, Caveat
+from ...metrics.caveats import marked_text
 from ...metrics.eer import equal_rate
 from ...metrics.pav import FloatArray
 from ...results.records import VerificationRecord
 from ..data import ReportData
 from . import style
 from .drawing import Drawing
-from .plot import Curve, Panel, Plot
+from .plot import Curve, Panel, Plot, withheld
 from .selection import condition_pages, load
 from .style import SystemStyle
 
@@ -55,6 +56,8 @@ class Line:
         Where both rates are equal, the position of its marker; a fraction.
     printed : str
         Percent in the legend; default: that of the marker.
+    caveat : Caveat or None
+        For which its EER must be neither ranked nor graded.
     """
 
     name: str
@@ -62,6 +65,12 @@ class Line:
     false_alarm: FloatArray
     eer: float
     printed: str = ""
+    caveat: Caveat | None = None
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Place in the legend: implausible scores are last."""
+        return self.caveat is not None, -self.eer
 
 
 def det_panel(
@@ -78,7 +87,7 @@ def det_panel(
     styles : mapping
         By name of a line.
     """
-    ordered = sorted(lines, key=lambda line: -line.eer)
+    ordered = sorted(lines, key=lambda line: line.rank)
     eers = [100 * line.eer for line in ordered]
     low = max((v for v in _LOWEST if v <= min(eers) / 3), default=_LOWEST[0])
     high = min((v for v in _HIGHEST if v >= 1.5 * max(eers)), default=_HIGHEST[-1])
@@ -95,18 +104,17 @@ def det_panel(
         if 100 * line.eer < low:
             x, y = np.clip(x, *limits), np.clip(y, *limits)
         eer = np.full((1, 2), ndtri(np.clip(line.eer, low / 100, 1)))
-        curves.append(
-            Curve(
-                x,
-                y,
-                line.name,
-                f"({line.printed or f'{100 * line.eer:.2f}'} %)",
-                look.colour,
-                look.line_style,
-                marker=look.marker,
-                marker_points=eer if limits[0] <= eer[0, 0] <= limits[1] else np.zeros((0, 2)),
-            )
+        curve = Curve(
+            x,
+            y,
+            line.name,
+            f"({line.printed or f'{100 * line.eer:.2f}'} %)",
+            look.colour,
+            look.line_style,
+            marker=look.marker,
+            marker_points=eer if limits[0] <= eer[0, 0] <= limits[1] else np.zeros((0, 2)),
         )
+        curves.append(curve if line.caveat is None else withheld(curve))
     return Panel(
         tuple(curves),
         "false-alarm rate (%)",
@@ -153,15 +161,18 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             of_curve = equal_rate(miss, false_alarm)
         if not 0 <= of_curve <= 1:
             return None
-        printed = [METRICS["eer"].format(rate) for rate in (eer, of_curve)]
-        return Line(name, miss, false_alarm, of_curve, " %, curve ".join(printed))
+        caveat = record.caveat("eer")
+        printed = [marked_text(METRICS["eer"].format(rate), caveat) for rate in (eer, of_curve)]
+        return Line(name, miss, false_alarm, of_curve, " %, curve ".join(printed), caveat)
 
-    for lines, key, title, part in condition_pages(data, read, lambda line: -line.eer):
+    for page in condition_pages(data, read, lambda line: line.rank):
         yield Drawing(
-            style.file_stem("det", *key),
-            f"DET curves: {title}{part}. In brackets: EER as in tables (Kaldi's), and the rate at "
-            "which the curve's miss and false-alarm rates are equal, at its marker.",
-            det_plot(det_panel(lines, styles, title=title)),
+            style.file_stem("det", *page.key),
+            f"DET curves: {page.title}{page.part}. In brackets: EER as in tables (Kaldi's), and "
+            "the rate at which the curve's miss and false-alarm rates are equal, at its marker.",
+            det_plot(det_panel(page.items, styles, title=page.title)),
+            ("eer",),
+            page.conditions,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from matplotlib.figure import Figure as Canvas
 
 from ...io.files import atomic_path, write_text
 from ...results.arrays import FIGURE_FORMATS
+from ...tree.conditions import TrialCondition
 from .draw import draw
 from .plot import Plot
 from .style import styled
@@ -42,11 +43,15 @@ class Drawing:
         Plain text.
     content : Plot or callable
         A plot of curves, or what draws the matplotlib figure.
+    metrics, conditions : collections of str and of TrialCondition
+        Metrics and conditions of the scores that it shows.
     """
 
     name: str
     caption: str
     content: Plot | Callable[[], Canvas]
+    metrics: Collection[str] = ()
+    conditions: Collection[TrialCondition] = ()
 
     @functools.cached_property
     def canvas(self) -> Canvas:

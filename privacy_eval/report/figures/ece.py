@@ -16,13 +16,15 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit
 
+from ...metrics import Caveat
+from ...metrics.caveats import IMPLAUSIBLE_MARK, marked_text
 from ...metrics.pav import FloatArray
 from ...metrics.zebra import zebra_number
 from ...results.records import VerificationRecord
 from ..data import ReportData
 from . import style
 from .drawing import Drawing
-from .plot import Curve, Panel, Plot, in_pairs
+from .plot import Curve, Panel, Plot, in_pairs, withheld
 from .selection import condition_pages, load
 from .style import SystemStyle
 
@@ -35,6 +37,7 @@ ECE_LABEL = "empirical cross-entropy (bit)"
 
 # Required arrays of a record.
 _ARRAYS = ("prior_log_odds", "ece_zero_evidence", "ece_minimum")
+_METRICS = ("zebra_population", "zebra_individual")
 _MARKERS = 7
 _X_LABELS: Mapping[Over, str] = {
     "log odds": LOG_ODDS_LABEL,
@@ -58,6 +61,8 @@ class Profile:
         ECE in bit.
     population, individual : float
     tag : str
+    caveat : Caveat or None
+        For which its values must be neither ranked nor graded.
     """
 
     name: str
@@ -67,12 +72,19 @@ class Profile:
     population: float
     individual: float
     tag: str
+    caveat: Caveat | None = None
 
     @property
     def triple(self) -> str:
         """Text in legends: `(0.584, 3.979, C)`."""
-        numbers = f"{zebra_number(self.population)}, {zebra_number(self.individual)}"
+        values = (zebra_number(self.population), zebra_number(self.individual))
+        numbers = ", ".join(marked_text(value, self.caveat) for value in values)
         return f"({numbers}, {self.tag})"
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Place in the legend: implausible scores are last."""
+        return self.caveat is not None, self.population
 
 
 def profile_panel(
@@ -89,24 +101,23 @@ def profile_panel(
     looks : sequence of SystemStyle
         One for each profile.
     """
-    ordered = sorted(zip(profiles, looks, strict=True), key=lambda pair: pair[0].population)
+    ordered = sorted(zip(profiles, looks, strict=True), key=lambda pair: pair[0].rank)
     first = ordered[0][0]
     full = _against(first.prior_log_odds, first.zero_evidence, over)
     curves = [Curve(*full, "full privacy", width=2.0)]
     for number, (profile, look) in enumerate(ordered):
         x, y = _against(profile.prior_log_odds, profile.minimum, over)
-        curves.append(
-            Curve(
-                x,
-                y,
-                profile.name,
-                profile.triple,
-                look.colour,
-                look.line_style,
-                marker=look.marker,
-                marker_points=_markers(x, y, number / len(ordered), over),
-            )
+        curve = Curve(
+            x,
+            y,
+            profile.name,
+            profile.triple,
+            look.colour,
+            look.line_style,
+            marker=look.marker,
+            marker_points=_markers(x, y, number / len(ordered), over),
         )
+        curves.append(curve if profile.caveat is None else withheld(curve))
     limits = float(full[0][0]), float(full[0][-1])
     return Panel(
         tuple(curves),
@@ -129,13 +140,15 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     def read(name: str, record: VerificationRecord) -> Profile | None:
         return _profile(name, record, data)
 
-    for items, key, title, part in condition_pages(data, read, lambda p: p.population):
-        looks = [styles[p.name] for p in items]
+    for page in condition_pages(data, read, lambda p: p.rank):
+        looks = [styles[p.name] for p in page.items]
         for prefix, over in overs:
             yield Drawing(
-                style.file_stem(prefix, *key),
-                f"ZEBRA assessment with ECE profiles: {title}{part}. {_EXPLAINED}",
-                Plot(((profile_panel(items, looks, over=over, title=title),),)),
+                style.file_stem(prefix, *page.key),
+                f"ZEBRA assessment with ECE profiles: {page.title}{page.part}. {_EXPLAINED}",
+                Plot(((profile_panel(page.items, looks, over=over, title=page.title),),)),
+                _METRICS,
+                page.conditions,
             )
     yield from _system_profiles(data)
 
@@ -158,16 +171,17 @@ def _system_profiles(data: ReportData) -> Iterator[Drawing]:
     for system in data.results.systems:
         of_system = data.results.of(system).verification
         for split in protocol.splits:
-            panels = []
+            panels, conditions = [], []
             for attack in protocol.attack_models:
                 records = {
                     (r.condition.data_set, r.condition.gender): r
                     for r in reversed(of_system)
                     if (r.condition.split, r.condition.attack_model) == (split, attack.id)
                 }
-                read = (_profile(labels[key], r, data) for key, r in records.items())
-                profiles = [p for p in read if p is not None]
+                read = {key: _profile(labels[key], r, data) for key, r in records.items()}
+                profiles = [p for p in read.values() if p is not None]
                 if profiles:
+                    conditions += [records[key].condition for key, p in read.items() if p]
                     looks = [styles[p.name] for p in profiles]
                     panels.append(profile_panel(profiles, looks, title=attack.title))
             if panels:
@@ -176,13 +190,15 @@ def _system_profiles(data: ReportData) -> Iterator[Drawing]:
                     style.file_stem("ece", "system", system, split),
                     f"ZEBRA assessment with ECE profiles: system {title}. {_EXPLAINED}",
                     Plot(in_pairs(panels), legend="below", panel_height=2.2, title=title),
+                    _METRICS,
+                    conditions,
                 )
 
 
 def _profile(name: str, record: VerificationRecord, data: ReportData) -> Profile | None:
     variant = data.protocol.variant
     arrays, values = load(record, data.curves, _ARRAYS), record.values(variant)
-    if arrays is None or not {"zebra_population", "zebra_individual"} <= values.keys():
+    if arrays is None or not set(_METRICS) <= values.keys():
         return None
     return Profile(
         name,
@@ -191,7 +207,8 @@ def _profile(name: str, record: VerificationRecord, data: ReportData) -> Profile
         arrays["ece_zero_evidence"],
         values["zebra_population"],
         values["zebra_individual"],
-        record.tag(variant) or "?",
+        record.tag(variant) or IMPLAUSIBLE_MARK,
+        record.caveat("zebra_population"),
     )
 
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...metrics import NOT_AVAILABLE
+from ...metrics import Caveat
+from ...metrics.caveats import marked_text
 from ...metrics.pav import FloatArray
 from ...results.arrays import Arrays
 from ...results.records import VerificationRecord
@@ -44,17 +45,23 @@ LOCAL = "local D(s)"
 _OUTSIDE = 5e-4
 
 
-def linkability_panel(arrays: Arrays, value: float | None, title: str) -> Panel:
+def linkability_panel(
+    arrays: Arrays, value: float, title: str, caveat: Caveat | None = None
+) -> Panel:
     """Draw histograms and kernel densities of both classes, local D(s) on the right.
 
     Parameters
     ----------
     arrays : mapping
         The stored arrays of a record; densities may be missing.
-    value : float or None
-        D_sys; None if it is not available.
+    value : float
+        D_sys.
+    caveat : Caveat, optional
+        For which D_sys must be neither ranked nor graded.
     """
-    shown = f"$: {NOT_AVAILABLE}" if value is None else f" = {value:.3f}$"
+    shown = f" = {value:.3f}$"
+    if caveat is not None:
+        shown = f"$: {marked_text(f'{value:.3f}', caveat)}"
     edges = arrays["linkability_edges"]
     low, high = _score_range(arrays)
     top = 0.0
@@ -121,6 +128,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
                     panel_height=1.35,
                     title=title,
                 ),
+                ("linkability",),
+                [r.condition for system in page for r in of_set[system].values()],
             )
 
 
@@ -136,8 +145,7 @@ def _row(
         if record is not None and arrays is not None:
             caveat = record.caveat("linkability")
             value = record.values(data.protocol.variant)["linkability"]
-            known = value if caveat is None or caveat.printed else None
-            panel = linkability_panel(arrays, known, attack.title)
+            panel = linkability_panel(arrays, value, attack.title, caveat)
             panels[attack.id] = replace(panel, y_label="") if panels else panel
     if panels:
         first, last = next(iter(panels)), list(panels)[-1]

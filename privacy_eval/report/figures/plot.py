@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from ...metrics.pav import FloatArray
-from .style import FULL_WIDTH, NAME, LineStyle
+from .style import FULL_WIDTH, GREY, NAME, WITHHELD, LineStyle
 
 LEGEND_LINE = 0.145  # inches
 
@@ -124,6 +124,12 @@ class Plot:
     def name_limit(self, entries: Sequence[Curve]) -> int:
         """Maximum number of characters of a name in the legend: few names may be longer."""
         return _LONG_NAME if self.legend == "right" and len(entries) <= _FEW else NAME
+
+
+def withheld(curve: Curve) -> Curve:
+    """Show that the scores of a curve are implausible: grey, and said in the legend."""
+    note = " ".join(filter(None, (WITHHELD, curve.note)))
+    return replace(curve, colour=GREY, note=note)
 
 
 def in_pairs(panels: Sequence[Panel]) -> tuple[tuple[Panel, ...], ...]:

@@ -10,13 +10,14 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from ...protocol.protocol import Protocol, TrialSet
+from ...tree.conditions import TrialCondition
 from ..data import ReportData
 from ..values import ORIGINAL_COLUMN, CellKey, Cells, conflicting_originals
 from . import style
@@ -37,6 +38,7 @@ _LOGARITHMIC = frozenset({"cllr"})
 
 _MOST_SYSTEMS = 40
 _MOST_PANELS = 3
+_WITHHELD = SystemStyle(style.GREY, "$?$", "-")
 _NAME = 20
 
 
@@ -62,12 +64,15 @@ class Axis:
 
 @dataclass(frozen=True)
 class Point:
-    """The two values of a system; `group` determines whether the marker is filled or open."""
+    """The two values of a system; `group` determines whether the marker is filled or open.
+    Either is `withheld` if it must be neither ranked nor graded."""
 
     system: str
     group: str
     x: float
     y: float
+    withheld: bool = False
+    conditions: tuple[TrialCondition, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,9 @@ def points_of(
                 style.axis_value(axis.metric, cell.value)
                 for axis, cell in ((x, cell_x), (y, cell_y))
             )
-            points.append(Point(system, group(t), at_x, at_y))
+            withheld = cell_x.withheld or cell_y.withheld
+            shown = (*cell_x.conditions, *cell_y.conditions)
+            points.append(Point(system, group(t), at_x, at_y, withheld, shown))
     return points
 
 
@@ -121,6 +128,14 @@ def figures(data: ReportData) -> Iterator[Drawing]:
                 style.page_name(name, number),
                 f"{caption} {originals}." if originals else caption,
                 functools.partial(scatter, cells, some_panels, groups, drawn),
+                {axis.metric for panel in some_panels for axis in (panel.x, panel.y)},
+                {
+                    c
+                    for panel in some_panels
+                    for p in panel.points
+                    if p.system in drawn
+                    for c in p.conditions
+                },
             )
 
 
@@ -150,19 +165,27 @@ def scatter(
         for group in (g for g in groups if any((s, g) in drawn for s in systems)):
             handles.append(Line2D([], [], **_marker(grey, filled=group == filled)))
             names.append(style.escape_mathtext(groups[group], _NAME))
+    if any(p.withheld and p.system in systems for panel in panels for p in panel.points):
+        handles.append(Line2D([], [], **_marker(_WITHHELD, filled=False)))
+        names.append(style.WITHHELD)
     # x has the same unit in all panels; y is shared if it has, too.
     same = len({panel.y.metric for panel in panels}) == 1
     with style.figure(width, height) as canvas:
         for axes, panel in style.panels(canvas, [panels], sharex=True, sharey=same):
             infinite = 0
-            for system, group in itertools.product(systems, groups):
-                points = [p for p in panel.points if (p.system, p.group) == (system, group)]
+            for system, group, withheld in itertools.product(systems, groups, (False, True)):
+                key = (system, group, withheld)
+                points = [p for p in panel.points if (p.system, p.group, p.withheld) == key]
                 finite = [(p.x, p.y) for p in points if _is_drawable(panel, p)]
                 infinite += len(points) - len(finite)
                 if finite:
                     look = _marker(styles[system], filled=group == filled)
+                    if withheld:
+                        look = _marker(replace(styles[system], colour=style.GREY), filled=False)
                     (line,) = axes.plot(*zip(*finite, strict=True), **look)
                     line.set_gid(f"{system}/{group}")
+                    for point in finite if withheld else ():
+                        style.mark_withheld(axes, *point)
             if infinite:
                 axes.text(
                     0.02,

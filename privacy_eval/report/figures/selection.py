@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ...protocol.protocol import Protocol
 from ...results.arrays import Arrays, Curves
 from ...results.records import Results, VerificationRecord
+from ...tree.conditions import TrialCondition
 from ..data import ReportData
 from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN
 from . import style
@@ -17,6 +18,28 @@ from . import style
 MOST_SYSTEMS = 20
 
 Item = TypeVar("Item")
+
+
+class Page(NamedTuple, Generic[Item]):
+    """What a figure of a condition shows.
+
+    Attributes
+    ----------
+    items : list
+        Those of at most `MOST_SYSTEMS` systems, then that of original speech.
+    conditions : list of TrialCondition
+        Of these items.
+    key : tuple of str
+        Parts of a file name.
+    title, part : str
+        Title of the condition; number of the page, e.g. ` (1 of 2)`.
+    """
+
+    items: list[Item]
+    conditions: list[TrialCondition]
+    key: tuple[str, ...]
+    title: str
+    part: str
 
 
 class Key(NamedTuple):
@@ -76,9 +99,10 @@ def load(record: VerificationRecord, curves: Curves, names: Iterable[str]) -> Ar
 def condition_pages(
     data: ReportData,
     read: Callable[[str, VerificationRecord], Item | None],
-    order: Callable[[Item], float],
-) -> Iterator[tuple[list[Item], tuple[str, ...], str, str]]:
-    """Yield items to draw of all systems and of original speech, per trial set and attack model.
+    order: Callable[[Item], Any],
+) -> Iterator[Page[Item]]:
+    """Yield what is to be drawn of all systems and of original speech, per trial set and attack
+    model.
 
     Parameters
     ----------
@@ -86,23 +110,20 @@ def condition_pages(
         Makes an item from a name and a record; None if it has no data.
     order : callable
         Sort key of systems.
-
-    Yields
-    ------
-    items : list
-        Those of at most `MOST_SYSTEMS` systems, then that of original speech.
-    key : tuple of str
-        Parts of a file name.
-    title, part : str
-        Title of the condition; number of the page, e.g. ` (1 of 2)`.
     """
+
+    def items(
+        records: Iterable[VerificationRecord], name: str = ""
+    ) -> Iterator[tuple[Item, TrialCondition]]:
+        for r in records:
+            item = read(name or r.condition.system, r)
+            if item is not None:
+                yield item, r.condition
+
     for key, records, originals in conditions(data.results):
-        items = [i for r in records if (i := read(r.condition.system, r)) is not None]
-        if not items:
-            continue
-        possible = (read(ORIGINAL_COLUMN, r) for r in originals)
-        original = next((i for i in possible if i is not None), None)
+        ordered = sorted(items(records), key=lambda pair: order(pair[0]))
+        original = [*itertools.islice(items(originals, ORIGINAL_COLUMN), 1)] if ordered else []
         title = key.title(data.protocol)
-        for page, number, part in style.numbered_pages(sorted(items, key=order), MOST_SYSTEMS):
-            drawn = [*page, original] if original is not None else [*page]
-            yield drawn, (*key, *number), title, part
+        for page, number, part in style.numbered_pages(ordered, MOST_SYSTEMS):
+            drawn, of = zip(*page, *original, strict=True)
+            yield Page([*drawn], [*of], (*key, *number), title, part)

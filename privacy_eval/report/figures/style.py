@@ -30,6 +30,7 @@ from matplotlib.textpath import text_to_path
 
 from ...io.files import digest
 from ...metrics import METRICS, describe
+from ...metrics.caveats import IMPLAUSIBLE_MARK
 from ...protocol.protocol import Protocol
 from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
 
@@ -54,6 +55,10 @@ LINE_STYLES: tuple[LineStyle, ...] = (
     (0, (5, 1, 1, 1, 1, 1)),
 )
 GREY = "#8C8C8C"
+
+#: Entry of legends for values that must be neither ranked nor graded, which are drawn hollow and
+#: grey, with the mark.
+WITHHELD = f"{IMPLAUSIBLE_MARK} implausible"
 
 #: Axis labels, with the unit that `axis_value` converts to.
 METRIC_LABELS = MappingProxyType({key: metric.axis for key, metric in METRICS.items()})
@@ -80,6 +85,9 @@ class BarStyle:
     colour: str
     hatch: str
 
+
+#: Fill of the bars of such values.
+WITHHELD_FILL = BarStyle("white", "xxxxxx")
 
 #: Plot style of original speech.
 ORIGINAL_STYLE = SystemStyle("black", "*", "-")
@@ -226,6 +234,22 @@ def numbered_pages(
 def page_name(name: str, number: int) -> str:
     """Append a page number to the name of a figure, except for the first page."""
     return name if number == 1 else f"{name}_{number}"
+
+
+def mark_withheld(axes: Axes, x: float, y: float) -> None:
+    """Write the mark of values that must be neither ranked nor graded above a point."""
+    axes.annotate(
+        IMPLAUSIBLE_MARK,
+        (x, y),
+        xytext=(0, 1.5),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=FONT,
+        fontweight="bold",
+        color=GREY,
+        zorder=4,
+    )
 
 
 @contextlib.contextmanager
