@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
     if len(absent) > _ABSENT_SHOWN:
         log(f"privacy-eval: left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
-    for why, records in caveats(results.verification, ["eer"], protocol.variant).items():
+    for why, records in caveats(results.verification, [protocol.eer], protocol.variant).items():
         names = [f"{r.condition.system} {r.condition.name}" for r in records]
         log(f"privacy-eval: warning: {why}, of {len(names)} conditions: {abbreviate(names)}")
     if not results.verification:

@@ -13,6 +13,7 @@ from .eer import (
     bengio_mariethoz_interval,
     kaldi_eer,
     rocch_eer,
+    speechbrain_eer,
 )
 from .evaluation import Evaluation, evaluate
 from .linkability import LINKABILITY_MIN_TARGETS, Linkability, linkability
@@ -89,6 +90,7 @@ __all__ = [
     "similarity_metrics",
     "speaker_bootstrap",
     "speaker_linkability",
+    "speechbrain_eer",
     "voice_similarity",
     "zebra",
     "zebra_tag",

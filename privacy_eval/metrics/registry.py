@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from .cllr import cllr, min_cllr
 from .detection import min_dcf
-from .eer import IMPLAUSIBLE_EER, eer_percent, kaldi_eer, rocch_eer
+from .eer import IMPLAUSIBLE_EER, eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
 from .linkability import LINKABILITY_MIN_TARGETS, linkability
 from .similarity import VoiceSimilarity
 from .trial_scores import TrialScores, Variant
@@ -83,7 +83,7 @@ class Metric:
     compared : bool
         Has a table of several systems.
     tabled : bool
-        Appears in the tables of one system.
+        Appears in the tables of one system, of whatever protocol.
     repeats_matter : bool
         Repeated trials of a bootstrap replicate bias it towards less privacy.
     """
@@ -245,6 +245,20 @@ METRICS: dict[str, Metric] = {
             line="EER: {eer}%",
             line_number=eer_percent,
             caveat=_eer_caveat,
+        ),
+        Metric(
+            "eer_speechbrain",
+            "scores",
+            "fraction",
+            "EER (SpeechBrain)",
+            lambda scores, *, variant: speechbrain_eer(scores).value,
+            best="higher",
+            range=(0, 1),
+            percent=True,
+            decimals=2,
+            caveat=_eer_caveat,
+            compared=False,
+            tabled=False,
         ),
         Metric(
             "cllr_min",
@@ -468,7 +482,7 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     -------
     dict
         Values by key: rates are fractions, `cllr` may be inf in `challenge`, `eer` is Kaldi's
-        in both variants.
+        and `eer_speechbrain` SpeechBrain's in both variants.
 
     Examples
     --------

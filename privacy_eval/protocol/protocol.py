@@ -27,6 +27,9 @@ ORIGINAL, ANONYMIZED = "original", "anonymized"
 
 SPEECH = (ORIGINAL, ANONYMIZED)
 
+#: Metrics that a protocol may choose as the EER of its tables.
+EERS = ("eer", "eer_speechbrain", "rocch_eer")
+
 #: Suffix of the names of metric studies.
 _STUDY = "_study"
 
@@ -206,6 +209,7 @@ class Protocol:
     attack_models: tuple[AttackModel, ...]
     recognition: Recognition
     average_attack_model: str
+    eer: str = "eer"
     split_titles: Mapping[str, str] = field(default_factory=dict)
     data_folders: tuple[DataFolder, ...] = ()
     asv_models: tuple[AsvModel, ...] = ()
@@ -226,6 +230,10 @@ class Protocol:
     def trial_set(self, data_set: str, split: str, gender: str) -> TrialSet:
         """Return a trial set by its ids."""
         return TrialSet(self.data_set(data_set), split, gender)
+
+    def shown(self, metric: str) -> str:
+        """Return the metric that tables and figures show: for `eer` the protocol's definition."""
+        return self.eer if metric == "eer" else metric
 
     def asv_model(self, trained_on: str) -> AsvModel | None:
         """Return the ASV model trained on original or on anonymized speech."""
@@ -402,6 +410,7 @@ def _check_entries(protocol: Protocol) -> None:
     _need(
         p.average_attack_model in attacks, "average_attack_model must be one of the attack models"
     )
+    _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")
 
 
 def _check_file_names(protocol: Protocol) -> None:

@@ -95,19 +95,27 @@ def system_tables(results: Results, system: str, results_folder: str) -> list[Ta
 
 def blank_tables(protocol: Protocol) -> list[Table]:
     """Return a protocol's tables without values."""
-    forms = {*_verification_forms(), "asr"}
+    forms = {*_verification_forms(protocol), "asr"}
     return [t for t in _all_tables(Results(protocol), "no results") if t.name in forms]
 
 
-def _verification_forms() -> dict[str, tuple[str, tuple[str, ...]]]:
+def _verification_forms(protocol: Protocol) -> dict[str, tuple[str, tuple[str, ...]]]:
     grouped = {key for _, keys in _VERIFICATION.values() for key in keys}
-    alone = {k: (m.sentence, (k,)) for k, m in of_kind("scores").items() if k not in grouped}
-    return {**_VERIFICATION, **alone}
+    alone = {
+        key: (metric.sentence, (key,))
+        for key, metric in of_kind("scores").items()
+        if metric.tabled and key not in grouped
+    }
+    forms = {
+        name: (caption, tuple(map(protocol.shown, keys)))
+        for name, (caption, keys) in _VERIFICATION.items()
+    }
+    return {**forms, **alone}
 
 
 def _all_tables(part: Results, title: str) -> list[Table]:
     splits = part.protocol.splits
-    forms = _verification_forms()
+    forms = _verification_forms(part.protocol)
     return [
         *(verification_table(part, f"asv_{s}", title, *forms["asv"], [s]) for s in splits),
         *(verification_table(part, name, title, *form, splits) for name, form in forms.items()),
@@ -115,7 +123,9 @@ def _all_tables(part: Results, title: str) -> list[Table]:
         trial_set_table(part, title),
         speakers_table(part, title),
         *(
-            interval_table(part, f"{name}_{split}", title, keys, split)
+            interval_table(
+                part, f"{name}_{split}", title, list(map(part.protocol.shown, keys)), split
+            )
             for split in splits
             for name, keys in _INTERVALS.items()
         ),
@@ -326,7 +336,8 @@ def averages_table(results: Results, title: str) -> Table:
 
 
 def variants_table(results: Results, title: str) -> Table:
-    """Cells of the other tables that differ between the two variants of a metric."""
+    """Cells of the other tables that differ between the two variants of a metric, and the EERs of
+    Kaldi and SpeechBrain where these differ."""
     verified = [r for r in results.verification if r.metrics.keys() >= set(VARIANTS)]
     stored: list[tuple[str, list[str], Mapping[str, Mapping[str, float]], Mapping[str, str]]]
     stored = [(r.condition.name, list(of_kind("scores")), r.metrics, r.zebra_tag) for r in verified]
@@ -334,11 +345,13 @@ def variants_table(results: Results, title: str) -> Table:
     groups = []
     for name, keys, metrics, tags in stored:
         one, other = (_texts(keys, metrics.get(v, {}), tags.get(v, "")) for v in VARIANTS)
+        eers = [describe(key).column.title for key in ("eer", "eer_speechbrain")]
+        both = eers if len({one.get(title, "") for title in eers} - {""}) > 1 else []
         groups.append(
             [
                 (name, metric, text, other[metric])
                 for metric, text in one.items()
-                if text and other[metric] and text != other[metric]
+                if text and other[metric] and (text != other[metric] or metric in both)
             ]
         )
     columns = (

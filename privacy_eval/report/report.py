@@ -99,6 +99,7 @@ def across_tables(
         The protocol has no such attack model, or the metric does not depend on one.
     """
     results, published = data.results, data.sources.published
+    metric = data.protocol.shown(metric)
     _check_attack_model(data.protocol, metric, attack_model)
     if not published and len(results.systems) < 2:
         return [], []

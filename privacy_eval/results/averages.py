@@ -51,8 +51,8 @@ def averages(results: Results) -> list[Average]:
     collected: dict[tuple[str | None, ...], set[float]] = {}
     for v in results.verification:
         c = v.condition
-        if c.attack_model is not None and "eer" in v.values(variant):
-            value = 100 * v.values(variant)["eer"]
+        if c.attack_model is not None and protocol.eer in v.values(variant):
+            value = 100 * v.values(variant)[protocol.eer]
             collected["eer", c.attack_model, c.split, c.data_set, c.gender] = {value}
     for r in results.recognition:
         if r.language_model == protocol.recognition.average:

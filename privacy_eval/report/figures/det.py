@@ -139,7 +139,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
 
     def read(name: str, record: VerificationRecord) -> Line | None:
         arrays = load(record, data.curves, _ARRAYS)
-        eer = record.values(data.protocol.variant).get("eer")
+        eer = record.values(data.protocol.variant).get(data.protocol.eer)
         if arrays is None or eer is None or not math.isfinite(eer):
             return None
         return Line(name, arrays["det_miss"], arrays["det_false_alarm"], eer)
