@@ -29,6 +29,7 @@ VERBS = {
     "asv-scores": "score trials of speaker verification from x-vectors",
     "privacy-metrics": "compute the privacy metrics of every trial condition, or of one score file",
     "metrics": "compute the privacy metrics of one score file",
+    "wer": "compute word error rates of transcripts, with intervals over speakers",
     "similarity": "compute voice similarity matrices, DeID and G_VD",
     "collect": "write results.json, results.csv and results.txt of a tree",
     "tables": "write LaTeX, Markdown, text and CSV tables",

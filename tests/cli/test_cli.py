@@ -48,7 +48,7 @@ from privacy_eval.stages.privacy_metrics import Options, evaluate
 from privacy_eval.stages.recipe import STAGES, number_of, parse_stage
 
 KEYS = [
-    *("eer", "cllr", "cllr_min", "rocch_eer", "linkability"),
+    *("eer", "eer_speechbrain", "cllr", "cllr_min", "rocch_eer", "linkability"),
     *("zebra_population", "zebra_individual", "zebra_tag", "min_dcf_0.01", "min_dcf_0.001"),
 ]
 GOLDEN_SCORES = ROOT / "tests" / "data" / "golden" / "scores"
