@@ -37,7 +37,7 @@ VERBS = {
     "report": "write one HTML file with tables, figures and provenance",
     "listening": "evaluate the ratings of a listening test: metrics, tables and figures",
     "pending": "print the first stage of the recipe, from 5 on, that has anything to do",
-    "import": "convert the challenge's results.txt to results.json",
+    "import": "convert the results files of a challenge to results.json",
     "export": "convert results.json to results.txt, CSV or averages",
     "demo-tree": "simulate a challenge tree",
     "zebra": "compute ZEBRA of one score file: numbers and profile",

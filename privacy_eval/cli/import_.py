@@ -1,4 +1,4 @@
-"""import: results.json from the challenge's results.txt."""
+"""import: results.json from the results files of the challenges."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from .options import add, add_renamed, log, path, value
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    parser.add_argument("results_txt", **path("RESULTS.txt"))
+    what = "results.txt, result_for_rank*, RESULTS_summary_*, results*.csv or results_folds*.csv"
+    parser.add_argument("results_txt", **path("FILE", what))
     add(parser, "--system", required=True, help="name of the system")
     add(parser, "--conf", default="vpc2020")
     add(parser, "--anon-suffix")
-    also = value("SUFFIX=FILE", "results.txt of another results folder, e.g. .orig=FILE")
+    also = value("SUFFIX=FILE", "another file, of the results folder SUFFIX, e.g. .orig=FILE")
     parser.add_argument("--also", action="append", default=[], type=_suffixed_file, **also)
-    folder = value("SUFFIX", "results folder that RESULTS.txt is of, e.g. .orig", default="")
+    folder = value("SUFFIX", "results folder that the file is of, e.g. .orig (default: the main)")
     parser.add_argument("--results-folder", **folder)
     add_renamed(parser, "--out", "-o", "--output", required=True, metavar="results.json")
 
@@ -24,27 +25,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..io.files import digest, read_bytes, read_text, write_text
     from ..protocol.protocol import load_protocol
-    from ..results.challenge_text import extract_system, import_results_txt
+    from ..results.editions import import_file
     from ..results.json_store import to_json
     from ..results.records import merge
     from ..version import __version__
 
     protocol = load_protocol(arguments.conf)
-    files = {arguments.results_folder: arguments.results_txt, **dict(arguments.also)}
+    options = {"system": arguments.system, "anon_suffix": arguments.anon_suffix}
     parts = [
-        import_results_txt(
-            extract_system(read_text(path), str(path), arguments.system),
-            str(path),
+        import_file(
+            read_text(path),
+            path,
             protocol,
-            system=arguments.system,
             results_folder=suffix,
-            anon_suffix=arguments.anon_suffix,
             provenance={
                 "version": __version__,
                 "imported_from": {"name": path.name, "sha256": digest(read_bytes(path))},
             },
+            **options,
         )
-        for suffix, path in files.items()
+        for suffix, path in [(arguments.results_folder, arguments.results_txt), *arguments.also]
     ]
     results = merge(parts)
     write_text(arguments.out, to_json(results))
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         f"{arguments.out}: {arguments.system}, protocol {protocol.name}: "
         f"{len(results.verification)} conditions ({wanted} in a results folder of the protocol), "
         f"{len(results.recognition)} word error rates, {len(results.utility)} pitch correlations, "
-        f"{len(results.similarity)} voice similarities"
+        f"{len(results.similarity)} voice similarities, {len(results.emotion)} emotion recognitions"
     )
     return 0
 

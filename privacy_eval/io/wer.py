@@ -31,7 +31,8 @@ class WerLine:
     ----------
     wer : float
         Fraction, to the four decimals that Kaldi prints.
-    errors, words, insertions, deletions, substitutions : int
+    errors, words, insertions, deletions, substitutions : int or None
+        None where only the rate is known (imported results).
     decode : str
         Folder of the decoding; if the file's name is not of Kaldi's form
         `wer_WEIGHT_PENALTY`, the whole path.
@@ -40,11 +41,11 @@ class WerLine:
     """
 
     wer: float
-    errors: int
-    words: int
-    insertions: int
-    deletions: int
-    substitutions: int
+    errors: int | None
+    words: int | None
+    insertions: int | None
+    deletions: int | None
+    substitutions: int | None
     decode: str
     lm_weight: int | None
     word_insertion_penalty: float | None
@@ -114,6 +115,8 @@ def format_wer_line(line: WerLine) -> str:
         path += f"/wer_{line.lm_weight}"
         if line.word_insertion_penalty is not None:
             path += f"_{line.word_insertion_penalty!r}"
+    if line.errors is None:
+        return f"%WER {100 * line.wer:.3f} {path}".rstrip()
     counts = (
         f"{line.errors} / {line.words}, {line.insertions} ins, {line.deletions} del, "
         f"{line.substitutions} sub"

@@ -24,8 +24,8 @@ from .zebra import (
 )
 
 #: Input of a metric: `matrices` are a `VoiceSimilarity`; `utility` is read from
-#: the files of recognizers and other tools.
-Kind = Literal["scores", "utility", "matrices"]
+#: the files of recognizers and other tools, `emotion` of classifiers of emotions.
+Kind = Literal["scores", "utility", "emotion", "matrices"]
 
 SUBJECTIVE = "subjective_"
 
@@ -206,6 +206,20 @@ def _min_dcf(p_target: float) -> Metric:
     )
 
 
+def _recall(emotion: str) -> Metric:
+    return Metric(
+        f"acc_{emotion}",
+        "emotion",
+        "fraction",
+        f"recall of {emotion}",
+        range=(0, 1),
+        column_label=Label(f"{emotion}, %"),
+        percent=True,
+        detail=4,
+        compared=False,
+    )
+
+
 def _d_diag(matrix: str) -> Metric:
     def dominance(similarity: VoiceSimilarity) -> float:
         value: float = getattr(similarity, matrix).d_diag
@@ -364,6 +378,21 @@ METRICS: dict[str, Metric] = {
             compared=False,
         ),
         Metric(
+            "uar",
+            "emotion",
+            "fraction",
+            "UAR",
+            best="higher",
+            range=(0, 1),
+            title="Unweighted average recall of emotions",
+            column_label=Label("UAR, %"),
+            percent=True,
+            decimals=2,
+            detail=4,
+            compared=False,
+        ),
+        *map(_recall, ("ang", "hap", "neu", "sad")),
+        Metric(
             "pitch_correlation_mean",
             "utility",
             "correlation",
@@ -433,7 +462,7 @@ def of_kind(kind: Kind) -> dict[str, Metric]:
 
     Parameters
     ----------
-    kind : {"scores", "matrices", "utility"}
+    kind : {"scores", "matrices", "utility", "emotion"}
 
     Returns
     -------

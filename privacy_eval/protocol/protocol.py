@@ -36,10 +36,21 @@ _STUDY = "_study"
 
 @dataclass(frozen=True)
 class ResultsFolder:
-    """One of the results folders of an evaluation."""
+    """One of the results folders of an evaluation.
+
+    Attributes
+    ----------
+    suffix : str
+        Ending of its name; also where the conditions are elsewhere.
+    asv_model : str
+    folders : tuple of str
+        Folders of the ASV model in `exp/` that contain the conditions instead, without the
+        prefix `ASV-`; may hold {suffix}, the anonymization suffix.
+    """
 
     suffix: str
     asv_model: str
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,12 +115,14 @@ class RecognitionSet:
 @dataclass(frozen=True)
 class Recognition:
     """Speech recognition: sets, language models (marker by id), recognizers (folder by
-    training speech), and the language model of the averages."""
+    training speech), the language model of the averages, and the recognizer of anonymized speech
+    in them (by default the one trained like the attacker's model)."""
 
     data_sets: tuple[RecognitionSet, ...]
     language_models: Mapping[str, str]
     models: Mapping[str, str]
     average: str
+    average_model: str | None = None
 
 
 @dataclass(frozen=True)
@@ -210,6 +223,7 @@ class Protocol:
     recognition: Recognition
     average_attack_model: str
     eer: str = "eer"
+    emotion: tuple[RecognitionSet, ...] = ()
     split_titles: Mapping[str, str] = field(default_factory=dict)
     data_folders: tuple[DataFolder, ...] = ()
     asv_models: tuple[AsvModel, ...] = ()
@@ -383,7 +397,9 @@ def _check_entries(protocol: Protocol) -> None:
     p, recognition = protocol, protocol.recognition
     for entry in "splits genders results_folders data_sets comparisons anon_suffix".split():
         _need(bool(getattr(p, entry)), f"{entry} must not be empty")
-    for weight in [d.weight for d in p.data_sets] + [d.weight for d in recognition.data_sets]:
+    for weight in [d.weight for d in p.data_sets] + [
+        d.weight for d in (*recognition.data_sets, *p.emotion)
+    ]:
         _need(0 <= weight < math.inf, f"weights must be finite and not negative, not {weight}")
     ids, attacks = [d.id for d in p.data_sets], [a.id for a in p.attack_models]
     for kind, names in (
@@ -401,6 +417,7 @@ def _check_entries(protocol: Protocol) -> None:
     speech = [word for c in p.comparisons for word in (c.enrollment, c.trial)]
     speech += [word for a in p.attack_models for word in (a.enrollment, a.trial, a.asv_model)]
     speech += [r.asv_model for r in p.results_folders]
+    speech += [recognition.average_model] if recognition.average_model else []
     for word in (*speech, *recognition.models, *(m.trained_on for m in p.asv_models)):
         _need(word in SPEECH, f"expected {' or '.join(SPEECH)}, found {word!r}")
     _need(
@@ -415,7 +432,7 @@ def _check_entries(protocol: Protocol) -> None:
 
 def _check_file_names(protocol: Protocol) -> None:
     """Check entries that become parts of paths."""
-    p, decoded = protocol, protocol.recognition.data_sets
+    p, decoded = protocol, (*protocol.recognition.data_sets, *protocol.emotion)
     ids = [*(d.id for d in p.data_sets), *(d.id for d in decoded), *(a.id for a in p.attack_models)]
     suffixes = [r.suffix for r in p.results_folders if r.suffix]
     models = p.recognition.language_models
@@ -436,15 +453,18 @@ def _check_file_names(protocol: Protocol) -> None:
             not set("{}/\\") & set(rest) and ".." not in rest,
             f"{template!r} may hold {{split}} and {{gender}}, no other braces and no slash",
         )
+    paths = [(path, True) for part in p.results_folders for path in part.folders]
     for model in p.asv_models:
-        for path, slashes in ((model.folder, True), (model.training_set, False)):
+        paths += [(model.folder, True), (model.training_set, False)]
+    if paths:
+        for path, slashes in paths:
             parts = path.replace("{suffix}", "").split("/")
             _need(
                 not path.startswith("/")
                 and not set("{}\\") & set("".join(parts))
                 and ".." not in parts
                 and (slashes or len(parts) == 1),
-                f"asv_models: {path!r} must be a path below the tree; it may hold {{suffix}}",
+                f"{path!r} must be a path below the tree; it may hold {{suffix}}",
             )
 
 

@@ -120,6 +120,7 @@ def _all_tables(part: Results, title: str) -> list[Table]:
         *(verification_table(part, f"asv_{s}", title, *forms["asv"], [s]) for s in splits),
         *(verification_table(part, name, title, *form, splits) for name, form in forms.items()),
         recognition_table(part, title),
+        emotion_table(part, title),
         trial_set_table(part, title),
         speakers_table(part, title),
         *(
@@ -189,7 +190,9 @@ def recognition_table(results: Results, title: str) -> Table:
             c = r.condition
             key = (c.split, c.data_set, r.asr_model or "?", c.speech)
             cells = rates.setdefault(key, [[] for _ in models])
-            text = describe("wer").format(r.line.wer, detailed=True)
+            # Kaldi prints two decimals, the editions without language models three.
+            decimals = None if len(models) > 1 else 3
+            text = describe("wer").format(r.line.wer, detailed=True, decimals=decimals)
             cells[models.index(r.language_model)].append(text)
     recognizers = sorted({key[2] for key in rates}, key=lambda m: (m != ORIGINAL, m)) or ["?"]
     several = len(recognizers) > 1
@@ -197,7 +200,9 @@ def recognition_table(results: Results, title: str) -> Table:
         results,
         {key: [" / ".join(texts) for texts in cells] for key, cells in rates.items()},
         splits=protocol.splits,
-        values=[Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models],
+        values=[Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models]
+        if len(models) > 1
+        else [Column("WER, %")],
         condition=[Column("Data", rule=True), *([Column("Recognizer")] if several else [])],
         data_sets=protocol.recognition.data_sets,
     )
@@ -206,11 +211,36 @@ def recognition_table(results: Results, title: str) -> Table:
         for model, d in itertools.product(recognizers, protocol.recognition.data_sets)
     ]
     letters = ", ".join(f"{m[0]}: {m}" for m in models)
-    caption = (
-        f"Speech recognition: {title} (o: original, a: anonymized speech; LM: language model, "
-        f"{letters})."
-    )
+    note = f"; LM: language model, {letters}" if len(models) > 1 else ""
+    caption = f"Speech recognition: {title} (o: original, a: anonymized speech{note})."
     return form.table("asr", caption, groups)
+
+
+def emotion_table(results: Results, title: str) -> Table:
+    """Emotion recognition: a row per data set and speech."""
+    protocol = results.protocol
+    present = {key for r in results.emotion for key in r.values}
+    keys = [key for key in of_kind("emotion") if key in present]
+    form = _Form(
+        results,
+        {
+            (c.split, c.data_set, c.speech): list(_texts(keys, r.values).values())
+            for r in results.emotion
+            for c in (r.condition,)
+        },
+        splits=protocol.splits,
+        values=_columns(keys),
+        condition=[Column("Data", rule=True)],
+        data_sets=protocol.emotion,
+    )
+    groups = [[((d.id, s), (_LETTER[s],)) for s in SPEECH] for d in protocol.emotion]
+    folds = {len(r.folds) for r in results.emotion} - {0}
+    few = f"; means over {max(folds)} speakers, too few for an interval" if folds else ""
+    caption = (
+        f"Emotion recognition, unweighted average recall and recall of each emotion: {title} "
+        f"(o: original, a: anonymized speech{few})."
+    )
+    return form.table("emotion", caption, groups)
 
 
 def trial_set_table(results: Results, title: str) -> Table:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from ..errors import PrivacyEvalError
+from ..io.edition_summary import SummaryLayout
 from ..io.schema import INLINED
 from ..io.wer import WerLine
 from ..metrics import METRICS, VARIANTS, Variant, of_kind
+from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
@@ -97,6 +99,26 @@ class RecognitionRecord:
 
 
 @dataclass(frozen=True)
+class EmotionRecord:
+    """Emotion recognition of a set of original or anonymized speech.
+
+    Attributes
+    ----------
+    condition : RecognitionCondition
+    values : mapping
+        `uar` and the recall of each emotion, `acc_*`: means over the folds, each of a speaker.
+    folds : mapping
+        The same by fold; empty where they are not known. Five speakers: far too few for an
+        interval.
+    """
+
+    condition: Annotated[RecognitionCondition, INLINED]
+    values: Mapping[str, float]
+    folds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class UtilityRecord:
     """Utility metrics of a trial set, by their keys: pitch correlation and the like."""
 
@@ -152,7 +174,9 @@ def _select_variant(
     return next(iter(metrics.values()))
 
 
-AnyRecord = VerificationRecord | RecognitionRecord | UtilityRecord | SimilarityRecord
+AnyRecord = (
+    VerificationRecord | RecognitionRecord | EmotionRecord | UtilityRecord | SimilarityRecord
+)
 
 
 @dataclass(frozen=True)
@@ -162,9 +186,11 @@ class Results:
     Attributes
     ----------
     protocol : Protocol
-    verification, recognition, utility, similarity : tuples of records
+    verification, recognition, utility, similarity, emotion : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
+    layouts : tuple of SummaryLayout
+        Of imported summaries: what is needed to write them again.
     """
 
     protocol: Protocol
@@ -173,6 +199,8 @@ class Results:
     utility: tuple[UtilityRecord, ...] = ()
     similarity: tuple[SimilarityRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
+    emotion: tuple[EmotionRecord, ...] = ()
+    layouts: tuple[SummaryLayout, ...] = ()
 
     @property
     def systems(self) -> list[str]:
@@ -192,6 +220,11 @@ class Results:
             return c.system == system and results_folder in (None, c.results_folder)
 
         kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in _KINDS}
+        kinds["layouts"] = tuple(
+            entry
+            for entry in self.layouts
+            if entry.system == system and results_folder in (None, "")
+        )
         return Results(self.protocol, **kinds)
 
     def under(self, protocol: Protocol) -> Results:
@@ -210,7 +243,13 @@ class Results:
         """
         protocol = self.protocol
         trial_sets = {(t.data_set.id, t.split, t.gender) for t in protocol.trial_sets()}
-        decoded = {(d.id, s) for d in protocol.recognition.data_sets for s in protocol.splits}
+        decoded = {
+            kind: {(d.id, s) for d in sets for s in protocol.splits}
+            for kind, sets in (
+                (RecognitionRecord, protocol.recognition.data_sets),
+                (EmotionRecord, protocol.emotion),
+            )
+        }
         suffixes = {f.suffix for f in protocol.results_folders}
         unique: set[tuple[object, ...]] = set()
         for r in self.records():
@@ -220,7 +259,8 @@ class Results:
             _check_numbers(r)
             if isinstance(c, RecognitionCondition):
                 key: tuple[str, ...] = (c.data_set, c.split)
-                known = key in decoded
+                known = isinstance(r, RecognitionRecord | EmotionRecord) and key in decoded[type(r)]
+                key = (*key, c.speech) if isinstance(r, EmotionRecord) else key
             else:
                 key = (c.data_set, c.split, c.gender)
                 known = key in trial_sets
@@ -246,7 +286,7 @@ class Results:
 
 
 #: Fields of `Results` that hold records.
-_KINDS = ("verification", "recognition", "utility", "similarity")
+_KINDS = ("verification", "recognition", "utility", "similarity", "emotion")
 
 #: Entries that are `original` or `anonymized` (or None).
 _SPEECH_ENTRIES = ("enrollment", "trial", "speech", "asv_model", "asr_model")
@@ -267,7 +307,9 @@ def by_variant(record: AnyRecord) -> Mapping[str, Mapping[str, float]]:
     """Return the metrics of any record by variant, "" where there are no variants."""
     if isinstance(record, RecognitionRecord):
         return {_NO_VARIANT: {"wer": record.line.wer}}
-    return {_NO_VARIANT: record.values} if isinstance(record, UtilityRecord) else record.metrics
+    if isinstance(record, UtilityRecord | EmotionRecord):
+        return {_NO_VARIANT: record.values}
+    return record.metrics
 
 
 def _check_numbers(record: AnyRecord) -> None:
@@ -284,10 +326,11 @@ def _check_numbers(record: AnyRecord) -> None:
     elif isinstance(record, VerificationRecord):
         known = of_kind("scores")
     else:
-        known = of_kind("utility" if isinstance(record, UtilityRecord) else "matrices")
+        kind: Kind = "utility" if isinstance(record, UtilityRecord) else "matrices"
+        known = of_kind("emotion" if isinstance(record, EmotionRecord) else kind)
         if not any(metrics.values()):
             raise PrivacyEvalError(f"{where}: expected {' or '.join(known)}")
-    without = isinstance(record, RecognitionRecord | UtilityRecord)
+    without = isinstance(record, RecognitionRecord | UtilityRecord | EmotionRecord)
     _check_known(metrics, known, f"{where}: metrics", [_NO_VARIANT] if without else VARIANTS)
     for variant, values in metrics.items():
         for key, value in values.items():
@@ -339,6 +382,6 @@ def merge(parts: Iterable[Results]) -> Results:
                 )
     combined: dict[str, Any] = {
         name: tuple(entry for part in parts for entry in getattr(part, name))
-        for name in (*_KINDS, "not_evaluated")
+        for name in (*_KINDS, "not_evaluated", "layouts")
     }
     return Results(protocol, **combined)

@@ -28,7 +28,8 @@ Plain = dict[str, Any]
 def test_bundled_protocols() -> None:
     files = sorted(p.stem for p in ROOT.glob("conf/*.yaml"))
     assert files == sorted([*bundled(), *bundled_studies()])
-    assert bundled() == ["vpc2020", "vpc2022"]
+    editions = ["vpc2020", "vpc2022", "vpc2024", "vpc2026_track1", "vpc2026_track2"]
+    assert bundled() == editions
 
 
 @pytest.mark.parametrize("name", ["vpc2020", "vpc2022"])
