@@ -26,6 +26,8 @@ VERBS = {
     "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
     "train-backend": "train PLDA back ends on x-vectors",
     "subsets": "make the evaluation subsets of the data folders",
+    "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
+    "features": "compute MFCC and voice activity of a data folder",
     "asv-scores": "score trials of speaker verification from x-vectors",
     "privacy-metrics": "compute the privacy metrics of every trial condition, or of one score file",
     "metrics": "compute the privacy metrics of one score file",
@@ -60,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of any bytes can be printed
         sys.stdout.reconfigure(errors="backslashreplace")
+    # Otherwise matplotlib reads a file of the current folder, which may be somebody else's.
+    os.environ["MATPLOTLIBRC"] = os.devnull
     words = sys.argv[1:] if argv is None else list(argv)
     arguments = parser(*words[:1]).parse_args(words)
     try:

@@ -23,31 +23,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..io.files import digest, read_bytes, read_text, write_text
+    from ..io.files import read_text, write_text
+    from ..io.inputs import Inputs
     from ..protocol.protocol import load_protocol
+    from ..report.values import caveat_notes
     from ..results.editions import import_file
     from ..results.json_store import to_json
     from ..results.records import merge
     from ..version import __version__
 
     protocol = load_protocol(arguments.conf)
-    options = {"system": arguments.system, "anon_suffix": arguments.anon_suffix}
-    parts = [
-        import_file(
-            read_text(path),
-            path,
+    files = [(arguments.results_folder, arguments.results_txt), *arguments.also]
+    inputs, parts = Inputs(), []
+    for suffix, file in files:
+        with inputs.supplied(file):
+            text = read_text(file)
+        origin = {"name": file.name, "sha256": inputs.sha256(file)}
+        part = import_file(
+            text,
+            file,
             protocol,
+            system=arguments.system,
             results_folder=suffix,
-            provenance={
-                "version": __version__,
-                "imported_from": {"name": path.name, "sha256": digest(read_bytes(path))},
-            },
-            **options,
+            anon_suffix=arguments.anon_suffix,
+            provenance={"version": __version__, "imported_from": origin},
         )
-        for suffix, path in [(arguments.results_folder, arguments.results_txt), *arguments.also]
-    ]
+        parts.append(part)
     results = merge(parts)
     write_text(arguments.out, to_json(results))
+    for note in caveat_notes(results.verification):
+        log(f"privacy-eval: warning: {note}")
     wanted = len(protocol.comparisons) * len(list(protocol.trial_sets()))
     log(
         f"{arguments.out}: {arguments.system}, protocol {protocol.name}: "

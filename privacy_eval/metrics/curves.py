@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from .eer import hull
 from .linkability import histogram
 from .pav import FloatArray, IntArray
-from .trial_scores import TrialScores
+from .trial_scores import TrialScores, check_scores
 
 _DET_BINS = 249
 _DENSITY_POINTS = 256
@@ -105,6 +105,7 @@ def det_curve(scores: TrialScores) -> Det:
     >>> det.miss, det.false_alarm
     (array([0. , 0. , 0.5, 0.5, 1. ]), array([1. , 0.5, 0.5, 0. , 0. ]))
     """
+    check_scores(scores)
     # A corner before and one after every target, and both ends. Those of tied targets
     # coincide.
     corners = 2 * scores.n_target + 2
@@ -150,6 +151,7 @@ def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     >>> profile.minimum, profile.actual.round(3)
     (array([0., 0.]), array([0.047, 0.   ]))
     """
+    check_scores(scores)
     grid = prior_grid(prior_log_odds)
     prior, rest = scipy.special.expit(grid), scipy.special.expit(-grid)
     blocks = scores.pav("exact")
@@ -186,9 +188,10 @@ def expected_cost_reduction(scores: TrialScores) -> float:
     >>> expected_cost_reduction(TrialScores([1.0], [0.0]))
     0.25
     """
+    check_scores(scores)
     blocks = scores.pav("exact")
-    missed = scipy.special.expit(-blocks.llr) ** 2 @ blocks.targets / scores.n_target
-    accepted = scipy.special.expit(blocks.llr) ** 2 @ blocks.nontargets / scores.n_nontarget
+    missed = (scipy.special.expit(-blocks.llr) ** 2 * blocks.targets).sum() / scores.n_target
+    accepted = (scipy.special.expit(blocks.llr) ** 2 * blocks.nontargets).sum() / scores.n_nontarget
     return 0.25 - float(missed + accepted) / 2
 
 
@@ -213,6 +216,7 @@ def densities(scores: TrialScores) -> Densities:
     >>> curves.scores.shape, bool(curves.target[0] < curves.nontarget[0])
     ((256,), True)
     """
+    check_scores(scores)
     edges = scores.edges(_DENSITY_BINS)
     return Densities(
         scores.edges(_DENSITY_POINTS - 1),
@@ -226,13 +230,13 @@ def _density(ascending: FloatArray, edges: FloatArray) -> FloatArray:
     # All in units of the range, so that no score is too large or too small.
     held = np.flatnonzero(counts)
     centre, weight = (held + 0.5) / counts.size, counts[held] / ascending.size
-    std = float(np.sqrt(weight @ (centre - weight @ centre) ** 2))
+    std = float(np.sqrt((weight * (centre - (weight * centre).sum()) ** 2).sum()))
     lower, upper = centre[np.searchsorted(np.cumsum(weight), [0.25, 0.75])]
     spread = min(std, (upper - lower) / 1.34) if upper > lower else std
     width = max(0.9 * spread * ascending.size**-0.2, 1 / (_DENSITY_POINTS - 1))
     at = np.linspace(0, 1, _DENSITY_POINTS)
     kernels = np.exp(-0.5 * ((at[:, None] - centre) / width) ** 2)
-    density = kernels @ weight / (width * np.sqrt(2 * np.pi))
+    density = (kernels * weight).sum(axis=1) / (width * np.sqrt(2 * np.pi))
     scale = 1 if np.isfinite(float(edges[-1]) - float(edges[0])) else 2
     with np.errstate(over="ignore"):
         per_score = density / (edges[-1] / scale - edges[0] / scale) / scale

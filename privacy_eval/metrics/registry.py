@@ -5,15 +5,17 @@ Records, tables, figures, CSV and JSON read it: a new metric is its function and
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from .cllr import cllr, min_cllr
 from .detection import min_dcf
-from .eer import IMPLAUSIBLE_EER, eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
-from .linkability import LINKABILITY_MIN_TARGETS, linkability
+from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
+from .linkability import linkability
 from .similarity import VoiceSimilarity
 from .trial_scores import TrialScores, Variant
 from .zebra import (
@@ -29,16 +31,14 @@ Kind = Literal["scores", "utility", "emotion", "matrices"]
 
 SUBJECTIVE = "subjective_"
 
+_ROUNDING = decimal.Context(rounding=decimal.ROUND_HALF_UP)
+
 
 class Label(NamedTuple):
     """A title in plain text, and in LaTeX if that differs."""
 
     title: str
     latex: str | None = None
-
-
-def _no_caveat(value: float, n_target: int | None) -> str:
-    return ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,8 @@ class Metric:
         Title of an axis, in mathtext.
     percent : bool
         Stored as a fraction, printed in percent.
+    counted : bool
+        A ratio of two counts.
     decimals : int
         In tables of several systems.
     detail : int or callable
@@ -77,9 +79,6 @@ class Metric:
         Line of results.txt, with the key in braces; a line may contain another metric, too.
     line_number : callable
         Prints the value in that line.
-    caveat : callable
-        Reason why a value of a condition with so many target trials is uninformative and must
-        not be ranked, or "".
     compared : bool
         Has a table of several systems.
     tabled : bool
@@ -100,11 +99,11 @@ class Metric:
     heading_label: Label | None = None
     axis_label: str = ""
     percent: bool = False
+    counted: bool = False
     decimals: int = 3
     detail: int | Callable[[float], str] = 3
     line: str = ""
     line_number: Callable[[float], str] = "{:.3f}".format
-    caveat: Callable[[float, int | None], str] = _no_caveat
     compared: bool = True
     tabled: bool = True
     repeats_matter: bool = False
@@ -146,6 +145,9 @@ class Metric:
     def format(self, value: float, *, detailed: bool = False, decimals: int | None = None) -> str:
         """Format a stored value for tables of several systems, or `detailed` of one.
 
+        Ratios of counts are rounded exactly, half-way cases up; other values as the floats that
+        they are.
+
         Parameters
         ----------
         value : float
@@ -163,27 +165,17 @@ class Metric:
         --------
         >>> METRICS["eer"].format(0.086648), METRICS["eer"].format(0.086648, detailed=True)
         ('8.66', '8.665')
+        >>> METRICS["eer"].format(17 / 160)
+        '10.63'
         """
         form = decimals if decimals is not None else self.detail if detailed else self.decimals
-        return form(value) if callable(form) else f"{self.shown(value):.{form}f}"
-
-
-def _linkability_caveat(value: float, n_target: int | None) -> str:
-    if n_target is None or n_target >= LINKABILITY_MIN_TARGETS:
-        return ""
-    return (
-        f"Linkability is uninformative with fewer than {LINKABILITY_MIN_TARGETS} target scores: "
-        "it is 0"
-    )
-
-
-def _eer_caveat(value: float, n_target: int | None) -> str:
-    if not IMPLAUSIBLE_EER < value < math.inf:
-        return ""
-    return (
-        f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % is uninformative: the scores are probably "
-        "inverted, or equal"
-    )
+        if callable(form):
+            return form(value)
+        if not self.counted or not math.isfinite(value):
+            return f"{self.shown(value):.{form}f}"
+        # The shortest decimal of the double is the ratio itself, wherever that is a half-way case.
+        with decimal.localcontext(_ROUNDING):
+            return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"
 
 
 def _min_dcf(p_target: float) -> Metric:
@@ -255,10 +247,10 @@ METRICS: dict[str, Metric] = {
             best="higher",
             range=(0, 1),
             percent=True,
+            counted=True,
             decimals=2,
             line="EER: {eer}%",
             line_number=eer_percent,
-            caveat=_eer_caveat,
         ),
         Metric(
             "eer_speechbrain",
@@ -270,7 +262,6 @@ METRICS: dict[str, Metric] = {
             range=(0, 1),
             percent=True,
             decimals=2,
-            caveat=_eer_caveat,
             compared=False,
             tabled=False,
         ),
@@ -325,7 +316,6 @@ METRICS: dict[str, Metric] = {
             column_label=Label("Linkability", r"$D_{\leftrightarrow}^{\mathrm{sys}}$"),
             line="linkability: {linkability}",
             line_number="{:f}".format,
-            caveat=_linkability_caveat,
             repeats_matter=True,
         ),
         Metric(
@@ -373,6 +363,7 @@ METRICS: dict[str, Metric] = {
             "WER",
             best="lower",
             percent=True,
+            counted=True,
             decimals=2,
             detail=2,
             compared=False,
@@ -510,8 +501,8 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     Returns
     -------
     dict
-        Values by key: rates are fractions, `cllr` may be inf in `challenge`, `eer` is Kaldi's
-        and `eer_speechbrain` SpeechBrain's in both variants.
+        Values by key: rates are fractions, `cllr` may be inf (see there), `eer` is Kaldi's and
+        `eer_speechbrain` SpeechBrain's in both variants.
 
     Examples
     --------

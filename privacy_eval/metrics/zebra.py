@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from .cllr import softplus
 from .curves import prior_grid
 from .pav import CHALLENGE_SLOPE, FloatArray, IntArray, PavBlocks, sloped_llr
-from .trial_scores import TrialScores, Variant, check_variant
+from .trial_scores import TrialScores, Variant, check_scores, check_variant
 
 #: Table 1 of the paper: tag and the log10 LR it begins at. Tag 0, before them, is
 #: "no evidence at all".
@@ -152,6 +152,7 @@ def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     >>> population_disclosure(TrialScores([1.0], [1.0]))
     0.0
     """
+    check_scores(scores)
     check_variant(variant)
     blocks = scores.pav("exact")
     if variant == "exact":
@@ -186,6 +187,7 @@ def individual_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     >>> round(individual_disclosure(TrialScores([3.0] * 10, [0.0] * 10)), 4)
     1.0414
     """
+    check_scores(scores)
     blocks = scores.pav_laplace(variant)
     lowest, highest = float(blocks.llr[0]), float(blocks.llr[-1])
     if variant == "challenge":
@@ -308,6 +310,7 @@ def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     >>> ece_profile(TrialScores([0.0], [0.0]), prior_log_odds=[0.0]).actual
     array([1.])
     """
+    check_scores(scores)
     grid = prior_grid(prior_log_odds)
     blocks = scores.pav("exact")
     nothing = np.zeros(1)
@@ -332,8 +335,8 @@ def _ece(
     values = []
     for log_odds in grid:  # over the curve's points, never over trials
         prior = float(scipy.special.expit(log_odds))
-        miss = float(softplus(-(t + log_odds)) @ t_weight)
-        false_alarm = float(softplus(n + log_odds) @ n_weight)
+        miss = float((softplus(-(t + log_odds)) * t_weight).sum())
+        false_alarm = float((softplus(n + log_odds) * n_weight).sum())
         values.append(
             (prior * miss + float(scipy.special.expit(-log_odds)) * false_alarm) / math.log(2)
         )
@@ -388,14 +391,15 @@ def _binned_softplus(ascending: FloatArray, shift: FloatArray, low: float, bins:
     for x in shift:  # over the curve's points, never over trials
         p = scipy.special.expit(centre + x)
         curved = p * (1 - p)
-        value = softplus(centre + x) @ moments[0] + p @ moments[1] + curved @ moments[2]
-        values.append(value + (curved * (1 - 2 * p)) @ moments[3] + slope * x + constant)
+        terms = (softplus(centre + x), p, curved, curved * (1 - 2 * p))
+        value = sum(float((t * m).sum()) for t, m in zip(terms, moments, strict=True))
+        values.append(value + slope * x + constant)
     return np.array(values)
 
 
 def _weighted_z(log_lr: FloatArray, weight: IntArray) -> float:
     held = weight > 0
-    return float(evidence_function(log_lr[held]) @ weight[held])
+    return float((evidence_function(log_lr[held]) * weight[held]).sum())
 
 
 def _trials_with_evidence(blocks: PavBlocks, position: IntArray) -> tuple[IntArray, IntArray]:

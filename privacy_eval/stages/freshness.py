@@ -3,32 +3,44 @@
 A product is one or several files that are made together. Beside them stands a fingerprint, a
 JSON file of the digests of what they were made of and of the files themselves: a product is
 rebuilt when its inputs, its options or the revision of its format changed, or when its files
-did. Files without a fingerprint, or edited since, are external: a guarded product is then kept.
+did. Fingerprints carry a keyed digest (HMAC-SHA256, `io.user_key`): one without the digest of
+this user's key counts for nothing, as a submission may bring it. Files without a fingerprint,
+or edited since, are external: a guarded product is then kept.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
+import multiprocessing
 import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrivacyEvalError
+from ..errors import OutputError, PrivacyEvalError
 from ..io.confine import refuse_symlinks
 from ..io.files import atomic_path, digest, relative, sweep, write_text
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
+from ..io.user_key import user_key
 from .jobs import Cost, split
 
 #: The fingerprint of a product that has a folder of its own.
 NOTE = ".privacy_eval.json"
+
+#: Entry of a fingerprint: the keyed digest of the others.
+_HMAC = "hmac"
+#: Why a product is rebuilt whose fingerprint is not this user's.
+UNSIGNED = "not made by this user (no valid keyed digest)"
 
 #: Names that a fingerprint may have removed: it may come from an untrusted tree.
 _SAFE_NAME = re.compile(r"(?:[\w+-][\w.+-]{0,200}/)?[\w+-][\w.+-]{0,200}", re.ASCII)
@@ -47,8 +59,11 @@ class MissingInput(Exception):
     """A required input is absent: its kind, expected path, and name and folder if it has one."""
 
     def __init__(self, kind: str, where: str, name: str = "", folder: str = "") -> None:
-        super().__init__(f"no {kind}: {where}")
+        super().__init__(kind, where, name, folder)
         self.kind, self.where, self.name, self.folder = kind, where, name, folder
+
+    def __str__(self) -> str:
+        return f"no {self.kind}: {self.where}"
 
 
 def absent(*finders: Callable[[], object]) -> list[MissingInput]:
@@ -130,12 +145,35 @@ class Fingerprint:
     remarks: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """The fingerprint as JSON."""
-        return json.dumps(to_plain(self), indent=1, ensure_ascii=False) + "\n"
+        """The fingerprint as JSON, with its keyed digest."""
+        plain = to_plain(self)
+        plain[_HMAC] = _keyed_digest(plain, user_key(create=True) or b"")
+        return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
+
+    @staticmethod
+    def read(path: Path) -> Fingerprint | None:
+        """Read a fingerprint; None where it is absent, damaged or not of this user."""
+        key = user_key()
+        if key is None or not path.is_file() or path.is_symlink():
+            return None
+        try:
+            plain = load_json(path)
+            signed = plain.pop(_HMAC, "") if isinstance(plain, dict) else ""
+            if not isinstance(signed, str) or not signed.isascii():
+                return None
+            if not hmac.compare_digest(signed, _keyed_digest(plain, key)):
+                return None
+            return from_plain(Fingerprint, plain, str(path))
+        except PrivacyEvalError:
+            return None
 
     def provenance(self) -> dict[str, Any]:
         """Inputs and options, as a record carries them."""
         return {"inputs": to_plain(self.inputs), "options": to_plain(self.options)}
+
+
+def _keyed_digest(plain: object, key: bytes) -> str:
+    return hmac.new(key, json.dumps(plain, sort_keys=True).encode(), "sha256").hexdigest()
 
 
 @dataclass
@@ -208,6 +246,8 @@ class Product:
         Files of another tool that stand for the product.
     within : Path, optional
         A folder from an untrusted source: refuse to write through links in it.
+    absent : callable
+        Inputs that are known to be missing without reading any.
     """
 
     name: str
@@ -223,6 +263,7 @@ class Product:
     guarded: bool = False
     rivals: tuple[Path, ...] = ()
     within: Path | None = None
+    absent: Callable[[], Sequence[MissingInput]] = tuple
 
     @property
     def key(self) -> str:
@@ -246,14 +287,14 @@ class Product:
         return Fingerprint(self.key, self.revision, subject, options, noted), sources
 
     def read_fingerprint(self) -> Fingerprint | None:
-        """The fingerprint beside the files; None where there is none of this product."""
-        if not self.note.is_file() or self.note.is_symlink():
-            return None
-        try:
-            noted = from_plain(Fingerprint, load_json(self.note), str(self.note))
-        except PrivacyEvalError:
-            return None
-        return noted if noted.key == self.key else None
+        """The fingerprint beside the files; None where there is none of this product and user."""
+        noted = Fingerprint.read(self.note)
+        return noted if noted is not None and noted.key == self.key else None
+
+    def is_unsigned(self) -> bool:
+        """Whether there are files or a fingerprint, but not a fingerprint of this user."""
+        there = any(path.is_file() for path in (self.note, *self.files))
+        return there and self.read_fingerprint() is None
 
     def present(self, inputs: Inputs, noted: Fingerprint | None) -> dict[str, str]:
         """SHA-256 of the files that are there."""
@@ -280,10 +321,12 @@ class Product:
 
     def _foreign(self, inputs: Inputs) -> list[str]:
         names = [path.name for path in self.rivals if path.exists()]
-        present, noted = self.present(inputs, None), self.read_fingerprint()
-        if noted is None and not self.files[-1].is_file():
-            return names
-        known = (noted.files, noted.replaces) if noted is not None else ()
+        noted = self.read_fingerprint()
+        if noted is None:  # nothing is read: the files may be untrusted, and large
+            there = [path.name for path in self.files if path.is_file()]
+            return names + there if self.files[-1].is_file() else names
+        known = (noted.files, noted.replaces)
+        present = self.present(inputs, None)
         return names + [n for n, sha in present.items() if sha not in [k.get(n) for k in known]]
 
     def is_foreign(self, inputs: Inputs) -> bool:
@@ -352,15 +395,20 @@ class Run:
         Processes at once; products must then be picklable.
     dry_run : bool
         Write nothing: find out what would be made.
+    isolated : bool
+        Make each product in a process of its own: one that is killed takes no other down.
     announce : callable, optional
         Told before the work begins what each product costs.
-    progress : Progress, optional
+    begin, progress : Progress, optional
+        Told of every product before it is begun, and once it is through.
     """
 
     job: tuple[int, int] = (1, 1)
     nj: int = 1
     dry_run: bool = False
+    isolated: bool = False
     announce: Callable[[Sequence[Cost]], None] | None = None
+    begin: Progress | None = None
     progress: Progress | None = None
 
 
@@ -375,10 +423,14 @@ def bring_up_to_date(
         Take products for current that were made without some of their input.
     """
     products = list(products)
+    if products and not run.dry_run:
+        user_key(create=True)  # one error, not one of every product
+    products, outcome = _possible(products, inputs)
+    if run.job[0] > 1:
+        outcome = Outcome()  # the first job tells of it
     products = split(products, [product.cost for product in products], run.job)
     if run.announce is not None:
         run.announce([product.cost for product in products])
-    outcome = Outcome()
     for done, found in enumerate(_outcomes(products, inputs, run, allow_missing), start=1):
         outcome.add(found)
         if run.progress is not None:
@@ -386,24 +438,81 @@ def bring_up_to_date(
     return outcome
 
 
+def _possible(products: Sequence[Product], inputs: Inputs) -> tuple[list[Product], Outcome]:
+    """The products that have their inputs, or are there; the outcome of the others."""
+    possible, outcome = [], Outcome()
+    for product in products:
+        missing = next(iter(product.absent()), None)
+        if missing is None or (product.guarded and product.is_foreign(inputs)):
+            possible.append(product)
+        else:
+            outcome.missing[product.name] = missing
+    return possible, outcome
+
+
 def _outcomes(
     products: Sequence[Product], inputs: Inputs, run: Run, allow_missing: bool
 ) -> Iterator[Outcome]:
     """The outcome of every product, in order."""
-    if run.nj <= 1 or len(products) <= 1:
-        for product in products:
-            yield _bring(product, inputs, allow_missing, run.dry_run)
-        return
-    with ProcessPoolExecutor(
-        min(run.nj, len(products)), initializer=_begin_worker, initargs=(os.getpid(),)
-    ) as pool:
+    begin = run.begin or (lambda *_: None)
+    total, done = len(products), 0
+    if run.nj > 1 and total > 1 and not run.isolated:
+        with ProcessPoolExecutor(
+            min(run.nj, total), initializer=_begin_worker, initargs=(os.getpid(),)
+        ) as pool:
+            try:
+                futures = [
+                    pool.submit(_bring, p, None, allow_missing, run.dry_run) for p in products
+                ]
+                for product, future in zip(products, futures, strict=True):
+                    begin(done, total, product.name)
+                    yield future.result()
+                    done += 1
+            except BrokenProcessPool:
+                run = replace(run, isolated=True)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+    for product in products[done:]:
+        begin(done, total, product.name)
+        bring = _bring_isolated if run.isolated else _bring
+        yield bring(product, inputs, allow_missing, run.dry_run)
+        done += 1
+
+
+def _bring_isolated(
+    product: Product, inputs: Inputs, allow_missing: bool, dry_run: bool
+) -> Outcome:
+    """As `_bring`, in a process of its own."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    parent = os.getpid()
+
+    def bring() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        _begin_worker(parent)
         try:
-            futures = [pool.submit(_bring, p, None, allow_missing, run.dry_run) for p in products]
-            for future in futures:
-                yield future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+            sender.send(_bring(product, inputs, allow_missing, dry_run))
+        except PrivacyEvalError as error:
+            sender.send(error)
+
+    process = context.Process(target=bring, daemon=True)
+    process.start()
+    sender.close()
+    try:
+        found = receiver.recv()
+    except EOFError:
+        process.join()
+        code = process.exitcode or 0
+        how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return Outcome(failed={product.name: f"{how} while it was made (not enough memory?)"})
+    finally:
+        receiver.close()
+    process.join()
+    if isinstance(found, PrivacyEvalError):
+        raise found
+    assert isinstance(found, Outcome)
+    return found
 
 
 def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run: bool) -> Outcome:
@@ -414,9 +523,11 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
             refuse_symlinks(product.note.parent, product.within)
         if product.guarded and (foreign := product.foreign(inputs)):
             outcome.kept.append(name)
-            if product.read_fingerprint() is not None:
-                changed = f"{', '.join(foreign)} edited since it was made"
-                outcome.notes.append(f"{name}: {changed}: kept; remove it to have it rebuilt")
+            why = f"{', '.join(foreign)} edited since it was made"
+            if product.read_fingerprint() is None:
+                why = UNSIGNED if product.note.is_file() else ""
+            if why:
+                outcome.notes.append(f"{name}: {why}: kept; remove it to have it rebuilt")
             return outcome
         now, sources = product.fingerprint(inputs)
         noted = product.read_fingerprint()
@@ -430,6 +541,8 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
             outcome.made.append(name)
             if noted is not None:
                 outcome.rebuilt[name] = ", ".join(changes) or "its files"
+            elif product.is_unsigned():
+                outcome.rebuilt[name] = UNSIGNED
             if dry_run:
                 return outcome
             content = product.make(inputs, sources, now)
@@ -442,6 +555,8 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
     except MissingInput as error:
         return Outcome(missing={name: error})
     except PrivacyEvalError as error:
+        if isinstance(error, OutputError):  # no other product can be written either
+            raise
         return Outcome(failed={name: str(error)})
     except MemoryError:
         return Outcome(failed={name: "not enough memory"})

@@ -22,6 +22,7 @@ cmd=                 # job runner, with its options (default: from cmd.sh)
 system=              # evaluate only this system; or a name for the only system
 anon_suffix=         # suffix of anonymized data sets (default: from folder names)
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
+whiskers=speakers    # of bars: intervals from --bootstrap, or of independent trials (independent)
 published=           # published results to show as well: vpc2020
 ratings=             # ratings of a listening test, a file or folder (default: ratings.csv if it exists)
 bootstrap=0          # bootstrap replicates of speakers for confidence intervals; 0: none
@@ -61,6 +62,10 @@ nj=$((10#$nj)) stage=$((10#$stage)) stop_stage=$((10#$stop_stage))
 for name in tree results conf; do
     [ -n "${!name}" ] || usage_error "--$name must not be empty"
 done
+# Commands would take paths that begin with a dash for options.
+for name in tree results conf out ratings utt2spk keys; do
+    case ${!name} in -*) printf -v "$name" './%s' "${!name}" ;; esac
+done
 [ -d "$tree" ] || fail "$tree: no such folder; --tree names the experiment tree"
 
 # shellcheck source=recipes/vpc2020/path.sh
@@ -98,16 +103,16 @@ begin() {
 }
 
 common=(--results "$results" --conf "$conf")
-if [ -n "$system" ]; then common+=(--system "$system"); fi
-if [ -n "$anon_suffix" ]; then common+=(--anon-suffix "$anon_suffix"); fi
+if [ -n "$system" ]; then common+=(--system="$system"); fi
+if [ -n "$anon_suffix" ]; then common+=(--anon-suffix="$anon_suffix"); fi
 if [ -n "$keys" ]; then common+=(--keys "$keys"); fi
 if [ "$allow_outside" = true ]; then common+=(--allow-outside); fi
 of_tree=(--tree "$tree" "${common[@]}")
 # Not every verb has these options.
-missing=() pipes=() plots=()
+missing=() pipes=() plots=(--whiskers "$whiskers")
 if [ "$allow_missing" = true ]; then missing=(--allow-missing); fi
 if [ "$allow_pipes" = true ]; then pipes=(--allow-pipes); fi
-if [ "$conventional" = true ]; then plots=(--conventional); fi
+if [ "$conventional" = true ]; then plots+=(--conventional); fi
 evaluation=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
 if [ -n "$utt2spk" ]; then evaluation+=(--utt2spk "$utt2spk"); fi
 # Inputs of tables, figures and report.
@@ -133,7 +138,7 @@ if begin 4; then "$recipe/local/anonymize.sh" --tree "$tree"; fi
 # Refuse an unsafe output folder before a log is written there. When run again, find the first stage
 # to run in one process, where each stage would start several to find that it has nothing to do.
 if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 5 ]; then
-    again=(--stage "$stage" --stop-stage "$stop_stage" ${plots[@]+"${plots[@]}"})
+    again=(--stage "$stage" --stop-stage "$stop_stage" "${plots[@]}")
     if [ -n "$published" ]; then again+=(--published "$published"); fi
     if [ -n "$rated" ]; then again+=(--listening "$out_path/subjective"); fi
     first=$(privacy-eval pending "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
@@ -187,7 +192,7 @@ if begin 9; then
 fi
 if begin 10; then
     "$recipe/local/figures.sh" "${jobs[@]}" -- \
-        "${shown[@]}" ${plots[@]+"${plots[@]}"} --out "$out_path/figures"
+        "${shown[@]}" "${plots[@]}" --out "$out_path/figures"
     if [ -z "$rated" ]; then  # otherwise stage 11 writes it
         "$recipe/local/report.sh" "${shown[@]}" --figures "$out_path/figures" \
             --out "$out_path/report.html"

@@ -201,7 +201,7 @@ BAD_OBJECTS = [
     (dv(1, 2)[:-8], "truncated: 8 of 16 bytes of its values"),
     (b"\0BFV \4" + struct.pack("<i", -1), "dimension -1, expected at least 1"),
     (b"\0BFV \4" + struct.pack("<i", 0), "dimension 0, expected at least 1"),
-    (b"\0BDV \4" + struct.pack("<i", 2**31 - 1), "dimension 2147483647, expected at most 65536"),
+    (b"\0BDV \4" + struct.pack("<i", 2**31 - 1), "dimension 2147483647, expected at most 1048576"),
     (b"\0BFV \4" + struct.pack("<i", 1 << 16), "truncated: 0 of 262144 bytes of its values"),
     (fm([1, 2]), "found a matrix"),
     (b"\0BCM " + bytes(40), "found a compressed matrix"),
@@ -274,10 +274,20 @@ def test_trailing_content_is_refused(tmp_path: Path, content: bytes) -> None:
         (b"\0BFM \4" + struct.pack("<iBi", 2, 4, 0), "dimension 2 x 0, expected at least 1"),
         (b"\0BFM \4" + struct.pack("<iBi", -2, 4, -3), "dimension -2 x -3, expected"),
         (b"\0BDM \4" + struct.pack("<iBi", 65536, 4, 65536), "dimension 65536 x 65536: more than"),
-        (b"\0BDM \4" + struct.pack("<iBi", 65537, 4, 1), "dimension 65537 x 1, expected at most"),
+        (b"\0BDM \4" + struct.pack("<iBi", 1048577, 4, 1), "dimension 1048577 x 1, expected"),
         (b"[" + b"1\n" * 65537 + b"]", "dimension 65537 x 1, expected at most 65536"),
         (b"[" + b"\n" * 65539 + b"]", "more than 65536 lines"),
         (b"\0BFM \4" + struct.pack("<iBi", 2, 8, 2), "damaged"),
+        (b"\0BCM4 " + bytes(40), "expected a compressed matrix"),
+        (b"\0BCM ", "truncated within its size"),
+        (b"\0BCM2 " + bytes(15), "truncated within its size"),
+        (b"\0BCM " + struct.pack("<ffii", 0, 1, 2, 3) + bytes(29), "truncated: 29 of 30"),
+        (b"\0BCM2 " + struct.pack("<ffii", 0, 1, 2, 3) + bytes(11), "truncated: 11 of 12"),
+        (b"\0BCM3 " + struct.pack("<ffii", 0, 1, 2, 3) + bytes(5), "truncated: 5 of 6"),
+        (b"\0BCM3 " + struct.pack("<ffii", 0, 1, 0, 3), "dimension 0 x 3"),
+        (b"\0BCM3 " + struct.pack("<ffii", 0, 1, 1 << 30, 1 << 30), "dimension"),
+        (b"\0BCM3 " + struct.pack("<ffii", float("nan"), 1, 1, 1) + b"a", "1 of 1 values are NaN"),
+        (b"\0BCM3 " + struct.pack("<ffii", 3e38, 3e38, 1, 1) + b"\xff", "1 of 1 values are NaN"),
         (b" [\n 1 2 \n 3 ]\n", "rows of 2 and of other numbers of values"),
         (b" [\n ]\n", "dimension 1 x 0"),
         (b" [\n 1 2 \n", "missing ] at its end"),
@@ -288,6 +298,21 @@ def test_invalid_matrix_is_refused(tmp_path: Path, content: bytes, message: str)
     path = write(tmp_path / "m", content)
     with pytest.raises(PrivacyEvalError, match=f"^{path}: .*{as_object_message(message)}"):
         read_matrix(path)
+
+
+def test_compressed_matrices(tmp_path: Path) -> None:
+    head = struct.pack("<ffii", -1, 255, 2, 3)
+    by_row = write(tmp_path / "m", b"\0BCM3 " + head + bytes([0, 1, 2, 253, 254, 255]))
+    assert read_matrix(by_row).tolist() == [[-1, 0, 1], [252, 253, 254]]
+    head = struct.pack("<ffii", 0, 65535, 2, 1)
+    of_two_bytes = write(tmp_path / "m", b"\0BCM2 " + head + struct.pack("<2H", 1, 65535))
+    assert read_matrix(of_two_bytes).tolist() == [[1], [65535]]
+    head = struct.pack("<ffii", 0, 65535, 6, 1)
+    # Linear between the percentiles at bytes 0, 64, 192 and 255.
+    percentiles = struct.pack("<4H", 0, 640, 1920, 2550)
+    values = bytes([0, 32, 64, 128, 192, 255])
+    by_column = write(tmp_path / "m", b"\0BCM " + head + percentiles + values)
+    assert read_matrix(by_column).ravel().tolist() == [0, 320, 640, 1280, 1920, 2550]
 
 
 @pytest.mark.parametrize(
@@ -403,7 +428,7 @@ def test_total_size_of_vectors_is_limited(tmp_path: Path, monkeypatch: pytest.Mo
         ("b none.ark:2", "b (none.ark:2): cannot be read (No such file or directory)"),
         ("b none.ark", "b (none.ark): cannot be read (No such file or directory)"),
         ("b folder:2", "b (folder:2): cannot be read (Is a directory)"),
-        ("b fifo:2", "b (fifo:2): not a regular file"),
+        ("b fifo:2", "b (fifo:2): cannot be read (not a regular file)"),
         ("b loop:2", "b (loop:2): cannot be read (Too many levels of symbolic links)"),
         ("b " + "n" * 300 + ":2", f"b (...{'n' * 198}:2): cannot be read (File name too long)"),
         ("b x.ark/y:2", "b (x.ark/y:2): cannot be read (Not a directory)"),
@@ -449,8 +474,10 @@ def test_unreadable_paths_are_errors(tmp_path: Path, read: Callable[[Path], obje
     assert error_of(read, tmp_path / "none").startswith(f"{tmp_path}/none: cannot be read (No such")
     assert error_of(read, tmp_path) == f"{tmp_path}: cannot be read (Is a directory)"
     os.mkfifo(tmp_path / "fifo")
-    assert error_of(read, tmp_path / "fifo") == f"{tmp_path}/fifo: not a regular file"
-    assert error_of(read, Path("/dev/null")) == "/dev/null: not a regular file"
+    assert (
+        error_of(read, tmp_path / "fifo") == f"{tmp_path}/fifo: cannot be read (not a regular file)"
+    )
+    assert error_of(read, Path("/dev/null")) == "/dev/null: cannot be read (not a regular file)"
     assert "not a path" in error_of(read, tmp_path / "a\0b")
 
 
