@@ -119,12 +119,13 @@ def asv_of(
     `systems`: those of the results folder, if they are known already.
     """
     access = access_of(arguments)
-    wanted, present = arguments.anon_suffix, tree_suffixes(access.tree, protocol)
-    if wanted is not None and present and wanted not in present:
-        log(
-            f"privacy-eval: warning: {access.tree / 'data'}: no data set with anonymization suffix "
-            f"{wanted!r}; is it --anon-suffix {present[0]}?"
-        )
+    present = tree_suffixes(access.tree, protocol)
+    for wanted in arguments.anon_suffix or ():
+        if present and wanted not in present:
+            log(
+                f"privacy-eval: warning: {access.tree / 'data'}: no data set with anonymization "
+                f"suffix {wanted!r}; is it --anon-suffix {present[0]}?"
+            )
     found, notes = systems_under_test(
         access,
         protocol,

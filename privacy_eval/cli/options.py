@@ -210,7 +210,9 @@ def add_tree(options: Options, common: Options = None) -> None:
 
     `common` gets what both forms of a verb have, but for `--out`, which differs.
     """
-    add(options, "--tree", "--system", "--anon-suffix", "--keys")
+    add(options, "--tree", "--system", "--keys")
+    several = "suffix of anonymized data sets; several by repeating the option"
+    add(options, "--anon-suffix", action="append", help=several)
     add(options, "--results", required=True)
     add(options, "--conf", default="vpc2020")
     add(common or options, "--allow-outside")

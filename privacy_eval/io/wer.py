@@ -144,6 +144,26 @@ def format_wer_line(line: WerLine) -> str:
     return f"%WER {100 * line.wer:.2f} [ {counts} ] {path}".rstrip()
 
 
+def exact_wer(line: WerLine) -> float:
+    """Compute the rate from the counts of a line, where it has them.
+
+    Parameters
+    ----------
+    line : WerLine
+
+    Returns
+    -------
+    float
+        Fraction.
+
+    Examples
+    --------
+    >>> exact_wer(parse_wer_line("%WER 33.33 [ 1 / 3, 1 ins, 0 del, 0 sub ]", "wer:1"))
+    0.3333333333333333
+    """
+    return line.errors / line.words if line.errors is not None and line.words else line.wer
+
+
 def read_wer_folder(folder: Path) -> tuple[list[WerLine], dict[Path, str]]:
     """Read all `%WER` lines of an `ASR-*` folder of the results.
 

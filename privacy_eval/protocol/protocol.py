@@ -116,13 +116,15 @@ class RecognitionSet:
 class Recognition:
     """Speech recognition: sets, language models (marker by id), recognizers (folder by
     training speech), the language model of the averages, and the recognizer of anonymized speech
-    in them (by default the one trained like the attacker's model)."""
+    in them (by default the one trained like the attacker's model); folders in `exp/` that contain
+    the sets, without the prefix `ASR-`."""
 
     data_sets: tuple[RecognitionSet, ...]
     language_models: Mapping[str, str]
     models: Mapping[str, str]
     average: str
     average_model: str | None = None
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -224,6 +226,7 @@ class Protocol:
     average_attack_model: str
     eer: str = "eer"
     emotion: tuple[RecognitionSet, ...] = ()
+    emotion_folder: str = ""
     split_titles: Mapping[str, str] = field(default_factory=dict)
     data_folders: tuple[DataFolder, ...] = ()
     asv_models: tuple[AsvModel, ...] = ()
@@ -454,18 +457,18 @@ def _check_file_names(protocol: Protocol) -> None:
             f"{template!r} may hold {{split}} and {{gender}}, no other braces and no slash",
         )
     paths = [(path, True) for part in p.results_folders for path in part.folders]
+    paths += [(path, True) for path in (*p.recognition.folders, p.emotion_folder)]
     for model in p.asv_models:
         paths += [(model.folder, True), (model.training_set, False)]
-    if paths:
-        for path, slashes in paths:
-            parts = path.replace("{suffix}", "").split("/")
-            _need(
-                not path.startswith("/")
-                and not set("{}\\") & set("".join(parts))
-                and ".." not in parts
-                and (slashes or len(parts) == 1),
-                f"{path!r} must be a path below the tree; it may hold {{suffix}}",
-            )
+    for path, slashes in paths:
+        parts = path.replace("{suffix}", "").split("/")
+        _need(
+            not path.startswith("/")
+            and not set("{}\\") & set("".join(parts))
+            and ".." not in parts
+            and (slashes or len(parts) == 1),
+            f"{path!r} must be a path below the tree; it may hold {{suffix}}",
+        )
 
 
 def _expand(folder: DataFolder, protocol: Protocol) -> Iterator[DataFolder]:

@@ -20,7 +20,7 @@ conf=vpc2020         # evaluation protocol: a name (vpc2020, vpc2022) or a YAML 
 nj=2                 # number of parallel jobs
 cmd=                 # job runner, with its options (default: from cmd.sh)
 system=              # evaluate only this system; or a name for the only system
-anon_suffix=         # suffix of anonymized data sets (default: from folder names)
+anon_suffix=         # suffixes of anonymized data sets, blanks between (default: from folder names)
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
 whiskers=speakers    # of bars: intervals from --bootstrap, or of independent trials (independent)
 published=           # published results to show as well: vpc2020
@@ -104,7 +104,7 @@ begin() {
 
 common=(--results "$results" --conf "$conf")
 if [ -n "$system" ]; then common+=(--system="$system"); fi
-if [ -n "$anon_suffix" ]; then common+=(--anon-suffix="$anon_suffix"); fi
+for suffix in $anon_suffix; do common+=(--anon-suffix="$suffix"); done
 if [ -n "$keys" ]; then common+=(--keys "$keys"); fi
 if [ "$allow_outside" = true ]; then common+=(--allow-outside); fi
 of_tree=(--tree "$tree" "${common[@]}")
