@@ -36,6 +36,7 @@ VERBS = {
     "privacy-metrics": "compute the privacy metrics of every trial condition, or of one score file",
     "metrics": "compute the privacy metrics of one score file",
     "wer": "compute word error rates of transcripts, with intervals over speakers",
+    "uar": "compute recalls of emotion recognition from predictions",
     "pitch": "compute the pitch correlation of original and anonymized speech",
     "similarity": "compute voice similarity matrices, DeID and G_VD",
     "collect": "write results.json, results.csv and results.txt of a tree",

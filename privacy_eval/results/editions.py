@@ -21,6 +21,7 @@ from ..io.edition_summary import (
 )
 from ..io.results_txt import format_metrics
 from ..io.wer import WerLine, format_wer_line
+from ..metrics.recall import mean_of_folds
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder
 from ..tree.conditions import RecognitionCondition, trial_conditions
 from .challenge_text import extract_system, import_results_txt
@@ -353,13 +354,6 @@ class Importer:
 
 #: Training speech of the ASV model of a block, whatever speech it was tried on.
 _ASV_MODELS = {"asv": ORIGINAL, "asv_anon": ANONYMIZED}
-
-
-def mean_of_folds(folds: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Compute the plain mean of each value over the folds that have it."""
-    keys = dict.fromkeys(key for values in folds.values() for key in values)
-    found = {key: [values[key] for values in folds.values() if key in values] for key in keys}
-    return {key: sum(values) / len(values) for key, values in found.items()}
 
 
 def _recalls(row: _Row) -> dict[str, float]:
