@@ -227,6 +227,8 @@ class Protocol:
     eer: str = "eer"
     emotion: tuple[RecognitionSet, ...] = ()
     emotion_folder: str = ""
+    eer_thresholds: tuple[float, ...] = ()
+    eer_thresholds_note: str = ""
     split_titles: Mapping[str, str] = field(default_factory=dict)
     data_folders: tuple[DataFolder, ...] = ()
     asv_models: tuple[AsvModel, ...] = ()
@@ -431,6 +433,7 @@ def _check_entries(protocol: Protocol) -> None:
     _need(
         p.average_attack_model in attacks, "average_attack_model must be one of the attack models"
     )
+    _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
     _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")
 
 

@@ -21,6 +21,7 @@ from .per_system import system_tables
 from .provenance import provenance_tables, summary
 from .ranking import ranking_tables
 from .table import Table
+from .utility import utility_tables
 from .values import caveat_notes
 
 _VARIANTS = (
@@ -120,6 +121,7 @@ def across_tables(
         notes.append(f"no ranking by {METRICS[metric].name}{under}: no system has values of it")
     submissions = submissions_table(published) if published else None
     tables = comparison_tables(data.cells, data.protocol, coloured=bool(published))
+    tables += utility_tables(data)
     return [*([submissions] if submissions else ()), *tables, *found], notes
 
 
