@@ -145,6 +145,16 @@ def asv_of(
     return AsvSystems(access, protocol), found, notes
 
 
+def does_not_apply(protocol: Protocol, what: str) -> bool:
+    """Tell whether a stage that works with x-vectors does not apply, and log it."""
+    if protocol.scored_elsewhere:
+        log(
+            f"privacy-eval: {what}: does not apply to protocol {protocol.name}, whose own "
+            "evaluation makes the scores"
+        )
+    return protocol.scored_elsewhere
+
+
 def log_unsigned(out: Path, names: Sequence[str]) -> None:
     """Log how many records do not count, as somebody else made them."""
     if names:

@@ -250,6 +250,12 @@ class Protocol:
         """Return a trial set by its ids."""
         return TrialSet(self.data_set(data_set), split, gender)
 
+    @property
+    def scored_elsewhere(self) -> bool:
+        """Whether the edition's own evaluation makes all scores: there are no models of
+        x-vectors, and stages 2, 5 and 7 do not apply."""
+        return not self.asv_models and any(part.folders for part in self.results_folders)
+
     def shown(self, metric: str) -> str:
         """Return the metric that tables and figures show: for `eer` the protocol's definition."""
         return self.eer if metric == "eer" else metric

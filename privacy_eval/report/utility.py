@@ -171,6 +171,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
         ),
         headings=tuple(headings),
         notes=(note,) if note else (),
+        fit="shrunk",
     )
 
 
