@@ -58,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"{arguments.out}: {arguments.system}, protocol {protocol.name}: "
         f"{len(results.verification)} conditions ({wanted} in a results folder of the protocol), "
         f"{len(results.recognition)} word error rates, {len(results.utility)} pitch correlations, "
-        f"{len(results.similarity)} voice similarities, {len(results.emotion)} emotion recognitions"
+        f"{len(results.similarity)} voice similarities"
+        + (f", {len(results.emotion)} emotion recognitions" if results.emotion else "")
     )
     return 0
 

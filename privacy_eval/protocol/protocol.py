@@ -251,6 +251,11 @@ class Protocol:
         return TrialSet(self.data_set(data_set), split, gender)
 
     @property
+    def weighs_utility(self) -> bool:
+        """Whether systems are ranked by privacy and utility together, as from 2022 on."""
+        return bool(self.eer_thresholds or self.emotion)
+
+    @property
     def scored_elsewhere(self) -> bool:
         """Whether the edition's own evaluation makes all scores: there are no models of
         x-vectors, and stages 2, 5 and 7 do not apply."""

@@ -74,7 +74,10 @@ def mean_utility(
 
 
 def utility_tables(data: ReportData) -> list[Table]:
-    """Make the tables of utility and of the thresholds, for each split with values."""
+    """Make the tables of utility and of the thresholds, for each split with values; none under a
+    protocol that does not weigh utility."""
+    if not data.protocol.weighs_utility:
+        return []
     tables = (f(data, split) for split in data.protocol.splits for f in (_utility, _thresholds))
     return [table for table in tables if table is not None]
 
@@ -101,7 +104,7 @@ def _utility(data: ReportData, split: str) -> Table | None:
     upright = len(systems) <= MOST_UPRIGHT
     own = highlighted(cells, systems)
     return Table(
-        f"comparison_utility_{split}",
+        f"utility_{split}",
         f"Utility, {protocol.split_title(split)}: word error rate (smaller is better) and "
         "unweighted average recall of emotions (larger is better).",
         (

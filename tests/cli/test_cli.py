@@ -517,7 +517,7 @@ def test_import_and_export(tmp_path: Path) -> None:
 def test_errors_of_import_write_nothing(tmp_path: Path) -> None:
     out = tmp_path / "r.json"
     cases = (
-        ((SUMMARY, "--system", "x"), f"{SUMMARY}:1: not a line of a results.txt"),
+        ((SUMMARY, "--system", "x"), f"{SUMMARY}: protocol vpc2020 has no results folder"),
         ((tmp_path / "no", "--system", "x"), f"{tmp_path}/no: cannot be read"),
         ((B1, "--system", "x", "--conf", "no"), "no: unknown protocol"),
         ((B1, "--system", "x", "--also", f".orig={B2}"), "vpc2020: no results folder with suffix"),

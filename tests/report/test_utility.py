@@ -86,12 +86,12 @@ def test_thresholds_by_hand() -> None:
 
 
 def test_utility_side_by_side() -> None:
-    table = tables_of(data_of(FOUR))["comparison_utility_test"]
+    table = tables_of(data_of(FOUR))["utility_test"]
     assert [column.title for column in table.columns] == ["Data", *"abcde"]
     assert [row[0] for row in table.rows] == ["libri_test", "IEMOCAP_test"]
     assert table.rows[0][1:] == ("5.00", "4.00", "9.00", "3.00", "")
     assert table.notes == ("e: no WER",)
-    assert "comparison_utility_dev" not in tables_of(data_of(FOUR))
+    assert "utility_dev" not in tables_of(data_of(FOUR))
 
 
 def test_pareto_front_by_hand() -> None:

@@ -23,7 +23,7 @@ _MOST_NAMED = 12
 
 def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield `plane_<split>` for each split with systems that have an EER and a utility."""
-    for split in data.protocol.splits:
+    for split in data.protocol.splits if data.protocol.weighs_utility else ():
         found = trade_offs(data, split)
         metrics = [m for m in UTILITY if any(t.get(m) is not None for t in found)]
         absent = [t.system for t in found if len(t.utility) < len(metrics)]
