@@ -259,7 +259,8 @@ def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str, d
     for name, error in outcome.missing.items():
         by_kind.setdefault(error.kind, {})[name] = error.where
     for kind, where in by_kind.items():
-        title = f"{len(where)} {what} not {done}, no {kind}"
+        not_done = "made" if done == IN_PLACE else done
+        title = f"{len(where)} {what} not {not_done}, no {kind}"
         log(f"privacy-eval: {title}: {abbreviate(list(dict.fromkeys(where.values())))}")
         if arguments.details or in_job():
             log("\n".join(f"  {name}: {place}" for name, place in where.items()))
