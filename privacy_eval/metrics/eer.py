@@ -105,6 +105,7 @@ def speechbrain_eer(scores: TrialScores) -> Eer:
     >>> speechbrain_eer(TrialScores([1, 1], [1, 1])).value
     0.5
     """
+    check_scores(scores)
     with np.errstate(over="ignore"):
         target = scores.target.astype(np.float32)
         nontarget = scores.nontarget.astype(np.float32)

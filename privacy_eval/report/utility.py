@@ -165,7 +165,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
         ),
         tuple(
             tuple(
-                (row[0], *(("submitted" if row[0] in own else "published",)), *row[1:])
+                (row[0], *(("own" if row[0] in own else "published",)), *row[1:])
                 if own and len(own) < len(found)
                 else row
                 for row in group

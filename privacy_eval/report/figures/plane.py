@@ -7,9 +7,11 @@ front is a line, and the protocol's thresholds of EER are dashed.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Sequence
 
 from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 
 from ...metrics import describe
 from ..data import ReportData
@@ -66,7 +68,12 @@ def plane(data: ReportData, found: Sequence[TradeOff], metrics: Sequence[str]) -
     styles = style.system_styles(data.cells.systems)
     others = set(data.cells.systems) - data.cells.own if data.cells.own else set()
     width = style.FULL_WIDTH if len(metrics) > 1 else style.COLUMN_WIDTH
-    with style.figure(width, 2.9) as canvas:
+    listed = [t.system for t in found if t.system not in others]
+    listed = listed if len(listed) > _MOST_NAMED else []
+    names = [style.escape_mathtext(system, _NAME) for system in listed]
+    columns = style.legend_columns(width, names) if names else 1
+    height = 2.9 + 0.16 * math.ceil(len(names) / columns)
+    with style.figure(width, height) as canvas:
         for axes, metric in style.panels(canvas, [list(metrics)], sharex=True, sharey=False):
             drawn = [(t, v) for t in found if (v := t.get(metric)) is not None]
             sign = -1 if describe(metric).best == "lower" else 1
@@ -104,4 +111,11 @@ def plane(data: ReportData, found: Sequence[TradeOff], metrics: Sequence[str]) -
             axes.set_xlabel(describe(data.protocol.eer).axis)
             axes.set_ylabel(describe(metric).axis)
             axes.grid(alpha=0.3)
+        if listed:
+            handles = [
+                Line2D([], [], marker=styles[s].marker, color=styles[s].colour, linestyle="none")
+                for s in listed
+            ]
+            options = dict(ncols=columns, handlelength=1.0, columnspacing=1.2)
+            style.legend(canvas, handles, names, loc="outside lower center", **options)
     return canvas
