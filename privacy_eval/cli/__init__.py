@@ -23,6 +23,7 @@ from .options import log
 
 #: The verbs, each in the module of its name.
 VERBS = {
+    "data-dir": "make a tree of folders of audio: data folders, trials, protocol",
     "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
     "train-backend": "train PLDA back ends on x-vectors",
     "subsets": "make the evaluation subsets of the data folders",
