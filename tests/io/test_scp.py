@@ -201,7 +201,7 @@ BAD_OBJECTS = [
     (dv(1, 2)[:-8], "truncated: 8 of 16 bytes of its values"),
     (b"\0BFV \4" + struct.pack("<i", -1), "dimension -1, expected at least 1"),
     (b"\0BFV \4" + struct.pack("<i", 0), "dimension 0, expected at least 1"),
-    (b"\0BDV \4" + struct.pack("<i", 2**31 - 1), "dimension 2147483647, expected at most 65536"),
+    (b"\0BDV \4" + struct.pack("<i", 2**31 - 1), "dimension 2147483647, expected at most 1048576"),
     (b"\0BFV \4" + struct.pack("<i", 1 << 16), "truncated: 0 of 262144 bytes of its values"),
     (fm([1, 2]), "found a matrix"),
     (b"\0BCM " + bytes(40), "found a compressed matrix"),
@@ -274,7 +274,7 @@ def test_trailing_content_is_refused(tmp_path: Path, content: bytes) -> None:
         (b"\0BFM \4" + struct.pack("<iBi", 2, 4, 0), "dimension 2 x 0, expected at least 1"),
         (b"\0BFM \4" + struct.pack("<iBi", -2, 4, -3), "dimension -2 x -3, expected"),
         (b"\0BDM \4" + struct.pack("<iBi", 65536, 4, 65536), "dimension 65536 x 65536: more than"),
-        (b"\0BDM \4" + struct.pack("<iBi", 65537, 4, 1), "dimension 65537 x 1, expected at most"),
+        (b"\0BDM \4" + struct.pack("<iBi", 1048577, 4, 1), "dimension 1048577 x 1, expected"),
         (b"[" + b"1\n" * 65537 + b"]", "dimension 65537 x 1, expected at most 65536"),
         (b"[" + b"\n" * 65539 + b"]", "more than 65536 lines"),
         (b"\0BFM \4" + struct.pack("<iBi", 2, 8, 2), "damaged"),
@@ -403,7 +403,7 @@ def test_total_size_of_vectors_is_limited(tmp_path: Path, monkeypatch: pytest.Mo
         ("b none.ark:2", "b (none.ark:2): cannot be read (No such file or directory)"),
         ("b none.ark", "b (none.ark): cannot be read (No such file or directory)"),
         ("b folder:2", "b (folder:2): cannot be read (Is a directory)"),
-        ("b fifo:2", "b (fifo:2): not a regular file"),
+        ("b fifo:2", "b (fifo:2): cannot be read (not a regular file)"),
         ("b loop:2", "b (loop:2): cannot be read (Too many levels of symbolic links)"),
         ("b " + "n" * 300 + ":2", f"b (...{'n' * 198}:2): cannot be read (File name too long)"),
         ("b x.ark/y:2", "b (x.ark/y:2): cannot be read (Not a directory)"),
@@ -449,8 +449,10 @@ def test_unreadable_paths_are_errors(tmp_path: Path, read: Callable[[Path], obje
     assert error_of(read, tmp_path / "none").startswith(f"{tmp_path}/none: cannot be read (No such")
     assert error_of(read, tmp_path) == f"{tmp_path}: cannot be read (Is a directory)"
     os.mkfifo(tmp_path / "fifo")
-    assert error_of(read, tmp_path / "fifo") == f"{tmp_path}/fifo: not a regular file"
-    assert error_of(read, Path("/dev/null")) == "/dev/null: not a regular file"
+    assert (
+        error_of(read, tmp_path / "fifo") == f"{tmp_path}/fifo: cannot be read (not a regular file)"
+    )
+    assert error_of(read, Path("/dev/null")) == "/dev/null: cannot be read (not a regular file)"
     assert "not a path" in error_of(read, tmp_path / "a\0b")
 
 
