@@ -363,7 +363,7 @@ def _originals_note(parts: list[Cells], chosen: Mapping[CellKey, Cell]) -> list[
 
 
 def _other_source_note(elsewhere: Iterable[CellKey]) -> str:
-    metrics = dict.fromkeys(f"{p.metric} ({p.split})" for p in elsewhere)
+    metrics = dict.fromkeys(f"{describe(p.metric).name} ({p.split})" for p in elsewhere)
     return f"Original speech: of another source, where the first has none: {', '.join(metrics)}"
 
 

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, printable
+from ..io.names import check_name
 from ..io.schema import INLINED
 from ..io.wer import WerLine
 from ..metrics import METRICS, VARIANTS, Variant, of_kind
@@ -217,6 +218,8 @@ class Results:
             c = r.condition
             if not c.system:
                 raise PrivacyEvalError(f"{c.name}: the system has no name")
+            for name in (c.system, c.name, getattr(getattr(r, "line", None), "decode", "")):
+                check_name(name, f"record of {printable(c.system)}")
             _check_numbers(r)
             if isinstance(c, RecognitionCondition):
                 key: tuple[str, ...] = (c.data_set, c.split)

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import outside_message
 from ..io.data_dir import read_utt2spk
-from ..io.files import file_names, relative
+from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
-from ..io.scores import PairedTrials, pair, read_scores, read_trials
+from ..io.scores import PairedTrials, line_limit, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
 from ..metrics import (
     VARIANTS,
@@ -37,7 +37,8 @@ from ..metrics.curves import dcf_profile, densities, det_curve
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
-from ..tree.discovery import score_file
+from ..tree.discovery import parent_hint, score_file
+from ..tree.keys import find_key
 from ..version import __version__
 from .freshness import (
     NOTE,
@@ -258,14 +259,20 @@ class _ConditionRecord:
         if files.outside:
             raise PrivacyEvalError(outside_message(files.outside[0]))
         scores = score_file(files)
-        if files.trials is None:
+        key = find_key(files.key_candidates, inputs)
+        if key is None:
             tried = ", ".join(relative(path, self.tree) for path in files.key_candidates)
             raise PrivacyEvalError(
                 f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
+                + parent_hint(self.tree)
             )
-        paths = {"scores": scores, "trials": files.trials}
+        paths = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
             paths["utt2spk"] = self.utt2spk
+        inputs.sha256(key)
+        with inputs.supplied(key):
+            lines = read_bytes(key).count(b"\n")
+        inputs.sha256(scores, line_limit(key, lines))
         return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
