@@ -29,6 +29,7 @@ VERBS = {
     "subsets": "make the evaluation subsets of the data folders",
     "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
     "features": "compute MFCC and voice activity of a data folder",
+    "xvectors": "extract the x-vectors of a data folder with Kaldi's networks",
     "asv-scores": "score trials of speaker verification from x-vectors",
     "privacy-metrics": "compute the privacy metrics of every trial condition, or of one score file",
     "metrics": "compute the privacy metrics of one score file",

@@ -241,6 +241,18 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     add(parser, "--allow-pipes", "--allow-outside")
 
 
+def add_features(parser: argparse.ArgumentParser) -> None:
+    """Add the data folder, and how features are computed of its audio."""
+    add_data(parser)
+    add(parser, "--allow-missing")
+    default = "Kaldi's option file; default: the challenge's options"
+    parser.add_argument("--mfcc-config", **path("FILE", default))
+    parser.add_argument("--vad-config", **path("FILE", default))
+    dither = "standard deviation of noise added to the samples; default: 0, or that of the file"
+    parser.add_argument("--dither", **value("X", dither, type=number))
+    add(parser, "--seed", help="of the dither")
+
+
 def number(text: str) -> float:
     """Read a number from 0."""
     try:
