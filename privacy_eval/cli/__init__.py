@@ -43,6 +43,7 @@ VERBS = {
     "import": "convert the challenge's results.txt to results.json",
     "export": "convert results.json to results.txt, CSV or averages",
     "demo-tree": "simulate a challenge tree",
+    "demo-speech": "simulate folders of speech",
     "zebra": "compute ZEBRA of one score file: numbers and profile",
     "study": "run simulations that show what each metric sees",
     "study-report": "write tables, figures and report of a metric study",

@@ -91,11 +91,11 @@ class SpeechModel:
         Of the slow ripples in the spectrum of an utterance, in Neper.
     """
 
-    tract: float = 0.06
-    formant: float = 0.05
-    phone: float = 0.04
-    articulation: float = 0.04
-    channel: float = 0.15
+    tract: float = 0.08
+    formant: float = 0.07
+    phone: float = 0.05
+    articulation: float = 0.03
+    channel: float = 0.08
 
     def voice(self, gender: str, generator: np.random.Generator) -> Voice:
         """Draw a speaker, `f` or `m`."""
@@ -151,7 +151,8 @@ class SpeechModel:
         level = np.sqrt(np.mean(speech**2))
         speech += level * 10 ** (-(33.0 + 4.0 * normal()) / 20) * normal(count)
         gain = _PEAK * np.exp(0.2 * min(normal(), 0.0)) / np.abs(speech).max()
-        return np.rint(gain * speech).astype(np.int16)
+        samples: NDArray[np.int16] = np.rint(gain * speech).astype(np.int16)
+        return samples
 
     @staticmethod
     def _pulses(voice: Voice, count: int, generator: np.random.Generator) -> Array:
