@@ -30,6 +30,7 @@ VERBS = {
     "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
     "features": "compute MFCC and voice activity of a data folder",
     "xvectors": "extract the x-vectors of a data folder with Kaldi's networks",
+    "anonymize": "anonymize the data folders of a tree, by baseline B2 or a command",
     "asv-scores": "score trials of speaker verification from x-vectors",
     "privacy-metrics": "compute the privacy metrics of every trial condition, or of one score file",
     "metrics": "compute the privacy metrics of one score file",

@@ -258,6 +258,22 @@ class Protocol:
             nearest = set(above)
         return tuple(names)
 
+    def anonymized_together(self) -> dict[str, list[TrialSet]]:
+        """Return trial sets by the data folder that is anonymized, as in the challenge: the
+        superset of trial sets of one gender, otherwise the trial set itself."""
+        sets = {t.trials_name: t for t in self.trial_sets()}
+        parts = {f.name: f.combine for f in self.folders()}
+        together: dict[str, list[TrialSet]] = {}
+        for name, trial_set in sets.items():
+            supersets = (
+                superset
+                for superset in self.supersets(name)
+                if len(parts[superset]) > 1
+                and all(p in sets and sets[p].gender == trial_set.gender for p in parts[superset])
+            )
+            together.setdefault(next(supersets, name), []).append(trial_set)
+        return together
+
     def attack_model(self, enrollment: str, trial: str, asv_model: str) -> str | None:
         """Return the id of the attack model with this speech and ASV model, if any."""
         speech = (enrollment, trial, asv_model)

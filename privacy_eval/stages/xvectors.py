@@ -34,7 +34,6 @@ from ..speech.xvector import EXTRACTOR_FILES, UNVOICED, Extractor, load_extracto
 from .access import AsvSystems, SystemUnderTest
 from .asv_scores import vector_sets
 from .freshness import (
-    NOTE,
     Content,
     Fingerprint,
     MissingInput,
@@ -177,7 +176,7 @@ class _Set:
         return Product(
             self.name,
             self.shared.tree,
-            self.folder / NOTE,
+            self.folder / ".xvectors.json",  # a back end may be there, too
             tuple(self.folder / name for name in _VECTOR_FILES),
             self.find,
             self.make,
