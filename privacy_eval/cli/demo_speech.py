@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "--seed")
     for name, size, text in (
         ("speakers", 20, "speakers, half of them female"),
-        ("training", 40, "other speakers, to train back ends on"),
+        ("training", 60, "other speakers, to train back ends on"),
         ("utterances", 10, "of each of them"),
     ):
         sizes = value("N", f"{text} (default: {size})", type=_size(name), default=size)

@@ -48,7 +48,7 @@ class DemoSpeech:
 
     seed: int = 0
     speakers: int = 20
-    training: int = 40
+    training: int = 60
     utterances: int = 10
     seconds: float = 3.0
 

@@ -75,9 +75,16 @@ class _Training:
         wanted = tree / self.model.model_folder(self.suffix) / training
         return backend_folder(tree, self.model, self.suffix) or wanted
 
+    @property
+    def name(self) -> str:
+        """The model folder; if several models share it, the folder in it."""
+        tree, folder = self.asv.access.tree, self.model.model_folder(self.suffix)
+        of_all = [m.model_folder(self.suffix) for m in self.asv.protocol.asv_models]
+        return folder if of_all.count(folder) == 1 else relative(self.folder, tree)
+
     def product(self) -> Product:
         return Product(
-            relative(self.folder, self.asv.access.tree),
+            self.name,
             self.asv.access.tree,
             self.folder / NOTE,
             tuple(self.folder / name for name in ("mean.vec", "transform.mat", "plda")),

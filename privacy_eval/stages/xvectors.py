@@ -63,24 +63,31 @@ def make_vectors(systems: Iterable[SystemUnderTest], asv: AsvSystems, run: Run =
     """
     sets = _sets(systems, asv)
     inputs, allow = asv.access.inputs, asv.access.allow_missing
-    parts, kept = [], Outcome()
+    parts: list[_Part] = []
+    whole: list[Product] = []
+    kept = Outcome()
     for one in sets:
-        if one.product().is_foreign(inputs):
-            kept.kept.append(one.name)
-        else:
+        try:
+            if one.product().is_foreign(inputs):
+                kept.kept.append(one.name)
+                continue
+            one.shared.extractor_files(Path(one.model_folder))
             parts += one.parts
+            whole.append(one.product())
+        except MissingInput as error:
+            kept.missing[one.name] = error
+        except PrivacyEvalError as error:
+            kept.failed[one.name] = str(error)
     outcome = bring_up_to_date([p.product() for p in parts], inputs, run, allow_missing=allow)
     if run.job != (1, 1):
-        return outcome
-    whole = [one.product() for one in sets if one.name not in kept.kept]
-    for failed in outcome.failed, outcome.missing:
-        names = {p.set.name for p in parts if p.name in failed}
-        whole = [product for product in whole if product.name not in names]
+        kept.add(outcome)
+        return kept
+    names = {p.set.name for p in parts if p.name in outcome.failed}
+    whole = [product for product in whole if product.name not in names]
     found = bring_up_to_date(whole, inputs, replace(run, announce=None, progress=None))
     kept.add(found)
     kept.notes = [*outcome.notes, *kept.notes]
     kept.failed |= outcome.failed
-    kept.missing |= outcome.missing
     kept.left_out |= outcome.left_out
     return kept
 

@@ -11,9 +11,9 @@ dir=           # folder of speech, tree and results (default: work beside this s
 speech=        # evaluate this audio instead of simulated speech: a folder of wav or flac
 utt2spk=       # speakers of the audio of --speech
 spk2gender=    # their genders (default: trials against all speakers)
-variant=2022   # baseline B2 of the challenge of 2020 or 2022
+variant=2022   # baseline B2 of the challenge of 2020, or of 2022 as released (--per-set)
 speakers=20    # simulated speakers, half of them female
-training=40    # other simulated speakers, to train the attacker's back ends on
+training=60    # other simulated speakers, to train the attacker's back ends on
 utterances=10  # of each
 seconds=3      # length of a simulated utterance
 seed=0         # seed of the simulation and of B2
@@ -56,7 +56,7 @@ privacy-eval data-dir "${audio[@]}" --training "$simulated/training" \
 
 "$recipe/../vpc2020/run.sh" --stage 4 --stop-stage "$stop_stage" --tree "$dir/tree" --results exp \
     --system B2 --out results --conf protocol.yaml --anonymizer mcadams --variant "$variant" \
-    --seed "$seed" --nj "$nj" --allow-outside
+    --per-set --seed "$seed" --nj "$nj" --allow-outside
 
 table=$dir/tree/results/tables/B2_asv_test.md
 if [ -f "$table" ]; then
