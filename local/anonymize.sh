@@ -6,7 +6,7 @@
 # A command is run once per data set, in the tree, by a shell, as 'COMMAND {in} {out}':
 #   {in}   becomes the original data folder, data/SET, with wav.scp, utt2spk, spk2utt and, usually,
 #          spk2gender; paths in wav.scp are relative to the tree, or absolute;
-#   {out}  becomes the new folder, data/SET_anon, which exists. The command writes wav.scp there, of
+#   {out}  becomes the new folder, data/SETSUFFIX, which exists. The command writes wav.scp there, of
 #          exactly the same utterances, and its audio (16-bit WAV or FLAC) wherever it likes within
 #          the tree.
 # It must end with status 0. utt2spk, spk2utt, spk2gender and enrolls are copied afterwards. It is run

@@ -21,7 +21,7 @@ from ..io.scores import (
     read_trials,
 )
 from ..io.text_table import Column, hash_rows, unique_fields
-from ..metrics import IMPLAUSIBLE_EER, Eer, TrialScores, kaldi_eer
+from ..metrics import CAVEATS, Eer, TrialScores, find_caveats, kaldi_eer
 from ..protocol.protocol import ORIGINAL
 from ..stages.freshness import Progress
 from ..tree.conditions import ConditionFiles
@@ -29,9 +29,6 @@ from ..tree.discovery import score_file
 from ..tree.keys import find_key
 from .findings import Finding
 
-#: EER of original speech with a model of original speech. The challenge's are between 1.1 and
-#: 8.7 % (2020 supplement, tables 2 and 3); twice that is no useful attack.
-MAX_ORIGINAL_EER = 0.20
 #: Of the original EER. Anonymization raises the EER; of the published systems only K2 comes
 #: below half of it, for a few sets.
 FAR_BELOW = 0.5
@@ -42,10 +39,6 @@ MAX_TIED = 0.10
 #: change of a voice changes scores by more.
 NEARLY_EQUAL = 1e-3
 
-HIGH = f"EER of original speech above {100 * MAX_ORIGINAL_EER:.0f} % (wrong model, trials or key?)"
-SWAPPED = (
-    f"EER above {100 * IMPLAUSIBLE_EER:.0f} % (labels swapped, or distances instead of scores?)"
-)
 LOW = "EER of anonymized speech below half that of original speech"
 SAME = "scores (nearly) identical to those of another condition"
 CONSTANT = "all scores are equal"
@@ -188,10 +181,10 @@ def _implausible(
     """Check the scores of a single condition."""
     name = title(c)
     is_baseline = _is_original(c) and c.condition.asv_model == ORIGINAL
-    if eer.value > IMPLAUSIBLE_EER and (is_baseline or eer.interval[0] > 0.5):
-        yield Finding(SWAPPED, f"{name} ({100 * eer.value:.1f} %)")
-    elif is_baseline and eer.value > MAX_ORIGINAL_EER:
-        yield Finding(HIGH, f"{name} ({100 * eer.value:.1f} %)")
+    found = find_caveats(eer.value, eer.n_target, eer.n_nontarget, is_original=is_baseline)
+    for key, reason in found.items():
+        if CAVEATS[key].concerns("eer"):
+            yield Finding(reason, f"{name} ({100 * eer.value:.1f} %)")
     for kind, column in ((BY_SPEAKER, trials.speaker), (BY_UTTERANCE, trials.utterance)):
         if _constant_within(column, trials.score):
             yield Finding(kind, name)

@@ -13,7 +13,7 @@ _BUILT_IN = "mcadams"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add(parser, "--allow-pipes", "--job", "--after-jobs")
+    add(parser, "--allow-pipes", "--job", "--after-jobs", "--isolate", "--details")
     anonymizer = (
         f"{_BUILT_IN} (baseline B2), or 'COMMAND {{in}} {{out}}', run for every data folder"
     )
@@ -50,5 +50,5 @@ def run(arguments: argparse.Namespace) -> int:
     if not any(vars(outcome).values()):
         log(f"privacy-eval: {arguments.tree / 'data'}: no data set of the protocol has speech")
     what = "speakers' speech" if anonymizer == _BUILT_IN else "data folders"
-    report_outcome(outcome, what, IN_PLACE if arguments.after_jobs else "anonymized")
+    report_outcome(arguments, outcome, what, IN_PLACE if arguments.after_jobs else "anonymized")
     return 1 if outcome.failed else 0

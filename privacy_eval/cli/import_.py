@@ -25,6 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..io.files import read_text, write_text
     from ..io.inputs import Inputs
     from ..protocol.protocol import load_protocol
+    from ..report.values import caveat_notes
     from ..results.challenge_text import extract_system, import_results_txt
     from ..results.json_store import to_json
     from ..results.records import merge
@@ -49,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
         parts.append(part)
     results = merge(parts)
     write_text(arguments.out, to_json(results))
+    for note in caveat_notes(results.verification):
+        log(f"privacy-eval: warning: {note}")
     wanted = len(protocol.comparisons) * len(list(protocol.trial_sets()))
     log(
         f"{arguments.out}: {arguments.system}, protocol {protocol.name}: "

@@ -25,7 +25,6 @@ from ..speech.features import (
     utterance_features,
 )
 from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
-from ..stages.collect import unsigned_records
 from ..stages.freshness import UNSIGNED, Outcome, Run
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
@@ -38,7 +37,7 @@ from ..tree.discovery import (
     tree_suffixes,
     unmatched_folders,
 )
-from .options import log, progress
+from .options import beginnings, in_job, log, progress
 
 IN_PLACE = "in place"
 
@@ -145,9 +144,8 @@ def asv_of(
     return AsvSystems(access, protocol), found, notes
 
 
-def log_unsigned(systems: list[System], asv: AsvSystems, out: Path) -> None:
+def log_unsigned(out: Path, names: Sequence[str]) -> None:
     """Log how many records do not count, as somebody else made them."""
-    names = unsigned_records(systems, asv, out)
     if names:
         log(
             f"privacy-eval: {out / 'records'}: {len(names)} records do not count and are "
@@ -159,7 +157,14 @@ def run_of(arguments: argparse.Namespace) -> Run:
     """Return how a stage runs."""
     job = getattr(arguments, "job", None)
     announce = log_memory if job else None
-    return Run(job or (1, 1), getattr(arguments, "nj", 1), announce=announce, progress=progress())
+    return Run(
+        job or (1, 1),
+        getattr(arguments, "nj", 1),
+        isolated=getattr(arguments, "isolate", False),
+        announce=announce,
+        begin=beginnings(),
+        progress=progress(),
+    )
 
 
 def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
@@ -225,28 +230,29 @@ def log_remarks(reader: AudioReader) -> None:
         log(f"privacy-eval: warning: {remark}: utterances: {len(names)} ({abbreviate(names)})")
 
 
-def report_outcome(outcome: Outcome, what: str, done: str) -> None:
-    """Log what became of the products of a stage, and print their numbers."""
+def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str, done: str) -> None:
+    """Log what became of the products of a stage, a line for each kind, and print their numbers.
+
+    Jobs log every item, as `--details` does.
+    """
     left_out = [f"{name}: {text}" for name, text in outcome.left_out.items()]
     rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
-    for text, lines in (
+    for text, items in (
         ("external, kept", outcome.kept),
         ("rebuilt", rebuilt),
         ("made without some of their input", left_out),
         ("note", outcome.notes),
     ):
-        if lines:
-            log(f"privacy-eval: {text}: {len(lines)}:")
-            for line in lines:
-                log(f"  {line}")
-    by_kind: dict[str, list[str]] = {}
-    for error in outcome.missing.values():
-        by_kind.setdefault(error.kind, []).append(error.where)
-    for kind, places in by_kind.items():
-        log(
-            f"privacy-eval: {len(places)} {what} not {done}, no {kind}: "
-            + abbreviate(list(dict.fromkeys(places)))
-        )
+        log_items(arguments, text, items)
+    by_kind: dict[str, dict[str, str]] = {}
+    for name, error in outcome.missing.items():
+        by_kind.setdefault(error.kind, {})[name] = error.where
+    for kind, where in by_kind.items():
+        not_done = "made" if done == IN_PLACE else done
+        title = f"{len(where)} {what} not {not_done}, no {kind}"
+        log(f"privacy-eval: {title}: {abbreviate(list(dict.fromkeys(where.values())))}")
+        if arguments.details or in_job():
+            log("\n".join(f"  {name}: {place}" for name, place in where.items()))
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
     made = {done: outcome.made, "current": outcome.current}
@@ -259,3 +265,12 @@ def report_outcome(outcome: Outcome, what: str, done: str) -> None:
         "failed": outcome.failed,
     }
     print(f"{what}: " + ", ".join(f"{len(names)} {text}" for text, names in counts.items()))
+
+
+def log_items(arguments: argparse.Namespace, title: str, items: Sequence[str]) -> None:
+    """Log how many items there are, and the first five; in a job and with `--details` all."""
+    if items and (arguments.details or in_job()):
+        log(f"privacy-eval: {title}: {len(items)}:" + "".join(f"\n  {item}" for item in items))
+    elif items:
+        more = " (--details lists all)" if len(items) > 5 else ""
+        log(f"privacy-eval: {title}: {len(items)}: {abbreviate(items)}{more}")

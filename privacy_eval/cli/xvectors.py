@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stage, files = two_forms(parser, needed="--out")
     add_tree(stage, common=parser)
     add_features(files, common=parser)
-    add(stage, "--job", "--after-jobs")
+    add(stage, "--job", "--after-jobs", "--isolate", "--details")
     model = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
     files.add_argument("--model", **path("DIR", model))
     files.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
@@ -42,7 +42,7 @@ def _stage(arguments: argparse.Namespace) -> int:
     asv, systems, _ = asv_of(arguments, protocol)
     outcome = make_vectors(systems, asv, run_of(arguments))
     what = "parts of sets of x-vectors" if arguments.job else "sets of x-vectors"
-    report_outcome(outcome, what, IN_PLACE if arguments.after_jobs else "made")
+    report_outcome(arguments, outcome, what, IN_PLACE if arguments.after_jobs else "made")
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
         log("privacy-eval: stage 1 of the recipe says where an x-vector extractor comes from")
     return 1 if outcome.failed else 0

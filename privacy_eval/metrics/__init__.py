@@ -4,6 +4,7 @@
 computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs.
 """
 
+from .caveats import CAVEATS, NOT_AVAILABLE, Caveat, find_caveats, withholding_caveat
 from .cllr import Cllr, cllr, min_cllr
 from .confidence import BootstrapReplicates, Interval, speaker_bootstrap
 from .detection import MinDcf, min_dcf
@@ -23,6 +24,7 @@ from .registry import (
     Metric,
     describe,
     of_kind,
+    score_curves,
     score_metrics,
     similarity_metrics,
     zebra_tag,
@@ -48,11 +50,14 @@ from .zebra import (
 
 __all__ = [
     "CATEGORICAL_TAGS",
+    "CAVEATS",
     "IMPLAUSIBLE_EER",
     "LINKABILITY_MIN_TARGETS",
     "METRICS",
+    "NOT_AVAILABLE",
     "VARIANTS",
     "BootstrapReplicates",
+    "Caveat",
     "Cllr",
     "EceProfile",
     "Eer",
@@ -75,6 +80,7 @@ __all__ = [
     "describe",
     "ece_profile",
     "evaluate",
+    "find_caveats",
     "individual_disclosure",
     "kaldi_eer",
     "linkability",
@@ -84,12 +90,14 @@ __all__ = [
     "pav",
     "population_disclosure",
     "rocch_eer",
+    "score_curves",
     "score_metrics",
     "similarity_matrix",
     "similarity_metrics",
     "speaker_bootstrap",
     "speaker_linkability",
     "voice_similarity",
+    "withholding_caveat",
     "zebra",
     "zebra_tag",
 ]

@@ -118,6 +118,8 @@ def speaker_bootstrap(
         speakers with target trials.
     ValueError
         Fewer than 2 replicates.
+    TypeError
+        `statistic` returns no mapping.
 
     References
     ----------
@@ -161,7 +163,13 @@ def speaker_bootstrap(
         sample = TrialScores.from_sorted_labels(
             np.repeat(ascending, times), np.repeat(labels, times)
         )
-        for name, value in statistic(sample).items():
+        found = statistic(sample)
+        if not isinstance(found, Mapping):
+            raise TypeError(
+                "statistic must return metrics by name, such as {'eer': 0.1}, not "
+                f"{type(found).__name__}"
+            )
+        for name, value in found.items():
             values.setdefault(name, []).append(value)
         done += 1
     return BootstrapReplicates(

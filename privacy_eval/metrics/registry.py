@@ -13,13 +13,16 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from .cllr import cllr, min_cllr
+from .curves import dcf_profile, densities, det_curve
 from .detection import min_dcf
-from .eer import IMPLAUSIBLE_EER, eer_percent, kaldi_eer, rocch_eer
-from .linkability import LINKABILITY_MIN_TARGETS, linkability
+from .eer import eer_percent, kaldi_eer, rocch_eer
+from .linkability import linkability
+from .pav import FloatArray
 from .similarity import VoiceSimilarity
 from .trial_scores import TrialScores, Variant
 from .zebra import (
     categorical_tag,
+    ece_profile,
     individual_disclosure,
     population_disclosure,
     zebra_number,
@@ -39,10 +42,6 @@ class Label(NamedTuple):
 
     title: str
     latex: str | None = None
-
-
-def _no_caveat(value: float, n_target: int | None) -> str:
-    return ""
 
 
 @dataclass(frozen=True)
@@ -83,15 +82,15 @@ class Metric:
         Line of results.txt, with the key in braces; a line may contain another metric, too.
     line_number : callable
         Prints the value in that line.
-    caveat : callable
-        Reason why a value of a condition with so many target trials is uninformative and must
-        not be ranked, or "".
     compared : bool
         Has a table of several systems.
     tabled : bool
         Appears in the tables of one system.
     repeats_matter : bool
         Repeated trials of a bootstrap replicate bias it towards less privacy.
+    curves : callable or None
+        Of `TrialScores`: named arrays that figures are drawn from, of some kB however many trials
+        there are.
     """
 
     key: str
@@ -111,10 +110,10 @@ class Metric:
     detail: int | Callable[[float], str] = 3
     line: str = ""
     line_number: Callable[[float], str] = "{:.3f}".format
-    caveat: Callable[[float, int | None], str] = _no_caveat
     compared: bool = True
     tabled: bool = True
     repeats_matter: bool = False
+    curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
 
     @property
     def sentence(self) -> str:
@@ -186,22 +185,37 @@ class Metric:
             return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"
 
 
-def _linkability_caveat(value: float, n_target: int | None) -> str:
-    if n_target is None or n_target >= LINKABILITY_MIN_TARGETS:
-        return ""
-    return (
-        f"Linkability is uninformative with fewer than {LINKABILITY_MIN_TARGETS} target scores: "
-        "it is 0"
-    )
+def _det_arrays(scores: TrialScores) -> dict[str, FloatArray]:
+    det = det_curve(scores)
+    return {"det_miss": det.miss, "det_false_alarm": det.false_alarm}
 
 
-def _eer_caveat(value: float, n_target: int | None) -> str:
-    if not IMPLAUSIBLE_EER < value < math.inf:
-        return ""
-    return (
-        f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % is uninformative: the scores are probably "
-        "inverted, or equal"
-    )
+def _dcf_arrays(scores: TrialScores) -> dict[str, FloatArray]:
+    cost = dcf_profile(scores)
+    return {"dcf_minimum": cost.minimum, "dcf_actual": cost.actual}
+
+
+def _linkability_arrays(scores: TrialScores) -> dict[str, FloatArray]:
+    link, density = linkability(scores), densities(scores)
+    return {
+        "linkability_edges": link.edges,
+        "linkability_target_mass": link.target_mass,
+        "linkability_nontarget_mass": link.nontarget_mass,
+        "linkability_local": link.local,
+        "density_scores": density.scores,
+        "density_target": density.target,
+        "density_nontarget": density.nontarget,
+    }
+
+
+def _ece_arrays(scores: TrialScores) -> dict[str, FloatArray]:
+    profile = ece_profile(scores)
+    return {
+        "prior_log_odds": profile.prior_log_odds,
+        "ece_zero_evidence": profile.zero_evidence,
+        "ece_minimum": profile.minimum,
+        "ece_actual": profile.actual,
+    }
 
 
 def _min_dcf(p_target: float) -> Metric:
@@ -263,7 +277,7 @@ METRICS: dict[str, Metric] = {
             decimals=2,
             line="EER: {eer}%",
             line_number=eer_percent,
-            caveat=_eer_caveat,
+            curves=_det_arrays,
         ),
         Metric(
             "cllr_min",
@@ -289,6 +303,7 @@ METRICS: dict[str, Metric] = {
             column_label=Label("Cllr", _C_LLR),
             heading_label=Label("Cllr, bit", f"{_C_LLR}, bit"),
             decimals=1,
+            curves=_dcf_arrays,
         ),
         Metric(
             "rocch_eer",
@@ -316,8 +331,8 @@ METRICS: dict[str, Metric] = {
             column_label=Label("Linkability", r"$D_{\leftrightarrow}^{\mathrm{sys}}$"),
             line="linkability: {linkability}",
             line_number="{:f}".format,
-            caveat=_linkability_caveat,
             repeats_matter=True,
+            curves=_linkability_arrays,
         ),
         Metric(
             "zebra_population",
@@ -335,6 +350,7 @@ METRICS: dict[str, Metric] = {
             line="Population: {zebra_population} bit",
             line_number=zebra_number,
             repeats_matter=True,
+            curves=_ece_arrays,
         ),
         Metric(
             "zebra_individual",
@@ -497,6 +513,29 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     (0.5, 0.25)
     """
     return _computed("scores", scores, variant=variant)
+
+
+def score_curves(scores: TrialScores) -> dict[str, FloatArray]:
+    """Compute the arrays that figures of every metric on scores are drawn from.
+
+    Parameters
+    ----------
+    scores : TrialScores
+
+    Returns
+    -------
+    dict
+        Arrays by name.
+
+    Examples
+    --------
+    >>> score_curves(TrialScores([1.0, 3.0], [0.0, 2.0]))["det_miss"]
+    array([0. , 0. , 0.5, 0.5, 1. ])
+    """
+    found: dict[str, FloatArray] = {}
+    for metric in of_kind("scores").values():
+        found |= metric.curves(scores) if metric.curves is not None else {}
+    return found
 
 
 def similarity_metrics(similarity: VoiceSimilarity) -> dict[str, float]:

@@ -11,10 +11,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from ..io.files import file_names
-from ..metrics import VARIANTS, describe, of_kind
+from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
 from ..metrics.confidence import expanded_interval, least_replicates
 from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.arrays import Curves
@@ -24,7 +25,7 @@ from ..results.signature import signature
 from ..tree.conditions import SetCondition
 from .ranking import average_replicates, bias_notes, too_few_replicates
 from .table import Column, Table
-from .values import caveats
+from .values import caveat_notes, marked_text
 
 _Key = tuple[str, ...]
 
@@ -158,7 +159,7 @@ def verification_table(
     for r in records:
         c = r.condition
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
-        cells[key] = list(_texts(keys, r.values(variant), r.tag(variant)).values())
+        cells[key] = list(_texts(keys, r.values(variant), r.tag(variant), r.caveats).values())
         partial += [(key, r)] if r.left_out else []
     note = "o: original, a: anonymized speech"
     if partial:
@@ -185,7 +186,7 @@ def verification_table(
     with_values = form.splits_with_values
     of_split = f", {protocol.split_title(with_values[0])}" if len(with_values) == 1 else ""
     table = form.table(name, f"{caption}{of_split}: {title} ({note}).", groups)
-    return replace(table, notes=tuple(caveats(records, keys, variant)))
+    return replace(table, notes=tuple(caveat_notes(records, keys, marked=True)))
 
 
 def recognition_table(results: Results, title: str) -> Table:
@@ -269,9 +270,13 @@ def interval_table(
     records = [r for r in records if r.condition.split == split]
     for r in records:
         c, intervals = r.condition, r.speaker_intervals[variant]
-        values = _texts(keys, {k: v for k, v in r.values(variant).items() if k in intervals})
+        found = {k: v for k, v in r.values(variant).items() if k in intervals}
+        values = _texts(keys, found, caveats=r.caveats)
         low, high = (_texts(keys, {k: b[side] for k, b in intervals.items()}) for side in (0, 1))
-        cells = (f"{v} [{low[t]}, {high[t]}]" if (v := values[t]) else "" for t in titles)
+        cells = (
+            f"{v} [{low[t]}, {high[t]}]" if (v := values[t]) and v != NOT_AVAILABLE else v
+            for t in titles
+        )
         row = protocol.data_set(c.data_set).row_name(split)
         condition = (_LETTER[c.enrollment], _LETTER[c.trial], c.gender)
         rows[c.data_set, c.gender].append((row, *cells, *condition))
@@ -286,7 +291,7 @@ def interval_table(
         f"95 % intervals from resampling speakers, {protocol.split_title(split)}: {title} "
         "(o: original, a: anonymized speech)."
     )
-    notes = (*caveats(records, keys, variant), *bias_notes(keys))
+    notes = (*caveat_notes(records, keys, marked=True), *bias_notes(keys))
     return _number_rows(Table(name, caption, columns, _nonempty(rows.values()), notes=notes))
 
 
@@ -315,7 +320,9 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
                     bounds = expanded_interval(replicates.values, replicates.n_speakers)
                     numbers = (mean, bounds.low, bounds.high)
                     shown = (describe(key).format(v, detailed=True) for v in numbers)
-                    cells[place] = "{} [{}, {}]".format(*shown)
+                    caveats = (withholding_caveat(r.caveats, key) for r in records.values())
+                    worst = min(filter(None, caveats), key=lambda c: c.printed, default=None)
+                    cells[place] = marked_text("{} [{}, {}]".format(*shown), worst)
             if any(cells):
                 rows.append((protocol.split_title(split), attack.title, *cells))
         groups.append(rows)
@@ -328,7 +335,8 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
         "95 % intervals from resampling speakers of averages over data sets and genders with the "
         f"protocol's weights: {title}."
     )
-    notes = tuple(bias_notes(_AVERAGED))
+    resampled = [r for r in results.verification if r.speaker_intervals]
+    notes = (*caveat_notes(resampled, _AVERAGED, marked=True), *bias_notes(_AVERAGED))
     return Table("intervals_averages", caption, columns, _nonempty(groups), notes=notes)
 
 
@@ -396,14 +404,18 @@ def averages_table(results: Results, title: str) -> Table:
     caption = f"Averages over data sets: {title}"
     if unknown:
         caption += f" (not known, as parts are missing: {'; '.join(unknown)})"
-    return Table("averages", f"{caption}.", columns, _nonempty([known]))
+    notes = tuple(caveat_notes(results.verification, ["eer"]))
+    return Table("averages", f"{caption}.", columns, _nonempty([known]), notes=notes)
 
 
 def variants_table(results: Results, title: str) -> Table:
     """Cells of the other tables that differ between the two variants of a metric."""
     verified = [r for r in results.verification if r.metrics.keys() >= set(VARIANTS)]
-    stored: list[tuple[str, list[str], Mapping[str, Mapping[str, float]], Mapping[str, str]]]
-    stored = [(r.condition.name, list(of_kind("scores")), r.metrics, r.zebra_tag) for r in verified]
+    stored: list[tuple[str, list[str], Mapping[str, Mapping[str, float]], Mapping[str, Any]]]
+    stored = [
+        (r.condition.name, list(of_kind("scores")), r.metrics, {v: r.tag(v) for v in VARIANTS})
+        for r in verified
+    ]
     stored += [(s.condition.name, _of_sets(), s.metrics, {}) for s in results.similarity]
     groups = []
     for name, keys, metrics, tags in stored:
@@ -438,14 +450,17 @@ def _columns(keys: Sequence[str]) -> list[Column]:
 
 
 def _texts(
-    keys: Sequence[str], values: Mapping[str, Any], tag: str | None = None
+    keys: Sequence[str],
+    values: Mapping[str, Any],
+    tag: str | None = None,
+    caveats: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Format values by the title of their column, "" for missing ones."""
     printed = {}
     for key in keys:
         metric, value = describe(key), values.get(key)
         text = "" if value is None else metric.format(value, detailed=True)
-        printed[metric.column.title] = text
+        printed[metric.column.title] = marked_text(text, withholding_caveat(caveats, key))
         if key == "zebra_individual":
             printed[_TAG] = tag or ""
     return printed

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io.files import file_names
-from ..metrics import METRICS, Metric
+from ..metrics import CAVEATS, METRICS, Metric
 from ..metrics.confidence import difference_p_value, expanded_interval, least_replicates
 from ..protocol.protocol import Protocol
 from ..results.arrays import Curves
@@ -25,7 +25,7 @@ from .values import (
     ORIGINAL_COLUMN,
     Cells,
     average,
-    caveats,
+    caveat_notes,
     cells_from_results,
     select,
     system_column,
@@ -182,8 +182,9 @@ def rank(
     for r in _records(results, attack_model, split):
         c = r.condition
         records[system_column(c.system)][c.data_set, c.gender] = r
+    found = select(cells, metric=metric, attack_model=attack_model, split=split)
     uninformative = {
-        s for s, of_s in records.items() if caveats(of_s.values(), [metric], protocol.variant)
+        key.system for key, cell in found.items() if cell.caveat and not cell.caveat.ranked
     }
     # A stable sort: equal systems keep the order of the columns.
     order = sorted(
@@ -300,12 +301,18 @@ def ranking_table(
     notes = bias_notes([metric]) if tested else []
     if tested and ranking.replicates[0] < ranking.least_replicates:
         notes.append(too_few_replicates(ranking.least_replicates))
-    notes += caveats(records, [metric], protocol.variant)
+    notes += caveat_notes(records, [metric])
+    cells = cells_from_results(results) if cells is None else cells
+    found = select(cells, metric=metric, attack_model=attack_model, split=split).values()
+    of_systems = (c.caveat for c in found if c.caveat and c.caveat not in CAVEATS.values())
+    notes += dict.fromkeys(caveat.reason for caveat in of_systems)
+    if mixed or known.kind == "scores":
+        notes += cells.not_comparable
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     return Table(
         file_names([name])[name],
-        _caption(ranking, protocol),
+        _caption(ranking, protocol, records),
         tuple(columns),
         tuple(tuple(group) for group in (ranked, unranked) if group),
         notes=tuple(notes),
@@ -375,7 +382,7 @@ def _shared(
 _ZEBRA = "ZEBRA: "
 _NOTHING = "no values"
 _LACKS = "no value of"
-_UNINFORMATIVE = "an uninformative value"
+_UNINFORMATIVE = "implausible or uninformative values"
 
 
 def average_replicates(
@@ -485,7 +492,7 @@ def _bounds(metric: Metric, interval: Sequence[float] | None) -> str:
     return f"[{metric.format(interval[0])}, {metric.format(interval[1])}]"
 
 
-def _caption(ranking: Ranking, protocol: Protocol) -> str:
+def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[VerificationRecord]) -> str:
     metric = METRICS[ranking.metric]
     titles = {a.id: a.title[:1].lower() + a.title[1:] for a in protocol.attack_models}
     model = ranking.attack_model
@@ -499,10 +506,17 @@ def _caption(ranking: Ranking, protocol: Protocol) -> str:
     if ranking.attack_model is None:
         return f"{caption} Order and values only: no difference is told from chance."
     if not ranking.replicates:
-        return (
-            f"{caption} Order and values only: without bootstrap replicates (option --bootstrap "
-            "of the evaluation) no difference is told from chance."
-        )
+        evaluated = dict.fromkeys(system_column(r.condition.system) for r in records)
+        resampled = {system_column(r.condition.system) for r in records if r.speaker_intervals}
+        reasons = [
+            f"{s}: {ranking.unranked.get(s, 'its stored replicates are missing or differ')}"
+            for s in evaluated
+            if s in resampled
+        ]
+        why = "without bootstrap replicates (option --bootstrap of the evaluation)"
+        if reasons:
+            why = f"no system with bootstrap replicates has an average ({'; '.join(reasons)}), so"
+        return f"{caption} Order and values only: {why} no difference is told from chance."
     numbers = " or ".join(map(str, ranking.replicates))
     units = " in percentage points" if metric.percent else ""
     return (

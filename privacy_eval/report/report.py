@@ -21,6 +21,7 @@ from .per_system import system_tables
 from .provenance import provenance_tables, summary
 from .ranking import ranking_tables
 from .table import Table
+from .values import caveat_notes
 
 _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact)."
@@ -77,7 +78,8 @@ def report_sections(
         sections.append(Section(f"System {system}{folder}", tables=rest, folded=True))
     provenance = tuple(provenance_tables(results))
     sections.append(Section("How each number was made", (_PROVENANCE,), provenance, folded=True))
-    first = Section("Summary", (*about, *data.cells.notes))
+    caveats = caveat_notes(results.verification)
+    first = Section("Summary", (*caveats, *about, *data.cells.not_comparable, *data.cells.notes))
     return [first, *(s for s in sections if s.tables or s.pictures)], notes
 
 
@@ -101,7 +103,7 @@ def across_tables(
     results, published = data.results, data.sources.published
     _check_attack_model(data.protocol, metric, attack_model)
     if not published and len(results.systems) < 2:
-        return [], []
+        return [], caveat_notes(results.verification)
     rank = functools.partial(
         ranking_tables, results, data.curves, metric=metric, attack_model=attack_model
     )
@@ -111,7 +113,7 @@ def across_tables(
         if published and len(results.systems) > 1:
             # Published systems between submitted ones leave no two of these to be compared.
             found += [replace(own, name=f"{own.name}_own") for own in rank(split=split)]
-    notes = list(data.cells.notes)
+    notes = [*caveat_notes(results.verification), *data.cells.not_comparable, *data.cells.notes]
     if not found:
         under = f" under the attack model {attack_model}" if attack_model else ""
         notes.append(f"no ranking by {METRICS[metric].name}{under}: no system has values of it")

@@ -44,7 +44,7 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
     return format_results_txt(
         ResultsTxt(
             [
-                VerificationBlock(v.condition.name, v.values(variant), v.tag(variant))
+                VerificationBlock(v.condition.name, v.values(variant), v.tag(variant), v.caveats)
                 for v in part.verification
             ],
             [RecognitionBlock(name, tuple(lines)) for name, lines in recognized.items()],

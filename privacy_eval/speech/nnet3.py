@@ -31,7 +31,7 @@ from .nnet3_file import Component, ModelFile, Node
 from .nnet3_layers import MAX_COLUMNS, Layer, make_layer
 
 #: Frames that are computed at once.
-BLOCK = 1024
+BLOCK = 512
 _SUM_ROWS = 128
 #: Limit for the frames that a node is asked for.
 MAX_FRAMES = 1 << 22

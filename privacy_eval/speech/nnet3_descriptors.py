@@ -152,6 +152,8 @@ class Descriptor:
             return times + int(self.numbers[0]), slice(None)
         if self.operator == "Round":
             modulus = int(self.numbers[0])
+            if modulus == 1:
+                return times, slice(None)
             return np.unique(times // modulus * modulus, return_inverse=True)
         if self.operator == "ReplaceIndex":
             once = np.array([int(self.numbers[0])])[: len(times)]

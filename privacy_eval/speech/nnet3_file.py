@@ -225,7 +225,9 @@ class _Reader:
         if self.is_binary:
             value: float = self._unpack(*((b"\4", "<f") if self._next() == 4 else (b"\10", "<d")))
         else:
-            value = float(self._number(re.compile(r"[+-]?[\d.]+(?:[eE][+-]?\d+)?\Z", re.ASCII)))
+            value = float(
+                self._number(re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII))
+            )
         if not math.isfinite(value):
             raise self.file.error(f"{value}, expected a finite number")
         return value
@@ -273,8 +275,9 @@ class _Reader:
                 raise self.file.error(f"cannot skip its value {code!r}")
 
     def _skip_array(self, code: bytes) -> None:
-        sizes = self.file.read(13 if code.endswith(b"M ") else 8)[3:]
-        if len(sizes) % 5 or any(size != 4 for size in sizes[::5]):
+        head = 13 if code in (b"FM ", b"DM ") else 8
+        sizes = self.file.read(head)[3:]
+        if len(sizes) != head - 3 or any(size != 4 for size in sizes[::5]):
             raise self.file.error(f"truncated, or damaged: {sizes!r} instead of its size")
         shape = [size for _, size in struct.iter_unpack("<Bi", sizes)]
         if min(shape) < 0:

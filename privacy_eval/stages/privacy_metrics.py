@@ -26,14 +26,13 @@ from ..metrics import (
     Interval,
     TrialScores,
     bengio_mariethoz_interval,
-    ece_profile,
-    linkability,
+    find_caveats,
     of_kind,
+    score_curves,
     score_metrics,
     zebra_tag,
 )
 from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
-from ..metrics.curves import dcf_profile, densities, det_curve
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
@@ -86,6 +85,8 @@ class ConditionMetrics:
     ----------
     metrics, tags : mapping
         By variant.
+    caveats : mapping
+        Reasons why values say little about privacy, see `metrics.caveats`.
     scores : TrialScores
     replicates : BootstrapReplicates or None
         Of the bootstrap over speakers.
@@ -93,6 +94,7 @@ class ConditionMetrics:
 
     metrics: Mapping[str, Mapping[str, float]]
     tags: Mapping[str, str]
+    caveats: Mapping[str, str]
     scores: TrialScores
     replicates: BootstrapReplicates | None
 
@@ -153,14 +155,11 @@ def condition_products(
     return products
 
 
-def dropped_intervals(products: Iterable[Product], options: Options) -> Counter[int]:
+def dropped_intervals(noted: Iterable[Fingerprint | None], options: Options) -> Counter[int]:
     """Count the records that lose the intervals of an earlier run, by its bootstrap replicates,
     as `options` ask for none."""
-    if options.bootstrap:
-        return Counter()
-    noted = (product.read_fingerprint() for product in products)
-    replicates = (n.options.get("bootstrap") for n in noted if n is not None)
-    return Counter(number for number in replicates if isinstance(number, int) and number)
+    found = [n.options.get("bootstrap") for n in noted if n is not None and not options.bootstrap]
+    return Counter(number for number in found if isinstance(number, int) and number)
 
 
 def condition_cost(condition: ConditionFiles, options: Options = Options()) -> Cost:
@@ -178,7 +177,9 @@ def evaluate_trials(
     for variant in VARIANTS:
         metrics[variant] = score_metrics(scores, variant=variant)
         tags[variant] = zebra_tag(metrics[variant], variant)
-    return ConditionMetrics(metrics, tags, scores, _bootstrap(trials, options, utt2spk))
+    caveats = find_caveats(metrics["exact"]["eer"], scores.n_target, scores.n_nontarget)
+    replicates = _bootstrap(trials, options, utt2spk)
+    return ConditionMetrics(metrics, tags, caveats, scores, replicates)
 
 
 def _bootstrap(
@@ -303,9 +304,10 @@ class _ConditionRecord:
             scores_without_trial=paired.extra,
             provenance=provenance,
         )
-        arrays = {**_curves(scores), **_replicates(found.replicates)}
+        arrays = {**score_curves(scores), **_replicates(found.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""
-        return Content(record_content(self.path, record, arrays), text)
+        remarks = tuple(record.caveats.values())
+        return Content(record_content(self.path, record, arrays), text, remarks)
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
@@ -321,29 +323,6 @@ def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any
         "bootstrap_seed": np.array(replicates.seed),
         "bootstrap_speakers": np.array(replicates.n_speakers),
     }
-
-
-def _curves(scores: TrialScores) -> dict[str, NDArray[np.float64]]:
-    """What figures are drawn from: some 30 kB, however many trials there are."""
-    profile, link = ece_profile(scores), linkability(scores)
-    det, cost, density = det_curve(scores), dcf_profile(scores), densities(scores)
-    return dict(
-        prior_log_odds=profile.prior_log_odds,
-        ece_zero_evidence=profile.zero_evidence,
-        ece_minimum=profile.minimum,
-        ece_actual=profile.actual,
-        dcf_minimum=cost.minimum,
-        dcf_actual=cost.actual,
-        det_miss=det.miss,
-        det_false_alarm=det.false_alarm,
-        linkability_edges=link.edges,
-        linkability_target_mass=link.target_mass,
-        linkability_nontarget_mass=link.nontarget_mass,
-        linkability_local=link.local,
-        density_scores=density.scores,
-        density_target=density.target,
-        density_nontarget=density.nontarget,
-    )
 
 
 def _both_variants(scores: TrialScores) -> dict[str, float]:

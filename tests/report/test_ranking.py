@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -151,9 +152,9 @@ def test_uninformative_and_incomplete_values_are_flagged(protocol: Protocol) -> 
         ("2", "a", "30.00\u2021"),
         ("", "b", ""),
     ]
-    assert table.rows[2][-1] == "an uninformative value"
+    assert table.rows[2][-1] == "implausible or uninformative values"
     caveat, left_out = table.notes
-    assert caveat.startswith("An EER above 65 % is uninformative")
+    assert re.search("EER above 65 % is implausible.*: b ", caveat)
     assert left_out == "\u2021 Trials were left out of some of its values"
 
 
@@ -317,6 +318,22 @@ def test_voice_similarity_has_an_order_only() -> None:
     )
     assert table is not None and table.rows[0][1] == "K2"
     assert "--bootstrap" not in table.caption and "most distinct" in table.caption
+
+
+def test_replicates_of_a_system_without_an_average_are_not_denied() -> None:
+    """Its bootstrap was asked for: what it lacks is a data set, and the caption names it."""
+    results = imported(B1, system="mine")
+    records = tuple(
+        replace(r, speaker_intervals={"challenge": {"eer": (0.1, 0.2)}})
+        for r in results.verification
+        if not r.condition.data_set.startswith("vctk")
+    )
+    results = replace(results, verification=records)
+    cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
+    table = table_of(results, Stored(), cells=cells)
+    assert "--bootstrap" not in table.caption
+    assert "mine: no value of 4 of 6: vctk_different f, vctk_different m" in table.caption
+    assert any("same back end of the attacker" in note for note in table.notes)
 
 
 @pytest.mark.parametrize(("metric", "noted"), [("linkability", True), ("eer", False)])

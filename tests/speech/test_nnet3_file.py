@@ -147,6 +147,15 @@ def test_another_or_truncated_file_is_refused(tmp_path: Path, data: bytes, messa
     refuse(tmp_path, data, message)
 
 
+@pytest.mark.parametrize("number", ["0..5", ".", "1_0", "0x1", "nan", "--1", "1e", "\u0661"])
+def test_words_that_are_no_numbers_are_refused(tmp_path: Path, number: str) -> None:
+    data = write_model(net("BatchNorm", BATCH), binary=False)
+    for field in ("Epsilon", "Dim"):
+        damaged = re.sub(rf"(?<=<{field}> )\S+".encode(), number.encode(), data)
+        assert damaged != data
+        refuse(tmp_path, damaged, f"<{field}>: expected a number, found")
+
+
 @pytest.mark.parametrize("size", [-1, 4, 2**31 - 1, 1 << 24])
 @pytest.mark.parametrize("field", ["LinearParams", "ValueAvg"])
 def test_lying_sizes_are_refused(tmp_path: Path, size: int, field: str) -> None:
@@ -155,6 +164,13 @@ def test_lying_sizes_are_refused(tmp_path: Path, size: int, field: str) -> None:
     start = data.index(f"<{field}> ".encode()) + len(field) + 3
     lie = data[: start + 3] + binary_value(size) + data[start + 8 :]
     refuse(tmp_path, lie, "one.c")
+
+
+def test_cut_within_a_skipped_field_is_refused(tmp_path: Path) -> None:
+    fields = {"Unknown": WEIGHTS, "UnknownVector": np.zeros(3, "f4"), "Dim": 2}
+    data = write_model(net("NoOp", fields), binary=True)
+    for cut in range(data.index(b"<Unknown>"), data.index(b"<Dim>")):
+        refuse(tmp_path, data[:cut], "component one.c")
 
 
 def test_trailing_content_is_refused(tmp_path: Path) -> None:
