@@ -114,9 +114,11 @@ class MissingInputs:
         if model is None or (model.trained_on == ORIGINAL and not has_speech):
             return stages("data")
         without = train_backend.missing_inputs(model, suffix, self.asv)
-        if not without:
-            return stages(min(stage.number for stage in STAGES if "train_backend" in stage.names))
-        return f"{stages('train_backend')}, from x-vectors of {model.training_name(suffix)}"
+        if without and has_speech:
+            return stages("train_backend")  # once it has extracted the x-vectors
+        training = f", from x-vectors of {model.training_name(suffix)}" if without else ""
+        first = min(stage.number for stage in STAGES if "train_backend" in stage.names)
+        return stages(first) + training
 
     def _vectors_source(self, name: str, suffix: str, folder: str) -> str:
         data = self.access.tree / "data" / name
