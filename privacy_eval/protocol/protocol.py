@@ -124,11 +124,14 @@ class AsvModel:
         Data folder that the back end is trained on; may hold {suffix}. The back end
         (`mean.vec`, `transform.mat`, `plda`) is in its x-vectors' folder or in the model
         folder itself.
+    sha256 : str
+        SHA-256 of the network `final.raw` that the protocol asks for; "" if it is not known.
     """
 
     trained_on: str
     folder: str
     training_set: str
+    sha256: str = ""
 
     def model_folder(self, suffix: str) -> str:
         """Return the model folder for an anonymization suffix."""

@@ -26,9 +26,13 @@ from .freshness import (
     Sources,
     absent,
     bring_up_to_date,
+    noted_source,
 )
 from .jobs import likely_lines, scoring_cost
 from .train_backend import training_sets
+
+#: The fingerprint of a set's x-vectors, and the role of the network in it.
+VECTORS_NOTE, EXTRACTOR_ROLE = ".xvectors.json", "extractor"
 
 
 def make_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems, run: Run = Run()) -> Outcome:
@@ -87,6 +91,10 @@ class _Scoring:
         }
         for role, scp in zip(("enrollment_vectors", "trial_vectors"), scps, strict=True):
             sources[role] = Source(scp, self.asv.read_vectors(scp).digest)
+        tree = self.asv.access.tree
+        by = [noted_source(scp, EXTRACTOR_ROLE, tree, inputs, VECTORS_NOTE) for scp in scps]
+        if by[0] is not None and by[0] == by[1]:
+            sources[EXTRACTOR_ROLE] = by[0]
         return sources
 
     def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:

@@ -32,7 +32,7 @@ from ..speech.features import (
 )
 from ..speech.xvector import EXTRACTOR_FILES, UNVOICED, Extractor, load_extractor, utterance_vector
 from .access import AsvSystems, SystemUnderTest
-from .asv_scores import vector_sets
+from .asv_scores import EXTRACTOR_ROLE, VECTORS_NOTE, vector_sets
 from .freshness import (
     Content,
     Fingerprint,
@@ -183,7 +183,7 @@ class _Set:
         return Product(
             self.name,
             self.shared.tree,
-            self.folder / ".xvectors.json",  # a back end may be there, too
+            self.folder / VECTORS_NOTE,  # a back end may be there, too
             tuple(self.folder / name for name in _VECTOR_FILES),
             self.find,
             self.make,
@@ -196,9 +196,10 @@ class _Set:
         if missing:
             raise MissingInput("part of the x-vectors", relative(missing[0], self.shared.tree))
         self.shared.asv.access.check_inside(paths[0])
-        return {
-            relative(path, self.shared.tree): Source(path, inputs.sha256(path)) for path in paths
-        }
+        files = self.shared.extractor_files(Path(self.model_folder))
+        named = {relative(path, self.shared.tree): path for path in paths}
+        named[EXTRACTOR_ROLE] = files[EXTRACTOR_FILES[0]]
+        return {role: Source(path, inputs.sha256(path)) for role, path in named.items()}
 
     def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
         archives = [part.archive for part in self.parts if part.archive.stat().st_size]
