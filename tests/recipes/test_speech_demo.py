@@ -14,11 +14,12 @@ import pytest
 from support import ROOT, Run, run_program, snapshot
 
 RUN = ROOT / "recipes/speech_demo/run.sh"
-SMALL = ("--speakers", 8, "--training", 30, "--utterances", 6, "--seconds", 2, "--stop-stage", 9)
+#: Enough to see that it works; not for numbers.
+SMALL = ("--speakers", 4, "--training", 16, "--utterances", 4, "--seconds", 1, "--stop-stage", 8)
 
 
-def recipe(folder: Path, *more: object) -> Run:
-    return run_program(RUN, "--dir", folder, *SMALL, *more, cwd=folder.parent)
+def recipe(folder: Path, *options: object) -> Run:
+    return run_program(RUN, "--dir", folder, *options, cwd=folder.parent)
 
 
 def mean_eer(folder: Path) -> dict[str, float]:
@@ -40,13 +41,17 @@ def products(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module", name="made")
 def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("speech") / "demo"
-    run = recipe(folder)
+    run = recipe(folder, *SMALL)
     assert run.code == 0, run.err
-    assert "|asv:" in run.out
     return folder
 
 
-def test_the_attack_models_are_in_the_order_of_what_they_know(made: Path) -> None:
+def test_the_attack_models_are_in_the_order_of_what_they_know(tmp_path: Path) -> None:
+    """At the recipe's own sizes, as EERs of fewer trials are too coarse."""
+    made = tmp_path / "demo"
+    run = recipe(made, "--stop-stage", 9)
+    assert run.code == 0, run.err
+    assert "|asv:" in run.out
     eer = mean_eer(made)
     assert eer["original"] < 10
     assert eer["ignorant"] > eer["lazy-informed"] > eer["semi-informed"] > eer["original"]
@@ -62,7 +67,7 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(made: Path) -> Non
     before = made.with_name("whole")
     made.rename(before)
     try:
-        for seconds in (2.0, 5.0, 9.0):
+        for seconds in (2.0, 4.0, 7.0):
             process = subprocess.Popen(
                 [RUN, "--dir", made, *map(str, SMALL)],
                 cwd=made.parent,
@@ -75,7 +80,7 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(made: Path) -> Non
             time.sleep(seconds)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        assert recipe(made).code == 0
+        assert recipe(made, *SMALL).code == 0
         assert products(made) == whole
     finally:
         if made.exists():
@@ -84,10 +89,9 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(made: Path) -> Non
 
 
 def test_nothing_is_made_twice(made: Path) -> None:
-    run = recipe(made)
+    run = recipe(made, *SMALL)
     assert run.code == 0
     assert "simulated: there already" in run.err and "tree: there already" in run.out
-    assert "have nothing to do" in run.err
 
 
 def test_audio_of_ones_own_needs_its_speakers(tmp_path: Path) -> None:
