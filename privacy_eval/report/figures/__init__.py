@@ -62,6 +62,7 @@ KINDS = (
     FigureKind("linkability", "Linkability"),
     FigureKind("matrices", "Voice similarity"),
     FigureKind("det", "Detection error trade-off"),
+    FigureKind("plane", "Privacy and utility", folded=False),
     FigureKind("scatter", "Metric against metric"),
 )
 
