@@ -149,9 +149,10 @@ class _Stages:
         from ..stages.privacy_metrics import dropped_intervals
         from .inputs import log_unsigned, options_of
 
-        if first > number_of("collect") and not made_by_user(self._out):
+        path = self._out / "results.json"
+        if first > number_of("collect") and path.exists() and not made_by_user(path):
             log(
-                f"privacy-eval: warning: {self._out}/results.json was not made by this user's "
+                f"privacy-eval: warning: {path} was not made by this user's "
                 f"recipe, and is shown as it is (--stage {number_of('privacy_metrics')} "
                 "recomputes it)"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..report.ranking import ranking_metrics
@@ -78,7 +79,10 @@ def tables_product(arguments: argparse.Namespace, sources: ReportSources) -> Pro
         across, notes = across_tables(data, arguments.rank_by, arguments.attack_model)
         main_results = summary_table(data)
         first = [main_results] if main_results is not None else []
-        groups = table_groups(data.results, first + across, data.curves)
+        groups = [
+            [replace(table, notes=(*data.unsigned, *table.notes)) for table in group]
+            for group in table_groups(data.results, first + across, data.curves)
+        ]
         title = data.protocol.title
         files = table_files(groups, title, style=style, only=only)
         content = {out / name: text.encode() for name, text in files.items()}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import starmap
 from pathlib import Path
 from typing import Literal
 
+from ..errors import abbreviate
 from ..io.files import digest, read_bytes
 from ..protocol.protocol import Protocol, load_protocol
 from ..results.arrays import Curves
 from ..results.json_store import read_json
 from ..results.records import Results, merge
+from ..stages.collect import made_by_user
+from ..stages.freshness import UNSIGNED
 from .values import Cells, cells_from_published, cells_from_results, merge_cells
 
 # The protocol of no results at all.
@@ -40,9 +44,11 @@ class ReportSources:
     published: str = ""
 
     def digest(self) -> str:
-        """Digest of the results files, the protocol, and whether there are arrays."""
+        """Digest of the results files, the protocol, and whether there are arrays, and this user
+        made them."""
         files = [
-            (digest(read_bytes(path)), path.with_name("records").is_dir()) for path in self.paths
+            (digest(read_bytes(path)), path.with_name("records").is_dir(), made_by_user(path))
+            for path in self.paths
         ]
         if self.conf or not self.paths:
             protocol = load_protocol(self.conf or _USUAL)
@@ -67,7 +73,8 @@ class ReportSources:
         cells = cells_from_results(results)
         if self.published:
             cells = merge_cells([cells, cells_from_published(self.published)])
-        return ReportData(results, cells, Curves(read), self)
+        unsigned = [(path, of) for of, path in read if not made_by_user(path)]
+        return ReportData(results, cells, Curves(read), self, tuple(starmap(_unsigned, unsigned)))
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,8 @@ class ReportData:
     curves : Curves
         The arrays stored beside the results files.
     sources : ReportSources
+    unsigned : tuple of str
+        Notes on results files that this user did not make.
     whiskers : {"speakers", "independent"}
         What the whiskers of bars are.
     """
@@ -91,9 +100,18 @@ class ReportData:
     cells: Cells = field(default_factory=lambda: Cells({}, ()))
     curves: Curves = field(default_factory=lambda: Curves(()))
     sources: ReportSources = ReportSources()
+    unsigned: tuple[str, ...] = ()
     whiskers: Whiskers = "speakers"
 
     @property
     def protocol(self) -> Protocol:
         """The protocol of the results."""
         return self.results.protocol
+
+
+def _unsigned(path: Path, results: Results) -> str:
+    """Return the note on a results file that this user did not make, or that was edited since."""
+    systems = abbreviate(results.systems)
+    return (
+        f"{path.name} ({systems}): {UNSIGNED}, or edited since; its numbers are shown as they are"
+    )

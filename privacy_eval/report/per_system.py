@@ -106,7 +106,7 @@ def system_tables(
     if results_folder == results.results_folders(system)[0]:
         tables.append(averages_table(whole, system))
         tables += [average_interval_table(whole, system, curves)] if curves else []
-    few = _few_replicates(whole, curves) if curves else ""
+    few = few_replicates(whole, curves) if curves else ""
     return [
         replace(t, notes=(*t.notes, few)) if few and t.name.startswith("intervals") else t
         for t in tables
@@ -380,7 +380,7 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
     return Table("intervals_averages", caption, columns, _nonempty(groups), notes=notes)
 
 
-def _few_replicates(results: Results, curves: Curves) -> str:
+def few_replicates(results: Results, curves: Curves) -> str:
     """Return a note if any condition's bootstrap has too few replicates for its speakers."""
     worst = 0.0
     for record in results.verification:
@@ -440,11 +440,13 @@ def averages_table(results: Results, title: str) -> Table:
         Column("Average", align="l"),
         *(Column(results.protocol.split_title(split), align="r") for split in splits),
     )
-    caption = f"Averages over data sets: {title}"
+    notes = caveat_notes(results.verification, ["eer"], marked=True)
     if unknown:
-        caption += f" (not known, as parts are missing: {'; '.join(unknown)})"
-    notes = tuple(caveat_notes(results.verification, ["eer"], marked=True))
-    return Table("averages", f"{caption}.", columns, _nonempty([known]), notes=notes)
+        notes.append(
+            f"No average of {'; '.join(unknown)}: values of some data sets or genders are missing"
+        )
+    caption = f"Averages over data sets: {title}."
+    return Table("averages", caption, columns, _nonempty([known]), notes=tuple(notes))
 
 
 def variants_table(results: Results, title: str) -> Table:

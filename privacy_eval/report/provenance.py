@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import counted
+from ..results.averages import averages
 from ..results.records import (
     AnyRecord,
     RecognitionRecord,
@@ -69,6 +71,7 @@ def summary(results: Results) -> list[str]:
         f"{counted(len(results.similarity), 'voice similarity')}, "
         f"{counted(len(results.recognition), 'word error rate')}. "
         f"Written by privacy_eval {__version__}.",
+        *coverage(results),
         f"Signature: {signature(results, variant=results.protocol.variant)}",
     ]
     partial = [r.condition for r in results.verification if r.left_out]
@@ -82,6 +85,32 @@ def summary(results: Results) -> list[str]:
     if len(absent) > _ABSENT_SHOWN:
         lines.append(f"... and {len(absent) - _ABSENT_SHOWN} more, listed in results.json")
     return lines
+
+
+def coverage(results: Results) -> list[str]:
+    """Describe which conditions and averages of the protocol each system lacks; systems that lack
+    the same in one line."""
+    protocol = results.protocol
+    models = {folder.asv_model for folder in protocol.results_folders}
+    attacks = [a.id for a in protocol.attack_models if a.asv_model in models]
+    expected = [(t, attack) for t in protocol.trial_sets() for attack in attacks]
+    lacking: dict[str, list[str]] = {}
+    for system in results.systems:
+        conditions = (r.condition for r in results.verification if r.condition.system == system)
+        present = {(c.split, c.data_set, c.gender, c.attack_model) for c in conditions}
+        missing = Counter(
+            f"{t.data_set.title} {t.split}"
+            for t, attack in expected
+            if (t.split, t.data_set.id, t.gender, attack) not in present
+        )
+        if missing:
+            names = ", ".join(f"{name} ({number})" for name, number in missing.items())
+            text = f"{len(expected) - missing.total()} of the protocol's {len(expected)} conditions"
+            lacking.setdefault(f"{text}; missing: {names}", []).append(system)
+        if all(average.value is None for average in averages(results.of(system))):
+            text = "no table of averages, as values of some data sets or genders are missing"
+            lacking.setdefault(text, []).append(system)
+    return [f"{', '.join(systems)}: {text}" for text, systems in lacking.items()]
 
 
 def _row(record: AnyRecord) -> tuple[str, ...]:

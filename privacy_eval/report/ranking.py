@@ -300,6 +300,8 @@ def ranking_table(
     if tested and ranking.replicates[0] < ranking.least_replicates:
         notes.append(too_few_replicates(ranking.least_replicates))
     notes += caveat_notes(records, [metric])
+    if tested and any(r.interval is None for r in ranking.ranked):
+        notes.append("Without intervals: systems without bootstrap replicates of all conditions")
     cells = cells_from_results(results) if cells is None else cells
     found = select(cells, metric=metric, attack_model=attack_model, split=split).values()
     of_systems = (c.caveat for c in found if c.caveat and c.caveat not in CAVEATS.values())

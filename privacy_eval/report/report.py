@@ -80,7 +80,8 @@ def report_sections(
     provenance = tuple(provenance_tables(results))
     sections.append(Section("How each number was made", (_PROVENANCE,), provenance, folded=True))
     caveats = caveat_notes(results.verification)
-    first = Section("Summary", (*caveats, *about, *data.cells.not_comparable, *data.cells.notes))
+    notes_on_cells = (*data.cells.not_comparable, *data.cells.notes)
+    first = Section("Summary", (*data.unsigned, *caveats, *about, *notes_on_cells))
     return [first, *(s for s in sections if s.tables or s.pictures)], notes
 
 

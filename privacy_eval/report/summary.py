@@ -8,6 +8,8 @@ from ..metrics.confidence import expanded_interval
 from ..results.averages import weighted_mean
 from ..results.records import VerificationRecord
 from .data import ReportData
+from .per_system import few_replicates
+from .provenance import coverage
 from .ranking import average_replicates
 from .table import Column, Table
 from .values import Cells, caveat_notes, cells_from_results, system_column
@@ -27,6 +29,7 @@ def summary_table(data: ReportData) -> Table | None:
     columns += [Column("Conditions"), Column("EER, %"), Column("95 % interval")]
     columns += [Column(describe(key).column.title) for key in _METRICS[1:]]
     shown: list[VerificationRecord] = []
+    intervals: list[str] = []
     groups = []
     for system in results.systems:
         rows = []
@@ -41,7 +44,8 @@ def summary_table(data: ReportData) -> Table | None:
                 if records:
                     eer, *others = (_mean(data, cells, records, key) for key in _METRICS)
                     place = (system, protocol.split_title(split), attack.title)
-                    rows.append((*place, str(len(records)), eer, _interval(data, records), *others))
+                    intervals.append(_interval(data, records))
+                    rows.append((*place, str(len(records)), eer, intervals[-1], *others))
                     shown += records
         groups.append(tuple(rows))
     if not shown:
@@ -50,8 +54,14 @@ def summary_table(data: ReportData) -> Table | None:
         f"{protocol.title}: averages over data sets and genders with the protocol's weights, of "
         f"the conditions there are (all: {len(protocol.data_sets) * len(protocol.genders)})."
     )
-    notes = tuple(caveat_notes(shown, _METRICS, marked=True))
-    return Table("summary", caption, tuple(columns), tuple(filter(None, groups)), notes=notes)
+    notes = [*coverage(results), *caveat_notes(shown, _METRICS, marked=True)]
+    if not all(intervals) and any(r.speaker_intervals for r in shown):
+        notes.append("95 % interval: only where every condition of the protocol has replicates")
+    few = few_replicates(results, data.curves)
+    notes += [few] if few else []
+    return Table(
+        "summary", caption, tuple(columns), tuple(filter(None, groups)), notes=tuple(notes)
+    )
 
 
 def _interval(data: ReportData, records: list[VerificationRecord]) -> str:

@@ -77,7 +77,7 @@ def to_text(table: Table) -> str:
 
 def to_csv(table: Table) -> str:
     """Write the header and the rows; headings of groups are a first column."""
-    titles = [c.title for c in table.columns]
+    titles = [marked_title(c) for c in table.columns]
     if not table.headings:
         return csv_text([titles, *table.rows])
     blocks = zip(table.headings, table.groups, strict=True)

@@ -156,13 +156,11 @@ def outputs(results: Results, out: Path) -> Product:
     return file_set(out, output_files(results), note=f".results{NOTE}")
 
 
-def made_by_user(out: Path) -> bool:
-    """Whether results.json and the files beside it, if there are any, are this user's."""
-    if not (out / "results.json").exists():
-        return True
-    product = file_set(out, {}, note=f".results{NOTE}")
+def made_by_user(path: Path) -> bool:
+    """Whether a results.json and the files beside it are as this user's `collect` wrote them."""
+    product = file_set(path.parent, {}, note=f".results{NOTE}")
     noted = product.read_fingerprint()
-    return noted is not None and product.is_whole(Inputs(), noted)
+    return noted is not None and path.name in noted.files and product.is_whole(Inputs(), noted)
 
 
 def write_outputs(results: Results, out: Path) -> list[Path]:

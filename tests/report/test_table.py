@@ -395,9 +395,9 @@ def test_flags_in_text() -> None:
     ]
 
 
-def test_csv_has_every_cell_and_no_flags() -> None:
+def test_csv_has_every_cell_and_flags_in_its_header_only() -> None:
     assert list(csv.reader(io.StringIO(to_csv(flagged())))) == [
-        ["Block", "Data", "Gender", "a_b", "c"],
+        ["Block", "Data", "Gender", "a_b \u2020", "c"],
         ["EER, %", "x", "f", "-1.5", "2.0"],
         ["EER, %", "x", "m", "3.0", ""],
         ["EER, %", "Mean", "", "0.8", "0.7"],

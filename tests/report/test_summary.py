@@ -1,0 +1,91 @@
+"""What the main results and the first screen of the report say of the results they are of."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support import B1, Tree, cli, imported, three_conditions
+
+from privacy_eval.io.user_key import key_path
+from privacy_eval.report.data import ReportData, ReportSources
+from privacy_eval.report.per_system import averages_table
+from privacy_eval.report.provenance import coverage
+from privacy_eval.report.report import report_sections
+from privacy_eval.report.summary import summary_table
+from privacy_eval.report.values import cells_from_results
+from privacy_eval.results.records import Results
+
+UNSIGNED = "not made by this user"
+
+
+def in_part(results: Results, data_set: str) -> Results:
+    records = (r for r in results.verification if r.condition.data_set == data_set)
+    return replace(results, verification=tuple(records), recognition=())
+
+
+def test_missing_data_sets_are_named() -> None:
+    whole = imported(B1, system="mine")
+    assert len(whole.verification) == 36 and not coverage(whole)
+    results = in_part(whole, "libri")
+    data = ReportData(results, cells_from_results(results))
+    sections, _ = report_sections(replace(data, sources=ReportSources((Path("results.json"),))))
+    table = summary_table(data)
+    assert table is not None
+    for lines in (sections[0].text, table.notes):
+        (line,) = (text for text in lines if "of the protocol's" in text)
+        assert line.startswith("mine: 12 of the protocol's 36 conditions; missing: ")
+        titles = [d.title for d in results.protocol.data_sets if d.id != "libri"]
+        # Both genders under the attack models that need no retrained model.
+        assert all(f"{title} {split} (6)" in line for title in titles for split in ("dev", "test"))
+        assert "LibriSpeech" not in line
+        assert any("no table of averages" in text for text in lines)
+
+
+def test_averages_with_missing_parts_say_so_in_a_note() -> None:
+    table = averages_table(imported(B1, system="mine"), "mine")
+    assert table.caption == "Averages over data sets: mine."
+    assert any("Pitch correlation" in note and "missing" in note for note in table.notes)
+
+
+@pytest.fixture(name="tree", scope="module")
+def _tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    tree = three_conditions(tmp_path_factory.mktemp("tree"))
+    common = ("--tree", tree.root, "--results", "exp", "--out", "out")
+    assert cli("privacy-metrics", *common).code == 0
+    assert cli("collect", *common, "--allow-missing").code == 0
+    return tree
+
+
+def products(tree: Tree) -> dict[str, str]:
+    out = tree.root / "out"
+    results = ("--results", out / "results.json")
+    assert cli("tables", *results, "--out", out / "tables").code == 0
+    assert cli("report", *results, "--out", out / "report.html").code == 0
+    page = (out / "report.html").read_text()
+    first = page[page.index("<h2>Summary") :].partition("<h2>Systems")[0].partition("<table")[0]
+    texts = {path.name: path.read_text() for path in (out / "tables").glob("*.txt")}
+    return {**texts, "report.html": first}
+
+
+def test_results_of_others_are_named_in_products(tree: Tree) -> None:
+    for name, text in products(tree).items():
+        assert UNSIGNED not in text, name
+    path = tree.root / "out/results.json"
+    made = path.read_bytes()
+    path.write_bytes(made.replace(b'"system": "now"', b'"system": "won"'))
+    assert path.read_bytes() != made
+    for name, text in products(tree).items():
+        assert f"results.json (won): {UNSIGNED}" in text, name
+    path.write_bytes(made)
+    assert not any(UNSIGNED in text for text in products(tree).values())
+    key, state = key_path(), tree.root / "state"
+    assert key.is_file()
+    before = os.environ["XDG_STATE_HOME"]
+    os.environ["XDG_STATE_HOME"] = str(state)  # another user
+    try:
+        assert all(UNSIGNED in text for text in products(tree).values())
+    finally:
+        os.environ["XDG_STATE_HOME"] = before
