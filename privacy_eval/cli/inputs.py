@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, counted
 from ..io.confine import refuse_symlinks_below
 from ..io.kaldi_options import read_options
 from ..io.names import look_alike
@@ -156,11 +156,11 @@ def does_not_apply(protocol: Protocol, what: str) -> bool:
 
 
 def log_unsigned(out: Path, names: Sequence[str]) -> None:
-    """Log how many records do not count, as somebody else made them."""
+    """Log how many records do not count, as somebody else made or edited them."""
     if names:
         log(
-            f"privacy-eval: {out / 'records'}: {len(names)} records do not count and are "
-            f"recomputed: {UNSIGNED}: {abbreviate(names)}"
+            f"privacy-eval: {out / 'records'}: {counted(len(names), 'record')} not counted, and "
+            f"recomputed: {UNSIGNED}, or edited since: {abbreviate(names)}"
         )
 
 

@@ -124,14 +124,26 @@ def collect(
 def noted_records(
     systems: Iterable[System], asv: AsvSystems, out: Path
 ) -> tuple[list[Fingerprint | None], list[str]]:
-    """Fingerprints of all records, and the names of those that are there and do not count, as
-    this user did not make them."""
+    """Fingerprints of all records, and the names of those that are there and do not count: this
+    user did not make them, or they were edited since."""
     systems = list(systems)
     products = condition_products(systems, out, asv.access.tree)
     products += similarity_products(systems, asv, out)
     noted = [product.read_fingerprint() for product in products]
-    absent = (product for product, n in zip(products, noted, strict=True) if n is None)
-    return noted, [product.name for product in absent if product.is_there()]
+    others = [
+        product.name
+        for product, n in zip(products, noted, strict=True)
+        if (product.is_there() if n is None else _is_edited(product, n, asv.access.inputs))
+    ]
+    return noted, others
+
+
+def _is_edited(product: Product, noted: Fingerprint, inputs: Inputs) -> bool:
+    """Whether a file of a product is there, and not as it was written."""
+    present = product.present(inputs, noted)
+    return not noted.replaces and any(
+        noted.files.get(name) != sha256 for name, sha256 in present.items()
+    )
 
 
 def outdated_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> dict[str, str]:

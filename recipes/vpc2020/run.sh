@@ -169,6 +169,7 @@ fi
 
 # Refuse an unsafe output folder before a log is written there. When run again, find the first stage
 # to run in one process, where each stage would start several to find that it has nothing to do.
+current=$stage  # first stage whose outputs are of this run, or current
 if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 5 ]; then
     found=$(pending)
     read -r first most _ <<<"$found"
@@ -254,8 +255,18 @@ if [ "$stop_stage" -ge 9 ]; then
     if [ -f "$out_path/tables/summary.txt" ]; then
         printf '\n%s\n\n' "$(<"$out_path/tables/summary.txt")"
     fi
-    for file in results.txt results.json results.csv tables figures subjective report.html; do
-        if [ -e "$out_path/$file" ]; then printf '%-13s %s\n' "$file" "$out_path/$file"; fi
+    reported=10
+    if [ -n "$rated" ]; then reported=11; fi
+    for item in results.{txt,json,csv}:8 tables:9 figures:10 subjective:11 \
+        "report.html:$reported"; do
+        file=${item%:*} number=${item#*:} earlier=""
+        if [ "$number" -lt "$current" ] || [ "$number" -gt "$stop_stage" ] ||
+            { [ "$file" = subjective ] && [ -z "$rated" ]; }; then
+            earlier=" (of an earlier run)"
+        fi
+        if [ -e "$out_path/$file" ]; then
+            printf '%-13s %s\n' "$file" "$out_path/$file$earlier"
+        fi
     done
 fi
 if [ "$failed" = true ]; then

@@ -734,16 +734,25 @@ def test_records_of_a_submission_count_for_nothing(forged: Path) -> None:
     """They are of the right form, version and inputs, and have digests of a key: another one."""
     stages = ("--stage", 5, "--bootstrap", 0)
     found = run("pending", forged, *stages)
-    assert int(found.out) <= 6 and re.search(r"6 records do not count", found.err)
+    assert int(found.out) <= 6 and re.search(r"6 records not counted", found.err)
     refused = run("collect", forged)
-    assert refused.code == 1 and "6 records do not count" in refused.err
+    assert refused.code == 1 and "6 records not counted" in refused.err
     for verb in ("evaluate", "similarity-tree"):
         assert run(verb, forged).code == 0
     collected = run("collect", forged)
-    assert collected.code == 0 and "do not count" not in collected.err
+    assert collected.code == 0 and "not counted" not in collected.err
     assert b"0.424242" not in (forged / RESULTS).read_bytes()
     again = run("pending", forged, *stages)
-    assert "do not count" not in again.err
+    assert "not counted" not in again.err
+
+
+def test_edited_records_are_counted_as_not_ones_own(forged: Path) -> None:
+    for verb in ("evaluate", "similarity-tree", "collect"):
+        assert run(verb, forged).code == 0
+    record = next((forged / RESULTS).parent.rglob("records/**/ASV-*.json"))
+    record.write_text(record.read_text().replace('"eer": 0.', '"eer": 0.4', 1))
+    again = run("pending", forged, "--stage", 5, "--bootstrap", 0)
+    assert "1 record not counted" in again.err and int(again.out) <= 6
 
 
 def test_results_that_are_shown_without_being_collected_are_said_not_to_be_ones_own(

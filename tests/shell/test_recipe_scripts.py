@@ -298,6 +298,27 @@ def test_listening_test_is_evaluated_where_there_are_ratings(recipe: Recipe) -> 
     assert "<--figures><./o/figures><--listening>" in report
 
 
+def test_outputs_of_an_earlier_run_are_listed_as_such(recipe: Recipe) -> None:
+    recipe.out.mkdir()
+    names = {"results.json", "tables", "report.html"}
+    for name in ("results.json", "report.html"):
+        (recipe.out / name).touch()
+
+    def earlier(*options: object, **environment: str) -> dict[str, bool]:
+        run = recipe.run("--stop-stage", *options, **environment)
+        assert run.code == 0, run.err
+        lines = [line.split(maxsplit=1) for line in run.out.splitlines() if "privacy_eval/" in line]
+        listed = {line[0]: line[1] for line in lines if line[0] in names}
+        return {name: "(of an earlier run)" in path for name, path in listed.items()}
+
+    assert earlier(9) == {"results.json": False, "tables": False, "report.html": True}
+    assert earlier(10) == dict.fromkeys(names, False)
+    later = earlier(10, "--stage", 10)
+    assert later == {"results.json": True, "tables": True, "report.html": False}
+    # What is current is not made again.
+    assert earlier(10, PENDING="echo 10 2 #") == dict.fromkeys(names, False)
+
+
 def test_scripts_name_no_data_sets() -> None:
     """They serve other protocols, too."""
     scripts = [*(ROOT / "local").glob("*.sh"), *(ROOT / "recipes/vpc2020").glob("*.sh")]
