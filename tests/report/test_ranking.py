@@ -207,6 +207,18 @@ def test_no_system_is_better_without_replicates() -> None:
     assert "better" not in to_text(table)
 
 
+def test_systems_without_an_interval_are_explained(protocol: Protocol) -> None:
+    results = results_of(protocol, {"a": 0.3, "b": 0.5})
+    values = np.random.default_rng(0).normal(0.3, 0.05, 1000)
+    for stored, is_explained in (
+        (stored_of(a=replicates(values)), True),
+        (stored_of(a=replicates(values), b=replicates(values + 0.2)), False),
+    ):
+        table = table_of(results, stored)
+        assert ("" in (row[3] for row in table.rows)) is is_explained
+        assert any("Without intervals" in note for note in table.notes) is is_explained
+
+
 def test_too_few_replicates_are_never_significant(protocol: Protocol) -> None:
     """All ten differences are positive, but ten cannot show 2.5 %."""
     stored = stored_of(

@@ -89,3 +89,14 @@ def test_results_of_others_are_named_in_products(tree: Tree) -> None:
         assert all(UNSIGNED in text for text in products(tree).values())
     finally:
         os.environ["XDG_STATE_HOME"] = before
+
+
+def test_intervals_that_are_absent_or_too_narrow_are_explained(tree: Tree) -> None:
+    common = ("--tree", tree.root, "--results", "exp", "--out", "boot")
+    assert cli("privacy-metrics", *common, "--bootstrap", 5).code == 0
+    assert cli("collect", *common, "--allow-missing").code == 0
+    data = ReportSources((tree.root / "boot/results.json",)).read()
+    table = summary_table(data)
+    assert table is not None and not any(row[5] for row in table.rows)
+    assert any("95 % interval: only where every condition" in note for note in table.notes)
+    assert any("Too few bootstrap replicates" in note for note in table.notes)
