@@ -77,9 +77,9 @@ def systems_of(
         for parent, names in unmatched_folders(systems).items():
             guess = suffix_of_unmatched(names, protocol)
             log(
-                f"privacy-eval: warning: {parent}: skipped {len(names)} folders that match no "
-                f"condition of protocol {protocol.name} (check --conf and --anon-suffix): "
-                f"{abbreviate(names)}"
+                f"privacy-eval: warning: {parent}: skipped {counted(len(names), 'folder')} "
+                f"that match no condition of protocol {protocol.name} (check --conf and "
+                f"--anon-suffix): {abbreviate(names)}"
                 + (f"; to evaluate those of another suffix: --anon-suffix {guess}" if guess else "")
             )
         for group in look_alike(system.name for system in systems):

@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..errors import counted
     from ..protocol.protocol import load_protocol
     from ..stages.subsets import make_subsets
     from .inputs import access_of, asv_of, log_items
@@ -35,8 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
     missing = [f"{name}: {error.where}" for name, error in outcome.missing.items()]
     log_items(arguments, "data folders not made", missing)
     print(
-        f"{arguments.tree / 'data'}: {len(outcome.made)} folders made, {len(outcome.current)} "
-        f"current, {len(outcome.kept)} external, {len(outcome.missing)} missing a source"
+        f"{arguments.tree / 'data'}: {counted(len(outcome.made), 'folder')} made, "
+        f"{len(outcome.current)} current, {len(outcome.kept)} external, "
+        f"{len(outcome.missing)} missing a source"
     )
     return 0
 

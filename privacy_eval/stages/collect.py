@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, counted
 from ..io.confine import outside_message
 from ..io.files import file_names, read_text, relative
 from ..io.inputs import Inputs
@@ -72,7 +72,8 @@ def collect(
     if absent and not partial:
         shown = "\n".join(f"  {name}" for name in absent[:5]) + ("\n  ..." * (len(absent) > 5))
         raise PrivacyEvalError(
-            f"{out}: {len(absent)} conditions have no record of their present scores and trials; "
+            f"{out}: {counted(len(absent), 'condition')} without a record of the present "
+            "scores and trials; "
             f"evaluate them first (or collect the others with --allow-missing):\n{shown}"
         )
     recognition: list[RecognitionRecord] = []

@@ -386,8 +386,8 @@ def test_pipes_run_only_where_they_are_allowed(files: Files) -> None:
 def test_a_tree_from_x_vectors_to_results(tree: SpeechTree) -> None:
     """Every stage's verb, in a tree of an odd name; again, nothing is written."""
     verbs = [
-        (("subsets",), "1 folders made, 0 current, 1 external, 0 missing a source"),
-        (("subsets", "--anonymized"), "1 folders made, 0 current, 1 external, 0 missing a source"),
+        (("subsets",), "1 folder made, 0 current, 1 external, 0 missing a source"),
+        (("subsets", "--anonymized"), "1 folder made, 0 current, 1 external, 0 missing a source"),
         (
             ("train-backend",),
             "back ends: 0 trained, 0 current, 1 external, 0 missing an input, 0 f",
@@ -395,7 +395,7 @@ def test_a_tree_from_x_vectors_to_results(tree: SpeechTree) -> None:
         (("asv-scores",), "score files: 3 made, 0 current, 0 external, 0 missing an input, 0 f"),
         (("privacy-metrics",), ""),
         (("similarity",), "voice similarities: 1 computed, 0 current, 0 external, 0 mis"),
-        (("collect",), "1 systems, 3 conditions, 1 voice similarities"),
+        (("collect",), "1 system, 3 conditions, 1 voice similarity"),
     ]
     for arguments, text in verbs:
         run = tree.run(*arguments)
@@ -511,7 +511,7 @@ def test_an_odd_suffix_of_a_submission_hinders_nobody(tree: SpeechTree, suffix: 
     run = tree.run("subsets", "--anonymized")
     assert run.code == 0, run.err
     assert f"no set is marked by {suffix!r}" in run.err
-    assert "1 folders made" in run.out
+    assert "1 folder made" in run.out
     run = tree.run("asv-scores")
     assert "Traceback" not in run.err
     assert f"two ASV-{ENROLLS}-{TRIALS}_other" in run.err

@@ -365,7 +365,7 @@ def test_protocol_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
     options = ["--tree", tmp_path, "--results", "exp", "--out", "out", "--conf", "radio.yaml"]
     evaluated = cli("evaluate", *options)
     assert evaluated.code == 0, evaluated.err
-    assert "skipped 1 folders that match no condition of protocol radio" in evaluated.err
+    assert "skipped 1 folder that match no condition of protocol radio" in evaluated.err
     assert "ASV-eval-cast-eval-lines-m" in evaluated.err
     assert cli("collect", *options).code == 0
     made = cli("tables", "--results", tmp_path / "out/results.json", "--out", tmp_path / "tables")

@@ -247,7 +247,7 @@ def test_a_condition_that_fails_now_does_not_keep_its_old_record_in_results(tree
     run(tree)
     scores_of(tree, O_A).write_text("s1 s1-u0 1\n")
     assert len(run(tree).failed) == 1
-    with pytest.raises(PrivacyEvalError, match=f"1 conditions have no record .*\n  now {O_A}$"):
+    with pytest.raises(PrivacyEvalError, match=f"1 condition without a record .*\n  now {O_A}$"):
         collected(tree)
     assert [r.condition.name for r in collected(tree, partial=True).verification] == [O_O, A_A]
 
@@ -422,7 +422,7 @@ def test_collect_refuses_what_is_stale_or_missing(tree: Tree) -> None:
     with pytest.raises(PrivacyEvalError) as caught:
         collected(tree)
     assert str(caught.value).splitlines() == [
-        f"{tree.root / 'out'}: 2 conditions have no record of their present scores and trials; "
+        f"{tree.root / 'out'}: 2 conditions without a record of the present scores and trials; "
         "evaluate them first (or collect the others with --allow-missing):",
         f"  now {O_A}",
         f"  now {A_A}",
@@ -437,14 +437,14 @@ def test_collect_refuses_what_is_stale_or_missing(tree: Tree) -> None:
 def test_a_key_that_changed_makes_records_stale(tree: Tree) -> None:
     run(tree)
     (tree.root / "data/libri_dev_trials_f/trials").write_text("s1 s1-u0 target\n")
-    with pytest.raises(PrivacyEvalError, match=f"3 conditions have no record .*\n  now {O_O}\n"):
+    with pytest.raises(PrivacyEvalError, match=f"3 conditions without a record .*\n  now {O_O}\n"):
         collected(tree)
 
 
 def test_more_than_five_are_not_all_named(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     tree.libri("exp/results-now", gender="m")
-    with pytest.raises(PrivacyEvalError, match="6 conditions have no record") as caught:
+    with pytest.raises(PrivacyEvalError, match="6 conditions without a record") as caught:
         collected(tree)
     assert len(str(caught.value).splitlines()) == 7
     assert str(caught.value).endswith("\n  ...")
@@ -677,7 +677,7 @@ def test_a_system_with_an_unknown_mark_fails_alone(tmp_path: Path) -> None:
     assert list(outcome.failed) == ["odd as a whole"]
     assert "--anon-suffix" in failure
     assert len(outcome.made) == 3 + 1
-    with pytest.raises(PrivacyEvalError, match="1 conditions have no record"):
+    with pytest.raises(PrivacyEvalError, match="1 condition without a record"):
         collect(systems, tree.root / "out", CONFIG, tree=tree.root)
     partial = collect(systems, tree.root / "out", CONFIG, tree=tree.root, partial=True)
     assert partial.systems == ["good", "odd"]
@@ -781,7 +781,7 @@ def test_a_record_changed_by_hand_is_made_anew(tree: Tree) -> None:
     plain = json.loads(record.read_text())
     plain["metrics"]["challenge"]["eer"] = 0.5
     record.write_text(json.dumps(plain))
-    with pytest.raises(PrivacyEvalError, match="1 conditions have no record"):
+    with pytest.raises(PrivacyEvalError, match="1 condition without a record"):
         collected(tree)
     assert run(tree).made == [f"now {O_A}"]
     assert snapshot(tree.root / "out") == before
