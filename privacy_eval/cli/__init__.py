@@ -30,6 +30,7 @@ VERBS = {
     "privacy-metrics": "compute the privacy metrics of every trial condition, or of one score file",
     "metrics": "compute the privacy metrics of one score file",
     "similarity": "compute voice similarity matrices, DeID and G_VD",
+    "identification": "compute how often a speaker is found in galleries, from x-vectors",
     "collect": "write results.json, results.csv and results.txt of a tree",
     "tables": "write LaTeX, Markdown, text and CSV tables",
     "figures": "draw figures as PNG, PDF and, of curves, pgfplots",
