@@ -126,8 +126,11 @@ run_all() {
     mapfile -t killed < <(seq "$first" "$last")
     for id in "${killed[@]}"; do
         log=$(log_of "$id")
-        # Remove logs of earlier runs, in case a job never starts.
-        if [ -f "$log" ]; then rm -f -- "$log"; fi
+        # Remove logs of earlier runs, in case a job never starts, and pipes, which would make it wait.
+        case $log in
+            /dev/*) ;;
+            *) if [ -f "$log" ] || [ -p "$log" ] || [ -L "$log" ]; then rm -f -- "$log"; fi ;;
+        esac
     done
     for ((try = 0; ; try++)); do
         start_jobs "${killed[@]}"

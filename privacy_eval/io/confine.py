@@ -1,4 +1,4 @@
-"""Paths outside the tree, and symlinks that must not be written through."""
+"""Paths outside the tree; symlinks and special files that must not be written to."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def outside_message(path: Path) -> str:
 
 
 def refuse_symlinks(path: Path, results: Path) -> None:
-    """Refuse to write through symlinks in the results, which may be untrusted.
+    """Refuse to write to symlinks and special files in the results, which may be untrusted.
 
     Parameters
     ----------
@@ -83,14 +83,14 @@ def refuse_symlinks(path: Path, results: Path) -> None:
     Raises
     ------
     PrivacyEvalError
-        Names the first symlink.
+        Names the first symlink or special file.
     """
     root, path = Path(os.path.abspath(results)), Path(os.path.abspath(path))
     _refuse(itertools.takewhile(lambda p: not root.is_relative_to(p), (path, *path.parents)))
 
 
 def refuse_symlinks_below(out: Path, results: Path) -> None:
-    """Refuse an output folder within the results that is, or contains, a symlink.
+    """Refuse an output folder within the results that is, or contains, a symlink or special file.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def refuse_symlinks_below(out: Path, results: Path) -> None:
     Raises
     ------
     PrivacyEvalError
-        Names the first symlink.
+        Names the first symlink or special file.
     """
     if out.absolute().is_relative_to(results.absolute()):
         refuse_symlinks(out, results)
@@ -115,4 +115,9 @@ def _refuse(paths: Iterable[Path]) -> None:
             raise PrivacyEvalError(
                 f"{path}: refusing to write through a symlink inside the results folder; choose "
                 "another --out"
+            )
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise PrivacyEvalError(
+                f"{path}: refusing to write next to a named pipe, socket or device; remove it or "
+                "choose another --out"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import gzip
 import hashlib
@@ -10,10 +11,11 @@ import io
 import os
 import re
 import shutil
+import stat
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Protocol
@@ -30,6 +32,8 @@ MAX_TEXT_BYTES = 512 << 20
 _MAX_RATIO = 200
 _HARMLESS_BYTES = 64 << 20
 _PIECE_BYTES = 64 << 20
+#: Where a shell puts `<(command)`; no submission can.
+_SHELL_PIPES = ("/dev/fd", "/proc/self/fd")
 # Of one part of a file name; file systems take 255 bytes of the whole.
 _LONGEST_NAME = 120
 GZIP_MAGIC = b"\x1f\x8b"
@@ -121,13 +125,14 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     Raises
     ------
     PrivacyEvalError
-        Missing, unreadable, truncated, larger than `max_bytes` or than memory, a gzip bomb.
+        Missing, unreadable, not a regular file, truncated, larger than `max_bytes` or than
+        memory, a gzip bomb.
     """
     known = supplied(path)
     if known is not None and len(known) <= max_bytes:
         return known
     with reading(path):
-        with open(path, "rb") as file:
+        with open_regular(path, pipes=_SHELL_PIPES) as file:
             data = _read_up_to(max_bytes, file)
         if data.startswith(GZIP_MAGIC):
             max_bytes = min(max_bytes, max_unpacked_bytes(len(data)))
@@ -136,6 +141,35 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     if len(data) > max_bytes:
         raise PrivacyEvalError(f"{path}: larger than {max_bytes} bytes (unpacked, if it is gzip)")
     return data.removeprefix(UTF8_BOM)
+
+
+def open_regular(path: Path | str, *, pipes: Collection[str] = ()) -> io.FileIO:
+    """Open a regular file, without waiting for the other end of a named pipe.
+
+    Parameters
+    ----------
+    path : Path or str
+    pipes : collection of str
+        Folders of open pipes, which may be read, too.
+
+    Returns
+    -------
+    io.FileIO
+
+    Raises
+    ------
+    OSError
+        It cannot be opened, or is a named pipe, a socket, a device or a folder.
+    """
+    piped = os.path.dirname(path) in pipes
+    flags = os.O_RDONLY | os.O_CLOEXEC | (0 if piped else os.O_NONBLOCK)
+    handle = os.open(path, flags)
+    mode = os.fstat(handle).st_mode
+    if not (stat.S_ISREG(mode) or (piped and stat.S_ISFIFO(mode))):
+        os.close(handle)
+        folder = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else ""
+        raise OSError(errno.EINVAL, folder or "not a regular file")
+    return io.FileIO(handle)
 
 
 def _read_up_to(max_bytes: int, file: SupportsRead) -> bytes:

@@ -8,7 +8,6 @@ import io
 import math
 import os
 import re
-import stat
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from .files import (
     SupportsRead,
     atomic_path,
     max_unpacked_bytes,
+    open_regular,
     reading,
     supplied,
 )
@@ -268,12 +268,10 @@ def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
         return
     try:
         with reading(where):
-            raw = open(path, "rb", buffering=0, opener=_open_at_once)
+            raw = open_regular(path)
     except ValueError as error:  # a NUL within
         raise PrivacyEvalError(f"{where}: not a path ({error})") from error
     with raw:
-        if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
-            raise PrivacyEvalError(f"{where}: not a regular file")
         magic = ObjectFile(raw, where).read(len(GZIP_MAGIC))
         raw.seek(0)
         if magic == GZIP_MAGIC:
@@ -285,11 +283,6 @@ def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
                 file.drain()
         else:
             yield ObjectFile(raw, where)
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Open without waiting for the other end of a named pipe."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read_array(file: ObjectFile, dimensions: int) -> FloatArray:

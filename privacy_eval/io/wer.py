@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
@@ -18,6 +19,8 @@ _LINE = re.compile(
     rf"(?P<ins>{_COUNT}) ins, (?P<dels>{_COUNT}) del, (?P<subs>{_COUNT}) sub \]"
     r"(?: (?P<path>\S+))?"
 )
+# Half of the last decimal; Kaldi divides in single precision before it rounds.
+_ROUNDING, _FLOAT32 = Fraction(1, 200), Fraction(1, 1 << 22)
 _DECODE = re.compile(
     r"(?P<folder>.+)/wer_(?P<weight>[1-9]\d{0,8})(?:_(?P<penalty>\d\.\d+))?", re.ASCII
 )
@@ -66,7 +69,7 @@ def parse_wer_line(text: str, where: str) -> WerLine:
     Raises
     ------
     PrivacyEvalError
-        Not a line of Kaldi's form.
+        Not a line of Kaldi's form; a percentage or number of errors that contradicts the counts.
 
     Examples
     --------
@@ -85,16 +88,31 @@ def parse_wer_line(text: str, where: str) -> WerLine:
     if name is not None and name["penalty"] in (None, repr(float(name["penalty"] or 0))):
         decode, weight = name["folder"], int(name["weight"])
         penalty = None if name["penalty"] is None else float(name["penalty"])
+    errors, words, insertions, deletions, substitutions = (
+        int(match[name]) for name in ("errors", "words", "ins", "dels", "subs")
+    )
+    total = insertions + deletions + substitutions
+    if errors != total:
+        raise PrivacyEvalError(
+            f"{where}: {errors} errors contradict {insertions} ins + {deletions} del + "
+            f"{substitutions} sub = {total}"
+        )
+    percent = Fraction(100 * errors, words) if words else None
+    if percent is None or abs(percent - Fraction(match["wer"])) > _ROUNDING + percent * _FLOAT32:
+        actual = "undefined" if percent is None else f"{float(percent):.2f} %"
+        raise PrivacyEvalError(
+            f"{where}: %WER {match['wer']} contradicts {errors} errors / {words} words ({actual})"
+        )
     return WerLine(
-        wer=float(match["wer"]) / 100,
-        errors=int(match["errors"]),
-        words=int(match["words"]),
-        insertions=int(match["ins"]),
-        deletions=int(match["dels"]),
-        substitutions=int(match["subs"]),
-        decode=decode,
-        lm_weight=weight,
-        word_insertion_penalty=penalty,
+        float(match["wer"]) / 100,
+        errors,
+        words,
+        insertions,
+        deletions,
+        substitutions,
+        decode,
+        weight,
+        penalty,
     )
 
 

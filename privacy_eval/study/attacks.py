@@ -18,6 +18,7 @@ from ..asv.model_folder import TreeVectors, backend_folder, load_backend
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import digest
+from ..io.inputs import Inputs
 from ..io.schema import to_plain
 from ..metrics import TrialScores
 from ..protocol.protocol import ORIGINAL, Protocol, TrialSet
@@ -143,11 +144,13 @@ def _read_trial_set(
     name = trial_set.trials_name
     sides: list[tuple[FloatArray, list[str]]] = []
     digests: list[str] = []
+    inputs = Inputs()
     for side in (trial_set.enrollment_name, name):
         scp, utt2spk = vectors.find(side, ""), tree / "data" / side / "utt2spk"
         if scp is None or not utt2spk.is_file():
             return None
-        read, speaker_of = vectors.read(scp), read_utt2spk(utt2spk)
+        with inputs.supplied(utt2spk):
+            read, speaker_of = vectors.read(scp), read_utt2spk(utt2spk)
         missing = [u for u in speaker_of if u not in read]
         if missing:
             raise PrivacyEvalError(
@@ -155,7 +158,7 @@ def _read_trial_set(
             )
         rows = read.rows(list(speaker_of), str(utt2spk))
         sides.append((read.matrix[rows].astype(np.float64), list(speaker_of.values())))
-        digests += [read.digest, digest(utt2spk.read_bytes())]
+        digests += [read.digest, inputs.sha256(utt2spk)]
     (enrolled, enrolled_names), (trial_vectors, trial_names) = sides
     number = {speaker: i for i, speaker in enumerate(sorted(set(trial_names)))}
     # The enrollment set may contain speakers of both genders: select those with trials.

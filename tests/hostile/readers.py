@@ -255,7 +255,9 @@ def check_wer(content: bytes, found: Any) -> None:
     written = [format_wer_line(line).encode() for line in lines]
     stripped = [line.strip(b" \t\r") for line in (text_of(content) or b"").split(b"\n")]
     assert written == [line for line in stripped if line.startswith(b"%WER")]
-    assert all(math.isfinite(line.wer) for line in lines)
+    for line in lines:
+        assert line.errors == line.insertions + line.deletions + line.substitutions
+        assert abs(line.wer - line.errors / line.words) < 5.1e-5 + 1e-6 * line.wer
     assert [source.name for source in sources] == ["WER"]
 
 

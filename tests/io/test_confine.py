@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,15 @@ def test_symlinks_on_the_way_to_an_output_are_refused(
     (results / link).symlink_to(tmp_path)
     with pytest.raises(PrivacyEvalError, match=f"{link}: refusing to write through a symlink"):
         check(out, results)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("path", ["log/privacy_metrics.1.log", "tables/tables.pdf", "results.json"])
+def test_special_files_within_an_output_are_refused(tmp_path: Path, path: str) -> None:
+    pipe = tmp_path / "exp/privacy_eval" / path
+    pipe.parent.mkdir(parents=True)
+    os.mkfifo(pipe)
+    with pytest.raises(PrivacyEvalError, match=f"^{pipe}: refusing to write next to a named pipe"):
+        refuse_symlinks_below(tmp_path / "exp/privacy_eval", tmp_path / "exp")
 
 
 def test_symlinks_of_the_user_are_followed(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import os
+import socket
 import stat
-import threading
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support import run_program, write
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.files import (
@@ -256,14 +258,38 @@ def test_symlink_is_replaced_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "link").read_text() == "new"
 
 
-def test_named_pipe_is_read(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(
-        target=(tmp_path / "pipe").write_bytes, args=(gzip.compress(b"text"),), daemon=True
+def test_pipe_of_a_shell_is_read(tmp_path: Path) -> None:
+    write(tmp_path / "packed", gzip.compress(b"text"))
+    code = (
+        "import sys; from pathlib import Path; from privacy_eval.io.files import read_bytes\n"
+        "sys.stdout.buffer.write(read_bytes(Path(sys.argv[1])))"
     )
-    writer.start()
-    assert read_bytes(tmp_path / "pipe") == b"text"
-    writer.join()
+    command = f"{sys.executable} -c '{code}' <(cat packed)"
+    assert run_program("bash", "-c", command, cwd=tmp_path).out == "text"
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(path))
+
+
+SPECIAL = {
+    "a named pipe": os.mkfifo,
+    "a socket": _socket,
+    "a link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "a folder": Path.mkdir,
+}
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_special_files_are_refused_at_once(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody writes to the pipe: waiting for it would never end."""
+    monkeypatch.chdir(tmp_path)
+    SPECIAL[kind](tmp_path / "special")
+    with pytest.raises(PrivacyEvalError, match=f"^{tmp_path}/special: cannot be read"):
+        read_bytes(tmp_path / "special")
 
 
 def test_long_names_are_shortened_and_distinct(tmp_path: Path) -> None:

@@ -403,7 +403,7 @@ def test_total_size_of_vectors_is_limited(tmp_path: Path, monkeypatch: pytest.Mo
         ("b none.ark:2", "b (none.ark:2): cannot be read (No such file or directory)"),
         ("b none.ark", "b (none.ark): cannot be read (No such file or directory)"),
         ("b folder:2", "b (folder:2): cannot be read (Is a directory)"),
-        ("b fifo:2", "b (fifo:2): not a regular file"),
+        ("b fifo:2", "b (fifo:2): cannot be read (not a regular file)"),
         ("b loop:2", "b (loop:2): cannot be read (Too many levels of symbolic links)"),
         ("b " + "n" * 300 + ":2", f"b (...{'n' * 198}:2): cannot be read (File name too long)"),
         ("b x.ark/y:2", "b (x.ark/y:2): cannot be read (Not a directory)"),
@@ -449,8 +449,10 @@ def test_unreadable_paths_are_errors(tmp_path: Path, read: Callable[[Path], obje
     assert error_of(read, tmp_path / "none").startswith(f"{tmp_path}/none: cannot be read (No such")
     assert error_of(read, tmp_path) == f"{tmp_path}: cannot be read (Is a directory)"
     os.mkfifo(tmp_path / "fifo")
-    assert error_of(read, tmp_path / "fifo") == f"{tmp_path}/fifo: not a regular file"
-    assert error_of(read, Path("/dev/null")) == "/dev/null: not a regular file"
+    assert (
+        error_of(read, tmp_path / "fifo") == f"{tmp_path}/fifo: cannot be read (not a regular file)"
+    )
+    assert error_of(read, Path("/dev/null")) == "/dev/null: cannot be read (not a regular file)"
     assert "not a path" in error_of(read, tmp_path / "a\0b")
 
 

@@ -70,6 +70,29 @@ def test_malformed_line_is_refused(line: str) -> None:
         parse_wer_line(line, "f:7")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("5.25", "0.01", r"%WER 0\.01 contradicts 2089 errors / 39783 words \(5\.25 %\)"),
+        ("5.25", "5.24", "contradicts"),
+        ("5.25", "5.26", "contradicts"),
+        ("39783", "3978", r"\(52\.51 %\)"),
+        ("39783", "0", "undefined"),
+        ("172 ins", "173 ins", r"2089 errors contradict 173 ins \+ 250 del \+ 1667 sub = 2090"),
+    ],
+)
+def test_contradicting_counts_are_refused(old: str, new: str, message: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=rf"^WER:3: .*{message}"):
+        parse_wer_line(LINE.replace(old, new), "WER:3")
+
+
+@pytest.mark.parametrize("percent", ["10.62", "10.63"])
+def test_either_neighbor_of_a_half_is_accepted(percent: str) -> None:
+    """17/160 is 10.625 %; single precision may round it either way."""
+    line = f"%WER {percent} [ 17 / 160, 1 ins, 2 del, 14 sub ] x"
+    assert parse_wer_line(line, "f:1").words == 160
+
+
 def test_file_wer_is_preferred(tmp_path: Path) -> None:
     named = lines_to(tmp_path / "WER", ["some words", LINE, "", f"  {LINE}"])
     lines_to(tmp_path / "other", [LINE])
@@ -79,8 +102,8 @@ def test_file_wer_is_preferred(tmp_path: Path) -> None:
 
 
 def test_all_files_are_searched_without_file_wer(tmp_path: Path) -> None:
-    second = lines_to(tmp_path / "b", [LINE.replace("5.25", "2.00")])
-    first = lines_to(tmp_path / "a", [LINE.replace("5.25", "1.00")])
+    second = lines_to(tmp_path / "b", [LINE.replace("39783", "104450").replace("5.25", "2.00")])
+    first = lines_to(tmp_path / "a", [LINE.replace("39783", "208900").replace("5.25", "1.00")])
     lines_to(tmp_path / "c", ["nothing"])
     lines_to(tmp_path / ".hidden", [LINE])
     lines_to(tmp_path / "folder" / "d", [LINE])

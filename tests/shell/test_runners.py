@@ -251,6 +251,18 @@ def test_jobs_have_their_number_in_log_and_arguments(runner: Runner) -> None:
     assert not (runner.folder / "made").exists()
 
 
+def test_logs_that_are_pipes_or_links_are_replaced(runner: Runner) -> None:
+    """Writing to a pipe that nobody reads would never end."""
+    other = runner.folder / "other"
+    other.write_text("precious")
+    os.mkfifo(runner.folder / "x.1.log")
+    (runner.folder / "x.2.log").symlink_to("x.1.log")
+    (runner.folder / "x.3.log").symlink_to(other)
+    assert runner.run("JOB=1:3", "x.JOB.log", "echo", "JOB") == Run(0, "", "")
+    assert [runner.body(f"x.{number}.log")[0] for number in range(1, 4)] == ["1", "2", "3"]
+    assert other.read_text() == "precious"
+
+
 @pytest.mark.parametrize("script", [LOCAL, ON_SLURM])
 @pytest.mark.parametrize(
     ("arguments", "message"),

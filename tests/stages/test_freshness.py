@@ -351,7 +351,7 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """In a run that computes, in one that has nothing to do, and when records are collected."""
     tree = SpeechTree(tmp_path / "tree")
     make_scores(*stage_of(tree))
-    wer = "%WER 5.25 [ 2 / 38, 1 ins, 1 del, 0 sub ] exp/decode/wer_9_0.5"
+    wer = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/decode/wer_9_0.5"
     lines_to(tree.root / "exp/results-anon/ASR-libri_dev_asr/WER", [wer])
     opened: Counter[str] = Counter()
     real = builtins.open

@@ -14,8 +14,10 @@ from support import REAL_TREE, SpeechTree
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BackendName
+from privacy_eval.io.data_dir import read_utt2spk
 from privacy_eval.metrics import TrialScores, kaldi_eer, linkability
 from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.study import attacks
 from privacy_eval.study.attacks import (
     Speech,
     Utterances,
@@ -168,6 +170,22 @@ def test_speech_of_a_tree(tmp_path: Path) -> None:
         for speaker in range(speech.speakers):
             own = speech.trial.vectors[speech.trial.speaker == speaker]
             assert speech.targets[speaker] == pytest.approx(own.mean(axis=0))
+
+
+def test_speakers_that_change_meanwhile_are_those_of_the_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = SpeechTree(tmp_path)
+    (expected,) = read_tree_speech(tree.root, tree.protocol)
+
+    def changing(path: Path) -> dict[str, str]:
+        speaker_of = read_utt2spk(path)
+        path.write_text(path.read_text() + "later s1\n")
+        return speaker_of
+
+    monkeypatch.setattr(attacks, "read_utt2spk", changing)
+    (found,) = read_tree_speech(tree.root, tree.protocol)
+    assert found.sha256 == expected.sha256
 
 
 def test_trees_without_x_vectors_are_refused(tmp_path: Path) -> None:
