@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .options import METRICS, Options, add, log, path
+from .options import KEY_FORMATS, METRICS, SCORE_FORMATS, Options, add, choice, flag, log, path
 
 if TYPE_CHECKING:
+    from ..io.scores import PairedTrials
     from ..metrics import Interval
 
 
@@ -21,26 +22,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_files(options: Options) -> None:
     """Add the files, and how their metrics are printed."""
-    options.add_argument("--scores", required=True, **path("F", "score file"))
-    options.add_argument("--trials", required=True, **path("F", "trial key"))
-    add(options, "--variant", "--format")
+    options.add_argument("--scores", required=True, **path("F", "score file; - is stdin"))
+    options.add_argument("--trials", **path("F", "trial key, if the scores have no labels"))
+    keys = choice(KEY_FORMATS, "of the trial key; default: the one that fits")
+    options.add_argument("--key-format", **keys)
+    options.add_argument("--distance", **flag("less is more alike: negate the scores"))
+    add(options, "--variant")
+    formats = "text or json: of the output; others: of the scores (default: the one that fits)"
+    options.add_argument(
+        "--format",
+        action=_Format,
+        choices=["text", "json", *SCORE_FORMATS],
+        default="text",
+        help=formats,
+        metavar="FORMAT",
+    )
+
+
+class _Format(argparse.Action):
+    """An option for the format of the output and, given once more, that of the scores."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        name = "score_format" if values in SCORE_FORMATS else self.dest
+        setattr(namespace, name, values)
+
+
+def read_paired(arguments: argparse.Namespace, allow_missing: bool) -> PairedTrials:
+    """Read scores and labels in any format, and say in which where it is not Kaldi's."""
+    from ..io.scores import pair, read_scores, read_trials
+
+    path = Path("/dev/fd/0") if arguments.scores == Path("-") else arguments.scores
+    named = getattr(arguments, "score_format", None)
+    scores = read_scores(path, format=named, distance=arguments.distance)
+    if named is None and scores.format != "kaldi":
+        log(f"privacy-eval: {path}: read as the format {scores.format}")
+    if arguments.trials is None:
+        return pair(scores, scores.key())
+    return pair(
+        scores,
+        read_trials(arguments.trials, format=arguments.key_format),
+        allow_missing=allow_missing,
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..io.results_txt import format_metrics
     from ..io.schema import to_plain
-    from ..io.scores import pair, read_scores, read_trials
     from ..metrics import VARIANTS
     from ..stages.privacy_metrics import evaluate_trials
     from .inputs import options_of
 
     options = options_of(arguments, Path())
-    trials = pair(
-        read_scores(arguments.scores),
-        read_trials(arguments.trials),
-        allow_missing=options.allow_missing,
-    )
-    utt2spk = options.utt2spk or arguments.trials.parent / "utt2spk"
+    trials = read_paired(arguments, options.allow_missing)
+    utt2spk = options.utt2spk or (arguments.trials or arguments.scores).parent / "utt2spk"
     found = evaluate_trials(trials, options, utt2spk)
     metrics, tags, intervals = found.metrics, found.tags, found.intervals
     scores = found.scores
