@@ -175,7 +175,6 @@ def test_golden_cases_on_the_command_line(case: str) -> None:
         [],
         ["nonsense"],
         ["metrics"],
-        ["metrics", "--scores", "x"],
         ["metrics", "--scores", "x", "--trials", "y", "--variant", "new"],
         ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "-1"],
         ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "1"],
@@ -289,7 +288,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     inner = {"systems", "options", "announce", "progress", "dry_run"}
     keywords = set(signature(evaluate).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
-    single = {"scores", "trials", "variant", "format"}
+    single = {"scores", "trials", "variant", "format", "key_format", "distance"}
     assert options_of("privacy-metrics").keys() == own | keywords | tree | single
     assert options_of("metrics").keys() == own | single
 
