@@ -40,6 +40,7 @@ import numpy as np
 import scipy
 from tabulate import tabulate
 
+import privacy_eval
 from privacy_eval.asv.backend import train_backend
 from privacy_eval.asv.model_folder import load_backend, save_backend
 from privacy_eval.asv.voice_similarity import measure
@@ -208,8 +209,15 @@ print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
 
 
 def environment() -> dict[str, str]:
-    """This process's environment, with the programs of its Python first."""
-    return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    """This process's environment, with the programs of its Python and its package first:
+    commands run in other folders, where a relative PYTHONPATH leads nowhere."""
+    package = Path(os.path.abspath(privacy_eval.__file__)).parents[1]
+    inherited = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join([str(package), *map(os.path.abspath, inherited)]),
+    }
 
 
 def measured(command: Sequence[str]) -> tuple[float, float]:
@@ -219,16 +227,16 @@ def measured(command: Sequence[str]) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "-c", _STARTER, *command],
-            check=True,
+            check=False,
             capture_output=True,
             text=True,
             env=environment(),
             cwd=folder,
         )
     seconds = time.perf_counter() - start
-    code, peak_kib = done.stdout.split()
+    code, peak_kib = done.stdout.split() if done.returncode == 0 else ("", "0")
     if code != "0":
-        sys.exit(f"{done.stderr}exit code {code}: {' '.join(command)}")
+        sys.exit(f"{done.stderr}exit code {code or done.returncode}: {' '.join(command)}")
     return seconds, int(peak_kib) / 2**20
 
 
@@ -263,7 +271,7 @@ def help_row(repeats: int) -> Row:
 
     def run(commands: list[list[str]]) -> None:
         for command in commands:
-            subprocess.check_output(command, cwd=tempfile.gettempdir())
+            subprocess.check_output(command, cwd=tempfile.gettempdir(), env=environment())
 
     helps = [[*python, verb, "--help"] for verb in VERBS]
     imports = [[sys.executable, "-c", "import numpy"] for _ in VERBS]

@@ -13,6 +13,7 @@ which have times. Needs Linux (/proc) and the test environment; exit code 1 at t
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import sys
 import tempfile
@@ -42,6 +43,7 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="crash_test.") as name,
         Runs(Path(name), recipe) as runs,
     ):
+        os.environ["XDG_STATE_HOME"] = f"{name}/state"
         tree = crash_tree(Path(name) / "tree")
         try:
             whole, duration = undisturbed(runs, tree)

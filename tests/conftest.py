@@ -1,5 +1,6 @@
 """How Hypothesis runs in all tests, and in which order files of tests begin."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return _FIRST.index(name) if name in _FIRST else len(_FIRST)
 
     items.sort(key=place)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The state folder of all tests and of the programs that they run, not the user's."""
+    folder = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder))
+        yield folder
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ ROOMS = (
     ("stages",),
     ("results",),
     ("tree",),
-    ("asv",),
+    ("asv", "speech"),
     ("protocol",),
     ("io",),
     ("metrics",),

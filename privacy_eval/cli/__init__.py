@@ -26,6 +26,8 @@ VERBS = {
     "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
     "train-backend": "train PLDA back ends on x-vectors",
     "subsets": "make the evaluation subsets of the data folders",
+    "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
+    "features": "compute MFCC and voice activity of a data folder",
     "asv-scores": "score trials of speaker verification from x-vectors",
     "privacy-metrics": "compute the privacy metrics of every trial condition, or of one score file",
     "metrics": "compute the privacy metrics of one score file",

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, **path("DIR"))
     formats = choice(FIGURE_FORMATS, "default: all; may be given several times")
     parser.add_argument("--format", action="append", **formats)
-    add(parser, "--conventional", "--job")
+    add(parser, "--conventional", "--whiskers", "--job")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -23,11 +23,12 @@ def run(arguments: argparse.Namespace) -> int:
     from .inputs import run_of
     from .report import read_shown, sources_of
 
-    sources, conventional = sources_of(arguments, needed=True), arguments.conventional
+    sources = sources_of(arguments, needed=True)
+    options = {"conventional": arguments.conventional, "whiskers": arguments.whiskers}
     written, there = write_figures(
-        all_figures(read_shown(sources), conventional=conventional),
+        all_figures(read_shown(sources), **options),
         arguments.out,
-        drawn_from=figures_source(sources, conventional=conventional),
+        drawn_from=figures_source(sources, **options),
         formats=[f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)],
         run=run_of(arguments),
     )

@@ -12,8 +12,10 @@ from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import refuse_symlinks_below
 from ..io.scp import Vectors, read_vectors
 from ..protocol.protocol import Protocol, load_protocol
+from ..speech.audio import AudioReader
 from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
-from ..stages.freshness import Outcome, Run
+from ..stages.collect import unsigned_records
+from ..stages.freshness import UNSIGNED, Outcome, Run
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
@@ -115,6 +117,16 @@ def asv_of(
     return AsvSystems(access, protocol), found, notes
 
 
+def log_unsigned(systems: list[System], asv: AsvSystems, out: Path) -> None:
+    """Log how many records do not count, as somebody else made them."""
+    names = unsigned_records(systems, asv, out)
+    if names:
+        log(
+            f"privacy-eval: {out / 'records'}: {len(names)} records do not count and are "
+            f"recomputed: {UNSIGNED}: {abbreviate(names)}"
+        )
+
+
 def run_of(arguments: argparse.Namespace) -> Run:
     """Return how a stage runs."""
     job = getattr(arguments, "job", None)
@@ -141,6 +153,23 @@ def read_vectors_of(arguments: argparse.Namespace, path: Path) -> Vectors:
         allow_pipes=arguments.allow_pipes,
         allow_outside=arguments.allow_outside,
     )
+
+
+def audio_of(arguments: argparse.Namespace, *, mix: bool = False) -> AudioReader:
+    """Return the reader of a data folder's audio."""
+    return AudioReader(
+        arguments.data,
+        base=arguments.scp_base,
+        mix=mix,
+        allow_pipes=arguments.allow_pipes,
+        allow_outside=arguments.allow_outside,
+    )
+
+
+def log_remarks(reader: AudioReader) -> None:
+    """Log what there is to say of the utterances that were read."""
+    for remark, names in reader.remarks.items():
+        log(f"privacy-eval: warning: {remark}: utterances: {len(names)} ({abbreviate(names)})")
 
 
 def report_outcome(outcome: Outcome, what: str, done: str) -> None:

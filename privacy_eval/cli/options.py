@@ -200,6 +200,12 @@ SHARED: dict[str, dict[str, Any]] = {
     "--published": value("NAME", "published results beside them, or alone: vpc2020"),
     "--style": choice(["challenge", "booktabs"], default="challenge"),
     "--conventional": flag("also ECE, APE, NBER and NECE plots of every condition"),
+    "--whiskers": choice(
+        ["speakers", "independent"],
+        "95 %% intervals of bars: of the bootstrap over speakers, or as in the challenge's figures "
+        "for independent trials, far too narrow",
+        default="speakers",
+    ),
 }
 
 #: What the metrics of a condition are computed by.
@@ -238,6 +244,25 @@ def add_renamed(parser: argparse.ArgumentParser, name: str, *former: str, **sett
     group = parser.add_mutually_exclusive_group(required=settings.pop("required", False))
     group.add_argument(name, **path(**settings))
     group.add_argument(*former, **path("PATH", argparse.SUPPRESS, dest=name[2:]))
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add the data folder that audio is read from."""
+    parser.add_argument("--data", required=True, **path("DIR", "folder with wav.scp"))
+    base = "where paths in wav.scp start; default: . or else the data folder"
+    add(parser, "--scp-base", help=base)
+    add(parser, "--allow-pipes", "--allow-outside")
+
+
+def number(text: str) -> float:
+    """Read a number from 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number from 0, not {text!r}")
+    return value
 
 
 def add_listening(parser: argparse.ArgumentParser) -> None:

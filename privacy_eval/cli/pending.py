@@ -24,7 +24,7 @@ _FIRST, _LAST = number_of("asv_scores"), number_of("report")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add(parser, *METRICS, "--allow-pipes", "--published", "--conventional")
+    add(parser, *METRICS, "--allow-pipes", "--published", "--conventional", "--whiskers")
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
     add_listening(parser)
@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     try:
         stages = _Stages(arguments)
+        stages.announce(first)
         while first <= min(arguments.stop_stage, _LAST) and not stages.work[first]():
             first += 1
     except PrivacyEvalError as error:
@@ -78,6 +79,29 @@ class _Stages:
         self.work: Mapping[int, Callable[[], bool]] = {
             number_of(name): query for name, query in queries.items()
         }
+
+    def announce(self, first: int) -> None:
+        """Log what a run does not take over from those before."""
+        from ..stages.collect import made_by_user
+        from ..stages.privacy_metrics import condition_products, dropped_intervals
+        from .inputs import log_unsigned, options_of
+
+        if first > number_of("collect") and not made_by_user(self._out):
+            log(
+                f"privacy-eval: warning: {self._out}/results.json was not made by this user's "
+                f"recipe, and is shown as it is (--stage {number_of('privacy_metrics')} "
+                "recomputes it)"
+            )
+        if first > number_of("privacy_metrics"):
+            return
+        log_unsigned(self._systems, self._asv, self._out)
+        products = condition_products(self._systems, self._out, self._access.tree)
+        dropped = dropped_intervals(products, options_of(self._arguments, self._access.tree))
+        for replicates, records in dropped.items():
+            log(
+                f"privacy-eval: without --bootstrap {replicates}, as in the run before, "
+                f"{records} conditions lose their intervals of {replicates} replicates"
+            )
 
     def _scores(self) -> bool:
         from ..stages.asv_scores import make_scores
@@ -134,7 +158,11 @@ class _Stages:
         from .report import report_product
 
         sources, figures, listening = self._shown, self._out / "figures", self._arguments.listening
-        drawn_from = figures_source(sources, conventional=self._arguments.conventional)
+        drawn_from = figures_source(
+            sources,
+            conventional=self._arguments.conventional,
+            whiskers=self._arguments.whiskers,
+        )
         if not figure_folder(figures, drawn_from).is_current(self._access.inputs):
             return True
         report = report_product(self._out / "report.html", sources, figures, listening)

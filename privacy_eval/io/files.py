@@ -77,6 +77,34 @@ def reading(where: object) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def opened(path: Path, where: object) -> Iterator[io.FileIO]:
+    """Open a regular file for a block of reading, see `open_regular`.
+
+    Parameters
+    ----------
+    path : Path
+    where : object
+        Beginning of errors, usually the path.
+
+    Returns
+    -------
+    context manager of io.FileIO
+
+    Raises
+    ------
+    PrivacyEvalError
+        Missing, unreadable, not a regular file.
+    """
+    try:
+        with reading(where):
+            raw = open_regular(path)
+    except ValueError as error:  # a NUL within
+        raise PrivacyEvalError(f"{where}: not a path ({error})") from error
+    with raw:
+        yield raw
+
+
+@contextlib.contextmanager
 def supply(contents: Mapping[Path, bytes]) -> Iterator[None]:
     """Let `read_bytes` of these paths return these contents within this block.
 

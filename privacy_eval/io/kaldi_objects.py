@@ -24,13 +24,15 @@ from .files import (
     SupportsRead,
     atomic_path,
     max_unpacked_bytes,
-    open_regular,
+    opened,
     reading,
     supplied,
 )
 
-#: Limit for a vector, and for a matrix in either direction.
+#: Limit for a vector, and for a matrix in either direction, as text.
 MAX_DIMENSION = 1 << 16
+#: Limit for binary ones: the frames of almost three hours of speech.
+MAX_BINARY_DIMENSION = 1 << 20
 #: Limit for the values of a matrix: 4096 x 4096.
 MAX_VALUES = 1 << 24
 #: Bytes of one number in text, blanks included.
@@ -49,6 +51,8 @@ _KINDS = {
     **{b"FV": "a vector", b"DV": "a vector", b"FM": "a matrix", b"DM": "a matrix"},
     b"CM": "a compressed matrix",
 }
+#: Bytes of a compressed matrix before its values.
+_COMPRESSED_HEAD = struct.Struct("<ffii")
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 FloatMatrix = NDArray[np.float32]
@@ -266,12 +270,7 @@ def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
     if content is not None:
         yield ObjectFile(io.BytesIO(content), where)
         return
-    try:
-        with reading(where):
-            raw = open_regular(path)
-    except ValueError as error:  # a NUL within
-        raise PrivacyEvalError(f"{where}: not a path ({error})") from error
-    with raw:
+    with opened(path, where) as raw:
         magic = ObjectFile(raw, where).read(len(GZIP_MAGIC))
         raw.seek(0)
         if magic == GZIP_MAGIC:
@@ -335,6 +334,8 @@ def read_binary_array(file: ObjectFile, dimensions: int) -> FloatArray:
         As `read_array`.
     """
     code = file.read(3)
+    if dimensions == 2 and code[:2] == b"CM":
+        return _read_compressed(file, code)
     if code not in _CODES[dimensions]:
         expected = " or ".join(name.decode().strip() for name in _CODES[dimensions])
         kind = _KINDS.get(code[:2], "an unknown type") if len(code) == 3 else "its end"
@@ -345,7 +346,7 @@ def read_binary_array(file: ObjectFile, dimensions: int) -> FloatArray:
     shape = [size for _, size in struct.iter_unpack("<Bi", sizes)]
     if any(marker != 4 for marker in sizes[::5]):
         raise file.error(f"damaged: {sizes!r} instead of its size")
-    _check_shape(file, shape)
+    _check_shape(file, shape, MAX_BINARY_DIMENSION)
     width = 8 if code[:1] == b"D" else 4
     expected_bytes = width * math.prod(shape)
     values = file.read(expected_bytes)
@@ -353,6 +354,28 @@ def read_binary_array(file: ObjectFile, dimensions: int) -> FloatArray:
         raise file.error(f"truncated: {len(values)} of {expected_bytes} bytes of its values")
     ((_, array),) = kaldiio.load_ark(io.BytesIO(b"_ \0B" + code + sizes + values))
     decoded: FloatArray = array
+    _check_finite(file, decoded)
+    return decoded
+
+
+def _read_compressed(file: ObjectFile, code: bytes) -> NDArray[np.float32]:
+    """Read a matrix of one or two bytes per value, after the first three bytes of its token."""
+    code += b"" if code == b"CM " else file.read(1)
+    if code not in (b"CM ", b"CM2 ", b"CM3 "):
+        raise file.error(f"expected a compressed matrix (CM, CM2 or CM3), found {code!r}")
+    head = file.read(_COMPRESSED_HEAD.size)
+    if len(head) < _COMPRESSED_HEAD.size:
+        raise file.error("truncated within its size")
+    _, _, *shape = _COMPRESSED_HEAD.unpack(head)
+    _check_shape(file, shape, MAX_BINARY_DIMENSION)
+    rows, columns = shape
+    expected_bytes = {b"CM ": (rows + 8), b"CM2 ": 2 * rows, b"CM3 ": rows}[code] * columns
+    values = file.read(expected_bytes)
+    if len(values) < expected_bytes:
+        raise file.error(f"truncated: {len(values)} of {expected_bytes} bytes of its values")
+    with np.errstate(over="ignore", invalid="ignore"):
+        ((_, array),) = kaldiio.load_ark(io.BytesIO(b"_ \0B" + code + head + values))
+        decoded = _rounded(array)
     _check_finite(file, decoded)
     return decoded
 
@@ -392,7 +415,7 @@ def read_text_array(file: ObjectFile, dimensions: int) -> NDArray[np.float64]:
     rows = [_numbers(file, line) for line in lines if line.strip()] or [np.empty(0)]
     if any(row.size != rows[0].size for row in rows):
         raise file.error(f"rows of {rows[0].size} and of other numbers of values")
-    _check_shape(file, [len(rows), rows[0].size][-dimensions:])
+    _check_shape(file, [len(rows), rows[0].size][-dimensions:], MAX_DIMENSION)
     array: NDArray[np.float64] = rows[0] if dimensions == 1 else np.stack(rows)
     _check_finite(file, array)
     return array
@@ -417,12 +440,12 @@ def _is_number(word: bytes) -> bool:
     return b"_" not in word
 
 
-def _check_shape(file: ObjectFile, shape: Sequence[int]) -> None:
+def _check_shape(file: ObjectFile, shape: Sequence[int], most: int) -> None:
     size = " x ".join(map(str, shape))
     if min(shape) <= 0:
         raise file.error(f"dimension {size}, expected at least 1")
-    if max(shape) > MAX_DIMENSION:
-        raise file.error(f"dimension {size}, expected at most {MAX_DIMENSION}")
+    if max(shape) > most:
+        raise file.error(f"dimension {size}, expected at most {most}")
     if math.prod(shape) > MAX_VALUES:
         raise file.error(f"dimension {size}: more than {MAX_VALUES} values")
 

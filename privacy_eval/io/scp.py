@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -146,7 +146,7 @@ def read_vectors(
     with open_objects(path) as file:
         if _is_archive(file):
             return _read_archive(path, file)
-    lines = [line for line in _scp_lines(path) if only is None or line.id in only]
+    lines = [line for line in read_scp(path) if only is None or line.id in only]
     for line in lines:
         if line.command is not None and not allow_pipes:
             raise PrivacyEvalError(
@@ -179,7 +179,7 @@ def vector_locations(path: Path) -> dict[str, str] | None:
     with open_objects(path) as file:
         if _is_archive(file):
             return None
-    return {line.id: line.target for line in _scp_lines(path)}
+    return {line.id: line.target for line in read_scp(path)}
 
 
 def _is_archive(file: ObjectFile) -> bool:
@@ -211,11 +211,30 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
     values = float32_to_write(scp, matrix, 2)
     if len(ids) != len(values):
         raise ValueError(f"{len(ids)} ids for {len(values)} vectors")
-    names = [_id(name.encode("utf-8", "surrogatepass"), str(scp)) for name in ids]
-    if len(set(names)) != len(names):
-        raise PrivacyEvalError(f"{scp}: not written, duplicate id")
-    if names[0].startswith("\ufeff"):
-        raise PrivacyEvalError(f"{scp}: cannot write an id that begins with a byte order mark")
+    with archive_writer(scp, tree=tree) as write:
+        for name, row in zip(ids, values, strict=True):
+            write(name, row)
+
+
+@contextlib.contextmanager
+def archive_writer(scp: Path, *, tree: Path) -> Iterator[Callable[[str, FloatArray], None]]:
+    """Write a binary archive of vectors or matrices one by one, and its scp.
+
+    Parameters
+    ----------
+    scp, tree : Path
+        As of `write_vectors`.
+
+    Returns
+    -------
+    context manager of callable
+        Takes an id and a float array, rounded to float32.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `write_vectors`, on which neither file is written.
+    """
     archive = scp.with_suffix(".ark")
     if archive == scp:
         raise PrivacyEvalError(f"{scp}: the scp of an archive must have another name than *.ark")
@@ -227,17 +246,29 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
         or CONTROL.search(location.encode())
     ):
         raise PrivacyEvalError(f"{scp}: an scp cannot hold the path {location!r}")
+    written: set[str] = set()
+    offset = 0
+
+    def write(name: str, array: FloatArray) -> None:
+        nonlocal offset
+        name = _id(name.encode("utf-8", "surrogatepass"), str(scp))
+        if name in written:
+            raise PrivacyEvalError(f"{scp}: not written, duplicate id")
+        if not written and name.startswith("\ufeff"):
+            raise PrivacyEvalError(f"{scp}: cannot write an id that begins with a byte order mark")
+        written.add(name)
+        values = float32_to_write(scp, array, array.ndim)
+        offset += objects.write(f"{name} ".encode())
+        lines.write(f"{name} {location}:{offset}\n")
+        offset += objects.write(b"\0B" + binary_array(values))
+
     with atomic_path(scp) as scp_temporary:
-        offset = 0
         with (
             atomic_path(archive) as temporary,
             open(temporary, "wb") as objects,
             open(scp_temporary, "w", encoding="utf-8", newline="\n") as lines,
         ):
-            for name, row in zip(names, values, strict=True):
-                offset += objects.write(f"{name} ".encode())
-                lines.write(f"{name} {location}:{offset}\n")
-                offset += objects.write(b"\0B" + binary_array(row))
+            yield write
             scp.unlink(missing_ok=True)
 
 
@@ -264,8 +295,20 @@ def _read_archive(path: Path, file: ObjectFile) -> Vectors:
 
 
 @dataclass(frozen=True)
-class _Line:
-    """A line of an scp: a command, or an archive with or without an offset."""
+class ScpLine:
+    """A line of an scp: a command, or a file with or without an offset.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    id, target : str
+        The first field, and all that follows.
+    command : str, optional
+        Without the `|` at its end.
+    archive : str
+    offset : int, optional
+    """
 
     number: int
     id: str
@@ -275,11 +318,30 @@ class _Line:
     offset: int | None = None
 
     def where(self, scp: Path) -> str:
+        """Return file, line, id and target, as messages begin."""
         return f"{scp}:{self.number}: {self.id} ({shorten(self.target)})"
 
 
-def _scp_lines(path: Path) -> list[_Line]:
-    lines: dict[str, _Line] = {}
+def read_scp(path: Path, expected: str = "<archive>:<offset>") -> list[ScpLine]:
+    """Read the lines of an scp, without opening what they name.
+
+    Parameters
+    ----------
+    path : Path
+    expected : str
+        What follows an id, for messages.
+
+    Returns
+    -------
+    list of ScpLine
+        At least one.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line: an id that is malformed or repeated, a target that is none.
+    """
+    lines: dict[str, ScpLine] = {}
     for number, content in enumerate(read_bytes(path).split(b"\n"), start=1):
         where = f"{path}:{number}"
         content = content.removesuffix(b"\r")
@@ -294,23 +356,21 @@ def _scp_lines(path: Path) -> list[_Line]:
             continue
         name = _id(fields[0], where)
         if len(fields) == 1:
-            raise PrivacyEvalError(
-                f"{where}: expected <utterance> <archive>:<offset>, found only {name!r}"
-            )
+            raise PrivacyEvalError(f"{where}: expected <utterance> {expected}, found only {name!r}")
         if name in lines:
             raise PrivacyEvalError(f"{where}: duplicate utterance {name!r}")
         lines[name] = _parse_target(number, name, _text(fields[1].strip(), where), where)
     if not lines:
         raise PrivacyEvalError(
-            f"{path}: empty file, expected lines of <utterance> <archive>:<offset> or an archive"
+            f"{path}: empty file, expected lines of <utterance> {expected} or an archive"
         )
     return list(lines.values())
 
 
-def _parse_target(number: int, name: str, target: str, where: str) -> _Line:
+def _parse_target(number: int, name: str, target: str, where: str) -> ScpLine:
     expected = "expected <archive>:<offset>"
     if target.endswith("|"):
-        return _Line(number, name, target, command=target[:-1])
+        return ScpLine(number, name, target, command=target[:-1])
     if target.startswith("|"):
         raise PrivacyEvalError(
             f"{where}: {name}: {shorten(target)} writes into a command, {expected} "
@@ -322,18 +382,18 @@ def _parse_target(number: int, name: str, target: str, where: str) -> _Line:
         )
     archive, colon, digits = target.rpartition(":")
     if not colon or "/" in digits:
-        return _Line(number, name, target, archive=target)
+        return ScpLine(number, name, target, archive=target)
     # 18 digits are past the end of any file, and fit any integer.
     if not archive or not re.fullmatch("[0-9]{1,18}", digits):
         raise PrivacyEvalError(
             f"{where}: {name}: {expected}, a number of bytes within the archive, found "
             f"{shorten(target)}"
         )
-    return _Line(number, name, target, archive=archive, offset=int(digits))
+    return ScpLine(number, name, target, archive=archive, offset=int(digits))
 
 
 def _archives(
-    path: Path, lines: Sequence[_Line], tree: Path, allow_outside: bool
+    path: Path, lines: Sequence[ScpLine], tree: Path, allow_outside: bool
 ) -> dict[Path, list[int]]:
     """Find the rows of every archive, by its real path; refuse archives outside."""
     real: dict[str, Path] = {}
@@ -351,7 +411,7 @@ def _archives(
 
 
 def _read_lines(
-    path: Path, lines: Sequence[_Line], archives: Mapping[Path, list[int]], tree: Path
+    path: Path, lines: Sequence[ScpLine], archives: Mapping[Path, list[int]], tree: Path
 ) -> list[NDArray[np.float32]]:
     """Read the vector of every line; every archive once, from beginning to end."""
     vectors: dict[int, NDArray[np.float32]] = {}

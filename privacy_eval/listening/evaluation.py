@@ -29,6 +29,7 @@ from ..errors import PrivacyEvalError
 from ..io.ratings import METRICS, ORIGINAL_SYSTEM, Ratings, joint_codes
 from ..metrics import VARIANTS, TrialScores, Variant, score_metrics
 from ..metrics.curves import Det, det_curve
+from ..metrics.eer import equal_rate
 from ..protocol.protocol import Protocol
 from ..version import __version__
 
@@ -494,7 +495,7 @@ def _detections(pool: _Pool, protocol: Protocol) -> Iterator[tuple[Detection, De
                     values = score_metrics(scores, variant=variant)
                     metrics[variant] = {key: values[key] for key in detection_metrics(quantity)}
                 counts, curve = (scores.n_target, scores.n_nontarget), det_curve(scores)
-                equal = _equal_error_rate(curve)
+                equal = equal_rate(curve.miss, curve.false_alarm)
                 yield Detection(quantity, system, *trial_set, *counts, metrics, equal), curve
 
 
@@ -524,14 +525,6 @@ def _scores(
     if target == nontarget or not all(c.size for c in classes):
         return None
     return TrialScores(*classes)
-
-
-def _equal_error_rate(curve: Det) -> float:
-    """Interpolate the rate at which miss and false-alarm rates are equal."""
-    after = int(np.argmax(curve.miss >= curve.false_alarm))
-    before = curve.false_alarm[after - 1] - curve.miss[after - 1]
-    fraction = before / (before + curve.miss[after] - curve.false_alarm[after])
-    return float(curve.miss[after - 1] + fraction * (curve.miss[after] - curve.miss[after - 1]))
 
 
 def _evaluators(pool: _Pool, min_ratings: int, min_agreement: float) -> Iterator[Evaluator]:

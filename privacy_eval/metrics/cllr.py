@@ -27,7 +27,7 @@ class Cllr:
     Attributes
     ----------
     value : float
-        In bit; may be inf in the `challenge` variant of actual Cllr.
+        In bit; actual Cllr may be inf, see `cllr`.
     n_target, n_nontarget : int
     variant : str
     """
@@ -45,8 +45,9 @@ def cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     ----------
     scores : TrialScores
     variant : {"exact", "challenge"}
-        `exact` is finite for finite scores. `challenge` reproduces the released
-        script: inf as soon as one target is below -709.78 or one nontarget above 709.78.
+        `exact` is inf only where the cost itself exceeds the largest float: mean wrong scores
+        near it in both classes. `challenge` reproduces the released script: inf as soon as one
+        target is below -709.78 or one nontarget above 709.78.
 
     Returns
     -------
@@ -61,7 +62,8 @@ def cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     if variant == "challenge" and (-scores.target[0] > _LOG_MAX or scores.nontarget[-1] > _LOG_MAX):
         value = float("inf")
     else:
-        value = (_mean_softplus(scores.target, -1.0) + _mean_softplus(scores.nontarget, 1.0)) / 2
+        # Each half is finite, their sum wherever the cost is.
+        value = _half_cost(scores.target, -1.0) + _half_cost(scores.nontarget, 1.0)
     return Cllr(value, scores.n_target, scores.n_nontarget, variant)
 
 
@@ -115,8 +117,8 @@ def softplus(x: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), dtype=np.float64)
 
 
-def _mean_softplus(values: FloatArray, sign: float) -> float:
-    """Average log2(1 + exp(sign * values)), in pieces that stay in the cache."""
+def _half_cost(values: FloatArray, sign: float) -> float:
+    """Average log2(1 + exp(sign * values)) / 2, in pieces that stay in the cache."""
     total = 0.0
     for start in range(0, values.size, _CHUNK):
         costs = softplus(sign * values[start : start + _CHUNK])
@@ -124,7 +126,7 @@ def _mean_softplus(values: FloatArray, sign: float) -> float:
             part = float(costs.sum())
         # Costs near the largest float: the mean is finite where the sum is not.
         total += part / values.size if math.isfinite(part) else float((costs / values.size).sum())
-    return total / math.log(2)
+    return total / (2 * math.log(2))
 
 
 def _weighted_softplus(llr: FloatArray, weight: IntArray) -> float:

@@ -187,8 +187,8 @@ def expected_cost_reduction(scores: TrialScores) -> float:
     0.25
     """
     blocks = scores.pav("exact")
-    missed = scipy.special.expit(-blocks.llr) ** 2 @ blocks.targets / scores.n_target
-    accepted = scipy.special.expit(blocks.llr) ** 2 @ blocks.nontargets / scores.n_nontarget
+    missed = (scipy.special.expit(-blocks.llr) ** 2 * blocks.targets).sum() / scores.n_target
+    accepted = (scipy.special.expit(blocks.llr) ** 2 * blocks.nontargets).sum() / scores.n_nontarget
     return 0.25 - float(missed + accepted) / 2
 
 
@@ -226,13 +226,13 @@ def _density(ascending: FloatArray, edges: FloatArray) -> FloatArray:
     # All in units of the range, so that no score is too large or too small.
     held = np.flatnonzero(counts)
     centre, weight = (held + 0.5) / counts.size, counts[held] / ascending.size
-    std = float(np.sqrt(weight @ (centre - weight @ centre) ** 2))
+    std = float(np.sqrt((weight * (centre - (weight * centre).sum()) ** 2).sum()))
     lower, upper = centre[np.searchsorted(np.cumsum(weight), [0.25, 0.75])]
     spread = min(std, (upper - lower) / 1.34) if upper > lower else std
     width = max(0.9 * spread * ascending.size**-0.2, 1 / (_DENSITY_POINTS - 1))
     at = np.linspace(0, 1, _DENSITY_POINTS)
     kernels = np.exp(-0.5 * ((at[:, None] - centre) / width) ** 2)
-    density = kernels @ weight / (width * np.sqrt(2 * np.pi))
+    density = (kernels * weight).sum(axis=1) / (width * np.sqrt(2 * np.pi))
     scale = 1 if np.isfinite(float(edges[-1]) - float(edges[0])) else 2
     with np.errstate(over="ignore"):
         per_score = density / (edges[-1] / scale - edges[0] / scale) / scale

@@ -97,13 +97,33 @@ def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
     >>> rocch_eer(TrialScores([1, 3], [0, 2])).value
     0.25
     """
-    miss, false_alarm = hull(scores.pav(variant))
+    value = equal_rate(*hull(scores.pav(variant)))
+    return Eer(value, None, scores.n_target, scores.n_nontarget, f"rocch {variant}")
+
+
+def equal_rate(miss: FloatArray, false_alarm: FloatArray) -> float:
+    """Find the rate at which a curve meets miss = false alarm, between its points on a straight
+    line in the rates.
+
+    Parameters
+    ----------
+    miss, false_alarm : float arrays, shape (P,)
+        Along the curve: from (0, 1), ascending and descending, to (1, 0).
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> equal_rate(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.5, 0.0]))
+    0.5
+    """
     after = int(np.argmax(miss >= false_alarm))
     gap_before = false_alarm[after - 1] - miss[after - 1]
     gap_after = miss[after] - false_alarm[after]
     fraction = gap_before / (gap_before + gap_after)
-    value = float(miss[after - 1] + fraction * (miss[after] - miss[after - 1]))
-    return Eer(value, None, scores.n_target, scores.n_nontarget, f"rocch {variant}")
+    return float(miss[after - 1] + fraction * (miss[after] - miss[after - 1]))
 
 
 def hull(blocks: PavBlocks) -> tuple[FloatArray, FloatArray]:

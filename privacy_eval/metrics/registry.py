@@ -5,9 +5,11 @@ Records, tables, figures, CSV and JSON read it: a new metric is its function and
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from .cllr import cllr, min_cllr
@@ -28,6 +30,8 @@ from .zebra import (
 Kind = Literal["scores", "utility", "matrices"]
 
 SUBJECTIVE = "subjective_"
+
+_ROUNDING = decimal.Context(rounding=decimal.ROUND_HALF_UP)
 
 
 class Label(NamedTuple):
@@ -69,6 +73,8 @@ class Metric:
         Title of an axis, in mathtext.
     percent : bool
         Stored as a fraction, printed in percent.
+    counted : bool
+        A ratio of two counts.
     decimals : int
         In tables of several systems.
     detail : int or callable
@@ -100,6 +106,7 @@ class Metric:
     heading_label: Label | None = None
     axis_label: str = ""
     percent: bool = False
+    counted: bool = False
     decimals: int = 3
     detail: int | Callable[[float], str] = 3
     line: str = ""
@@ -146,6 +153,9 @@ class Metric:
     def format(self, value: float, *, detailed: bool = False, decimals: int | None = None) -> str:
         """Format a stored value for tables of several systems, or `detailed` of one.
 
+        Ratios of counts are rounded exactly, half-way cases up; other values as the floats that
+        they are.
+
         Parameters
         ----------
         value : float
@@ -163,9 +173,17 @@ class Metric:
         --------
         >>> METRICS["eer"].format(0.086648), METRICS["eer"].format(0.086648, detailed=True)
         ('8.66', '8.665')
+        >>> METRICS["eer"].format(17 / 160)
+        '10.63'
         """
         form = decimals if decimals is not None else self.detail if detailed else self.decimals
-        return form(value) if callable(form) else f"{self.shown(value):.{form}f}"
+        if callable(form):
+            return form(value)
+        if not self.counted or not math.isfinite(value):
+            return f"{self.shown(value):.{form}f}"
+        # The shortest decimal of the double is the ratio itself, wherever that is a half-way case.
+        with decimal.localcontext(_ROUNDING):
+            return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"
 
 
 def _linkability_caveat(value: float, n_target: int | None) -> str:
@@ -241,6 +259,7 @@ METRICS: dict[str, Metric] = {
             best="higher",
             range=(0, 1),
             percent=True,
+            counted=True,
             decimals=2,
             line="EER: {eer}%",
             line_number=eer_percent,
@@ -345,6 +364,7 @@ METRICS: dict[str, Metric] = {
             "WER",
             best="lower",
             percent=True,
+            counted=True,
             decimals=2,
             detail=2,
             compared=False,
@@ -467,8 +487,8 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     Returns
     -------
     dict
-        Values by key: rates are fractions, `cllr` may be inf in `challenge`, `eer` is Kaldi's
-        in both variants.
+        Values by key: rates are fractions, `cllr` may be inf (see there), `eer` is Kaldi's in both
+        variants.
 
     Examples
     --------

@@ -332,8 +332,8 @@ def _ece(
     values = []
     for log_odds in grid:  # over the curve's points, never over trials
         prior = float(scipy.special.expit(log_odds))
-        miss = float(softplus(-(t + log_odds)) @ t_weight)
-        false_alarm = float(softplus(n + log_odds) @ n_weight)
+        miss = float((softplus(-(t + log_odds)) * t_weight).sum())
+        false_alarm = float((softplus(n + log_odds) * n_weight).sum())
         values.append(
             (prior * miss + float(scipy.special.expit(-log_odds)) * false_alarm) / math.log(2)
         )
@@ -388,14 +388,15 @@ def _binned_softplus(ascending: FloatArray, shift: FloatArray, low: float, bins:
     for x in shift:  # over the curve's points, never over trials
         p = scipy.special.expit(centre + x)
         curved = p * (1 - p)
-        value = softplus(centre + x) @ moments[0] + p @ moments[1] + curved @ moments[2]
-        values.append(value + (curved * (1 - 2 * p)) @ moments[3] + slope * x + constant)
+        terms = (softplus(centre + x), p, curved, curved * (1 - 2 * p))
+        value = sum(float((t * m).sum()) for t, m in zip(terms, moments, strict=True))
+        values.append(value + slope * x + constant)
     return np.array(values)
 
 
 def _weighted_z(log_lr: FloatArray, weight: IntArray) -> float:
     held = weight > 0
-    return float(evidence_function(log_lr[held]) @ weight[held])
+    return float((evidence_function(log_lr[held]) * weight[held]).sum())
 
 
 def _trials_with_evidence(blocks: PavBlocks, position: IntArray) -> tuple[IntArray, IntArray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from ..io.files import digest, read_bytes
 from ..protocol.protocol import Protocol, load_protocol
@@ -15,6 +16,9 @@ from .values import Cells, cells_from_published, cells_from_results, merge_cells
 
 # The protocol of no results at all.
 _USUAL = "vpc2020"
+
+#: Intervals that bars are drawn with.
+Whiskers = Literal["speakers", "independent"]
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,15 @@ class ReportData:
     curves : Curves
         The arrays stored beside the results files.
     sources : ReportSources
+    whiskers : {"speakers", "independent"}
+        What the whiskers of bars are.
     """
 
     results: Results
     cells: Cells = field(default_factory=lambda: Cells({}, ()))
     curves: Curves = field(default_factory=lambda: Curves(()))
     sources: ReportSources = ReportSources()
+    whiskers: Whiskers = "speakers"
 
     @property
     def protocol(self) -> Protocol:

@@ -41,8 +41,8 @@ class FigureFolder(Product):
         now = replace(now, files=dict.fromkeys([*files, CAPTIONS], ""))
         with locked_folder(out):  # another job may begin at the same time
             noted = self.read_fingerprint()
-            stale = noted is not None and bool(self.changes(now, noted))
-            for name in noted.files if noted is not None else ():
+            stale = noted is None or bool(self.changes(now, noted))
+            for name in {**now.files, **(noted.files if noted is not None else {})}:
                 if is_safe_name(name) and (stale or name not in now.files):
                     (out / name).unlink(missing_ok=True)
             if noted != now:

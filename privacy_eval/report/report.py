@@ -122,12 +122,12 @@ def across_tables(
     return [*([submissions] if submissions else ()), *tables, *found], notes
 
 
-def figures_source(sources: ReportSources, *, conventional: bool) -> dict[str, object]:
-    """Everything that figures of results are drawn from."""
+def figures_source(sources: ReportSources, **options: object) -> dict[str, object]:
+    """Everything that figures of results are drawn from, with the options of `all_figures`."""
     return {
         "results": sources.digest(),
         "published": sources.published,
-        "conventional": conventional,
+        **options,
     }
 
 

@@ -470,8 +470,8 @@ def _write_back_end(folder: Path, speech: _Speech) -> None:
 
 
 def _reproducible(model: PldaBackend) -> PldaBackend:
-    """Round a model, and fix the signs of its eigenvectors, which no score depends on: the
-    same bytes on every machine."""
+    """Round a model, and fix the signs of its eigenvectors, which no score depends on, so that
+    its bytes do not depend on the rounding errors of a machine's linear algebra."""
     assert model.mean is not None and model.transform is not None
     of_lda = _signs(model.transform[:, : model.mean.size])
     plda = model.plda

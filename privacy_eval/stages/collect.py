@@ -23,6 +23,7 @@ from .access import AsvSystems, SystemUnderTest
 from .asv_scores import score_products
 from .freshness import NOTE, Product, Run, bring_up_to_date, file_set, write_set
 from .privacy_metrics import condition_products
+from .similarity import similarity_products
 
 
 def collect(
@@ -96,6 +97,14 @@ def collect(
     return Results(protocol, tuple(records), tuple(recognition), not_evaluated=left_out)
 
 
+def unsigned_records(systems: Iterable[System], asv: AsvSystems, out: Path) -> list[str]:
+    """Names of records that are there and do not count, as this user did not make them."""
+    systems = list(systems)
+    products = condition_products(systems, out, asv.access.tree)
+    products += similarity_products(systems, asv, out)
+    return [product.name for product in products if product.is_unsigned()]
+
+
 def outdated_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> dict[str, str]:
     """Conditions whose scores were made here, but not of the present x-vectors, back end and
     trials: their names to the reason. Where any of these is missing, the scores are taken as
@@ -116,6 +125,15 @@ def outdated_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> dict
 def outputs(results: Results, out: Path) -> Product:
     """The files of `output_files`."""
     return file_set(out, output_files(results), note=f".results{NOTE}")
+
+
+def made_by_user(out: Path) -> bool:
+    """Whether results.json and the files beside it, if there are any, are this user's."""
+    if not (out / "results.json").exists():
+        return True
+    product = file_set(out, {}, note=f".results{NOTE}")
+    noted = product.read_fingerprint()
+    return noted is not None and product.is_whole(Inputs(), noted)
 
 
 def write_outputs(results: Results, out: Path) -> list[Path]:

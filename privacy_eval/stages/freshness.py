@@ -3,11 +3,14 @@
 A product is one or several files that are made together. Beside them stands a fingerprint, a
 JSON file of the digests of what they were made of and of the files themselves: a product is
 rebuilt when its inputs, its options or the revision of its format changed, or when its files
-did. Files without a fingerprint, or edited since, are external: a guarded product is then kept.
+did. Fingerprints carry a keyed digest (HMAC-SHA256, `io.user_key`): one without the digest of
+this user's key counts for nothing, as a submission may bring it. Files without a fingerprint,
+or edited since, are external: a guarded product is then kept.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import re
@@ -25,10 +28,16 @@ from ..io.files import atomic_path, digest, relative, sweep, write_text
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
+from ..io.user_key import user_key
 from .jobs import Cost, split
 
 #: The fingerprint of a product that has a folder of its own.
 NOTE = ".privacy_eval.json"
+
+#: Entry of a fingerprint: the keyed digest of the others.
+_HMAC = "hmac"
+#: Why a product is rebuilt whose fingerprint is not this user's.
+UNSIGNED = "not made by this user (no valid keyed digest)"
 
 #: Names that a fingerprint may have removed: it may come from an untrusted tree.
 _SAFE_NAME = re.compile(r"(?:[\w+-][\w.+-]{0,200}/)?[\w+-][\w.+-]{0,200}", re.ASCII)
@@ -130,12 +139,35 @@ class Fingerprint:
     remarks: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """The fingerprint as JSON."""
-        return json.dumps(to_plain(self), indent=1, ensure_ascii=False) + "\n"
+        """The fingerprint as JSON, with its keyed digest."""
+        plain = to_plain(self)
+        plain[_HMAC] = _keyed_digest(plain, user_key(create=True) or b"")
+        return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
+
+    @staticmethod
+    def read(path: Path) -> Fingerprint | None:
+        """Read a fingerprint; None where it is absent, damaged or not of this user."""
+        key = user_key()
+        if key is None or not path.is_file() or path.is_symlink():
+            return None
+        try:
+            plain = load_json(path)
+            signed = plain.pop(_HMAC, "") if isinstance(plain, dict) else ""
+            if not isinstance(signed, str) or not signed.isascii():
+                return None
+            if not hmac.compare_digest(signed, _keyed_digest(plain, key)):
+                return None
+            return from_plain(Fingerprint, plain, str(path))
+        except PrivacyEvalError:
+            return None
 
     def provenance(self) -> dict[str, Any]:
         """Inputs and options, as a record carries them."""
         return {"inputs": to_plain(self.inputs), "options": to_plain(self.options)}
+
+
+def _keyed_digest(plain: object, key: bytes) -> str:
+    return hmac.new(key, json.dumps(plain, sort_keys=True).encode(), "sha256").hexdigest()
 
 
 @dataclass
@@ -246,14 +278,14 @@ class Product:
         return Fingerprint(self.key, self.revision, subject, options, noted), sources
 
     def read_fingerprint(self) -> Fingerprint | None:
-        """The fingerprint beside the files; None where there is none of this product."""
-        if not self.note.is_file() or self.note.is_symlink():
-            return None
-        try:
-            noted = from_plain(Fingerprint, load_json(self.note), str(self.note))
-        except PrivacyEvalError:
-            return None
-        return noted if noted.key == self.key else None
+        """The fingerprint beside the files; None where there is none of this product and user."""
+        noted = Fingerprint.read(self.note)
+        return noted if noted is not None and noted.key == self.key else None
+
+    def is_unsigned(self) -> bool:
+        """Whether there are files or a fingerprint, but not a fingerprint of this user."""
+        there = any(path.is_file() for path in (self.note, *self.files))
+        return there and self.read_fingerprint() is None
 
     def present(self, inputs: Inputs, noted: Fingerprint | None) -> dict[str, str]:
         """SHA-256 of the files that are there."""
@@ -375,6 +407,8 @@ def bring_up_to_date(
         Take products for current that were made without some of their input.
     """
     products = list(products)
+    if products and not run.dry_run:
+        user_key(create=True)  # one error, not one of every product
     products = split(products, [product.cost for product in products], run.job)
     if run.announce is not None:
         run.announce([product.cost for product in products])
@@ -414,9 +448,11 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
             refuse_symlinks(product.note.parent, product.within)
         if product.guarded and (foreign := product.foreign(inputs)):
             outcome.kept.append(name)
-            if product.read_fingerprint() is not None:
-                changed = f"{', '.join(foreign)} edited since it was made"
-                outcome.notes.append(f"{name}: {changed}: kept; remove it to have it rebuilt")
+            why = f"{', '.join(foreign)} edited since it was made"
+            if product.read_fingerprint() is None:
+                why = UNSIGNED if product.note.is_file() else ""
+            if why:
+                outcome.notes.append(f"{name}: {why}: kept; remove it to have it rebuilt")
             return outcome
         now, sources = product.fingerprint(inputs)
         noted = product.read_fingerprint()
@@ -430,6 +466,8 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
             outcome.made.append(name)
             if noted is not None:
                 outcome.rebuilt[name] = ", ".join(changes) or "its files"
+            elif product.is_unsigned():
+                outcome.rebuilt[name] = UNSIGNED
             if dry_run:
                 return outcome
             content = product.make(inputs, sources, now)

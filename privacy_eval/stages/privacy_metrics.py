@@ -5,6 +5,7 @@ Each condition has a record (JSON) and its arrays (.npz) below `<out>/records/`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -52,7 +53,7 @@ from .freshness import (
 from .jobs import Cost, likely_lines, metrics_cost
 
 #: Grows when the same inputs give other numbers or arrays.
-_REVISION = 1
+_REVISION = 2
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,16 @@ def condition_products(
             record = _ConditionRecord(files, out / "records" / folder, tree, options)
             products.append(record.product())
     return products
+
+
+def dropped_intervals(products: Iterable[Product], options: Options) -> Counter[int]:
+    """Count the records that lose the intervals of an earlier run, by its bootstrap replicates,
+    as `options` ask for none."""
+    if options.bootstrap:
+        return Counter()
+    noted = (product.read_fingerprint() for product in products)
+    replicates = (n.options.get("bootstrap") for n in noted if n is not None)
+    return Counter(number for number in replicates if isinstance(number, int) and number)
 
 
 def condition_cost(condition: ConditionFiles, options: Options = Options()) -> Cost:

@@ -65,6 +65,11 @@ def make_similarities(
     return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
 
 
+def similarity_products(systems: Iterable[System], asv: AsvSystems, out: Path) -> list[Product]:
+    """The similarity records of all systems."""
+    return [similarity.product() for similarity in _similarities(list(systems), asv, out)]
+
+
 def trial_set_cost(trial_set: TrialSet, asv: AsvSystems) -> Cost:
     """Estimate the voice similarity of a trial set from the lines of its utt2spk; without
     one that can be read, there is nothing to measure."""
@@ -88,7 +93,8 @@ def collect_similarities(
         if product.read_fingerprint() is None:
             continue
         if product.is_current(asv.access.inputs, options=False):
-            records.append(read_record(similarity.path, SimilarityRecord))
+            with asv.access.inputs.supplied(similarity.path):
+                records.append(read_record(similarity.path, SimilarityRecord))
         else:
             stale.append(f"{product.name} (its x-vectors, its back end or the record have changed)")
     return records, stale

@@ -22,6 +22,7 @@ cmd=                 # job runner, with its options (default: from cmd.sh)
 system=              # evaluate only this system; or a name for the only system
 anon_suffix=         # suffix of anonymized data sets (default: from folder names)
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
+whiskers=speakers    # of bars: intervals from --bootstrap, or of independent trials (independent)
 published=           # published results to show as well: vpc2020
 ratings=             # ratings of a listening test, a file or folder (default: ratings.csv if it exists)
 bootstrap=0          # bootstrap replicates of speakers for confidence intervals; 0: none
@@ -104,10 +105,10 @@ if [ -n "$keys" ]; then common+=(--keys "$keys"); fi
 if [ "$allow_outside" = true ]; then common+=(--allow-outside); fi
 of_tree=(--tree "$tree" "${common[@]}")
 # Not every verb has these options.
-missing=() pipes=() plots=()
+missing=() pipes=() plots=(--whiskers "$whiskers")
 if [ "$allow_missing" = true ]; then missing=(--allow-missing); fi
 if [ "$allow_pipes" = true ]; then pipes=(--allow-pipes); fi
-if [ "$conventional" = true ]; then plots=(--conventional); fi
+if [ "$conventional" = true ]; then plots+=(--conventional); fi
 evaluation=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
 if [ -n "$utt2spk" ]; then evaluation+=(--utt2spk "$utt2spk"); fi
 # Inputs of tables, figures and report.
@@ -133,7 +134,7 @@ if begin 4; then "$recipe/local/anonymize.sh" --tree "$tree"; fi
 # Refuse an unsafe output folder before a log is written there. When run again, find the first stage
 # to run in one process, where each stage would start several to find that it has nothing to do.
 if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 5 ]; then
-    again=(--stage "$stage" --stop-stage "$stop_stage" ${plots[@]+"${plots[@]}"})
+    again=(--stage "$stage" --stop-stage "$stop_stage" "${plots[@]}")
     if [ -n "$published" ]; then again+=(--published "$published"); fi
     if [ -n "$rated" ]; then again+=(--listening "$out_path/subjective"); fi
     first=$(privacy-eval pending "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
@@ -187,7 +188,7 @@ if begin 9; then
 fi
 if begin 10; then
     "$recipe/local/figures.sh" "${jobs[@]}" -- \
-        "${shown[@]}" ${plots[@]+"${plots[@]}"} --out "$out_path/figures"
+        "${shown[@]}" "${plots[@]}" --out "$out_path/figures"
     if [ -z "$rated" ]; then  # otherwise stage 11 writes it
         "$recipe/local/report.sh" "${shown[@]}" --figures "$out_path/figures" \
             --out "$out_path/report.html"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -147,6 +148,15 @@ def test_other_options_say_where_to_begin(
     options: tuple[object, ...], stage: int, tree: SpeechTree
 ) -> None:
     assert first(tree, *options) == stage
+
+
+def test_intervals_are_not_dropped_in_silence(tree: SpeechTree) -> None:
+    replicates = ("--bootstrap", 20)
+    assert tree.run("privacy-metrics", "--out", OUT, *replicates).code == 0
+    assert tree.run("pending", "--out", OUT, *replicates).err == ""
+    found = tree.run("pending", "--out", OUT)
+    assert re.search(r"--bootstrap 20\b.* 3 conditions lose .* 20 replicates", found.err)
+    assert tree.run("pending", "--out", OUT, "--stage", 7).err == ""
 
 
 def test_what_is_wrong_is_met_by_the_stage(tree: SpeechTree) -> None:

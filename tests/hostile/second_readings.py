@@ -14,7 +14,7 @@ import numpy as np
 from inputs import BOM
 
 from privacy_eval.io.files import digest
-from privacy_eval.io.kaldi_objects import MAX_DIMENSION
+from privacy_eval.io.kaldi_objects import MAX_BINARY_DIMENSION
 
 Row = tuple[str, ...]
 #: An array as plain values: shape and bytes.
@@ -146,7 +146,7 @@ def binary_object(content: bytes, at: int, dimensions: int) -> tuple[np.ndarray,
             return None
         shape.append(struct.unpack_from("<i", content, at + 1)[0])
         at += 5
-    if min(shape) < 1 or max(shape) > MAX_DIMENSION:
+    if min(shape) < 1 or max(shape) > MAX_BINARY_DIMENSION:
         return None
     dtype = _DTYPES[code[:1]]
     size = math.prod(shape) * dtype.itemsize

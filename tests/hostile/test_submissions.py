@@ -536,6 +536,52 @@ def test_fingerprints_of_any_form(note: object, tree: Path) -> None:
     assert scores.read_bytes() == before
 
 
+@pytest.fixture
+def forged(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A collection one of whose submissions is named as the output folder, and brings records of
+    all others with numbers of its choice, made by the toolkit itself on another machine."""
+    for name in ("B1", "B2"):
+        shutil.copytree(tree / "exp/results-anon", tree / "exp" / name / "results-anon")
+    shutil.rmtree(tree / "exp/results-anon")
+    shutil.rmtree(tree / "exp/privacy_eval")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+        patch.setattr(
+            "privacy_eval.stages.privacy_metrics.bengio_mariethoz_interval",
+            lambda *_: (0.424242, 0.5),
+        )
+        for verb in ("evaluate", "similarity-tree", "collect"):
+            assert run(verb, tree).code == 0
+    assert b"0.424242" in (tree / RESULTS).read_bytes()
+    return tree
+
+
+def test_records_of_a_submission_count_for_nothing(forged: Path) -> None:
+    """They are of the right form, version and inputs, and have digests of a key: another one."""
+    stages = ("--stage", 5, "--bootstrap", 0)
+    found = run("pending", forged, *stages)
+    assert int(found.out) <= 6 and re.search(r"6 records do not count", found.err)
+    refused = run("collect", forged)
+    assert refused.code == 1 and "6 records do not count" in refused.err
+    for verb in ("evaluate", "similarity-tree"):
+        assert run(verb, forged).code == 0
+    collected = run("collect", forged)
+    assert collected.code == 0 and "do not count" not in collected.err
+    assert b"0.424242" not in (forged / RESULTS).read_bytes()
+    again = run("pending", forged, *stages)
+    assert "do not count" not in again.err
+
+
+def test_results_that_are_shown_without_being_collected_are_said_not_to_be_ones_own(
+    forged: Path,
+) -> None:
+    shown = run("pending", forged, "--stage", 9)
+    assert "results.json was not made by this user" in shown.err
+    for verb in ("evaluate", "similarity-tree", "collect"):
+        assert run(verb, forged).code == 0
+    assert run("pending", forged, "--stage", 9).err == ""
+
+
 @pytest.mark.parametrize("provenance", [{}, {"inputs": []}, {"inputs": {"scores": 1}}])
 @pytest.mark.parametrize("name", [NAME, f"similarity-{TRIALS}"])
 def test_records_of_another_provenance_are_rebuilt(

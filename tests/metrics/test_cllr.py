@@ -48,6 +48,20 @@ def test_exact_cllr_is_finite() -> None:
     # The mean is 1e308 / log 2 = 1.44e308, though the sum of two is no float.
     expected = 1e308 / (2 * math.log(2))
     assert cllr(TrialScores([-1e308, -1e308], [-1.0e9])).value == pytest.approx(expected)
+    # 1.7e308 bits / log 2 is no float, half of it is.
+    expected = 1.7e308 / 2 / math.log(2)
+    assert cllr(TrialScores([1e39], [1.7e308])).value == pytest.approx(expected, rel=1e-15)
+    assert cllr(TrialScores([-1.7e308], [-1e39])).value == pytest.approx(expected, rel=1e-15)
+
+
+def test_cllr_is_infinite_only_where_no_float_is_as_large() -> None:
+    # (a + a) / (2 log 2) = a / log 2, which is a float up to a = 1.246e308.
+    largest = np.finfo(np.float64).max
+    limit = largest * math.log(2)
+    assert cllr(TrialScores([-0.999 * limit], [0.999 * limit])).value == pytest.approx(
+        0.999 * largest
+    )
+    assert math.isinf(cllr(TrialScores([-1.001 * limit], [1.001 * limit])).value)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,11 @@ for every metric whatever the scores."""
 from __future__ import annotations
 
 import math
+import os
 import random
+import subprocess
+import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,6 +20,7 @@ from strategies import ScoreLists, any_scores, tied
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import (
+    METRICS,
     VARIANTS,
     TrialScores,
     Variant,
@@ -313,3 +318,59 @@ def test_tied_scores_are_uninformative(name: str) -> None:
 def test_bad_scores_are_an_error(target: list[float], nontarget: list[float], message: str) -> None:
     with pytest.raises(PrivacyEvalError, match=message):
         score_metrics(TrialScores(target, nontarget))
+
+
+_ALL_NUMBERS = """
+import hashlib, numpy as np
+from privacy_eval.metrics import VARIANTS, TrialScores, ece_profile, score_metrics
+from privacy_eval.metrics.curves import dcf_profile, densities, expected_cost_reduction
+digest, drawn = hashlib.sha256(), np.random.default_rng(0)
+for size in (7, 100, 3001):
+    scores = TrialScores(drawn.normal(1, 1, size).round(3), drawn.normal(-1, 1, 3 * size).round(3))
+    profile, density = ece_profile(scores), densities(scores)
+    found = [list(score_metrics(scores, variant=v).values()) for v in VARIANTS]
+    found += [profile.minimum, profile.actual, density.target, dcf_profile(scores).actual]
+    for values in (*found, expected_cost_reduction(scores)):
+        digest.update(np.asarray(values).tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_metrics_do_not_depend_on_the_kernels_of_blas() -> None:
+    """OpenBLAS sums in another order on other processors."""
+    printed = {
+        subprocess.check_output(
+            [sys.executable, "-c", _ALL_NUMBERS],
+            env={**os.environ, "OPENBLAS_CORETYPE": kernels, "OPENBLAS_NUM_THREADS": "1"},
+        )
+        for kernels in ("Haswell", "Prescott")
+    }
+    assert len(printed) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "options", "text"),
+    [
+        ("eer", 17 / 160, {}, "10.63"),  # 10.625 %
+        ("eer", 1 / 32, {"decimals": 2}, "3.13"),  # 3.125 %
+        ("eer", 0.29995, {}, "30.00"),  # 29.995 %, whose double is 29.994999999999997
+        ("eer", 1 / 3, {}, "33.33"),
+        ("eer", 2 / 3, {"detailed": True}, "66.667"),
+        ("wer", 0.0125, {"decimals": 1}, "1.3"),
+        ("eer", math.inf, {}, "inf"),
+        ("gvd_db", -0.125, {}, "-0.12"),  # no ratio
+    ],
+)
+def test_half_way_ratios_are_rounded_up(
+    key: str, value: float, options: dict[str, int], text: str
+) -> None:
+    assert METRICS[key].format(value, **options) == text  # type: ignore[arg-type]
+    assert METRICS[key].format(np.float64(value), **options) == text  # type: ignore[arg-type]
+
+
+@given(st.integers(0, 5000), st.integers(1, 5000), st.integers(0, 4))
+def test_ratios_are_rounded_exactly(errors: int, trials: int, decimals: int) -> None:
+    exact = Fraction(errors, trials) * 100 * 10**decimals
+    digits = math.floor(exact + Fraction(1, 2))
+    printed = Fraction(METRICS["eer"].format(errors / trials, decimals=decimals))
+    assert printed == Fraction(digits, 10**decimals)

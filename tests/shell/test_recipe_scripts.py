@@ -91,8 +91,9 @@ def recipe(tmp_path: Path) -> Recipe:
 
 
 OPTIONS = {
-    "vpc2020": "stage stop-stage tree results out conf nj cmd system anon-suffix conventional "
-    "published ratings bootstrap seed utt2spk keys allow-missing allow-outside allow-pipes",
+    "vpc2020": "stage stop-stage tree results out conf nj cmd system anon-suffix "
+    "conventional whiskers published ratings bootstrap seed utt2spk keys allow-missing "
+    "allow-outside allow-pipes",
     "demo": "dir seed nj stage stop-stage",
 }
 

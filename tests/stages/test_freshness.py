@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import hashlib
 import json
 import os
 import shutil
@@ -28,6 +29,7 @@ from support import (
 )
 
 import privacy_eval
+from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.stages import freshness
 from privacy_eval.stages.access import TreeAccess
@@ -405,11 +407,49 @@ def test_a_fingerprint_of_an_untrusted_tree_removes_nothing_elsewhere(tmp_path: 
     note["files"] = {"../precious.txt": "", "a.txt": ""}
     (out / NOTE).write_text(json.dumps(note))
     write_set(out, {"b.txt": "1"})
-    assert precious.exists() and sorted(snapshot(out)) == [NOTE, "b.txt"]
+    assert precious.exists() and sorted(snapshot(out)) == [NOTE, "a.txt", "b.txt"]
 
 
 def test_there_is_one_schema(done: Case) -> None:
     notes = [path for path in done.files() if path.name.endswith(NOTE)]
     assert notes
     for path in notes:
-        assert set(json.loads(path.read_text())) == set(freshness.Fingerprint.__annotations__)
+        names = {*freshness.Fingerprint.__annotations__, "hmac"}
+        assert set(json.loads(path.read_text())) == names
+
+
+@pytest.mark.parametrize("by", ["another user", "a forger", "an earlier version"])
+def test_only_fingerprints_of_this_user_count(
+    done: Case, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a submission brings is rebuilt, or kept as external, and the outcome says so."""
+    whole = snapshot(done.folder)
+    if by == "another user":
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
+    else:
+        note = json.loads(done.note.read_text())
+        name = os.path.relpath(done.file, done.note.parent)
+        if by == "a forger":
+            done.file.write_bytes(done.file.read_bytes() + b"\n")
+            note["files"][name] = hashlib.sha256(done.file.read_bytes()).hexdigest()
+        else:
+            del note["hmac"]
+        done.note.write_text(json.dumps(note))
+    outcome = done.run(Run())
+    if done.guarded:
+        assert any(freshness.UNSIGNED in text for text in outcome.notes) and outcome.kept
+        assert not outcome.rebuilt
+    else:
+        assert outcome.made and not outcome.kept
+        assert set(outcome.rebuilt.values()) == {freshness.UNSIGNED}
+        assert done.run(Run()).made == []
+        if by != "another user":
+            assert snapshot(done.folder) == whole
+
+
+def test_without_a_place_for_the_key_there_is_one_error(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(lines_to(tmp_path / "file", ["x"])))
+    with pytest.raises(PrivacyEvalError, match="set XDG_STATE_HOME"):
+        case.run(Run())

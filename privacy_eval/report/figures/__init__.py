@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from ...errors import PrivacyEvalError
 from ...io.inputs import Inputs
 from ...results.arrays import FIGURE_FORMATS
 from ...stages.freshness import Run
-from ..data import ReportData
+from ..data import ReportData, Whiskers
 from ..figure_folder import figure_folder, read_captions
 
 if TYPE_CHECKING:
@@ -65,14 +65,19 @@ KINDS = (
 )
 
 
-def all_figures(data: ReportData, *, conventional: bool = False) -> Iterator[Drawing]:
+def all_figures(
+    data: ReportData, *, conventional: bool = False, whiskers: Whiskers = "speakers"
+) -> Iterator[Drawing]:
     """Every figure that there is data for, not drawn yet.
 
     Parameters
     ----------
     conventional : bool
         Also the ZEBRA toolkit's conventional plots, one per condition of a system.
+    whiskers : {"speakers", "independent"}
+        Of bars: intervals of the bootstrap over speakers, or of independent trials.
     """
+    data = replace(data, whiskers=whiskers)
     for kind in KINDS:
         if conventional or not kind.on_request:
             yield from kind.figures(data)

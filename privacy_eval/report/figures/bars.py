@@ -1,6 +1,6 @@
 """Bar charts of one metric, a bar per system: Figures 1, 2 and 13 to 16 of the supplement.
 
-Missing values have no bar; values without known numbers of trials have no whisker.
+Missing values have no bar; values without a known interval have no whisker.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from ...metrics import bengio_mariethoz_interval
+from ...metrics import METRICS, bengio_mariethoz_interval
 from ...protocol.protocol import DataSet, Protocol
 from ..data import ReportData
 from ..values import (
@@ -43,6 +43,12 @@ _ADJACENT = 8  # systems up to which genders fit side by side
 _GENDER_STYLES = (BarStyle("#56B4E9", ""), BarStyle("#8A4B08", "////"), BarStyle("#009E73", "...."))
 #: Limit of a metric where nothing is disclosed about the speaker, in the unit of records.
 _NO_DISCLOSURE: Mapping[str, float] = {"eer": 0.5, "rocch_eer": 0.5, "cllr_min": 1.0, "deid": 1.0}
+
+_WHISKERS: Mapping[str, str] = {
+    "speakers": "Whiskers: 95 % intervals of the bootstrap over speakers, where there is one",
+    "independent": "Whiskers: 95 % intervals of independent trials (Bengio & Mari\u00e9thoz, 2004) "
+    "of known numbers, far too narrow, as trials share speakers",
+}
 
 _BySystem = Mapping[str, Cell]
 
@@ -85,6 +91,11 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     `bars_deid_*` (14), `bars_attacks_*` (15, attackers that have trained their own ASV model);
     over all splits `bars_mean_eer` (16). Many systems or data sets are split over several.
     """
+    if data.whiskers == "independent":
+        values = {
+            p: replace(c, interval=_independent(p.metric, c)) for p, c in data.cells.values.items()
+        }
+        data = replace(data, cells=replace(data.cells, values=values))
     cells, protocol = data.cells, data.protocol
     attacks = tuple(
         a.id for a in protocol.attack_models if not a.is_original and cells.has("eer", a.id)
@@ -116,13 +127,17 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     yield from _mean_figures(data, attacks, under_average)
 
 
-def whisker(metric: str, cell: Cell) -> tuple[float, float] | None:
+def _independent(metric: str, cell: Cell) -> tuple[float, float] | None:
     """Compute the 95 % interval of an EER for independent trials (Bengio & Mariéthoz), in the
     unit of records; None if the numbers of trials are unknown, as of published values."""
     if metric not in ("eer", "rocch_eer") or not cell.n_target or not cell.n_nontarget:
         return None
-    bounds = bengio_mariethoz_interval(cell.value, cell.n_target, cell.n_nontarget)
-    return bounds if all(map(math.isfinite, bounds)) else None
+    return bengio_mariethoz_interval(cell.value, cell.n_target, cell.n_nontarget)
+
+
+def _whisker(cell: Cell) -> tuple[float, float] | None:
+    bounds = cell.interval
+    return bounds if bounds is not None and all(map(math.isfinite, bounds)) else None
 
 
 def _split_figures(
@@ -159,7 +174,7 @@ def _split_figures(
                 and p.attack_model in (ORIGINAL_ATTACK, *required)
             ]
             yield _drawing(
-                cells, style.page_name(name, number), metric, [what, order], groups, originals
+                data, style.page_name(name, number), metric, [what, order], groups, originals
             )
 
 
@@ -304,7 +319,7 @@ def _mean_figures(
             for gender, gender_title in protocol.genders.items()
         ]
         name = style.page_name("bars_mean_eer", number)
-        yield _drawing(cells, name, "eer", sentences, _with_systems([group]), originals)
+        yield _drawing(data, name, "eer", sentences, _with_systems([group]), originals)
 
 
 def _describe_sets(protocol: Protocol, averaged: Iterable[tuple[str, str]]) -> str:
@@ -361,21 +376,20 @@ def _with_systems(groups: Iterable[Sequence[Panel]]) -> list[list[Panel]]:
 
 
 def _drawing(
-    cells: Cells,
+    data: ReportData,
     name: str,
     metric: str,
     sentences: Sequence[str],
     groups: Groups,
     originals: Iterable[CellKey],
 ) -> Drawing:
-    parts = list(sentences)
+    cells, parts = data.cells, list(sentences)
     drawn = [item for group in groups for panel in group for item in panel.cells.items()]
     present = {s for group in groups for panel in group for s in panel.systems}
-    if any(whisker(metric, cell) is not None for _, cell in drawn):
-        parts.append(
-            "Whiskers: 95 % intervals of independent trials (Bengio & Mari\u00e9thoz, 2004), where "
-            "the numbers of trials are known"
-        )
+    if any(_whisker(cell) is not None for _, cell in drawn):
+        parts.append(_WHISKERS[data.whiskers])
+        if data.whiskers == "speakers" and METRICS[metric].repeats_matter:
+            parts.append("They are biased to less privacy and need not include the value")
     if metric in _NO_DISCLOSURE:
         parts.append("Dashed line: no disclosure")
     if mixed := conflicting_originals(cells, originals):
@@ -478,7 +492,7 @@ def _draw_whiskers(
     intervals = [
         (at, *(style.axis_value(metric, bound) for bound in bounds))
         for at, cell in zip(x, cells, strict=True)
-        if (bounds := whisker(metric, cell)) is not None
+        if (bounds := _whisker(cell)) is not None
     ]
     if intervals:
         at, low, high = np.array(intervals).T

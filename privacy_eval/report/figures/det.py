@@ -1,4 +1,8 @@
-"""DET curves: miss rate over false-alarm rate, both on the probit scale, with the EER.
+"""DET curves: miss rate over false-alarm rate, both on the probit scale, with a marker where they
+are equal.
+
+Kaldi's EER, which tables show, is that of one threshold, where both rates may differ: it is
+printed beside that of the curve.
 
 The closer a curve is to the upper right corner, the better the privacy.
 Reference: Martin et al., "The DET curve in assessment of detection task performance"
@@ -14,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, ndtri
 
+from ...metrics import METRICS
+from ...metrics.eer import equal_rate
 from ...metrics.pav import FloatArray
 from ...results.records import VerificationRecord
 from ..data import ReportData
@@ -46,9 +52,9 @@ class Line:
     name : str
     miss, false_alarm : float arrays, shape (P,)
     eer : float
-        Position of its marker; a fraction.
+        Where both rates are equal, the position of its marker; a fraction.
     printed : str
-        EER in the legend, in percent; default: that of the marker.
+        Percent in the legend; default: that of the marker.
     """
 
     name: str
@@ -142,12 +148,19 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         eer = record.values(data.protocol.variant).get("eer")
         if arrays is None or eer is None or not math.isfinite(eer):
             return None
-        return Line(name, arrays["det_miss"], arrays["det_false_alarm"], eer)
+        miss, false_alarm = arrays["det_miss"], arrays["det_false_alarm"]
+        with np.errstate(all="ignore"):  # stored arrays are untrusted
+            of_curve = equal_rate(miss, false_alarm)
+        if not 0 <= of_curve <= 1:
+            return None
+        printed = [METRICS["eer"].format(rate) for rate in (eer, of_curve)]
+        return Line(name, miss, false_alarm, of_curve, " %, curve ".join(printed))
 
     for lines, key, title, part in condition_pages(data, read, lambda line: -line.eer):
         yield Drawing(
             style.file_stem("det", *key),
-            f"DET curves: {title}{part}. In brackets, and at the markers: EER.",
+            f"DET curves: {title}{part}. In brackets: EER as in tables (Kaldi's), and the rate at "
+            "which the curve's miss and false-alarm rates are equal, at its marker.",
             det_plot(det_panel(lines, styles, title=title)),
         )
 

@@ -13,6 +13,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer
 
 from privacy_eval.metrics import bengio_mariethoz_interval
+from privacy_eval.report.data import Whiskers
 from privacy_eval.report.figures import bars, style
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.values import Cell, CellKey, Cells, merge_cells
@@ -30,8 +31,8 @@ def submitted(name: str = ODD, **changes: object) -> Cells:
     return Cells(values, (name,), frozenset({name}))
 
 
-def drawings(cells: Cells) -> dict[str, Drawing]:
-    return {d.name: d for d in bars.figures(data_of(cells))}
+def drawings(cells: Cells, whiskers: Whiskers = "speakers") -> dict[str, Drawing]:
+    return {d.name: d for d in bars.figures(replace(data_of(cells), whiskers=whiskers))}
 
 
 def panels(cells: Cells, name: str) -> list[Axes]:
@@ -208,12 +209,33 @@ def test_missing_values_leave_a_gap_and_are_last(attack: str) -> None:
     assert (order(axes)[-1] == "K2") == (attack == "lazy-informed")
 
 
-def test_whiskers_are_the_intervals_of_independent_trials() -> None:
-    both = merge_cells([submitted(interval=(0.21, 0.3)), PUBLISHED_EER])
-    bounds = bengio_mariethoz_interval(0.2, 100, 900)
-    first, *others = panels(both, "bars_eer_test")
+@pytest.mark.parametrize(
+    ("kind", "bounds", "named"),
+    [
+        ("speakers", (0.13, 0.3), "speakers"),
+        ("independent", bengio_mariethoz_interval(0.2, 100, 900), "Bengio"),
+    ],
+)
+def test_whiskers_are_the_intervals_asked_for(
+    kind: Whiskers, bounds: tuple[float, float], named: str
+) -> None:
+    both = merge_cells([submitted(interval=(0.13, 0.3)), PUBLISHED_EER])
+    drawing = drawings(both, kind)["bars_eer_test"]
+    first, *others = drawing.canvas.axes
     assert len(whiskers(first)) == 2 and np.allclose(whiskers(first), 100 * np.array(bounds))
     assert not any(map(whiskers, others))
+    (sentence,) = [s for s in drawing.caption.split(". ") if "Whiskers" in s]
+    assert named in sentence
+
+
+def test_independent_trials_are_not_assumed_unasked() -> None:
+    drawing = drawings(submitted())["bars_eer_test"]
+    assert not whiskers(drawing.canvas.axes[0]) and "Whiskers" not in drawing.caption
+
+
+def test_infinite_bounds_have_no_whisker() -> None:
+    drawing = drawings(submitted(interval=(0.1, math.inf)))["bars_eer_test"]
+    assert not whiskers(drawing.canvas.axes[0])
 
 
 def test_infinite_values_are_written() -> None:
@@ -235,7 +257,7 @@ def test_names_are_literal_coloured_by_family_and_bold_if_submitted() -> None:
 
 
 def test_figures_and_captions() -> None:
-    cells = merge_cells([submitted(left_out=True), PUBLISHED])
+    cells = merge_cells([submitted(left_out=True, interval=(0.1, 0.3)), PUBLISHED])
     captions = {name: d.caption for name, d in drawings(cells).items()}
     assert list(captions) == [
         *(f"bars_{m}_{s}" for s in ("dev", "test") for m in ("eer", "cllr_min")),

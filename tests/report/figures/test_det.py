@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from figure_data import ODD, data_of_records, record_of, scores_of, simulated, texts_of
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
@@ -16,9 +19,44 @@ from privacy_eval.metrics.curves import det_curve
 from privacy_eval.report.figures import det, style
 
 
+def crossing(miss: NDArray[np.float64], false_alarm: NDArray[np.float64]) -> float:
+    """Where the polyline meets miss = false alarm, by bisection along the way."""
+    place = np.arange(miss.size)
+
+    def rates(at: float) -> tuple[float, float]:
+        return float(np.interp(at, place, miss)), float(np.interp(at, place, false_alarm))
+
+    low, high = 0.0, miss.size - 1.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (low, middle) if np.subtract(*rates(middle)) >= 0 else (middle, high)
+    return rates(high)[0]
+
+
 def line(scores: TrialScores, name: str = "B1") -> det.Line:
     curve = det_curve(scores)
-    return det.Line(name, curve.miss, curve.false_alarm, kaldi_eer(scores).value)
+    return det.Line(name, curve.miss, curve.false_alarm, crossing(curve.miss, curve.false_alarm))
+
+
+def test_the_marker_is_on_the_curve_where_kaldis_eer_is_not(tmp_path: Path) -> None:
+    # Between the scores 2 and 3 one nontarget of four is above and two targets of ten below; at 3
+    # a third one falls below: the step crosses the diagonal at 0.25.
+    scores = TrialScores([1, 2, 3, 4, 5, 6, 7, 8, 10, 11], [0.0, 0.5, 0.7, 9.0])
+    data = data_of_records(tmp_path, [record_of(tmp_path, "B1", "ignorant", scores)])
+    (drawn,) = det.figures(data)
+    (curve,) = drawn.plot.curves
+    assert ndtr(curve.marker_points) == pytest.approx(np.full((1, 2), 0.25))
+    kaldi = kaldi_eer(scores).value
+    assert kaldi in (0.2, 0.3) and curve.note == f"({100 * kaldi:.2f} %, curve 25.00 %)"
+
+
+def test_damaged_curves_are_omitted(tmp_path: Path) -> None:
+    records = [record_of(tmp_path, "B1", "ignorant", scores_of(1.0))]
+    data = data_of_records(tmp_path, records)
+    for miss, false_alarm in (([0.0], [0.0]), ([0.0, 0.0], [1.0, 1.0]), ([1e308], [-1e308])):
+        arrays = {"det_miss": np.array(miss), "det_false_alarm": np.array(false_alarm)}
+        curves = SimpleNamespace(of=lambda _, arrays=arrays: arrays)
+        assert not list(det.figures(replace(data, curves=curves)))  # type: ignore[arg-type]
 
 
 def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
@@ -35,9 +73,13 @@ def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
     }
     eers = {name: r.values("challenge")["eer"] for name, r in records.items()}
     texts = texts_of(drawn[1].canvas)
-    assert texts[:2] == [f"{n} ({100 * eers[n]:.2f} %)" for n in (ODD, "B1")]
+    curves = {n: data.curves.of(records[n]) for n in (ODD, "B1")}
+    meet = {n: crossing(c["det_miss"], c["det_false_alarm"]) for n, c in curves.items() if c}
+    assert texts[:2] == [
+        f"{n} ({100 * eers[n]:.2f} %, curve {100 * meet[n]:.2f} %)" for n in (ODD, "B1")
+    ]
     assert texts[2].startswith("Orig (")
-    stored = data.curves.of(records["B1"])
+    stored = curves["B1"]
     assert stored is not None
     found = axes.lines[2]
     drawn_rates = {(round(m, 9), round(f, 9)) for m, f in ndtr(found.get_data()[::-1]).T}
@@ -45,7 +87,7 @@ def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
     expected = {(round(m, 9), round(f, 9)) for m, f in rates if 0 < m < 1 and 0 < f < 1}
     assert expected <= drawn_rates
     mark = axes.lines[3]
-    assert ndtr(mark.get_xdata()[0]) == pytest.approx(eers["B1"])
+    assert ndtr(mark.get_xdata()[0]) == pytest.approx(meet["B1"]) != pytest.approx(eers["B1"])
     assert mark.get_xdata()[0] == mark.get_ydata()[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("false-alarm rate (%)", "miss rate (%)")
 

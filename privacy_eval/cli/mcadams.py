@@ -1,0 +1,61 @@
+"""mcadams: anonymize the speech of a data folder by the McAdams coefficient (baseline B2)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from ..errors import PrivacyEvalError
+from .options import add, add_data, choice, flag, log, number, progress, value
+
+_LARGEST = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_data(parser)
+    add(parser, "--out", required=True, help="data folder to write, with wav/UTTERANCE.wav")
+    variant = "baseline of the challenge of that year; default: 2020"
+    parser.add_argument("--variant", **choice(["2020", "2022"], variant, default="2020"))
+    coefficient = "default: 0.8 in 2020; in 2022 from 0.5 to 0.9, by --seed and --level"
+    parser.add_argument("--coefficient", **value("X", coefficient, type=_coefficient))
+    add(parser, "--seed", help="of the coefficients")
+    level = "one coefficient per speaker (default), or per utterance, as of training data"
+    parser.add_argument("--level", **choice(["speaker", "utterance"], level, default="speaker"))
+    parser.add_argument("--per-set", **flag("other coefficients for every data folder's name"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..stages.anonymize import COEFFICIENTS, McAdams, anonymize_data
+    from ..stages.freshness import Run
+    from .inputs import audio_of, log_remarks
+
+    data, out, base = arguments.data, arguments.out, arguments.scp_base or Path()
+    if os.path.realpath(data) == os.path.realpath(out):
+        raise PrivacyEvalError(f"{out}: --out must be another folder than --data")
+    reader = audio_of(arguments, mix=arguments.variant == "2020")
+    mcadams = McAdams(
+        arguments.variant,
+        coefficient=arguments.coefficient,
+        seed=arguments.seed,
+        level=arguments.level,
+        data_set=Path(os.path.abspath(data)).name if arguments.per_set else "",
+    )
+    outcome = anonymize_data(data, out, reader, mcadams, base=base, run=Run(progress=progress()))
+    log_remarks(reader)
+    for message in outcome.failed.values():
+        log(f"privacy-eval: {message}")
+    print(
+        f"{out}: {len(reader.ids)} utterances; speakers: {len(outcome.made)} converted, "
+        f"{len(outcome.current)} current, {len(outcome.failed)} failed; coefficients in "
+        f"{COEFFICIENTS}"
+    )
+    return 1 if outcome.failed else 0
+
+
+def _coefficient(text: str) -> float:
+    """Read a coefficient."""
+    if not 0 < number(text) <= _LARGEST:
+        raise argparse.ArgumentTypeError(f"expected a number up to {_LARGEST}, above 0")
+    return number(text)

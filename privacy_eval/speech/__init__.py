@@ -1,0 +1,1 @@
+"""Speech to x-vectors: audio, features, networks; and the baseline B2."""

@@ -1,0 +1,585 @@
+"""Audio of data folders: WAV and FLAC files, utterance by utterance.
+
+The `wav.scp` of a data folder names a file per recording, or a command; `segments` may cut
+recordings into utterances. Commands that only decode or copy a file are read as that file; no
+command is run unless that is asked for.
+
+Samples are on the scale of 16-bit integers, as Kaldi's features expect: int16 where the file has at
+most 16 bits, float32 otherwise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import math
+import os
+import re
+import shlex
+import struct
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError, shorten
+from ..io.confine import check_inside
+from ..io.files import opened, reading
+from ..io.scp import ScpLine, read_scp
+from ..io.text_table import line_number, read_columns
+
+Samples = NDArray[np.int16] | NDArray[np.float32] | NDArray[np.float64]
+
+#: Limit for a recording or segment: over four hours at 16 kHz.
+MAX_SAMPLES = 1 << 28
+LOWEST_RATE, HIGHEST_RATE = 1000, 192000
+#: What Kaldi's programs would do without; keys of `AudioReader.remarks`.
+NOT_16_BIT = "not 16-bit PCM, which Kaldi does not read"
+CHANNELS = "several channels, of which the first is read"
+
+_BLOCK_SAMPLES = 1 << 20
+_SUBTYPES = {
+    "PCM_16": "int16",
+    "PCM_U8": "int16",
+    "PCM_S8": "int16",
+    "PCM_24": "float32",
+    "PCM_32": "float32",
+    "FLOAT": "float32",
+    "DOUBLE": "float32",
+}
+#: Sizes that programs write which do not know how much will follow.
+_STREAM_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF, 0x7FFFF000, 0x7FFFF024)
+_MAX_OVERSHOOT = 0.5
+_SHELL = re.compile(r"[$`;&|<>()*?\[\]{}~#!\n\\]")
+_MAX_PIPED_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Audio:
+    """Samples of an utterance.
+
+    Attributes
+    ----------
+    samples : int16 or float32 array, shape (N,)
+        On the scale of 16-bit integers.
+    rate : int
+        Hz.
+    """
+
+    samples: Samples
+    rate: int
+
+
+@dataclass(frozen=True)
+class _Segment:
+    line: ScpLine
+    where: str
+    start: float = 0.0
+    end: float = math.inf
+
+    @property
+    def whole(self) -> bool:
+        return self.start == 0 and self.end == math.inf
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The file that a line of wav.scp means; None: the output of its command."""
+
+    path: Path | None
+    conversion: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Header:
+    """What the beginning of a file tells; `frames` and `md5` where they are known."""
+
+    frames: int | None = None
+    md5: bytes | None = None
+
+
+class AudioReader:
+    """Reader of the utterances of a data folder, one after another.
+
+    Parameters
+    ----------
+    data : Path
+        Folder of wav.scp and, maybe, segments.
+    base : Path, optional
+        Folder that paths in wav.scp are relative to. By default the current one or, for files
+        that are not there, `data`.
+    mix : bool
+        Average the channels instead of reading the first.
+    allow_pipes : bool
+        Run the commands in wav.scp that are not just a file in other words.
+    allow_outside : bool
+        Read files outside of `base` and `data`.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        Utterances, in the order of segments or wav.scp.
+    remarks : dict of str to list of str
+        Utterances read so far of which there is something to say.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line: a malformed line, a duplicate; a segment without recording; a command
+        or a path that is not allowed, with the utterance.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import soundfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> soundfile.write(folder / "u.wav", np.int16([1, 2, 3]), 16000)
+    >>> _ = (folder / "wav.scp").write_text("u1 cat u.wav |\\n")
+    >>> reader = AudioReader(folder, base=folder)
+    >>> [(name, audio.samples.tolist()) for name, audio in reader]
+    [('u1', [1, 2, 3])]
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        base: Path | None = None,
+        mix: bool = False,
+        allow_pipes: bool = False,
+        allow_outside: bool = False,
+    ) -> None:
+        self.remarks: dict[str, list[str]] = {}
+        self._data, self._base, self._mix = data, base, mix
+        self._allow_outside = allow_outside
+        scp = data / "wav.scp"
+        lines = {line.id: line for line in read_scp(scp, "<file>")}
+        self._sources = {
+            line.id: self._source(line, line.where(scp), allow_pipes) for line in lines.values()
+        }
+        if (data / "segments").is_file():
+            self._segments = dict(_segments(data / "segments", lines))
+        else:
+            self._segments = {name: _Segment(line, line.where(scp)) for name, line in lines.items()}
+        self.ids = tuple(self._segments)
+        self._piped: tuple[str, bytes] = ("", b"")
+
+    def __iter__(self) -> Iterator[tuple[str, Audio]]:
+        return ((name, self.read(name)) for name in self.ids)
+
+    def path(self, utterance: str) -> Path | None:
+        """Return the file that an utterance is read from; None for the output of a command."""
+        return self._sources[self._segments[utterance].line.id].path
+
+    def target(self, utterance: str) -> str:
+        """Return what wav.scp and segments say of an utterance."""
+        segment = self._segments[utterance]
+        return segment.line.target + ("" if segment.whole else f" {segment.start} {segment.end}")
+
+    def where(self, utterance: str) -> str:
+        """Return file, line and utterance, as messages begin."""
+        return self._segments[utterance].where
+
+    def read(self, utterance: str) -> Audio:
+        """Read an utterance.
+
+        Parameters
+        ----------
+        utterance : str
+
+        Returns
+        -------
+        Audio
+
+        Raises
+        ------
+        PrivacyEvalError
+            With file, line and utterance: a file that is missing, damaged, truncated, neither
+            WAV nor FLAC, too long; a segment beyond its end; samples that are not finite.
+        """
+        segment = self._segments[utterance]
+        source = self._sources[segment.line.id]
+        with contextlib.ExitStack() as stack:
+            file: BinaryIO
+            if source.path is None:
+                file = io.BytesIO(self._output(segment.line, segment.where))
+            else:
+                file = stack.enter_context(opened(source.path, segment.where))
+            audio, remarks = _read(file, segment, source.conversion, self._mix)
+        for remark in remarks:
+            self.remarks.setdefault(remark, []).append(utterance)
+        return audio
+
+    def _source(self, line: ScpLine, where: str, allow_pipes: bool) -> _Source:
+        name, conversion = line.target, dict[str, int]()
+        if line.offset is not None:
+            raise PrivacyEvalError(f"{where}: audio within an archive is not supported")
+        if line.command is not None:
+            harmless = file_of_command(line.command)
+            if harmless is None and allow_pipes:
+                return _Source(None)
+            if harmless is None:
+                raise PrivacyEvalError(
+                    f"{where}: the output of a command, which runs with --allow-pipes only"
+                )
+            name, conversion = harmless
+        base = Path() if self._base is None else self._base
+        path = base / name
+        if self._base is None and not path.exists():
+            path = self._data / name
+        if not self._allow_outside:
+            check_inside([path], [base, self._data], f"{where}: ")
+        return _Source(path, conversion)
+
+    def _output(self, line: ScpLine, where: str) -> bytes:
+        """Return the output of a command, kept for other segments of the recording."""
+        if self._piped[0] != line.id:
+            self._piped = ("", b"")
+            self._piped = (line.id, _run(str(line.command), self._base or Path(), where))
+        return self._piped[1]
+
+
+def file_of_command(command: str) -> tuple[str, dict[str, int]] | None:
+    """Recognize a command that decodes or copies one file, so that it need not be run.
+
+    Parameters
+    ----------
+    command : str
+        Without the `|` at its end.
+
+    Returns
+    -------
+    (str, dict of str to int) or None
+        The file, and the format that it must have for the output to be the same (`rate`,
+        `bits`, `channels`). None for any other command.
+
+    Examples
+    --------
+    >>> file_of_command("flac -c -d -s 'a b.flac'")
+    ('a b.flac', {})
+    >>> file_of_command("sox a.wav -t wav -r 16000 -b 16 -")
+    ('a.wav', {'bits': 16, 'rate': 16000})
+    >>> file_of_command("sox a.wav -t wav - speed 1.1")
+    """
+    if _SHELL.search(command):
+        return None
+    try:
+        program, *words = shlex.split(command)
+    except ValueError:
+        return None
+    if program == "cat" and len(words) == 1 and not words[0].startswith("-"):
+        return words[0], {}
+    if program == "flac":
+        return _flac_file(words)
+    return _sox_file(words) if program == "sox" else None
+
+
+def _flac_file(words: list[str]) -> tuple[str, dict[str, int]] | None:
+    long = {"--stdout": "c", "--decode": "d", "--silent": "s", "--totally-silent": "s"}
+    files = [word for word in words if not word.startswith("-")]
+    letters = "".join(
+        long.get(w, w[1:] if w[1:2] != "-" else "?") for w in words if w.startswith("-")
+    )
+    right = {"c", "d"} <= set(letters) <= {"c", "d", "s"}
+    return (files[0], {}) if right and len(files) == 1 else None
+
+
+def _sox_file(words: list[str]) -> tuple[str, dict[str, int]] | None:
+    """Recognize `sox FILE -t wav [-r N] [-b N] [-c N] [-e signed-integer] -`."""
+    if len(words) < 4 or words[0].startswith("-") or words[-1] != "-" or len(words) % 2:
+        return None
+    options = dict(zip(words[1:-1:2], words[2:-1:2], strict=True))
+    fixed = {"-t": "wav", "-e": "signed-integer"}
+    conversion = {"bits": 16}  # sox leaves 16-bit samples alone
+    for name, value in options.items():
+        if name in fixed:
+            if value != fixed[name]:
+                return None
+        elif name in ("-r", "-b", "-c") and re.fullmatch("[1-9][0-9]{0,6}", value):
+            conversion[{"-r": "rate", "-b": "bits", "-c": "channels"}[name]] = int(value)
+        else:
+            return None
+    whole = "-t" in options and 2 * len(options) == len(words) - 2
+    return (words[0], conversion) if whole else None
+
+
+def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Segment]]:
+    """Read the segments of recordings."""
+    (names, *others), _ = read_columns(path, ("utterance", "recording", "start", "end"))
+    seen = set()
+    fields = (column.tolist() for column in (names, *others))
+    for row, (name, recording, start, end) in enumerate(zip(*fields, strict=True)):
+        where = f"{path}:{line_number(names, row)}: {name}"
+        if name in seen:
+            raise PrivacyEvalError(f"{where}: duplicate utterance")
+        seen.add(name)
+        if recording not in lines:
+            raise PrivacyEvalError(f"{where}: recording {recording!r} is not in wav.scp")
+        try:
+            times = float(start), float(end)
+        except ValueError:
+            times = math.nan, math.nan
+        if times[1] == -1:
+            times = times[0], math.inf
+        if not 0 <= times[0] < times[1]:
+            raise PrivacyEvalError(
+                f"{where}: expected seconds, 0 <= start < end, found {start} {end}"
+            )
+        line = lines[recording]
+        yield name, _Segment(line, f"{where} ({shorten(line.target)})", *times)
+
+
+def _run(command: str, base: Path, where: str) -> bytes:
+    """Run a command that is allowed to, and return what it prints."""
+    try:
+        with subprocess.Popen(
+            command, shell=True, cwd=base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            content = process.stdout.read(_MAX_PIPED_BYTES + 1)
+    except OSError as error:
+        raise PrivacyEvalError(f"{where}: cannot be run ({error.strerror or error})") from error
+    if len(content) > _MAX_PIPED_BYTES:
+        raise PrivacyEvalError(f"{where}: the command prints over {_MAX_PIPED_BYTES} bytes")
+    if process.returncode:
+        raise PrivacyEvalError(f"{where}: the command ended with status {process.returncode}")
+    return content
+
+
+def soundfile() -> ModuleType:
+    """Import the library that reads and writes audio, an extra of the package.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    PrivacyEvalError
+        How to install it.
+    """
+    try:
+        import soundfile as module
+    except (ImportError, OSError) as error:
+        raise PrivacyEvalError(
+            "audio needs the library soundfile: pip install soundfile "
+            f"(or privacy_eval[speech]; {error})"
+        ) from error
+    checked: ModuleType = module
+    return checked
+
+
+def _read(
+    file: BinaryIO, segment: _Segment, conversion: dict[str, int], mix: bool
+) -> tuple[Audio, list[str]]:
+    """Read an utterance from an open file, and what there is to say of it."""
+    library, where = soundfile(), segment.where
+    with reading(where):
+        header, size = _read_header(file, where)
+        file.seek(0)
+        target = file if isinstance(file, io.BytesIO) else file.fileno()
+        try:
+            with library.SoundFile(target, closefd=False) as audio:
+                _check_format(audio, header, conversion, where)
+                start, frames = _range(audio, segment)
+                samples = _samples(audio, start, frames, size, mix, header, segment)
+                remarks = [NOT_16_BIT] if audio.subtype != "PCM_16" else []
+                remarks += [CHANNELS] if audio.channels > 1 and not mix else []
+                rate = int(audio.samplerate)
+        except (library.SoundFileError, RuntimeError) as error:
+            detail = str(error).rpartition(": ")[2]
+            raise PrivacyEvalError(f"{where}: damaged or not supported ({detail})") from error
+    return Audio(samples, rate), remarks
+
+
+def _read_header(file: BinaryIO, where: str) -> tuple[_Header, int]:
+    """Check the beginning of a file, before a library believes it; its size."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    start = file.read(42)
+    if start[:4] == b"RIFF" and start[8:12] == b"WAVE":
+        return _Header(_wav_frames(file, size, where)), size
+    if start[:4] == b"fLaC" and start[4] & 0x7F == 0 and len(start) == 42:
+        packed = int.from_bytes(start[18:26], "big")
+        frames, md5 = packed & ((1 << 36) - 1), start[26:42]
+        sixteen_bits = packed >> 36 & 31 == 15
+        known = md5 if sixteen_bits and any(md5) else None
+        return _Header(frames or None, known), size
+    raise PrivacyEvalError(f"{where}: neither WAV nor FLAC")
+
+
+def _wav_frames(file: BinaryIO, size: int, where: str) -> int | None:
+    """Check the chunks of a WAV file; its number of frames, unless it was written by a stream."""
+    position, block, frames = 12, 0, -1
+    while position + 8 <= size:
+        file.seek(position)
+        name, length = struct.unpack("<4sI", file.read(8))
+        position += 8
+        if name == b"data" and length in _STREAM_SIZES and length != size - position:
+            return None
+        if not name.isascii() or not name.decode("ascii").isprintable():
+            raise PrivacyEvalError(f"{where}: damaged WAV file, no chunk at byte {position - 8}")
+        if position + length > size:
+            raise PrivacyEvalError(
+                f"{where}: truncated, {size - position} of {length} bytes of the chunk {name!r}"
+            )
+        if name == b"fmt ":
+            block = _block_bytes(file.read(min(length, 16)), where)
+        elif name == b"data":
+            if not block or frames >= 0:
+                raise PrivacyEvalError(f"{where}: damaged WAV file, unexpected chunk {name!r}")
+            frames = length // block
+        position += length + length % 2
+    if frames < 0:
+        raise PrivacyEvalError(f"{where}: truncated WAV file without samples")
+    return frames
+
+
+def _block_bytes(content: bytes, where: str) -> int:
+    """Return the bytes of a frame; refuse a format that contradicts itself."""
+    if len(content) == 16:
+        _, channels, rate, per_second, block, bits = struct.unpack("<HHIIHH", content)
+        if block == channels * -(-bits // 8) > 0 and per_second == rate * block:
+            return int(block)
+    raise PrivacyEvalError(f"{where}: damaged WAV file, its format contradicts itself")
+
+
+def _check_format(audio: Any, header: _Header, conversion: dict[str, int], where: str) -> None:
+    found = {"rate": audio.samplerate, "channels": audio.channels}
+    if audio.format not in ("WAV", "WAVEX", "FLAC") or audio.subtype not in _SUBTYPES:
+        raise PrivacyEvalError(f"{where}: {audio.format} of {audio.subtype} is not supported")
+    if not LOWEST_RATE <= audio.samplerate <= HIGHEST_RATE:
+        raise PrivacyEvalError(
+            f"{where}: {audio.samplerate} Hz, expected {LOWEST_RATE} to {HIGHEST_RATE}"
+        )
+    if header.frames is not None and audio.frames != header.frames:
+        raise PrivacyEvalError(f"{where}: damaged, {header.frames} samples or {audio.frames}")
+    found["bits"] = 16 if audio.subtype == "PCM_16" else 0
+    for name, wanted in conversion.items():
+        if found[name] != wanted:
+            raise PrivacyEvalError(
+                f"{where}: the command would convert the file to {wanted} ({name}), and runs with "
+                "--allow-pipes only"
+            )
+
+
+def _range(audio: Any, segment: _Segment) -> tuple[int, int | None]:
+    """Return the first frame of a segment and the number of its frames, if known."""
+    if segment.whole:
+        return 0, None
+    rate, frames = audio.samplerate, audio.frames
+    start = int(segment.start * rate)
+    if segment.end != math.inf and segment.end * rate > frames + _MAX_OVERSHOOT * rate:
+        raise PrivacyEvalError(
+            f"{segment.where}: ends at {segment.end} s, the recording at {frames / rate:g} s"
+        )
+    end = frames if segment.end == math.inf else min(frames, int(segment.end * rate))
+    if start >= end:
+        raise PrivacyEvalError(
+            f"{segment.where}: begins at {segment.start} s, the recording ends at "
+            f"{frames / rate:g} s"
+        )
+    return start, end - start
+
+
+def _samples(
+    audio: Any,
+    start: int,
+    frames: int | None,
+    size: int,
+    mix: bool,
+    header: _Header,
+    segment: _Segment,
+) -> Samples:
+    """Read frames in blocks, so that no more memory is used than they need."""
+    wanted = header.frames if frames is None else frames
+    dtype = _SUBTYPES[audio.subtype]
+    mixed = mix and audio.channels > 1
+    kind = np.dtype("float32" if mixed else dtype)
+    most = MAX_SAMPLES if wanted is None else wanted
+    if wanted is not None and wanted > MAX_SAMPLES:
+        raise PrivacyEvalError(f"{segment.where}: over {MAX_SAMPLES} samples")
+    # A header may lie, and compressed audio become many times as long.
+    samples: Samples = np.empty(min(most, 2 * size), kind)
+    md5 = hashlib.md5(usedforsecurity=False)
+    count, step = 0, max(1, _BLOCK_SAMPLES // audio.channels)
+    if start:
+        audio.seek(start)
+    while count < most:
+        block = audio.read(min(step, most - count), dtype, always_2d=True)
+        if not len(block):
+            break
+        if header.md5 is not None and frames is None:
+            md5.update(np.ascontiguousarray(block, "<i2").data)
+        if count + len(block) > samples.size:
+            samples = np.concatenate([samples[:count], np.empty(count + len(block), kind)])
+        part = block.mean(axis=1, dtype=np.float32) if mixed else block[:, 0]
+        samples[count : count + len(block)] = part
+        count += len(block)
+    if wanted is not None and count < wanted:
+        raise PrivacyEvalError(f"{segment.where}: truncated, {count} of {wanted} samples")
+    if wanted is None and len(audio.read(1, dtype)):
+        raise PrivacyEvalError(f"{segment.where}: over {MAX_SAMPLES} samples")
+    if header.md5 is not None and frames is None and md5.digest() != header.md5:
+        raise PrivacyEvalError(f"{segment.where}: damaged, other samples than its MD5 is of")
+    samples = samples[:count]
+    if dtype == "float32":
+        with np.errstate(over="ignore"):
+            samples *= np.float32(32768)
+        if not np.isfinite(samples).all():
+            raise PrivacyEvalError(f"{segment.where}: samples that are NaN or infinite")
+    return samples
+
+
+def resample(samples: Samples, rate: int, new_rate: int) -> Samples:
+    """Convert the sampling rate, as Kaldi does, by a windowed sinc of six zero crossings.
+
+    Parameters
+    ----------
+    samples : int16 or float array, shape (N,)
+    rate, new_rate : int
+        Hz.
+
+    Returns
+    -------
+    float32 array, shape (ceil(N new_rate / rate),)
+        At the same rate, the samples themselves.
+
+    Examples
+    --------
+    >>> resample(np.ones(480), 48000, 16000).size
+    160
+    """
+    if rate == new_rate:
+        return samples
+    common = math.gcd(rate, new_rate)
+    phases, advance = new_rate // common, rate // common
+    cutoff = 0.99 * 0.5 * min(rate, new_rate)
+    half_width = 6 / (2 * cutoff)
+    instants = np.arange(phases) / new_rate
+    first = np.ceil((instants - half_width) * rate).astype(np.int64)
+    taps = math.floor(2 * half_width * rate) + 1
+    time = (first[:, None] + np.arange(taps)) / rate - instants[:, None]
+    kernel = 2 * cutoff * np.sinc(2 * cutoff * time) * 0.5 * (1 + np.cos(np.pi * time / half_width))
+    kernel[np.abs(time) >= half_width] = 0.0
+    kernel /= rate
+
+    count = -(-samples.size * new_rate // rate)
+    before, after = int(-first.min()), taps + advance
+    result = np.empty(count, np.float32)
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(samples, (before, after)), taps)
+    step = max(1, _BLOCK_SAMPLES // taps)
+    for begin in range(0, count, step):
+        place = np.arange(begin, min(begin + step, count))
+        phase = place % phases
+        rows = windows[place // phases * advance + first[phase] + before]
+        np.einsum(
+            "ij,ij->i", rows, kernel[phase], out=result[begin : begin + step], casting="same_kind"
+        )
+    return result

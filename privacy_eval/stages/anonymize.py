@@ -1,0 +1,222 @@
+"""Stage 4 with the built-in anonymizer: data folders converted by the McAdams coefficient.
+
+The speech of a speaker is one product, so that a killed run resumes; the lists follow when all of
+it is there.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import PrivacyEvalError, abbreviate
+from ..io.data_dir import read_utt2spk
+from ..io.files import file_names, read_bytes, relative
+from ..io.inputs import Inputs
+from ..speech.audio import AudioReader, soundfile
+from ..speech.mcadams import COEFFICIENT, coefficient_of, convert, to_int16
+from .freshness import (
+    NOTE,
+    Content,
+    Fingerprint,
+    Outcome,
+    Product,
+    Run,
+    Source,
+    Sources,
+    bring_up_to_date,
+)
+
+#: Lists that stay as they are. Segments become recordings; trial keys are not copied.
+COPIED = ("utt2spk", "spk2utt", "spk2gender", "text", "utt2lang", "enrolls")
+#: The coefficient of every utterance.
+COEFFICIENTS = "utt2mcadams"
+#: Key of remarks on utterances.
+TOO_SHORT = "shorter than a frame: converted to silence"
+
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class McAdams:
+    """How data folders are anonymized.
+
+    Attributes
+    ----------
+    variant : {"2020", "2022"}
+    coefficient : float, optional
+        By default 0.8 in 2020, and derived from seed and id in 2022.
+    seed : int
+    level : {"speaker", "utterance"}
+        Whose coefficient is derived.
+    data_set : str
+        Name of the data set, for coefficients of its own.
+    """
+
+    variant: str = "2020"
+    coefficient: float | None = None
+    seed: int = 0
+    level: str = "speaker"
+    data_set: str = ""
+
+    def of(self, speaker: str, utterance: str) -> float:
+        """The coefficient of an utterance."""
+        if self.coefficient is not None:
+            return self.coefficient
+        if self.variant == "2020":
+            return COEFFICIENT
+        name = speaker if self.level == "speaker" else utterance
+        return coefficient_of(name, seed=self.seed, data_set=self.data_set)
+
+
+def anonymize_data(
+    data: Path,
+    out: Path,
+    reader: AudioReader,
+    mcadams: McAdams,
+    *,
+    base: Path = Path(),
+    run: Run = Run(),
+) -> Outcome:
+    """Write an anonymized data folder: `wav/UTTERANCE.wav` and lists.
+
+    Parameters
+    ----------
+    data, out : Path
+    reader : AudioReader
+        Of `data`; averages the channels for the variant 2020.
+    base : Path
+        Folder that the paths in the new wav.scp are relative to.
+
+    Returns
+    -------
+    Outcome
+        Of the speakers; the lists are written when all their speech is there.
+
+    Raises
+    ------
+    PrivacyEvalError
+        utt2spk and wav.scp differ in their utterances; an id that cannot name a file.
+    """
+    speaker_of = read_utt2spk(data / "utt2spk")
+    _check_ids(data, reader.ids, speaker_of)
+    utterances_of: dict[str, list[str]] = {}
+    for name in reader.ids:
+        utterances_of.setdefault(speaker_of[name], []).append(name)
+    notes = file_names(utterances_of)
+    products = []
+    for speaker, names in utterances_of.items():
+        speech = _Speech(out / "wav", reader, mcadams, speaker, tuple(names))
+        products.append(speech.product(notes[speaker]))
+    inputs = Inputs()
+    outcome = bring_up_to_date(products, inputs, run)
+    if all(product.is_current(inputs) for product in products):
+        lists = bring_up_to_date([_lists(data, out, reader.ids, speaker_of, mcadams, base)], inputs)
+        outcome.failed.update(lists.failed)
+    return outcome
+
+
+def _check_ids(data: Path, ids: Sequence[str], speaker_of: dict[str, str]) -> None:
+    for file, missing in (
+        ("utt2spk", [name for name in ids if name not in speaker_of]),
+        ("wav.scp or segments", sorted(speaker_of.keys() - set(ids))),
+    ):
+        if missing:
+            raise PrivacyEvalError(
+                f"{data}: {len(missing)} utterances are not in {file}: {abbreviate(missing)}"
+            )
+    for name in ids:
+        if "/" in name or name.startswith(".") or len(name.encode()) > _LONGEST_NAME:
+            raise PrivacyEvalError(f"{data}: utterance {name!r} cannot name a file")
+
+
+@dataclass(frozen=True)
+class _Speech:
+    """The converted speech of a speaker."""
+
+    folder: Path
+    reader: AudioReader
+    mcadams: McAdams
+    speaker: str
+    utterances: tuple[str, ...]
+
+    def product(self, note: str) -> Product:
+        options = {
+            "variant": self.mcadams.variant,
+            "coefficients": {u: self.mcadams.of(self.speaker, u) for u in self.utterances},
+            "sources": {u: self.reader.target(u) for u in self.utterances},
+        }
+        return Product(
+            self.speaker,
+            self.folder,
+            self.folder / f".{note}.json",
+            tuple(self.folder / f"{name}.wav" for name in self.utterances),
+            self.find,
+            self.make,
+            subject={"speaker": self.speaker},
+            options=options,
+        )
+
+    def find(self, inputs: Inputs) -> Sources:
+        sources = {}
+        for name in self.utterances:
+            path = self.reader.path(name)
+            if path is not None:  # no command
+                if not path.is_file():
+                    raise PrivacyEvalError(f"{self.reader.where(name)}: no such regular file")
+                sources[name] = Source(path, inputs.sha256(path))
+        return sources
+
+    def make(self, inputs: Inputs, sources: Sources, now: Fingerprint) -> Content:
+        return Content({self.folder / f"{n}.wav": self.converted(n) for n in self.utterances})
+
+    def converted(self, utterance: str) -> bytes:
+        """A WAV file of 16 bits."""
+        audio, variant = self.reader.read(utterance), self.mcadams.variant
+        where = self.reader.where(utterance)
+        if audio.rate < 2000:
+            raise PrivacyEvalError(f"{where}: {audio.rate} Hz, expected at least 2000")
+        coefficient = self.mcadams.of(self.speaker, utterance)
+        samples = convert(audio.samples, audio.rate, coefficient=coefficient, variant=variant)
+        if not samples.any():
+            self.reader.remarks.setdefault(TOO_SHORT, []).append(utterance)
+        file = io.BytesIO()
+        quantized = to_int16(samples, variant)
+        soundfile().write(file, quantized, audio.rate, subtype="PCM_16", format="WAV")
+        return file.getvalue()
+
+
+def _lists(
+    data: Path,
+    out: Path,
+    ids: Sequence[str],
+    speaker_of: dict[str, str],
+    mcadams: McAdams,
+    base: Path,
+) -> Product:
+    """The lists of a data folder; wav.scp completes it."""
+    copied = [name for name in COPIED if (data / name).is_file()]
+    scp = "".join(f"{name} {relative(out / 'wav' / f'{name}.wav', base)}\n" for name in ids)
+    coefficients = "".join(f"{n} {mcadams.of(speaker_of[n], n):.6f}\n" for n in ids)
+    files = (*copied, COEFFICIENTS, "wav.scp")
+
+    def find(inputs: Inputs) -> Sources:
+        return {n: Source(data / n, inputs.sha256(data / n)) for n in copied}
+
+    def make(inputs: Inputs, sources: Sources, now: Fingerprint) -> Content:
+        new = {out / name: read_bytes(data / name) for name in copied}
+        new[out / COEFFICIENTS] = coefficients.encode()
+        new[out / "wav.scp"] = scp.encode("utf-8", "surrogateescape")
+        return Content(new)
+
+    return Product(
+        str(out),
+        out,
+        out / NOTE,
+        tuple(out / name for name in files),
+        find,
+        make,
+        options={"wav.scp": scp, "coefficients": coefficients},
+    )
