@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
-from .options import add, log, path, positive, value
+from .options import add, add_tree, log, over_tree, path, positive, two_forms, value
+
+if TYPE_CHECKING:
+    from ..stages.identification import GalleryOptions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("--enroll-vectors", required=True, **path("SCP"))
-    parser.add_argument("--spk2utt", required=True, **path("F", "of the enrollment"))
-    parser.add_argument("--trial-vectors", required=True, **path("SCP"))
-    parser.add_argument("--utt2spk", required=True, **path("F", "of the trial utterances"))
-    parser.add_argument("--distractors", **path("SCP", "x-vectors of more enrolled speakers"))
-    parser.add_argument("--distractors-spk2utt", **path("F", "of the distractors"))
-    sizes = value("N,N,...", "default: 2,5,10,20,... and all enrolled speakers", type=_sizes)
-    parser.add_argument("--gallery-sizes", **sizes)
+    """Add the options of the stage, and those of one trial set."""
+    stage, files = two_forms(parser)
+    add_tree(stage, common=parser)
+    add(stage, "--out", "--job", "--after-jobs")
     rank = value("K", "found among the K highest scores; default: 1", type=positive, default=1)
     parser.add_argument("--rank", **rank)
     length = value("L", "utterances in a test, averaged; default: 1", type=positive, default=1)
     parser.add_argument("--length", **length)
-    add(parser, "--model", "--backend", "--scp-base", "--allow-pipes", "--allow-outside")
-    add(parser, "--bootstrap", "--seed", "--format")
-    parser.set_defaults(tree=Path())
+    add(parser, "--allow-pipes", "--bootstrap", "--seed")
+    files.add_argument("--enroll-vectors", required=True, **path("SCP"))
+    files.add_argument("--spk2utt", required=True, **path("F", "of the enrollment"))
+    files.add_argument("--trial-vectors", required=True, **path("SCP"))
+    add(files, "--utt2spk", required=True)
+    files.add_argument("--distractors", **path("SCP", "x-vectors of more enrolled speakers"))
+    files.add_argument("--distractors-spk2utt", **path("F", "of the distractors"))
+    sizes = value("N,N,...", "default: 2,5,10,20,... and all enrolled speakers", type=_sizes)
+    files.add_argument("--gallery-sizes", **sizes)
+    add(files, "--model", "--backend", "--scp-base", "--format")
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -33,6 +39,33 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    return _stage(arguments) if over_tree(arguments, tree_as_base=True) else _files(arguments)
+
+
+def gallery_options(arguments: argparse.Namespace) -> GalleryOptions:
+    """Return the options of the stage."""
+    from ..stages.identification import GalleryOptions
+
+    given = vars(arguments)
+    return GalleryOptions(**{f.name: given.get(f.name, f.default) for f in fields(GalleryOptions)})
+
+
+def _stage(arguments: argparse.Namespace) -> int:
+    from ..stages.identification import make_identifications
+    from .inputs import IN_PLACE, asv_of, report_outcome, run_of, systems_of
+
+    systems, protocol, out = systems_of(arguments)
+    asv, chosen, notes = asv_of(arguments, protocol, systems)
+    for note in notes:
+        log(f"privacy-eval: {note}")
+    names = [system.name for system in chosen]
+    options = gallery_options(arguments)
+    outcome = make_identifications(systems, names, asv, out, run_of(arguments), options)
+    report_outcome(outcome, "identifications", IN_PLACE if arguments.after_jobs else "computed")
+    return 1 if outcome.failed else 0
+
+
+def _files(arguments: argparse.Namespace) -> int:
     from ..asv.galleries import Gallery, identify
     from ..asv.trials import load_enrollment
     from ..errors import PrivacyEvalError

@@ -17,7 +17,7 @@ from ..io.files import file_names
 from ..metrics import VARIANTS, describe, of_kind
 from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.averages import averages
-from ..results.records import Results
+from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition
 from .table import Column, Table
@@ -114,6 +114,7 @@ def _all_tables(part: Results, title: str) -> list[Table]:
         recognition_table(part, title),
         trial_set_table(part, title),
         speakers_table(part, title),
+        identification_table(part, title),
         *(
             interval_table(part, f"{name}_{split}", title, keys, split)
             for split in splits
@@ -304,6 +305,60 @@ def speakers_table(results: Results, title: str) -> Table:
         "anonymized utterance)."
     )
     return Table("speakers", caption, columns, _nonempty(groups))
+
+
+def identification_table(results: Results, title: str) -> Table:
+    """How often speakers are found in galleries: a row per trial set and attack model."""
+    protocol = results.protocol
+    sizes = sorted({size for r in results.identification for size in r.sizes} - {1})
+    records: dict[_Key, list[IdentificationRecord]] = {}
+    for r in results.identification:
+        records.setdefault(
+            (r.condition.split, r.condition.data_set, r.condition.gender), []
+        ).append(r)
+    attacks = {a.id: a.title for a in protocol.attack_models}
+    groups = []
+    for split, data_set, gender in itertools.product(
+        protocol.splits, protocol.table_rows, protocol.genders
+    ):
+        rows = []
+        for r in records.get((split, data_set, gender), ()):
+            found = dict(zip(r.sizes, r.linkage, strict=True))
+            bounds = dict(zip(r.sizes, r.intervals, strict=False))
+            cells = [_percent(found[n], bounds.get(n)) if n in found else "" for n in sizes]
+            attack = attacks.get(r.condition.attack_model or "", "")
+            name = protocol.data_set(data_set).row_name(split)
+            rows.append((name, gender, attack, str(r.n_tests), str(r.n_enrolled), *cells))
+        groups.append(rows)
+    columns = (
+        Column("Trial set", align="l", sparse=True),
+        Column("Gen", sparse=True),
+        Column("Attack model", align="l"),
+        Column("Tests", align="r"),
+        Column("Enrolled", align="r"),
+        *(Column(f"N = {n}", align="r") for n in sizes),
+    )
+    chance = ", ".join(f"{100 / n:.3g}" for n in sizes)
+    caption = (
+        f"Identification: {title} (how often the right speaker scores highest in a group of N "
+        f"enrolled speakers, %; chance: {chance})."
+    )
+    left_out = sum(r.not_enrolled for r in results.identification)
+    notes = [f"{left_out} trial speakers of all rows are not enrolled and left out"]
+    return Table(
+        "identification",
+        caption,
+        columns,
+        _nonempty(groups),
+        notes=tuple(notes * bool(left_out)),
+        fit="landscape",
+    )
+
+
+def _percent(value: float, bounds: Sequence[float] | None) -> str:
+    """Format a probability in percent, with its interval."""
+    interval = " [{:.1f}, {:.1f}]".format(*(100 * b for b in bounds)) if bounds else ""
+    return f"{100 * value:.1f}{interval}"
 
 
 def averages_table(results: Results, title: str) -> Table:

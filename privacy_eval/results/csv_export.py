@@ -10,7 +10,14 @@ from ..io.schema import to_plain
 from ..metrics import METRICS
 from ..metrics.similarity import SpeakerSimilarity
 from ..tree.conditions import SetCondition
-from .records import AnyRecord, RecognitionRecord, Results, VerificationRecord, by_variant
+from .records import (
+    AnyRecord,
+    IdentificationRecord,
+    RecognitionRecord,
+    Results,
+    VerificationRecord,
+    by_variant,
+)
 
 CSV_COLUMNS = tuple(
     (
@@ -37,8 +44,20 @@ def _csv_rows(record: AnyRecord) -> Iterator[dict[str, object]]:
     if isinstance(record, RecognitionRecord):
         shared.update(trial=record.condition.speech, model=record.asr_model)
         suffix = f"_{record.language_model}" if record.language_model else ""
-    elif isinstance(record, VerificationRecord):
+    elif isinstance(record, VerificationRecord | IdentificationRecord):
         shared["model"] = record.condition.asv_model
+    if isinstance(record, IdentificationRecord):
+        for number, size in enumerate(record.sizes):
+            low, high = record.intervals[number] if record.intervals else (None, None)
+            yield {
+                **shared,
+                "name": record.condition.name,
+                "metric": f"linkage_{size}",
+                "unit": "fraction",
+                "value": record.linkage[number],
+                "low_95": low,
+                "high_95": high,
+            }
     intervals = shared.get("speaker_intervals", {})
     for variant, metrics in by_variant(record).items():
         for metric, value in metrics.items():

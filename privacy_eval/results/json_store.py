@@ -13,6 +13,7 @@ from ..metrics import METRICS
 from ..protocol.protocol import protocol_from_dict
 from ..version import __version__
 from .records import (
+    IdentificationRecord,
     RecognitionRecord,
     Results,
     SimilarityRecord,
@@ -72,3 +73,4 @@ class _Body:
     utility: tuple[UtilityRecord, ...]
     similarity: tuple[SimilarityRecord, ...]
     not_evaluated: tuple[str, ...]
+    identification: tuple[IdentificationRecord, ...] = ()

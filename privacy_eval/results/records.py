@@ -144,6 +144,50 @@ class SimilarityRecord:
         return _select_variant(self.metrics, variant)
 
 
+@dataclass(frozen=True)
+class IdentificationRecord:
+    """How often the speakers of a trial set are found in galleries.
+
+    Attributes
+    ----------
+    condition : TrialCondition
+    sizes : tuple of int
+        Of the galleries, the right speaker included.
+    linkage : tuple of float
+        Probability that the right speaker is found, by size.
+    intervals : tuple of (float, float)
+        95 % bounds over test speakers, by size; empty without a bootstrap.
+    rank : int
+        Found among so many highest scores.
+    length : int
+        Utterances that a test averages.
+    n_tests, n_test_speakers, n_enrolled : int
+    not_enrolled, utterances_left_out : int
+        Test speakers who are not enrolled; utterances that are in no test.
+    curves, curves_sha256 : str or None
+        File of the tests' ranks (.npz) below `records/`, and its digest.
+    """
+
+    condition: Annotated[TrialCondition, INLINED]
+    sizes: tuple[int, ...]
+    linkage: tuple[float, ...]
+    intervals: tuple[tuple[float, ...], ...]
+    rank: int
+    length: int
+    n_tests: int
+    n_test_speakers: int
+    n_enrolled: int
+    not_enrolled: int
+    utterances_left_out: int
+    curves: str | None = None
+    curves_sha256: str | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def chance(self) -> list[float]:
+        """Return the linkage of an attacker who knows nothing, by size."""
+        return [min(self.rank / size, 1.0) for size in self.sizes]
+
+
 def _select_variant(
     metrics: Mapping[str, Mapping[str, float]], variant: Variant
 ) -> Mapping[str, float]:
@@ -152,7 +196,9 @@ def _select_variant(
     return next(iter(metrics.values()))
 
 
-AnyRecord = VerificationRecord | RecognitionRecord | UtilityRecord | SimilarityRecord
+AnyRecord = (
+    VerificationRecord | RecognitionRecord | UtilityRecord | SimilarityRecord | IdentificationRecord
+)
 
 
 @dataclass(frozen=True)
@@ -162,7 +208,7 @@ class Results:
     Attributes
     ----------
     protocol : Protocol
-    verification, recognition, utility, similarity : tuples of records
+    verification, recognition, utility, similarity, identification : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
     """
@@ -172,6 +218,7 @@ class Results:
     recognition: tuple[RecognitionRecord, ...] = ()
     utility: tuple[UtilityRecord, ...] = ()
     similarity: tuple[SimilarityRecord, ...] = ()
+    identification: tuple[IdentificationRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
 
     @property
@@ -246,7 +293,7 @@ class Results:
 
 
 #: Fields of `Results` that hold records.
-_KINDS = ("verification", "recognition", "utility", "similarity")
+_KINDS = ("verification", "recognition", "utility", "similarity", "identification")
 
 #: Entries that are `original` or `anonymized` (or None).
 _SPEECH_ENTRIES = ("enrollment", "trial", "speech", "asv_model", "asr_model")
@@ -256,7 +303,8 @@ _COUNTS = {
     "n_nontarget": 1,
     **dict.fromkeys(("trials_without_score", "scores_without_trial"), 0),
     **dict.fromkeys(("errors", "words", "insertions", "deletions", "substitutions"), 0),
-    **dict.fromkeys(("n_speakers", "n_utterances", "utterances_left_out"), 0),
+    **dict.fromkeys(("n_speakers", "n_utterances", "utterances_left_out", "not_enrolled"), 0),
+    **dict.fromkeys(("rank", "length", "n_tests", "n_test_speakers", "n_enrolled"), 1),
 }
 
 
@@ -267,6 +315,8 @@ def by_variant(record: AnyRecord) -> Mapping[str, Mapping[str, float]]:
     """Return the metrics of any record by variant, "" where there are no variants."""
     if isinstance(record, RecognitionRecord):
         return {_NO_VARIANT: {"wer": record.line.wer}}
+    if isinstance(record, IdentificationRecord):
+        return {}
     return {_NO_VARIANT: record.values} if isinstance(record, UtilityRecord) else record.metrics
 
 
@@ -278,6 +328,9 @@ def _check_numbers(record: AnyRecord) -> None:
         count = getattr(counted, name, None)
         if count is not None and count < least:
             raise PrivacyEvalError(f"{where}: {name}: {count} is less than {least}")
+    if isinstance(record, IdentificationRecord):
+        _check_linkage(record, where)
+        return
     metrics = by_variant(record)
     if isinstance(record, RecognitionRecord):
         known: Collection[str] = ("wer",)
@@ -303,6 +356,20 @@ def _check_numbers(record: AnyRecord) -> None:
         for b in (*bounds, record.eer_interval_if_independent or (0.0, 1.0)):
             if len(b) != 2 or b[0] > b[1]:
                 raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
+
+
+def _check_linkage(record: IdentificationRecord, where: str) -> None:
+    if len(record.linkage) != len(record.sizes) or len(record.intervals) not in (
+        0,
+        len(record.sizes),
+    ):
+        raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
+    if any(not 1 <= size <= record.n_enrolled for size in record.sizes):
+        raise PrivacyEvalError(f"{where}: sizes: not within 1 to {record.n_enrolled}")
+    if any(not 0 <= p <= 1 for p in (*record.linkage, *(b for i in record.intervals for b in i))):
+        raise PrivacyEvalError(f"{where}: linkage: a probability is not within 0 to 1")
+    if any(len(i) != 2 or i[0] > i[1] for i in record.intervals):
+        raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
 
 
 def _check_known(

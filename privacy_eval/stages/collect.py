@@ -22,6 +22,7 @@ from ..version import __version__
 from .access import AsvSystems, SystemUnderTest
 from .asv_scores import score_products
 from .freshness import NOTE, Product, Run, bring_up_to_date, file_set, write_set
+from .identification import identification_products
 from .privacy_metrics import condition_products
 from .similarity import similarity_products
 
@@ -102,6 +103,7 @@ def unsigned_records(systems: Iterable[System], asv: AsvSystems, out: Path) -> l
     systems = list(systems)
     products = condition_products(systems, out, asv.access.tree)
     products += similarity_products(systems, asv, out)
+    products += identification_products(systems, asv, out)
     return [product.name for product in products if product.is_unsigned()]
 
 
