@@ -12,6 +12,10 @@ class PrivacyEvalError(Exception):
     """
 
 
+class OutputError(PrivacyEvalError):
+    """Nothing can be written any more: the disk is full or read-only."""
+
+
 def abbreviate(names: Sequence[str]) -> str:
     """Join the first five names, then "...".
 

@@ -4,6 +4,7 @@
     scripts/bench.py score             metrics; reading and pairing; bootstrap
     scripts/bench.py similarity        voice similarity of a trial set, and its peak memory
     scripts/bench.py system            stages 5 to 10 of a whole system, twice
+    scripts/bench.py speech            features and McAdams anonymization, per second of speech
     scripts/bench.py help              --help of every verb
     scripts/bench.py growth            time and memory against the number of trials,
                                        utterances and systems
@@ -38,6 +39,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy
+import scipy.signal
 from tabulate import tabulate
 
 import privacy_eval
@@ -56,11 +58,15 @@ from privacy_eval.simulate import (
     simulate_trials,
     write_demo_tree,
 )
+from privacy_eval.speech.features import mfcc, sliding_cmvn, voice_activity
+from privacy_eval.speech.mcadams import convert, to_int16
 
 # Ratios, GiB, and seconds.
 METRICS_GOAL, PAIRING_GOAL, BOOTSTRAP_GOAL, SIMILARITY_GOAL, HELP_GOAL = 5.0, 1.2, 0.3, 6.0, 2.0
 SIMILARITY_GIB = 0.5
 SYSTEM_GOAL, UNCHANGED_GOAL = 20.0, 1.0
+# Of real time, on one core: set OPENBLAS_NUM_THREADS=1.
+MFCC_GOAL, MCADAMS_GOAL = 0.002, 0.02
 RECIPE = Path(__file__).resolve().parents[1] / "recipes" / "vpc2020" / "run.sh"
 
 
@@ -81,7 +87,9 @@ class Row:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["score", "similarity", "system", "help", "growth"])
+    parser.add_argument(
+        "what", choices=["score", "similarity", "system", "speech", "help", "growth"]
+    )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
     parser.add_argument(
@@ -100,6 +108,8 @@ def main() -> int:
         met = similarity((arguments.utterances or 5400) // scale, arguments.repeats)
     elif arguments.what == "system":
         met = system(arguments.speakers, arguments.utterances or 30)
+    elif arguments.what == "speech":
+        met = speech(600 / scale, arguments.repeats)
     elif arguments.what == "help":
         met = show([help_row(arguments.repeats)])
     elif arguments.what == "growth":
@@ -113,11 +123,11 @@ def table(rows: Sequence[Sequence[object]], *headers: str) -> None:
     print(tabulate(rows, headers=headers, disable_numparse=True), flush=True)
 
 
-def show(rows: Sequence[Row]) -> bool:
+def show(rows: Sequence[Row], decimals: int = 2) -> bool:
     """Print rows and return whether all goals are met."""
     cells = []
     for row in rows:
-        ratio = f"{row.seconds / row.limit_seconds:.2f}"
+        ratio = f"{row.seconds / row.limit_seconds:.{decimals}f}"
         seconds, limit_seconds = f"{row.seconds:.3f}", f"{row.limit_seconds:.3f}"
         met = "yes" if row.met else "NO"
         cells.append((row.work, seconds, row.limit, limit_seconds, ratio, f"{row.goal:g}", met))
@@ -263,6 +273,44 @@ def growth(scale: int) -> bool:
             print(f"\n{title}")
             table(rows, "size", "s", "peak GiB", "exponent")
     return True
+
+
+def speech(seconds: float, repeats: int) -> bool:
+    """Features and anonymization of utterances of 10 s against their duration."""
+    generator = np.random.default_rng(0)
+    pulses = (np.arange(160000) % 130 < 2) * 8000.0
+    voice = scipy.signal.lfilter([1.0], [1.0, -1.6, 0.8], pulses)
+    utterance = (voice + generator.normal(scale=30, size=voice.size)).astype(np.int16)
+    number = max(1, round(seconds / 10))
+
+    def features() -> None:
+        for _ in range(number):
+            frames = mfcc(utterance)
+            sliding_cmvn(frames)[voice_activity(frames)]
+
+    def anonymize() -> None:
+        for _ in range(number):
+            to_int16(convert(utterance, 16000))
+
+    duration = 10.0 * number
+    rows = [
+        Row(name, "real time", processor_time(work, repeats), duration, goal)
+        for name, work, goal in (
+            ("MFCC, VAD, CMVN", features, MFCC_GOAL),
+            ("McAdams", anonymize, MCADAMS_GOAL),
+        )
+    ]
+    return show(rows, decimals=5)
+
+
+def processor_time(work: Callable[[], object], repeats: int) -> float:
+    """Median seconds of all cores, whatever else they do."""
+    times = []
+    for _ in range(repeats + 1):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return float(np.median(times[1:]))
 
 
 def help_row(repeats: int) -> Row:

@@ -12,18 +12,23 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError
 from ..io.files import digest
 from ..io.inputs import Inputs
-from ..io.scores import PairedTrials, TrialKey, pair, read_scores, read_trials, same_trials
+from ..io.scores import (
+    PairedTrials,
+    TrialKey,
+    line_limit,
+    pair,
+    read_scores,
+    read_trials,
+)
 from ..io.text_table import Column, hash_rows, unique_fields
-from ..metrics import IMPLAUSIBLE_EER, Eer, TrialScores, kaldi_eer
+from ..metrics import CAVEATS, Eer, TrialScores, find_caveats, kaldi_eer
 from ..protocol.protocol import ORIGINAL
 from ..stages.freshness import Progress
 from ..tree.conditions import ConditionFiles
 from ..tree.discovery import score_file
+from ..tree.keys import find_key
 from .findings import Finding
 
-#: EER of original speech with a model of original speech. The challenge's are between 1.1 and
-#: 8.7 % (2020 supplement, tables 2 and 3); twice that is no useful attack.
-MAX_ORIGINAL_EER = 0.20
 #: Of the original EER. Anonymization raises the EER; of the published systems only K2 comes
 #: below half of it, for a few sets.
 FAR_BELOW = 0.5
@@ -34,10 +39,6 @@ MAX_TIED = 0.10
 #: change of a voice changes scores by more.
 NEARLY_EQUAL = 1e-3
 
-HIGH = f"EER of original speech above {100 * MAX_ORIGINAL_EER:.0f} % (wrong model, trials or key?)"
-SWAPPED = (
-    f"EER above {100 * IMPLAUSIBLE_EER:.0f} % (labels swapped, or distances instead of scores?)"
-)
 LOW = "EER of anonymized speech below half that of original speech"
 SAME = "scores (nearly) identical to those of another condition"
 CONSTANT = "all scores are equal"
@@ -107,13 +108,13 @@ def check_scores(
     check = ScoreCheck()
     done = 0
     for group in trial_sets.values():
-        keys = _keys(group, check)
+        keys = _keys(group, inputs, check)
         seen: dict[str, ConditionFiles] = {}
         for system in dict.fromkeys(c.condition.system for c in group):
             read: list[_Scores] = []
             for c in (c for c in group if c.condition.system == system):
                 done += 1
-                if scores and c.scores is not None and c.trials in keys:
+                if scores and c.scores is not None and c.trials in keys and c not in check.errors:
                     read += _read(c, keys[c.trials], inputs, allow_missing, check)
                 if scores and progress is not None:
                     progress(done, len(keyed), title(c))
@@ -130,21 +131,20 @@ def _trial_set(c: ConditionFiles) -> tuple[str, str, str]:
     return c.condition.data_set, c.condition.split, c.condition.gender
 
 
-def _keys(group: Sequence[ConditionFiles], check: ScoreCheck) -> dict[Path, TrialKey]:
-    """Read the keys of a trial set, original and anonymized, which must list the same trials."""
+def _keys(
+    group: Sequence[ConditionFiles], inputs: Inputs, check: ScoreCheck
+) -> dict[Path, TrialKey]:
+    """Read the keys of a trial set; all that there are must agree."""
     keys: dict[Path, TrialKey] = {}
-    for path in sorted({c.trials for c in group if c.trials is not None}):
+    for c in group:
         try:
-            keys[path] = read_trials(path)
+            key = find_key(c.key_candidates, inputs)
+            if key is not None and key not in keys:
+                with inputs.supplied(key):
+                    keys[key] = read_trials(key)
         except PrivacyEvalError as error:
-            check.key_errors.append(str(error))
-            check.errors |= {c: str(error) for c in group if c.trials == path}
-    first = next(iter(keys), Path())
-    check.key_errors += [
-        f"{path}: other trials or labels than in {first}"
-        for path, key in keys.items()
-        if not same_trials(keys[first], key)
-    ]
+            check.errors[c] = str(error)
+    check.key_errors += dict.fromkeys(check.errors[c] for c in group if c in check.errors)
     return keys
 
 
@@ -154,6 +154,7 @@ def _read(
     """Read a condition's scores; none if they are invalid or constant."""
     try:
         path = score_file(c)
+        inputs.sha256(path, line_limit(key.path, len(key.speaker)))
         with inputs.supplied(path):
             trials = pair(read_scores(path), key, allow_missing=allow_missing)
         scores = TrialScores.from_labels(trials.score, trials.is_target)
@@ -180,10 +181,10 @@ def _implausible(
     """Check the scores of a single condition."""
     name = title(c)
     is_baseline = _is_original(c) and c.condition.asv_model == ORIGINAL
-    if eer.value > IMPLAUSIBLE_EER and (is_baseline or eer.interval[0] > 0.5):
-        yield Finding(SWAPPED, f"{name} ({100 * eer.value:.1f} %)")
-    elif is_baseline and eer.value > MAX_ORIGINAL_EER:
-        yield Finding(HIGH, f"{name} ({100 * eer.value:.1f} %)")
+    found = find_caveats(eer.value, eer.n_target, eer.n_nontarget, is_original=is_baseline)
+    for key, reason in found.items():
+        if CAVEATS[key].concerns("eer"):
+            yield Finding(reason, f"{name} ({100 * eer.value:.1f} %)")
     for kind, column in ((BY_SPEAKER, trials.speaker), (BY_UTTERANCE, trials.utterance)):
         if _constant_within(column, trials.score):
             yield Finding(kind, name)

@@ -14,6 +14,7 @@ from tabulate import tabulate
 from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.confine import outside_message
 from ..io.inputs import Inputs
+from ..io.names import look_alike
 from ..protocol.protocol import ResultsFolder
 from ..stages.access import AsvSystems, SystemUnderTest
 from ..stages.asv_scores import made_here
@@ -36,6 +37,7 @@ from ..tree.conditions import (
     trial_conditions,
 )
 from ..tree.discovery import missing_scores_message, sibling_results_folders, unmatched_folders
+from ..tree.keys import data_folders
 from .findings import Finding, Report, Section
 from .implausible import ScoreCheck, check_scores
 from .mismatches import DataSets
@@ -46,6 +48,7 @@ SUFFIX = "anonymization suffix"
 UNUSABLE = "cannot be evaluated"
 UNKNOWN_FOLDERS = "folders that match no condition of the protocol (--conf, --anon-suffix)"
 BESIDE = "results folders beside each other, each treated as a separate system"
+ALIKE = "names that look alike"
 NO_RECOGNITION = "no ASR-* folders, so that word error rates will be left out"
 MEMORY = "more memory than this machine has (use fewer --nj)"
 EXTERNAL = "written by another tool"
@@ -302,6 +305,11 @@ def _folders(systems: Sequence[System], asv: AsvSystems) -> list[Finding]:
     ]
     for folder, names in sibling_results_folders(systems, results).items():
         findings.append(Finding(BESIDE, f"{folder} ({', '.join(names)})"))
+    for kind, names in (
+        ("systems", [system.name for system in systems]),
+        ("data sets", [folder.name for folder in data_folders(asv.access.tree)]),
+    ):
+        findings += [Finding(ALIKE, f"{kind} {', '.join(group)}") for group in look_alike(names)]
     if recognition:
         findings += [Finding(NO_RECOGNITION, s.name) for s in systems if not s.recognition]
     return findings

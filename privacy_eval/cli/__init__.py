@@ -62,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of any bytes can be printed
         sys.stdout.reconfigure(errors="backslashreplace")
+    # Otherwise matplotlib reads a file of the current folder, which may be somebody else's.
+    os.environ["MATPLOTLIBRC"] = os.devnull
     words = sys.argv[1:] if argv is None else list(argv)
     arguments = parser(*words[:1]).parse_args(words)
     try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError
 from .options import add, add_tree, log
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..report.values import caveats
+    from ..report.values import caveat_notes
     from ..stages.collect import outdated_scores, write_outputs
     from .inputs import asv_of, log_unsigned, systems_of
 
@@ -40,9 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
     if len(absent) > _ABSENT_SHOWN:
         log(f"privacy-eval: left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
-    for why, records in caveats(results.verification, ["eer"], protocol.variant).items():
-        names = [f"{r.condition.system} {r.condition.name}" for r in records]
-        log(f"privacy-eval: warning: {why}, of {len(names)} conditions: {abbreviate(names)}")
+    for note in caveat_notes(results.verification):
+        log(f"privacy-eval: warning: {note}")
     if not results.verification:
         log(f"privacy-eval: {out}: no evaluated conditions; nothing written")
         return 1

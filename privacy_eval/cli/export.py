@@ -21,12 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
+    from ..report.values import caveat_notes
     from ..results.averages import averages, summary_text
     from ..results.challenge_text import to_results_txt
     from ..results.csv_export import to_csv
     from ..results.json_store import read_json
 
     results = read_json(arguments.results)
+    for note in caveat_notes(results.verification):
+        log(f"privacy-eval: warning: {note}")
     systems = results.systems
     system = arguments.system or (systems[0] if len(systems) == 1 else None)
     if arguments.format == "csv":

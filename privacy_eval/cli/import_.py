@@ -22,8 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..io.files import digest, read_bytes, read_text, write_text
+    from ..io.files import read_text, write_text
+    from ..io.inputs import Inputs
     from ..protocol.protocol import load_protocol
+    from ..report.values import caveat_notes
     from ..results.challenge_text import extract_system, import_results_txt
     from ..results.json_store import to_json
     from ..results.records import merge
@@ -31,23 +33,25 @@ def run(arguments: argparse.Namespace) -> int:
 
     protocol = load_protocol(arguments.conf)
     files = {arguments.results_folder: arguments.results_txt, **dict(arguments.also)}
-    parts = [
-        import_results_txt(
-            extract_system(read_text(path), str(path), arguments.system),
-            str(path),
+    inputs, parts = Inputs(), []
+    for suffix, file in files.items():
+        with inputs.supplied(file):
+            text = extract_system(read_text(file), str(file), arguments.system)
+        origin = {"name": file.name, "sha256": inputs.sha256(file)}
+        part = import_results_txt(
+            text,
+            str(file),
             protocol,
             system=arguments.system,
             results_folder=suffix,
             anon_suffix=arguments.anon_suffix,
-            provenance={
-                "version": __version__,
-                "imported_from": {"name": path.name, "sha256": digest(read_bytes(path))},
-            },
+            provenance={"version": __version__, "imported_from": origin},
         )
-        for suffix, path in files.items()
-    ]
+        parts.append(part)
     results = merge(parts)
     write_text(arguments.out, to_json(results))
+    for note in caveat_notes(results.verification):
+        log(f"privacy-eval: warning: {note}")
     wanted = len(protocol.comparisons) * len(list(protocol.trial_sets()))
     log(
         f"{arguments.out}: {arguments.system}, protocol {protocol.name}: "

@@ -10,6 +10,7 @@ from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import refuse_symlinks_below
+from ..io.names import look_alike
 from ..io.scp import Vectors, read_vectors
 from ..protocol.protocol import Protocol, load_protocol
 from ..speech.audio import AudioReader
@@ -19,7 +20,14 @@ from ..stages.freshness import UNSIGNED, Outcome, Run
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
-from ..tree.discovery import find_systems, sibling_results_folders, unmatched_folders
+from ..tree.discovery import (
+    find_systems,
+    parent_hint,
+    sibling_results_folders,
+    suffix_of_unmatched,
+    tree_suffixes,
+    unmatched_folders,
+)
 from .options import log, progress
 
 IN_PLACE = "in place"
@@ -39,7 +47,7 @@ def systems_of(
     results = tree / arguments.results
     out = tree / (arguments.out or arguments.results / "privacy_eval")
     if not needed and not results.exists():
-        log(f"privacy-eval: {results}: not there yet (results folder)")
+        log(f"privacy-eval: {results}: not there yet (results folder){parent_hint(tree)}")
         return [], protocol, out
     refuse_symlinks_below(out, results)
     systems = find_systems(
@@ -54,15 +62,19 @@ def systems_of(
     if needed and not systems:
         raise PrivacyEvalError(
             f"{results}: no results, expected folders ASV-<enrollment set>-<trial set> in it, or "
-            "folders results-* below that hold them"
+            f"folders results-* below that hold them{parent_hint(tree)}"
         )
     if warn:
         for parent, names in unmatched_folders(systems).items():
+            guess = suffix_of_unmatched(names, protocol)
             log(
                 f"privacy-eval: warning: {parent}: skipped {len(names)} folders that match no "
                 f"condition of protocol {protocol.name} (check --conf and --anon-suffix): "
                 f"{abbreviate(names)}"
+                + (f"; to evaluate those of another suffix: --anon-suffix {guess}" if guess else "")
             )
+        for group in look_alike(system.name for system in systems):
+            log(f"privacy-eval: warning: names of systems look alike: {', '.join(group)}")
         for parent, names in sibling_results_folders(systems, results).items():
             log(
                 f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
@@ -107,6 +119,12 @@ def asv_of(
     `systems`: those of the results folder, if they are known already.
     """
     access = access_of(arguments)
+    wanted, present = arguments.anon_suffix, tree_suffixes(access.tree, protocol)
+    if wanted is not None and present and wanted not in present:
+        log(
+            f"privacy-eval: warning: {access.tree / 'data'}: no data set with anonymization suffix "
+            f"{wanted!r}; is it --anon-suffix {present[0]}?"
+        )
     found, notes = systems_under_test(
         access,
         protocol,

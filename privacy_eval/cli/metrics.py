@@ -68,7 +68,7 @@ def read_paired(arguments: argparse.Namespace, allow_missing: bool) -> PairedTri
 def run(arguments: argparse.Namespace) -> int:
     from ..io.results_txt import format_metrics
     from ..io.schema import to_plain
-    from ..metrics import VARIANTS
+    from ..metrics import VARIANTS, withholding_caveat
     from ..stages.privacy_metrics import evaluate_trials
     from .inputs import options_of
 
@@ -86,6 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.format == "json":
         plain: dict[str, object] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
+        plain["caveats"] = found.caveats
         for variant in variants:
             plain[variant] = {**to_plain(metrics[variant]), "zebra_tag": tags[variant]}
         if intervals:
@@ -98,12 +99,14 @@ def run(arguments: argparse.Namespace) -> int:
     for variant in variants:
         if len(variants) > 1:
             print(f"# {variant}")
-        for line in format_metrics(metrics[variant], tags[variant]):
+        for line in format_metrics(metrics[variant], tags[variant], found.caveats):
             print(line)
         for p_target in ("0.01", "0.001"):
             print(f"minDCF(p-target={p_target}): {metrics[variant][f'min_dcf_{p_target}']:.4f}")
         for key, interval in intervals.get(variant, {}).items():
-            print(f"95 % interval over speakers, {key}: {_interval_text(key, interval)}")
+            caveat = withholding_caveat(found.caveats, key)
+            if caveat is None or caveat.printed:
+                print(f"95 % interval over speakers, {key}: {_interval_text(key, interval)}")
     return 0
 
 

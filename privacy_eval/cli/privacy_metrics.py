@@ -19,6 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..errors import abbreviate
+    from ..metrics import CAVEATS
     from ..stages.privacy_metrics import evaluate
     from .inputs import options_of, run_of, systems_of
 
@@ -35,6 +37,12 @@ def run(arguments: argparse.Namespace) -> int:
     )
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
+    for caveat in CAVEATS.values():
+        ending = f": {caveat.reason}"
+        names = [n.removesuffix(ending) for n in outcome.notes if n.endswith(ending)]
+        if names:
+            text = f"{caveat.reason}: {len(names)} conditions: {abbreviate(names)}"
+            log(f"privacy-eval: warning: {text}")
     log(
         f"privacy-eval: {len(outcome.made)} conditions computed, {len(outcome.current)} current, "
         f"{len(outcome.failed)} failed"

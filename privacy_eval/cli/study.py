@@ -29,7 +29,16 @@ def add_shared(parser: argparse.ArgumentParser) -> None:
     add(parser, "--tree", default=None, help="attack the original speech of this tree")
     parser.add_argument("--tree-conf", **value("FILE", "protocol of the tree", default="vpc2020"))
     metric = value("NAME=FILE.py:FUNCTION", "user-defined metric, a function of TrialScores")
-    parser.add_argument("--metric", action="append", default=[], **metric)
+    parser.add_argument("--metric", action="append", default=[], type=_user_metric, **metric)
+
+
+def _user_metric(text: str) -> str:
+    from ..study.protocol import check_user_metric
+
+    try:
+        return check_user_metric(text)
+    except PrivacyEvalError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,7 +64,7 @@ def study_of(arguments: argparse.Namespace) -> tuple[StudyProtocol, list[Task], 
     if arguments.seed is not None:
         study = replace(study, seed=arguments.seed)
     own = [load_user_metric(text) for text in arguments.metric]
-    if len({metric.name for metric in own}) < len(own):
+    if len({metric.name.casefold() for metric in own}) < len(own):
         raise PrivacyEvalError("--metric: two metrics of one name")
     check_pairs(study, own)
     if arguments.tree is None:

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         table
         for system in results.systems
         for folder in results.results_folders(system)
-        for table in system_tables(results, system, folder)
+        for table in system_tables(results, system, folder, data.curves)
     ] or blank_tables(results.protocol)
     print("\n".join(render.write(table, arguments.style) for table in tables), end="")
     return 0
@@ -75,7 +75,7 @@ def tables_product(arguments: argparse.Namespace, sources: ReportSources) -> Pro
     def make(*_: object) -> Content:
         data = read_shown(sources)
         across, notes = across_tables(data, arguments.rank_by, arguments.attack_model)
-        groups, title = table_groups(data.results, across), data.protocol.title
+        groups, title = table_groups(data.results, across, data.curves), data.protocol.title
         files = table_files(groups, title, style=style, only=only)
         content = {out / name: text.encode() for name, text in files.items()}
         return Content(content, remarks=tuple(notes))

@@ -16,8 +16,8 @@ functions are in `privacy_eval.metrics`; `pav_llrs` gives the calibrated scores.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -29,11 +29,15 @@ from ..io.scores import pair, read_scores, read_trials
 from ..io.yaml_text import parse_yaml
 from ..metrics import (
     CATEGORICAL_TAGS,
+    NOT_AVAILABLE,
     EceProfile,
     TrialScores,
     Variant,
     Zebra,
     ece_profile,
+    find_caveats,
+    kaldi_eer,
+    withholding_caveat,
     zebra,
 )
 from ..metrics.pav import FloatArray
@@ -61,18 +65,27 @@ class ZebraProfile:
     zebra : Zebra
         Population (bit), individual (log10 LR), tag.
     ece : EceProfile
+    caveats : mapping
+        Reasons why the values say little about privacy, see `metrics.caveats`.
     """
 
     label: str
     zebra: Zebra
     ece: EceProfile
+    caveats: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tag(self) -> str | None:
+        """The category; None of implausible scores."""
+        graded = withholding_caveat(self.caveats, "zebra_individual") is None
+        return self.zebra.tag if graded else None
 
     @property
     def text(self) -> str:
-        """The three lines that the toolkit prints."""
+        """The three lines that the toolkit prints, and any caveat."""
         values = {"zebra_population": self.zebra.population}
         values["zebra_individual"] = self.zebra.individual
-        return "\n".join([self.label, *format_metrics(values, self.zebra.tag)])
+        return "\n".join([self.label, *format_metrics(values, self.tag, self.caveats)])
 
 
 def assess(
@@ -84,6 +97,12 @@ def assess(
     tags: Tags = CATEGORICAL_TAGS,
 ) -> ZebraProfile:
     """Compute disclosure and ECE profile of a score file and its trial key, or of scores.
+
+    Parameters
+    ----------
+    variant : {"challenge", "exact"}
+        The default is `challenge`, as this is the toolkit's interface and those are its numbers;
+        `metrics.zebra` and the rest of the Python API default to `exact`.
 
     Raises
     ------
@@ -97,7 +116,9 @@ def assess(
         scores = TrialScores.from_labels(paired.score, paired.is_target)
     elif key is not None:
         raise ValueError("labelled scores need no trial key")
-    return ZebraProfile(label, zebra(scores, variant=variant, tags=tags), ece_profile(scores))
+    found = zebra(scores, variant=variant, tags=tags)
+    caveats = find_caveats(kaldi_eer(scores).value, scores.n_target, scores.n_nontarget)
+    return ZebraProfile(label, found, ece_profile(scores), caveats)
 
 
 def plot(
@@ -242,7 +263,7 @@ def _plot(profiles: Sequence[ZebraProfile], over: Over) -> Plot:
                 p.ece.zero_evidence,
                 p.zebra.population,
                 p.zebra.individual,
-                p.zebra.tag,
+                p.tag or NOT_AVAILABLE,
             )
             for p in profiles
         ],

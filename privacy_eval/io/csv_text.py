@@ -1,14 +1,17 @@
-"""CSV that is safe to open in a spreadsheet."""
+"""CSV that is safe to open in a spreadsheet, and that every reader reads alike."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterable
 
-# What a spreadsheet would run as a formula; numbers, intervals and rows of labels are excepted.
-_FORMULA = re.compile(r"[=@\t\r]|[+-](?!(?:[-+0-9 .,eH\[\]]|inf|nan)*$)")
+# What a spreadsheet may run as a formula, also in full width and other forms that it may
+# normalize; numbers, intervals and rows of labels are excepted. Of some countries it splits lines
+# at semicolons and tabs, whatever is quoted for commas.
+_START = "-+=@\uff0b\uff0d\uff1d\uff20\ufe62\ufe63\ufe66\ufe6b\u207a\u207c\u208a\u208c"
+_FORMULA = re.compile(rf"^(?=[\t\r]|[ \"']*[{_START}])|(?<=[;\t\r\n])(?=[ \"']*[{_START}])")
+_NUMBERS = re.compile(r"(?:[-+0-9 .,eH\[\]]|inf|nan)*")
+_QUOTED = re.compile(r'[,;"\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]|^\s|\s\Z')
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
@@ -31,11 +34,12 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
     "a,b",
     "-0.5 [-1.0, 2.0]",'-x
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return text.getvalue()
+    return "".join(f"{','.join(map(_cell, row))}\n" for row in rows)
 
 
-def _cell(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+def _cell(value: object) -> str:
+    text = "" if value is None else str(value)
+    if isinstance(value, str) and not _NUMBERS.fullmatch(text):
+        text = _FORMULA.sub("'", text)
+    # Before 3.13, Python's own writer leaves a lone carriage return without quotes.
+    return '"{}"'.format(text.replace('"', '""')) if _QUOTED.search(text) else text

@@ -12,15 +12,17 @@ import os
 import re
 import shutil
 import stat
+import sys
 import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import PrivacyEvalError
+from ..errors import OutputError, PrivacyEvalError
 
 #: Limit for any input file.
 MAX_BYTES = 8 << 30
@@ -34,10 +36,13 @@ _HARMLESS_BYTES = 64 << 20
 _PIECE_BYTES = 64 << 20
 #: Where a shell puts `<(command)`; no submission can.
 _SHELL_PIPES = ("/dev/fd", "/proc/self/fd")
+#: Of the lines of a `LineLimit`, on average; those of scores and trials have about 30.
+_LINE_BYTES = 256
 # Of one part of a file name; file systems take 255 bytes of the whole.
 _LONGEST_NAME = 120
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
+_NOTHING_WRITABLE = (errno.ENOSPC, errno.EROFS, errno.EDQUOT)
 _SUPPLIED: ContextVar[Mapping[Path, bytes]] = ContextVar("supplied", default={})  # noqa: B039
 
 
@@ -137,7 +142,22 @@ def supplied(path: Path) -> bytes | None:
     return _SUPPLIED.get().get(path)
 
 
-def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
+@dataclass(frozen=True)
+class LineLimit:
+    """A limit for the lines of a file, so that an untrusted one cannot fill the memory.
+
+    Attributes
+    ----------
+    lines : int
+    reason : str
+        For the message.
+    """
+
+    lines: int
+    reason: str
+
+
+def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES, limit: LineLimit | None = None) -> bytes:
     """Read a file, unpacked if it is gzip (whatever its name), without a byte order mark.
 
     Parameters
@@ -145,6 +165,8 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     path : Path
     max_bytes : int
         Limit for the unpacked content.
+    limit : LineLimit, optional
+        Limit for its lines; reading ends where it is exceeded.
 
     Returns
     -------
@@ -154,18 +176,23 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     ------
     PrivacyEvalError
         Missing, unreadable, not a regular file, truncated, larger than `max_bytes` or than
-        memory, a gzip bomb.
+        memory, a gzip bomb; more lines than `limit`, with the first of these.
     """
     known = supplied(path)
     if known is not None and len(known) <= max_bytes:
         return known
+    most = limit.lines if limit is not None else sys.maxsize
+    max_bytes = min(max_bytes, _LINE_BYTES * most)
     with reading(path):
-        with open_regular(path, pipes=_SHELL_PIPES) as file:
-            data = _read_up_to(max_bytes, file)
+        with io.BufferedReader(open_regular(path, pipes=_SHELL_PIPES)) as file:
+            packed = file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
+            data = _read_up_to(max_bytes, file, sys.maxsize if packed else most)
         if data.startswith(GZIP_MAGIC):
             max_bytes = min(max_bytes, max_unpacked_bytes(len(data)))
             with gzip.open(io.BytesIO(data)) as unpacked:
-                data = _read_up_to(max_bytes, unpacked)
+                data = _read_up_to(max_bytes, unpacked, most)
+    if limit is not None and data.count(b"\n") > most:
+        raise PrivacyEvalError(f"{path}:{most + 1}: more than {most} lines ({limit.reason})")
     if len(data) > max_bytes:
         raise PrivacyEvalError(f"{path}: larger than {max_bytes} bytes (unpacked, if it is gzip)")
     return data.removeprefix(UTF8_BOM)
@@ -200,13 +227,14 @@ def open_regular(path: Path | str, *, pipes: Collection[str] = ()) -> io.FileIO:
     return io.FileIO(handle)
 
 
-def _read_up_to(max_bytes: int, file: SupportsRead) -> bytes:
-    """Read all of a file, or a little more than `max_bytes` of it."""
+def _read_up_to(max_bytes: int, file: SupportsRead, max_lines: int) -> bytes:
+    """Read all of a file, or a little more than `max_bytes` or `max_lines` of it."""
     pieces = []
     left = max_bytes + 1
-    while left > 0 and (piece := file.read(min(left, _PIECE_BYTES))):
+    while left > 0 and max_lines >= 0 and (piece := file.read(min(left, _PIECE_BYTES))):
         pieces.append(piece)
         left -= len(piece)
+        max_lines -= piece.count(b"\n")
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -350,7 +378,8 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise PrivacyEvalError(f"{path}: cannot be written ({error.strerror or error})") from error
+        kind = OutputError if error.errno in _NOTHING_WRITABLE else PrivacyEvalError
+        raise kind(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
 def _locked_temporary(path: Path, *, folder: bool) -> tuple[int, Path]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from .files import digest, read_bytes, supply
+from .files import LineLimit, digest, read_bytes, supply
 
 #: Limit of the contents stored for later readers, in addition to the last two files.
 _KEPT_BYTES = 64 << 20
@@ -24,7 +24,7 @@ class Inputs:
         self._sha256: dict[Path, str] = {}
         self._content: dict[Path, bytes] = {}
 
-    def sha256(self, path: Path) -> str:
+    def sha256(self, path: Path, limit: LineLimit | None = None) -> str:
         """Return the SHA-256 of the (unpacked) content of a file.
 
         Raises
@@ -33,7 +33,7 @@ class Inputs:
             As `read_bytes`.
         """
         if path not in self._sha256:
-            self._read(path)
+            self._read(path, limit)
         return self._sha256[path]
 
     @contextlib.contextmanager
@@ -52,8 +52,8 @@ class Inputs:
             for path in [path for path in known if folder in (path, *path.parents)]:
                 del known[path]
 
-    def _read(self, path: Path) -> bytes:
-        content = read_bytes(path)
+    def _read(self, path: Path, limit: LineLimit | None = None) -> bytes:
+        content = read_bytes(path, limit=limit)
         sha256 = digest(content)
         if self._sha256.setdefault(path, sha256) != sha256:
             raise PrivacyEvalError(f"{path}: changed while it was read")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
 from .files import digest, read_text
+from .names import is_printable
 
 #: The rated qualities, in the order of the columns.
 METRICS = ("naturalness", "intelligibility", "similarity")
@@ -251,7 +252,7 @@ def _read(path: Path, text: str, metric: str | None) -> list[_Row]:
                 f"{path}:{line}: expected {len(header)} cells, found {len(cells)}"
             )
         for name, cell in zip(header, cells, strict=True):
-            if len(cell) > _MOST_CHARACTERS or not cell.isprintable():
+            if len(cell) > _MOST_CHARACTERS or not is_printable(cell):
                 raise PrivacyEvalError(
                     f"{path}:{line}: {name}: expected at most {_MOST_CHARACTERS} printable "
                     f"characters, found {cell[:40]!r}"

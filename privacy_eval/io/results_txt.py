@@ -10,10 +10,12 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
 from ..errors import PrivacyEvalError
+from ..metrics.caveats import NOT_AVAILABLE, withholding_caveat
 from ..metrics.registry import METRICS, Kind, of_kind
 from .wer import BLANKS, WerLine, format_wer_line, parse_wer_line
 
@@ -22,6 +24,7 @@ _PITCH = re.compile(rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}")
 _PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std")
 _SET_NAME = re.compile(r"[^\s:]+")
 _KEY = re.compile(r"\{([^}]+)\}")
+_CAVEAT = "caveat: "
 #: Metrics of trial sets.
 _SET_KINDS: tuple[Kind, ...] = ("matrices", "utility")
 
@@ -37,11 +40,14 @@ class VerificationBlock:
         In stored units: rates as fractions.
     tag : str or None
         ZEBRA category, if given.
+    caveats : mapping of str to str
+        See `metrics.caveats`; not parsed.
     """
 
     name: str
     metrics: Mapping[str, float]
     tag: str | None
+    caveats: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -164,7 +170,7 @@ def format_results_txt(results: ResultsTxt) -> str:
     lines: list[str] = []
     for block in results.verification:
         lines.append(block.name)
-        lines += [f"  {line}" for line in format_metrics(block.metrics, block.tag)]
+        lines += [f"  {line}" for line in format_metrics(block.metrics, block.tag, block.caveats)]
     for recognition in results.recognition:
         lines.append(recognition.name)
         lines += [f"  {format_wer_line(line)}" for line in recognition.lines]
@@ -182,9 +188,16 @@ def format_results_txt(results: ResultsTxt) -> str:
 
 
 def format_metrics(
-    values: Mapping[str, float], tag: str | None = None, *, kind: Kind = "scores"
+    values: Mapping[str, float],
+    tag: str | None = None,
+    caveats: Mapping[str, str] = MappingProxyType({}),
+    *,
+    kind: Kind = "scores",
 ) -> list[str]:
     """Format the challenge's lines of one condition or trial set.
+
+    A value or category withheld for a caveat, or a missing category, is `n/a`; the reasons follow
+    in lines of their own.
 
     Parameters
     ----------
@@ -192,6 +205,8 @@ def format_metrics(
         In stored units; lines of missing metrics are skipped.
     tag : str, optional
         ZEBRA category.
+    caveats : mapping of str to str, optional
+        See `metrics.caveats`.
     kind : {"scores", "matrices", "utility"}
         Metrics to format.
 
@@ -205,14 +220,20 @@ def format_metrics(
     ['EER: 20.5%', 'ROCCH-EER: 20.000%']
     """
     lines = []
+    withheld: dict[str, None] = {}
     for metric in of_kind(kind).values():
         names = _KEY.findall(metric.line)
         if names and values.keys() >= set(names) - {"tag"}:
-            line = metric.line.replace("{tag}", str(tag))
+            line, graded = metric.line, tag
             for name in set(names) - {"tag"}:
-                line = line.replace(f"{{{name}}}", METRICS[name].line_number(values[name]))
+                text = METRICS[name].line_number(values[name])
+                if (caveat := withholding_caveat(caveats, name)) is not None:
+                    withheld[caveat.reason], graded = None, None
+                    text = text if caveat.printed else NOT_AVAILABLE
+                line = line.replace(f"{{{name}}}", text)
+            line = line.replace("{tag}", graded or NOT_AVAILABLE)
             lines.append(line)
-    return lines
+    return [*lines, *(f"{_CAVEAT}{reason}" for reason in withheld)]
 
 
 def _forms(*kinds: Kind) -> list[tuple[re.Pattern[str], list[str]]]:
@@ -222,7 +243,8 @@ def _forms(*kinds: Kind) -> list[tuple[re.Pattern[str], list[str]]]:
         if line:
             literal = [re.escape(part) for part in _KEY.split(line)[::2]]
             names = _KEY.findall(line)
-            parts = [r"([0A-Z])" if name == "tag" else _NUMBER for name in names]
+            numbers = {"tag": "([0A-Z])"}
+            parts = [f"(?:{numbers.get(name, _NUMBER)}|{NOT_AVAILABLE})" for name in names]
             joined = "".join(a + b for a, b in zip(literal, [*parts, ""], strict=True))
             forms.append((re.compile(joined), names))
     return forms
@@ -265,12 +287,16 @@ def _values(body: list[Located], *kinds: Kind) -> tuple[dict[str, float], str | 
     tag: str | None = None
     forms = _forms(*kinds)
     for where, line in body:
+        if line.startswith(_CAVEAT):
+            continue
         match, names = next(
             ((m, names) for pattern, names in forms if (m := pattern.fullmatch(line))), (None, [])
         )
         if match is None:
             raise PrivacyEvalError(f"{where}: not a line of a results.txt: {line[:100]!r}")
         for name, text in zip(names, match.groups(), strict=True):
+            if text is None:  # not available
+                continue
             if name == "tag":
                 tag = text
                 continue

@@ -46,7 +46,7 @@ class Entry:
 
 
 def from_plain(kind: type[T], value: object, where: str) -> T:
-    """Build a dataclass from plain values.
+    """Build a dataclass from plain values; entries that it derives itself are not read.
 
     Understands dataclasses, `tuple[X, ...]`, `Mapping[str, X]`, unions with None, literals,
     numbers, strings and booleans. An entry whose field has a default may be left out.
@@ -154,6 +154,8 @@ def _build_dataclass(kind: type, value: object, where: str) -> object:
             raise PrivacyEvalError(f"{where}: unknown entry {name!r}, expected {', '.join(known)}")
     built = {}
     for field in _fields(kind):
+        if field.derived:
+            continue
         if field.inlined:
             inlined = {entry: value[entry] for entry in _entries(field.kind) if entry in value}
             built[field.name] = _build(field.kind, inlined, where)
@@ -170,6 +172,7 @@ class _Field(NamedTuple):
     kind: Any
     inlined: bool
     required: bool
+    derived: bool
 
 
 @functools.cache
@@ -181,7 +184,9 @@ def _fields(kind: type) -> tuple[_Field, ...]:
         metadata = getattr(annotated[f.name], "__metadata__", ())
         entry = next((item.name for item in metadata if isinstance(item, Entry)), f.name)
         required = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-        fields.append(_Field(f.name, entry, hints[f.name], INLINED in metadata, required))
+        fields.append(
+            _Field(f.name, entry, hints[f.name], INLINED in metadata, required, not f.init)
+        )
     return tuple(fields)
 
 

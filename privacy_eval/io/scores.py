@@ -6,6 +6,7 @@ Their formats are those of `score_formats`.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
-from .files import digest, read_bytes
+from .files import LineLimit, digest, read_bytes
 from .score_formats import (
     KEY_FORMATS,
     LABELS,
@@ -35,7 +36,11 @@ from .text_table import (
 
 #: Remedy for trials and scores that do not match.
 ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
+_SWAPPED = "; are score file and trial key exchanged?"
 _USUAL_NUMBER_BYTES = 32
+#: Lines of a score file per trial of the key, and beyond that. A few too many are read, and the
+#: trials named that are not in the key.
+_LINES_PER_TRIAL, _HARMLESS_LINES = 4, 10_000
 _ID = ("speaker", "utterance")
 
 
@@ -126,7 +131,30 @@ class PairedTrials:
     extra: int
 
 
-def read_scores(path: Path, *, format: str | None = "kaldi", distance: bool = False) -> ScoreFile:
+def line_limit(key: Path, trials: int) -> LineLimit:
+    """Limit the lines of a score file by the trial key, as it may be untrusted.
+
+    Parameters
+    ----------
+    key : Path
+    trials : int
+        Number of its trials.
+
+    Returns
+    -------
+    LineLimit
+    """
+    lines = _LINES_PER_TRIAL * trials + _HARMLESS_LINES
+    return LineLimit(lines, f"{key} has only {trials} trials")
+
+
+def read_scores(
+    path: Path,
+    *,
+    format: str | None = "kaldi",
+    distance: bool = False,
+    limit: LineLimit | None = None,
+) -> ScoreFile:
     """Read a score file, plain or gzip.
 
     Parameters
@@ -136,6 +164,8 @@ def read_scores(path: Path, *, format: str | None = "kaldi", distance: bool = Fa
         One of `SCORE_FORMATS`; None takes the only one that fits the file.
     distance : bool
         Less is more alike: scores are negated.
+    limit : LineLimit, optional
+        As of `line_limit`.
 
     Returns
     -------
@@ -158,7 +188,7 @@ def read_scores(path: Path, *, format: str | None = "kaldi", distance: bool = Fa
     >>> read_scores(file).score
     array([ 1.5, -2. ])
     """
-    content = read_bytes(path)
+    content = read_bytes(path, limit=limit)
     name = guess_score_format(content, path) if format is None else format
     if name not in SCORE_FORMATS:
         raise ValueError(f"format must be one of {', '.join(SCORE_FORMATS)}, not {name!r}")
@@ -226,7 +256,12 @@ def read_trials(path: Path, *, format: str | None = "kaldi") -> TrialKey:
     if "label" not in columns:
         raise PrivacyEvalError(f"{path}:1: no column of labels")
     speaker, utterance = columns["speaker"], columns["utterance"]
-    is_target = parse_labels(columns["label"], path, LABELS[:1] if name == "kaldi" else LABELS)
+    label = columns["label"]
+    try:
+        is_target = parse_labels(label, path, LABELS[:1] if name == "kaldi" else LABELS)
+    except PrivacyEvalError as error:
+        swapped = all(math.isfinite(_number(text)) for text in label.tolist())
+        raise PrivacyEvalError(f"{error}{_SWAPPED * swapped}") from error
     _check_unique(path, speaker, utterance, "trial")
     return TrialKey(path, speaker, utterance, digest(content), is_target)
 
@@ -318,20 +353,37 @@ def pair(
     )
 
 
-def same_trials(a: TrialKey, b: TrialKey) -> bool:
-    """Tell whether two keys have the same trials with the same labels, in any order.
+def check_same_trials(key: TrialKey, other: TrialKey) -> None:
+    """Check that two keys have the same trials with the same labels, in any order.
 
     Parameters
     ----------
-    a, b : TrialKey
+    key, other : TrialKey
 
-    Returns
-    -------
-    bool
+    Raises
+    ------
+    PrivacyEvalError
+        Names both files, and the first trial of `other` with another label or without its
+        like; else the first one that it lacks.
     """
-    row_a, row_b = _join((a.speaker, a.utterance), (b.speaker, b.utterance))
-    return row_a.size == a.is_target.size == b.is_target.size and bool(
-        np.array_equal(a.is_target[row_a], b.is_target[row_b])
+    key_row, other_row = _join((key.speaker, key.utterance), (other.speaker, other.utterance))
+    label = np.full(len(other.speaker), -1)
+    label[other_row] = key.is_target[key_row]
+    names = {-1: "missing", 0: "nontarget", 1: "target"}
+    differing = np.flatnonzero(label != other.is_target)
+    if differing.size:
+        row, at, file = int(differing[0]), other, key
+        here, there = names[int(other.is_target[row])], names[int(label[row])]
+    elif key_row.size < len(key.speaker):
+        absent = np.delete(np.arange(len(key.speaker)), key_row)
+        row, at, file = int(absent[0]), key, other
+        here, there = names[int(key.is_target[row])], names[-1]
+    else:
+        return
+    raise PrivacyEvalError(
+        f"{at.path}:{line_number(at.speaker, row)}: trial "
+        f"{_quote_ids(at.speaker, at.utterance, [row])} is {here}, but {there} in {file.path}: "
+        f"two keys of one trial set; remove the wrong one, or name a folder with --keys"
     )
 
 
@@ -388,6 +440,8 @@ def _parse_numbers(field: Column, path: Path) -> NDArray[np.float64]:
         raise PrivacyEvalError(
             f"{path}:{line_number(field, row)}: expected a finite decimal number as score, "
             f"found {field.text(row)!r} ({bad.size} such lines)"
+            + _SWAPPED
+            * (field.text(row) in ("target", "nontarget"))
         )
     return values
 
@@ -423,12 +477,16 @@ def _mismatch(
     scores: ScoreFile, trials: TrialKey, score_row: IndexArray, trial_row: IndexArray, hint: str
 ) -> str:
     lines = [f"{scores.path} and {trials.path} do not contain the same trials:"]
+    missing = np.delete(np.arange(len(trials.speaker)), trial_row)
     if not score_row.size:
         exchanged = _is_trial((scores.utterance, scores.speaker), trials)
-        why = "no trial is in both, so they are of different sets"
+        why = "no trial is in both, so they are of different sets: name the key of these scores"
         lines.append(
             f"  {'the first two columns of the scores are exchanged' if exchanged else why}:"
         )
+        hint = "" if hint == ALLOW_MISSING else hint
+    elif score_row.size == len(scores.speaker) and trial_row.max() < missing[0]:
+        lines.append("  the scores end early, as those of a file that was cut: copy it again")
     files: tuple[tuple[str, TrialList, IndexArray], ...] = (
         ("trials without a score", trials, trial_row),
         ("scores without a trial", scores, score_row),
@@ -441,7 +499,8 @@ def _mismatch(
                 f"  {len(left)} {what} (first at {file.path}:{line}): "
                 f"{_quote_ids(file.speaker, file.utterance, left)}"
             )
-    lines.append(f"  ({hint})")
+    if hint:
+        lines.append(f"  ({hint})")
     return "\n".join(lines)
 
 

@@ -259,9 +259,11 @@ def _split(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column,
             line = int(wrong[0])
             begin = 0 if line == 0 else int(newline[line - 1]) + 1
             excerpt = text[begin : int(newline[line])][:80].tobytes().decode("utf-8", "replace")
+            cut = ends_open and line == newline.size - 1 and per_line[line] < columns
             raise PrivacyEvalError(
                 f"{path}:{line + 1}: expected {columns} fields ({_describe(fields)}), "
                 f"found {per_line[line]}: {excerpt.strip()!r}"
+                + ("; the file was cut: copy it again" if cut else "")
             )
     length = end - start
     too_long = np.flatnonzero(length > MAX_FIELD_BYTES)

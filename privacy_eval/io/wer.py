@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from .files import MAX_TEXT_BYTES, digest, read_bytes, read_text, supply
+from .names import check_name
 
 #: Separators; other white space of Unicode is part of a name.
 BLANKS = " \t\r"
@@ -88,6 +89,7 @@ def parse_wer_line(text: str, where: str) -> WerLine:
     if name is not None and name["penalty"] in (None, repr(float(name["penalty"] or 0))):
         decode, weight = name["folder"], int(name["weight"])
         penalty = None if name["penalty"] is None else float(name["penalty"])
+    check_name(decode, where)
     errors, words, insertions, deletions, substitutions = (
         int(match[name]) for name in ("errors", "words", "ins", "dels", "subs")
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyEvalError
+from ..io.arrays import parse_arrays
 from ..io.csv_text import csv_text
 from ..io.files import atomic_path, digest, read_bytes, write_text
 from ..io.json_text import load_json
@@ -138,16 +138,16 @@ def _read_curves(path: Path, test: ListeningTest) -> ListeningTestCurves:
     content = read_bytes(path)
     if digest(content) != test.curves_sha256:
         raise PrivacyEvalError(f"{path}: arrays of another {_STEM}.json")
+    arrays = parse_arrays(content, path)
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            ends = np.cumsum(arrays["det_points"])[:-1]
-            miss, false_alarm = (
-                tuple(np.split(arrays[name], ends)) if len(test.detections) else ()
-                for name in ("det_miss", "det_false_alarm")
-            )
-            densities = tuple(arrays["densities"])
-            curves = ListeningTestCurves(arrays["at"], densities, miss, false_alarm)
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+        ends = np.cumsum(arrays["det_points"])[:-1]
+        miss, false_alarm = (
+            tuple(np.split(arrays[name], ends)) if len(test.detections) else ()
+            for name in ("det_miss", "det_false_alarm")
+        )
+        densities = tuple(arrays["densities"])
+        curves = ListeningTestCurves(arrays["at"], densities, miss, false_alarm)
+    except (ValueError, KeyError) as error:
         raise PrivacyEvalError(f"{path}: damaged ({error})") from error
     if len(densities) != len(test.distributions) or len(miss) != len(test.detections):
         raise PrivacyEvalError(f"{path}: the number of arrays differs from {_STEM}.json")

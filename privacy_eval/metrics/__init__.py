@@ -4,6 +4,7 @@
 computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs.
 """
 
+from .caveats import CAVEATS, NOT_AVAILABLE, Caveat, find_caveats, withholding_caveat
 from .cllr import Cllr, cllr, min_cllr
 from .confidence import BootstrapReplicates, Interval, speaker_bootstrap
 from .detection import MinDcf, min_dcf
@@ -60,11 +61,14 @@ from .zebra import (
 
 __all__ = [
     "CATEGORICAL_TAGS",
+    "CAVEATS",
     "IMPLAUSIBLE_EER",
     "LINKABILITY_MIN_TARGETS",
     "METRICS",
+    "NOT_AVAILABLE",
     "VARIANTS",
     "BootstrapReplicates",
+    "Caveat",
     "Cllr",
     "EceProfile",
     "Eer",
@@ -92,6 +96,7 @@ __all__ = [
     "describe",
     "ece_profile",
     "evaluate",
+    "find_caveats",
     "individual_disclosure",
     "kaldi_eer",
     "linkability",
@@ -112,6 +117,7 @@ __all__ = [
     "speaker_bootstrap",
     "speaker_linkability",
     "voice_similarity",
+    "withholding_caveat",
     "zebra",
     "zebra_tag",
 ]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .pav import FloatArray, IntArray, sloped_llr
-from .trial_scores import TrialScores, Variant, check_variant
+from .trial_scores import TrialScores, Variant, check_scores, check_variant
 
 _LOG_MAX = float(np.log(np.finfo(np.float64).max))
 _CHUNK = 1 << 16
@@ -58,6 +58,7 @@ def cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     >>> cllr(TrialScores([0.0], [0.0])).value
     1.0
     """
+    check_scores(scores)
     check_variant(variant)
     if variant == "challenge" and (-scores.target[0] > _LOG_MAX or scores.nontarget[-1] > _LOG_MAX):
         value = float("inf")
@@ -86,6 +87,7 @@ def min_cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     >>> round(min_cllr(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).value, 9)
     0.5
     """
+    check_scores(scores)
     blocks = scores.pav(variant)
     if variant == "exact":
         of_targets = of_nontargets = blocks.llr

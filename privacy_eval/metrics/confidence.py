@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -117,6 +118,8 @@ def speaker_bootstrap(
         speakers with target trials.
     ValueError
         Fewer than 2 replicates.
+    TypeError
+        `statistic` returns no mapping.
 
     References
     ----------
@@ -160,7 +163,13 @@ def speaker_bootstrap(
         sample = TrialScores.from_sorted_labels(
             np.repeat(ascending, times), np.repeat(labels, times)
         )
-        for name, value in statistic(sample).items():
+        found = statistic(sample)
+        if not isinstance(found, Mapping):
+            raise TypeError(
+                "statistic must return metrics by name, such as {'eer': 0.1}, not "
+                f"{type(found).__name__}"
+            )
+        for name, value in found.items():
             values.setdefault(name, []).append(value)
         done += 1
     return BootstrapReplicates(
@@ -232,6 +241,31 @@ def difference_p_value(differences: ArrayLike, n: int) -> float:
     return float(
         2 * scipy.special.stdtr(n - 1, np.sqrt((n - 1) / n) * scipy.special.ndtri(fraction))
     )
+
+
+def least_replicates(n: int, level: float = 0.95) -> float:
+    """Compute how many replicates `difference_p_value` needs to fall below 1 - level.
+
+    With fewer, `expanded_interval` is the whole range of the replicates, and too narrow.
+
+    Parameters
+    ----------
+    n : int
+        Number of units drawn.
+    level : float
+
+    Returns
+    -------
+    float
+        A whole number; inf where it is no float.
+
+    Examples
+    --------
+    >>> least_replicates(6), least_replicates(30)
+    (412.0, 53.0)
+    """
+    tail = expanded_tail((1 - level) / 2, n)
+    return math.floor(1 / tail) + 1.0 if tail > 1e-300 else math.inf
 
 
 def expanded_tail(tail: float, n: int) -> float:

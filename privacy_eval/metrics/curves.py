@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from .eer import hull
 from .linkability import histogram
 from .pav import FloatArray, IntArray
-from .trial_scores import TrialScores
+from .trial_scores import TrialScores, check_scores
 
 _DET_BINS = 249
 _DENSITY_POINTS = 256
@@ -105,6 +105,7 @@ def det_curve(scores: TrialScores) -> Det:
     >>> det.miss, det.false_alarm
     (array([0. , 0. , 0.5, 0.5, 1. ]), array([1. , 0.5, 0.5, 0. , 0. ]))
     """
+    check_scores(scores)
     # A corner before and one after every target, and both ends. Those of tied targets
     # coincide.
     corners = 2 * scores.n_target + 2
@@ -150,6 +151,7 @@ def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     >>> profile.minimum, profile.actual.round(3)
     (array([0., 0.]), array([0.047, 0.   ]))
     """
+    check_scores(scores)
     grid = prior_grid(prior_log_odds)
     prior, rest = scipy.special.expit(grid), scipy.special.expit(-grid)
     blocks = scores.pav("exact")
@@ -186,6 +188,7 @@ def expected_cost_reduction(scores: TrialScores) -> float:
     >>> expected_cost_reduction(TrialScores([1.0], [0.0]))
     0.25
     """
+    check_scores(scores)
     blocks = scores.pav("exact")
     missed = (scipy.special.expit(-blocks.llr) ** 2 * blocks.targets).sum() / scores.n_target
     accepted = (scipy.special.expit(blocks.llr) ** 2 * blocks.nontargets).sum() / scores.n_nontarget
@@ -213,6 +216,7 @@ def densities(scores: TrialScores) -> Densities:
     >>> curves.scores.shape, bool(curves.target[0] < curves.nontarget[0])
     ((256,), True)
     """
+    check_scores(scores)
     edges = scores.edges(_DENSITY_BINS)
     return Densities(
         scores.edges(_DENSITY_POINTS - 1),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .pav import IntArray
-from .trial_scores import TrialScores, Variant, check_variant
+from .trial_scores import TrialScores, Variant, check_scores, check_variant
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ def min_dcf(scores: TrialScores, *, p_target: float, variant: Variant = "exact")
     >>> min_dcf(TrialScores([1.0, 3.0], [0.0, 2.0]), p_target=0.5).value
     0.5
     """
+    check_scores(scores)
     check_variant(variant)
     if not 0 < p_target < 1:
         raise ValueError(f"p_target must lie between 0 and 1, not {p_target}")

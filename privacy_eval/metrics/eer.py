@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .pav import FloatArray, PavBlocks
-from .trial_scores import TrialScores, Variant
+from .trial_scores import TrialScores, Variant, check_scores
 
 #: Beyond chance (50 %) by more than few trials explain: scores have the wrong sign, or are all
 #: equal. The highest in the 2020 supplement is 60.4 % (table 3).
@@ -66,6 +66,7 @@ def kaldi_eer(scores: TrialScores) -> Eer:
     >>> kaldi_eer(TrialScores([1, 3], [0, 2])).value
     0.5
     """
+    check_scores(scores)
     with np.errstate(over="ignore"):
         t = scores.target.astype(np.float32)
         n = scores.nontarget.astype(np.float32)
@@ -97,6 +98,7 @@ def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
     >>> rocch_eer(TrialScores([1, 3], [0, 2])).value
     0.25
     """
+    check_scores(scores)
     value = equal_rate(*hull(scores.pav(variant)))
     return Eer(value, None, scores.n_target, scores.n_nontarget, f"rocch {variant}")
 

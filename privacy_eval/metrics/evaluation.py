@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
+from .caveats import find_caveats, withholding_caveat
 from .registry import score_metrics, zebra_tag
 from .trial_scores import TrialScores, Variant
 
@@ -19,17 +20,20 @@ class Evaluation:
     ----------
     values : mapping of str to float
         By key of `METRICS`, in its unit: rates are fractions.
-    zebra_tag : str
-        Category of `zebra_individual`.
+    zebra_tag : str or None
+        Category of `zebra_individual`; None of implausible scores.
     n_target, n_nontarget : int
     variant : str
+    caveats : mapping of str to str
+        Reasons why values say little about privacy, by their key in `CAVEATS`.
     """
 
     values: Mapping[str, float]
-    zebra_tag: str
+    zebra_tag: str | None
     n_target: int
     n_nontarget: int
     variant: Variant
+    caveats: Mapping[str, str]
 
 
 def evaluate(target: ArrayLike, nontarget: ArrayLike, *, variant: Variant = "exact") -> Evaluation:
@@ -59,9 +63,13 @@ def evaluate(target: ArrayLike, nontarget: ArrayLike, *, variant: Variant = "exa
     >>> result = evaluate(target=[3, 5, 7, 8], nontarget=[1, 2, 4, 6])
     >>> result.values["eer"], result.values["rocch_eer"], result.zebra_tag
     (0.25, 0.25, 'A')
+    >>> list(result.caveats)
+    ['few_targets']
     """
     scores = TrialScores(target, nontarget)
     values = score_metrics(scores, variant=variant)
-    return Evaluation(
-        values, zebra_tag(values, variant), scores.n_target, scores.n_nontarget, variant
-    )
+    counts = scores.n_target, scores.n_nontarget
+    caveats = find_caveats(values["eer"], *counts)
+    graded = withholding_caveat(caveats, "zebra_individual") is None
+    tag = zebra_tag(values, variant) if graded else None
+    return Evaluation(values, tag, *counts, variant, caveats)

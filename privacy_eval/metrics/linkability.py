@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .pav import FloatArray, IntArray
-from .trial_scores import TrialScores, Variant, check_variant
+from .trial_scores import TrialScores, Variant, check_scores, check_variant
 
 _MAX_BINS = 100
 _TARGETS_PER_BIN = 10
@@ -79,6 +79,7 @@ def linkability(
     >>> linkability(TrialScores([2.0] * 20, [0.0] * 20)).value
     1.0
     """
+    check_scores(scores)
     check_variant(variant)
     if not omega > 0:
         raise ValueError(f"omega must be positive, not {omega}")

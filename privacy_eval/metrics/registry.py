@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 from .cllr import cllr, min_cllr
 from .detection import min_dcf
-from .eer import IMPLAUSIBLE_EER, eer_percent, kaldi_eer, rocch_eer
-from .linkability import LINKABILITY_MIN_TARGETS, linkability
+from .eer import eer_percent, kaldi_eer, rocch_eer
+from .linkability import linkability
 from .similarity import VoiceSimilarity
 from .trial_scores import TrialScores, Variant
 from .zebra import (
@@ -39,10 +39,6 @@ class Label(NamedTuple):
 
     title: str
     latex: str | None = None
-
-
-def _no_caveat(value: float, n_target: int | None) -> str:
-    return ""
 
 
 @dataclass(frozen=True)
@@ -83,9 +79,6 @@ class Metric:
         Line of results.txt, with the key in braces; a line may contain another metric, too.
     line_number : callable
         Prints the value in that line.
-    caveat : callable
-        Reason why a value of a condition with so many target trials is uninformative and must
-        not be ranked, or "".
     compared : bool
         Has a table of several systems.
     tabled : bool
@@ -111,7 +104,6 @@ class Metric:
     detail: int | Callable[[float], str] = 3
     line: str = ""
     line_number: Callable[[float], str] = "{:.3f}".format
-    caveat: Callable[[float, int | None], str] = _no_caveat
     compared: bool = True
     tabled: bool = True
     repeats_matter: bool = False
@@ -186,24 +178,6 @@ class Metric:
             return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"
 
 
-def _linkability_caveat(value: float, n_target: int | None) -> str:
-    if n_target is None or n_target >= LINKABILITY_MIN_TARGETS:
-        return ""
-    return (
-        f"Linkability is uninformative with fewer than {LINKABILITY_MIN_TARGETS} target scores: "
-        "it is 0"
-    )
-
-
-def _eer_caveat(value: float, n_target: int | None) -> str:
-    if not IMPLAUSIBLE_EER < value < math.inf:
-        return ""
-    return (
-        f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % is uninformative: the scores are probably "
-        "inverted, or equal"
-    )
-
-
 def _min_dcf(p_target: float) -> Metric:
     def cost(scores: TrialScores, *, variant: Variant) -> float:
         return min_dcf(scores, p_target=p_target, variant=variant).value
@@ -263,7 +237,6 @@ METRICS: dict[str, Metric] = {
             decimals=2,
             line="EER: {eer}%",
             line_number=eer_percent,
-            caveat=_eer_caveat,
         ),
         Metric(
             "cllr_min",
@@ -316,7 +289,6 @@ METRICS: dict[str, Metric] = {
             column_label=Label("Linkability", r"$D_{\leftrightarrow}^{\mathrm{sys}}$"),
             line="linkability: {linkability}",
             line_number="{:f}".format,
-            caveat=_linkability_caveat,
             repeats_matter=True,
         ),
         Metric(

@@ -43,6 +43,27 @@ def check_variant(variant: str) -> None:
         raise ValueError(f"variant must be one of {VARIANTS}, not {variant!r}")
 
 
+def check_scores(scores: object) -> None:
+    """Raise unless scores have labels, as every metric on scores needs.
+
+    Parameters
+    ----------
+    scores : object
+
+    Raises
+    ------
+    TypeError
+        Not `TrialScores`.
+
+    Examples
+    --------
+    >>> check_scores(TrialScores([1.0], [0.0]))
+    """
+    if not isinstance(scores, TrialScores):
+        kind = type(scores).__name__
+        raise TypeError(f"expected scores as TrialScores(target, nontarget), not {kind}")
+
+
 class TrialScores:
     """Scores of target and nontarget trials.
 
@@ -61,6 +82,8 @@ class TrialScores:
     ------
     PrivacyEvalError
         A class without trials, a score that is NaN or infinite.
+    TypeError
+        Scores that are not numbers, such as text.
 
     Examples
     --------
@@ -82,8 +105,10 @@ class TrialScores:
     @classmethod
     def from_labels(cls, scores: ArrayLike, is_target: ArrayLike) -> TrialScores:
         """Split scores in file order by a boolean label each, both of shape (T+N,)."""
-        values = np.asarray(scores, dtype=np.float64)
-        labels = np.asarray(is_target, dtype=np.bool_)
+        values, labels = _as_numbers(scores, "scores"), np.asarray(is_target)
+        if labels.dtype != np.bool_ and labels.size:
+            raise TypeError(f"is_target must be true or false for each trial, not {labels.dtype}")
+        labels = labels.astype(np.bool_, copy=False)
         if values.shape != labels.shape:
             raise ValueError(f"{values.shape} scores but {labels.shape} labels")
         self = cls(values[labels], values[~labels])
@@ -248,8 +273,15 @@ def _empty(name: str) -> str:
     return f"no {name} trials: every metric needs at least one target and one nontarget trial"
 
 
+def _as_numbers(values: ArrayLike, name: str) -> FloatArray:
+    array: NDArray[Any] = np.asarray(values)
+    if array.dtype.kind not in "iuf":  # NumPy would parse text
+        raise TypeError(f"{name} must be numbers, not {array.dtype}")
+    return array.astype(np.float64, copy=False)
+
+
 def _as_scores(values: ArrayLike, name: str) -> FloatArray:
-    array: NDArray[Any] = np.asarray(values, dtype=np.float64)
+    array = _as_numbers(values, f"{name} scores")
     if array.ndim != 1:
         raise ValueError(f"{name} scores must be a vector, not of shape {array.shape}")
     if not array.size:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from .cllr import softplus
 from .curves import prior_grid
 from .pav import CHALLENGE_SLOPE, FloatArray, IntArray, PavBlocks, sloped_llr
-from .trial_scores import TrialScores, Variant, check_variant
+from .trial_scores import TrialScores, Variant, check_scores, check_variant
 
 #: Table 1 of the paper: tag and the log10 LR it begins at. Tag 0, before them, is
 #: "no evidence at all".
@@ -152,6 +152,7 @@ def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     >>> population_disclosure(TrialScores([1.0], [1.0]))
     0.0
     """
+    check_scores(scores)
     check_variant(variant)
     blocks = scores.pav("exact")
     if variant == "exact":
@@ -186,6 +187,7 @@ def individual_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     >>> round(individual_disclosure(TrialScores([3.0] * 10, [0.0] * 10)), 4)
     1.0414
     """
+    check_scores(scores)
     blocks = scores.pav_laplace(variant)
     lowest, highest = float(blocks.llr[0]), float(blocks.llr[-1])
     if variant == "challenge":
@@ -308,6 +310,7 @@ def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     >>> ece_profile(TrialScores([0.0], [0.0]), prior_log_odds=[0.0]).actual
     array([1.])
     """
+    check_scores(scores)
     grid = prior_grid(prior_log_odds)
     blocks = scores.pav("exact")
     nothing = np.zeros(1)

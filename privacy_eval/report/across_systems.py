@@ -15,13 +15,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from dataclasses import dataclass, replace
 
 from ..io.files import file_names
-from ..metrics import METRICS, Label, Metric
+from ..metrics import METRICS, Caveat, Label, Metric
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, load_systems
 from .latex import escape_latex
 from .table import Column, Table
-from .values import LEFT_OUT_MARK, ORIGINAL_COLUMN, Cell, Cells, average
+from .values import (
+    LEFT_OUT_MARK,
+    ORIGINAL_COLUMN,
+    OTHER_SOURCE_MARK,
+    Cell,
+    CellKey,
+    Cells,
+    average,
+    marked_text,
+    note_of,
+)
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
 POSTERIOR_ODDS: Mapping[str, str] = {
@@ -291,10 +301,12 @@ class _SplitTable:
             repeated=3 if systems[0] == ORIGINAL_COLUMN else 2,
         )
 
-    def _values(self, key: str, attack: AttackModel | None, system: str) -> list[Cell]:
+    def _values(
+        self, key: str, attack: AttackModel | None, system: str, columns: Sequence[str] = ()
+    ) -> list[Cell]:
         model = attack.id if attack else None
         found = (
-            self.cells.get(key, model, self.split, data_set.id, gender, system)
+            self.cells.beside(CellKey(key, model, self.split, data_set.id, gender, system), columns)
             for data_set in self.protocol.data_sets
             for gender in self.protocol.genders
         )
@@ -307,7 +319,9 @@ class _SplitTable:
         model = attack.id if attack else None
         best: set[tuple[int, int]] = set()
         rows: list[tuple[str, ...]] = []
-        unranked = {ORIGINAL_COLUMN}  # and systems with an uninformative value or average
+        unranked = {ORIGINAL_COLUMN}  # and systems with a caveat
+        withheld: dict[str, Caveat] = {}
+        others: dict[str, str] = {}
 
         def add(title: str, gender: str, row: Mapping[str, Cell | None], apart: Set[str]) -> None:
             printed = {
@@ -321,14 +335,26 @@ class _SplitTable:
         for data_set in self.protocol.data_sets:
             for gender, word in self.protocol.genders.items():
                 key = (metric.key, model, self.split, data_set.id, gender)
-                row = {s: self.cells.get(*key, s) for s in systems}
-                apart = {s for s, c in row.items() if c and metric.caveat(c.value, c.n_target)}
+                row = {s: self.cells.beside(CellKey(*key, s), systems) for s in systems}
+                apart = {s for s, c in row.items() if c and c.caveat and not c.caveat.ranked}
                 add(_row_title(data_set.title), word, row, {ORIGINAL_COLUMN} | apart)
                 unranked |= apart
+                withheld |= {s: c.caveat for s, c in row.items() if c and c.caveat}
+                others |= {s: c.other_source for s, c in row.items() if c and c.other_source}
         averages: dict[str, Cell | None] = {}
         for s in systems:
             mean = average(self.cells, self.protocol, metric.key, model, self.split, s)
-            averages[s] = None if mean is None else Cell(mean, metric.format(mean), "")
+            averages[s] = (
+                None
+                if mean is None
+                else Cell(
+                    mean,
+                    metric.format(mean),
+                    "",
+                    caveat=withheld.get(s),
+                    other_source=others.get(s, ""),
+                )
+            )
         if any(averages.values()):
             add(_AVERAGE, "", averages, unranked)
         return rows, best
@@ -363,24 +389,29 @@ class _SplitTable:
             (metric, system, cell)
             for metric, attack in pairs
             for system in systems
-            for cell in self._values(metric.key, attack, system)
+            for cell in self._values(metric.key, attack, system, systems)
         ]
-        caveats = (metric.caveat(cell.value, cell.n_target) for metric, _, cell in cells)
-        yield from dict.fromkeys(filter(None, caveats))
+        caveats = (cell.caveat for _, _, cell in cells)
+        yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
         absent = sorted(self.cells.own - set(systems))
         if absent:
             yield f"Without a value here: {', '.join(absent)}"
         left_out = Counter(system for _, system, cell in cells if cell.left_out)
         for system, number in left_out.items():
             yield f"{LEFT_OUT_MARK} {system}: trials were left out of {number} of its values"
-        yield from self.cells.notes
+        for source in dict.fromkeys(cell.other_source for _, _, cell in cells):
+            if source:
+                yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike the other columns"
+        yield from (*self.cells.not_comparable, *self.cells.notes)
 
 
 def _text(metric: Metric, cell: Cell | None) -> str:
     if cell is None:
         return ""
-    tag = zebra_category(cell) if metric.key == "zebra_individual" else None
-    text = f"{cell.text} {tag}" if tag else cell.text
+    graded = metric.key == "zebra_individual" and (cell.caveat is None or cell.caveat.ranked)
+    tag = zebra_category(cell) if graded else None
+    text = marked_text(f"{cell.text} {tag}" if tag else cell.text, cell.caveat)
+    text += OTHER_SOURCE_MARK * bool(cell.other_source)
     return f"{text}{LEFT_OUT_MARK}" if cell.left_out else text
 
 

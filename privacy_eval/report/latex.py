@@ -267,6 +267,7 @@ _LATEX = {
     "'": r"\textquotesingle{}",
     "`": r"\textasciigrave{}",
     "\u2013": r"\textendash{}",
+    "\u00a7": r"\S{}",
     "\u2021": r"\ddag{}",
 }
 

@@ -11,17 +11,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from ..io.files import file_names
-from ..metrics import VARIANTS, describe, of_kind
+from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
+from ..metrics.confidence import expanded_interval, least_replicates
 from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
-from ..results.averages import averages
+from ..results.arrays import Curves
+from ..results.averages import averages, weighted_mean
 from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition
+from .ranking import average_replicates, bias_notes, too_few_replicates
 from .table import Column, Table
-from .values import caveats
+from .values import caveat_notes, marked_text
 
 _Key = tuple[str, ...]
 
@@ -48,7 +52,10 @@ _VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
 _INTERVALS: Mapping[str, tuple[str, ...]] = {
     "intervals": ("eer", "cllr_min", "cllr"),
     "intervals_privacy": ("rocch_eer", "linkability", "zebra_population"),
+    "intervals_individual": ("zebra_individual", "min_dcf_0.01", "min_dcf_0.001"),
 }
+
+_AVERAGED = ("eer", "cllr_min", "linkability")
 
 #: Columns of speakers: metrics, and values of speakers only.
 _SPEAKER: Mapping[str, Column | None] = {
@@ -61,7 +68,9 @@ _SPEAKER: Mapping[str, Column | None] = {
 }
 
 
-def table_groups(results: Results, across: Iterable[Table] = ()) -> list[list[Table]]:
+def table_groups(
+    results: Results, across: Iterable[Table] = (), curves: Curves | None = None
+) -> list[list[Table]]:
     """Return the tables of every system as groups of a table set, or the protocol's blank forms.
     Comments tell how the results were made.
 
@@ -69,10 +78,12 @@ def table_groups(results: Results, across: Iterable[Table] = ()) -> list[list[Ta
     ----------
     across : iterable of Table
         Tables of all systems side by side, which come first.
+    curves : Curves, optional
+        Source of the bootstrap replicates of averages.
     """
     groups = [[table] for table in across]
     folders = [(s, f) for s in results.systems for f in results.results_folders(s)]
-    tables_of = {f"{s}{f}": system_tables(results, s, f) for s, f in folders}
+    tables_of = {f"{s}{f}": system_tables(results, s, f, curves) for s, f in folders}
     if not tables_of and not groups:
         tables_of = {results.protocol.name: blank_tables(results.protocol)}
     bases = file_names(tables_of)
@@ -84,13 +95,22 @@ def table_groups(results: Results, across: Iterable[Table] = ()) -> list[list[Ta
     return [[replace(table, comment=comment) for table in group] for group in groups]
 
 
-def system_tables(results: Results, system: str, results_folder: str) -> list[Table]:
+def system_tables(
+    results: Results, system: str, results_folder: str, curves: Curves | None = None
+) -> list[Table]:
     """Return the tables with any value of one results folder of a system; for the first folder
-    also the averages, over all folders."""
+    also the averages, over all folders, with intervals if there are `curves`."""
     tables = _all_tables(results.of(system, results_folder), f"{system}{results_folder}")
+    whole = results.of(system)
     if results_folder == results.results_folders(system)[0]:
-        tables.append(averages_table(results.of(system), system))
-    return [table for table in tables if table.rows]
+        tables.append(averages_table(whole, system))
+        tables += [average_interval_table(whole, system, curves)] if curves else []
+    few = _few_replicates(whole, curves) if curves else ""
+    return [
+        replace(t, notes=(*t.notes, few)) if few and t.name.startswith("intervals") else t
+        for t in tables
+        if t.rows
+    ]
 
 
 def blank_tables(protocol: Protocol) -> list[Table]:
@@ -140,7 +160,7 @@ def verification_table(
     for r in records:
         c = r.condition
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
-        cells[key] = list(_texts(keys, r.values(variant), r.tag(variant)).values())
+        cells[key] = list(_texts(keys, r.values(variant), r.tag(variant), r.caveats).values())
         partial += [(key, r)] if r.left_out else []
     note = "o: original, a: anonymized speech"
     if partial:
@@ -167,7 +187,7 @@ def verification_table(
     with_values = form.splits_with_values
     of_split = f", {protocol.split_title(with_values[0])}" if len(with_values) == 1 else ""
     table = form.table(name, f"{caption}{of_split}: {title} ({note}).", groups)
-    return replace(table, notes=tuple(caveats(records, keys, variant)))
+    return replace(table, notes=tuple(caveat_notes(records, keys, marked=True)))
 
 
 def recognition_table(results: Results, title: str) -> Table:
@@ -246,19 +266,24 @@ def interval_table(
     rows: dict[tuple[str, str], list[_Key]] = {
         key: [] for key in itertools.product(protocol.table_rows, protocol.genders)
     }
+    titles = [describe(key).column.title for key in keys]  # without the tag of ZEBRA
     records = [r for r in results.verification if r.speaker_intervals.get(variant)]
     records = [r for r in records if r.condition.split == split]
     for r in records:
         c, intervals = r.condition, r.speaker_intervals[variant]
-        values = _texts(keys, {k: v for k, v in r.values(variant).items() if k in intervals})
+        found = {k: v for k, v in r.values(variant).items() if k in intervals}
+        values = _texts(keys, found, caveats=r.caveats)
         low, high = (_texts(keys, {k: b[side] for k, b in intervals.items()}) for side in (0, 1))
-        cells = (f"{v} [{low[t]}, {high[t]}]" if v else "" for t, v in values.items())
+        cells = (
+            f"{v} [{low[t]}, {high[t]}]" if (v := values[t]) and v != NOT_AVAILABLE else v
+            for t in titles
+        )
         row = protocol.data_set(c.data_set).row_name(split)
         condition = (_LETTER[c.enrollment], _LETTER[c.trial], c.gender)
         rows[c.data_set, c.gender].append((row, *cells, *condition))
     columns = (
         Column(protocol.split_title(split), align="l"),
-        *_columns(keys),
+        *(Column(*describe(key).column) for key in keys),
         Column("Enroll", rule=True),
         Column("Trial"),
         Column("Gen"),
@@ -267,8 +292,62 @@ def interval_table(
         f"95 % intervals from resampling speakers, {protocol.split_title(split)}: {title} "
         "(o: original, a: anonymized speech)."
     )
-    notes = tuple(caveats(records, keys, variant))
+    notes = (*caveat_notes(records, keys, marked=True), *bias_notes(keys))
     return _number_rows(Table(name, caption, columns, _nonempty(rows.values()), notes=notes))
+
+
+def average_interval_table(results: Results, title: str, curves: Curves) -> Table:
+    """Weighted averages with their 95 % intervals from the bootstrap over speakers: a row per
+    split and attack model."""
+    protocol, variant = results.protocol, results.protocol.variant
+    groups = []
+    for split in protocol.splits:
+        rows = []
+        for attack in protocol.attack_models:
+            records = {
+                (r.condition.data_set, r.condition.gender): r
+                for r in results.verification
+                if (r.condition.attack_model, r.condition.split) == (attack.id, split)
+            }
+            cells = [""] * len(_AVERAGED)
+            for place, key in enumerate(_AVERAGED):
+                replicates = average_replicates(records, curves, protocol, key)
+                mean = weighted_mean(
+                    (d.weight, records[d.id, g].values(variant).get(key) if replicates else None)
+                    for d in protocol.data_sets
+                    for g in protocol.genders
+                )
+                if replicates is not None and mean is not None:
+                    bounds = expanded_interval(replicates.values, replicates.n_speakers)
+                    numbers = (mean, bounds.low, bounds.high)
+                    shown = (describe(key).format(v, detailed=True) for v in numbers)
+                    cells[place] = "{} [{}, {}]".format(*shown)
+            if any(cells):
+                rows.append((protocol.split_title(split), attack.title, *cells))
+        groups.append(rows)
+    columns = (
+        Column("Split", align="l"),
+        Column("Attack model", align="l", rule=True),
+        *_columns(_AVERAGED),
+    )
+    caption = (
+        "95 % intervals from resampling speakers of averages over data sets and genders with the "
+        f"protocol's weights: {title}."
+    )
+    notes = tuple(bias_notes(_AVERAGED))
+    return Table("intervals_averages", caption, columns, _nonempty(groups), notes=notes)
+
+
+def _few_replicates(results: Results, curves: Curves) -> str:
+    """Return a note if any condition's bootstrap has too few replicates for its speakers."""
+    worst = 0.0
+    for record in results.verification:
+        arrays = curves.of(record) if record.speaker_intervals else None
+        drawn = (arrays or {}).get(f"bootstrap_{results.protocol.variant}_eer")
+        speakers = int((arrays or {}).get("bootstrap_speakers", 0))
+        if drawn is not None and speakers > 1 and drawn.size < least_replicates(speakers):
+            worst = max(worst, least_replicates(speakers))
+    return too_few_replicates(worst) if worst else ""
 
 
 def speakers_table(results: Results, title: str) -> Table:
@@ -377,14 +456,18 @@ def averages_table(results: Results, title: str) -> Table:
     caption = f"Averages over data sets: {title}"
     if unknown:
         caption += f" (not known, as parts are missing: {'; '.join(unknown)})"
-    return Table("averages", f"{caption}.", columns, _nonempty([known]))
+    notes = tuple(caveat_notes(results.verification, ["eer"]))
+    return Table("averages", f"{caption}.", columns, _nonempty([known]), notes=notes)
 
 
 def variants_table(results: Results, title: str) -> Table:
     """Cells of the other tables that differ between the two variants of a metric."""
     verified = [r for r in results.verification if r.metrics.keys() >= set(VARIANTS)]
-    stored: list[tuple[str, list[str], Mapping[str, Mapping[str, float]], Mapping[str, str]]]
-    stored = [(r.condition.name, list(of_kind("scores")), r.metrics, r.zebra_tag) for r in verified]
+    stored: list[tuple[str, list[str], Mapping[str, Mapping[str, float]], Mapping[str, Any]]]
+    stored = [
+        (r.condition.name, list(of_kind("scores")), r.metrics, {v: r.tag(v) for v in VARIANTS})
+        for r in verified
+    ]
     stored += [(s.condition.name, _of_sets(), s.metrics, {}) for s in results.similarity]
     groups = []
     for name, keys, metrics, tags in stored:
@@ -419,14 +502,17 @@ def _columns(keys: Sequence[str]) -> list[Column]:
 
 
 def _texts(
-    keys: Sequence[str], values: Mapping[str, Any], tag: str | None = None
+    keys: Sequence[str],
+    values: Mapping[str, Any],
+    tag: str | None = None,
+    caveats: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Format values by the title of their column, "" for missing ones."""
     printed = {}
     for key in keys:
         metric, value = describe(key), values.get(key)
         text = "" if value is None else metric.format(value, detailed=True)
-        printed[metric.column.title] = text
+        printed[metric.column.title] = marked_text(text, withholding_caveat(caveats, key))
         if key == "zebra_individual":
             printed[_TAG] = tag or ""
     return printed

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..io.files import file_names
-from ..metrics import METRICS, Metric
-from ..metrics.confidence import difference_p_value, expanded_interval
+from ..metrics import CAVEATS, METRICS, Metric
+from ..metrics.confidence import difference_p_value, expanded_interval, least_replicates
 from ..protocol.protocol import Protocol
 from ..results.arrays import Curves
 from ..results.averages import weighted_mean
@@ -21,15 +22,18 @@ from ..results.records import Results, VerificationRecord
 from .table import Column, Table
 from .values import (
     LEFT_OUT_MARK,
+    ORIGINAL_COLUMN,
     Cells,
     average,
-    caveats,
+    caveat_notes,
     cells_from_results,
     select,
     system_column,
 )
 
 LEVEL = 0.95
+
+_MOST_REPLICATES = 1e6  # that --bootstrap accepts
 
 
 def ranking_metrics() -> list[str]:
@@ -53,6 +57,8 @@ class Difference:
         Whether the number of replicates only gives an upper bound.
     better : bool
         Whether the interval is on the more private side of 0.
+    too_few : bool
+        Whether only the number of replicates keeps the p-value from being smaller.
     """
 
     value: float
@@ -60,6 +66,7 @@ class Difference:
     p_value: float
     p_value_is_bound: bool
     better: bool
+    too_few: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,6 +107,8 @@ class Ranking:
         Systems without a rank, each with the reason.
     replicates : tuple of int
         Numbers of bootstrap replicates; empty if there are none.
+    least_replicates : float
+        How many the level asked for needs, of the system with the fewest speakers.
     """
 
     metric: str
@@ -108,10 +117,11 @@ class Ranking:
     ranked: tuple[RankedSystem, ...]
     unranked: Mapping[str, str]
     replicates: tuple[int, ...]
+    least_replicates: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class _Replicates:
+class Replicates:
     """A system's average in each bootstrap replicate.
 
     Attributes
@@ -172,8 +182,9 @@ def rank(
     for r in _records(results, attack_model, split):
         c = r.condition
         records[system_column(c.system)][c.data_set, c.gender] = r
+    found = select(cells, metric=metric, attack_model=attack_model, split=split)
     uninformative = {
-        s for s, of_s in records.items() if caveats(of_s.values(), [metric], protocol.variant)
+        key.system for key, cell in found.items() if cell.caveat and not cell.caveat.ranked
     }
     # A stable sort: equal systems keep the order of the columns.
     order = sorted(
@@ -181,7 +192,9 @@ def rank(
         key=lambda pair: -sign * pair[1],
     )
     replicates = {
-        s: _replicates(records[s], curves, protocol, metric) for s, _ in order if s in records
+        s: average_replicates(records[s], curves, protocol, metric)
+        for s, _ in order
+        if s in records
     }
     paired = [(s, m) for s, m in order if replicates.get(s) is not None]
     ranked = []
@@ -208,8 +221,10 @@ def rank(
         for s, m in means.items()
         if m is None or s in uninformative
     }
-    numbers = {r.values.size for r in replicates.values() if r is not None}
-    return Ranking(metric, attack_model, split, tuple(ranked), unranked, tuple(sorted(numbers)))
+    present = [r for r in replicates.values() if r is not None]
+    numbers = tuple(sorted({r.values.size for r in present}))
+    least = max((least_replicates(r.n_speakers, LEVEL) for r in present), default=0.0)
+    return Ranking(metric, attack_model, split, tuple(ranked), unranked, numbers, least)
 
 
 def _records(results: Results, attack_model: str | None, split: str) -> list[VerificationRecord]:
@@ -217,6 +232,8 @@ def _records(results: Results, attack_model: str | None, split: str) -> list[Ver
         r
         for r in results.verification
         if (r.condition.attack_model, r.condition.split) == (attack_model, split)
+        and r.condition.data_set in {d.id for d in results.protocol.data_sets}
+        and r.condition.gender in results.protocol.genders
     ]
 
 
@@ -281,13 +298,21 @@ def ranking_table(
     blanks = [""] * (5 if tested else 1)
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
-    notes = [_BIAS] if tested and known.repeats_matter else []
-    notes += caveats(records, [metric], protocol.variant)
+    notes = bias_notes([metric]) if tested else []
+    if tested and ranking.replicates[0] < ranking.least_replicates:
+        notes.append(too_few_replicates(ranking.least_replicates))
+    notes += caveat_notes(records, [metric])
+    cells = cells_from_results(results) if cells is None else cells
+    found = select(cells, metric=metric, attack_model=attack_model, split=split).values()
+    of_systems = (c.caveat for c in found if c.caveat and c.caveat not in CAVEATS.values())
+    notes += dict.fromkeys(caveat.reason for caveat in of_systems)
+    if mixed or known.kind == "scores":
+        notes += cells.not_comparable
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     return Table(
         file_names([name])[name],
-        _caption(ranking, protocol),
+        _caption(ranking, protocol, records),
         tuple(columns),
         tuple(tuple(group) for group in (ranked, unranked) if group),
         notes=tuple(notes),
@@ -295,22 +320,78 @@ def ranking_table(
     )
 
 
+def ranking_tables(results: Results, curves: Curves, **options: Any) -> list[Table]:
+    """Make the table of the ranking; where systems lack values, also one over the data sets (and
+    genders) that all systems have.
+
+    Parameters
+    ----------
+    results, curves, options
+        As in `ranking_table`.
+    """
+    whole = ranking_table(results, curves, **options)
+    protocol, shared = results.protocol, _shared(results, **options)
+    if whole is None or shared == protocol:
+        return [] if whole is None else [whole]
+    if shared is None:
+        return [whole]
+    part = ranking_table(replace(results, protocol=shared), curves, **options)
+    assert part is not None
+    named = ", ".join(d.title for d in shared.data_sets)
+    if shared.genders != protocol.genders:
+        named += f" ({', '.join(shared.genders.values())})"
+    reasons = [f"{row[1]}: {row[-1]}" for row in whole.rows if row[-1].startswith(_LACKS)]
+    part = replace(
+        part,
+        name=f"{part.name}_shared",
+        caption=f"{part.caption} Only {named}: values that all systems have.",
+        notes=(*reasons, *part.notes),
+    )
+    return [part] if not any(row[0] for row in whole.rows) else [whole, part]
+
+
+def _shared(
+    results: Results,
+    *,
+    metric: str = "eer",
+    attack_model: str | None = None,
+    split: str,
+    cells: Cells | None = None,
+) -> Protocol | None:
+    """Narrow the protocol to data sets of which all systems with any value have all, of all
+    genders or of one; None if there are none."""
+    protocol = results.protocol
+    if attack_model is None and METRICS[metric].kind == "scores":
+        attack_model = protocol.average_attack_model
+    cells = cells_from_results(results) if cells is None else cells
+    present: dict[str, set[tuple[str, str]]] = {}
+    for key in select(cells, metric=metric, attack_model=attack_model, split=split):
+        if key.system != ORIGINAL_COLUMN:
+            present.setdefault(key.system, set()).add((key.data_set, key.gender))
+    common = set.intersection(*present.values()) if present else set()
+    choices = []
+    for genders in (tuple(protocol.genders), *((g,) for g in protocol.genders)):
+        whole = tuple(d for d in protocol.data_sets if all((d.id, g) in common for g in genders))
+        choices.append(
+            (len(whole) * len(genders), whole, {g: protocol.genders[g] for g in genders})
+        )
+    number, data_sets, titles = max(choices, key=lambda choice: choice[0])
+    return replace(protocol, data_sets=data_sets, genders=titles) if number else None
+
+
 _ZEBRA = "ZEBRA: "
-_BIAS = (
-    "Bootstrap replicates repeat trials, which this metric takes for more evidence: intervals of "
-    "values are biased to the less private side; most of the bias cancels in differences"
-)
 _NOTHING = "no values"
-_UNINFORMATIVE = "an uninformative value"
+_LACKS = "no value of"
+_UNINFORMATIVE = "implausible or uninformative values"
 
 
-def _replicates(
+def average_replicates(
     records: Mapping[tuple[str, str], VerificationRecord],
     curves: Curves,
     protocol: Protocol,
     metric: str,
-) -> _Replicates | None:
-    """Read the replicates of one system; None if a condition has none."""
+) -> Replicates | None:
+    """Read the replicates of a system's average; None if a condition has none."""
     name = f"bootstrap_{protocol.variant}_{metric}"
     values: list[tuple[float, NDArray[np.float64]]] = []
     speakers: list[int] = []
@@ -330,14 +411,14 @@ def _replicates(
     if mean is None or mean.size < 2 or min(speakers) < 2:
         return None
     # The number of replicates goes with what was drawn: the first n of more are the same.
-    return _Replicates(mean, min(speakers), (*drawn, ("", "", "", mean.size)))
+    return Replicates(mean, min(speakers), (*drawn, ("", "", "", mean.size)))
 
 
 _DESIGN = ("bootstrap_design", "bootstrap_seed", "bootstrap_speakers")
 
 
 def _difference(
-    mean: float, other_mean: float, first: _Replicates, second: _Replicates, sign: int
+    mean: float, other_mean: float, first: Replicates, second: Replicates, sign: int
 ) -> Difference:
     with np.errstate(invalid="ignore"):
         differences = first.values - second.values
@@ -350,7 +431,9 @@ def _difference(
     value = 0.0 if mean == other_mean else mean - other_mean
     # The p-value is stricter than the interval only if the replicates are too few for 95 %.
     better = low > 0 and p_value < 1 - LEVEL
-    return Difference(value, (bounds.low, bounds.high), p_value, p_value <= least, better)
+    is_bound = p_value <= least
+    too_few = is_bound and p_value >= 1 - LEVEL
+    return Difference(value, (bounds.low, bounds.high), p_value, is_bound, better, too_few)
 
 
 def _missing(
@@ -363,12 +446,14 @@ def _missing(
     if len(missing) == len(expected):
         return _NOTHING
     names = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
-    return f"no value of {len(missing)} of {len(expected)}: {names}"
+    return f"{_LACKS} {len(missing)} of {len(expected)}: {names}"
 
 
 def _statement(ranked: RankedSystem) -> str:
     if ranked.next is None:
         return ranked.why_not
+    if ranked.next.too_few:
+        return "too few replicates to tell"
     return "better than the next" if ranked.next.better else "not told from the next"
 
 
@@ -378,7 +463,27 @@ def _format_difference(metric: Metric, difference: Difference | None) -> list[st
     p = difference.p_value
     # Rounded up: a bound must stay one.
     text = f"< {math.ceil(1000 * p) / 1000:.3f}" if difference.p_value_is_bound else f"{p:.3f}"
+    text = "" if difference.too_few else text
     return [metric.format(difference.value), _bounds(metric, difference.interval), text]
+
+
+def bias_notes(metrics: Sequence[str]) -> list[str]:
+    """Return a note on the bootstrap intervals of metrics that repeated trials bias, if any."""
+    names = [METRICS[key].name for key in metrics if METRICS[key].repeats_matter]
+    return [
+        f"Intervals of {' and '.join(names)} are biased to the less private side: bootstrap "
+        "replicates repeat trials, which counts as more evidence; most of it "
+        "cancels in differences"
+    ][: len(names)]
+
+
+def too_few_replicates(least: float) -> str:
+    """Return a note on intervals from fewer bootstrap replicates than their level needs."""
+    needed = f"at least {least:.0f}" if least < _MOST_REPLICATES else "more than can be drawn"
+    return (
+        f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
+        f"{needed}): intervals are too narrow"
+    )
 
 
 def _bounds(metric: Metric, interval: Sequence[float] | None) -> str:
@@ -387,7 +492,7 @@ def _bounds(metric: Metric, interval: Sequence[float] | None) -> str:
     return f"[{metric.format(interval[0])}, {metric.format(interval[1])}]"
 
 
-def _caption(ranking: Ranking, protocol: Protocol) -> str:
+def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[VerificationRecord]) -> str:
     metric = METRICS[ranking.metric]
     titles = {a.id: a.title[:1].lower() + a.title[1:] for a in protocol.attack_models}
     model = ranking.attack_model
@@ -401,10 +506,17 @@ def _caption(ranking: Ranking, protocol: Protocol) -> str:
     if ranking.attack_model is None:
         return f"{caption} Order and values only: no difference is told from chance."
     if not ranking.replicates:
-        return (
-            f"{caption} Order and values only: without bootstrap replicates (option --bootstrap "
-            "of the evaluation) no difference is told from chance."
-        )
+        evaluated = dict.fromkeys(system_column(r.condition.system) for r in records)
+        resampled = {system_column(r.condition.system) for r in records if r.speaker_intervals}
+        reasons = [
+            f"{s}: {ranking.unranked.get(s, 'its stored replicates are missing or differ')}"
+            for s in evaluated
+            if s in resampled
+        ]
+        why = "without bootstrap replicates (option --bootstrap of the evaluation)"
+        if reasons:
+            why = f"no system with bootstrap replicates has an average ({'; '.join(reasons)}), so"
+        return f"{caption} Order and values only: {why} no difference is told from chance."
     numbers = " or ".join(map(str, ranking.replicates))
     units = " in percentage points" if metric.percent else ""
     return (

@@ -19,8 +19,9 @@ from .figures import KINDS
 from .html import Picture, Section
 from .per_system import system_tables
 from .provenance import provenance_tables, summary
-from .ranking import ranking_table
+from .ranking import ranking_tables
 from .table import Table
+from .values import caveat_notes
 
 _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact)."
@@ -52,7 +53,7 @@ def report_sections(
     results = data.results
     parts = [(system, f) for system in results.systems for f in results.results_folders(system)]
     per_system = [
-        [replace(t, name=f"{number}-{t.name}") for t in system_tables(results, *part)]
+        [replace(t, name=f"{number}-{t.name}") for t in system_tables(results, *part, data.curves)]
         for number, part in enumerate(parts)
     ]
     variants, speakers = (
@@ -77,7 +78,8 @@ def report_sections(
         sections.append(Section(f"System {system}{folder}", tables=rest, folded=True))
     provenance = tuple(provenance_tables(results))
     sections.append(Section("How each number was made", (_PROVENANCE,), provenance, folded=True))
-    first = Section("Summary", (*about, *data.cells.notes))
+    caveats = caveat_notes(results.verification)
+    first = Section("Summary", (*caveats, *about, *data.cells.not_comparable, *data.cells.notes))
     return [first, *(s for s in sections if s.tables or s.pictures)], notes
 
 
@@ -101,22 +103,20 @@ def across_tables(
     results, published = data.results, data.sources.published
     _check_attack_model(data.protocol, metric, attack_model)
     if not published and len(results.systems) < 2:
-        return [], []
+        return [], caveat_notes(results.verification)
     rank = functools.partial(
-        ranking_table, results, data.curves, metric=metric, attack_model=attack_model
+        ranking_tables, results, data.curves, metric=metric, attack_model=attack_model
     )
-    rankings: list[Table | None] = []
+    found: list[Table] = []
     for split in data.protocol.splits:
-        rankings.append(rank(split=split, cells=data.cells))
+        found += rank(split=split, cells=data.cells)
         if published and len(results.systems) > 1:
             # Published systems between submitted ones leave no two of these to be compared.
-            own = rank(split=split)
-            rankings.append(own and replace(own, name=f"{own.name}_own"))
-    found = [t for t in rankings if t is not None]
-    notes = list(data.cells.notes)
+            found += [replace(own, name=f"{own.name}_own") for own in rank(split=split)]
+    notes = [*caveat_notes(results.verification), *data.cells.not_comparable, *data.cells.notes]
     if not found:
         under = f" under the attack model {attack_model}" if attack_model else ""
-        notes.append(f"no ranking by {metric}{under}: no system has values of it")
+        notes.append(f"no ranking by {METRICS[metric].name}{under}: no system has values of it")
     submissions = submissions_table(published) if published else None
     tables = comparison_tables(data.cells, data.protocol, coloured=bool(published))
     return [*([submissions] if submissions else ()), *tables, *found], notes

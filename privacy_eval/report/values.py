@@ -4,11 +4,12 @@ tables and figures of several systems.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import abbreviate
-from ..metrics import Variant, describe
+from ..metrics import CAVEATS, NOT_AVAILABLE, Caveat, describe
+from ..metrics.caveats import WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
 from ..protocol.protocol import ORIGINAL, Protocol
 from ..protocol.published import Family, load_published, load_systems
@@ -25,17 +26,66 @@ ORIGINAL_ATTACK = ORIGINAL
 LEFT_OUT_MARK = "\u2021"
 
 
-def caveats(
-    records: Iterable[VerificationRecord], metrics: Sequence[str], variant: Variant
-) -> dict[str, list[VerificationRecord]]:
-    """Collect reasons why values are uninformative, with the records of each."""
-    reasons: dict[str, list[VerificationRecord]] = {}
-    for record in records:
-        values = record.values(variant)
-        for key in metrics:
-            if key in values and (why := describe(key).caveat(values[key], record.n_target)):
-                reasons.setdefault(why, []).append(record)
-    return reasons
+#: Flag of values of original speech that are of another source than the columns beside them.
+OTHER_SOURCE_MARK = "\u00a7"
+
+#: Source of the values of evaluated systems.
+OWN_SOURCE = "your own evaluation"
+
+#: Flag of implausible values.
+IMPLAUSIBLE_MARK = "?"
+
+
+def caveat_notes(
+    records: Iterable[VerificationRecord],
+    metrics: Collection[str] | None = None,
+    *,
+    marked: bool = False,
+) -> list[str]:
+    """Describe the caveats of records, each with the first of its conditions.
+
+    Parameters
+    ----------
+    metrics : collection of str, optional
+        Only caveats that concern any of them.
+    marked : bool
+        For a table that marks the values.
+    """
+    conditions: dict[str, list[str]] = {}
+    for r in records:
+        known = {metric for values in r.metrics.values() for metric in values}
+        concerned = known if metrics is None else known.intersection(metrics)
+        for key in r.caveats:
+            if any(map(CAVEATS[key].concerns, concerned)):
+                conditions.setdefault(key, []).append(f"{r.condition.system} {r.condition.label}")
+    return [
+        f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: {len(names)} conditions: "
+        f"{abbreviate(names)}"
+        for key, names in conditions.items()
+    ]
+
+
+def note_of(caveat: Caveat) -> str:
+    """Return a caveat for a note, after what stands for a value with it, or behind it."""
+    if not caveat.printed:
+        return f"{NOT_AVAILABLE}: {caveat.reason}"
+    return caveat.reason if caveat.ranked else f"{IMPLAUSIBLE_MARK}: {caveat.reason}"
+
+
+def marked_text(text: str, caveat: Caveat | None) -> str:
+    """Return a formatted value as it is printed with a caveat."""
+    if caveat is None or caveat.ranked or not text:
+        return text
+    return f"{text}{IMPLAUSIBLE_MARK}" if caveat.printed else NOT_AVAILABLE
+
+
+def _weak_attackers(results: Results) -> dict[str, Caveat]:
+    """Return the caveat that original speech casts on all values of a system."""
+    return {
+        r.condition.system: Caveat(f"{r.condition.system}: {r.caveats[WEAK_ATTACKER]}", ranked=True)
+        for r in results.verification
+        if WEAK_ATTACKER in r.caveats
+    }
 
 
 @dataclass(frozen=True)
@@ -56,6 +106,10 @@ class Cell:
         Numbers of trials.
     left_out : bool
         Trials were left out on request.
+    caveat : Caveat or None
+        The first reason why it says little about privacy.
+    other_source : str
+        The source, of original speech that is of another one than the columns beside it.
     """
 
     value: float
@@ -65,6 +119,8 @@ class Cell:
     n_target: int | None = None
     n_nontarget: int | None = None
     left_out: bool = False
+    caveat: Caveat | None = None
+    other_source: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +157,10 @@ class Cells:
     original_sources : mapping
         Numbers of the sources that agree on a value of original speech; empty if there is
         one source only.
+    sources : tuple of str
+        The sources by number, in words.
+    not_comparable : tuple of str
+        Notes on values that must not be compared.
     """
 
     values: Mapping[CellKey, Cell]
@@ -111,6 +171,8 @@ class Cells:
     notes: tuple[str, ...] = ()
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
     original_sources: Mapping[CellKey, frozenset[int]] = field(default_factory=dict)
+    sources: tuple[str, ...] = ("",)
+    not_comparable: tuple[str, ...] = ()
 
     def style(self, system: str) -> Family | None:
         """Style of a system's name; None of one without."""
@@ -136,6 +198,18 @@ class Cells:
         """Return the value of a key; that of original speech for any attack model."""
         return self.values.get(_storage_key(key))
 
+    def beside(self, key: CellKey, columns: Collection[str]) -> Cell | None:
+        """Return the value of a key for a table with these columns: original speech of another
+        source than theirs says so. The columns are those of the first source if it has any."""
+        cell = self.get_by_key(key)
+        numbers = self.original_sources.get(_storage_key(key))
+        if cell is None or not numbers or len(self.sources) == 1:
+            return cell
+        of_columns = 0 if self.own.intersection(columns) else 1
+        if of_columns in numbers:
+            return cell
+        return replace(cell, other_source=self.sources[min(numbers)])
+
     def has(self, metric: str, attack_model: str | None = None) -> bool:
         """Whether any system has the metric (under an attack model)."""
         keys = select(self, metric=metric, attack_model=attack_model)
@@ -154,6 +228,7 @@ def select(cells: Cells, **wanted: str | None) -> dict[CellKey, Cell]:
 def cells_from_results(results: Results) -> Cells:
     """Take the values of evaluated systems in the protocol's variant, under its attack models."""
     variant = results.protocol.variant
+    weak = _weak_attackers(results)
     values: dict[CellKey, Cell] = {}
     disagree: dict[str, None] = {}
     for r in results.verification:
@@ -174,6 +249,7 @@ def cells_from_results(results: Results) -> Cells:
                 r.n_target,
                 r.n_nontarget,
                 r.left_out > 0,
+                r.caveat(metric) or weak.get(c.system),
             )
             if values.setdefault(key, cell).text != cell.text and c.is_original:
                 disagree[f"{c.name} of {c.system}"] = None
@@ -196,7 +272,34 @@ def cells_from_results(results: Results) -> Cells:
             f"{abbreviate(list(disagree))}"
         )
     systems = tuple(system_column(s) for s in results.systems)
-    return Cells(values, systems, frozenset(systems), notes=tuple(notes))
+    return Cells(
+        values,
+        systems,
+        frozenset(systems),
+        notes=tuple(notes),
+        sources=(OWN_SOURCE,),
+        not_comparable=tuple(_other_trials(results)),
+    )
+
+
+def _other_trials(results: Results) -> Iterator[str]:
+    """Yield a note if systems have different numbers of trials in a condition."""
+    counts: dict[str, dict[tuple[int | None, int | None], str]] = {}
+    for r in results.verification:
+        c = r.condition
+        if r.n_target is not None:
+            name = f"{c.attack_model or c.asv_model} {c.trial_set}"
+            counts.setdefault(name, {}).setdefault((r.n_target, r.n_nontarget), c.system)
+    differ = [
+        f"{name} ({', '.join(f'{s} {t} + {n}' for (t, n), s in found.items())})"
+        for name, found in counts.items()
+        if len(found) > 1
+    ]
+    if differ:
+        yield (
+            "Not comparable: systems with other numbers of trials (target + nontarget): "
+            f"{abbreviate(differ)}"
+        )
 
 
 def cells_from_published(name: str, *, tables: Collection[int] | None = None) -> Cells:
@@ -230,6 +333,7 @@ def cells_from_published(name: str, *, tables: Collection[int] | None = None) ->
         tuple(columns),
         family={s.id: s.family for s in published.systems},
         families=published.families,
+        sources=(f"published results {name}",),
         # A system without a value under an attack model comes last there.
         orders={a: tuple(first | columns) for a, first in orders.items()},
     )
@@ -259,6 +363,13 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
             if place.system == ORIGINAL_COLUMN and not _differ(cell, chosen):
                 sources.setdefault(place, set()).add(number)
     attack_models = {a for part in parts for a in part.orders}
+    of_sources = tuple(source for part in parts for source in part.sources)
+    not_comparable = [note for part in parts for note in part.not_comparable]
+    if len(set(of_sources)) > 1:
+        not_comparable.append(
+            f"Values of {' and '.join(dict.fromkeys(of_sources))} are comparable only for the "
+            "same trials and the same back end of the attacker"
+        )
     return Cells(
         values,
         systems,
@@ -268,6 +379,8 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
         (*(note for part in parts for note in part.notes), *_originals_note(parts, values)),
         {a: tuple(s for part in parts for s in part.columns(a)) for a in attack_models},
         {place: frozenset(numbers) for place, numbers in sources.items()},
+        of_sources,
+        tuple(not_comparable),
     )
 
 
@@ -300,7 +413,8 @@ def conflicting_originals(cells: Cells, places: Iterable[CellKey]) -> str:
             sources[place] = cells.original_sources[place]
     if not sources or frozenset.intersection(*sources.values()):
         return ""
-    return _other_source_note([place for place, numbers in sources.items() if 0 not in numbers])
+    elsewhere = [place for place, numbers in sources.items() if 0 not in numbers]
+    return _other_source_note(elsewhere, cells.sources)
 
 
 def system_column(system: str) -> str:
@@ -355,16 +469,18 @@ def _originals_note(parts: list[Cells], chosen: Mapping[CellKey, Cell]) -> list[
     if differ:
         notes.append(
             f"Original speech: sources differ in {len(differ)} of {len(originals)} values; those "
-            "of the first are shown"
+            f"of {parts[0].sources[0] or 'the first'} are shown"
         )
     if elsewhere and len(elsewhere) < len(originals):
-        notes.append(_other_source_note(elsewhere))
+        notes.append(_other_source_note(elsewhere, [s for part in parts for s in part.sources]))
     return notes
 
 
-def _other_source_note(elsewhere: Iterable[CellKey]) -> str:
-    metrics = dict.fromkeys(f"{p.metric} ({p.split})" for p in elsewhere)
-    return f"Original speech: of another source, where the first has none: {', '.join(metrics)}"
+def _other_source_note(elsewhere: Iterable[CellKey], sources: Sequence[str]) -> str:
+    metrics = dict.fromkeys(f"{describe(p.metric).name} ({p.split})" for p in elsewhere)
+    first, *others = sources
+    other = " or ".join(filter(None, dict.fromkeys(others))) or "of another source"
+    return f"Original speech: {other}, where {first or 'the first'} has none: {', '.join(metrics)}"
 
 
 def _differ(one: Cell, two: Cell) -> bool:

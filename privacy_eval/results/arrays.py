@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
+from ..io.arrays import parse_arrays
 from ..io.files import digest, read_bytes
 from ..metrics import VARIANTS
 from .records import Results, SimilarityRecord, VerificationRecord
@@ -65,11 +65,7 @@ class Curves:
             raise PrivacyEvalError(
                 f"{path}: not the curves of the record in results.json; run stages 6 to 8 again"
             )
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                found = {name: arrays[name] for name in arrays.files}
-        except Exception as error:  # zipfile and NumPy raise a dozen kinds of what is damaged
-            raise PrivacyEvalError(f"{path}: damaged ({error})") from error
+        found = parse_arrays(content, path)
         wrong = _wrong(found)
         if wrong:
             raise PrivacyEvalError(f"{path}: no curves as evaluation stores them: {wrong}")

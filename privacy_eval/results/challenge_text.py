@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.names import check_name
 from ..io.results_txt import (
     RecognitionBlock,
     ResultsTxt,
@@ -43,7 +44,7 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
     return format_results_txt(
         ResultsTxt(
             [
-                VerificationBlock(v.condition.name, v.values(variant), v.tag(variant))
+                VerificationBlock(v.condition.name, v.values(variant), v.tag(variant), v.caveats)
                 for v in part.verification
             ],
             [RecognitionBlock(name, tuple(lines)) for name, lines in recognized.items()],
@@ -101,6 +102,7 @@ def import_results_txt(
     PrivacyEvalError
         A line of unknown form; a condition or set that is not of the protocol.
     """
+    check_name(system, path)
     parsed = parse_results_txt(text, path)
     folder = next((f for f in protocol.results_folders if f.suffix == results_folder), None)
     if folder is None:

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from ..io.csv_text import csv_text
 from ..io.schema import to_plain
-from ..metrics import METRICS
+from ..metrics import CAVEATS, METRICS
 from ..metrics.similarity import SpeakerSimilarity
 from ..tree.conditions import SetCondition
 from .records import (
@@ -23,7 +23,7 @@ CSV_COLUMNS = tuple(
     (
         "system results_folder name data_set split gender enrollment trial model attack_model "
         "n_target n_nontarget trials_without_score scores_without_trial variant metric unit value "
-        "low_95 high_95"
+        "low_95 high_95 caveat"
     ).split()
 )
 
@@ -71,6 +71,11 @@ def _csv_rows(record: AnyRecord) -> Iterator[dict[str, object]]:
                 "value": value,
                 "low_95": low,
                 "high_95": high,
+                "caveat": "; ".join(
+                    reason
+                    for key, reason in shared.get("caveats", {}).items()
+                    if CAVEATS[key].concerns(metric)
+                ),
             }
 
 

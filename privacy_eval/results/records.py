@@ -5,17 +5,29 @@ Rates are fractions, disclosures and costs bits, G_VD dB.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, printable
+from ..io.names import check_name
 from ..io.schema import INLINED
 from ..io.wer import WerLine
-from ..metrics import METRICS, VARIANTS, Variant, of_kind
+from ..metrics import (
+    CAVEATS,
+    METRICS,
+    VARIANTS,
+    Caveat,
+    Variant,
+    find_caveats,
+    of_kind,
+    withholding_caveat,
+)
+from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL
 from ..metrics.similarity import SpeakerSimilarity
-from ..protocol.protocol import SPEECH, Protocol
+from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
 
 # Approximations of the released scripts, and rounded numbers.
@@ -33,6 +45,9 @@ class VerificationRecord:
         By variant (`challenge`, `exact`), then by metric.
     zebra_tag : mapping
         Category of the individual disclosure by variant.
+    caveats : mapping
+        Reasons why the metrics say little about privacy, by their key in `metrics.CAVEATS`:
+        always found anew from metrics and counts, and by `Results` from original speech.
     n_target, n_nontarget : int or None
         Numbers of trials; None where they are not known (imported results).
     eer_interval_if_independent : tuple or None
@@ -51,6 +66,7 @@ class VerificationRecord:
     condition: Annotated[TrialCondition, INLINED]
     metrics: Mapping[str, Mapping[str, float]]
     zebra_tag: Mapping[str, str]
+    caveats: Mapping[str, str] = field(init=False)
     n_target: int | None = None
     n_nontarget: int | None = None
     eer_interval_if_independent: tuple[float, ...] | None = None
@@ -61,9 +77,30 @@ class VerificationRecord:
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        eers = (values["eer"] for values in self.metrics.values() if "eer" in values)
+        is_original = self.condition.is_original and self.condition.asv_model == ORIGINAL
+        caveats = find_caveats(
+            next(eers, None), self.n_target, self.n_nontarget, is_original=is_original
+        )
+        object.__setattr__(self, "caveats", caveats)
+
     def values(self, variant: Variant) -> Mapping[str, float]:
         """Return the metrics of a variant, or of the only one stored."""
         return _select_variant(self.metrics, variant)
+
+    def of_inverted_system(self) -> VerificationRecord:
+        """Return the record with the caveat of a system whose scores of original speech are
+        implausible."""
+        if {INVERTED, INVERTED_ORIGINAL} & self.caveats.keys():
+            return self
+        record, reason = copy.copy(self), CAVEATS[INVERTED_ORIGINAL].reason
+        object.__setattr__(record, "caveats", {INVERTED_ORIGINAL: reason, **self.caveats})
+        return record
+
+    def caveat(self, metric: str) -> Caveat | None:
+        """Return the caveat for which a value must be neither ranked nor graded."""
+        return withholding_caveat(self.caveats, metric)
 
     @property
     def left_out(self) -> int:
@@ -71,7 +108,10 @@ class VerificationRecord:
         return (self.trials_without_score or 0) + (self.scores_without_trial or 0)
 
     def tag(self, variant: Variant) -> str | None:
-        """Return the ZEBRA category of a variant, or of the only one stored."""
+        """Return the ZEBRA category of a variant, or of the only one stored; None of implausible
+        scores."""
+        if self.caveat("zebra_individual") is not None:
+            return None
         if variant in self.zebra_tag or len(self.zebra_tag) != 1:
             return self.zebra_tag.get(variant)
         return next(iter(self.zebra_tag.values()))
@@ -221,6 +261,19 @@ class Results:
     identification: tuple[IdentificationRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Add the caveat of records of systems with implausible scores of original speech."""
+        inverted = {
+            r.condition.system
+            for r in self.verification
+            if r.condition.is_original and INVERTED in r.caveats
+        }
+        records = tuple(
+            r.of_inverted_system() if r.condition.system in inverted else r
+            for r in self.verification
+        )
+        object.__setattr__(self, "verification", records)
+
     @property
     def systems(self) -> list[str]:
         """Names of the systems, in the order of their first records."""
@@ -264,6 +317,8 @@ class Results:
             c = r.condition
             if not c.system:
                 raise PrivacyEvalError(f"{c.name}: the system has no name")
+            for name in (c.system, c.name, getattr(getattr(r, "line", None), "decode", "")):
+                check_name(name, f"record of {printable(c.system)}")
             _check_numbers(r)
             if isinstance(c, RecognitionCondition):
                 key: tuple[str, ...] = (c.data_set, c.split)

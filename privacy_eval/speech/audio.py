@@ -48,13 +48,15 @@ _SUBTYPES = {
     "PCM_16": "int16",
     "PCM_U8": "int16",
     "PCM_S8": "int16",
-    "PCM_24": "float32",
-    "PCM_32": "float32",
+    "PCM_24": "int32",
+    "PCM_32": "int32",
     "FLOAT": "float32",
     "DOUBLE": "float32",
 }
+#: To the scale of 16-bit integers, from that of the library.
+_SCALES = {"int16": 1.0, "int32": 2.0**-16, "float32": 2.0**15}
 #: Sizes that programs write which do not know how much will follow.
-_STREAM_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF, 0x7FFFF000, 0x7FFFF024)
+_STREAM_SIZES = (0x7FFFFFFF, 0xFFFFFFFF, 0x7FFFF000, 0x7FFFF024)
 _MAX_OVERSHOOT = 0.5
 _SHELL = re.compile(r"[$`;&|<>()*?\[\]{}~#!\n\\]")
 _MAX_PIPED_BYTES = 1 << 30
@@ -98,10 +100,11 @@ class _Source:
 
 @dataclass(frozen=True)
 class _Header:
-    """What the beginning of a file tells; `frames` and `md5` where they are known."""
+    """What the beginning of a file tells, where it does: the MD5 is of FLAC's samples."""
 
     frames: int | None = None
     md5: bytes | None = None
+    bits: int = 0
 
 
 class AudioReader:
@@ -405,12 +408,10 @@ def _read_header(file: BinaryIO, where: str) -> tuple[_Header, int]:
     start = file.read(42)
     if start[:4] == b"RIFF" and start[8:12] == b"WAVE":
         return _Header(_wav_frames(file, size, where)), size
-    if start[:4] == b"fLaC" and start[4] & 0x7F == 0 and len(start) == 42:
+    if start[:4] == b"fLaC" and len(start) == 42 and start[4] & 0x7F == 0:
         packed = int.from_bytes(start[18:26], "big")
         frames, md5 = packed & ((1 << 36) - 1), start[26:42]
-        sixteen_bits = packed >> 36 & 31 == 15
-        known = md5 if sixteen_bits and any(md5) else None
-        return _Header(frames or None, known), size
+        return _Header(frames or None, md5 if any(md5) else None, (packed >> 36 & 31) + 1), size
     raise PrivacyEvalError(f"{where}: neither WAV nor FLAC")
 
 
@@ -501,7 +502,7 @@ def _samples(
     wanted = header.frames if frames is None else frames
     dtype = _SUBTYPES[audio.subtype]
     mixed = mix and audio.channels > 1
-    kind = np.dtype("float32" if mixed else dtype)
+    kind = np.dtype("int16" if dtype == "int16" and not mixed else "float32")
     most = MAX_SAMPLES if wanted is None else wanted
     if wanted is not None and wanted > MAX_SAMPLES:
         raise PrivacyEvalError(f"{segment.where}: over {MAX_SAMPLES} samples")
@@ -516,10 +517,15 @@ def _samples(
         if not len(block):
             break
         if header.md5 is not None and frames is None:
-            md5.update(np.ascontiguousarray(block, "<i2").data)
+            md5.update(_flac_bytes(block, header.bits))
         if count + len(block) > samples.size:
             samples = np.concatenate([samples[:count], np.empty(count + len(block), kind)])
-        part = block.mean(axis=1, dtype=np.float32) if mixed else block[:, 0]
+        part = block.mean(axis=1, dtype=np.float32) if mixed else block[:, 0].astype(kind)
+        if kind == np.float32:
+            with np.errstate(over="ignore", invalid="ignore"):
+                part *= np.float32(_SCALES[dtype])
+            if not np.isfinite(part).all():
+                raise PrivacyEvalError(f"{segment.where}: samples that are NaN or infinite")
         samples[count : count + len(block)] = part
         count += len(block)
     if wanted is not None and count < wanted:
@@ -528,13 +534,14 @@ def _samples(
         raise PrivacyEvalError(f"{segment.where}: over {MAX_SAMPLES} samples")
     if header.md5 is not None and frames is None and md5.digest() != header.md5:
         raise PrivacyEvalError(f"{segment.where}: damaged, other samples than its MD5 is of")
-    samples = samples[:count]
-    if dtype == "float32":
-        with np.errstate(over="ignore"):
-            samples *= np.float32(32768)
-        if not np.isfinite(samples).all():
-            raise PrivacyEvalError(f"{segment.where}: samples that are NaN or infinite")
-    return samples
+    return samples[:count]
+
+
+def _flac_bytes(block: NDArray[Any], bits: int) -> bytes:
+    """Return the bytes that FLAC's MD5 is of; the library fills samples with zeros below."""
+    width, values = -(-bits // 8), block >> (8 * block.itemsize - bits)
+    little = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+    return little.view(np.uint8).reshape(-1, block.itemsize)[:, :width].tobytes()
 
 
 def resample(samples: Samples, rate: int, new_rate: int) -> Samples:
@@ -571,15 +578,15 @@ def resample(samples: Samples, rate: int, new_rate: int) -> Samples:
     kernel /= rate
 
     count = -(-samples.size * new_rate // rate)
-    before, after = int(-first.min()), taps + advance
     result = np.empty(count, np.float32)
-    windows = np.lib.stride_tricks.sliding_window_view(np.pad(samples, (before, after)), taps)
     step = max(1, _BLOCK_SAMPLES // taps)
     for begin in range(0, count, step):
         place = np.arange(begin, min(begin + step, count))
         phase = place % phases
-        rows = windows[place // phases * advance + first[phase] + before]
-        np.einsum(
-            "ij,ij->i", rows, kernel[phase], out=result[begin : begin + step], casting="same_kind"
-        )
+        start = place // phases * advance + first[phase]
+        low, high = int(start.min()), int(start.max()) + taps
+        missing = max(0, -low), max(0, high - samples.size)
+        part = np.pad(samples[max(0, low) : high], missing)
+        rows = np.lib.stride_tricks.sliding_window_view(part, taps)[start - low]
+        result[begin : begin + step] = np.einsum("ij,ij->i", rows, kernel[phase])
     return result

@@ -23,8 +23,14 @@ from ..io.inputs import Inputs
 from ..io.scp import Vectors
 from ..protocol.protocol import AsvModel, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
-from ..tree.discovery import find_systems, folder_suffixes, guess_suffix, results_folders
-from ..tree.keys import find_key_folders, first_file, key_paths
+from ..tree.discovery import (
+    find_systems,
+    folder_suffixes,
+    guess_suffix,
+    parent_hint,
+    results_folders,
+)
+from ..tree.keys import find_key, find_key_folders, first_file, key_paths
 from .freshness import MissingInput, Source
 
 #: Kinds of `MissingInput`.
@@ -70,14 +76,26 @@ class TreeAccess:
         tried = key_paths(condition, protocol, data, self.key_folders)
         return first_file(tried), tried
 
-    def find_key(self, condition: TrialCondition, protocol: Protocol) -> Path:
+    def find_key(
+        self, condition: TrialCondition, protocol: Protocol, *, check: bool = False
+    ) -> Path:
         """The key of a condition's trials.
+
+        Parameters
+        ----------
+        check : bool
+            Make sure that keys beside it agree.
 
         Raises
         ------
         MissingInput
+        PrivacyEvalError
+            As `tree.keys.find_key`.
         """
         key, tried = self.trial_key(condition, protocol)
+        if check:
+            self.check_inside(*(path for path in tried if path.is_file()))
+            key = find_key(tried, self.inputs)
         if key is None:
             name = original_sets(condition, protocol)[1][0]
             raise MissingInput(KEYS, relative(tried[0], self.tree), name)
@@ -176,7 +194,7 @@ def systems_under_test(
     results = access.results
     for folder, what in ((access.tree, "experiment tree"), (access.keys, "keys")):
         if folder is not None and not folder.is_dir():
-            raise PrivacyEvalError(f"{folder}: no such folder ({what})")
+            raise PrivacyEvalError(f"{folder}: no such folder ({what}){parent_hint(access.tree)}")
     if systems is None and results.is_dir():
         systems = find_systems(
             access.tree,
@@ -192,7 +210,7 @@ def systems_under_test(
         if not results.is_dir() and not named:
             raise PrivacyEvalError(
                 f"{results}: no such folder (results folder); name one that exists, or a "
-                "new one results-NAME in a folder that exists"
+                f"new one results-NAME in a folder that exists{parent_hint(access.tree)}"
             )
         if name is not None and "/" in name:
             raise PrivacyEvalError(f"{results}: no system {name!r}; a new one has a name without /")

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
 from ..io.files import file_names, read_bytes, relative
@@ -174,18 +177,22 @@ class _Speech:
 
     def converted(self, utterance: str) -> bytes:
         """A WAV file of 16 bits."""
+        samples, rate = self.samples(utterance)
+        file = io.BytesIO()
+        soundfile().write(file, samples, rate, subtype="PCM_16", format="WAV")
+        return file.getvalue()
+
+    def samples(self, utterance: str) -> tuple[NDArray[np.int16], int]:
+        """Converted samples and their rate."""
         audio, variant = self.reader.read(utterance), self.mcadams.variant
-        where = self.reader.where(utterance)
         if audio.rate < 2000:
+            where = self.reader.where(utterance)
             raise PrivacyEvalError(f"{where}: {audio.rate} Hz, expected at least 2000")
         coefficient = self.mcadams.of(self.speaker, utterance)
         samples = convert(audio.samples, audio.rate, coefficient=coefficient, variant=variant)
         if not samples.any():
             self.reader.remarks.setdefault(TOO_SHORT, []).append(utterance)
-        file = io.BytesIO()
-        quantized = to_int16(samples, variant)
-        soundfile().write(file, quantized, audio.rate, subtype="PCM_16", format="WAV")
-        return file.getvalue()
+        return to_int16(samples, variant), audio.rate
 
 
 def _lists(

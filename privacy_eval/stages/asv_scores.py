@@ -65,18 +65,21 @@ class _Scoring:
             guarded=True,
             rivals=(self.folder / "scores.gz",),
             within=self.asv.access.results,
+            absent=self.absent,
         )
 
+    def absent(self) -> list[MissingInput]:
+        return missing_inputs(self.condition, self.anon_suffix, self.asv)
+
     def find(self, inputs: Inputs) -> Sources:
-        for error in missing_inputs(self.condition, self.anon_suffix, self.asv):
+        for error in self.absent():
             raise error
         model = self.condition.asv_model, self.anon_suffix
-        key = self.asv.access.find_key(self.condition, self.asv.protocol)
+        key = self.asv.access.find_key(self.condition, self.asv.protocol, check=True)
         enrolled, tested = original_sets(self.condition, self.asv.protocol)
         enrollment = self.asv.enrollment(*enrolled)
         _, sources = self.asv.backend(*model)
         scps = [self.asv.find_vectors(*model, *name) for name in (enrolled, tested)]
-        self.asv.access.check_inside(key)
         sources |= {
             "enrollment": Source(enrollment.path, enrollment.digest),
             "trials": Source(key, inputs.sha256(key)),

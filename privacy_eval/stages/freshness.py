@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import hmac
 import json
+import multiprocessing
 import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrivacyEvalError
+from ..errors import OutputError, PrivacyEvalError
 from ..io.confine import refuse_symlinks
 from ..io.files import atomic_path, digest, relative, sweep, write_text
 from ..io.inputs import Inputs
@@ -56,8 +59,11 @@ class MissingInput(Exception):
     """A required input is absent: its kind, expected path, and name and folder if it has one."""
 
     def __init__(self, kind: str, where: str, name: str = "", folder: str = "") -> None:
-        super().__init__(f"no {kind}: {where}")
+        super().__init__(kind, where, name, folder)
         self.kind, self.where, self.name, self.folder = kind, where, name, folder
+
+    def __str__(self) -> str:
+        return f"no {self.kind}: {self.where}"
 
 
 def absent(*finders: Callable[[], object]) -> list[MissingInput]:
@@ -240,6 +246,8 @@ class Product:
         Files of another tool that stand for the product.
     within : Path, optional
         A folder from an untrusted source: refuse to write through links in it.
+    absent : callable
+        Inputs that are known to be missing without reading any.
     """
 
     name: str
@@ -255,6 +263,7 @@ class Product:
     guarded: bool = False
     rivals: tuple[Path, ...] = ()
     within: Path | None = None
+    absent: Callable[[], Sequence[MissingInput]] = tuple
 
     @property
     def key(self) -> str:
@@ -312,10 +321,12 @@ class Product:
 
     def _foreign(self, inputs: Inputs) -> list[str]:
         names = [path.name for path in self.rivals if path.exists()]
-        present, noted = self.present(inputs, None), self.read_fingerprint()
-        if noted is None and not self.files[-1].is_file():
-            return names
-        known = (noted.files, noted.replaces) if noted is not None else ()
+        noted = self.read_fingerprint()
+        if noted is None:  # nothing is read: the files may be untrusted, and large
+            there = [path.name for path in self.files if path.is_file()]
+            return names + there if self.files[-1].is_file() else names
+        known = (noted.files, noted.replaces)
+        present = self.present(inputs, None)
         return names + [n for n, sha in present.items() if sha not in [k.get(n) for k in known]]
 
     def is_foreign(self, inputs: Inputs) -> bool:
@@ -384,15 +395,20 @@ class Run:
         Processes at once; products must then be picklable.
     dry_run : bool
         Write nothing: find out what would be made.
+    isolated : bool
+        Make each product in a process of its own: one that is killed takes no other down.
     announce : callable, optional
         Told before the work begins what each product costs.
-    progress : Progress, optional
+    begin, progress : Progress, optional
+        Told of every product before it is begun, and once it is through.
     """
 
     job: tuple[int, int] = (1, 1)
     nj: int = 1
     dry_run: bool = False
+    isolated: bool = False
     announce: Callable[[Sequence[Cost]], None] | None = None
+    begin: Progress | None = None
     progress: Progress | None = None
 
 
@@ -409,10 +425,12 @@ def bring_up_to_date(
     products = list(products)
     if products and not run.dry_run:
         user_key(create=True)  # one error, not one of every product
+    products, outcome = _possible(products, inputs)
+    if run.job[0] > 1:
+        outcome = Outcome()  # the first job tells of it
     products = split(products, [product.cost for product in products], run.job)
     if run.announce is not None:
         run.announce([product.cost for product in products])
-    outcome = Outcome()
     for done, found in enumerate(_outcomes(products, inputs, run, allow_missing), start=1):
         outcome.add(found)
         if run.progress is not None:
@@ -420,24 +438,81 @@ def bring_up_to_date(
     return outcome
 
 
+def _possible(products: Sequence[Product], inputs: Inputs) -> tuple[list[Product], Outcome]:
+    """The products that have their inputs, or are there; the outcome of the others."""
+    possible, outcome = [], Outcome()
+    for product in products:
+        missing = next(iter(product.absent()), None)
+        if missing is None or (product.guarded and product.is_foreign(inputs)):
+            possible.append(product)
+        else:
+            outcome.missing[product.name] = missing
+    return possible, outcome
+
+
 def _outcomes(
     products: Sequence[Product], inputs: Inputs, run: Run, allow_missing: bool
 ) -> Iterator[Outcome]:
     """The outcome of every product, in order."""
-    if run.nj <= 1 or len(products) <= 1:
-        for product in products:
-            yield _bring(product, inputs, allow_missing, run.dry_run)
-        return
-    with ProcessPoolExecutor(
-        min(run.nj, len(products)), initializer=_begin_worker, initargs=(os.getpid(),)
-    ) as pool:
+    begin = run.begin or (lambda *_: None)
+    total, done = len(products), 0
+    if run.nj > 1 and total > 1 and not run.isolated:
+        with ProcessPoolExecutor(
+            min(run.nj, total), initializer=_begin_worker, initargs=(os.getpid(),)
+        ) as pool:
+            try:
+                futures = [
+                    pool.submit(_bring, p, None, allow_missing, run.dry_run) for p in products
+                ]
+                for product, future in zip(products, futures, strict=True):
+                    begin(done, total, product.name)
+                    yield future.result()
+                    done += 1
+            except BrokenProcessPool:
+                run = replace(run, isolated=True)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+    for product in products[done:]:
+        begin(done, total, product.name)
+        bring = _bring_isolated if run.isolated else _bring
+        yield bring(product, inputs, allow_missing, run.dry_run)
+        done += 1
+
+
+def _bring_isolated(
+    product: Product, inputs: Inputs, allow_missing: bool, dry_run: bool
+) -> Outcome:
+    """As `_bring`, in a process of its own."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    parent = os.getpid()
+
+    def bring() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        _begin_worker(parent)
         try:
-            futures = [pool.submit(_bring, p, None, allow_missing, run.dry_run) for p in products]
-            for future in futures:
-                yield future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+            sender.send(_bring(product, inputs, allow_missing, dry_run))
+        except PrivacyEvalError as error:
+            sender.send(error)
+
+    process = context.Process(target=bring, daemon=True)
+    process.start()
+    sender.close()
+    try:
+        found = receiver.recv()
+    except EOFError:
+        process.join()
+        code = process.exitcode or 0
+        how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return Outcome(failed={product.name: f"{how} while it was made (not enough memory?)"})
+    finally:
+        receiver.close()
+    process.join()
+    if isinstance(found, PrivacyEvalError):
+        raise found
+    assert isinstance(found, Outcome)
+    return found
 
 
 def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run: bool) -> Outcome:
@@ -480,6 +555,8 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
     except MissingInput as error:
         return Outcome(missing={name: error})
     except PrivacyEvalError as error:
+        if isinstance(error, OutputError):  # no other product can be written either
+            raise
         return Outcome(failed={name: str(error)})
     except MemoryError:
         return Outcome(failed={name: "not enough memory"})

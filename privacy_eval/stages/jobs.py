@@ -8,11 +8,15 @@ both with x-vectors of 512 dimensions. Weights compare products of a stage, and 
 
 from __future__ import annotations
 
+import contextlib
 import heapq
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from ..io.files import GZIP_MAGIC, max_unpacked_bytes
 
 T = TypeVar("T")
 
@@ -91,7 +95,16 @@ def split(items: Sequence[T], costs: Sequence[Cost], job: tuple[int, int]) -> li
 
 
 def likely_lines(path: Path | None) -> float:
-    """Estimate the trials of a score file or trial key from its size; 0 where it is absent."""
+    """Estimate the trials of a score file or trial key from its size; 0 where it is absent.
+
+    A gzip file ends with its unpacked size, by which a bomb does not pass for a small one.
+    """
     if path is None or not path.is_file():
         return 0.0
-    return path.stat().st_size / (_PACKED_LINE_BYTES if path.suffix == ".gz" else _LINE_BYTES)
+    size = path.stat().st_size
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        if file.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
+            file.seek(-4, os.SEEK_END)
+            unpacked = min(int.from_bytes(file.read(4), "little"), max_unpacked_bytes(size))
+            return max(size / _PACKED_LINE_BYTES, unpacked / _LINE_BYTES)
+    return size / _LINE_BYTES

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import outside_message
 from ..io.data_dir import read_utt2spk
-from ..io.files import file_names, relative
+from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
-from ..io.scores import PairedTrials, pair, read_scores, read_trials
+from ..io.scores import PairedTrials, line_limit, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
 from ..metrics import (
     VARIANTS,
@@ -27,6 +27,7 @@ from ..metrics import (
     TrialScores,
     bengio_mariethoz_interval,
     ece_profile,
+    find_caveats,
     linkability,
     of_kind,
     score_metrics,
@@ -37,7 +38,8 @@ from ..metrics.curves import dcf_profile, densities, det_curve
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
-from ..tree.discovery import score_file
+from ..tree.discovery import parent_hint, score_file
+from ..tree.keys import find_key
 from ..version import __version__
 from .freshness import (
     NOTE,
@@ -85,6 +87,8 @@ class ConditionMetrics:
     ----------
     metrics, tags : mapping
         By variant.
+    caveats : mapping
+        Reasons why values say little about privacy, see `metrics.caveats`.
     scores : TrialScores
     replicates : BootstrapReplicates or None
         Of the bootstrap over speakers.
@@ -92,6 +96,7 @@ class ConditionMetrics:
 
     metrics: Mapping[str, Mapping[str, float]]
     tags: Mapping[str, str]
+    caveats: Mapping[str, str]
     scores: TrialScores
     replicates: BootstrapReplicates | None
 
@@ -177,7 +182,9 @@ def evaluate_trials(
     for variant in VARIANTS:
         metrics[variant] = score_metrics(scores, variant=variant)
         tags[variant] = zebra_tag(metrics[variant], variant)
-    return ConditionMetrics(metrics, tags, scores, _bootstrap(trials, options, utt2spk))
+    caveats = find_caveats(metrics["exact"]["eer"], scores.n_target, scores.n_nontarget)
+    replicates = _bootstrap(trials, options, utt2spk)
+    return ConditionMetrics(metrics, tags, caveats, scores, replicates)
 
 
 def _bootstrap(
@@ -258,14 +265,20 @@ class _ConditionRecord:
         if files.outside:
             raise PrivacyEvalError(outside_message(files.outside[0]))
         scores = score_file(files)
-        if files.trials is None:
+        key = find_key(files.key_candidates, inputs)
+        if key is None:
             tried = ", ".join(relative(path, self.tree) for path in files.key_candidates)
             raise PrivacyEvalError(
                 f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
+                + parent_hint(self.tree)
             )
-        paths = {"scores": scores, "trials": files.trials}
+        paths = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
             paths["utt2spk"] = self.utt2spk
+        inputs.sha256(key)
+        with inputs.supplied(key):
+            lines = read_bytes(key).count(b"\n")
+        inputs.sha256(scores, line_limit(key, lines))
         return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
@@ -298,7 +311,8 @@ class _ConditionRecord:
         )
         arrays = {**_curves(scores), **_replicates(found.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""
-        return Content(record_content(self.path, record, arrays), text)
+        remarks = tuple(record.caveats.values())
+        return Content(record_content(self.path, record, arrays), text, remarks)
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:

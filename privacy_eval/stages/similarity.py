@@ -131,11 +131,15 @@ class _Similarity:
             options={"variant": self.asv.protocol.variant},
             revision=_REVISION,
             cost=trial_set_cost(self.trial_set, self.asv),
+            absent=self.absent,
         )
+
+    def absent(self) -> list[MissingInput]:
+        return missing_inputs(self.trial_set, self.part, self.anon_suffix, self.asv)
 
     def find(self, inputs: Inputs) -> Sources:
         asv, name = self.asv, self.condition.trial_set
-        for error in missing_inputs(self.trial_set, self.part, self.anon_suffix, asv):
+        for error in self.absent():
             raise error
         _, sources = asv.backend(self.part.asv_model, self.anon_suffix)
         utt2spk = asv.access.find_utt2spk(name)

@@ -67,10 +67,14 @@ class _Training:
             self.find,
             self.make,
             guarded=True,
+            absent=self.absent,
         )
 
+    def absent(self) -> list[MissingInput]:
+        return missing_inputs(self.model, self.suffix, self.asv)
+
     def find(self, inputs: Inputs) -> Sources:
-        for error in missing_inputs(self.model, self.suffix, self.asv):
+        for error in self.absent():
             raise error
         scp, utt2spk = _training_set(self.model, self.suffix, self.asv.access.tree)
         self.asv.access.check_inside(utt2spk)

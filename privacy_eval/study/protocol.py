@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -216,6 +217,33 @@ def study_from_dict(values: object, where: str) -> StudyProtocol:
     return study
 
 
+def check_user_metric(text: str) -> str:
+    """Return `NAME=FILE.py:FUNCTION` or `NAME=MODULE:FUNCTION` if it has that form, and no
+    built-in metric a key or title that reads like the name.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Another form, no identifier, or the name of a built-in metric.
+    """
+    name, equals, source = text.partition("=")
+    origin, colon, function = source.rpartition(":")
+    if not (name and equals and origin and colon and function):
+        raise PrivacyEvalError(f"expected NAME=FILE.py:FUNCTION, not {text!r}")
+    if not name.isidentifier():
+        raise PrivacyEvalError(f"{text}: {name!r} is not a valid identifier")
+    for metric in METRICS.values():
+        titles = (metric.key, metric.name, metric.sentence, metric.column.title)
+        if _letters(name) in map(_letters, titles):
+            raise PrivacyEvalError(f"{text}: {name!r} reads like the built-in metric {metric.key}")
+    return text
+
+
+def _letters(title: str) -> str:
+    """Letters and digits of a name or title, without regard to case."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", title).casefold()))
+
+
 def load_user_metric(text: str) -> UserMetric:
     """Import a metric from `NAME=FILE.py:FUNCTION` or `NAME=MODULE:FUNCTION`.
 
@@ -224,12 +252,8 @@ def load_user_metric(text: str) -> UserMetric:
     PrivacyEvalError
         Not of this form, no such file or function, or the name of a built-in metric.
     """
-    name, equals, source = text.partition("=")
-    origin, colon, function = source.rpartition(":")
-    if not (name and equals and origin and colon and function):
-        raise PrivacyEvalError(f"expected NAME=FILE.py:FUNCTION, not {text!r}")
-    if name in METRICS or not name.isidentifier():
-        raise PrivacyEvalError(f"{text}: {name!r} is a built-in metric or not a valid identifier")
+    name, _, source = check_user_metric(text).partition("=")
+    origin, _, function = source.rpartition(":")
     try:
         if origin.endswith(".py"):
             spec = importlib.util.spec_from_file_location(f"user_metric_{name}", origin)

@@ -9,10 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..io.csv_text import csv_text
-from ..metrics import METRICS, VARIANTS, categorical_tag, describe
+from ..metrics import (
+    METRICS,
+    VARIANTS,
+    Caveat,
+    categorical_tag,
+    describe,
+    find_caveats,
+    withholding_caveat,
+)
 from ..report.table import Column, Table
+from ..report.values import marked_text, note_of
 from .estimators import individual_ceiling, population_values
-from .protocol import TARGET, EstimatorsExperiment, StudyProtocol
+from .protocol import NONTARGET, TARGET, EstimatorsExperiment, StudyProtocol
 
 Row = Mapping[str, Any]
 
@@ -94,15 +103,18 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
     columns = _columns("l", "Case", "Labels")
     columns += [_column(m, rule=m == metrics[0]) for m in metrics]
     columns += [_column(m, after=" printed", rule=m == printed[0]) for m in printed]
-    lines, caveats = [], {}
+    lines: list[tuple[str, ...]] = []
+    caveats: dict[str, Caveat] = {}
     for row in rows:
         values, targets = row["metrics"][variant], row["labels"].count(TARGET)
         labels = " ".join("H" if label == TARGET else "-" for label in row["labels"])
-        texts = [format_value(m, values[m]) for m in metrics]
+        found = find_caveats(values.get("eer"), targets, row["labels"].count(NONTARGET))
+        withheld = {m: withholding_caveat(found, m) for m in metrics}
+        caveats |= {c.reason: c for c in withheld.values() if c is not None}
+        texts = [marked_text(format_value(m, values[m]), withheld[m]) for m in metrics]
         of_paper = row["printed"]
         texts += [format_value(m, of_paper[m], 2) if m in of_paper else "" for m in printed]
         lines.append((row["title"], labels, *texts))
-        caveats.update(dict.fromkeys(describe(m).caveat(values[m], targets) for m in metrics))
     return Table(
         "discrete",
         "Discrete scores: labels of the trials with the scores 1, 2, ..., and metrics.",
@@ -111,7 +123,7 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
         notes=(
             "H: a target trial, -: a nontarget trial",
             "Printed: as in the comparative study of metrics",
-            *filter(None, caveats),
+            *map(note_of, caveats.values()),
         ),
         fit="shrunk",
     )

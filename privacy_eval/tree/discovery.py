@@ -15,14 +15,16 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.confine import paths_outside
+from ..io.names import check_name
 from ..protocol.protocol import Protocol, ResultsFolder
 from .conditions import (
     ConditionFiles,
@@ -33,7 +35,7 @@ from .conditions import (
     recognition_conditions,
     trial_conditions,
 )
-from .keys import find_key_folders, first_file, key_paths, subfolders
+from .keys import data_folders, find_key_folders, first_file, key_paths, subfolders
 
 _RESULTS = "results-"
 
@@ -75,12 +77,12 @@ def find_systems(
     Raises
     ------
     PrivacyEvalError
-        No such folder; no system of that name; a folder with conditions and, below it,
-        results of other systems.
+        No such folder; no system of that name; a name that is not printable; a folder with
+        conditions and, below it, results of other systems.
     """
     for folder, what in ((tree, "experiment tree"), (results, "results folder"), (keys, "keys")):
         if folder is not None and not folder.is_dir():
-            raise PrivacyEvalError(f"{folder}: no such folder ({what})")
+            raise PrivacyEvalError(f"{folder}: no such folder ({what}){parent_hint(tree)}")
     if not results.name:  # the current folder: what its siblings have a name
         results = Path(os.path.abspath(results))
     key_folders = find_key_folders(tree, results) if keys is None else [keys]
@@ -94,6 +96,7 @@ def find_systems(
         systems += _build_systems(base_name, parts, protocol, chosen, search)
     _check_names(systems)
     if name is not None and len(systems) == 1:
+        check_name(name, "--system")
         systems = [_rename(systems[0], name)]
     elif name is not None and systems:
         names = ", ".join(sorted(s.name for s in systems))
@@ -157,17 +160,30 @@ def _results_folders(results: Path, protocol: Protocol) -> list[Path]:
     return [results, *(p for p in siblings if p.is_dir() and _has_conditions(subfolders(p)))]
 
 
-def _walk(folder: Path, level: int = 0, *, linked: bool = False) -> Iterator[Path]:
-    """Iterate over a folder and those below it that have conditions."""
-    below = subfolders(folder)
-    if _has_conditions(below):
-        yield folder
-    for child in below:
-        if folder.name.startswith(_RESULTS) and _has_conditions([child]):
-            continue  # a condition, without results below it
-        is_linked = linked or child.is_symlink()
-        if level < (_LINKED_DEPTH if is_linked else _DEPTH):
-            yield from _walk(child, level + 1, linked=is_linked)
+def _walk(folder: Path) -> list[Path]:
+    """List a folder and those below it that have conditions.
+
+    A folder is searched once, however many links lead there: at its own place, else by the
+    shortest way. Links to folders with conditions count, as systems may share results.
+    """
+    found: list[Path] = []
+    searched: dict[tuple[int, int], bool] = {}
+    waiting: dict[bool, list[list[Path]]]
+    waiting = {linked: [[] for _ in range(_DEPTH + 2)] for linked in (False, True)}
+    waiting[False][0] = [folder]
+    for linked, deepest in ((False, _DEPTH), (True, _LINKED_DEPTH)):
+        for level in range(deepest + 1):
+            for at in waiting[linked][level]:
+                identity = at.stat()
+                key = identity.st_dev, identity.st_ino
+                below = [] if key in searched else subfolders(at)
+                if searched.setdefault(key, _has_conditions(below)):
+                    found.append(at)
+                for child in below:
+                    # Conditions have no results below them.
+                    if not (at.name.startswith(_RESULTS) and _has_conditions([child])):
+                        waiting[linked or child.is_symlink()][level + 1].append(child)
+    return sorted(found)
 
 
 def _split_suffix(folder: Path, protocol: Protocol) -> tuple[str, ResultsFolder]:
@@ -183,14 +199,13 @@ Parts = list[tuple[Path, ResultsFolder]]
 
 
 def _check_names(systems: list[System]) -> None:
-    """Check that names of systems are unique and UTF-8."""
+    """Check that names of systems are unique, and that they, their suffixes and folders are
+    printable: results name them."""
     named: dict[str, System] = {}
     for system in systems:
-        try:
-            system.name.encode()
-        except UnicodeEncodeError as error:
-            folder = ascii(str(system.folders[0]))
-            raise PrivacyEvalError(f"{folder}: the folder's name is not UTF-8") from error
+        folders = (folder.name for folder in system.folders)
+        for name in (system.name, system.anon_suffix, *folders):
+            check_name(name, printable(str(system.folders[0])))
         if system.name in named:
             raise PrivacyEvalError(
                 f"{named[system.name].folders[0]} and {system.folders[0]} would both be the "
@@ -199,21 +214,43 @@ def _check_names(systems: list[System]) -> None:
         named[system.name] = system
 
 
+def suffix_of_unmatched(folders: Iterable[str], protocol: Protocol) -> str | None:
+    """Guess the anonymization suffix of folders that match no condition."""
+    sets = (re.escape(t.trials_name) for t in protocol.trial_sets())
+    names = "|".join(sorted(sets, key=len, reverse=True))
+    guesses = (re.search(rf"-(?:{names})([^-]+)$", name) for name in folders)
+    return next((match[1] for match in guesses if match), None)
+
+
 def _suffix_problem(suffix: str, unmatched: Iterable[Path], protocol: Protocol) -> str | None:
-    sets = list(protocol.trial_sets())
-    starts = tuple(f"ASV-{t.enrollment_name}" for t in sets)
+    starts = tuple(f"ASV-{t.enrollment_name}" for t in protocol.trial_sets())
     folders = [p for p in unmatched if p.name.startswith(starts)]
     if not folders:
         return None
-    names = "|".join(sorted((re.escape(t.trials_name) for t in sets), key=len, reverse=True))
-    guesses = (re.search(rf"-(?:{names})([^-]+)$", p.name) for p in folders)
-    guess = next((match[1] for match in guesses if match), "_SUFFIX")
+    guess = suffix_of_unmatched((p.name for p in folders), protocol) or "_SUFFIX"
     return (
         f"{folders[0].parent}: no condition with anonymization suffix {suffix!r}; is it {guess!r}? "
         f"Rename the folder to {_RESULTS}TAG{guess}, or use --anon-suffix {guess} for all systems; "
         f"{len(folders)} folders match no condition of protocol {protocol.name}: "
         f"{abbreviate([p.name for p in folders])}"
     )
+
+
+def tree_suffixes(tree: Path, protocol: Protocol) -> list[str]:
+    """List the anonymization suffixes of the data sets of a tree, the most frequent first."""
+    sets = {n for t in protocol.trial_sets() for n in (t.trials_name, t.enrollment_name)}
+    names = sorted(sets.union(*map(protocol.supersets, sets)), key=len, reverse=True)
+    folders = [f.name for f in data_folders(tree)]
+    starts = ((f, next((n for n in names if f.startswith(n)), f)) for f in folders)
+    suffixes = Counter(folder[len(start) :] for folder, start in starts)
+    return [suffix for suffix, _ in suffixes.most_common() if suffix]
+
+
+def parent_hint(tree: Path) -> str:
+    """Return the end of a message about a tree where its parent looks more like one."""
+    parent = Path(os.path.abspath(tree)).parent
+    is_tree = not (tree / "data").is_dir() and (parent / "data").is_dir()
+    return f"; {parent} looks like the tree: --tree {shlex.quote(str(parent))}" if is_tree else ""
 
 
 def _by_system(folders: list[Path], results: Path, protocol: Protocol) -> list[tuple[str, Parts]]:
@@ -336,7 +373,8 @@ class _Search:
         adjacent = dict.fromkeys(path.parent for path in ([key] if key else []) + in_data)
         utt2spk = first_file(folder / "utt2spk" for folder in adjacent)
         scores = first_file([folder / "scores", folder / "scores.gz"])
-        outside = paths_outside([scores, key, utt2spk], self.roots)
+        keys = [path for path in candidates if path.is_file()]
+        outside = paths_outside([scores, *keys, utt2spk], self.roots)
         return ConditionFiles(condition, folder, scores, key, tuple(candidates), utt2spk, outside)
 
 
@@ -354,7 +392,7 @@ def sibling_results_folders(systems: Iterable[System], results: Path) -> dict[Pa
 
 
 def _names_by_parent(folders: Iterable[Path]) -> dict[Path, list[str]]:
-    unique = sorted({(folder.parent, folder.name) for folder in folders})
+    unique = sorted({(folder.parent, printable(folder.name)) for folder in folders})
     grouped = itertools.groupby(unique, key=lambda pair: pair[0])
     return {parent: [name for _, name in pairs] for parent, pairs in grouped}
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
+from ..io.inputs import Inputs
+from ..io.scores import check_same_trials, read_trials
 from ..protocol.protocol import ANONYMIZED, Protocol
 from .conditions import TrialCondition
 
@@ -24,21 +26,43 @@ def subfolders(folder: Path) -> list[Path]:
         raise PrivacyEvalError(f"{folder}: cannot be read ({error.strerror})") from error
 
 
+def data_folders(tree: Path) -> list[Path]:
+    """List the data folders of a tree."""
+    return subfolders(tree / "data") if (tree / "data").is_dir() else []
+
+
 def key_paths(
     condition: TrialCondition, protocol: Protocol, data: Path | None, key_folders: list[Path]
 ) -> list[Path]:
-    """List candidate paths of a trial key: of the trial set itself, of its usual anonymized
-    copy, of the original set; in `data/`, then in keys folders under any of its names."""
+    """List candidate paths of a trial key: of the original trial set, of an anonymized one's own
+    folder, of the usual anonymized copy; in `data/`, then in keys folders under any of its
+    names. `find_key` makes sure that they agree."""
     cell = protocol.trial_set(condition.data_set, condition.split, condition.gender)
     usual, names = cell.trials_name, cell.key_names
     suffixes = [""]
     if condition.trial == ANONYMIZED:
         own = condition.trial_set.removeprefix(usual)
-        suffixes = list(dict.fromkeys((own, protocol.anon_suffix, "")))
+        suffixes = list(dict.fromkeys(("", own, protocol.anon_suffix)))
     paths = [data / f"{usual}{suffix}" / "trials" for suffix in suffixes] if data else []
     for folder, suffix, name in itertools.product(key_folders, suffixes, names):
         paths += [folder / f"{name}{suffix}", folder / f"{name}{suffix}" / "trials"]
     return [path for p in paths for path in (p, p.with_name(f"{p.name}.gz"))]
+
+
+def find_key(candidates: Iterable[Path], inputs: Inputs) -> Path | None:
+    """Return the first of the candidates that exists: anonymization may have written the others.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Another one has other trials or labels: names the first of them.
+    """
+    present = [path for path in candidates if path.is_file()]
+    for other in present[1:]:
+        if inputs.sha256(present[0]) != inputs.sha256(other):
+            with inputs.supplied(present[0], other):
+                check_same_trials(read_trials(present[0]), read_trials(other))
+    return present[0] if present else None
 
 
 def first_file(paths: Iterable[Path]) -> Path | None:

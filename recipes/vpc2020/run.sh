@@ -62,6 +62,10 @@ nj=$((10#$nj)) stage=$((10#$stage)) stop_stage=$((10#$stop_stage))
 for name in tree results conf; do
     [ -n "${!name}" ] || usage_error "--$name must not be empty"
 done
+# Commands would take paths that begin with a dash for options.
+for name in tree results conf out ratings utt2spk keys; do
+    case ${!name} in -*) printf -v "$name" './%s' "${!name}" ;; esac
+done
 [ -d "$tree" ] || fail "$tree: no such folder; --tree names the experiment tree"
 
 # shellcheck source=recipes/vpc2020/path.sh
@@ -99,8 +103,8 @@ begin() {
 }
 
 common=(--results "$results" --conf "$conf")
-if [ -n "$system" ]; then common+=(--system "$system"); fi
-if [ -n "$anon_suffix" ]; then common+=(--anon-suffix "$anon_suffix"); fi
+if [ -n "$system" ]; then common+=(--system="$system"); fi
+if [ -n "$anon_suffix" ]; then common+=(--anon-suffix="$anon_suffix"); fi
 if [ -n "$keys" ]; then common+=(--keys "$keys"); fi
 if [ "$allow_outside" = true ]; then common+=(--allow-outside); fi
 of_tree=(--tree "$tree" "${common[@]}")

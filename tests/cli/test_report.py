@@ -129,7 +129,7 @@ def _beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = store(folder / "mine.json", incomplete())
     run = cli("tables", "--results", path, "--published", "vpc2020", "--out", folder / "D")
     assert run.code == 0, run.err
-    assert re.search(r"Original speech: of another source, .*linkability", run.err)
+    assert re.search(r"Original speech: published results vpc2020, where .*linkability", run.err)
     return folder / "D"
 
 

@@ -6,7 +6,9 @@ damaged files in tests/io and test_readers.py.
 
 from __future__ import annotations
 
+import csv
 import gzip
+import html
 import io
 import json
 import os
@@ -14,6 +16,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,7 @@ from support import (
     lines_to,
     run_program,
     snapshot,
+    write,
 )
 
 from privacy_eval.io.files import digest
@@ -129,7 +133,15 @@ EVALUATION: dict[str, tuple[Change, str]] = {
     "a key in swapped columns": (columns(KEY, 2, 0, 1), r"trials:1: .*'s1-u0'"),
     "a key of another set": (
         lambda tree: lines_to(tree / KEY, ["x1 x1-u1 target", "x1 x2-u1 nontarget"]),
-        r"2 trials without a score .*\n.*48 scores without a trial .*\n.*--allow-missing",
+        r"_anon/trials:1: trial x1 x1-u1 is target, but missing in \S+_f/trials",
+    ),
+    "a key with exchanged labels": (
+        content(KEY, lambda c: c.replace(b"nontarget", b"target", 1)),
+        r"_anon/trials:4: trial s1 s2-u0 is target, but nontarget in \S+_f/trials",
+    ),
+    "two keys in one folder": (
+        lambda tree: (tree / f"{KEY}.gz").write_bytes(gzip.compress(b"s1 s1-u0 nontarget\n")),
+        r"trials\.gz:1: trial s1 s1-u0 is nontarget, but target in \S+_f/trials",
     ),
     "a hexadecimal score": (line(SCORES, 2, "s1 s1-u1 0x1p3"), r"scores:2: .*'0x1p3'"),
     "a score in Arabic digits": (line(SCORES, 2, "s1 s1-u1 \u0661"), "scores:2: .*'\u0661'"),
@@ -424,9 +436,12 @@ def test_provenance_of_another_form_is_escaped(change: object, tree: Path) -> No
 
 
 ODD_NAMES = [
-    "two\nlines",
-    "\x1b[31mred",
-    "\u202edesrever",
+    "=cmd|' /C calc'!A0",
+    "a;=cmd|x",
+    "\uff1dcmd",
+    "# B1",
+    "| a | b |",
+    "@SUM(1)",
     '"><img src=x onerror=alert(1)>',
     "${HOME}`id`$(id)",
     "\\immediate\\write18{touch pwned}%",
@@ -467,8 +482,75 @@ def test_odd_names_are_escaped_in_every_output(tree: Path) -> None:
         compiled = run_program(script, out / "tables", cwd=tree)
         assert compiled.code == 0, compiled.err
     assert not list(tree.parent.rglob("pwned"))
-    exported = cli("export", results, "--system", "two\nlines").out
-    assert exported == cli("export", results, "--system", "anon").out
+    page = Text()
+    page.feed(written["report.html"].decode())
+    markdown = b"".join(text for path, text in written.items() if path.endswith(".md")).decode()
+    rows = csv.DictReader(io.StringIO(written["results.csv"].decode(), newline=""))
+    in_csv = {row["system"] for row in rows}
+    assert {name.replace("'", "") for name in in_csv} == {n.replace("'", "") for n in systems}
+    assert not {name for name in in_csv if re.search("(^|;)[=@\uff1d]", name)}
+    for name in systems:
+        assert name in page.text
+        assert name in html.unescape(re.sub(r"\\(.)", r"\1", markdown))
+        imported = tree.parent / "imported.json"
+        more = ("--conf", tree / "small.yaml", "-o", imported)
+        assert cli("import", out / "results.txt", f"--system={name}", *more).code == 0
+        exported = cli("export", imported, f"--system={name}").out
+        assert exported == cli("export", results, "--system", "anon").out
+
+
+class Text(HTMLParser):
+    """The text of a page, as a browser shows it."""
+
+    text = ""
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+FORGING = "x\n# anon\nASV-libri_dev_enrolls-libri_dev_trials_f\n  EER: 50.00%"
+
+
+def test_names_that_forge_sections_are_refused(tree: Path) -> None:
+    """Of results.txt, which `import` reads; in folders, in results.json, as an option."""
+    folder = tree / "exp" / FORGING.replace("/", "_")
+    shutil.copytree(tree / "exp/results-anon", folder / "results-anon")
+    before = snapshot(tree / "exp/privacy_eval")
+    for verb in ("check", "evaluate", "collect", "score-tree"):
+        done = run(verb, tree)
+        assert done.code == 1
+        assert re.search(r"the name 'x\\n# anon\\nASV-", done.err), done.err
+    assert snapshot(tree / "exp/privacy_eval") == before
+    shutil.rmtree(folder)
+    results = tree / RESULTS
+    for key, value in (("system", FORGING), ("condition", FORGING)):
+        plain = json.loads(results.read_text())
+        plain["verification"][0][key] = value
+        forged = write(tree / "forged.json", json.dumps(plain))
+        for done in (cli("export", forged), cli("tables", "--results", forged)):
+            assert (done.code, done.out) == (1, "")
+            assert "the name 'x\\n# anon" in done.err
+    more = ("--conf", tree / "small.yaml", "-o", tree / "imported.json")
+    done = cli("import", tree / "exp/privacy_eval/results.txt", "--system", FORGING, *more)
+    assert done.code == 1 and "the name" in done.err
+
+
+def test_decodings_cannot_forge_sections(tree: Path) -> None:
+    line = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/x\x1b[2Jy/decode/wer_9"
+    wer = lines_to(tree / "exp/results-anon/ASR-libri_dev_asr/WER", [line])
+    done = run("collect", tree)
+    assert done.code == 1
+    assert f"{wer}:1: the name" in done.err
+
+
+def test_look_alike_names_are_warned_of(tree: Path) -> None:
+    for name in ("B1", "\uff221"):
+        shutil.copytree(tree / "exp/results-anon", tree / "exp" / name / "results-anon")
+    assert "names of systems look alike: B1, \uff221" in run("evaluate", tree).err
+    (tree / "data/Libri_dev_enrolls").mkdir()
+    checked = run("check", tree).out
+    assert "systems B1, \uff221" in checked
+    assert "data sets Libri_dev_enrolls, libri_dev_enrolls" in checked
 
 
 # Sizes

@@ -16,6 +16,7 @@ from support import run_program, write
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.files import (
     MAX_BYTES,
+    LineLimit,
     atomic_path,
     file_names,
     max_unpacked_bytes,
@@ -300,3 +301,17 @@ def test_long_names_are_shortened_and_distinct(tmp_path: Path) -> None:
     for file in files.values():
         write_text(tmp_path / f"{file}_asv.txt", "x")
     assert len(list(tmp_path.glob("*_asv.txt"))) == len(names)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("line", ["", "a b 1", "a " * 2000])
+def test_no_more_lines_are_read_than_the_limit_allows(
+    line: str, packed: bool, tmp_path: Path
+) -> None:
+    """Nor more bytes than so many lines have."""
+    path = tmp_path / "file"
+    text = f"{line}\n".encode() * 1001
+    path.write_bytes(gzip.compress(text) if packed else text)
+    assert read_bytes(path, limit=LineLimit(20_000, "")) == text
+    with pytest.raises(PrivacyEvalError, match=r"(?s)file(:1001: .*\(few\)|: larger than)"):
+        read_bytes(path, limit=LineLimit(1000, "few"))

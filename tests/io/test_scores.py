@@ -17,7 +17,13 @@ import privacy_eval.io.scores as module
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.files import digest
 from privacy_eval.io.score_formats import SCORE_FORMATS
-from privacy_eval.io.scores import PairedTrials, pair, read_scores, read_trials, same_trials
+from privacy_eval.io.scores import (
+    PairedTrials,
+    check_same_trials,
+    pair,
+    read_scores,
+    read_trials,
+)
 from privacy_eval.io.text_table import Column, WordArray, hash_rows, split_columns
 
 Key = tuple[str, str]
@@ -246,7 +252,36 @@ def test_disjoint_files_name_the_reason(tmp_path: Path, scores: str, why: str | 
     with pytest.raises(PrivacyEvalError) as caught:
         paired(tmp_path, scores, "s u1 target\ns u2 nontarget\n")
     line = str(caught.value).splitlines()[1]
-    assert line == f"  {why}:" if why else line.startswith("  1 trials without a score")
+    assert line.startswith(f"  {why or '1 trials without a score'}")
+    assert ("--allow-missing" in str(caught.value)) is (why is None)
+
+
+@pytest.mark.parametrize(("rows", "is_cut"), [((0, 1, 2), True), ((0, 1, 3), False)])
+def test_scores_that_end_early(tmp_path: Path, rows: tuple[int, ...], is_cut: bool) -> None:
+    trials = ["s u1 target", "s u2 nontarget", "t u1 nontarget", "t u2 target"]
+    scores = "".join(f"{trials[row].rpartition(' ')[0]} {row}\n" for row in reversed(rows))
+    with pytest.raises(PrivacyEvalError, match="1 trials without a score") as caught:
+        paired(tmp_path, scores, "\n".join(trials))
+    assert ("cut" in str(caught.value)) is is_cut
+
+
+def test_a_line_that_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "scores"
+    for text, is_cut in (("s u1 1\ns u2", True), ("s u1 1\ns u2\n", False), ("s u1\ns u2", False)):
+        path.write_text(text)
+        with pytest.raises(PrivacyEvalError, match="expected 3 fields") as caught:
+            read_scores(path)
+        assert ("was cut" in str(caught.value)) is is_cut
+
+
+def test_exchanged_score_file_and_key(tmp_path: Path) -> None:
+    scores, key = tmp_path / "scores", tmp_path / "trials"
+    scores.write_text("s u1 1.5\ns u2 -2\n")
+    key.write_text("s u1 target\ns u2 nontarget\n")
+    with pytest.raises(PrivacyEvalError, match=f"^{key}:1: .*'target'.* exchanged"):
+        read_scores(key)
+    with pytest.raises(PrivacyEvalError, match=rf"^{scores}:1: .*'1\.5'.* exchanged"):
+        read_trials(scores)
 
 
 @pytest.mark.usefixtures("hashing")
@@ -342,18 +377,28 @@ def test_pairing_agrees_with_a_dictionary(
 
 
 @pytest.mark.parametrize(
-    ("other", "same"),
+    ("other", "message"),
     [
-        ("b u2 nontarget\na\tu1  target", True),
-        ("a u1 target\nb u2 target\n", False),
-        ("a u1 target\n", False),
-        ("a u1 target\nb u2 nontarget\nc u3 target\n", False),
-        ("a u1 target\nb u3 nontarget\n", False),
+        ("b u2 nontarget\na\tu1  target", None),
+        ("a u1 target\nb u2 target\n", "two:2: trial b u2 is target, but nontarget in {one}:"),
+        ("a u1 target\n", "one:2: trial b u2 is nontarget, but missing in {two}:"),
+        (
+            "c u3 target\na u1 target\nb u2 nontarget\n",
+            "two:1: trial c u3 is target, but missing in {one}:",
+        ),
+        ("\na u1 target\nb u3 nontarget\n", "two:3: trial b u3 is nontarget, but missing in"),
     ],
 )
-def test_same_trials_compares_keys(tmp_path: Path, other: str, same: bool) -> None:
+def test_keys_that_differ_are_refused(tmp_path: Path, other: str, message: str | None) -> None:
     (tmp_path / "one").write_text("a u1 target\nb u2 nontarget\n")
     (tmp_path / "two").write_text(other)
     one, two = read_trials(tmp_path / "one"), read_trials(tmp_path / "two")
-    assert same_trials(one, two) is same
-    assert same_trials(two, one) is same
+    if message is None:
+        check_same_trials(one, two)
+        check_same_trials(two, one)
+        return
+    expected = message.format(one=one.path, two=two.path)
+    with pytest.raises(PrivacyEvalError, match=re.escape(f"{tmp_path}/{expected}")):
+        check_same_trials(one, two)
+    with pytest.raises(PrivacyEvalError, match="two keys"):
+        check_same_trials(two, one)

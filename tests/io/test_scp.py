@@ -278,6 +278,16 @@ def test_trailing_content_is_refused(tmp_path: Path, content: bytes) -> None:
         (b"[" + b"1\n" * 65537 + b"]", "dimension 65537 x 1, expected at most 65536"),
         (b"[" + b"\n" * 65539 + b"]", "more than 65536 lines"),
         (b"\0BFM \4" + struct.pack("<iBi", 2, 8, 2), "damaged"),
+        (b"\0BCM4 " + bytes(40), "expected a compressed matrix"),
+        (b"\0BCM ", "truncated within its size"),
+        (b"\0BCM2 " + bytes(15), "truncated within its size"),
+        (b"\0BCM " + struct.pack("<ffii", 0, 1, 2, 3) + bytes(29), "truncated: 29 of 30"),
+        (b"\0BCM2 " + struct.pack("<ffii", 0, 1, 2, 3) + bytes(11), "truncated: 11 of 12"),
+        (b"\0BCM3 " + struct.pack("<ffii", 0, 1, 2, 3) + bytes(5), "truncated: 5 of 6"),
+        (b"\0BCM3 " + struct.pack("<ffii", 0, 1, 0, 3), "dimension 0 x 3"),
+        (b"\0BCM3 " + struct.pack("<ffii", 0, 1, 1 << 30, 1 << 30), "dimension"),
+        (b"\0BCM3 " + struct.pack("<ffii", float("nan"), 1, 1, 1) + b"a", "1 of 1 values are NaN"),
+        (b"\0BCM3 " + struct.pack("<ffii", 3e38, 3e38, 1, 1) + b"\xff", "1 of 1 values are NaN"),
         (b" [\n 1 2 \n 3 ]\n", "rows of 2 and of other numbers of values"),
         (b" [\n ]\n", "dimension 1 x 0"),
         (b" [\n 1 2 \n", "missing ] at its end"),
@@ -288,6 +298,21 @@ def test_invalid_matrix_is_refused(tmp_path: Path, content: bytes, message: str)
     path = write(tmp_path / "m", content)
     with pytest.raises(PrivacyEvalError, match=f"^{path}: .*{as_object_message(message)}"):
         read_matrix(path)
+
+
+def test_compressed_matrices(tmp_path: Path) -> None:
+    head = struct.pack("<ffii", -1, 255, 2, 3)
+    by_row = write(tmp_path / "m", b"\0BCM3 " + head + bytes([0, 1, 2, 253, 254, 255]))
+    assert read_matrix(by_row).tolist() == [[-1, 0, 1], [252, 253, 254]]
+    head = struct.pack("<ffii", 0, 65535, 2, 1)
+    of_two_bytes = write(tmp_path / "m", b"\0BCM2 " + head + struct.pack("<2H", 1, 65535))
+    assert read_matrix(of_two_bytes).tolist() == [[1], [65535]]
+    head = struct.pack("<ffii", 0, 65535, 6, 1)
+    # Linear between the percentiles at bytes 0, 64, 192 and 255.
+    percentiles = struct.pack("<4H", 0, 640, 1920, 2550)
+    values = bytes([0, 32, 64, 128, 192, 255])
+    by_column = write(tmp_path / "m", b"\0BCM " + head + percentiles + values)
+    assert read_matrix(by_column).ravel().tolist() == [0, 320, 640, 1280, 1920, 2550]
 
 
 @pytest.mark.parametrize(

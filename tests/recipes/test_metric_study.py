@@ -148,7 +148,6 @@ def test_wrong_options(options: tuple[str, ...], code: int, message: str, tmp_pa
     [
         (("--conf", "none.yaml"), "none.yaml: unknown protocol"),
         (("--tree", "none"), "none: no such folder (experiment tree)"),
-        (("--metric", "x"), "expected NAME=FILE.py:FUNCTION"),
     ],
 )
 def test_what_is_wrong_is_said(
@@ -157,6 +156,20 @@ def test_what_is_wrong_is_said(
     done = cli(verb, "--out", tmp_path / "out", *options)
     assert (done.code, done.out) == (1, "") and message in done.err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("verb", ["study", "study-report"])
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("x", "expected NAME=FILE.py:FUNCTION"),
+        ("EER=mine.py:f", "reads like the built-in metric eer"),
+        ("Min_Cllr=mine.py:f", "reads like the built-in metric cllr_min"),
+    ],
+)
+def test_wrong_names_of_metrics(verb: str, metric: str, message: str, tmp_path: Path) -> None:
+    done = cli(verb, "--out", tmp_path / "out", "--metric", metric)
+    assert (done.code, done.out) == (2, "") and message in done.err
 
 
 def test_a_report_needs_its_records(tmp_path: Path) -> None:

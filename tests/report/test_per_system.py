@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support import ANON, B1, B2, ODD_NAME, ORIG, changed, cli, imported, numbers_of
 
@@ -18,7 +19,7 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.per_system import blank_tables, system_tables, table_groups
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_set import write_tables
-from privacy_eval.results.records import Results, merge
+from privacy_eval.results.records import Results, VerificationRecord, merge
 
 needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None, reason="pdflatex is not installed"
@@ -255,6 +256,7 @@ def with_intervals() -> Results:
         "cllr": (150.0, 188.8888),
         "linkability": (0.5, 0.6),
         "zebra_population": (0.0, float("inf")),
+        "zebra_individual": (1.5, 2.5),
     }
     first = replace(results.verification[0], speaker_intervals={"challenge": bounds})
     return replace(results, verification=(first, *results.verification[1:]))
@@ -277,6 +279,55 @@ def test_intervals() -> None:
     (row,) = tables["intervals_privacy_dev"].rows
     # The third quantity has no interval among the given ones.
     assert row[2:5] == ("", "0.661 [0.500, 0.600]", "0.375 [0, inf]")
+    table = tables["intervals_individual_dev"]
+    (row,) = table.rows
+    individual = first_individual()
+    assert row[2:] == (f"{individual:.3f} [1.500, 2.500]", "", "", "o", "o", "f")
+    assert len(table.columns) == len(row)
+
+
+def first_individual() -> float:
+    return with_intervals().verification[0].metrics["challenge"]["zebra_individual"]
+
+
+class Drawn:
+    """Replicates that were never written: of every condition the same ones, moved to its EER."""
+
+    def __init__(self, size: int, speakers: int) -> None:
+        self.noise = np.linspace(-0.01, 0.01, size)
+        self.speakers = speakers
+
+    def of(self, record: VerificationRecord) -> dict[str, np.ndarray[Any, Any]]:
+        return {
+            "bootstrap_challenge_eer": record.metrics["challenge"]["eer"] + self.noise,
+            "bootstrap_design": np.array("d"),
+            "bootstrap_seed": np.array(0),
+            "bootstrap_speakers": np.array(self.speakers),
+        }
+
+
+@pytest.mark.parametrize(("speakers", "few"), [(1000, False), (3, True)])
+def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
+    """A shift of all conditions by x shifts their average by x: 95 % of -0.01 to 0.01."""
+    results = imported(B1, system="M")
+    intervals = {"challenge": {"eer": (0.1, 0.2)}}
+    results = replace(
+        results,
+        verification=tuple(replace(r, speaker_intervals=intervals) for r in results.verification),
+    )
+    found = system_tables(results, "M", "", Drawn(1001, speakers))  # type: ignore[arg-type]
+    tables = {t.name: t for t in found}
+    averages, table = tables["averages"], tables["intervals_averages"]
+    dev = {row[1]: row[2] for row in table.groups[0]}
+    by_title = {row[0]: row[1] for row in averages.rows}
+    lazy = by_title["EER, %, anon"]
+    mean = float(lazy)
+    wide = 0.95 if not few else 1.0
+    assert f"{lazy} [" in dev["Lazy-informed"]
+    low, high = map(float, dev["Lazy-informed"].split("[")[1].rstrip("]").split(", "))
+    assert (low, high) == pytest.approx((mean - wide, mean + wide), abs=0.005)
+    noted = {name for name, t in tables.items() if any("Too few" in n for n in t.notes)}
+    assert noted == ({n for n in tables if n.startswith("intervals")} if few else set())
 
 
 @pytest.mark.parametrize(("n_target", "noted"), [(19, True), (20, False), (None, False)])
@@ -368,7 +419,7 @@ def test_protocols_are_escaped_in_latex(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [ODD_NAME, r"\input{/etc/passwd}", "../../up", "<script>", "a|b\nc"]
+    "name", [ODD_NAME, r"\input{/etc/passwd}", "../../up", "<script>", "a|b;c"]
 )
 def test_odd_names_of_systems_are_escaped(name: str, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "tables"

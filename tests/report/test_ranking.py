@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri, stdtr
 from support import B1, B2, ODD_NAME, SMALL_PLAN, Tree, changed, imported, three_conditions
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from privacy_eval.protocol.protocol import Protocol, load_protocol
 from privacy_eval.report.latex import to_latex
-from privacy_eval.report.ranking import Ranking, rank, ranking_table
+from privacy_eval.report.ranking import Ranking, rank, ranking_table, ranking_tables
 from privacy_eval.report.table import Table
 from privacy_eval.report.text import to_text
 from privacy_eval.report.values import (
@@ -151,9 +152,9 @@ def test_uninformative_and_incomplete_values_are_flagged(protocol: Protocol) -> 
         ("2", "a", "30.00\u2021"),
         ("", "b", ""),
     ]
-    assert table.rows[2][-1] == "an uninformative value"
+    assert table.rows[2][-1] == "implausible or uninformative values"
     caveat, left_out = table.notes
-    assert caveat.startswith("An EER above 65 % is uninformative")
+    assert re.search("EER above 65 % is implausible.*: b ", caveat)
     assert left_out == "\u2021 Trials were left out of some of its values"
 
 
@@ -215,6 +216,30 @@ def test_too_few_replicates_are_never_significant(protocol: Protocol) -> None:
     assert first.next is not None and first.next.p_value > 0.05 and not first.next.better
 
 
+@pytest.mark.parametrize(("size", "statement"), [(200, "too few"), (412, "better")])
+def test_too_few_replicates_are_named_instead_of_a_bound(
+    size: int, statement: str, protocol: Protocol
+) -> None:
+    """Six speakers need 412 replicates: 2 P(T_5 < sqrt(5/6) z(1/412)) is the first below 0.05."""
+    bounds = [2 * stdtr(5, np.sqrt(5 / 6) * ndtri(1 / b)) for b in (411, 412)]
+    assert bounds[0] >= 0.05 > bounds[1]
+    values = np.random.default_rng(0).normal(0.3, 0.01, size)
+    stored = stored_of(a=replicates(values, n=6), b=replicates(values + 0.2, n=6))
+    table = table_of(results_of(protocol, {"a": 0.3, "b": 0.5}), stored)
+    *_, p, text = next(row for row in table.rows if row[1] == "b")
+    assert text.startswith(statement)
+    assert (p == "") == (statement == "too few")
+    assert any("needed: at least 412" in note for note in table.notes) == (p == "")
+
+
+def test_two_speakers_never_have_enough_replicates(protocol: Protocol) -> None:
+    values = np.random.default_rng(0).normal(0.3, 0.01, 1000)
+    stored = stored_of(a=replicates(values, n=2), b=replicates(values + 0.2, n=2))
+    table = table_of(results_of(protocol, {"a": 0.3, "b": 0.5}), stored)
+    assert table.rows[0][-1].startswith("too few")
+    assert any("more than can be drawn" in note for note in table.notes)
+
+
 def test_infinite_values_are_legal(protocol: Protocol) -> None:
     infinite = np.where(np.arange(500) % 2, np.inf, 1.0)
     results = results_of(protocol, {"a": 0.6, "b": np.inf, "c": np.inf})
@@ -236,6 +261,39 @@ def test_systems_with_missing_values_are_listed_with_the_reason() -> None:
     assert last[-1] == "no value of 2 of 6: vctk_common f, vctk_common m"
     assert len(table.groups[0]) == 18 and {row[2] for row in table.groups[0]} == {"published"}
     assert {line.count(" & ") for line in to_latex(table).splitlines() if " & " in line} == {4}
+
+
+def test_systems_are_also_ranked_over_what_all_have() -> None:
+    """Without VCTK: over LibriSpeech only, whose weights are equal."""
+    results = imported(B1, system=ODD_NAME)
+    kept = tuple(r for r in results.verification if r.condition.data_set == "libri")
+    results = replace(results, verification=kept)
+    cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
+    options: dict[str, Any] = {"attack_model": "ignorant", "split": "dev"}
+    whole, shared = ranking_tables(results, Stored(), cells=cells, **options)  # type: ignore[arg-type]
+    assert ODD_NAME in [row[1] for row in whole.groups[1]]
+    (group,) = shared.groups
+    assert [row[1] for row in group if row[2] == "own"] == [ODD_NAME] and len(group) == 19
+    eers = [
+        r.values("challenge")["eer"]
+        for r in kept
+        if (r.condition.attack_model, r.condition.split) == ("ignorant", "dev")
+    ]
+    (mine,) = (row[3] for row in group if row[1] == ODD_NAME)
+    assert mine == f"{100 * sum(eers) / 2:.2f}" and len(eers) == 2
+    assert "Only LibriSpeech:" in shared.caption and shared.name != whole.name
+    assert f"{ODD_NAME}: no value of 4 of 6: vctk_different f" in shared.notes[0]
+    # On its own, there is no ranking over everything.
+    (alone,) = ranking_tables(results, Stored(), **options)  # type: ignore[arg-type]
+    assert [row[:2] for row in alone.rows] == [("1", ODD_NAME)]
+
+
+def test_complete_systems_have_one_ranking(protocol: Protocol) -> None:
+    results = results_of(protocol, {"a": 0.3, "b": 0.5})
+    options: dict[str, Any] = {"attack_model": "ignorant", "split": "dev"}
+    (table,) = ranking_tables(results, Stored(), **options)  # type: ignore[arg-type]
+    assert len(table.rows) == 2
+    assert ranking_tables(results, Stored(), metric="cllr_min", **options) == []  # type: ignore[arg-type]
 
 
 def test_published_averages_are_ordered() -> None:
@@ -260,6 +318,22 @@ def test_voice_similarity_has_an_order_only() -> None:
     )
     assert table is not None and table.rows[0][1] == "K2"
     assert "--bootstrap" not in table.caption and "most distinct" in table.caption
+
+
+def test_replicates_of_a_system_without_an_average_are_not_denied() -> None:
+    """Its bootstrap was asked for: what it lacks is a data set, and the caption names it."""
+    results = imported(B1, system="mine")
+    records = tuple(
+        replace(r, speaker_intervals={"challenge": {"eer": (0.1, 0.2)}})
+        for r in results.verification
+        if not r.condition.data_set.startswith("vctk")
+    )
+    results = replace(results, verification=records)
+    cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
+    table = table_of(results, Stored(), cells=cells)
+    assert "--bootstrap" not in table.caption
+    assert "mine: no value of 4 of 6: vctk_different f, vctk_different m" in table.caption
+    assert any("same back end of the attacker" in note for note in table.notes)
 
 
 @pytest.mark.parametrize(("metric", "noted"), [("linkability", True), ("eer", False)])

@@ -137,7 +137,10 @@ CHANGES: dict[str, tuple[Callable[[SpeechTree], object], list[str]]] = {
         lambda t: (t.root / BACKEND / "mean.vec").unlink(),
         ["oo", "oa", "aa"],
     ),
-    "trial key": (lambda t: thinner(t.root / f"data/{TRIALS}/trials"), ["oo"]),
+    "trial key": (
+        lambda t: [thinner(t.root / f"data/{TRIALS}{s}/trials") for s in ("", "_anon")],
+        ["oo", "oa", "aa"],
+    ),
     "enrollment list": (lambda t: thinner(t.root / f"data/{ENROLLS}/enrolls"), ["oo", "oa"]),
     "scores removed": (lambda t: t.all_scores["oa"].unlink(), ["oa"]),
 }

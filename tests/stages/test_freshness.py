@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import functools
 import hashlib
@@ -356,12 +355,14 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     wer = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/decode/wer_9_0.5"
     lines_to(tree.root / "exp/results-anon/ASR-libri_dev_asr/WER", [wer])
     opened: Counter[str] = Counter()
-    real = builtins.open
+    real = os.open
 
-    def counted(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
-        if "r" in mode and str(file).startswith(str(tree.root)):
-            opened[os.path.relpath(file, tree.root)] += 1
-        return real(file, mode, *arguments, **options)
+    def counted(path: Any, flags: int, *arguments: Any, **options: Any) -> int:
+        # Folders and temporary files are opened without following links, to lock them.
+        reading = not flags & (os.O_WRONLY | os.O_RDWR | os.O_NOFOLLOW)
+        if reading and str(path).startswith(str(tree.root)):
+            opened[os.path.relpath(path, tree.root)] += 1
+        return real(path, flags, *arguments, **options)
 
     systems = find_systems(tree.root, tree.root / "exp", tree.protocol)
     out = tree.root / "out"
@@ -373,7 +374,7 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "scores": lambda: make_scores(*stage_of(tree)),
         "similarity": lambda: make_similarities(systems, ["anon"], stage_of(tree)[1], out),
     }
-    monkeypatch.setattr(builtins, "open", counted)
+    monkeypatch.setattr(os, "open", counted)
     for stage, run in stages.items():
         opened.clear()
         run()

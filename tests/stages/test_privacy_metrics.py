@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +23,7 @@ import pytest
 from support import Tree, lines_to, score_lines, snapshot, three_conditions, utterances
 
 from privacy_eval import PrivacyEvalError, __version__
+from privacy_eval.errors import OutputError
 from privacy_eval.io.confine import refuse_symlinks_below
 from privacy_eval.io.files import digest
 from privacy_eval.io.inputs import Inputs
@@ -77,7 +81,7 @@ def test_a_record_holds_metrics_counts_and_digests(tree: Tree) -> None:
     assert set(outcome.made) == NAMES
     assert (outcome.current, outcome.failed) == ([], {})
     record = json.loads(record_of(tree, O_A).read_text())
-    scores, key = scores_of(tree, O_A), tree.root / "data/libri_dev_trials_f_anon/trials"
+    scores, key = scores_of(tree, O_A), tree.root / "data/libri_dev_trials_f/trials"
     paired = pair(read_scores(scores), read_trials(key))
     trials = TrialScores.from_labels(paired.score, paired.is_target)
     for variant in ("challenge", "exact"):
@@ -97,7 +101,7 @@ def test_a_record_holds_metrics_counts_and_digests(tree: Tree) -> None:
                 "sha256": digest(scores.read_bytes()),
             },
             "trials": {
-                "path": "data/libri_dev_trials_f_anon/trials",
+                "path": "data/libri_dev_trials_f/trials",
                 "sha256": digest(key.read_bytes()),
             },
         },
@@ -144,10 +148,36 @@ def test_a_changed_byte_concerns_its_condition_only(tree: Tree) -> None:
 
 
 def test_a_changed_key_concerns_the_conditions_that_use_it(tree: Tree) -> None:
+    """The original key is that of all conditions; a copy that agrees does not count."""
     run(tree)
-    key = tree.root / "data/libri_dev_trials_f_anon/trials"
+    key, copy = (tree.root / f"data/libri_dev_trials_f{s}/trials" for s in ("", "_anon"))
+    copy.write_text("\n" + copy.read_text())
+    assert set(run(tree).current) == NAMES
     key.write_text("\n" + key.read_text())
-    assert set(run(tree).made) == {f"now {O_A}", f"now {A_A}"}
+    assert set(run(tree).made) == NAMES
+
+
+def _exchange_labels(path: Path) -> None:
+    """Exchange the labels of the first target and of the first nontarget trial: lines 1 and 4."""
+    lines = path.read_text().splitlines()
+    lines[0], lines[3] = lines[0][:-6] + "nontarget", lines[3][:-9] + "target"
+    lines_to(path, lines)
+
+
+@pytest.mark.parametrize("copy", ["_anon/trials", "_anon/trials.gz", "/trials.gz"])
+def test_a_copy_of_the_key_that_differs_is_an_error(tree: Tree, copy: str) -> None:
+    """What anonymization wrote beside the original key does not decide labels."""
+    run(tree)
+    before = record_of(tree, O_A).read_bytes()
+    key, other = (tree.root / f"data/libri_dev_trials_f{end}" for end in ("/trials", copy))
+    other.write_bytes(key.read_bytes())
+    assert set(run(tree).current) == NAMES
+    _exchange_labels(other)
+    failed = run(tree).failed
+    assert set(failed) == (NAMES if copy == "/trials.gz" else NAMES - {f"now {O_O}"})
+    for failure in failed.values():
+        assert failure.startswith(f"{other}:1: trial s1 s1-u0 is nontarget, but target in {key}")
+    assert record_of(tree, O_A).read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -176,7 +206,7 @@ def test_changed_speakers_compute_anew_only_with_a_bootstrap(tree: Tree) -> None
     utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
     utt2spk.write_text(utt2spk.read_text() + "another s9\n")
     assert run(tree, "plain").made == []
-    assert run(tree, "boot", Options(bootstrap=3)).made == [f"now {O_O}"]
+    assert set(run(tree, "boot", Options(bootstrap=3)).made) == NAMES
 
 
 # --- shares, processes, failures
@@ -222,6 +252,56 @@ def test_a_condition_that_fails_now_does_not_keep_its_old_record_in_results(tree
     assert [r.condition.name for r in collected(tree, partial=True).verification] == [O_O, A_A]
 
 
+@pytest.mark.parametrize("form", ["text", "gzip"])
+@pytest.mark.parametrize("allow_missing", [False, True])
+def test_rows_are_bounded_by_the_trial_key(tree: Tree, form: str, allow_missing: bool) -> None:
+    """Without the bound, 100 kB of gzip take gigabytes."""
+    path = scores_of(tree, O_A)
+    key = tree.root / "data/libri_dev_trials_f/trials"
+    rows = b"a b 1\n" * 2_000_000
+    path.write_bytes(gzip.compress(rows) if form == "gzip" else rows)
+    outcome = run(tree, options=Options(allow_missing=allow_missing))
+    (failure,) = outcome.failed.values()
+    trials = len(key.read_text().splitlines())
+    match = re.match(rf"{path}:(\d+): more than \d+ lines \({key} has only {trials} ", failure)
+    assert match and int(match[1]) < 20_000
+    assert set(outcome.made) == NAMES - {f"now {O_A}"}
+
+
+@pytest.mark.parametrize("how", [{"isolated": True}, {"nj": 2}])
+def test_a_condition_that_kills_its_process_fails_by_name(
+    tree: Tree, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a process that takes more memory than there is: the others are done."""
+    here = os.getpid()
+
+    def read(path: Path, **options: Any) -> Any:
+        if path == scores_of(tree, O_A) and os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return read_scores(path, **options)
+
+    monkeypatch.setattr("privacy_eval.stages.privacy_metrics.read_scores", read)
+    begun: list[str] = []
+    outcome = run(tree, begin=lambda *now: begun.append(now[2]), **how)
+    assert outcome.failed.keys() == {f"now {O_A}"}
+    assert "killed by signal 9" in outcome.failed[f"now {O_A}"]
+    assert set(begun) == NAMES
+    assert {*outcome.made, *outcome.current} == NAMES - {f"now {O_A}"}
+    assert record_of(tree, O_O).exists() and record_of(tree, A_A).exists()
+
+
+def test_a_full_disk_is_one_error_and_no_failure_of_conditions(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    for how in ({}, {"isolated": True}, {"nj": 2}):
+        with pytest.raises(OutputError, match="out/.*: cannot be written .No space left"):
+            run(tree, **how)
+
+
 def test_progress_counts_every_condition(tree: Tree) -> None:
     scores_of(tree, O_A).write_text("")
     seen: list[tuple[int, int, str]] = []
@@ -237,7 +317,7 @@ def test_no_scores_and_no_key_are_named(tree: Tree) -> None:
     assert reasons[O_O] == f"now: no score file in {O_O}"
     assert reasons[O_A].startswith(
         f"{scores_of(tree, O_A)}: no trial key for libri_dev_trials_f_anon; looked for "
-        "data/libri_dev_trials_f_anon/trials, data/libri_dev_trials_f_anon/trials.gz, "
+        "data/libri_dev_trials_f/trials, data/libri_dev_trials_f/trials.gz, "
     )
 
 
@@ -271,7 +351,7 @@ def test_intervals_of_the_bootstrap(tree: Tree) -> None:
         for low, high in record["speaker_intervals"][variant].values():
             assert float(low) <= float(high)
     assert record["provenance"]["options"] == {"bootstrap": 20, "seed": 1, "allow_missing": False}
-    assert record["provenance"]["inputs"]["utt2spk"]["path"].endswith("_anon/utt2spk")
+    assert record["provenance"]["inputs"]["utt2spk"]["path"] == "data/libri_dev_trials_f/utt2spk"
     other = run(tree, "other", Options(bootstrap=20, seed=2))
     assert other.failed == {}
     changed = json.loads(record_of(tree, A_A, "other").read_text())
@@ -312,7 +392,7 @@ def test_an_utterance_without_a_speaker(tree: Tree) -> None:
     utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
     lines = utt2spk.read_text().splitlines()
     utt2spk.write_text("\n".join(lines[:5]) + "\n")
-    (failure,) = run(tree, options=Options(bootstrap=3)).failed.values()
+    (failure,) = set(run(tree, options=Options(bootstrap=3)).failed.values())
     assert failure == (
         f"{utt2spk}: 7 trial utterances have no speaker: s2-u2, s3-u0, s3-u1, s3-u2, s4-u0, ..."
     )
@@ -321,7 +401,7 @@ def test_an_utterance_without_a_speaker(tree: Tree) -> None:
 def test_speakers_that_contradict_the_key(tree: Tree) -> None:
     utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
     utt2spk.write_text(utt2spk.read_text().replace("s1-u0 s1", "s1-u0 s2"))
-    (failure,) = run(tree, options=Options(bootstrap=3)).failed.values()
+    (failure,) = set(run(tree, options=Options(bootstrap=3)).failed.values())
     assert "2 trials contradict their speakers" in failure
 
 
@@ -357,7 +437,7 @@ def test_collect_refuses_what_is_stale_or_missing(tree: Tree) -> None:
 def test_a_key_that_changed_makes_records_stale(tree: Tree) -> None:
     run(tree)
     (tree.root / "data/libri_dev_trials_f/trials").write_text("s1 s1-u0 target\n")
-    with pytest.raises(PrivacyEvalError, match=f"1 conditions have no record .*\n  now {O_O}$"):
+    with pytest.raises(PrivacyEvalError, match=f"3 conditions have no record .*\n  now {O_O}\n"):
         collected(tree)
 
 

@@ -94,7 +94,10 @@ def test_user_defined_metrics(tmp_path: Path) -> None:
     for text, message in (
         ("spread", "expected NAME=FILE.py:FUNCTION"),
         (f"={source}:spread", "expected NAME=FILE.py:FUNCTION"),
-        (f"eer={source}:spread", "built-in metric"),
+        (f"eer={source}:spread", "built-in metric eer"),
+        (f"EER={source}:spread", "built-in metric eer"),
+        (f"ROCCH_EER={source}:spread", "built-in metric rocch_eer"),
+        (f"expected_Privacy_disclosure={source}:spread", "built-in metric zebra_population"),
         (f"a b={source}:spread", "valid identifier"),
         (f"x={source}:other", "has no function 'other'"),
         (f"x={tmp_path}/none.py:f", "cannot be imported"),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import MODELS_2022, Tree, three_conditions, trial_lines
@@ -13,7 +16,7 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.stages.privacy_metrics import evaluate
 from privacy_eval.tree.conditions import ConditionFiles, System
-from privacy_eval.tree.discovery import find_systems
+from privacy_eval.tree.discovery import find_systems, suffix_of_unmatched, tree_suffixes
 
 VPC2020, VPC2022 = load_protocol("vpc2020"), load_protocol("vpc2022")
 
@@ -372,21 +375,20 @@ def keyed(tree: Tree, **options: object) -> dict[str, Path | None]:
     return {c.condition.trial_set: c.trials for c in system.conditions}
 
 
-def test_the_original_list_serves_where_the_copy_has_none(tree: Tree) -> None:
-    original = tree.key("data/libri_dev_trials_f/trials")
-    tree.libri("exp/results-now")
-    assert set(keyed(tree).values()) == {original}
+def test_the_original_key_is_the_key(tree: Tree) -> None:
+    """A copy, which anonymization may have written, serves only where there is no other."""
     own = tree.key("data/libri_dev_trials_f_anon/trials")
-    assert keyed(tree) == {"libri_dev_trials_f": original, "libri_dev_trials_f_anon": own}
+    tree.libri("exp/results-now")
+    assert keyed(tree) == {"libri_dev_trials_f": None, "libri_dev_trials_f_anon": own}
+    original = tree.key("data/libri_dev_trials_f/trials")
+    assert set(keyed(tree).values()) == {original}
 
 
 def test_a_team_suffix_falls_back_on_the_usual_copy(tree: Tree) -> None:
-    original = tree.key("data/libri_dev_trials_f/trials")
-    usual = tree.key("data/libri_dev_trials_f_anon/trials")
     tree.libri("exp/results-1_mine", suffix="_mine")
-    assert keyed(tree) == {"libri_dev_trials_f": original, "libri_dev_trials_f_mine": usual}
-    own = tree.key("data/libri_dev_trials_f_mine/trials")
-    assert keyed(tree)["libri_dev_trials_f_mine"] == own
+    for folder in ("_anon", "_mine", ""):
+        key = tree.key(f"data/libri_dev_trials_f{folder}/trials")
+        assert keyed(tree)["libri_dev_trials_f_mine"] == key
 
 
 COMMON = "vctk_test_trials_f_common"
@@ -464,14 +466,14 @@ def test_a_missing_key_lists_its_candidates(tree: Tree, tmp_path: Path) -> None:
     assert condition.trials is None
     candidates = [str(p.relative_to(tmp_path)) for p in condition.key_candidates]
     assert candidates[:4] == [
-        f"data/{COMMON}_anon/trials",
-        f"data/{COMMON}_anon/trials.gz",
         f"data/{COMMON}/trials",
         f"data/{COMMON}/trials.gz",
+        f"data/{COMMON}_anon/trials",
+        f"data/{COMMON}_anon/trials.gz",
     ]
     assert "keys-vpc/vctk_common_test_trials_f_anon" in candidates
     (failure,) = evaluate([system], tmp_path / "out", tree=tmp_path).failed.values()
-    assert f"no trial key for {COMMON}_anon; looked for data/{COMMON}_anon/trials," in failure
+    assert f"no trial key for {COMMON}_anon; looked for data/{COMMON}/trials," in failure
 
 
 # --- links
@@ -488,6 +490,78 @@ def test_loops_of_links_end(tree: Tree, tmp_path: Path) -> None:
     team = next(s for s in systems if s.name == "team")
     assert len(team.conditions) == 3
     assert [p.name for p in team.unmatched] == ["ASV-again"]
+
+
+def test_many_links_that_lead_back_are_searched_once(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree.libri("exp/team/results-1")
+    (tmp_path / "exp/other").mkdir()
+    for number in range(50):
+        os.symlink("..", tmp_path / f"exp/team/l{number}")
+        os.symlink("../team", tmp_path / f"exp/other/l{number}")
+    real, read = os.scandir, Counter[str]()
+
+    def counted(folder: Path) -> Any:
+        read[os.path.realpath(folder)] += 1
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    assert [s.name for s in find(tree)] == ["team"]
+    assert max(read.values()) < 5
+
+
+def test_links_to_results_of_others_count(tree: Tree, tmp_path: Path) -> None:
+    """As the pair of 2022 may share results of original speech."""
+    tree.libri("exp/a/results-1")
+    tree.condition("exp/a/results-1.orig", "libri_dev_enrolls", "libri_dev_trials_f")
+    tree.libri("exp/b/results-1")
+    os.symlink("../a/results-1.orig", tmp_path / "exp/b/results-1.orig")
+    systems = find(tree, protocol="vpc2022")
+    assert [(s.name, len(s.folders)) for s in systems] == [("a", 2), ("b", 2)]
+
+
+def test_unprintable_names_are_refused(tree: Tree, tmp_path: Path) -> None:
+    for number, name in enumerate(
+        ["two\nlines", "\x1b[31mred", "\u202edesrever", "zero\u200bwidth", "no-utf-8\udcff", "end "]
+    ):
+        tree.libri(f"exp/{name}/results-{number}")
+        with pytest.raises(PrivacyEvalError, match="the name .*rename it") as refused:
+            find(tree)
+        assert str(refused.value).isprintable() and str(refused.value).isascii()
+        shutil.rmtree(tmp_path / "exp" / name)
+    tree.libri("exp/results-x_\nforged", suffix="_\nforged")
+    with pytest.raises(PrivacyEvalError, match=r"'x_\\nforged'"):
+        find(tree)
+
+
+# --- likely mistakes
+
+
+@pytest.mark.parametrize("results", ["exp", "nowhere"])
+def test_the_parent_of_a_wrong_tree_is_named(tree: Tree, tmp_path: Path, results: str) -> None:
+    (tmp_path / "data").mkdir(exist_ok=True)
+    (tmp_path / "exp").mkdir()
+    message = f"{tmp_path} looks like the tree: --tree {tmp_path}"
+    with pytest.raises(PrivacyEvalError, match=message):
+        find_systems(tmp_path / "exp", tmp_path / "exp" / results, VPC2020)
+
+
+def test_suffixes_of_a_tree_and_of_unmatched_folders(tree: Tree, tmp_path: Path) -> None:
+    protocol = VPC2020
+    for name in (
+        "libri_dev_trials_f",
+        "libri_dev_trials_f_mine",
+        "libri_dev_enrolls_anon",
+        "vctk_dev_trials_f_all_anon",
+        "vctk_dev_trials_f_common",
+        "train_x",
+    ):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    assert tree_suffixes(tmp_path, protocol) == ["_anon", "_mine"]
+    names = ["ASV-x", "ASV-libri_dev_enrolls-vctk_dev_trials_f_common_mine"]
+    assert suffix_of_unmatched(names, protocol) == "_mine"
+    assert suffix_of_unmatched(names[:1], protocol) is None
 
 
 def test_the_same_keys_folder_by_two_paths_is_one(tree: Tree, tmp_path: Path) -> None:

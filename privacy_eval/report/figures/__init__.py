@@ -18,6 +18,7 @@ from ...results.arrays import FIGURE_FORMATS
 from ...stages.freshness import Run
 from ..data import ReportData, Whiskers
 from ..figure_folder import figure_folder, read_captions
+from ..values import caveat_notes
 
 if TYPE_CHECKING:
     from .drawing import Drawing
@@ -38,12 +39,15 @@ class FigureKind:
         The section is shown only when its title is clicked.
     on_request : bool
         Drawn only on request.
+    metrics : tuple of str
+        Metrics on scores whose caveats captions tell.
     """
 
     name: str
     section: str
     folded: bool = True
     on_request: bool = False
+    metrics: tuple[str, ...] = ("eer",)
 
     def figures(self, data: ReportData) -> Iterator[Drawing]:
         """All figures of the kind that there is data for."""
@@ -58,9 +62,9 @@ KINDS = (
     FigureKind("bars", "Privacy of the systems", folded=False),
     FigureKind("ece", "ZEBRA profiles"),
     FigureKind("conventional", "Conventional plots", on_request=True),
-    FigureKind("linkability", "Linkability"),
-    FigureKind("matrices", "Voice similarity"),
-    FigureKind("identification", "Identification in groups of people", folded=False),
+    FigureKind("linkability", "Linkability", metrics=("linkability",)),
+    FigureKind("matrices", "Voice similarity", metrics=()),
+    FigureKind("identification", "Identification in groups of people", folded=False, metrics=()),
     FigureKind("det", "Detection error trade-off"),
     FigureKind("scatter", "Metric against metric"),
 )
@@ -81,7 +85,9 @@ def all_figures(
     data = replace(data, whiskers=whiskers)
     for kind in KINDS:
         if conventional or not kind.on_request:
-            yield from kind.figures(data)
+            notes = [f" {n}." for n in caveat_notes(data.results.verification, kind.metrics)]
+            for drawing in kind.figures(data):
+                yield replace(drawing, caption="".join([drawing.caption, *notes]))
 
 
 def write_figures(

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...metrics import NOT_AVAILABLE
 from ...metrics.pav import FloatArray
 from ...results.arrays import Arrays
 from ...results.records import VerificationRecord
@@ -43,16 +44,17 @@ LOCAL = "local D(s)"
 _OUTSIDE = 5e-4
 
 
-def linkability_panel(arrays: Arrays, value: float, title: str) -> Panel:
+def linkability_panel(arrays: Arrays, value: float | None, title: str) -> Panel:
     """Draw histograms and kernel densities of both classes, local D(s) on the right.
 
     Parameters
     ----------
     arrays : mapping
         The stored arrays of a record; densities may be missing.
-    value : float
-        D_sys.
+    value : float or None
+        D_sys; None if it is not available.
     """
+    shown = f"$: {NOT_AVAILABLE}" if value is None else f" = {value:.3f}$"
     edges = arrays["linkability_edges"]
     low, high = _score_range(arrays)
     top = 0.0
@@ -87,7 +89,7 @@ def linkability_panel(arrays: Arrays, value: float, title: str) -> Panel:
         (low, high),
         (0.0, 1.05 * top),
         title=title,
-        title_math=rf": $D_\mathrm{{sys}} = {value:.3f}$",
+        title_math=rf": $D_\mathrm{{sys}}{shown}",
     )
 
 
@@ -132,8 +134,10 @@ def _row(
         record = by_attack.get(attack.id)
         arrays = None if record is None else load(record, data.curves, _ARRAYS)
         if record is not None and arrays is not None:
+            caveat = record.caveat("linkability")
             value = record.values(data.protocol.variant)["linkability"]
-            panel = linkability_panel(arrays, value, attack.title)
+            known = value if caveat is None or caveat.printed else None
+            panel = linkability_panel(arrays, known, attack.title)
             panels[attack.id] = replace(panel, y_label="") if panels else panel
     if panels:
         first, last = next(iter(panels)), list(panels)[-1]

@@ -1,0 +1,159 @@
+"""Caveats: reasons why values of a condition say little about privacy.
+
+An attacker who is wrong more often than right is no better protection than one who guesses:
+scores were inverted. The rules need values and numbers of trials only, so that records, single
+score files and imported results are judged alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .eer import IMPLAUSIBLE_EER, bengio_mariethoz_interval
+from .linkability import LINKABILITY_MIN_TARGETS
+
+#: EER of original speech with a model of original speech. The challenge's are between 1.1 and
+#: 8.7 % (2020 supplement, tables 2 and 3); twice that is no useful attack.
+MAX_ORIGINAL_EER = 0.20
+
+#: Printed instead of a value or category that does not exist.
+NOT_AVAILABLE = "n/a"
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """A reason, and what it does to values.
+
+    Attributes
+    ----------
+    reason : str
+        A sentence without its period.
+    metric : str
+        The only metric that it concerns; "" for all metrics on scores.
+    ranked : bool
+        Values are ranked, may be the best and have a ZEBRA category.
+    printed : bool
+        Values are printed; else `NOT_AVAILABLE`, except in JSON and CSV.
+    """
+
+    reason: str
+    metric: str = ""
+    ranked: bool = False
+    printed: bool = True
+
+    def concerns(self, metric: str) -> bool:
+        """Whether values of a metric on scores are to be read with this caveat.
+
+        Parameters
+        ----------
+        metric : str
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> CAVEATS["few_targets"].concerns("eer"), CAVEATS["inverted"].concerns("eer")
+        (False, True)
+        """
+        return self.metric in ("", metric)
+
+
+INVERTED, INVERTED_ORIGINAL, WEAK_ATTACKER = "inverted", "inverted_original", "weak_attacker"
+
+#: Caveats by their key in records.
+CAVEATS: Mapping[str, Caveat] = {
+    INVERTED: Caveat(
+        f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % is implausible: inverted scores (distances, "
+        "or swapped labels?), or many equal scores; no metric of such scores shows privacy"
+    ),
+    INVERTED_ORIGINAL: Caveat(
+        "Implausible scores of original speech: those of anonymized speech show no privacy, either"
+    ),
+    WEAK_ATTACKER: Caveat(
+        f"EER of original speech above {100 * MAX_ORIGINAL_EER:.0f} % (wrong model, trials or "
+        "key?): a weak attacker, whose errors look like privacy",
+        ranked=True,
+    ),
+    "few_targets": Caveat(
+        f"Linkability is uninformative with fewer than {LINKABILITY_MIN_TARGETS} target scores",
+        "linkability",
+        printed=False,
+    ),
+}
+
+
+def find_caveats(
+    eer: float | None,
+    n_target: int | None = None,
+    n_nontarget: int | None = None,
+    *,
+    is_original: bool = False,
+) -> dict[str, str]:
+    """Find the caveats of a condition.
+
+    An EER is implausible if it is above 65 % and its interval under independent trials above
+    50 %. The interval alone is too narrow to judge by, since trials share speakers: EERs of
+    up to 60 % of thousands of trials were published of attackers who do not know of the
+    anonymization.
+
+    Parameters
+    ----------
+    eer : float or None
+        Kaldi's, as a fraction; None where it is not known.
+    n_target, n_nontarget : int or None
+        Numbers of trials; None where they are not known.
+    is_original : bool
+        Original speech, scored with a model trained on original speech.
+
+    Returns
+    -------
+    dict of str to str
+        Reasons by their key in `CAVEATS`, in its order.
+
+    Examples
+    --------
+    >>> list(find_caveats(0.96, 500, 10000)), list(find_caveats(0.6, 10, 1000))
+    (['inverted'], ['few_targets'])
+    >>> list(find_caveats(0.25, 500, 10000, is_original=True))
+    ['weak_attacker']
+    """
+    found = set()
+    if eer is not None and IMPLAUSIBLE_EER < eer < math.inf:
+        if not (n_target and n_nontarget):
+            found.add(INVERTED)
+        elif bengio_mariethoz_interval(min(eer, 1.0), n_target, n_nontarget)[0] > 0.5:
+            found.add(INVERTED)
+    if is_original and eer is not None and eer > MAX_ORIGINAL_EER and not found:
+        found.add(WEAK_ATTACKER)
+    if n_target is not None and n_target < LINKABILITY_MIN_TARGETS:
+        found.add("few_targets")
+    return {key: caveat.reason for key, caveat in CAVEATS.items() if key in found}
+
+
+def withholding_caveat(found: Mapping[str, str], metric: str) -> Caveat | None:
+    """Return the caveat for which a value must be neither ranked nor graded.
+
+    Parameters
+    ----------
+    found : mapping
+        As from `find_caveats`.
+    metric : str
+        On scores.
+
+    Returns
+    -------
+    Caveat or None
+        Of several, one for which the value is not even printed.
+
+    Examples
+    --------
+    >>> withholding_caveat(find_caveats(0.3, 10, 100), "eer") is None
+    True
+    """
+    known = (CAVEATS[key] for key in found if key in CAVEATS)
+    withheld = [c for c in known if not c.ranked and c.concerns(metric)]
+    return min(withheld, key=lambda caveat: caveat.printed, default=None)

@@ -1,0 +1,181 @@
+"""Implausible scores in every output: said so, without a category, rank or bold print."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from support import B1, B2, Run, Tree, cli, imported, lines_to, three_conditions
+
+from privacy_eval.metrics import CAVEATS
+from privacy_eval.report.data import ReportData
+from privacy_eval.report.figures import all_figures
+from privacy_eval.report.per_system import system_tables
+from privacy_eval.report.report import report_sections
+from privacy_eval.report.values import cells_from_results
+from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
+from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.records import Results, VerificationRecord, merge
+
+IMPLAUSIBLE = "EER above 65 % is implausible"
+
+
+@pytest.fixture(name="tree", scope="module")
+def _tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    tree = three_conditions(tmp_path_factory.mktemp("tree"))
+    original = tree.root / "exp/results-now/ASV-libri_dev_enrolls-libri_dev_trials_f/scores"
+    keys = (tree.root / "data/libri_dev_trials_f/trials").read_text().splitlines()
+    lines_to(
+        original,
+        [
+            f"{' '.join(k.split()[:2])} {-4.0 * k.endswith(' target') + 0.01 * i}"
+            for i, k in enumerate(keys)
+        ],
+    )
+    return tree
+
+
+@pytest.fixture(name="runs", scope="module")
+def _runs(tree: Tree) -> dict[str, Run]:
+    common = ("--tree", tree.root, "--results", "exp", "--out", "out")
+    metrics = cli("privacy-metrics", *common)
+    again = cli("privacy-metrics", *common)
+    collect = cli("collect", *common, "--allow-missing")
+    out, results = tree.root / "out", ("--results", tree.root / "out/results.json")
+    return {
+        "privacy-metrics": metrics,
+        "privacy-metrics again": again,
+        "collect": collect,
+        "export": cli("export", out / "results.json", "--format", "averages"),
+        "tables": cli("tables", *results),
+        "tables in a folder": cli("tables", *results, "--out", out / "tables"),
+        "report": cli("report", *results, "--out", out / "report.html"),
+    }
+
+
+def test_every_verb_warns(runs: dict[str, Run]) -> None:
+    for verb, run in runs.items():
+        assert run.code == 0, (verb, run.err)
+        assert IMPLAUSIBLE in run.err, verb
+        assert "fewer than 20 target scores" in run.err, verb
+
+
+def test_single_files(tree: Tree) -> None:
+    folder = "exp/results-now/ASV-libri_dev_enrolls-libri_dev_trials_f"
+    files = ("--scores", tree.root / folder / "scores")
+    files = (*files, "--trials", tree.root / "data/libri_dev_trials_f/trials")
+    for run in (cli("metrics", *files), cli("zebra", *files), cli("privacy-metrics", *files)):
+        assert IMPLAUSIBLE in run.out and run.code == 0
+        assert not re.search(r"\([0A-F]\)", run.out) and "(n/a)" in run.out
+    assert "linkability: n/a" in cli("metrics", *files).out
+    plain = json.loads(cli("metrics", *files, "--format", "json").out)
+    assert set(plain["caveats"]) == {"inverted", "few_targets"}
+    assert isinstance(plain["exact"]["linkability"], float)
+
+
+def test_json_has_the_numbers_beside_the_caveats(tree: Tree, runs: dict[str, Run]) -> None:
+    path = tree.root / "out/results.json"
+    plain = json.loads(path.read_text())
+    first, *others = plain["verification"]
+    assert list(first["caveats"]) == ["inverted", "few_targets"]
+    assert first["metrics"]["exact"]["linkability"] >= 0
+    for record in others:  # of the system, though their EER is plausible
+        assert list(record["caveats"]) == ["inverted_original", "few_targets"]
+    results = read_json(path)
+    assert json.loads(to_json(results)) == plain
+    for record in plain["verification"]:  # as written before there were caveats
+        del record["caveats"]
+    path.with_name("before.json").write_text(json.dumps(plain))
+    assert read_json(path.with_name("before.json")) == results
+
+
+def test_csv_has_a_column(tree: Tree, runs: dict[str, Run]) -> None:
+    rows = list(csv.DictReader(io.StringIO((tree.root / "out/results.csv").read_text())))
+    original = [r for r in rows if r["trial"] == r["enrollment"] == "original"]
+    assert original and all(IMPLAUSIBLE in r["caveat"] for r in original)
+    for row in rows:
+        assert ("fewer than 20" in row["caveat"]) is (row["metric"] == "linkability")
+        float(row["value"])
+
+
+def test_results_txt_has_no_category_and_is_read_back(tree: Tree, runs: dict[str, Run]) -> None:
+    text = (tree.root / "out/results.txt").read_text()
+    assert text.count("linkability: n/a") == text.count("(n/a)") == 3
+    assert IMPLAUSIBLE in text and "linkability: 0" not in text
+    results = read_json(tree.root / "out/results.json")
+    back = import_results_txt(text, "results.txt", results.protocol, system="now")
+    for one, other in zip(results.verification, back.verification, strict=True):
+        assert other.metrics["challenge"].keys() == one.metrics["challenge"].keys() - {
+            "linkability",
+            "min_dcf_0.01",
+            "min_dcf_0.001",
+        }
+    again = to_results_txt(back, "now", "")
+    assert "(n/a)" in again and not re.search(r"\([0A-F]\)", again)
+
+
+def test_tables_and_the_first_screen(tree: Tree, runs: dict[str, Run]) -> None:
+    for table in (tree.root / "out/tables").glob("now_*.md"):
+        text = table.read_text()
+        assert not re.search(r"\| [0A-F] +\|", text)  # a category
+        if table.name.startswith(("now_asv", "now_zebra", "now_rocch")):
+            assert "?" in text and "is implausible" in text, table.name
+    linkability = (tree.root / "out/tables/now_linkability.txt").read_text()
+    assert linkability.count("n/a") == 4  # three values and the note
+    page = (tree.root / "out/report.html").read_text()
+    summary = page[page.index("<h2>Summary") :]
+    assert summary.index(IMPLAUSIBLE) < summary.index("Protocol:")
+
+
+def inverted(*systems: str) -> Results:
+    """Imported results with the EER of original speech of some systems inverted."""
+    results = merge([imported(B1, system="mine"), imported(B2, system="other")])
+
+    def one(r: VerificationRecord) -> VerificationRecord:
+        if r.condition.system not in systems or not r.condition.is_original:
+            return r
+        values = r.metrics["challenge"]
+        return replace(r, metrics={"challenge": {**values, "eer": 1 - values["eer"]}})
+
+    return replace(results, verification=tuple(map(one, results.verification)))
+
+
+def test_a_weak_attacker_is_on_the_first_screen_and_below_tables() -> None:
+    results = imported(B1, system="mine")
+    first = results.verification[0]
+    assert first.condition.is_original
+    weak = replace(first, metrics={"challenge": {**first.metrics["challenge"], "eer": 0.25}})
+    for record, is_noted in ((weak, True), (first, False)):
+        changed = replace(results, verification=(record, *results.verification[1:]))
+        data = ReportData(changed, cells_from_results(changed))
+        sections, _ = report_sections(data)
+        reason = CAVEATS["weak_attacker"].reason
+        assert sections[0].title == "Summary"
+        assert any(reason in text for text in sections[0].text) is is_noted
+        tables = {t.name: t for t in system_tables(changed, "mine", "")}
+        for name in ("asv_dev", "zebra"):
+            if name in tables:
+                assert any(reason in n for n in tables[name].notes) is is_noted, name
+        tag = changed.verification[0].tag("challenge")
+        assert tag == first.tag("challenge")  # a weak attacker is graded all the same
+
+
+def test_captions_of_figures_name_implausible_scores() -> None:
+    for systems in ((), ("mine",)):
+        results = inverted(*systems)
+        data = ReportData(results, cells_from_results(results))
+        captions = {d.name: d.caption for d in all_figures(data)}
+        assert any(name.startswith("bars_eer") for name in captions)
+        for name, caption in captions.items():
+            assert (IMPLAUSIBLE in caption) is bool(systems), name
+
+
+def test_one_inverted_system_leaves_the_others_alone() -> None:
+    results = inverted("mine")
+    assert {r.condition.system for r in results.verification if r.caveats} == {"mine"}
+    assert all(r.caveats for r in results.verification if r.condition.system == "mine")
+    assert not any(r.caveats for r in inverted().verification)

@@ -1,0 +1,329 @@
+"""Reading audio: formats, segments, commands, and files that lie."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from speech_support import SPEECH
+from support import write
+
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.speech import audio
+from privacy_eval.speech.audio import (
+    CHANNELS,
+    NOT_16_BIT,
+    AudioReader,
+    file_of_command,
+    resample,
+)
+
+RAMP = np.arange(-800, 800, dtype=np.int16) * 40
+
+
+def reader_of(folder: Path, *lines: str, segments: str = "", **options: object) -> AudioReader:
+    """The reader of a data folder with these lines in wav.scp."""
+    write(folder / "wav.scp", "".join(f"{line}\n" for line in lines))
+    if segments:
+        write(folder / "segments", segments)
+    return AudioReader(folder, base=folder, **options)  # type: ignore[arg-type]
+
+
+def ramp(folder: Path, name: str = "a.wav", samples: np.ndarray = RAMP, **options: object) -> bytes:
+    """Write an audio file; its bytes."""
+    soundfile.write(folder / name, samples, 16000, **options)
+    return (folder / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "subtype", "step"),
+    [
+        ("a.wav", "PCM_16", 0),
+        ("a.flac", "PCM_16", 0),
+        ("a.wav", "PCM_24", 0),
+        ("a.flac", "PCM_24", 0),
+        ("a.wav", "PCM_32", 0),
+        ("a.wav", "FLOAT", 0),
+        ("a.wav", "DOUBLE", 0),
+        ("a.wav", "PCM_U8", 256),
+        ("a.flac", "PCM_S8", 256),
+    ],
+)
+def test_all_encodings_are_on_the_scale_of_16_bits(
+    tmp_path: Path, name: str, subtype: str, step: int
+) -> None:
+    samples = RAMP / 32768 if subtype in ("FLOAT", "DOUBLE") else RAMP
+    ramp(tmp_path, name, samples, subtype=subtype)
+    reader = reader_of(tmp_path, f"u {name}")
+    got = reader.read("u")
+    assert got.rate == 16000
+    assert np.abs(got.samples.astype(float) - RAMP).max() <= step
+    assert reader.remarks == ({} if subtype == "PCM_16" else {NOT_16_BIT: ["u"]})
+
+
+def test_channels(tmp_path: Path) -> None:
+    ramp(tmp_path, samples=np.stack([RAMP, RAMP // 2 + 1], axis=1))
+    reader = reader_of(tmp_path, "u a.wav")
+    assert (reader.read("u").samples == RAMP).all()
+    assert reader.remarks == {CHANNELS: ["u"]}
+    mixed = reader_of(tmp_path, "u a.wav", mix=True)
+    assert (mixed.read("u").samples == RAMP / 2 + (RAMP // 2 + 1) / 2).all()
+    assert not mixed.remarks
+
+
+def test_a_reader_needs_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ramp(tmp_path)
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    with pytest.raises(PrivacyEvalError, match="pip install soundfile"):
+        reader_of(tmp_path, "u a.wav").read("u")
+
+
+def test_paths_begin_here_or_in_the_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "tree" / "data"
+    data.mkdir(parents=True)
+    ramp(data)
+    write(data / "wav.scp", "u a.wav\n")
+    monkeypatch.chdir(data.parent)
+    assert AudioReader(data).path("u") == data / "a.wav"
+    ramp(data.parent)
+    assert AudioReader(data).path("u") == Path("a.wav")
+    monkeypatch.chdir(tmp_path)
+    write(data / "wav.scp", f"u {tmp_path}/tree/a.wav\n")
+    assert AudioReader(data).read("u").samples.size == RAMP.size
+
+
+def test_paths_outside_need_permission(tmp_path: Path) -> None:
+    ramp(tmp_path)
+    folder = tmp_path / "data"
+    for line in ("u ../a.wav", "u flac -cds ../a.wav |", f"u {tmp_path / 'a.wav'}"):
+        with pytest.raises(PrivacyEvalError, match=r"wav.scp:1: u .*--allow-outside"):
+            reader_of(folder, line)
+        assert reader_of(folder, line, allow_outside=True).ids == ("u",)
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("flac -c -d -s a.flac", "a.flac"),
+        ("flac -cds a.flac ", "a.flac"),
+        ("flac -d --stdout --silent 'a b.flac'", "a b.flac"),
+        ("cat a.wav", "a.wav"),
+        ("sox a.flac -t wav -", "a.flac"),
+        ("sox a.flac -t wav -r 16000 -b 16 -c 1 -e signed-integer -", "a.flac"),
+        ("/usr/bin/flac -c -d a.flac", None),
+        ("flac -c -d -s a.flac b.flac", None),
+        ("flac -d -s a.flac", None),
+        ("flac -c -d --skip=100 a.flac", None),
+        ("flac -c -d -- a.flac", None),
+        ("cat a.wav b.wav", None),
+        ("cat -", None),
+        ("cat", None),
+        ("cat *.wav", None),
+        ("cat $(touch x)", None),
+        ("cat a.wav; touch x", None),
+        ("cat 'a.wav", None),
+        ("cat a.wav | cat", None),
+        ("cat a.wav > b", None),
+        ("sox a.wav -t wav - speed 1.1", None),
+        ("sox a.wav -t wav -r 8k -", None),
+        ("sox -v 0.5 a.wav -t wav -", None),
+        ("sox a.wav -t wav -r 16000 -r 8000 -", None),
+        ("sox a.wav -t flac -", None),
+        ("sox a.wav -r 16000 -", None),
+        ("sox - -t wav -", "-"),
+        ("sph2pipe -f wav a.sph", None),
+        ("", None),
+    ],
+)
+def test_commands_that_are_a_file(command: str, file: str | None) -> None:
+    if command == "sox - -t wav -":
+        assert file_of_command(command) is None
+        return
+    found = file_of_command(command)
+    assert (found and found[0]) == file
+
+
+@pytest.mark.parametrize("conversion", ["-r 8000", "-b 24", "-c 2"])
+def test_a_command_that_would_convert_is_refused(tmp_path: Path, conversion: str) -> None:
+    ramp(tmp_path)
+    reader = reader_of(tmp_path, f"u sox a.wav -t wav {conversion} - |")
+    with pytest.raises(PrivacyEvalError, match=r"wav.scp:1: u .*--allow-pipes"):
+        reader.read("u")
+
+
+def test_other_commands_run_on_request_only(tmp_path: Path) -> None:
+    ramp(tmp_path)
+    line = "u touch ran; cat a.wav |"
+    with pytest.raises(PrivacyEvalError, match=r"wav.scp:1: u .*--allow-pipes"):
+        reader_of(tmp_path, line)
+    assert not (tmp_path / "ran").exists()
+    reader = reader_of(tmp_path, line, allow_pipes=True)
+    assert (reader.read("u").samples == RAMP).all()
+    assert (tmp_path / "ran").exists()
+    with pytest.raises(PrivacyEvalError, match="status 3"):
+        reader_of(tmp_path, "u cat a.wav; exit 3 |", allow_pipes=True).read("u")
+
+
+def test_a_streamed_file_has_no_size(tmp_path: Path) -> None:
+    content = bytearray(ramp(tmp_path))
+    for size in (0x7FFFFFFF, 0xFFFFFFFF, 0x7FFFF000):
+        content[40:44] = struct.pack("<I", size)
+        write(tmp_path / "a.wav", bytes(content))
+        assert (reader_of(tmp_path, "u a.wav").read("u").samples == RAMP).all()
+
+
+def test_segments(tmp_path: Path) -> None:
+    ramp(tmp_path, "a.flac")
+    segments = "u1 r 0.01 0.02\nu2 r 0.05 -1\nu3 r 0 0.5\n"
+    reader = reader_of(tmp_path, "r a.flac", segments=segments)
+    assert (reader.read("u1").samples == RAMP[160:320]).all()
+    assert (reader.read("u2").samples == RAMP[800:]).all()
+    assert (reader.read("u3").samples == RAMP).all()
+
+
+@pytest.mark.parametrize(
+    ("segments", "message"),
+    [
+        ("u1 r 0.2 0.3\n", r"segments:1: u1 .*begins at 0.2 s"),
+        ("u1 r 0.01 0.8\n", r"segments:1: u1 .*ends at 0.8 s"),
+        ("u1 r 0.02 0.01\n", r"segments:1: u1: expected seconds"),
+        ("u1 r nan 0.01\n", r"segments:1: u1: expected seconds"),
+        ("u1 r x 0.01\n", r"segments:1: u1: expected seconds"),
+        ("u1 r -3 0.01\n", r"segments:1: u1: expected seconds"),
+        ("u1 q 0 0.01\n", r"segments:1: u1: recording 'q'"),
+        ("u1 r 0 0.01\nu1 r 0 0.01\n", r"segments:2: u1: duplicate"),
+        ("u1 r 0\n", r"segments:1: expected 4 fields"),
+    ],
+)
+def test_bad_segments_are_refused(tmp_path: Path, segments: str, message: str) -> None:
+    ramp(tmp_path)
+    with pytest.raises(PrivacyEvalError, match=message):
+        reader_of(tmp_path, "r a.wav", segments=segments).read("u1")
+
+
+def patched(content: bytes, at: int, new: bytes) -> bytes:
+    return content[:at] + new + content[at + len(new) :]
+
+
+DAMAGED = {
+    "cut": (lambda c: c[:-100], "truncated"),
+    "without samples": (lambda c: c[:36], "truncated"),
+    "within the header": (lambda c: c[:20], "truncated"),
+    "empty": (lambda c: b"", "neither WAV nor FLAC"),
+    "a mark of FLAC": (lambda c: b"fLaC", "neither WAV nor FLAC"),
+    "text": (lambda c: b"RIFF is a word", "neither WAV nor FLAC"),
+    "more samples than bytes": (lambda c: patched(c, 40, b"\xff\xff\xff\x70"), "truncated"),
+    "samples of no size": (lambda c: patched(c, 40, b"\0\0\0\0"), "damaged"),
+    "fewer samples than bytes": (lambda c: patched(c, 40, b"\x10\0\0\0"), "damaged"),
+    "another rate": (lambda c: patched(c, 24, b"\x40\x1f"), "contradicts itself"),
+    "other channels": (lambda c: patched(c, 22, b"\2"), "contradicts itself"),
+    "no channels": (lambda c: patched(c, 22, b"\0"), "contradicts itself"),
+    "another format": (lambda c: patched(c, 20, b"\x55"), "damaged or not supported|contradicts"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_wav_is_refused(tmp_path: Path, name: str) -> None:
+    change, message = DAMAGED[name]
+    write(tmp_path / "b.wav", change(ramp(tmp_path)))
+    with pytest.raises(PrivacyEvalError, match=rf"wav.scp:1: u \(b.wav\): .*({message})"):
+        reader_of(tmp_path, "u b.wav").read("u")
+
+
+@pytest.mark.parametrize("subtype", ["PCM_16", "PCM_24", "PCM_S8"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c[:-200],
+        lambda c: patched(c, 22, b"\0\0\x0a\0"),
+        lambda c: c[:60],
+        lambda c: c[:30],
+        lambda c: patched(c, 22, b"\xff\xff\xff\xff"),  # samples
+        lambda c: patched(c, 22, b"\0\0\0\x10"),
+        lambda c: patched(c, 30, b"\1\2\3"),  # MD5
+        lambda c: patched(c, len(c) - 300, b"\0\0\0"),
+        lambda c: patched(c, 18, b"\xff"),  # rate
+    ],
+)
+def test_damaged_flac_is_refused(tmp_path: Path, change: object, subtype: str) -> None:
+    noise = np.random.default_rng(0).integers(-9999, 9999, 16000).astype(np.int16)
+    content = ramp(tmp_path, "a.flac", noise, subtype=subtype)
+    write(tmp_path / "b.flac", change(content))  # type: ignore[operator]
+    with pytest.raises(PrivacyEvalError, match=r"wav.scp:1: u \(b.flac\): "):
+        reader_of(tmp_path, "u b.flac").read("u")
+
+
+def test_samples_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    for value in (np.nan, np.inf, 3e38):
+        ramp(tmp_path, samples=np.float32([0, value, 0]), subtype="FLOAT")
+        with pytest.raises(PrivacyEvalError, match="NaN or infinite"):
+            reader_of(tmp_path, "u a.wav").read("u")
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.wav")
+    (tmp_path / "folder.wav").mkdir()
+    for name, message in (
+        ("fifo.wav", "regular"),
+        ("folder.wav", "directory|regular"),
+        ("none.wav", "No such file"),
+    ):
+        with pytest.raises(PrivacyEvalError, match=rf"wav.scp:1: u \({name}\): .*({message})"):
+            reader_of(tmp_path, f"u {name}").read("u")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["u"], "expected <utterance> <file>"),
+        (["u a.wav", "u b.wav"], "wav.scp:2: duplicate"),
+        (["u | cat"], "writes into a command"),
+        (["u a.ark:17"], "within an archive"),
+    ],
+)
+def test_bad_lines_are_refused(tmp_path: Path, lines: list[str], message: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=message):
+        reader_of(tmp_path, *lines)
+
+
+def test_too_long_audio_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ramp(tmp_path)
+    monkeypatch.setattr(audio, "MAX_SAMPLES", 1000)
+    with pytest.raises(PrivacyEvalError, match="over 1000 samples"):
+        reader_of(tmp_path, "u a.wav").read("u")
+
+
+def test_blocks_of_a_long_file_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Constant samples are compressed beyond what is set aside at first.
+    samples = np.repeat(np.int16([1, -7, 300]), 40000)
+    ramp(tmp_path, "a.flac", samples)
+    monkeypatch.setattr(audio, "_BLOCK_SAMPLES", 999)
+    assert (reader_of(tmp_path, "u a.flac").read("u").samples == samples).all()
+
+
+@pytest.mark.parametrize("rate", [8000, 16000, 22050, 44100, 48000])
+def test_resampling_keeps_a_tone(rate: int) -> None:
+    tone = 1000 * np.sin(2 * np.pi * 440 * np.arange(rate // 2) / rate)
+    got = resample(tone, rate, 16000)
+    expected = 1000 * np.sin(2 * np.pi * 440 * np.arange(8000) / 16000)
+    assert got.size == 8000
+    assert got[200:-200] == pytest.approx(expected[200:-200], abs=8)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 160])
+def test_resampled_instants_are_before_the_end(size: int) -> None:
+    assert resample(np.ones(size, np.int16), 48000, 16000).size == -(-size // 3)
+    assert resample(np.ones(size, np.int16), 44100, 16000).size == -(-size * 160 // 441)
+
+
+def test_golden_edge_files(tmp_path: Path) -> None:
+    sizes = {n: a.samples.size for n, a in AudioReader(SPEECH) if n.startswith("edge-s")}
+    assert sizes["edge-samples79"] == 79
+    assert sizes["edge-silpad"] == 72000
