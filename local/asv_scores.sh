@@ -3,7 +3,7 @@
 # of all trial conditions, in parallel jobs. Scores of other tools are kept.
 #
 # Usage: asv_scores.sh --log-dir DIR [--tree DIR] [--cmd CMD] [--nj N] [--allow-missing]
-#                      [--allow-pipes] -- [other options of a tree]
+#                      [--allow-pipes] [--details] -- [other options of a tree]
 set -euo pipefail
 
 # --- options
@@ -13,6 +13,7 @@ nj=1                 # number of jobs
 log_dir=             # where the jobs' logs go
 allow_missing=false  # leave out utterances without an x-vector
 allow_pipes=false    # run commands in scp files
+details=false        # list every item
 # --- end of options
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
@@ -24,7 +25,9 @@ scoring=("${common[@]}")
 if [ "$allow_missing" = true ]; then scoring+=(--allow-missing); fi
 if [ "$allow_pipes" = true ]; then scoring+=(--allow-pipes); fi
 
-"$root/local/subsets.sh" "${common[@]}" --anonymized
+items=()
+if [ "$details" = true ]; then items=(--details); fi
+"$root/local/subsets.sh" "${common[@]}" --anonymized ${items[@]+"${items[@]}"}
 if [ -n "${KALDI_ROOT:-}" ]; then
     # A pipe would hide a failure.
     missing=$(privacy-eval asv-scores "${scoring[@]}" --missing-vectors)
@@ -36,4 +39,4 @@ if [ -n "${KALDI_ROOT:-}" ]; then
     done <<<"$missing"
 fi
 "$root/scripts/split_jobs.sh" asv-scores --finish --cmd "$cmd" --nj "$nj" --log-dir "$log_dir" \
-    -- "${scoring[@]}"
+    -- "${scoring[@]}" ${items[@]+"${items[@]}"}

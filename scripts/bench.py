@@ -4,7 +4,8 @@
     scripts/bench.py score             metrics; reading and pairing; bootstrap
     scripts/bench.py similarity        voice similarity of a trial set, and its peak memory
     scripts/bench.py system            stages 5 to 10 of a whole system, twice
-    scripts/bench.py speech            features and McAdams anonymization, per second of speech
+    scripts/bench.py speech            features and McAdams anonymization, per second of speech;
+                                       x-vectors of a full-size network, against its products
     scripts/bench.py help              --help of every verb
     scripts/bench.py growth            time and memory against the number of trials,
                                        utterances and systems
@@ -40,6 +41,7 @@ from pathlib import Path
 import numpy as np
 import scipy
 import scipy.signal
+from numpy.typing import NDArray
 from tabulate import tabulate
 
 import privacy_eval
@@ -60,6 +62,10 @@ from privacy_eval.simulate import (
 )
 from privacy_eval.speech.features import mfcc, sliding_cmvn, voice_activity
 from privacy_eval.speech.mcadams import convert, to_int16
+from privacy_eval.speech.nnet3 import Network
+from privacy_eval.speech.nnet3_descriptors import parse_descriptor
+from privacy_eval.speech.nnet3_file import Component, ModelFile, Node
+from privacy_eval.speech.xvector import Extractor, utterance_vector
 
 # Ratios, GiB, and seconds.
 METRICS_GOAL, PAIRING_GOAL, BOOTSTRAP_GOAL, SIMILARITY_GOAL, HELP_GOAL = 5.0, 1.2, 0.3, 6.0, 2.0
@@ -67,6 +73,11 @@ SIMILARITY_GIB = 0.5
 SYSTEM_GOAL, UNCHANGED_GOAL = 20.0, 1.0
 # Of real time, on one core: set OPENBLAS_NUM_THREADS=1.
 MFCC_GOAL, MCADAMS_GOAL = 0.002, 0.02
+NETWORK_GOAL, XVECTOR_GOAL = 1.2, 1.5
+#: Its arithmetic alone, and all of it, per second of speech, on one core.
+KALDI_TIMES = "0.008, whole 0.024"
+THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+ONE_THREAD = dict.fromkeys(THREADS, "1")
 RECIPE = Path(__file__).resolve().parents[1] / "recipes" / "vpc2020" / "run.sh"
 
 
@@ -109,6 +120,8 @@ def main() -> int:
     elif arguments.what == "system":
         met = system(arguments.speakers, arguments.utterances or 30)
     elif arguments.what == "speech":
+        if any(os.environ.get(name) != "1" for name in THREADS):  # must be set before NumPy
+            os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | ONE_THREAD)
         met = speech(600 / scale, arguments.repeats)
     elif arguments.what == "help":
         met = show([help_row(arguments.repeats)])
@@ -300,7 +313,73 @@ def speech(seconds: float, repeats: int) -> bool:
             ("McAdams", anonymize, MCADAMS_GOAL),
         )
     ]
-    return show(rows, decimals=5)
+    met = show(rows, decimals=5)
+    return network_rows(utterance, number, repeats) and met
+
+
+def network_rows(utterance: NDArray[np.int16], number: int, repeats: int) -> bool:
+    """X-vectors of a full-size network, from features and from samples, against the matrix
+    products alone, of the frames that each layer computes."""
+    generator = np.random.default_rng(0)
+    extractor = Extractor(full_size_network(generator))
+    frames = mfcc(utterance)
+    voiced = sliding_cmvn(frames)[voice_activity(frames)]
+    products = [
+        (
+            generator.standard_normal((len(voiced) - context, columns), dtype=np.float32),
+            generator.standard_normal((columns, rows), dtype=np.float32),
+        )
+        for context, columns, rows in ((4, 150, 512), (8, 1536, 512), (14, 1536, 512))
+        + ((14, 512, 512), (14, 512, 1500))
+    ]
+    limit = processor_time(lambda: [x @ y for _ in range(number) for x, y in products], repeats)
+    rows = []
+    for name, work, goal in (
+        ("network", lambda: extractor.extract(voiced), NETWORK_GOAL),
+        ("samples to x-vector", lambda: utterance_vector(extractor, mfcc(utterance)), XVECTOR_GOAL),
+    ):
+        seconds = processor_time(lambda work=work: [work() for _ in range(number)], repeats)
+        rows.append(Row(f"full-size {name}", "products", seconds, limit, goal))
+        print(f"{name}: {seconds / (10.0 * number):.4f} x real time (Kaldi: {KALDI_TIMES})")
+    return show(rows)
+
+
+def full_size_network(generator: np.random.Generator) -> Network:
+    """30 -> 512 x 4 -> 1500 -> statistics -> 512, with random weights."""
+    path = Path("full-size network")
+    nodes = {"input": Node("input-node", "input", dim=30)}
+    components: dict[str, Component] = {}
+
+    def add(name: str, kind: str, reads: str, **fields: object) -> None:
+        terms = parse_descriptor(reads, name)
+        nodes[name] = Node("component-node", name, terms, component=name)
+        components[name] = Component(f"{kind}Component", name, fields)
+
+    def affine(name: str, reads: str, columns: int, rows: int) -> None:
+        weights = generator.standard_normal((rows, columns), dtype=np.float32) / columns**0.5
+        bias = np.zeros(rows, dtype=np.float32)
+        add(name, "Affine", reads, LinearParams=weights, BiasParams=bias)
+
+    before, dim = "input", 30
+    for layer, (offsets, rows) in enumerate(
+        [((-2, -1, 0, 1, 2), 512), ((-2, 0, 2), 512), ((-3, 0, 3), 512), ((0,), 512), ((0,), 1500)]
+    ):
+        reads = ", ".join(f"Offset({before}, {k})" for k in offsets)
+        affine(f"affine{layer}", f"Append({reads})", dim * len(offsets), rows)
+        add(f"relu{layer}", "RectifiedLinear", f"affine{layer}", Dim=rows)
+        zeros, ones = np.zeros(rows, dtype=np.float32), np.ones(rows, dtype=np.float32)
+        batch = {"Dim": rows, "Epsilon": 1e-3, "TargetRms": 1.0, "Count": 1.0}
+        statistics = {"StatsMean": zeros, "StatsVar": ones}
+        add(f"norm{layer}", "BatchNorm", f"relu{layer}", **batch, **statistics)
+        before, dim = f"norm{layer}", rows
+    periods = {"InputPeriod": 1, "OutputPeriod": 1}
+    extraction = {"InputDim": 1500, "IncludeVarinance": True}
+    add("extraction", "StatisticsExtraction", before, **periods, **extraction)
+    pooling = {"InputDim": 3001, "InputPeriod": 1, "LeftContext": 0, "RightContext": 10000}
+    shape = {"NumLogCountFeatures": 0, "OutputStddevs": True}
+    add("pooling", "StatisticsPooling", "extraction", **pooling, **shape)
+    affine("output", "pooling", 3000, 512)
+    return Network(ModelFile(path, nodes, components))
 
 
 def processor_time(work: Callable[[], object], repeats: int) -> float:

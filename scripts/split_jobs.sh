@@ -2,7 +2,11 @@
 # Run a verb of privacy-eval in parallel jobs, with the work split among them (--job J/N). Logs are
 # named after the verb: privacy_metrics.1.log, ...
 #
-# Usage: split_jobs.sh VERB --log-dir DIR [--cmd CMD] [--nj N] [--finish] -- [options of the verb]
+# Usage: split_jobs.sh VERB --log-dir DIR [--cmd CMD] [--nj N] [--finish | --isolate]
+#                      -- [options of the verb]
+#
+# Exit code: 0 success, 1 failures, 2 wrong usage, 3 the output cannot be written, above 125
+# interrupted or no runner.
 set -euo pipefail
 
 # --- options
@@ -10,6 +14,7 @@ cmd=run_jobs.sh  # job runner, with its options
 nj=1             # number of jobs
 log_dir=         # where the logs go
 finish=false     # then do remaining work here, and log a summary (--after-jobs)
+isolate=false    # after killed jobs, do remaining work here, each piece in a process of its own
 # --- end of options
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
@@ -29,7 +34,7 @@ name=${verb//-/_}
 # Otherwise a log of an earlier run would stay.
 if ! mkdir -p -- "$log_dir" || [ ! -w "$log_dir" ]; then
     printf 'split_jobs.sh: %s: cannot be written to; choose another --out\n' "$log_dir" >&2
-    exit 1
+    exit 3
 fi
 # Runners replace the job's name wherever it stands, so it must not be part of a path.
 job=JOB
@@ -47,7 +52,10 @@ watch() {
             tail -n 1 -- "$log_dir/$name.$number.log" 2>/dev/null || true
         done | awk -v title="$name" '
             match($1, /^[0-9]+\/[0-9]+$/) { split($1, n, "/"); done += n[1]; all += n[2] }
-            END { if (all) printf "\r\033[K%s: %d of %d", title, done, all }' >&2
+            END {
+                if (all) printf "\r\033[K%s: %d of %d", title, done, all
+                else printf "\r\033[K%s: starting", title
+            }' >&2
     done
 }
 watcher=""
@@ -68,16 +76,38 @@ run() {
     fi
     return "$code"
 }
-if [ "$finish" != true ]; then
-    run
-    exit
-fi
 
-# Failures in a job occur again below, where they are logged and counted; interrupts do not.
+# How the worst job ended, by the last lines of the logs: killed, output (exit code 3), or nothing.
+ending() {
+    local number codes=()
+    for ((number = 1; number <= nj; number++)); do
+        # A job that is killed with its shell has no such line.
+        codes+=("$(sed -n 's/^# Ended (code \([0-9]*\).*/\1/p' "$log_dir/$name.$number.log" 2>/dev/null | tail -n 1)")
+    done
+    for number in "${codes[@]}"; do
+        if [ "$number" = 3 ]; then echo output && return; fi
+    done
+    for number in "${codes[@]}"; do
+        if [ "${number:-255}" -gt 128 ]; then echo killed && return; fi
+    done
+}
+
 code=0
 run || code=$?
-if [ "$code" -gt 128 ]; then exit "$code"; fi
+if [ "$code" -gt 125 ]; then exit "$code"; fi
+if [ "$finish$isolate" = falsefalse ]; then exit "$code"; fi
+after=(--after-jobs)
+if [ "$finish" = false ]; then after=(); fi
 if [ "$code" -ne 0 ]; then
-    printf 'split_jobs.sh: doing the remaining work of these jobs\n' >&2
+    ended=$(ending)
+    if [ "$ended" = output ]; then exit 3; fi
+    if [ "$ended" = killed ]; then after+=(--isolate); fi
+    if [ "${#after[@]}" -eq 0 ]; then exit "$code"; fi
+    # Failures in a job occur again here, where they are logged and counted.
+    printf 'split_jobs.sh: doing the remaining work of these jobs%s\n' \
+        "$([ "$ended" != killed ] || echo ', one by one, as jobs were killed')" >&2
+elif [ "$finish" = false ]; then
+    exit 0
 fi
-exec privacy-eval "$verb" "$@" --after-jobs
+unset PRIVACY_EVAL_PROGRESS
+exec privacy-eval "$verb" "$@" "${after[@]}"

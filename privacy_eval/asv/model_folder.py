@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,10 +11,10 @@ from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import check_inside
 from ..io.data_dir import read_utt2spk
 from ..io.files import digest, read_bytes
-from ..io.kaldi_objects import read_matrix, read_vector, write_matrix, write_vector
+from ..io.kaldi_objects import FloatMatrix, read_matrix, read_vector, write_matrix, write_vector
 from ..io.plda import read_plda, write_plda
-from ..io.scp import Vectors, read_vectors, vector_locations
-from .backend import PldaBackend, train_backend
+from ..io.scp import Vectors, read_vectors, vector_locations, write_vectors
+from .backend import PldaBackend, speaker_means, train_backend
 
 #: Files of a back end; only the first is required.
 BACKEND_FILES = ("plda", "mean.vec", "transform.mat")
@@ -120,17 +120,60 @@ def train_from_vectors(vectors: Vectors, utt2spk: Path, **options: Any) -> PldaB
     PrivacyEvalError
         A vector without a speaker; as `train_backend`.
     """
-    speaker_of = read_utt2spk(utt2spk)
-    unknown = [u for u in vectors.ids if u not in speaker_of]
-    if unknown:
-        raise PrivacyEvalError(
-            f"{vectors.path}: {len(unknown)} utterances have no speaker in {utt2spk}: "
-            f"{abbreviate(unknown)}"
-        )
+    speaker_of = _speakers(utt2spk, vectors.ids, vectors.path)
     try:
         return train_backend(vectors.matrix, [speaker_of[u] for u in vectors.ids], **options)
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{vectors.path}: {error}") from error
+
+
+def save_vectors(
+    folder: Path, ids: Sequence[str], matrix: FloatMatrix, utt2spk: Path, *, tree: Path
+) -> int:
+    """Write x-vectors and the mean of every speaker's, as Kaldi's extraction script.
+
+    Parameters
+    ----------
+    folder : Path
+        Of `xvector.scp`, `spk_xvector.scp` and their archives.
+    ids : sequence of str, length N
+    matrix : float32 array, shape (N, D)
+    utt2spk : Path
+        Speakers, at least of `ids`.
+    tree : Path
+        Folder that the paths in the scp files are relative to.
+
+    Returns
+    -------
+    int
+        Number of speakers.
+
+    Raises
+    ------
+    PrivacyEvalError
+        An utterance without a speaker; cannot be written.
+    """
+    speaker_of = _speakers(utt2spk, ids, folder)
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(ids):
+        rows.setdefault(speaker_of[name], []).append(row)
+    speakers = sorted(rows)
+    means, _ = speaker_means(matrix, [rows[speaker] for speaker in speakers])
+    write_vectors(folder / "spk_xvector.scp", speakers, means, tree=tree)
+    write_vectors(folder / "xvector.scp", ids, matrix, tree=tree)
+    return len(speakers)
+
+
+def _speakers(utt2spk: Path, ids: Iterable[str], where: Path) -> dict[str, str]:
+    """Read the speakers of utterances."""
+    speaker_of = read_utt2spk(utt2spk)
+    unknown = [name for name in ids if name not in speaker_of]
+    if unknown:
+        raise PrivacyEvalError(
+            f"{where}: {len(unknown)} utterances have no speaker in {utt2spk}: "
+            f"{abbreviate(unknown)}"
+        )
+    return speaker_of
 
 
 class TreeVectors:

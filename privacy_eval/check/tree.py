@@ -324,7 +324,8 @@ def _memory(outputs: Iterable[_Output], nj: int) -> tuple[list[str], list[Findin
     largest, findings = [], []
     available = _machine_gib()
     for stage, costs in sorted(stage_costs.items()):
-        jobs = [job for j in range(1, nj + 1) if (job := split(costs, costs, (j, nj)))]
+        most = min(nj, len(costs))
+        jobs = [split(costs, costs, (j, most)) for j in range(1, most + 1)]
         gib = [needed_bytes(job) / 2**30 for job in jobs]
         largest.append(f"{stage} {max(gib):.1f} GiB")
         if 0 < available < sum(gib):

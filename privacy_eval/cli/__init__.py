@@ -17,9 +17,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-from ..errors import PrivacyEvalError
+from ..errors import OutputError, PrivacyEvalError
 from ..version import __version__
 from .options import log
+
+#: Exit code of a job whose output cannot be written, so that no other need begin.
+OUTPUT_OF_JOB = 3
 
 #: The verbs, each in the module of its name.
 VERBS = {
@@ -28,6 +31,7 @@ VERBS = {
     "subsets": "make the evaluation subsets of the data folders",
     "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
     "features": "compute MFCC and voice activity of a data folder",
+    "xvectors": "extract the x-vectors of a data folder with Kaldi's networks",
     "asv-scores": "score trials of speaker verification from x-vectors",
     "privacy-metrics": "compute the privacy metrics of every trial condition, or of one score file",
     "metrics": "compute the privacy metrics of one score file",
@@ -62,8 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of any bytes can be printed
         sys.stdout.reconfigure(errors="backslashreplace")
-    # Otherwise matplotlib reads a file of the current folder, which may be somebody else's.
-    os.environ["MATPLOTLIBRC"] = os.devnull
+    _ignore_matplotlibrc()
     words = sys.argv[1:] if argv is None else list(argv)
     arguments = parser(*words[:1]).parse_args(words)
     try:
@@ -72,7 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except PrivacyEvalError as error:
         log(f"privacy-eval: {error}")
-        return 1
+        in_jobs = vars(arguments).get("job") or vars(arguments).get("isolate")
+        return OUTPUT_OF_JOB if isinstance(error, OutputError) and in_jobs else 1
     except BrokenPipeError:
         # The reader of our output is gone (head, a closed pager): nothing left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -86,6 +90,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         log("privacy-eval: interrupted; finished work is kept, run it again to resume")
         return 130
+
+
+def _ignore_matplotlibrc() -> None:
+    """Import matplotlib in another folder if the current one, perhaps of somebody else, has a
+    `matplotlibrc`, which would come first."""
+    if os.path.lexists("matplotlibrc"):
+        here = os.open(".", os.O_RDONLY)
+        try:
+            os.chdir(os.sep)
+            importlib.import_module("matplotlib")
+        finally:
+            os.fchdir(here)
+            os.close(here)
 
 
 def parser(verb: str | None = None) -> argparse.ArgumentParser:

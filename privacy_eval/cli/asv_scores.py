@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree(stage, common=parser)
     add(parser, "--out", help="the score file; over a tree not needed")
     add(parser, "--allow-missing", "--allow-pipes")
-    add(stage, "--job", "--after-jobs")
+    add(stage, "--job", "--after-jobs", "--isolate", "--details")
     vectors = flag("only list data sets without x-vectors, and the model folders of these")
     stage.add_argument("--missing-vectors", **vectors)
     add(files, "--model", "--backend", "--scp-base")
@@ -69,7 +69,7 @@ def _stage(arguments: argparse.Namespace) -> int:
     for note in notes:
         log(f"privacy-eval: {note}")
     outcome = make_scores(systems, asv, run_of(arguments))
-    report_outcome(outcome, "score files", IN_PLACE if arguments.after_jobs else "made")
+    report_outcome(arguments, outcome, "score files", IN_PLACE if arguments.after_jobs else "made")
     kinds = {error.kind for error in outcome.missing.values()}
     if VECTORS in kinds:
         log(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .options import add_tree, positive, progress, replicates
+from .options import add, add_tree, positive, progress, replicates
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="exit 0 even if something cannot be evaluated; trials without a score are no error",
     )
-    parser.add_argument("--details", action="store_true", help="list every item")
+    add(parser, "--details")
     parser.add_argument(
         "--quick", action="store_true", help="do not read score files (a second per 10^6 trials)"
     )

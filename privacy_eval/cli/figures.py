@@ -25,12 +25,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     sources = sources_of(arguments, needed=True)
     options = {"conventional": arguments.conventional, "whiskers": arguments.whiskers}
+    run = run_of(arguments)
+    if run.begin is not None:
+        run.begin(0, 0, "reading results")
     written, there = write_figures(
         all_figures(read_shown(sources), **options),
         arguments.out,
         drawn_from=figures_source(sources, **options),
         formats=[f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)],
-        run=run_of(arguments),
+        run=run,
     )
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[K")  # the line of the progress

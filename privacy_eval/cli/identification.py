@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial set."""
     stage, files = two_forms(parser)
     add_tree(stage, common=parser)
-    add(stage, "--out", "--job", "--after-jobs")
+    add(stage, "--out", "--job", "--after-jobs", "--isolate", "--details")
     rank = value("K", "found among the K highest scores; default: 1", type=positive, default=1)
     parser.add_argument("--rank", **rank)
     length = value("L", "utterances in a test, averaged; default: 1", type=positive, default=1)
@@ -61,7 +61,8 @@ def _stage(arguments: argparse.Namespace) -> int:
     names = [system.name for system in chosen]
     options = gallery_options(arguments)
     outcome = make_identifications(systems, names, asv, out, run_of(arguments), options)
-    report_outcome(outcome, "identifications", IN_PLACE if arguments.after_jobs else "computed")
+    done = IN_PLACE if arguments.after_jobs else "computed"
+    report_outcome(arguments, outcome, "identifications", done)
     return 1 if outcome.failed else 0
 
 

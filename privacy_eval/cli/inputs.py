@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import refuse_symlinks_below
+from ..io.kaldi_options import read_options
 from ..io.names import look_alike
 from ..io.scp import Vectors, read_vectors
 from ..protocol.protocol import Protocol, load_protocol
 from ..speech.audio import AudioReader
+from ..speech.features import (
+    CHALLENGE_MFCC,
+    CHALLENGE_VAD,
+    Features,
+    MfccOptions,
+    VadOptions,
+    utterance_features,
+)
 from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
 from ..stages.collect import unsigned_records
 from ..stages.freshness import UNSIGNED, Outcome, Run
@@ -28,7 +38,7 @@ from ..tree.discovery import (
     tree_suffixes,
     unmatched_folders,
 )
-from .options import log, progress
+from .options import beginnings, in_job, log, progress
 
 IN_PLACE = "in place"
 
@@ -149,7 +159,14 @@ def run_of(arguments: argparse.Namespace) -> Run:
     """Return how a stage runs."""
     job = getattr(arguments, "job", None)
     announce = log_memory if job else None
-    return Run(job or (1, 1), getattr(arguments, "nj", 1), announce=announce, progress=progress())
+    return Run(
+        job or (1, 1),
+        getattr(arguments, "nj", 1),
+        isolated=getattr(arguments, "isolate", False),
+        announce=announce,
+        begin=beginnings(),
+        progress=progress(),
+    )
 
 
 def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
@@ -184,34 +201,59 @@ def audio_of(arguments: argparse.Namespace, *, mix: bool = False) -> AudioReader
     )
 
 
+def feature_options(arguments: argparse.Namespace) -> tuple[MfccOptions, VadOptions]:
+    """Return the options of MFCC and voice activity."""
+    options, vad = CHALLENGE_MFCC, CHALLENGE_VAD
+    if arguments.mfcc_config is not None:
+        options = read_options(arguments.mfcc_config, MfccOptions)
+    if arguments.vad_config is not None:
+        vad = read_options(arguments.vad_config, VadOptions)
+    if arguments.dither is not None:
+        options = replace(options, dither=arguments.dither)
+    return options, vad
+
+
+def features_of(
+    arguments: argparse.Namespace, reader: AudioReader, options: MfccOptions
+) -> Iterator[tuple[str, Features]]:
+    """Yield the MFCC of utterances; with --allow-missing, log those that cannot be read."""
+
+    def unreadable(name: str, error: PrivacyEvalError) -> None:
+        if not arguments.allow_missing:
+            raise error
+        log(f"privacy-eval: left out: {error}")
+
+    return utterance_features(reader, options, seed=arguments.seed, unreadable=unreadable)
+
+
 def log_remarks(reader: AudioReader) -> None:
     """Log what there is to say of the utterances that were read."""
     for remark, names in reader.remarks.items():
         log(f"privacy-eval: warning: {remark}: utterances: {len(names)} ({abbreviate(names)})")
 
 
-def report_outcome(outcome: Outcome, what: str, done: str) -> None:
-    """Log what became of the products of a stage, and print their numbers."""
+def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str, done: str) -> None:
+    """Log what became of the products of a stage, a line for each kind, and print their numbers.
+
+    Jobs log every item, as `--details` does.
+    """
     left_out = [f"{name}: {text}" for name, text in outcome.left_out.items()]
     rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
-    for text, lines in (
+    for text, items in (
         ("external, kept", outcome.kept),
         ("rebuilt", rebuilt),
         ("made without some of their input", left_out),
         ("note", outcome.notes),
     ):
-        if lines:
-            log(f"privacy-eval: {text}: {len(lines)}:")
-            for line in lines:
-                log(f"  {line}")
-    by_kind: dict[str, list[str]] = {}
-    for error in outcome.missing.values():
-        by_kind.setdefault(error.kind, []).append(error.where)
-    for kind, places in by_kind.items():
-        log(
-            f"privacy-eval: {len(places)} {what} not {done}, no {kind}: "
-            + abbreviate(list(dict.fromkeys(places)))
-        )
+        log_items(arguments, text, items)
+    by_kind: dict[str, dict[str, str]] = {}
+    for name, error in outcome.missing.items():
+        by_kind.setdefault(error.kind, {})[name] = error.where
+    for kind, where in by_kind.items():
+        title = f"{len(where)} {what} not {done}, no {kind}"
+        log(f"privacy-eval: {title}: {abbreviate(list(dict.fromkeys(where.values())))}")
+        if arguments.details or in_job():
+            log("\n".join(f"  {name}: {place}" for name, place in where.items()))
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
     made = {done: outcome.made, "current": outcome.current}
@@ -224,3 +266,12 @@ def report_outcome(outcome: Outcome, what: str, done: str) -> None:
         "failed": outcome.failed,
     }
     print(f"{what}: " + ", ".join(f"{len(names)} {text}" for text, names in counts.items()))
+
+
+def log_items(arguments: argparse.Namespace, title: str, items: Sequence[str]) -> None:
+    """Log how many items there are, and the first five; in a job and with `--details` all."""
+    if items and (arguments.details or in_job()):
+        log(f"privacy-eval: {title}: {len(items)}:" + "".join(f"\n  {item}" for item in items))
+    elif items:
+        more = " (--details lists all)" if len(items) > 5 else ""
+        log(f"privacy-eval: {title}: {len(items)}: {abbreviate(items)}{more}")

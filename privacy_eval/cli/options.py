@@ -179,7 +179,7 @@ _REPLICATES = "95 %% intervals from N bootstrap replicates of speakers (at least
 SHARED: dict[str, dict[str, Any]] = {
     "--tree": path("DIR", "experiment tree; default: .", default=Path()),
     "--results": path("DIR", "folder of ASV-* folders, or above several; relative to the tree"),
-    "--conf": value("FILE", "evaluation protocol: vpc2020 (default), vpc2022, or a YAML file"),
+    "--conf": value("FILE", "protocol: vpc2020 (default), vpc2022, or a YAML file in the tree"),
     "--system": value("NAME", "evaluate this one of several, or name the only one"),
     "--anon-suffix": value("SUFFIX", "suffix of anonymized data sets"),
     "--keys": path("DIR", "folder of trial keys"),
@@ -189,6 +189,8 @@ SHARED: dict[str, dict[str, Any]] = {
     "--allow-pipes": flag("run commands in scp files"),
     "--job": value("J/N", "run job J of N only (default: all)", type=job),
     "--after-jobs": flag("after the jobs: make what they left undone, and log a summary"),
+    "--isolate": flag("make each product in a process of its own: one that is killed fails alone"),
+    "--details": flag("list every item"),
     "--scp-base": path("DIR", "where paths in scp files start; default: ."),
     "--model": path("DIR", "plda, mean.vec, transform.mat"),
     "--backend": choice(["plda", "cosine", "euclidean"], default="plda"),
@@ -254,6 +256,18 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     add(parser, "--allow-pipes", "--allow-outside")
 
 
+def add_features(parser: argparse.ArgumentParser) -> None:
+    """Add the data folder, and how features are computed of its audio."""
+    add_data(parser)
+    add(parser, "--allow-missing")
+    default = "Kaldi's option file; default: the challenge's options"
+    parser.add_argument("--mfcc-config", **path("FILE", default))
+    parser.add_argument("--vad-config", **path("FILE", default))
+    dither = "standard deviation of noise added to the samples; default: 0, or that of the file"
+    parser.add_argument("--dither", **value("X", dither, type=number))
+    add(parser, "--seed", help="of the dither")
+
+
 def number(text: str) -> float:
     """Read a number from 0."""
     try:
@@ -276,7 +290,21 @@ def progress() -> Callable[[int, int, str], None] | None:
     (`scripts/split_jobs.sh` asks for these), otherwise none."""
     if sys.stderr.isatty():
         return show_progress
-    return _LogLines().show if os.environ.get(PROGRESS) == "lines" else None
+    return _LogLines().show if in_job() else None
+
+
+def in_job() -> bool:
+    """Tell whether stderr is the log of a job."""
+    return os.environ.get(PROGRESS) == "lines"
+
+
+def beginnings() -> Callable[[int, int, str], None] | None:
+    """Return the reporter of what begins: a log names it before it may take all memory."""
+    if sys.stderr.isatty():
+        return show_progress
+    if not in_job():
+        return None
+    return lambda done, total, name: log(f"{done}/{total} done; next: {name}")
 
 
 class _LogLines:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
 from ..stages.recipe import number_of
-from .options import METRICS, add, add_listening, add_tree, log, natural
+from .options import METRICS, add, add_listening, add_tree, flag, log, natural, positive, value
 
 if TYPE_CHECKING:
     from ..report.data import ReportSources
@@ -27,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, *METRICS, "--allow-pipes", "--published", "--conventional", "--whiskers")
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
+    parser.add_argument("--nj", **value("N", "also print how many jobs to run", type=positive))
+    parser.add_argument("--only-options", **flag("only check the options: exit code 2"))
     add_listening(parser)
 
 
@@ -35,15 +37,64 @@ def run(arguments: argparse.Namespace) -> int:
 
     Before a first run that is the first one asked for.
     """
+    if (code := _check_options(arguments)) or arguments.only_options:
+        return code
+    first = _first_stage(arguments)
+    in_parallel = arguments.nj is not None and first <= min(arguments.stop_stage, _LAST)
+    print(first, *([_jobs(arguments)] if in_parallel else []))
+    return 0
+
+
+def _check_options(arguments: argparse.Namespace) -> int:
+    """Check what a run would read much later, or in every job again; return the exit code."""
+    from ..protocol.protocol import bundled, load_protocol
+    from ..protocol.published import load_systems
+
+    tree, conf = arguments.tree, arguments.conf
+    try:
+        load_protocol(conf, base=tree)
+    except PrivacyEvalError as error:
+        log(f"privacy-eval: --conf: {error}")
+        return 1 if conf in bundled() or (tree / conf).exists() else 2
+    problems = []
+    if arguments.published:
+        try:
+            load_systems(arguments.published)
+        except PrivacyEvalError as error:
+            problems.append(f"--published: {error}")
+    if arguments.keys is not None and not (tree / arguments.keys).is_dir():
+        problems.append(f"--keys: {tree / arguments.keys}: no such folder")
+    if arguments.utt2spk is not None and not (tree / arguments.utt2spk).exists():
+        problems.append(f"--utt2spk: {tree / arguments.utt2spk}: no such file")
+    for problem in problems:
+        log(f"privacy-eval: {problem}")
+    return 2 if problems else 0
+
+
+def _jobs(arguments: argparse.Namespace) -> int:
+    """Return how many jobs have something to do: no more than there are conditions."""
+    from ..stages.asv_scores import score_products
+    from .inputs import asv_of, systems_of
+
+    try:
+        systems, protocol, _ = systems_of(arguments, needed=False, warn=False)
+        asv, under_test, _ = asv_of(arguments, protocol, systems)
+        conditions = sum(len(system.conditions) for system in systems)
+        found = max(conditions, len(score_products(under_test, asv)), 1)
+    except PrivacyEvalError:  # the stage reports it
+        found = 1
+    return min(int(arguments.nj), found)
+
+
+def _first_stage(arguments: argparse.Namespace) -> int:
     from ..io.confine import refuse_symlinks_below
 
-    first = max(arguments.stage, _FIRST)
+    first: int = max(arguments.stage, _FIRST)
     tree, results = arguments.tree, arguments.tree / arguments.results
     out = tree / (arguments.out or results / "privacy_eval")
     refuse_symlinks_below(out, results)
     if not out.is_dir():
-        print(first)
-        return 0
+        return first
     try:
         stages = _Stages(arguments)
         stages.announce(first)
@@ -51,8 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
             first += 1
     except PrivacyEvalError as error:
         log(f"privacy-eval: from stage {first} on: {error}")
-    print(first)
-    return 0
+    return first
 
 
 class _Stages:

@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stage, files = two_forms(parser)
     add_tree(stage)
     stage.add_argument("--nj", type=positive, default=1, help="number of processes")
-    add(stage, "--job")
+    add(stage, "--job", "--isolate", "--details")
     metrics.add_files(files)
     add(parser, *METRICS)
 
@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..errors import abbreviate
     from ..metrics import CAVEATS
     from ..stages.privacy_metrics import evaluate
-    from .inputs import options_of, run_of, systems_of
+    from .inputs import log_items, options_of, run_of, systems_of
 
     if not over_tree(arguments):
         return metrics.run(arguments)
@@ -35,6 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
         options=options_of(arguments, arguments.tree),
         run=run_of(arguments),
     )
+    rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
+    log_items(arguments, "rebuilt", rebuilt)
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
     for caveat in CAVEATS.values():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
 from ..version import __version__
-from .options import add_listening, add_renamed, add_results, log, path
+from .options import add_listening, add_renamed, add_results, beginnings, log, path
 
 if TYPE_CHECKING:
     from ..report.data import ReportData, ReportSources
@@ -48,11 +48,17 @@ def report_product(
     from ..stages.freshness import NOTE, Content, Product
 
     def make(*_: object) -> Content:
+        begin = beginnings() or (lambda *_: None)
+        begin(0, 3, f"{out.name}: reading results")
         data = read_shown(sources)
+        begin(1, 3, f"{out.name}: tables and figures")
         inserted = [listening_section(listening, data)] if listening is not None else []
         sections, notes = report_sections(data, figures=figures, inserted=inserted)
         title = f"{data.protocol.title}: evaluation of voice anonymization"
-        return Content({out: report_page(title, sections).encode()}, remarks=tuple(notes))
+        begin(2, 3, f"{out.name}: the page")
+        content = {out: report_page(title, sections).encode()}
+        begin(3, 3, out.name)
+        return Content(content, remarks=tuple(notes))
 
     subject = {
         "version": __version__,

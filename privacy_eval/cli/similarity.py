@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree(stage, common=parser)
     add(parser, "--out", help="folder of matrices and speakers; over a tree: of all results")
     add(parser, "--allow-missing", "--allow-pipes")
-    add(stage, "--job", "--after-jobs")
+    add(stage, "--job", "--after-jobs", "--isolate", "--details")
     add(files, "--model", "--backend", "--scp-base", "--variant", "--format")
     add(files, "--utt2spk", required=True)
     files.add_argument("--original", required=True, **path("SCP"))
@@ -99,5 +99,6 @@ def _stage(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: {note}")
     names = [system.name for system in chosen]
     outcome = make_similarities(systems, names, asv, out, run_of(arguments))
-    report_outcome(outcome, "voice similarities", IN_PLACE if arguments.after_jobs else "computed")
+    done = IN_PLACE if arguments.after_jobs else "computed"
+    report_outcome(arguments, outcome, "voice similarities", done)
     return 1 if outcome.failed else 0

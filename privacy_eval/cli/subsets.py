@@ -5,20 +5,20 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..errors import abbreviate
-from .options import add_tree, flag, log
+from .options import add, add_tree, flag, log
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
+    add(parser, "--details")
     parser.add_argument("--anonymized", **flag("of anonymized speech (default: original)"))
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.subsets import make_subsets
-    from .inputs import access_of, asv_of
+    from .inputs import access_of, asv_of, log_items
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     suffixes = [""]
@@ -31,13 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
             for suffix in unused:
                 log(f"privacy-eval: {arguments.tree / 'data'}: no set is marked by {suffix!r}")
     outcome = make_subsets(access_of(arguments), protocol, suffixes=suffixes)
-    for note in outcome.notes:
-        log(f"privacy-eval: {note}")
-    by_reason: dict[str, list[str]] = {}
-    for name, error in outcome.missing.items():
-        by_reason.setdefault(error.where, []).append(name)
-    for reason, names in by_reason.items():
-        log(f"privacy-eval: not made: {abbreviate(names)}: {reason}")
+    log_items(arguments, "data folders: notes", outcome.notes)
+    missing = [f"{name}: {error.where}" for name, error in outcome.missing.items()]
+    log_items(arguments, "data folders not made", missing)
     print(
         f"{arguments.tree / 'data'}: {len(outcome.made)} folders made, {len(outcome.current)} "
         f"current, {len(outcome.kept)} external, {len(outcome.missing)} missing a source"

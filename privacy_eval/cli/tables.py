@@ -66,6 +66,7 @@ def tables_product(arguments: argparse.Namespace, sources: ReportSources) -> Pro
     """Return the folder of tables as a product."""
     from ..report.per_system import table_groups
     from ..report.report import across_tables
+    from ..report.summary import summary_table
     from ..report.table_set import table_files
     from ..stages.freshness import NOTE, Content, Product
     from .report import read_shown
@@ -75,7 +76,10 @@ def tables_product(arguments: argparse.Namespace, sources: ReportSources) -> Pro
     def make(*_: object) -> Content:
         data = read_shown(sources)
         across, notes = across_tables(data, arguments.rank_by, arguments.attack_model)
-        groups, title = table_groups(data.results, across, data.curves), data.protocol.title
+        main_results = summary_table(data)
+        first = [main_results] if main_results is not None else []
+        groups = table_groups(data.results, first + across, data.curves)
+        title = data.protocol.title
         files = table_files(groups, title, style=style, only=only)
         content = {out / name: text.encode() for name, text in files.items()}
         return Content(content, remarks=tuple(notes))

@@ -13,6 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree(stage, common=parser)
     add(parser, "--out", help="folder of the back end; over a tree not needed")
     add(parser, "--allow-pipes")
+    add(stage, "--details")
     add(files, "--scp-base")
     add(files, "--utt2spk", required=True, help="speakers of the x-vectors")
     files.add_argument("--vectors", required=True, **path("SCP"))
@@ -54,5 +55,5 @@ def _stage(arguments: argparse.Namespace) -> int:
     for note in notes:
         log(f"privacy-eval: {note}")
     outcome = train_backends(systems, asv)
-    report_outcome(outcome, "back ends", "trained")
+    report_outcome(arguments, outcome, "back ends", "trained")
     return 1 if outcome.failed else 0

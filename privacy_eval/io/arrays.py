@@ -45,14 +45,18 @@ def parse_arrays(content: bytes, path: Path) -> dict[str, NDArray[Any]]:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            members = _members(archive, max_unpacked_bytes(len(content)))
+            members = _members(archive, content)
             return {m.filename.removesuffix(".npy"): _array(archive.read(m)) for m in members}
     except Exception as error:  # zipfile and NumPy raise a dozen kinds of what is damaged
         raise PrivacyEvalError(f"{path}: damaged ({error})") from error
 
 
-def _members(archive: zipfile.ZipFile, max_bytes: int) -> list[zipfile.ZipInfo]:
-    members = archive.infolist()
+def _members(archive: zipfile.ZipFile, content: bytes) -> list[zipfile.ZipInfo]:
+    members, max_bytes = archive.infolist(), max_unpacked_bytes(len(content))
+    if not content.startswith(b"PK"):
+        raise ValueError("something before the archive")
+    if len({member.filename.removesuffix(".npy") for member in members}) < len(members):
+        raise ValueError("duplicate array")
     if sum(member.file_size for member in members) > max_bytes:
         raise ValueError(f"larger than {max_bytes} bytes, unpacked")
     return members

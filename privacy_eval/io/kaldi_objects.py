@@ -316,13 +316,17 @@ def read_array(file: ObjectFile, dimensions: int) -> FloatArray:
     )
 
 
-def read_binary_array(file: ObjectFile, dimensions: int) -> FloatArray:
+def read_binary_array(
+    file: ObjectFile, dimensions: int, *, allow_empty: bool = False
+) -> FloatArray:
     """Read a binary object after its `\\0B`.
 
     Parameters
     ----------
     file, dimensions
         As in `read_array`.
+    allow_empty : bool
+        Accept an object without values.
 
     Returns
     -------
@@ -346,7 +350,7 @@ def read_binary_array(file: ObjectFile, dimensions: int) -> FloatArray:
     shape = [size for _, size in struct.iter_unpack("<Bi", sizes)]
     if any(marker != 4 for marker in sizes[::5]):
         raise file.error(f"damaged: {sizes!r} instead of its size")
-    _check_shape(file, shape, MAX_BINARY_DIMENSION)
+    _check_shape(file, shape, MAX_BINARY_DIMENSION, 0 if allow_empty else 1)
     width = 8 if code[:1] == b"D" else 4
     expected_bytes = width * math.prod(shape)
     values = file.read(expected_bytes)
@@ -380,13 +384,15 @@ def _read_compressed(file: ObjectFile, code: bytes) -> NDArray[np.float32]:
     return decoded
 
 
-def read_text_array(file: ObjectFile, dimensions: int) -> NDArray[np.float64]:
+def read_text_array(
+    file: ObjectFile, dimensions: int, *, allow_empty: bool = False
+) -> NDArray[np.float64]:
     """Read a text object, from its `[` on.
 
     Parameters
     ----------
-    file, dimensions
-        As in `read_array`.
+    file, dimensions, allow_empty
+        As in `read_binary_array`.
 
     Returns
     -------
@@ -415,7 +421,8 @@ def read_text_array(file: ObjectFile, dimensions: int) -> NDArray[np.float64]:
     rows = [_numbers(file, line) for line in lines if line.strip()] or [np.empty(0)]
     if any(row.size != rows[0].size for row in rows):
         raise file.error(f"rows of {rows[0].size} and of other numbers of values")
-    _check_shape(file, [len(rows), rows[0].size][-dimensions:], MAX_DIMENSION)
+    shape = [len(rows), rows[0].size][-dimensions:]
+    _check_shape(file, shape, MAX_DIMENSION, 0 if allow_empty else 1)
     array: NDArray[np.float64] = rows[0] if dimensions == 1 else np.stack(rows)
     _check_finite(file, array)
     return array
@@ -440,10 +447,10 @@ def _is_number(word: bytes) -> bool:
     return b"_" not in word
 
 
-def _check_shape(file: ObjectFile, shape: Sequence[int], most: int) -> None:
+def _check_shape(file: ObjectFile, shape: Sequence[int], most: int, least: int = 1) -> None:
     size = " x ".join(map(str, shape))
-    if min(shape) <= 0:
-        raise file.error(f"dimension {size}, expected at least 1")
+    if min(shape) < least:
+        raise file.error(f"dimension {size}, expected at least {least}")
     if max(shape) > most:
         raise file.error(f"dimension {size}, expected at most {most}")
     if math.prod(shape) > MAX_VALUES:

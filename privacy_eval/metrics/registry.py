@@ -13,13 +13,16 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from .cllr import cllr, min_cllr
+from .curves import dcf_profile, densities, det_curve
 from .detection import min_dcf
 from .eer import eer_percent, kaldi_eer, rocch_eer
 from .linkability import linkability
+from .pav import FloatArray
 from .similarity import VoiceSimilarity
 from .trial_scores import TrialScores, Variant
 from .zebra import (
     categorical_tag,
+    ece_profile,
     individual_disclosure,
     population_disclosure,
     zebra_number,
@@ -85,6 +88,9 @@ class Metric:
         Appears in the tables of one system.
     repeats_matter : bool
         Repeated trials of a bootstrap replicate bias it towards less privacy.
+    curves : callable or None
+        Of `TrialScores`: named arrays that figures are drawn from, of some kB however many trials
+        there are.
     """
 
     key: str
@@ -107,6 +113,7 @@ class Metric:
     compared: bool = True
     tabled: bool = True
     repeats_matter: bool = False
+    curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
 
     @property
     def sentence(self) -> str:
@@ -178,6 +185,39 @@ class Metric:
             return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"
 
 
+def _det_arrays(scores: TrialScores) -> dict[str, FloatArray]:
+    det = det_curve(scores)
+    return {"det_miss": det.miss, "det_false_alarm": det.false_alarm}
+
+
+def _dcf_arrays(scores: TrialScores) -> dict[str, FloatArray]:
+    cost = dcf_profile(scores)
+    return {"dcf_minimum": cost.minimum, "dcf_actual": cost.actual}
+
+
+def _linkability_arrays(scores: TrialScores) -> dict[str, FloatArray]:
+    link, density = linkability(scores), densities(scores)
+    return {
+        "linkability_edges": link.edges,
+        "linkability_target_mass": link.target_mass,
+        "linkability_nontarget_mass": link.nontarget_mass,
+        "linkability_local": link.local,
+        "density_scores": density.scores,
+        "density_target": density.target,
+        "density_nontarget": density.nontarget,
+    }
+
+
+def _ece_arrays(scores: TrialScores) -> dict[str, FloatArray]:
+    profile = ece_profile(scores)
+    return {
+        "prior_log_odds": profile.prior_log_odds,
+        "ece_zero_evidence": profile.zero_evidence,
+        "ece_minimum": profile.minimum,
+        "ece_actual": profile.actual,
+    }
+
+
 def _min_dcf(p_target: float) -> Metric:
     def cost(scores: TrialScores, *, variant: Variant) -> float:
         return min_dcf(scores, p_target=p_target, variant=variant).value
@@ -237,6 +277,7 @@ METRICS: dict[str, Metric] = {
             decimals=2,
             line="EER: {eer}%",
             line_number=eer_percent,
+            curves=_det_arrays,
         ),
         Metric(
             "cllr_min",
@@ -262,6 +303,7 @@ METRICS: dict[str, Metric] = {
             column_label=Label("Cllr", _C_LLR),
             heading_label=Label("Cllr, bit", f"{_C_LLR}, bit"),
             decimals=1,
+            curves=_dcf_arrays,
         ),
         Metric(
             "rocch_eer",
@@ -290,6 +332,7 @@ METRICS: dict[str, Metric] = {
             line="linkability: {linkability}",
             line_number="{:f}".format,
             repeats_matter=True,
+            curves=_linkability_arrays,
         ),
         Metric(
             "zebra_population",
@@ -307,6 +350,7 @@ METRICS: dict[str, Metric] = {
             line="Population: {zebra_population} bit",
             line_number=zebra_number,
             repeats_matter=True,
+            curves=_ece_arrays,
         ),
         Metric(
             "zebra_individual",
@@ -469,6 +513,29 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     (0.5, 0.25)
     """
     return _computed("scores", scores, variant=variant)
+
+
+def score_curves(scores: TrialScores) -> dict[str, FloatArray]:
+    """Compute the arrays that figures of every metric on scores are drawn from.
+
+    Parameters
+    ----------
+    scores : TrialScores
+
+    Returns
+    -------
+    dict
+        Arrays by name.
+
+    Examples
+    --------
+    >>> score_curves(TrialScores([1.0, 3.0], [0.0, 2.0]))["det_miss"]
+    array([0. , 0. , 0.5, 0.5, 1. ])
+    """
+    found: dict[str, FloatArray] = {}
+    for metric in of_kind("scores").values():
+        found |= metric.curves(scores) if metric.curves is not None else {}
+    return found
 
 
 def similarity_metrics(similarity: VoiceSimilarity) -> dict[str, float]:

@@ -340,7 +340,8 @@ def read_yaml_values(
         path = base / name
         if not os.path.isfile(path):
             raise PrivacyEvalError(
-                f"{path}: unknown protocol; bundled protocols: {', '.join(bundled)}"
+                f"{path}: unknown protocol; bundled protocols: {', '.join(bundled)}; a path is "
+                f"relative to {os.path.abspath(base)}"
             )
         where, text, base = str(path), read_text(path), path.parent
     values = parse_yaml(text, where)

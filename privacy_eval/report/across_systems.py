@@ -401,7 +401,7 @@ class _SplitTable:
             yield f"{LEFT_OUT_MARK} {system}: trials were left out of {number} of its values"
         for source in dict.fromkeys(cell.other_source for _, _, cell in cells):
             if source:
-                yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike the other columns"
+                yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike those unmarked"
         yield from (*self.cells.not_comparable, *self.cells.notes)
 
 

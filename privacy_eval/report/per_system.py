@@ -321,7 +321,9 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
                     bounds = expanded_interval(replicates.values, replicates.n_speakers)
                     numbers = (mean, bounds.low, bounds.high)
                     shown = (describe(key).format(v, detailed=True) for v in numbers)
-                    cells[place] = "{} [{}, {}]".format(*shown)
+                    caveats = (withholding_caveat(r.caveats, key) for r in records.values())
+                    worst = min(filter(None, caveats), key=lambda c: c.printed, default=None)
+                    cells[place] = marked_text("{} [{}, {}]".format(*shown), worst)
             if any(cells):
                 rows.append((protocol.split_title(split), attack.title, *cells))
         groups.append(rows)
@@ -334,7 +336,8 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
         "95 % intervals from resampling speakers of averages over data sets and genders with the "
         f"protocol's weights: {title}."
     )
-    notes = tuple(bias_notes(_AVERAGED))
+    resampled = [r for r in results.verification if r.speaker_intervals]
+    notes = (*caveat_notes(resampled, _AVERAGED, marked=True), *bias_notes(_AVERAGED))
     return Table("intervals_averages", caption, columns, _nonempty(groups), notes=notes)
 
 

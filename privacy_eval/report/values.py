@@ -365,9 +365,10 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
     attack_models = {a for part in parts for a in part.orders}
     of_sources = tuple(source for part in parts for source in part.sources)
     not_comparable = [note for part in parts for note in part.not_comparable]
-    if len(set(of_sources)) > 1:
+    having = dict.fromkeys(s for part in parts if part.values for s in part.sources if s)
+    if len(having) > 1:
         not_comparable.append(
-            f"Values of {' and '.join(dict.fromkeys(of_sources))} are comparable only for the "
+            f"Values of {' and '.join(having)} are comparable only for the "
             "same trials and the same back end of the attacker"
         )
     return Cells(

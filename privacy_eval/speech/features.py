@@ -221,6 +221,7 @@ def utterance_features(
             unreadable(name, error)
             continue
         samples = _at_rate(audio, options)
+        del audio  # of a long recording, as large as everything else
         features = None if samples is None else mfcc(samples, options, seed=seed, utterance=name)
         if features is None or not len(features):
             reader.remarks.setdefault(OTHER_RATE if features is None else TOO_SHORT, []).append(

@@ -26,15 +26,13 @@ from ..metrics import (
     Interval,
     TrialScores,
     bengio_mariethoz_interval,
-    ece_profile,
     find_caveats,
-    linkability,
     of_kind,
+    score_curves,
     score_metrics,
     zebra_tag,
 )
 from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
-from ..metrics.curves import dcf_profile, densities, det_curve
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
@@ -309,7 +307,7 @@ class _ConditionRecord:
             scores_without_trial=paired.extra,
             provenance=provenance,
         )
-        arrays = {**_curves(scores), **_replicates(found.replicates)}
+        arrays = {**score_curves(scores), **_replicates(found.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""
         remarks = tuple(record.caveats.values())
         return Content(record_content(self.path, record, arrays), text, remarks)
@@ -328,29 +326,6 @@ def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any
         "bootstrap_seed": np.array(replicates.seed),
         "bootstrap_speakers": np.array(replicates.n_speakers),
     }
-
-
-def _curves(scores: TrialScores) -> dict[str, NDArray[np.float64]]:
-    """What figures are drawn from: some 30 kB, however many trials there are."""
-    profile, link = ece_profile(scores), linkability(scores)
-    det, cost, density = det_curve(scores), dcf_profile(scores), densities(scores)
-    return dict(
-        prior_log_odds=profile.prior_log_odds,
-        ece_zero_evidence=profile.zero_evidence,
-        ece_minimum=profile.minimum,
-        ece_actual=profile.actual,
-        dcf_minimum=cost.minimum,
-        dcf_actual=cost.actual,
-        det_miss=det.miss,
-        det_false_alarm=det.false_alarm,
-        linkability_edges=link.edges,
-        linkability_target_mass=link.target_mass,
-        linkability_nontarget_mass=link.nontarget_mass,
-        linkability_local=link.local,
-        density_scores=density.scores,
-        density_target=density.target,
-        density_nontarget=density.nontarget,
-    )
 
 
 def _both_variants(scores: TrialScores) -> dict[str, float]:

@@ -33,16 +33,3 @@ privacy-eval demo-tree "$dir" --seed "$seed"
 
 "$recipe/../vpc2020/run.sh" --stage "$stage" --stop-stage "$stop_stage" --tree "$dir" \
     --results exp --out results --conf vpc2020 --nj "$nj"
-
-# Print the first table of each system, if there is one.
-for table in "$dir"/results/tables/*_asv_dev.md; do
-    if [ -f "$table" ]; then
-        name=${table##*/}
-        printf '\n%s\n\n' "${name%_asv_dev.md}"
-        cat -- "$table"
-    fi
-done
-printf '\n'
-for file in results.txt results.json results.csv tables figures subjective report.html; do
-    if [ -e "$dir/results/$file" ]; then printf '%-13s %s\n' "$file" "$dir/results/$file"; fi
-done

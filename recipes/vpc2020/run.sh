@@ -16,7 +16,7 @@ stop_stage=11        # last stage to run
 tree=.               # experiment tree, which holds data/ and exp/
 results=exp          # results folder: a results-* folder, or any folder above several
 out=                 # output folder of results, tables and logs (default: privacy_eval in the results folder)
-conf=vpc2020         # evaluation protocol: a name (vpc2020, vpc2022) or a YAML file
+conf=vpc2020         # evaluation protocol: a name (vpc2020, vpc2022) or a YAML file, relative to the tree
 nj=2                 # number of parallel jobs
 cmd=                 # job runner, with its options (default: from cmd.sh)
 system=              # evaluate only this system; or a name for the only system
@@ -32,6 +32,7 @@ keys=                # folder of the trial keys (default: data/*/trials, or fold
 allow_missing=false  # leave out what is missing or fails, and record it in the results
 allow_outside=false  # follow links and paths that lead out of the tree
 allow_pipes=false    # run commands in scp files of x-vectors
+details=false        # list every item that stages otherwise only count
 # --- end of options
 
 recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
@@ -42,6 +43,8 @@ help_more="Stages: number | scripts in local/ | what | input -> output"$'\n'"$st
 # shellcheck source=scripts/parse_options.sh
 . "$recipe/../../scripts/parse_options.sh"
 
+# Jobs end with 3 if the output cannot be written.
+trap 'code=$?; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
 log() { printf '%s %s\n' "$(date '+%Y-%m-%d %H:%M:%S')" "$*" >&2; }
 fail() {
     printf 'run.sh: %s\n' "$1" >&2
@@ -55,6 +58,7 @@ for name in stage stop_stage nj bootstrap seed; do
     [[ ${!name} =~ ^[0-9]{1,9}$ ]] ||
         usage_error "--${name//_/-} takes a whole number, not '${!name}'"
 done
+[ "$((10#$bootstrap))" -ne 1 ] || usage_error "--bootstrap takes 0 or at least 2 replicates"
 nj=$((10#$nj)) stage=$((10#$stage)) stop_stage=$((10#$stop_stage))
 [ "$stage" -le 11 ] || usage_error "--stage is at most 11"
 [ "$stop_stage" -ge "$stage" ] || usage_error "--stop-stage $stop_stage comes before --stage $stage"
@@ -109,40 +113,52 @@ if [ -n "$keys" ]; then common+=(--keys "$keys"); fi
 if [ "$allow_outside" = true ]; then common+=(--allow-outside); fi
 of_tree=(--tree "$tree" "${common[@]}")
 # Not every verb has these options.
-missing=() pipes=() plots=(--whiskers "$whiskers")
+missing=() pipes=() plots=(--whiskers "$whiskers") items=()
 if [ "$allow_missing" = true ]; then missing=(--allow-missing); fi
 if [ "$allow_pipes" = true ]; then pipes=(--allow-pipes); fi
 if [ "$conventional" = true ]; then plots+=(--conventional); fi
+if [ "$details" = true ]; then items=(--details); fi
 evaluation=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
 if [ -n "$utt2spk" ]; then evaluation+=(--utt2spk "$utt2spk"); fi
 # Inputs of tables, figures and report.
 shown=(--results "$out_path/results.json" --conf "$conf_path")
 if [ -n "$published" ]; then shown+=(--published "$published"); fi
-jobs=(--cmd "$cmd" --nj "$nj" --log-dir "$out_path/log")
 
 # Ratings of a listening test must exist if they are given.
 rated=$(in_tree "${ratings:-ratings.csv}")
+if [ -n "$ratings" ] && [ "$stop_stage" -eq 11 ] && [ ! -e "$rated" ]; then
+    usage_error "--ratings: $rated: no such file or folder"
+fi
 if [ "$stop_stage" -lt 11 ] || { [ -z "$ratings" ] && [ ! -e "$rated" ]; }; then rated=""; fi
 
+# Check the options once, before any work.
+again=(--stage "$stage" --stop-stage "$stop_stage" --nj "$nj" ${plots[@]+"${plots[@]}"})
+if [ -n "$published" ]; then again+=(--published "$published"); fi
+if [ -n "$rated" ]; then again+=(--listening "$out_path/subjective"); fi
+pending() {
+    privacy-eval pending "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
+        ${pipes[@]+"${pipes[@]}"} "${evaluation[@]}" "${again[@]}" "$@"
+}
+if [ "$stage" -lt 5 ] || [ "$stage" -gt 10 ]; then pending --only-options >/dev/null; fi
+
 if begin 0; then
-    "$recipe/local/check.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} --nj "$nj" \
-        --bootstrap "$bootstrap"
+    "$recipe/local/check.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
+        ${items[@]+"${items[@]}"} --nj "$nj" --bootstrap "$bootstrap"
 fi
 if begin 1; then "$recipe/local/data.sh" --tree "$tree"; fi
 if begin 2; then
-    "$recipe/local/train_backend.sh" "${of_tree[@]}" ${pipes[@]+"${pipes[@]}"}
+    "$recipe/local/train_backend.sh" "${of_tree[@]}" ${pipes[@]+"${pipes[@]}"} \
+        ${items[@]+"${items[@]}"}
 fi
-if begin 3; then "$recipe/local/subsets.sh" "${of_tree[@]}"; fi
+if begin 3; then "$recipe/local/subsets.sh" "${of_tree[@]}" ${items[@]+"${items[@]}"}; fi
 if begin 4; then "$recipe/local/anonymize.sh" --tree "$tree"; fi
 
 # Refuse an unsafe output folder before a log is written there. When run again, find the first stage
 # to run in one process, where each stage would start several to find that it has nothing to do.
 if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 5 ]; then
-    again=(--stage "$stage" --stop-stage "$stop_stage" "${plots[@]}")
-    if [ -n "$published" ]; then again+=(--published "$published"); fi
-    if [ -n "$rated" ]; then again+=(--listening "$out_path/subjective"); fi
-    first=$(privacy-eval pending "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
-        ${pipes[@]+"${pipes[@]}"} "${evaluation[@]}" "${again[@]}")
+    found=$(pending)
+    read -r first most _ <<<"$found"
+    if [[ $most =~ ^[0-9]+$ ]]; then nj=$most; fi  # no more jobs than conditions
     if [ "$first" -gt "$stage" ] && [ "$first" -gt 5 ]; then
         log "Stages up to $((first - 1)) have nothing to do: everything is current"
         if [ "$first" -gt 9 ]; then
@@ -151,10 +167,11 @@ if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 5 ]; then
         stage=$first
     fi
 fi
+jobs=(--cmd "$cmd" --nj "$nj" --log-dir "$out_path/log")
 
 if begin 5; then
     "$recipe/local/asv_scores.sh" --tree "$tree" "${jobs[@]}" --allow-missing "$allow_missing" \
-        --allow-pipes "$allow_pipes" -- "${common[@]}"
+        --allow-pipes "$allow_pipes" --details "$details" -- "${common[@]}"
 fi
 
 failed=false
@@ -163,8 +180,10 @@ if begin 6; then
         fail "$(in_tree "$results"): no such folder; --results is relative to --tree"
     code=0
     "$recipe/local/privacy_metrics.sh" "${jobs[@]}" -- \
-        "${of_tree[@]}" ${missing[@]+"${missing[@]}"} "${evaluation[@]}" || code=$?
-    if [ "$code" -gt 128 ]; then exit "$code"; fi  # interrupted
+        "${of_tree[@]}" ${missing[@]+"${missing[@]}"} ${items[@]+"${items[@]}"} \
+        "${evaluation[@]}" || code=$?
+    if [ "$code" -gt 125 ]; then exit "$code"; fi  # interrupted, or no runner
+    if [ "$code" -eq 3 ]; then exit 1; fi          # the output cannot be written
     if [ "$code" -ne 0 ]; then
         failed=true
         if [ "$allow_missing" != true ]; then
@@ -181,9 +200,11 @@ fi
 
 if begin 7; then
     "$recipe/local/similarity.sh" "${jobs[@]}" -- \
-        "${of_tree[@]}" ${missing[@]+"${missing[@]}"} ${pipes[@]+"${pipes[@]}"} --out "$out"
+        "${of_tree[@]}" ${missing[@]+"${missing[@]}"} ${pipes[@]+"${pipes[@]}"} \
+        ${items[@]+"${items[@]}"} --out "$out"
     "$recipe/local/identification.sh" "${jobs[@]}" -- "${of_tree[@]}" \
-        ${pipes[@]+"${pipes[@]}"} --out "$out" --bootstrap "$bootstrap" --seed "$seed"
+        ${pipes[@]+"${pipes[@]}"} ${items[@]+"${items[@]}"} \
+        --out "$out" --bootstrap "$bootstrap" --seed "$seed"
 fi
 if begin 8; then
     "$recipe/local/collect.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} --out "$out"
@@ -215,6 +236,15 @@ if begin 11; then
         "$recipe/local/report.sh" "${shown[@]}" ${drawn[@]+"${drawn[@]}"} \
             --listening "$out_path/subjective" --out "$out_path/report.html"
     fi
+fi
+# End with the main results, and where everything is.
+if [ "$stop_stage" -ge 9 ]; then
+    if [ -f "$out_path/tables/summary.txt" ]; then
+        printf '\n%s\n\n' "$(<"$out_path/tables/summary.txt")"
+    fi
+    for file in results.txt results.json results.csv tables figures subjective report.html; do
+        if [ -e "$out_path/$file" ]; then printf '%-13s %s\n' "$file" "$out_path/$file"; fi
+    done
 fi
 if [ "$failed" = true ]; then
     log "Done, but without the conditions that failed in stage 6: see $out_path/log"

@@ -26,6 +26,7 @@ from support import (
     ROOT,
     SUMMARY,
     Run,
+    SpeechTree,
     Tree,
     assert_golden,
     cli,
@@ -291,6 +292,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     own = {f.name for f in fields(Options)}
     inner = {"systems", "options", "announce", "progress", "dry_run"}
     keywords = set(signature(evaluate).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
+    keywords |= {"isolate", "details"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
     single = {"scores", "trials", "variant", "format", "key_format", "distance"}
     assert options_of("privacy-metrics").keys() == own | keywords | tree | single
@@ -692,3 +694,30 @@ def test_one_system_of_a_shared_results_txt(tmp_path: Path) -> None:
     run = cli("import", shared, "--system", "three", "--out", tmp_path / "no.json")
     assert (run.code, run.out) == (1, "")
     assert run.err.endswith(f"{shared}: no system 'three'; available: one, two\n")
+
+
+# --- likely mistakes
+
+
+def test_folders_of_a_second_suffix_are_named_with_the_option(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    tree.libri("exp/results-now", suffix="_second")
+    common = ("--tree", tree.root, "--results", "exp", "--out", "out")
+    run = cli("privacy-metrics", *common)
+    assert "--anon-suffix _second" in run.err
+    again = cli("privacy-metrics", *common, "--anon-suffix", "_second")
+    assert again.code == 0, again.err
+
+
+def test_a_suffix_that_no_data_set_has_is_named_with_the_right_one(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path / "tree")
+    common = ("--tree", tree.root, "--results", "exp", "--conf", "small.yaml")
+    assert "is it --anon-suffix _anon?" in cli("asv-scores", *common, "--anon-suffix", "_x").err
+    assert "is it --anon-suffix" not in cli("asv-scores", *common, "--anon-suffix", "_anon").err
+
+
+@pytest.mark.parametrize("verb", ["check", "privacy-metrics", "asv-scores", "collect"])
+def test_a_folder_of_the_tree_is_not_the_tree(tmp_path: Path, verb: str) -> None:
+    tree = three_conditions(tmp_path)
+    run = cli(verb, "--tree", tree.root / "exp", "--results", "exp")
+    assert f"{tree.root} looks like the tree: --tree {tree.root}" in run.err + run.out

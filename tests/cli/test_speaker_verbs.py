@@ -99,8 +99,8 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     enrolled = set(signature(load_enrollment).parameters)
     vectors = {"enroll_vectors", "trial_vectors", "trials", "out"}
     tree = {"tree", "results", "out", "conf", "system", "anon_suffix", "keys", "allow_outside"}
-    jobs = {"job", "after_jobs"}
-    stage = tree | jobs | {"scp_base"}
+    jobs = {"job", "after_jobs", "isolate"}
+    stage = tree | jobs | {"scp_base", "details"}
     asv_scores = keywords(score_trials) | enrolled | vectors | stage | {"missing_vectors"}
     assert of("asv-scores") | reading == asv_scores | reading
     # `part` is for the sets of a tree; there is one variant or both.
@@ -113,7 +113,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     assert options_of("similarity")["variant"].choices == [*VARIANTS, "both"]
     place = {f.name for f in fields(TreeAccess)} - {"inputs"}
     assert place <= tree | {"allow_pipes", "allow_missing"}
-    assert set(options_of("subsets")) == tree | {"anonymized"}
+    assert set(options_of("subsets")) == tree | {"anonymized", "details"}
 
 
 # --- score

@@ -26,6 +26,7 @@ from typing import Any
 import hypothesis
 import numpy as np
 import second_readings as second
+import soundfile
 from hypothesis import strategies as st
 from inputs import TOKENS, json_with_edits, samples_with_edits
 from second_readings import Plain, plain_array, text_of, unpacked
@@ -77,6 +78,7 @@ from privacy_eval.results.records import (
     SimilarityRecord,
     VerificationRecord,
 )
+from privacy_eval.speech.audio import AudioReader
 from privacy_eval.study.protocol import StudyProtocol, study_from_dict
 from privacy_eval.tree.conditions import SetCondition
 
@@ -316,7 +318,37 @@ def check_captions(content: bytes, found: Any) -> None:
     assert all(isinstance(value, str) for value in found.values())
 
 
+def read_audio(path: Path) -> Any:
+    """The samples of a file, as the only utterance of a data folder."""
+    (path.parent / "wav.scp").write_text(f"u {path.name}\n")
+    return AudioReader(path.parent, base=path.parent).read("u").samples
+
+
+def check_wav(content: bytes, found: np.ndarray) -> None:
+    """No sample is invented; those that are there are what follows the header."""
+    assert np.isfinite(found).all()
+    assert found.size <= len(content)
+    if found.dtype == np.int16 and content[16:36] == _PCM_HEADER and content[36:40] == b"data":
+        assert found.tobytes() == content[44 : 44 + 2 * found.size]
+
+
+def check_flac(content: bytes, found: np.ndarray) -> None:
+    """What the checksums let through are the samples that were written."""
+    assert (found.astype(int) // 256 == SPEECH.astype(int) // 256).all()
+
+
 # Samples
+
+
+SPEECH = (1000 * np.sin(np.arange(1500) ** 1.3)).astype(np.int16)
+#: Of 16 bits, mono, 16 kHz.
+_PCM_HEADER = struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16)
+
+
+def audio(samples: np.ndarray, kind: str, subtype: str) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, samples, 16000, format=kind, subtype=subtype)
+    return file.getvalue()
 
 
 def text_array(array: np.ndarray) -> bytes:
@@ -704,6 +736,20 @@ READERS: Mapping[str, Reader] = {
     ),
     "matrix": Reader(
         samples_with_edits(*MATRICES) | _HEADERS, read_matrix, second.one_object(2), plain_array
+    ),
+    "wav": Reader(
+        samples_with_edits(*(audio(SPEECH, "WAV", s) for s in ("PCM_16", "PCM_24", "PCM_U8"))),
+        read_audio,
+        check=check_wav,
+        name="speech",
+        beside=True,
+    ),
+    "flac": Reader(
+        samples_with_edits(*(audio(SPEECH, "FLAC", s) for s in ("PCM_16", "PCM_24", "PCM_S8"))),
+        read_audio,
+        check=check_flac,
+        name="speech",
+        beside=True,
     ),
     "plda": Reader(samples_with_edits(*MODELS), read_plda, second.plda, parts),
     "wer": Reader(

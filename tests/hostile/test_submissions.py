@@ -13,8 +13,11 @@ import io
 import json
 import os
 import re
+import resource
 import shutil
+import signal
 import sys
+import zipfile
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -31,6 +34,7 @@ from support import (
     Run,
     SpeechTree,
     cli,
+    executable,
     lines_to,
     run_program,
     snapshot,
@@ -432,6 +436,92 @@ def test_provenance_of_another_form_is_escaped(change: object, tree: Path) -> No
     assert page.count("<script>") == 1
 
 
+def test_arrays_that_unpack_without_end_are_refused(tree: Path) -> None:
+    """A bomb: 1 GiB of zeros in 1 MB; an array that declares a terabyte; a million elements
+    without a byte."""
+    zeros = npy_header((1 << 27,)) + bytes(16 << 20) * 64
+    for member in (zeros, npy_header((1 << 37,)), npy_header((10**6,), "<U0")):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("det_miss.npy", member)
+        replaced_curves(tree, file.getvalue())
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        done = figures(tree)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 << 10
+        assert done.code == 1
+        assert f"{RECORD}.npz: damaged" in done.err
+
+
+def npy_header(shape: tuple[int, ...], dtype: str = "<f8") -> bytes:
+    file = io.BytesIO()
+    described = {"descr": dtype, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, described)
+    return file.getvalue()
+
+
+# Special files
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        SCORES,
+        KEY,
+        f"data/{TRIALS}/trials",
+        f"data/{TRIALS}/utt2spk",
+        f"data/{ENROLLS}/spk2utt",
+        f"data/{ENROLLS}/enrolls",
+        SCP,
+        ARK,
+        PLDA,
+        f"{BACKEND}/mean.vec",
+        f"{RECORD}.json",
+        f"{RECORD}.npz",
+        RESULTS,
+        "small.yaml",
+        "exp/privacy_eval/log/privacy_metrics.1.log",
+        "exp/results-anon/ASR-libri_dev_asr/WER",
+    ],
+)
+def test_named_pipes_are_not_waited_for(path: str, tree: Path) -> None:
+    """Wherever they are in a submission, every verb ends by itself."""
+    (tree / path).parent.mkdir(parents=True, exist_ok=True)
+    (tree / path).unlink(missing_ok=True)
+    os.mkfifo(tree / path)
+
+    def alarm(*_: object) -> None:
+        raise TimeoutError(path)
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    signal.alarm(60)
+    try:
+        verbs = ("check", "subsets", "score-tree", "similarity-tree", "evaluate", "collect")
+        ended = [run(verb, tree) for verb in verbs]
+        ended.append(figures(tree))
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert "Traceback" not in "".join(done.err for done in ended)
+    if path in (SCORES, SCP, ARK, PLDA, RESULTS, "small.yaml"):
+        named = "".join(done.err + done.out for done in ended)
+        assert Path(path).name in named
+
+
+@pytest.mark.parametrize("kind", ["garbage", "a pipe", "a folder"])
+def test_matplotlibrc_of_the_current_folder_is_not_read(kind: str, tree: Path) -> None:
+    """Not by figures, nor by the report."""
+    rc = tree / "matplotlibrc"
+    if kind == "garbage":
+        rc.write_bytes(b"\xff\0 backend: x\nfont.size: 99\n")
+    else:
+        os.mkfifo(rc) if kind == "a pipe" else rc.mkdir()
+    out = tree / "figures"
+    arguments = ("figures", "--results", tree / RESULTS, "--out", out, "--format", "png")
+    done = run_program("timeout", 120, sys.executable, "-m", "privacy_eval", *arguments, cwd=tree)
+    assert done.code == 0, done.err
+    assert "matplotlibrc" not in done.err and list(out.glob("*.png"))
+
+
 # Names
 
 
@@ -677,3 +767,52 @@ def test_records_of_another_provenance_are_rebuilt(
     for verb in ("evaluate", "similarity-tree", "collect"):
         assert run(verb, tree).code == 0
     assert path.read_bytes() == before
+
+
+# Jobs that are killed at one file
+
+KILLED = """#!{python}
+import os, signal, sys
+from privacy_eval.stages import privacy_metrics
+read = privacy_metrics.read_scores
+def killed(path, **options):
+    if str(path).endswith("{file}"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return read(path, **options)
+privacy_metrics.read_scores = killed
+from privacy_eval.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("allow_missing", [False, True])
+def test_a_file_that_kills_every_job_takes_no_other_team_down(
+    allow_missing: bool, tree: Path, tmp_path: Path
+) -> None:
+    """As one that needs more memory than there is: its condition fails by name, all others are
+    evaluated, also those of the same job split."""
+    file = f"B1/results-anon/{NAME}/scores"
+    for name in ("B1", "B2"):
+        shutil.copytree(tree / "exp/results-anon", tree / "exp" / name / "results-anon")
+    shutil.rmtree(tree / "exp/results-anon")
+    command = executable(
+        tmp_path / "bin/privacy-eval", KILLED.format(python=sys.executable, file=file)
+    )
+    jobs = ("--nj", 2, "--log-dir", tmp_path / "log")
+    stage = ("--tree", tree, "--results", "exp", "--conf", "small.yaml", "--out", "out")
+    more = ("--allow-missing",) if allow_missing else ()
+    path = f"{command.parent}:{ROOT / 'scripts'}:{os.environ['PATH']}"
+    done = run_program(
+        ROOT / "local/privacy_metrics.sh", *jobs, "--", *stage, *more, cwd=tree, PATH=path
+    )
+    assert done.code == 1
+    assert re.search(rf"(?m)^B1 {NAME}: killed by signal 9", done.err)
+    records = {p.relative_to(tree / "out/records") for p in tree.glob("out/records/*/A*.json")}
+    assert len(records) == 5 and Path(f"B1/{NAME}.json") not in records
+    begun = [re.findall("next: (.*)", log.read_text()) for log in (tmp_path / "log").iterdir()]
+    assert f"B1 {NAME}" in [names[-1] for names in begun]  # named before it begins
+    collected = run("collect", tree, "--out", "out", *more)
+    assert collected.code == (0 if allow_missing else 1)
+    if allow_missing:
+        results = json.loads((tree / "out/results.json").read_text())
+        assert len(results["verification"]) == 5

@@ -30,7 +30,7 @@ from privacy_eval.metrics.curves import (
     det_curve,
     expected_cost_reduction,
 )
-from privacy_eval.stages.privacy_metrics import _curves
+from privacy_eval.metrics.registry import score_curves
 
 
 def normal_scores(trials: int, share: float = 0.1, *, scale: float = 1.0) -> TrialScores:
@@ -248,7 +248,7 @@ def test_density_follows_shift_and_scale(scores: ScoreLists, shift: int) -> None
 )
 def test_curves_of_extreme_scores_are_finite(scores: ScoreLists) -> None:
     trials = TrialScores(*scores)
-    curves = _curves(trials)
+    curves = score_curves(trials)
     for name, values in curves.items():
         assert np.all(np.isfinite(values)), name
     edges = linkability(trials).edges
@@ -256,4 +256,4 @@ def test_curves_of_extreme_scores_are_finite(scores: ScoreLists) -> None:
 
 
 def test_curves_are_small_however_many_trials() -> None:
-    assert sum(v.nbytes for v in _curves(normal_scores(100_000, 0.5)).values()) < 32_000
+    assert sum(v.nbytes for v in score_curves(normal_scores(100_000, 0.5)).values()) < 32_000

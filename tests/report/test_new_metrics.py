@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support import B1, imported
+from support import B1, SMALL_PLAN, imported, three_conditions
 
 from privacy_eval.io.results_txt import ResultsTxt, VerificationBlock, format_results_txt
 from privacy_eval.io.results_txt import parse_results_txt as parse
@@ -25,7 +25,10 @@ from privacy_eval.results.challenge_text import import_results_txt, to_results_t
 from privacy_eval.results.csv_export import to_csv
 from privacy_eval.results.json_store import read_json, to_json
 from privacy_eval.results.records import Results, SimilarityRecord, UtilityRecord, merge
+from privacy_eval.stages.collect import collect
+from privacy_eval.stages.privacy_metrics import evaluate
 from privacy_eval.tree.conditions import set_condition
+from privacy_eval.tree.discovery import find_systems
 
 KINDS = {
     "scores": lambda scores, *, variant: scores.n_target / 10,
@@ -90,6 +93,26 @@ def test_a_new_metric_is_in_every_output(toy: Metric, tmp_path: Path) -> None:
     text = to_results_txt(results, "A", "")
     assert "  Toy: 25.0%\n" in text
     assert import_results_txt(text, "r", results.protocol, system="A") == results.of("A")
+
+
+def test_the_curve_of_a_new_metric_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sorted_targets = Metric(
+        "toy", "scores", "", "toy", lambda _, variant: 0.5, curves=lambda s: {"toy_x": s.target}
+    )
+    monkeypatch.setitem(METRICS, "toy", sorted_targets)
+    tree = three_conditions(tmp_path / "tree")
+    (tree.root / "small.yaml").write_text(SMALL_PLAN)
+    protocol = load_protocol("small.yaml", base=tree.root)
+    systems = find_systems(tree.root, tree.root / "exp", protocol)
+    assert not evaluate(systems, tree.root / "out", tree=tree.root).failed
+    results = collect(systems, tree.root / "out", protocol, tree=tree.root)
+    stored = Curves([(results, tree.root / "out" / "results.json")])
+    for record in results.verification:
+        arrays = stored.of(record)
+        assert arrays is not None and arrays["toy_x"].size == record.n_target
+        assert {"det_miss", "ece_minimum", "dcf_actual", "density_target"} <= arrays.keys()
 
 
 def test_a_new_metric_is_computed(toy: Metric) -> None:

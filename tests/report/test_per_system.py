@@ -326,6 +326,14 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
     assert f"{lazy} [" in dev["Lazy-informed"]
     low, high = map(float, dev["Lazy-informed"].split("[")[1].rstrip("]").split(", "))
     assert (low, high) == pytest.approx((mean - wide, mean + wide), abs=0.005)
+    metrics = {"challenge": {**results.verification[0].metrics["challenge"], "eer": 0.97}}
+    counts = {"n_target": 100, "n_nontarget": 900}
+    first = replace(results.verification[0], metrics=metrics, **counts)
+    records = (first, *results.verification[1:])
+    found = system_tables(replace(results, verification=records), "M", "", Drawn(1001, 30))  # type: ignore[arg-type]
+    withheld = {t.name: t for t in found}["intervals_averages"]
+    assert withheld.groups[0][0][2].endswith("]?")
+    assert any(note.startswith("?") for note in withheld.notes)
     noted = {name for name, t in tables.items() if any("Too few" in n for n in t.notes)}
     assert noted == ({n for n in tables if n.startswith("intervals")} if few else set())
 

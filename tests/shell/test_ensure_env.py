@@ -34,7 +34,7 @@ case $*:${1-} in
         ;;
 esac
 """
-INSTALLED = ["venv", "pip ."]
+INSTALLED = ["venv", "pip .[speech]"]
 
 
 class Checkout:

@@ -27,7 +27,7 @@ case $1 in
     tables)
         mkdir -p "${!#}"
         printf '%s' "$FAKE_TABLE" >"${!#}/tables.tex"
-        for system in B1 B2; do echo "| $system |" >"${!#}/${system}_asv_dev.md"; done
+        echo "the main results" >"${!#}/summary.txt"
         ;;
     listening)
         mkdir -p "${!#}/tables"
@@ -93,7 +93,7 @@ def recipe(tmp_path: Path) -> Recipe:
 OPTIONS = {
     "vpc2020": "stage stop-stage tree results out conf nj cmd system anon-suffix "
     "conventional whiskers published ratings bootstrap seed utt2spk keys allow-missing "
-    "allow-outside allow-pipes",
+    "allow-outside allow-pipes details",
     "demo": "dir seed nj stage stop-stage",
 }
 
@@ -140,6 +140,20 @@ def test_bad_values(recipe: Recipe, arguments: list[str], code: int, message: st
     run = recipe.run(*arguments)
     assert (run.code, run.out) == (code, "")
     assert message in run.err
+
+
+@pytest.mark.parametrize("form", [["--tree=-x"], ["--tree", "-x"]])
+def test_values_with_leading_dashes_are_no_options(form: list[str], recipe: Recipe) -> None:
+    """Neither of the commands nor of the shell's tools."""
+    (recipe.tree / "-x").mkdir()
+    shutil.copytree(recipe.tree / "exp", recipe.tree / "-x/-exp")
+    more = ("--results=-exp", "--anon-suffix=-anon", "--system=-s")
+    out = recipe.stages(0, 10, *form, *more).out
+    commands = [line for line in out.splitlines() if "<--tree>" in line]
+    assert len(commands) >= 6
+    assert all("<--tree><./-x>" in line for line in commands)
+    assert all("<--anon-suffix=-anon>" in line and "<--system=-s>" in line for line in commands)
+    assert (recipe.tree / "-x/-exp/privacy_eval/log").is_dir()
 
 
 def test_table_of_stages_names_scripts_verbs_and_modules(recipe: Recipe) -> None:
@@ -232,7 +246,7 @@ def test_options_reach_the_jobs_whatever_the_tree_is_called(recipe: Recipe) -> N
     recipe.stages(6, 6, "--tree", recipe.tree, "--nj=2", *options)
     assert recipe.logs() == ["privacy_metrics.1.log", "privacy_metrics.2.log"]
     assert (recipe.out / "log/privacy_metrics.2.log").read_text().splitlines()[3] == (
-        f"<privacy-metrics><--tree><{recipe.tree}><--results><exp><--conf><vpc2020><--system><B 1>"
+        f"<privacy-metrics><--tree><{recipe.tree}><--results><exp><--conf><vpc2020><--system=B 1>"
         "<--keys><the keys><--allow-missing><--out><exp/privacy_eval><--bootstrap><0><--seed><7>"
         "<--job><2/2>"
     )
@@ -248,9 +262,11 @@ def test_failing_command_ends_the_recipe(recipe: Recipe, stage: int) -> None:
 
 def test_output_folder_and_protocol_file(recipe: Recipe, tmp_path: Path) -> None:
     out = tmp_path / "own"
-    assert recipe.stages(9, 9, "--out", out, "--conf", "my/c.yaml").out == (
-        f"<tables><--results><{out}/results.json><--conf><./my/c.yaml><--out><{out}/tables>\n"
-    )
+    printed = recipe.stages(9, 9, "--out", out, "--conf", "my/c.yaml").out
+    assert printed.splitlines() == [
+        f"<tables><--results><{out}/results.json><--conf><./my/c.yaml><--out><{out}/tables>",
+        *("", "the main results", "", f"tables        {out}/tables"),
+    ]
 
 
 def test_data_are_asked_for_and_never_fetched(recipe: Recipe) -> None:
@@ -270,13 +286,14 @@ def test_listening_test_is_evaluated_where_there_are_ratings(recipe: Recipe) -> 
     assert "No ratings of a listening test (./ratings.csv)" in run.err
     (recipe.tree / "ratings.csv").touch()
     shown = "<--results><./o/results.json><--conf><vpc2020>"
-    assert recipe.stages(11, 11, "--out", "o").out.splitlines() == [
+    assert recipe.stages(11, 11, "--out", "o").out.splitlines()[:2] == [
         f"<listening><--ratings><./ratings.csv>{shown}<--out><./o/subjective>",
         f"<report>{shown}<--listening><./o/subjective><--out><./o/report.html>",
     ]
     (recipe.tree / "o/figures").mkdir()
+    (recipe.tree / "rated").touch()
     run = recipe.stages(11, 11, "--out", "o", "--ratings", "rated", "--system", "B1")
-    listening, report = run.out.splitlines()
+    listening, report, *_ = run.out.splitlines()
     assert "<--ratings><./rated>" in listening and "<--any-system>" in listening
     assert "<--figures><./o/figures><--listening>" in report
 
@@ -303,7 +320,7 @@ def test_pdf_is_made_once_and_only_of_good_tables(recipe: Recipe, tmp_path: Path
     assert not pdf.exists()
     recipe.stages(9, 9, TMPDIR=str(temporary))
     assert {path.name for path in pdf.parent.iterdir()} == {
-        *(".tables.pdf.stamp", "B1_asv_dev.md", "B2_asv_dev.md", "tables.pdf", "tables.tex")
+        *(".tables.pdf.stamp", "summary.txt", "tables.pdf", "tables.tex")
     }
     assert list(temporary.iterdir()) == []
 
@@ -326,9 +343,7 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
     assert lines[0] == "<demo-tree><new/demo tree><--seed><3>"
     common = "<--tree><new/demo tree><--results><exp><--conf><vpc2020>"
     assert f"<collect>{common}<--out><results>" in lines
-    assert run.out.endswith(
-        "\n\nB1\n\n| B1 |\n\nB2\n\n| B2 |\n\ntables        new/demo tree/results/tables\n"
-    )
+    assert run.out.endswith("\n\nthe main results\n\ntables        new/demo tree/results/tables\n")
     run = recipe.run("--dir", "other", "--stage", "7", "--stop-stage", "7", name="demo")
     assert run.code == 0, run.err
     assert run.out.splitlines() == [
@@ -337,8 +352,53 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
         "<--after-jobs>",
         "<identification><--tree><other><--results><exp><--conf><vpc2020><--out><results>"
         "<--bootstrap><0><--seed><0><--after-jobs>",
-        "",
     ]
+
+
+REAL = f"{sys.executable} -m privacy_eval"
+
+
+@pytest.mark.parametrize("stage", [0, 2, 5, 6, 9, 11])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--published", "vpc2024"], "--published: vpc2024: nothing published of this name"),
+        (["--conf", "vpc2024"], "vpc2024: unknown protocol; bundled protocols: vpc2020"),
+        (["--conf", "plan/my.yaml"], "a path is relative to "),
+        (["--keys", "no"], "--keys: no: no such folder"),
+        (["--utt2spk", "no"], "--utt2spk: no: no such file"),
+        (["--ratings", "no.csv"], "--ratings: ./no.csv: no such file or folder"),
+        (["--bootstrap", "1"], "--bootstrap takes 0 or at least 2"),
+    ],
+)
+def test_options_are_checked_once_before_any_work(
+    recipe: Recipe, stage: int, options: list[str], message: str
+) -> None:
+    run = recipe.run("--stage", stage, *options, PENDING=REAL)
+    assert (run.code, run.out) == (2, "")
+    assert run.err.count(message) == 1
+    assert " Stage " not in run.err and "--allow-missing" not in run.err
+
+
+def test_no_more_jobs_than_conditions(recipe: Recipe) -> None:
+    """The tree has one."""
+    recipe.stages(6, 7, "--nj", 1000, PENDING="echo 6 1 #")
+    assert recipe.logs() == ["privacy_metrics.1.log", "similarity.1.log"]
+
+
+@pytest.mark.parametrize("allow_missing", ["true", "false"])
+def test_an_output_that_cannot_be_written_is_no_failure_of_conditions(
+    recipe: Recipe, allow_missing: str
+) -> None:
+    run = recipe.run("--stage", 6, "--allow-missing", allow_missing, FAKE_CODE="3")
+    assert run.code == 1
+    assert "failed for some" not in run.err and "kept" not in run.err
+    assert " Stage 7" not in run.err
+    shutil.rmtree(recipe.out / "log")
+    (recipe.out / "log").write_text("a file")
+    run = recipe.run("--stage", 6, "--allow-missing", allow_missing)
+    assert run.code == 1 and run.err.count("cannot be written to; choose another --out") == 1
+    assert "failed for some" not in run.err and " Stage 7" not in run.err
 
 
 def test_output_links_are_refused_before_a_log_is_written(recipe: Recipe, tmp_path: Path) -> None:
@@ -346,8 +406,7 @@ def test_output_links_are_refused_before_a_log_is_written(recipe: Recipe, tmp_pa
     out = recipe.tree / "exp/results-x/privacy_eval"
     out.mkdir()
     (out / "log").symlink_to(tmp_path / "precious")
-    real = f"{sys.executable} -m privacy_eval"
-    run = recipe.run("--results", "exp/results-x", "--stage", "6", PENDING=real)
+    run = recipe.run("--results", "exp/results-x", "--stage", "6", PENDING=REAL)
     assert run.code == 1
     assert "privacy_eval/log" in run.err and "--out" in run.err
     assert "<privacy-metrics>" not in run.out
@@ -355,4 +414,4 @@ def test_output_links_are_refused_before_a_log_is_written(recipe: Recipe, tmp_pa
     # A folder outside the results is the user's own.
     (tmp_path / "mine").symlink_to(tmp_path / "precious")
     more = ("--results", "exp/results-x", "--out", tmp_path / "mine")
-    recipe.stages(6, 6, *more, PENDING=real)
+    recipe.stages(6, 6, *more, PENDING=REAL)

@@ -88,6 +88,23 @@ def test_work_of_failed_splits_is_finished(splits: Splits) -> None:
     assert last == "JOB-x --after-jobs"
 
 
+@pytest.mark.parametrize("option", ["--finish", "--isolate"])
+def test_after_a_killed_job_each_piece_has_a_process_of_its_own(
+    option: str, splits: Splits
+) -> None:
+    run = splits.run('if [ "$3" = 1/2 ]; then kill -9 $$; fi', "--nj", 2, option)
+    assert run.code == 0
+    assert "one by one, as jobs were killed" in run.err
+    after = "--after-jobs " if option == "--finish" else ""
+    assert splits.calls()[-1] == f"JOB-x {after}--isolate"
+
+
+def test_without_killed_jobs_failures_are_reported_once(splits: Splits) -> None:
+    run = splits.run('[ "$3" != 1/2 ]', "--nj", 2, "--isolate")
+    assert run.code == 1 and "one by one" not in run.err
+    assert len(splits.calls()) == 2
+
+
 @pytest.mark.parametrize("arguments", [[], ["verb"], ["--log-dir", "x"], ["verb", "--nope", "x"]])
 def test_bad_usage_of_splits(arguments: list[str], tmp_path: Path) -> None:
     assert run_program(SPLIT, *arguments, cwd=tmp_path).code == 2

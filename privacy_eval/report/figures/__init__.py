@@ -133,6 +133,8 @@ def write_figures(
         if all((out / file).is_file() for file in files[drawing.name]):
             there += 1
             continue
+        if run.begin is not None:
+            run.begin(written + there, len(mine), drawing.name)
         from .drawing import write  # matplotlib: the report does without
 
         write(drawing, out, formats)

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure as Canvas
 
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics, zebra_tag
+from privacy_eval.metrics.registry import score_curves
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.data import ReportData
 from privacy_eval.report.values import ORIGINAL_COLUMN, Cells, cells_from_published
@@ -19,7 +20,6 @@ from privacy_eval.results.arrays import Curves
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.record_files import read_record, record_content
 from privacy_eval.results.records import Results, VerificationRecord
-from privacy_eval.stages.privacy_metrics import _curves
 from privacy_eval.tree.conditions import TrialCondition
 
 CONFIG = load_protocol("vpc2020")
@@ -75,7 +75,7 @@ def record_of(
     )  # fmt: skip
     record = VerificationRecord(condition, metrics, tags, scores.n_target, scores.n_nontarget)
     path = folder / "records" / digest(system.encode()) / f"{name}.json"
-    arrays = {k: v for k, v in _curves(scores).items() if k not in without}
+    arrays = {k: v for k, v in score_curves(scores).items() if k not in without}
     path.parent.mkdir(parents=True, exist_ok=True)
     for file, content in record_content(path, record, arrays).items():
         file.write_bytes(content)

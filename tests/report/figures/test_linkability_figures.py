@@ -11,10 +11,10 @@ from metrics.golden import load
 from scipy.integrate import trapezoid
 
 from privacy_eval.metrics import TrialScores, linkability
+from privacy_eval.metrics.registry import score_curves
 from privacy_eval.report.figures import linkability as figures_of
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.figures.plot import Plot
-from privacy_eval.stages.privacy_metrics import _curves
 
 
 def test_systems_in_rows_and_attack_models_in_columns(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_systems_in_rows_and_attack_models_in_columns(tmp_path: Path) -> None:
 def test_panels_show_the_terms_of_d_sys(apart: float) -> None:
     scores = scores_of(apart, 2000)
     value = linkability(scores).value
-    panel = figures_of.linkability_panel(_curves(scores), value, "x")
+    panel = figures_of.linkability_panel(score_curves(scores), value, "x")
     curves = {c.name: c for c in panel.curves}
     local, target = curves["local D(s)"], curves["target: histogram"]
     for name in ("target", "nontarget"):
@@ -59,7 +59,7 @@ def test_panels_show_the_terms_of_d_sys(apart: float) -> None:
 def test_outliers_do_not_compress_the_rest() -> None:
     usual = scores_of(1.0, 8000)
     scores = TrialScores(usual.target, np.append(usual.nontarget, 1e4))
-    panel = figures_of.linkability_panel(_curves(scores), 0.0, "x")
+    panel = figures_of.linkability_panel(score_curves(scores), 0.0, "x")
     assert panel.x_limits[1] < 1e3
 
 
@@ -88,6 +88,6 @@ def test_many_systems_are_split_over_several_figures(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", ["beyond_float32", "perfectly_separated", "one_bin_of_ties"])
 def test_odd_scores_are_drawn(tmp_path: Path, name: str) -> None:
-    panel = figures_of.linkability_panel(_curves(load(name).scores), 0.5, "x")
+    panel = figures_of.linkability_panel(score_curves(load(name).scores), 0.5, "x")
     plot = Plot(((panel,),), legend="bottom")
     assert all(path.stat().st_size > 1000 for path in write(Drawing("x", "", plot), tmp_path))

@@ -1,0 +1,65 @@
+"""xvectors: extract the x-vectors of a data folder with Kaldi's networks."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from ..errors import PrivacyEvalError
+from .options import add, add_features, path, progress
+
+#: Where libraries of linear algebra look for their number of threads.
+_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_features(parser)
+    model = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
+    parser.add_argument("--model", **path("DIR", model))
+    parser.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
+    out = "folder of xvector.scp, xvector.ark, spk_xvector.scp and spk_xvector.ark"
+    add(parser, "--out", required=True, help=out)
+    parser.set_defaults(parser=parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.model is None and arguments.network is None:
+        arguments.parser.error("the following arguments are required: --model or --network")
+    # One thread, set before NumPy is loaded: equal bytes on any number of processors.
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    import numpy as np
+
+    from ..asv.model_folder import save_vectors
+    from ..io.data_dir import read_utt2spk
+    from ..speech.xvector import UNVOICED, load_extractor, utterance_vector
+    from .inputs import audio_of, feature_options, features_of, log_remarks
+
+    options, vad = feature_options(arguments)
+    extractor = load_extractor(arguments.model, network=arguments.network)
+    utt2spk, base = arguments.data / "utt2spk", arguments.scp_base or Path()
+    read_utt2spk(utt2spk)  # a fault shows before the work, not after it
+    reader, show = audio_of(arguments), progress()
+    vectors = {}
+    for number, (name, features) in enumerate(features_of(arguments, reader, options), 1):
+        try:
+            vector = utterance_vector(extractor, features, vad)
+        except PrivacyEvalError as error:
+            raise PrivacyEvalError(f"{reader.where(name)}: {error}") from error
+        if vector is None:
+            reader.remarks.setdefault(UNVOICED, []).append(name)
+        else:
+            vectors[name] = vector
+        if show is not None:
+            show(number, len(reader.ids), name)
+    log_remarks(reader)
+    if not vectors:
+        raise PrivacyEvalError(f"{arguments.data}: no utterance has an x-vector; nothing written")
+    matrix = np.stack(list(vectors.values()))
+    speakers = save_vectors(arguments.out, list(vectors), matrix, utt2spk, tree=base)
+    print(
+        f"{arguments.out}: x-vectors of {len(vectors)} of {len(reader.ids)} utterances and of "
+        f"{speakers} speakers, network {extractor.sha256['final.raw'][:8]}"
+    )
+    return 0

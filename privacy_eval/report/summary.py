@@ -1,0 +1,79 @@
+"""The main results in one table, which the recipe ends with."""
+
+from __future__ import annotations
+
+from ..metrics import describe
+from ..metrics.confidence import expanded_interval
+from ..results.averages import weighted_mean
+from ..results.records import VerificationRecord
+from .data import ReportData
+from .ranking import average_replicates
+from .table import Column, Table
+from .values import Cells, caveat_notes, cells_from_results, marked_text, system_column
+
+_METRICS = ("eer", "cllr_min", "linkability", "deid")
+_UNKNOWN = "n/a"
+
+
+def summary_table(data: ReportData) -> Table | None:
+    """Make a row for every system, split and attack model; None without evaluated systems.
+
+    Values are averages over the conditions there are, with the protocol's weights.
+    """
+    results, protocol = data.results, data.protocol
+    cells = cells_from_results(results)
+    columns = [Column("System", align="l"), Column("Split"), Column("Attack model", align="l")]
+    columns += [Column("Conditions"), Column("EER, %"), Column("95 % interval")]
+    columns += [Column(describe(key).column.title) for key in _METRICS[1:]]
+    shown: list[VerificationRecord] = []
+    groups = []
+    for system in results.systems:
+        rows = []
+        for split in protocol.splits:
+            for attack in (a for a in protocol.attack_models if not a.is_original):
+                records = [
+                    r
+                    for r in results.verification
+                    if (r.condition.system, r.condition.split, r.condition.attack_model)
+                    == (system, split, attack.id)
+                ]
+                if records:
+                    eer, *others = (_mean(data, cells, records, key) for key in _METRICS)
+                    place = (system, protocol.split_title(split), attack.title)
+                    rows.append((*place, str(len(records)), eer, _interval(data, records), *others))
+                    shown += records
+        groups.append(tuple(rows))
+    if not shown:
+        return None
+    caption = (
+        f"{protocol.title}: averages over data sets and genders with the protocol's weights, of "
+        f"the conditions there are (all: {len(protocol.data_sets) * len(protocol.genders)})."
+    )
+    notes = tuple(caveat_notes(shown, _METRICS, marked=True))
+    return Table("summary", caption, tuple(columns), tuple(filter(None, groups)), notes=notes)
+
+
+def _interval(data: ReportData, records: list[VerificationRecord]) -> str:
+    """Format the interval of the average EER, which needs replicates of all conditions."""
+    by_set = {(r.condition.data_set, r.condition.gender): r for r in records}
+    replicates = average_replicates(by_set, data.curves, data.protocol, "eer")
+    if replicates is None:
+        return ""
+    bounds = expanded_interval(replicates.values, replicates.n_speakers)
+    return f"[{describe('eer').format(bounds.low)}, {describe('eer').format(bounds.high)}]"
+
+
+def _mean(data: ReportData, cells: Cells, records: list[VerificationRecord], key: str) -> str:
+    """Format the average of a metric; that of voice similarity does not depend on the attack."""
+    metric, weights = describe(key), {d.id: d.weight for d in data.protocol.data_sets}
+    found = []
+    for c in (r.condition for r in records):
+        attack = c.attack_model if metric.kind == "scores" else None
+        cell = cells.get(key, attack, c.split, c.data_set, c.gender, system_column(c.system))
+        if cell is not None:
+            found.append((weights[c.data_set], cell))
+    mean = weighted_mean((weight, cell.value) for weight, cell in found)
+    if mean is None:
+        return _UNKNOWN
+    caveats = [c.caveat for _, c in found if c.caveat is not None and not c.caveat.ranked]
+    return marked_text(metric.format(mean), min(caveats, key=lambda c: c.printed, default=None))

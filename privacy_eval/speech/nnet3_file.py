@@ -1,0 +1,400 @@
+"""Kaldi's nnet3 raw models: the file, its nodes, their descriptors and its components."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError, printable
+from ..io.files import MAX_BYTES, read_text
+from ..io.kaldi_objects import (
+    BLANK,
+    ObjectFile,
+    open_objects,
+    read_binary_array,
+    read_text_array,
+)
+from .nnet3_descriptors import MAX_PARTS, Descriptor, parse_descriptor
+
+#: Limit for the nodes of a model.
+MAX_NODES = 10_000
+_MAX_LINE = 1 << 16
+_MAX_WORD = 256
+
+_INTEGERS = """Dim BlockDim InputDim InputPeriod OutputPeriod LeftContext RightContext
+    NumLogCountFeatures"""
+_REALS = "Epsilon TargetRms Count VarianceFloor DropoutProportion"
+_VECTORS = "BiasParams StatsMean StatsVar Scales Offsets"
+#: The fields that a forward pass needs, and the reader of each; "IncludeVarinance" is Kaldi's
+#: spelling.
+FIELDS = {
+    **dict.fromkeys(_INTEGERS.split(), "integer"),
+    **dict.fromkeys(_REALS.split(), "real"),
+    **dict.fromkeys(("IncludeVarinance", "OutputStddevs", "AddLogStddev"), "boolean"),
+    **dict.fromkeys(_VECTORS.split(), "vector"),
+    **dict.fromkeys(("LinearParams", "Params"), "matrix"),
+    "TimeOffsets": "integers",
+}
+#: Components whose fields are read; any other is skipped, and refused where it is needed.
+COMPONENT_TYPES = frozenset(
+    f"{name}Component"
+    for name in """NaturalGradientAffine Affine FixedAffine Linear Tdnn RectifiedLinear Sigmoid
+    Tanh Softmax LogSoftmax BatchNorm StatisticsExtraction StatisticsPooling Normalize NoOp
+    Dropout GeneralDropout ScaleAndOffset""".split()
+)
+
+_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+_KEY = re.compile(r"\s+(?=[A-Za-z][A-Za-z-]*=)")
+_TAG = re.compile(rb"<")
+_NEWLINE = re.compile(rb"\n")  #: Node lines: keys that must be there.
+_LINES = {
+    "input-node": ("name", "dim"),
+    "component-node": ("name", "component", "input"),
+    "output-node": ("name", "input"),
+    "dim-range-node": ("name", "input-node", "dim-offset", "dim"),
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a network.
+
+    Attributes
+    ----------
+    kind : str
+        "input-node", "component-node", "output-node" or "dim-range-node".
+    where : str
+        Path and name, for messages.
+    terms : tuple of Descriptor
+        What it reads, column after column; no Append within.
+    component : str
+        Name of its component.
+    dim : int
+        Of an input or a range.
+    offset : int
+        First column of a range.
+    """
+
+    kind: str
+    where: str
+    terms: tuple[Descriptor, ...] = ()
+    component: str = ""
+    dim: int = 0
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Component:
+    """A component of a network.
+
+    Attributes
+    ----------
+    type : str
+        Such as "AffineComponent".
+    where : str
+        Path, name and type, for messages.
+    fields : mapping
+        Those of `FIELDS` that the file has.
+    """
+
+    type: str
+    where: str
+    fields: Mapping[str, Any]
+
+    def error(self, message: str) -> PrivacyEvalError:
+        """Return an error that names the component."""
+        return PrivacyEvalError(f"{self.where}: {message}")
+
+    def field(self, name: str) -> Any:
+        """Return a field that must be there."""
+        if name not in self.fields:
+            raise self.error(f"no field <{name}>")
+        return self.fields[name]
+
+    def positive(self, name: str, default: int | None = None) -> int:
+        """Return a whole number from 1."""
+        value = self.fields.get(name, default) if default is not None else self.field(name)
+        if value < 1:
+            raise self.error(f"<{name}> is {value}, expected at least 1")
+        return int(value)
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """The content of a raw model.
+
+    Attributes
+    ----------
+    path : Path
+    nodes : mapping of str to Node
+    components : mapping of str to Component
+    """
+
+    path: Path
+    nodes: Mapping[str, Node]
+    components: Mapping[str, Component]
+
+
+def read_model(path: Path, config: Path | None = None) -> ModelFile:
+    """Read a raw model, binary or text.
+
+    Parameters
+    ----------
+    path : Path
+    config : Path, optional
+        Node lines that replace or add nodes, as `nnet3-copy --nnet-config`: an extractor's
+        `extract.config`.
+
+    Returns
+    -------
+    ModelFile
+
+    Raises
+    ------
+    PrivacyEvalError
+        Another kind of file; truncated or damaged, with the component; a line or descriptor
+        that is not understood, with its text.
+    """
+    with open_objects(path) as file:
+        reader = _Reader(file)
+        if reader.token() != "Nnet3":
+            raise file.error("expected <Nnet3>: not an nnet3 raw model")
+        nodes = dict(_nodes(reader.lines(), str(path)))
+        components = dict(_components(reader, path))
+        file.where = str(path)
+        file.end()
+    if config is not None:
+        lines = read_text(config).splitlines()
+        numbered = ((f"{config}:{n}", line) for n, line in enumerate(lines, 1))
+        nodes.update(_parse_lines(numbered))
+    return ModelFile(path, nodes, components)
+
+
+class _Reader:
+    """Tokens and basic types of an `ObjectFile`, after its `\\0B` if it is binary."""
+
+    def __init__(self, file: ObjectFile) -> None:
+        self.file = file
+        self.is_binary = file.peek(2) == b"\0B"
+        if self.is_binary:
+            file.read(2)
+
+    def word(self) -> str:
+        """Read up to the next blank, and the blank."""
+        self.file.skip_blanks()
+        word = self.file.until(BLANK, _MAX_WORD)
+        if not word:
+            raise self.file.error("truncated, or damaged: expected a word")
+        self.file.read(1)
+        return word.decode("ascii", "backslashreplace")
+
+    def token(self) -> str:
+        word = self.word()
+        if not (word.startswith("<") and word.endswith(">")):
+            raise self.file.error(f"expected a tag, found {printable(word[:40])!r}")
+        return word[1:-1]
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Read the node lines up to an empty one."""
+        self.file.skip_blanks()
+        for number in range(MAX_NODES + 1):
+            line = self.file.until(_NEWLINE, _MAX_LINE)
+            if line is None:
+                raise self.file.error("truncated, or a line too long, within the node lines")
+            self.file.read(1)
+            if not line.strip():
+                return
+            yield f"{self.file.where}: node line {number + 1}", line.decode("utf-8", "replace")
+        raise self.file.error(f"more than {MAX_NODES} nodes")
+
+    def integer(self) -> int:
+        if not self.is_binary:
+            return int(self._number(re.compile(r"[+-]?\d{1,10}\Z", re.ASCII)))
+        value: int = self._unpack(b"\4", "<i")
+        return value
+
+    def real(self) -> float:
+        if self.is_binary:
+            value: float = self._unpack(*((b"\4", "<f") if self._next() == 4 else (b"\10", "<d")))
+        else:
+            value = float(
+                self._number(re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII))
+            )
+        if not math.isfinite(value):
+            raise self.file.error(f"{value}, expected a finite number")
+        return value
+
+    def boolean(self) -> bool:
+        value = self.file.read(1).decode("latin-1") if self.is_binary else self.word()
+        if value not in ("T", "F"):
+            raise self.file.error(f"expected T or F, found {value!r}")
+        return value == "T"
+
+    def vector(self) -> NDArray[np.float32]:
+        return self._array(1)
+
+    def matrix(self) -> NDArray[np.float32]:
+        return self._array(2)
+
+    def integers(self) -> tuple[int, ...]:
+        if not self.is_binary:
+            if self.word() != "[":
+                raise self.file.error("expected [ of whole numbers")
+            return tuple(int(word) for word in iter(self.word, "]") if self._is_integer(word))
+        count: int = self._unpack(b"\4", "<i")
+        values = self.file.read(4 * count) if 0 <= count <= MAX_PARTS else b""
+        if len(values) != 4 * count:
+            raise self.file.error(f"truncated, or damaged: a list of {count} whole numbers")
+        return struct.unpack(f"<{count}i", values)
+
+    def skip(self) -> None:
+        """Pass over the values of an unknown field, up to the next tag."""
+        if not self.is_binary:
+            if self.file.until(_TAG, MAX_BYTES) is None:
+                raise self.file.error("truncated")
+            return
+        while (kind := self._next()) != ord("<"):
+            code = self.file.peek(3)
+            if code in (b"FV ", b"DV ", b"FM ", b"DM "):
+                self._skip_array(code)
+            elif kind in (4, 8):
+                (count,) = struct.unpack("<i", self.file.read(1 + kind)[1:5].ljust(4, b"\0"))
+                if kind == 4 and self._next() not in b"<TFD\4\10" and 0 < count <= MAX_BYTES:
+                    self.file.seek(self.file.position + 4 * count)  # whole numbers
+            elif kind in b"TF":
+                self.file.read(1)
+            else:
+                raise self.file.error(f"cannot skip its value {code!r}")
+
+    def _skip_array(self, code: bytes) -> None:
+        head = 13 if code in (b"FM ", b"DM ") else 8
+        sizes = self.file.read(head)[3:]
+        if len(sizes) != head - 3 or any(size != 4 for size in sizes[::5]):
+            raise self.file.error(f"truncated, or damaged: {sizes!r} instead of its size")
+        shape = [size for _, size in struct.iter_unpack("<Bi", sizes)]
+        if min(shape) < 0:
+            raise self.file.error(f"damaged: an array of {shape} values")
+        width = 8 if code[:1] == b"D" else 4
+        self.file.seek(self.file.position + width * math.prod(shape))
+
+    def _next(self) -> int:
+        following = self.file.peek(1)
+        if not following:
+            raise self.file.error("truncated")
+        return following[0]
+
+    def _unpack(self, size: bytes, code: str) -> Any:
+        data = self.file.read(1 + size[0])
+        if len(data) != 1 + size[0] or data[:1] != size:
+            raise self.file.error(f"truncated, or damaged: expected a number, found {data!r}")
+        return struct.unpack(code, data[1:])[0]
+
+    def _number(self, pattern: re.Pattern[str]) -> str:
+        word = self.word()
+        if not pattern.match(word):
+            raise self.file.error(f"expected a number, found {printable(word[:40])!r}")
+        return word
+
+    def _is_integer(self, word: str) -> bool:
+        if not re.fullmatch(r"[+-]?\d{1,10}", word, re.ASCII):
+            raise self.file.error(f"expected a whole number, found {printable(word[:40])!r}")
+        return True
+
+    def _array(self, dimensions: int) -> NDArray[np.float32]:
+        read = read_binary_array if self.is_binary else read_text_array
+        with np.errstate(over="ignore"):
+            values = read(self.file, dimensions, allow_empty=True).astype(np.float32)
+        if not np.isfinite(values).all():
+            raise self.file.error("values beyond the range of float32")
+        return values
+
+
+def _components(reader: _Reader, path: Path) -> Iterator[tuple[str, Component]]:
+    if reader.token() != "NumComponents":
+        raise reader.file.error("expected <NumComponents> after the nodes")
+    names = set()
+    for number in range(reader.integer()):
+        reader.file.where = f"{path}: component {number + 1}"
+        if reader.token() != "ComponentName":
+            raise reader.file.error("expected <ComponentName>")
+        name = reader.word()
+        if not _NAME.fullmatch(name) or name in names:
+            raise reader.file.error(f"invalid or duplicate name {printable(name[:40])!r}")
+        names.add(name)
+        kind = reader.token()
+        where = reader.file.where = f"{path}: component {name} ({printable(kind)})"
+        yield name, Component(kind, where, _fields(reader, kind))
+    reader.file.where = str(path)
+    if reader.token() != "/Nnet3":
+        raise reader.file.error("expected </Nnet3> after the components")
+
+
+def _fields(reader: _Reader, kind: str) -> dict[str, Any]:
+    """Read the fields of a component up to its end tag."""
+    fields: dict[str, Any] = {}
+    file, where = reader.file, reader.file.where
+    if kind not in COMPONENT_TYPES:
+        end = f"</{kind}>".encode("ascii", "replace")
+        if file.until(re.compile(re.escape(end)), MAX_BYTES) is None:
+            raise file.error(f"no end tag </{printable(kind)}>")
+        file.read(len(end) + 1)
+        return fields
+    while (tag := reader.token()) != f"/{kind}":
+        file.where = f"{where}: <{printable(tag[:40])}>"
+        if tag.startswith("/") or tag in fields:
+            raise file.error("duplicate field" if tag in fields else "another end tag than its own")
+        if tag in FIELDS:
+            fields[tag] = getattr(reader, FIELDS[tag])()
+        else:
+            reader.skip()
+    return fields
+
+
+def _nodes(lines: Iterator[tuple[str, str]], path: str) -> Iterator[tuple[str, Node]]:
+    names = set()
+    for name, node in _parse_lines(lines):
+        if name in names:
+            raise PrivacyEvalError(f"{path}: duplicate node {name}")
+        names.add(name)
+        yield name, node
+
+
+def _parse_lines(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, Node]]:
+    for where, line in lines:
+        line = line.split("#", 1)[0].strip()
+        if line:
+            yield _node(where, line)
+
+
+def _node(where: str, line: str) -> tuple[str, Node]:
+    """Parse a node line."""
+    kind, *pairs = _KEY.split(line)
+    values = dict(pair.partition("=")[::2] for pair in pairs)
+    shown = printable(line[:80])
+    missing = [key for key in _LINES.get(kind, ()) if not values.get(key)]
+    if kind not in _LINES or missing:
+        expected = ", ".join(_LINES.get(kind, _LINES))
+        raise PrivacyEvalError(f"{where}: expected {expected}, found {shown!r}")
+    names = [values[key].strip() for key in ("name", "component", "input-node") if key in values]
+    if not all(map(_NAME.fullmatch, names)):
+        raise PrivacyEvalError(f"{where}: invalid name in {shown!r}")
+    numbers = {key: values[key].strip() for key in ("dim", "dim-offset") if key in values}
+    if not all(n.isascii() and n.isdigit() and len(n) < 10 for n in numbers.values()):
+        raise PrivacyEvalError(f"{where}: expected whole numbers in {shown!r}")
+    text = values.get("input-node" if kind == "dim-range-node" else "input")
+    return names[0], Node(
+        kind,
+        f"{where}: {names[0]}",
+        () if kind == "input-node" or text is None else parse_descriptor(text, where),
+        names[1] if kind == "component-node" else "",
+        int(numbers.get("dim", 0)),
+        int(numbers.get("dim-offset", 0)),
+    )

@@ -1,0 +1,200 @@
+"""Components of Kaldi's nnet3 networks that map each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from .nnet3_descriptors import Matrix
+from .nnet3_file import Component
+
+#: Limit for the columns of a node.
+MAX_COLUMNS = 1 << 16
+_NORM_FLOOR = 2.0**-66
+
+#: The matrix of a node, and where it may be written over, else None.
+Apply = Callable[[Matrix, Matrix | None], Matrix]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A component that maps each row.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Of its input and of its output.
+    apply : callable
+        The second argument, if it is not None, may be overwritten with the result.
+    is_new : bool
+        Whether the result never shares memory with the first argument alone.
+    """
+
+    columns: tuple[int, int]
+    apply: Apply
+    is_new: bool = True
+
+
+def make_layer(component: Component, columns: int) -> Layer:
+    """Make a layer of a component.
+
+    Parameters
+    ----------
+    component : Component
+    columns : int
+        Of its input.
+
+    Returns
+    -------
+    Layer
+
+    Raises
+    ------
+    PrivacyEvalError
+        An unsupported component, a missing or inconsistent field, another number of columns.
+    """
+    make = _LAYERS.get(component.type)
+    if make is None:
+        raise component.error("unsupported component")
+    layer = make(component, columns)
+    if layer.columns[0] != columns:
+        raise component.error(f"expected {layer.columns[0]} columns, its input has {columns}")
+    return layer
+
+
+def _affine(component: Component, columns: int) -> Layer:
+    weights = component.field("Params" if "Params" in component.fields else "LinearParams")
+    bias = component.fields.get("BiasParams", np.empty(0, dtype=np.float32))
+    rows = len(weights)
+    if len(bias) not in (0, rows) or not weights.size:
+        raise component.error(f"{rows} rows of weights and a bias of {len(bias)}")
+    if not len(bias) and component.type not in ("LinearComponent", "TdnnComponent"):
+        raise component.error("no bias")
+    transposed = np.ascontiguousarray(weights.T)
+
+    def apply(x: Matrix, out: Matrix | None) -> Matrix:
+        y: Matrix = x @ transposed
+        if len(bias):
+            y += bias
+        return y
+
+    return Layer((weights.shape[1], rows), apply)
+
+
+def _elementwise(function: Callable[..., Any]) -> Callable[[Component, int], Layer]:
+    def make(component: Component, columns: int) -> Layer:
+        dim = component.positive("Dim")
+        return Layer((dim, dim), function)
+
+    return make
+
+
+def _rectified(x: Matrix, out: Matrix | None) -> Matrix:
+    return np.maximum(x, np.float32(0), out=out)
+
+
+def _scale_and_offset(dim: int, scale: Matrix, offset: Matrix) -> Layer:
+    """Scale columns and add an offset, for each block of their length."""
+    scale, offset = (np.tile(part, dim // len(part)) for part in (scale, offset))
+
+    def apply(x: Matrix, out: Matrix | None) -> Matrix:
+        y = np.multiply(x, scale, out=out)
+        y += offset
+        return y
+
+    return Layer((dim, dim), apply)
+
+
+def _blocks(component: Component, dim: str) -> tuple[int, int]:
+    """Return the dimension of a component, and that of its blocks."""
+    whole = component.positive(dim)
+    block = component.positive("BlockDim", whole)
+    if whole % block or whole > MAX_COLUMNS:
+        raise component.error(f"blocks of {block} of {whole} columns")
+    return whole, block
+
+
+def _batch_norm(component: Component, columns: int) -> Layer:
+    dim, block = _blocks(component, "Dim")
+    if component.field("Count") <= 0:
+        raise component.error("has no statistics (Count 0)")
+    mean, variance = component.field("StatsMean"), component.field("StatsVar")
+    if len(mean) != block or len(variance) != block:
+        raise component.error(f"statistics of {len(mean)} and {len(variance)}, expected {block}")
+    epsilon = component.field("Epsilon")
+    spread = np.maximum(variance.astype(np.float64), 0.0) + epsilon
+    if not (spread > 0).all():
+        raise component.error("a variance of 0 without an epsilon")
+    scale = component.field("TargetRms") / np.sqrt(spread)
+    offset = -mean * scale
+    with np.errstate(over="ignore"):
+        rounded = scale.astype(np.float32), offset.astype(np.float32)
+    if not all(np.isfinite(part).all() for part in rounded):
+        raise component.error("scales or offsets beyond the range of float32")
+    return _scale_and_offset(dim, *rounded)
+
+
+def _scales(component: Component, columns: int) -> Layer:
+    dim = component.positive("Dim")
+    scale, offset = component.field("Scales"), component.field("Offsets")
+    if not len(scale) or len(scale) != len(offset) or dim % len(scale) or dim > MAX_COLUMNS:
+        raise component.error(f"{len(scale)} scales and {len(offset)} offsets for {dim} columns")
+    return _scale_and_offset(dim, scale, offset)
+
+
+def _normalize(component: Component, columns: int) -> Layer:
+    dim, block = _blocks(component, "InputDim")
+    rms = component.field("TargetRms")
+    if component.fields.get("AddLogStddev", False):
+        raise component.error("<AddLogStddev> T is unsupported")
+    if rms <= 0:
+        raise component.error(f"<TargetRms> is {rms}")
+
+    def apply(x: Matrix, out: Matrix | None) -> Matrix:
+        blocks = x.reshape(-1, block)
+        square = np.einsum("ij,ij->i", blocks, blocks) / np.float32(block * rms**2)
+        scale = 1 / np.sqrt(np.maximum(square, np.float32(_NORM_FLOOR)))
+        y: Matrix = (blocks * scale[:, None]).reshape(x.shape)
+        return y
+
+    return Layer((dim, dim), apply)
+
+
+def _softmax(x: Matrix, out: Matrix | None) -> Matrix:
+    values: Matrix = scipy.special.softmax(x, axis=1)
+    return values
+
+
+def _log_softmax(x: Matrix, out: Matrix | None) -> Matrix:
+    values: Matrix = scipy.special.log_softmax(x, axis=1)
+    return values
+
+
+def _identity(component: Component, columns: int) -> Layer:
+    dim = component.positive("Dim")
+    return Layer((dim, dim), lambda x, out: x, is_new=False)
+
+
+def _dropout(component: Component, columns: int) -> Layer:
+    kept = np.float32(1 - component.field("DropoutProportion"))
+    return _elementwise(lambda x, out: np.multiply(x, kept, out=out))(component, columns)
+
+
+_MAKERS: Mapping[Callable[[Component, int], Layer], str] = {
+    _affine: "NaturalGradientAffine Affine FixedAffine Linear Tdnn",
+    _elementwise(_rectified): "RectifiedLinear",
+    _elementwise(scipy.special.expit): "Sigmoid",
+    _elementwise(np.tanh): "Tanh",
+    _elementwise(_softmax): "Softmax",
+    _elementwise(_log_softmax): "LogSoftmax",
+    _batch_norm: "BatchNorm",
+    _normalize: "Normalize",
+    _scales: "ScaleAndOffset",
+    _identity: "NoOp GeneralDropout",
+    _dropout: "Dropout",
+}
+_LAYERS = {f"{name}Component": make for make, names in _MAKERS.items() for name in names.split()}

@@ -1,0 +1,169 @@
+"""From features to x-vectors, as Kaldi's extraction script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError
+from ..io.files import digest, read_bytes, read_text
+from .features import CHALLENGE_VAD, Features, VadOptions, sliding_cmvn, voice_activity
+from .nnet3 import Network
+from .nnet3_file import read_model
+
+#: Files of an extractor's folder; only the first is required.
+EXTRACTOR_FILES = ("final.raw", "extract.config", "min_chunk_size", "max_chunk_size")
+
+#: Utterances without voiced frames; a key of `AudioReader.remarks`.
+UNVOICED = "left out, no voiced frames"
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Extractor:
+    """A network and how utterances are presented to it.
+
+    Attributes
+    ----------
+    network : Network
+    min_chunk_size : int
+        Frames; shorter chunks are padded or left out.
+    max_chunk_size : int
+        Frames; longer utterances are cut into chunks. -1: never.
+    pad_input : bool
+        Pad short chunks by repeating their first and last frame.
+    sha256 : mapping
+        Digest of each of the files by name.
+    """
+
+    network: Network
+    min_chunk_size: int = 25
+    max_chunk_size: int = 10000
+    pad_input: bool = True
+    sha256: Mapping[str, str] = field(default_factory=dict)
+
+    def extract(self, features: NDArray[np.float32]) -> Vector | None:
+        """Compute the x-vector of an utterance: the mean of its chunks' weighted by length.
+
+        Parameters
+        ----------
+        features : float32 array, shape (N, D)
+            Normalized, voiced frames only.
+
+        Returns
+        -------
+        float32 array, shape (E,), or None
+            None without frames, and if all chunks are too short and not padded.
+
+        Raises
+        ------
+        PrivacyEvalError
+            Features of another dimension; a padded chunk that is too short for the network; an
+            x-vector that is not finite.
+        """
+        size = self.max_chunk_size if self.max_chunk_size > 0 else len(features)
+        total = np.zeros(self.network.output_columns)
+        frames = 0
+        for begin in range(0, len(features), max(size, 1)):
+            chunk = features[begin : begin + size]
+            missing = max(self.min_chunk_size - len(chunk), 0)
+            if missing and not self.pad_input:
+                continue
+            padding = (missing // 2, missing - missing // 2)
+            padded = np.pad(chunk, (padding, (0, 0)), mode="edge") if missing else chunk
+            found, vectors = self.network.compute(padded)
+            if not len(found):
+                raise PrivacyEvalError(
+                    f"{self.network.path}: {len(padded)} frames are too few for the network; "
+                    f"min_chunk_size is {self.min_chunk_size}"
+                )
+            total += len(chunk) * vectors[0].astype(np.float64)
+            frames += len(chunk)
+        if not frames:
+            return None
+        with np.errstate(over="ignore"):
+            vector: Vector = (total / frames).astype(np.float32)
+        if not np.isfinite(vector).all():
+            raise PrivacyEvalError(f"{self.network.path}: computes values that are not finite")
+        return vector
+
+
+def load_extractor(
+    folder: Path | None = None, *, network: Path | None = None, pad_input: bool = True
+) -> Extractor:
+    """Read the folder of an extractor, as Kaldi's scripts expect it.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Of `final.raw` and, if they exist, `extract.config`, `min_chunk_size` and
+        `max_chunk_size`.
+    network : Path, optional
+        A raw model, instead of `final.raw`. Either is required.
+    pad_input : bool
+        As of `Extractor`.
+
+    Returns
+    -------
+    Extractor
+
+    Raises
+    ------
+    ValueError
+        Neither folder nor network.
+    PrivacyEvalError
+        A file that is missing or damaged; a network that cannot be computed.
+    """
+    if folder is None and network is None:
+        raise ValueError("expected a folder or a network")
+    paths = {} if folder is None else {name: folder / name for name in EXTRACTOR_FILES}
+    paths = {name: path for name, path in paths.items() if path.is_file()}
+    if network is not None:
+        paths["final.raw"] = network
+    if "final.raw" not in paths:
+        raise PrivacyEvalError(f"{folder}: no file final.raw, expected an x-vector network")
+    model = read_model(paths["final.raw"], paths.get("extract.config"))
+    sizes = {name: _read_size(paths[name], name) for name in EXTRACTOR_FILES[2:] if name in paths}
+    sha256 = {name: digest(read_bytes(path)) for name, path in paths.items()}
+    return Extractor(Network(model), pad_input=pad_input, sha256=sha256, **sizes)
+
+
+def utterance_vector(
+    extractor: Extractor, features: Features, vad: VadOptions = CHALLENGE_VAD
+) -> Vector | None:
+    """Compute the x-vector of an utterance from its MFCC.
+
+    Parameters
+    ----------
+    extractor : Extractor
+    features : float32 array, shape (T, D)
+        All frames; they are normalized first, then the voiced ones are selected.
+    vad : VadOptions
+
+    Returns
+    -------
+    float32 array, shape (E,), or None
+        None without voiced frames.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `Extractor.extract`.
+    """
+    voiced = voice_activity(features, vad)
+    return extractor.extract(sliding_cmvn(features)[voiced]) if voiced.any() else None
+
+
+def _read_size(path: Path, name: str) -> int:
+    """Read a chunk size."""
+    text = read_text(path).strip()
+    if name == "max_chunk_size" and text == "-1":
+        return -1
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:10]) < 10**9):
+        raise PrivacyEvalError(f"{path}:1: expected a number of frames, found {text[:40]!r}")
+    return int(text)

@@ -1,0 +1,144 @@
+"""The verb xvectors: from audio to x-vectors, against Kaldi's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import ROOT, cli
+
+from privacy_eval.asv.model_folder import save_vectors
+from privacy_eval.io.scp import read_vectors
+
+SPEECH = ROOT / "tests" / "data" / "speech"
+NETWORKS = SPEECH / "networks"
+
+pytest.importorskip("soundfile", reason="the extra speech is not installed")
+
+
+def golden(name: str) -> dict[str, np.ndarray]:
+    lines = (line.split() for line in (NETWORKS / name).read_text().splitlines())
+    return {words[0]: np.array(words[2:-1], dtype=float) for words in lines}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """All golden audio as a data folder."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    files = {path.stem: path for path in sorted((SPEECH / "audio").iterdir())}
+    (folder / "wav.scp").write_text("".join(f"{n} {p}\n" for n, p in files.items()))
+    (folder / "utt2spk").write_text("".join(f"{n} {n.split('-')[0]}\n" for n in files))
+    return folder
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    folder = tmp_path / "extractor"
+    folder.mkdir()
+    shutil.copy(NETWORKS / "small.final.raw", folder / "final.raw")
+    shutil.copy(NETWORKS / "extract.config", folder)
+    return folder
+
+
+def test_vectors_equal_those_of_kaldi(tmp_path: Path, data: Path, model: Path) -> None:
+    out = tmp_path / "out"
+    run = cli("xvectors", "--data", data, "--model", model, "--out", out, "--allow-outside")
+    assert run.code == 0
+    vectors = read_vectors(out / "xvector.scp", tree=Path())
+    expected = golden("small.speech.txt")
+    found = dict(zip(vectors.ids, vectors.matrix, strict=True))
+    unread_by_kaldi = {"edge-float32", "edge-pcm24", "edge-pcm8"}
+    read = {n: v for n, v in expected.items() if n in (data / "wav.scp").read_text()}
+    assert set(found) - unread_by_kaldi == set(read)
+    for name, vector in read.items():
+        limit = 1e-3 if name.startswith("edge") else 1e-4
+        assert np.linalg.norm(found[name] - vector) < limit * np.linalg.norm(vector), name
+    speakers = read_vectors(out / "spk_xvector.scp", tree=Path())
+    assert speakers.ids == tuple(sorted({name.split("-")[0] for name in found}))
+    for name, mean in zip(speakers.ids, speakers.matrix, strict=True):
+        own = [row for n, row in found.items() if n.split("-")[0] == name]
+        np.testing.assert_allclose(mean, np.mean(own, axis=0), rtol=1e-4, atol=1e-5)
+
+
+def test_speaker_means_equal_those_of_kaldi(tmp_path: Path) -> None:
+    vectors = {n: v for n, v in golden("small.speech.txt").items() if not n.startswith("edge")}
+    (tmp_path / "utt2spk").write_text("".join(f"{n} {n.split('-')[0]}\n" for n in vectors))
+    matrix = np.stack(list(vectors.values())).astype(np.float32)
+    count = save_vectors(tmp_path, list(vectors), matrix, tmp_path / "utt2spk", tree=tmp_path)
+    found = read_vectors(tmp_path / "spk_xvector.scp", tree=tmp_path)
+    expected = golden("small.spk_mean.txt")
+    assert count == 2 and sorted(expected) == sorted(found.ids)
+    for name, row in zip(found.ids, found.matrix, strict=True):
+        np.testing.assert_allclose(row, expected[name], rtol=2e-6, atol=2e-6)
+
+
+def test_unvoiced_utterances_are_named(tmp_path: Path, data: Path, model: Path) -> None:
+    out = tmp_path / "out"
+    run = cli("xvectors", "--data", data, "--model", model, "--out", out, "--allow-outside")
+    silent = [n for n in ("edge-constant", "edge-quietnoise", "edge-silence1s") if n in run.err]
+    assert silent
+    assert f"no voiced frames: utterances: {len(silent)} ({', '.join(silent)})" in run.err
+    total = len((data / "wav.scp").read_text().splitlines())
+    assert f"of {total} utterances" in run.out
+
+
+def test_only_unvoiced_utterances_are_an_error(tmp_path: Path, data: Path, model: Path) -> None:
+    lines = (data / "wav.scp").read_text().splitlines(keepends=True)
+    (data / "wav.scp").write_text("".join(n for n in lines if n.startswith("edge-silence")))
+    out = tmp_path / "out"
+    run = cli("xvectors", "--data", data, "--model", model, "--out", out, "--allow-outside")
+    assert run.code == 1
+    assert "no utterance has an x-vector" in run.err
+    assert not out.exists()
+
+
+def test_network_file_and_job_splits_give_the_same_bytes(tmp_path: Path, data: Path) -> None:
+    """Any number of BLAS threads, and utterances one by one."""
+    lines = [
+        line
+        for line in (data / "wav.scp").read_text().splitlines(keepends=True)
+        if "edge" not in line
+    ]
+
+    def vectors(name: str, chosen: list[str], threads: str) -> dict[str, bytes]:
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "wav.scp").write_text("".join(chosen))
+        shutil.copy(data / "utt2spk", folder)
+        words = ["xvectors", "--data", folder, "--network", NETWORKS / "nobn.final.raw"]
+        words += ["--out", folder, "--allow-outside"]
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-m", "privacy_eval", *map(str, words)]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+        found = read_vectors(folder / "xvector.scp", tree=Path())
+        return {n: row.tobytes() for n, row in zip(found.ids, found.matrix, strict=True)}
+
+    whole = vectors("whole", lines, "1")
+    parts = [vectors(f"part{n}", lines[n::3], "2") for n in range(3)]
+    assert whole == {name: row for part in parts for name, row in part.items()}
+    assert len(whole) == len(lines)
+
+
+def test_usage_and_missing_model(tmp_path: Path, data: Path) -> None:
+    run = cli("xvectors", "--data", data, "--out", tmp_path)
+    assert run.code == 2
+    assert "--model or --network" in run.err
+    run = cli("xvectors", "--data", data, "--out", tmp_path / "o", "--model", tmp_path)
+    assert run.code == 1
+    assert "no file final.raw" in run.err
+
+
+def test_utterance_without_speaker_is_refused(tmp_path: Path, data: Path, model: Path) -> None:
+    lines = (data / "utt2spk").read_text().splitlines(keepends=True)
+    (data / "utt2spk").write_text("".join(n for n in lines if not n.startswith("3005")))
+    out = tmp_path / "out"
+    run = cli("xvectors", "--data", data, "--model", model, "--out", out, "--allow-outside")
+    assert run.code == 1
+    assert "utterances have no speaker" in run.err and "3005-" in run.err
+    assert not out.exists()
