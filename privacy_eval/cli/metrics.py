@@ -1,9 +1,10 @@
-"""metrics: privacy metrics of one score file."""
+"""metrics: privacy metrics of one score file, or of two arrays of scores."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +13,24 @@ from .options import KEY_FORMATS, METRICS, SCORE_FORMATS, Options, add, choice, 
 if TYPE_CHECKING:
     from ..io.scores import PairedTrials
     from ..metrics import Interval
+    from ..stages.privacy_metrics import ConditionMetrics
+
+SCORES = path("F", "score file; - is stdin")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
+    either = parser.add_mutually_exclusive_group(required=True)
+    either.add_argument("--scores", **SCORES)
+    either.add_argument("--target", **path("NPY", "array of target scores, with --nontarget"))
+    parser.add_argument("--nontarget", **path("NPY", "array of nontarget scores"))
+    parser.set_defaults(usage_error=parser.error)
     add_files(parser)
     add(parser, *METRICS)
 
 
 def add_files(options: Options) -> None:
     """Add the files, and how their metrics are printed."""
-    options.add_argument("--scores", required=True, **path("F", "score file; - is stdin"))
     options.add_argument("--trials", **path("F", "trial key, if the scores have no labels"))
     keys = choice(KEY_FORMATS, "of the trial key; default: the one that fits")
     options.add_argument("--key-format", **keys)
@@ -65,10 +73,38 @@ def read_paired(arguments: argparse.Namespace, allow_missing: bool) -> PairedTri
     )
 
 
+def _of_arrays(arguments: argparse.Namespace) -> ConditionMetrics:
+    """Compute the metrics of two arrays of scores, whose speakers are not known."""
+    from ..io.arrays import read_score_array
+    from ..metrics import TrialScores
+    from ..stages.privacy_metrics import evaluate_scores
+
+    if arguments.bootstrap:
+        arguments.usage_error(
+            "--bootstrap draws speakers, and those of arrays are not known: intervals of "
+            "independent trials would be far too narrow"
+        )
+    sign = -1 if arguments.distance else 1
+    arrays = (read_score_array(path) for path in (arguments.target, arguments.nontarget))
+    return evaluate_scores(TrialScores(*(sign * array.astype(float) for array in arrays)))
+
+
 def run(arguments: argparse.Namespace) -> int:
-    from ..io.results_txt import format_metrics
-    from ..io.schema import to_plain
-    from ..metrics import VARIANTS, withholding_caveat
+    """Print the metrics of a score file or, only as the verb `metrics`, of two arrays."""
+    given = vars(arguments)
+    if given.get("target") is None:
+        if given.get("nontarget") is not None:
+            arguments.usage_error("--nontarget goes with --target")
+        return _run_on_file(arguments)
+    if arguments.nontarget is None:
+        arguments.usage_error("--target goes with --nontarget")
+    if of_files := [n for n in ("trials", "key_format", "utt2spk", "allow_missing") if given[n]]:
+        arguments.usage_error(f"--{of_files[0].replace('_', '-')} goes with --scores")
+    _show(arguments, _of_arrays(arguments), {})
+    return 0
+
+
+def _run_on_file(arguments: argparse.Namespace) -> int:
     from ..stages.privacy_metrics import evaluate_trials
     from .inputs import options_of
 
@@ -76,14 +112,27 @@ def run(arguments: argparse.Namespace) -> int:
     trials = read_paired(arguments, options.allow_missing)
     utt2spk = options.utt2spk or (arguments.trials or arguments.scores).parent / "utt2spk"
     found = evaluate_trials(trials, options, utt2spk)
-    metrics, tags, intervals = found.metrics, found.tags, found.intervals
-    scores = found.scores
-    variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     if trials.missing or trials.extra:
         log(
             f"privacy-eval: left out {trials.missing} trials without a score and "
             f"{trials.extra} scores without a trial"
         )
+    left_out = {"trials_without_score": trials.missing, "scores_without_trial": trials.extra}
+    _show(arguments, found, left_out if options.allow_missing else {})
+    return 0
+
+
+def _show(
+    arguments: argparse.Namespace, found: ConditionMetrics, more: Mapping[str, object]
+) -> None:
+    """Print metrics and intervals; as JSON with what there is `more`."""
+    from ..io.results_txt import format_metrics
+    from ..io.schema import to_plain
+    from ..metrics import VARIANTS, withholding_caveat
+
+    metrics, tags, intervals = found.metrics, found.tags, found.intervals
+    scores = found.scores
+    variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     if arguments.format == "json":
         plain: dict[str, object] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
         plain["caveats"] = found.caveats
@@ -91,11 +140,8 @@ def run(arguments: argparse.Namespace) -> int:
             plain[variant] = {**to_plain(metrics[variant]), "zebra_tag": tags[variant]}
         if intervals:
             plain["intervals"] = to_plain({v: intervals[v] for v in variants})
-        if options.allow_missing:
-            plain["trials_without_score"] = trials.missing
-            plain["scores_without_trial"] = trials.extra
-        print(json.dumps(plain, indent=1, allow_nan=False))
-        return 0
+        print(json.dumps({**plain, **more}, indent=1, allow_nan=False))
+        return
     for variant in variants:
         if len(variants) > 1:
             print(f"# {variant}")
@@ -107,7 +153,6 @@ def run(arguments: argparse.Namespace) -> int:
             caveat = withholding_caveat(found.caveats, key)
             if caveat is None or caveat.printed:
                 print(f"95 % interval over speakers, {key}: {_interval_text(key, interval)}")
-    return 0
 
 
 def _interval_text(key: str, interval: Interval) -> str:

@@ -14,6 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree(stage)
     stage.add_argument("--nj", type=positive, default=1, help="number of processes")
     add(stage, "--job", "--isolate", "--details")
+    files.add_argument("--scores", required=True, **metrics.SCORES)
     metrics.add_files(files)
     add(parser, *METRICS)
 
