@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
+from .arrays import as_numbers
+from .hdf5 import parse_hdf5
 from .text_table import Column, line_number, split_columns
 
 #: Columns by name: speaker, utterance, and score or label or both.
@@ -64,23 +66,17 @@ def _with_header(content: bytes, path: Path) -> Columns:
 
 def _bosaris(content: bytes, path: Path) -> Columns:
     """Read a BOSARIS score matrix in HDF5: every pair that its mask does not leave out."""
+    names = ("ID/row_ids", "ID/column_ids", "scores", "score_mask")
+    found = parse_hdf5(content, path, only=names)
     try:
-        import h5py
-    except ImportError:
+        *ids, scores, mask = (found[name] for name in names)
+        rows, columns = ([x.decode() for x in axis.ravel().tolist()] for axis in ids)
+        if mask.dtype.kind not in "biu":
+            raise ValueError(f"score_mask of {mask.dtype}")
+        scores, mask = as_numbers(scores, 2, path), mask != 0
+    except (KeyError, AttributeError, ValueError) as error:
         raise PrivacyEvalError(
-            f"{path}: HDF5 is read with h5py: pip install 'privacy_eval[formats]'"
-        ) from None
-    try:
-        with h5py.File(io.BytesIO(content), "r") as file:
-            rows, columns = (
-                [name.decode() for name in file[f"ID/{axis}_ids"][:].tolist()]
-                for axis in ("row", "column")
-            )
-            scores, mask = file["scores"][:], file["score_mask"][:] != 0
-    except (OSError, KeyError, AttributeError, TypeError, ValueError, UnicodeDecodeError) as error:
-        raise PrivacyEvalError(
-            f"{path}: expected BOSARIS scores (ID/row_ids, ID/column_ids, scores, score_mask): "
-            f"{error}"
+            f"{path}: expected BOSARIS scores ({', '.join(names)}): {error}"
         ) from error
     if scores.shape != (len(rows), len(columns)) or mask.shape != scores.shape:
         raise PrivacyEvalError(
@@ -91,8 +87,8 @@ def _bosaris(content: bytes, path: Path) -> Columns:
     values = scores[mask].astype(np.float64).tolist()
     lines = [f"{rows[i]} {columns[j]} {x!r}\n" for (i, j), x in zip(given, values, strict=True)]
     fields = ("speaker", "utterance", "score")
-    found = split_columns("".join(lines).encode(), fields, path)
-    return dict(zip(fields, found, strict=True))
+    split = split_columns("".join(lines).encode(), fields, path)
+    return dict(zip(fields, split, strict=True))
 
 
 #: Formats of score files by name.

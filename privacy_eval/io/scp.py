@@ -1,4 +1,4 @@
-"""Vectors of many utterances: Kaldi archives and scp files."""
+"""Vectors of many utterances: Kaldi archives and scp files, NumPy and HDF5 files."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from .kaldi_objects import (
     read_float32,
     read_whole,
 )
+from .packed_vectors import PACKED_MAGIC, ids_beside, read_packed_vectors
 from .text_table import MAX_FIELD_BYTES
 
 _PIECE_BYTES = 1 << 26
@@ -108,9 +109,10 @@ def read_vectors(
     allow_outside: bool = False,
     only: Collection[str] | None = None,
 ) -> Vectors:
-    """Read the vectors of an scp or of an archive; the content tells which it is.
+    """Read the vectors of an scp, of an archive, or of a file of `packed_vectors`.
 
-    Either may be gzip, the archives of an scp too; an offset then counts unpacked bytes.
+    The content tells which it is. An scp and archives may be gzip, the archives of an scp too; an
+    offset then counts unpacked bytes.
 
     Parameters
     ----------
@@ -146,6 +148,9 @@ def read_vectors(
     with open_objects(path) as file:
         if _is_archive(file):
             return _read_archive(path, file)
+        is_packed = _is_packed(file)
+    if is_packed:
+        return _read_packed(path, [] if allow_outside else [tree, path.parent])
     lines = [line for line in read_scp(path) if only is None or line.id in only]
     for line in lines:
         if line.command is not None and not allow_pipes:
@@ -168,8 +173,8 @@ def vector_locations(path: Path) -> dict[str, str] | None:
     Returns
     -------
     dict of str to str, or None
-        The location of each vector, or a command that ends in `|`. None if the file is an
-        archive itself.
+        The location of each vector, or a command that ends in `|`. None if the file holds the
+        vectors itself.
 
     Raises
     ------
@@ -177,13 +182,17 @@ def vector_locations(path: Path) -> dict[str, str] | None:
         As `read_vectors`, of the lines of an scp.
     """
     with open_objects(path) as file:
-        if _is_archive(file):
+        if _is_archive(file) or _is_packed(file):
             return None
     return {line.id: line.target for line in read_scp(path)}
 
 
 def _is_archive(file: ObjectFile) -> bool:
     return _LOOKS_LIKE_ARCHIVE.match(file.peek(2 * MAX_FIELD_BYTES)) is not None
+
+
+def _is_packed(file: ObjectFile) -> bool:
+    return file.peek(max(map(len, PACKED_MAGIC))).startswith(PACKED_MAGIC)
 
 
 def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Path) -> None:
@@ -521,6 +530,25 @@ def _text(content: bytes, where: str) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise PrivacyEvalError(f"{where}: not UTF-8 text: {content[:40]!r}") from error
+
+
+def _read_packed(path: Path, roots: Sequence[Path]) -> Vectors:
+    if roots:
+        check_inside([ids_beside(path)], roots)
+    vectors: dict[str, NDArray[np.float32]] = {}
+    for name, values in read_packed_vectors(path):
+        name = _id(name.encode("utf-8", "surrogatepass"), str(path))
+        if name in vectors:
+            raise PrivacyEvalError(f"{path}: duplicate utterance {name!r}")
+        if values.size > MAX_DIMENSION:
+            raise PrivacyEvalError(f"{path}: {name}: more than {MAX_DIMENSION} values")
+        with np.errstate(over="ignore"):
+            vectors[name] = values.astype(np.float32)
+        if count := count_not_finite(vectors[name]):
+            raise PrivacyEvalError(f"{path}: {name}: {count} values are not finite (as float32)")
+    if not vectors:
+        raise PrivacyEvalError(f"{path}: no vectors")
+    return _stack(path, list(vectors), list(vectors.values()))
 
 
 def _stack(

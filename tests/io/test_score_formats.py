@@ -180,7 +180,39 @@ def test_bosaris(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match="BOSARIS"):
         read_scores(path, format=None)
     path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
-    with pytest.raises(PrivacyEvalError, match="BOSARIS"):
+    with pytest.raises(PrivacyEvalError, match="HDF5"):
+        read_scores(path, format=None)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("scores", np.zeros((2, 3)), "shape"),
+        ("scores", np.array([[b"x", b"y"], [b"x", b"y"]]), "expected numbers"),
+        ("score_mask", np.array([[b"x", b"y"], [b"x", b"y"]]), "BOSARIS"),
+        ("ID/row_ids", np.zeros(2), "BOSARIS"),
+        ("ID/row_ids", np.array([b"\xff", b"b"]), "BOSARIS"),
+        ("ID/row_ids", (1 << 38,), "larger than"),
+        ("scores", (1 << 20, 1 << 20), "larger than"),
+        ("scores", "link", "another place"),
+    ],
+)
+def test_other_bosaris_files_are_refused(
+    tmp_path: Path, name: str, values: object, message: str
+) -> None:
+    h5py = pytest.importorskip("h5py", reason="the extra `formats` is not installed")
+    path = tmp_path / "scores.h5"
+    with h5py.File(path, "w") as file:
+        file["ID/row_ids"] = np.array([b"a", b"b"])
+        file["ID/column_ids"] = np.array([b"x", b"y"])
+        file["scores"] = np.zeros((2, 2))
+        file["score_mask"] = np.ones((2, 2), dtype="u1")
+        del file[name]
+        if isinstance(values, tuple):
+            file.create_dataset(name, values, "f8", chunks=True)
+        else:
+            file[name] = h5py.SoftLink("/ID/row_ids") if isinstance(values, str) else values
+    with pytest.raises(PrivacyEvalError, match=message):
         read_scores(path, format=None)
 
 
