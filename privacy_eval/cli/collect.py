@@ -28,12 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report.values import caveat_notes
-    from ..stages.collect import outdated_scores, write_outputs
+    from ..stages.collect import noted_records, outdated_scores, write_outputs
     from .inputs import asv_of, log_unsigned, systems_of
 
     systems, protocol, out = systems_of(arguments)
     asv, under_test, _ = asv_of(arguments, protocol, systems)
-    log_unsigned(systems, asv, out)
+    log_unsigned(out, noted_records(systems, asv, out)[1])
     results = collected(systems, out, asv, outdated_scores(under_test, asv))
     absent = results.not_evaluated
     for line in absent[:_ABSENT_SHOWN]:

@@ -25,7 +25,6 @@ from ..speech.features import (
     utterance_features,
 )
 from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
-from ..stages.collect import unsigned_records
 from ..stages.freshness import UNSIGNED, Outcome, Run
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
@@ -145,9 +144,8 @@ def asv_of(
     return AsvSystems(access, protocol), found, notes
 
 
-def log_unsigned(systems: list[System], asv: AsvSystems, out: Path) -> None:
+def log_unsigned(out: Path, names: Sequence[str]) -> None:
     """Log how many records do not count, as somebody else made them."""
-    names = unsigned_records(systems, asv, out)
     if names:
         log(
             f"privacy-eval: {out / 'records'}: {len(names)} records do not count and are "
@@ -250,7 +248,8 @@ def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str, d
     for name, error in outcome.missing.items():
         by_kind.setdefault(error.kind, {})[name] = error.where
     for kind, where in by_kind.items():
-        title = f"{len(where)} {what} not {done}, no {kind}"
+        not_done = "made" if done == IN_PLACE else done
+        title = f"{len(where)} {what} not {not_done}, no {kind}"
         log(f"privacy-eval: {title}: {abbreviate(list(dict.fromkeys(where.values())))}")
         if arguments.details or in_job():
             log("\n".join(f"  {name}: {place}" for name, place in where.items()))

@@ -129,6 +129,7 @@ def _show(
     from ..io.results_txt import format_metrics
     from ..io.schema import to_plain
     from ..metrics import VARIANTS, withholding_caveat
+    from ..metrics.caveats import NOT_AVAILABLE
 
     metrics, tags, intervals = found.metrics, found.tags, found.intervals
     scores = found.scores
@@ -149,9 +150,14 @@ def _show(
             print(line)
         for p_target in ("0.01", "0.001"):
             print(f"minDCF(p-target={p_target}): {metrics[variant][f'min_dcf_{p_target}']:.4f}")
+        withheld = {key: withholding_caveat(found.caveats, key) for key in metrics[variant]}
+        printed = [key for key, caveat in withheld.items() if caveat is None or caveat.printed]
+        for rate in ("0.01", "0.001"):
+            key = f"miss_at_fa_{rate}"
+            text = f"{100 * metrics[variant][key]:.2f}%" if key in printed else NOT_AVAILABLE
+            print(f"miss rate(false alarms={rate}): {text}")
         for key, interval in intervals.get(variant, {}).items():
-            caveat = withholding_caveat(found.caveats, key)
-            if caveat is None or caveat.printed:
+            if key in printed:
                 print(f"95 % interval over speakers, {key}: {_interval_text(key, interval)}")
 
 

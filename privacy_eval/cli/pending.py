@@ -52,10 +52,11 @@ def _check_options(arguments: argparse.Namespace) -> int:
 
     tree, conf = arguments.tree, arguments.conf
     try:
-        load_protocol(conf, base=tree)
+        if conf not in bundled():
+            load_protocol(conf, base=tree)
     except PrivacyEvalError as error:
         log(f"privacy-eval: --conf: {error}")
-        return 1 if conf in bundled() or (tree / conf).exists() else 2
+        return 1 if (tree / conf).exists() else 2
     problems = []
     if arguments.published:
         try:
@@ -132,8 +133,8 @@ class _Stages:
 
     def announce(self, first: int) -> None:
         """Log what a run does not take over from those before."""
-        from ..stages.collect import made_by_user
-        from ..stages.privacy_metrics import condition_products, dropped_intervals
+        from ..stages.collect import made_by_user, noted_records
+        from ..stages.privacy_metrics import dropped_intervals
         from .inputs import log_unsigned, options_of
 
         if first > number_of("collect") and not made_by_user(self._out):
@@ -144,9 +145,9 @@ class _Stages:
             )
         if first > number_of("privacy_metrics"):
             return
-        log_unsigned(self._systems, self._asv, self._out)
-        products = condition_products(self._systems, self._out, self._access.tree)
-        dropped = dropped_intervals(products, options_of(self._arguments, self._access.tree))
+        noted, unsigned = noted_records(self._systems, self._asv, self._out)
+        log_unsigned(self._out, unsigned)
+        dropped = dropped_intervals(noted, options_of(self._arguments, self._access.tree))
         for replicates, records in dropped.items():
             log(
                 f"privacy-eval: without --bootstrap {replicates}, as in the run before, "

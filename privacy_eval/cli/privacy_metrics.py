@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     for caveat in CAVEATS.values():
         ending = f": {caveat.reason}"
         names = [n.removesuffix(ending) for n in outcome.notes if n.endswith(ending)]
-        if names:
+        if names and caveat.announced:
             text = f"{caveat.reason}: {len(names)} conditions: {abbreviate(names)}"
             log(f"privacy-eval: warning: {text}")
     log(

@@ -46,6 +46,10 @@ _VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("zebra_population", "zebra_individual"),
     ),
     "min_dcf": ("Minimum detection cost", ("min_dcf_0.01", "min_dcf_0.001")),
+    "miss_rate": (
+        "Miss rate at low false-alarm rates",
+        ("miss_at_fa_0.01", "miss_at_fa_0.001"),
+    ),
 }
 
 #: Tables of intervals: a page is wide enough for three columns of them.
@@ -53,6 +57,7 @@ _INTERVALS: Mapping[str, tuple[str, ...]] = {
     "intervals": ("eer", "cllr_min", "cllr"),
     "intervals_privacy": ("rocch_eer", "linkability", "zebra_population"),
     "intervals_individual": ("zebra_individual", "min_dcf_0.01", "min_dcf_0.001"),
+    "intervals_miss": ("miss_at_fa_0.01", "miss_at_fa_0.001"),
 }
 
 _AVERAGED = ("eer", "cllr_min", "linkability")

@@ -21,7 +21,7 @@ from ..tree.conditions import System
 from ..version import __version__
 from .access import AsvSystems, SystemUnderTest
 from .asv_scores import score_products
-from .freshness import NOTE, Product, Run, bring_up_to_date, file_set, write_set
+from .freshness import NOTE, Fingerprint, Product, Run, bring_up_to_date, file_set, write_set
 from .identification import identification_products
 from .privacy_metrics import condition_products
 from .similarity import similarity_products
@@ -98,13 +98,18 @@ def collect(
     return Results(protocol, tuple(records), tuple(recognition), not_evaluated=left_out)
 
 
-def unsigned_records(systems: Iterable[System], asv: AsvSystems, out: Path) -> list[str]:
-    """Names of records that are there and do not count, as this user did not make them."""
+def noted_records(
+    systems: Iterable[System], asv: AsvSystems, out: Path
+) -> tuple[list[Fingerprint | None], list[str]]:
+    """Fingerprints of all records, and the names of those that are there and do not count, as
+    this user did not make them."""
     systems = list(systems)
     products = condition_products(systems, out, asv.access.tree)
     products += similarity_products(systems, asv, out)
     products += identification_products(systems, asv, out)
-    return [product.name for product in products if product.is_unsigned()]
+    noted = [product.read_fingerprint() for product in products]
+    absent = (product for product, n in zip(products, noted, strict=True) if n is None)
+    return noted, [product.name for product in absent if product.is_there()]
 
 
 def outdated_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> dict[str, str]:

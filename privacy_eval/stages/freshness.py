@@ -291,10 +291,9 @@ class Product:
         noted = Fingerprint.read(self.note)
         return noted if noted is not None and noted.key == self.key else None
 
-    def is_unsigned(self) -> bool:
-        """Whether there are files or a fingerprint, but not a fingerprint of this user."""
-        there = any(path.is_file() for path in (self.note, *self.files))
-        return there and self.read_fingerprint() is None
+    def is_there(self) -> bool:
+        """Whether there are files or a fingerprint, whoever made them."""
+        return any(path.is_file() for path in (self.note, *self.files))
 
     def present(self, inputs: Inputs, noted: Fingerprint | None) -> dict[str, str]:
         """SHA-256 of the files that are there."""
@@ -541,7 +540,7 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
             outcome.made.append(name)
             if noted is not None:
                 outcome.rebuilt[name] = ", ".join(changes) or "its files"
-            elif product.is_unsigned():
+            elif product.is_there():
                 outcome.rebuilt[name] = UNSIGNED
             if dry_run:
                 return outcome

@@ -155,14 +155,11 @@ def condition_products(
     return products
 
 
-def dropped_intervals(products: Iterable[Product], options: Options) -> Counter[int]:
+def dropped_intervals(noted: Iterable[Fingerprint | None], options: Options) -> Counter[int]:
     """Count the records that lose the intervals of an earlier run, by its bootstrap replicates,
     as `options` ask for none."""
-    if options.bootstrap:
-        return Counter()
-    noted = (product.read_fingerprint() for product in products)
-    replicates = (n.options.get("bootstrap") for n in noted if n is not None)
-    return Counter(number for number in replicates if isinstance(number, int) and number)
+    found = [n.options.get("bootstrap") for n in noted if n is not None and not options.bootstrap]
+    return Counter(number for number in found if isinstance(number, int) and number)
 
 
 def condition_cost(condition: ConditionFiles, options: Options = Options()) -> Cost:

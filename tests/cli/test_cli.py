@@ -51,6 +51,7 @@ from privacy_eval.stages.recipe import STAGES, number_of, parse_stage
 KEYS = [
     *("eer", "cllr", "cllr_min", "rocch_eer", "linkability"),
     *("zebra_population", "zebra_individual", "zebra_tag", "min_dcf_0.01", "min_dcf_0.001"),
+    *("miss_at_fa_0.01", "miss_at_fa_0.001"),
 ]
 GOLDEN_SCORES = ROOT / "tests" / "data" / "golden" / "scores"
 CASES = sorted(p.name for p in GOLDEN_SCORES.iterdir() if p.is_dir())

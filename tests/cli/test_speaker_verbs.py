@@ -524,3 +524,17 @@ def test_the_notes_are_no_conditions(tree: SpeechTree) -> None:
     run = tree.run("check")
     assert run.code == 0
     assert run.out.startswith("ready: all 3 conditions")
+
+
+def test_notices_are_counted_in_a_line_and_listed_on_request(tree: SpeechTree) -> None:
+    """Of a protocol's data sets that a user does not have, and scores of another tool."""
+    for path in tree.all_scores.values():
+        lines_to(path, ["s1 s1-u0 1"])
+    for verb in ("subsets", "asv-scores"):
+        short = tree.run(verb, "--conf", "vpc2020") if verb == "subsets" else tree.run(verb)
+        more = ("--conf", "vpc2020") if verb == "subsets" else ()
+        long = tree.run(verb, *more, "--details")
+        (line,) = [x for x in short.err.splitlines() if "external, kept" in x or "not made" in x]
+        number = int(re.findall(r": (\d+):", line)[0])
+        assert number > 2 and len(short.err.splitlines()) < 4
+        assert len(re.findall("(?m)^  ", long.err)) == number

@@ -660,3 +660,16 @@ def test_results_that_the_user_chose_may_be_a_link(tree: SpeechTree, tmp_path: P
     (tree.root / "results-x").symlink_to(tmp_path / "disk")
     assert len(made(tree, "results-x").made) == 3
     assert len(list((tmp_path / "disk").glob("ASV-*/scores"))) == 3
+
+
+def test_progress_counts_what_can_be_made(tree: SpeechTree) -> None:
+    """Not conditions that lack an input; of all jobs, one tells of these."""
+    tree.scp(f"{TRIALS}_anon").unlink()
+    seen: list[tuple[int, int, str]] = []
+    outcomes = [
+        make_scores(*stage_of(tree), Run((job, 2), progress=lambda *now: seen.append(now)))
+        for job in (1, 2)
+    ]
+    assert [len(outcome.missing) for outcome in outcomes] == [2, 0]
+    made = [name for outcome in outcomes for name in outcome.made]
+    assert len(made) == 1 and [(1, 1, made[0])] == seen
