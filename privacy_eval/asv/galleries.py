@@ -16,7 +16,12 @@ from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
 from ..io.scp import Vectors
 from ..metrics.confidence import Interval, expanded_interval
-from ..metrics.identification import beaters, linkage_of_beaters
+from ..metrics.identification import (
+    SpeakerLinkage,
+    beaters,
+    linkage_of_beaters,
+    speaker_linkage,
+)
 from ..metrics.pav import FloatArray, IntArray
 from .backend import (
     BackendName,
@@ -30,6 +35,10 @@ from .trials import Enrollment
 
 #: Gallery sizes that are computed unless others are asked for, besides the whole gallery.
 GALLERY_SIZES = tuple(f * 10**e for e in range(6) for f in (1, 2, 5) if f * 10**e > 1)
+
+
+#: Larger galleries are not used to compare speakers, as most have fewer enrolled speakers.
+MAX_SPEAKERS_SIZE = 20
 
 
 @dataclass(frozen=True)
@@ -86,10 +95,19 @@ class Identification:
         """Linkage of an attacker who knows nothing, shape (sizes,)."""
         return np.minimum(self.rank / np.array(self.sizes), 1.0)
 
-    def linkage_by_speaker(self) -> FloatArray:
-        """Compute the linkage of each test speaker, shape (speakers, sizes)."""
-        weights = self.speaker == np.arange(len(self.test_speakers))[:, None]
-        return self._linkage(weights)
+    @property
+    def speakers_size(self) -> int:
+        """Size of the galleries that speakers are compared in: the largest of at most 20."""
+        return max((size for size in self.sizes if size <= MAX_SPEAKERS_SIZE), default=0)
+
+    def speakers(self) -> tuple[SpeakerLinkage, ...]:
+        """Compute the linkage of each speaker, see `speaker_linkage`; none without such a size."""
+        if not self.speakers_size:
+            return ()
+        size = self.speakers_size
+        return speaker_linkage(
+            self.beaten, self.speaker, self.test_speakers, self.n_enrolled, size, self.rank
+        )
 
     def intervals(self, replicates: int, seed: int, level: float = 0.95) -> tuple[Interval, ...]:
         """Compute intervals of the linkage, one per size, under resampling of test speakers.

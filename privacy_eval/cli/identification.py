@@ -113,6 +113,7 @@ def _files(arguments: argparse.Namespace) -> int:
             "linkage": found.linkage.tolist(),
             "chance": found.chance.tolist(),
         }
+        plain["speakers_size"], plain["speakers"] = found.speakers_size, to_plain(found.speakers())
         if intervals:
             plain["intervals"] = to_plain(intervals)
         print(json.dumps(plain, indent=1, allow_nan=False))

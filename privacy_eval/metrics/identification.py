@@ -12,6 +12,7 @@ voice anonymization" (Interspeech 2025), for linkage and singling out; Chandra e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,9 @@ from .trial_scores import BoolArray
 
 #: Scores that are compared with one another at a time: the memory they take is bounded.
 _BLOCK = 4_000_000
+
+#: Tests without which a speaker's own linkage says little.
+MIN_SPEAKER_TESTS = 5
 
 
 def beaters(scores: ArrayLike, own: ArrayLike) -> IntArray:
@@ -181,6 +185,128 @@ def _mass_of_distinct(weights: ArrayLike, place: IntArray) -> FloatArray:
     summed = np.bincount(index.ravel(), rows.ravel(), size * len(rows)).reshape(-1, size)
     shares = summed / summed.sum(axis=1, keepdims=True)
     return np.asarray(shares.reshape(*of_tests.shape[:-1], size), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class SpeakerLinkage:
+    """How often one speaker is found.
+
+    Attributes
+    ----------
+    speaker : str
+    n_tests : int
+    linkage : float
+    first, second : float
+        Of the speaker's tests 1, 3, 5, ... and 2, 4, 6, ...: who is picked as worst by the ones is
+        judged fairly by the others.
+    """
+
+    speaker: str
+    n_tests: int
+    linkage: float
+    first: float
+    second: float
+
+
+def speaker_linkage(
+    beaten: ArrayLike,
+    speaker: ArrayLike,
+    names: Sequence[str],
+    n_enrolled: int,
+    gallery_size: int,
+    rank: int = 1,
+) -> tuple[SpeakerLinkage, ...]:
+    """Compute the linkage of each speaker with at least `MIN_SPEAKER_TESTS` tests.
+
+    Parameters
+    ----------
+    beaten : array_like of int, shape (tests,)
+        See `beaters`.
+    speaker : array_like of int, shape (tests,)
+        Which of the names each test is of.
+    names : sequence of str
+    n_enrolled, gallery_size, rank : int
+        See `linkage_of_beaters`.
+
+    Returns
+    -------
+    tuple of SpeakerLinkage
+        From the most often found one; equal ones by name.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `linkage_of_beaters`.
+
+    Examples
+    --------
+    >>> found = speaker_linkage([0, 1, 0, 1, 0, 9], [0, 0, 0, 0, 0, 1], ["a", "b"], 10, 10)
+    >>> [(s.speaker, s.linkage, s.first, s.second) for s in found]
+    [('a', 0.6, 1.0, 0.0)]
+    """
+    own = np.asarray(speaker)
+    counts = np.bincount(own, minlength=len(names))
+    order = np.argsort(own, kind="stable")
+    within = np.empty(own.size, dtype=np.int64)
+    within[order] = np.arange(own.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    listed = np.flatnonzero(counts >= MIN_SPEAKER_TESTS)
+    if not listed.size:
+        return ()
+    all_tests = own == listed[:, None]
+    weights = np.stack([all_tests, all_tests & (within % 2 == 0), all_tests & (within % 2 == 1)])
+    found = linkage_of_beaters(beaten, n_enrolled, [gallery_size], rank, weights=weights)[..., 0]
+    rows = zip(listed.tolist(), *found.tolist(), strict=True)
+    speakers = (SpeakerLinkage(names[i], int(counts[i]), *values) for i, *values in rows)
+    return tuple(sorted(speakers, key=lambda s: (-s.linkage, s.speaker)))
+
+
+def worst_quarter(speakers: Sequence[SpeakerLinkage]) -> frozenset[str]:
+    """Return the quarter of speakers who are found most often, and who equal the last of them.
+
+    Parameters
+    ----------
+    speakers : sequence of SpeakerLinkage
+        Ordered as by `speaker_linkage`.
+
+    Returns
+    -------
+    frozenset of str
+
+    Examples
+    --------
+    >>> speakers = [SpeakerLinkage(n, 9, p, p, p) for n, p in zip("abcde", [1, 1, 1, 0, 0])]
+    >>> sorted(worst_quarter(speakers))
+    ['a', 'b', 'c']
+    """
+    if not speakers:
+        return frozenset()
+    last = speakers[-(-len(speakers) // 4) - 1].linkage
+    return frozenset(s.speaker for s in speakers if s.linkage >= last)
+
+
+def split_halves(speakers: Sequence[SpeakerLinkage]) -> tuple[float, float]:
+    """Pick the quarter of speakers found most often in the first half of their tests.
+
+    The mean of the other half is free of the bias of the pick.
+
+    Parameters
+    ----------
+    speakers : sequence of SpeakerLinkage, at least one
+
+    Returns
+    -------
+    first, second : float
+        Their mean linkage in the half that they were picked by, and in the other one.
+
+    Examples
+    --------
+    >>> split_halves([SpeakerLinkage("a", 9, 0.6, 1.0, 0.0), SpeakerLinkage("b", 9, 0.5, 0.4, 0.6)])
+    (1.0, 0.0)
+    """
+    ordered = sorted(speakers, key=lambda s: (-s.first, s.speaker))
+    picked = ordered[: -(-len(ordered) // 4)]
+    first, second = np.mean([(s.first, s.second) for s in picked], axis=0).tolist()
+    return first, second
 
 
 @dataclass(frozen=True, eq=False)

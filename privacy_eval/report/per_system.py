@@ -14,9 +14,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from ..io.files import file_names
 from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
 from ..metrics.confidence import expanded_interval, least_replicates
+from ..metrics.identification import split_halves, worst_quarter
 from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.arrays import Curves
 from ..results.averages import averages, weighted_mean
@@ -140,6 +143,7 @@ def _all_tables(part: Results, title: str) -> list[Table]:
         trial_set_table(part, title),
         speakers_table(part, title),
         identification_table(part, title),
+        identification_speakers_table(part, title),
         *(
             interval_table(part, f"{name}_{split}", title, keys, split)
             for split in splits
@@ -440,6 +444,104 @@ def identification_table(results: Results, title: str) -> Table:
         notes=tuple(notes * bool(left_out)),
         fit="landscape",
     )
+
+
+def identification_speakers_table(results: Results, title: str) -> Table:
+    """The most often found speakers of every trial set and attack model, hidden in averages."""
+    protocol = results.protocol
+    attacks = {a.id: a.title for a in protocol.attack_models}
+    of_set: dict[_Key, list[IdentificationRecord]] = {}
+    for r in results.identification:
+        if r.speakers:
+            key = (r.condition.split, r.condition.data_set, r.condition.gender)
+            of_set.setdefault(key, []).append(r)
+    groups, overlaps = [], _overlaps(of_set.values())
+    for key in itertools.product(protocol.splits, protocol.table_rows, protocol.genders):
+        split, data_set, gender = key
+        groups.append(
+            [
+                (
+                    protocol.data_set(data_set).row_name(split),
+                    gender,
+                    attacks.get(r.condition.attack_model or "", ""),
+                    str(r.speakers_size),
+                    s.speaker,
+                    str(s.n_tests),
+                    *(f"{100 * value:.1f}" for value in (s.linkage, s.first, s.second)),
+                )
+                for r in of_set.get(key, ())
+                for s in r.speakers[:_LEAST_PROTECTED]
+            ]
+        )
+    columns = (
+        Column("Trial set", align="l", sparse=True),
+        Column("Gen", sparse=True),
+        Column("Attack model", align="l", sparse=True),
+        *(Column("N", align="r", sparse=True), Column("Speaker", align="l")),
+        *(Column("Tests", align="r"), Column("Found, %", align="r")),
+        *(Column("Tests 1, 3, ...", align="r"), Column("Tests 2, 4, ...", align="r")),
+    )
+    notes = []
+    if found := [r.speakers for records in of_set.values() for r in records]:
+        first, second = np.mean([split_halves(speakers) for speakers in found], axis=0)
+        notes.append(
+            "The worst of many speakers are a biased pick: chance makes some look worse. The "
+            f"quarter picked by tests 1, 3, ... is found in {100 * first:.1f} % of these, and in "
+            f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
+        )
+    notes += [
+        f"Overlap (Jaccard index) of the quarters found most often, {attacks.get(a, a)} and "
+        f"{attacks.get(b, b)}: {np.mean(values):.2f} (about 0.14 if independent)"
+        for (a, b), values in overlaps.items()
+    ]
+    caption = (
+        f"The {_LEAST_PROTECTED} most often found speakers of each trial set: {title} (in groups "
+        "of N enrolled speakers)."
+    )
+    return Table(
+        "identification_speakers",
+        caption,
+        columns,
+        _nonempty(groups),
+        notes=tuple(notes),
+        fit="landscape",
+    )
+
+
+def _overlaps(of_sets: Iterable[list[IdentificationRecord]]) -> dict[tuple[str, str], list[float]]:
+    """Overlaps of the worst quarters in each trial set, by the attack models."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for one, other in itertools.chain.from_iterable(
+        itertools.combinations(records, 2) for records in of_sets
+    ):
+        a, b = worst_quarter(one.speakers), worst_quarter(other.speakers)
+        pair = one.condition.attack_model or "", other.condition.attack_model or ""
+        found.setdefault(pair, []).append(len(a & b) / len(a | b))
+    return found
+
+
+def identification_sentences(results: Results) -> list[str]:
+    """What identification means in plain words, a sentence per system and attack model."""
+    attacks = {a.id: a for a in results.protocol.attack_models}
+    found: dict[tuple[str, str], list[IdentificationRecord]] = {}
+    for r in results.identification:
+        found.setdefault((r.condition.system, r.condition.attack_model or ""), []).append(r)
+    sentences = []
+    for (system, attack), records in found.items():
+        shared = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in records))
+        ranks = {r.rank for r in records}
+        if not shared or len(ranks) > 1 or attack not in attacks:
+            continue
+        size, rank = max(shared), ranks.pop()
+        linkage = [r.linkage[r.sizes.index(size)] for r in records]
+        mean = float(np.average(linkage, weights=[r.n_tests for r in records]))
+        speech = "of original speech" if attacks[attack].is_original else attacks[attack].title
+        picks = "picks the right person" if rank == 1 else f"has the right person in {rank} picks"
+        sentences.append(
+            f"{system}, {speech}: in a group of {size}, this attacker {picks} "
+            f"{100 * mean:.0f} % of the time; chance is {100 * min(rank / size, 1):.3g} %."
+        )
+    return sentences
 
 
 def _percent(value: float, bounds: Sequence[float] | None) -> str:

@@ -26,6 +26,7 @@ from ..metrics import (
     withholding_caveat,
 )
 from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL
+from ..metrics.identification import SpeakerLinkage
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
@@ -204,6 +205,10 @@ class IdentificationRecord:
     n_tests, n_test_speakers, n_enrolled : int
     not_enrolled, utterances_left_out : int
         Test speakers who are not enrolled; utterances that are in no test.
+    speakers_size : int
+        Size of the galleries of `speakers`; 0 where none was small enough.
+    speakers : tuple of SpeakerLinkage
+        Those with enough tests, from the most often found one.
     curves, curves_sha256 : str or None
         File of the tests' ranks (.npz) below `records/`, and its digest.
     """
@@ -219,6 +224,8 @@ class IdentificationRecord:
     n_enrolled: int
     not_enrolled: int
     utterances_left_out: int
+    speakers_size: int = 0
+    speakers: tuple[SpeakerLinkage, ...] = ()
     curves: str | None = None
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -421,7 +428,13 @@ def _check_linkage(record: IdentificationRecord, where: str) -> None:
         raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
     if any(not 1 <= size <= record.n_enrolled for size in record.sizes):
         raise PrivacyEvalError(f"{where}: sizes: not within 1 to {record.n_enrolled}")
-    if any(not 0 <= p <= 1 for p in (*record.linkage, *(b for i in record.intervals for b in i))):
+    if record.speakers and not 1 <= record.speakers_size <= record.n_enrolled:
+        raise PrivacyEvalError(f"{where}: speakers_size: not within 1 to {record.n_enrolled}")
+    for speaker in record.speakers:
+        check_name(speaker.speaker, f"{where}: speakers")
+    of_speakers = [p for s in record.speakers for p in (s.linkage, s.first, s.second)]
+    bounds = [b for i in record.intervals for b in i]
+    if any(not 0 <= p <= 1 for p in (*record.linkage, *bounds, *of_speakers)):
         raise PrivacyEvalError(f"{where}: linkage: a probability is not within 0 to 1")
     if any(len(i) != 2 or i[0] > i[1] for i in record.intervals):
         raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")

@@ -193,6 +193,8 @@ def to_record(
         n_enrolled=found.n_enrolled,
         not_enrolled=len(found.not_enrolled),
         utterances_left_out=found.utterances_left_out,
+        speakers_size=found.speakers_size,
+        speakers=found.speakers(),
         provenance=provenance,
     )
 

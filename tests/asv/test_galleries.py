@@ -103,12 +103,16 @@ def test_distractors_enlarge_the_gallery(people: People) -> None:
         people.identify(distractors=people.gallery)
 
 
-def test_linkage_by_speaker(people: People) -> None:
-    found = people.identify(sizes=[2, 5])
-    for row, linkage in enumerate(found.linkage_by_speaker()):
-        beaten = found.beaten[found.speaker == row]
-        expected = linkage_of_beaters(beaten, found.n_enrolled, [2, 5])
-        assert linkage.tolist() == pytest.approx(expected.tolist())
+def test_speakers_are_compared_in_galleries_of_at_most_20(people: People) -> None:
+    found = people.identify(sizes=[2, 5, 6])
+    assert found.speakers_size == 6
+    assert {s.speaker for s in found.speakers()} == set(found.test_speakers)
+    for s in found.speakers():
+        beaten = found.beaten[found.speaker == found.test_speakers.index(s.speaker)]
+        assert s.n_tests == beaten.size
+        assert [s.linkage] == pytest.approx(linkage_of_beaters(beaten, 6, [6]).tolist())
+    large = replace(found, sizes=(21, 50))
+    assert (large.speakers_size, large.speakers()) == (0, ())
 
 
 def test_intervals_are_those_of_drawn_speakers(people: People) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import TrialScores, rocch_eer
 from privacy_eval.metrics.identification import (
+    SpeakerLinkage,
     beaters,
     closed_set_linkage,
     linkage_of_beaters,
@@ -24,6 +25,9 @@ from privacy_eval.metrics.identification import (
     rank_disclosure,
     singling_out,
     singling_out_chance,
+    speaker_linkage,
+    split_halves,
+    worst_quarter,
 )
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden" / "identification"
@@ -274,3 +278,52 @@ def test_local_disclosure_by_hand() -> None:
     assert found.mean_positive == pytest.approx(expected["lid_plus"], abs=1e-12)
     assert found.mean_negative == pytest.approx(expected["lid_minus"], abs=1e-12)
     assert found.max_bits == pytest.approx(expected["lid_max"], abs=1e-12)
+
+
+@given(st.data())
+def test_linkage_of_speakers_is_that_of_their_tests(data: st.DataObject) -> None:
+    others = data.draw(st.integers(1, 8))
+    tests = data.draw(
+        st.lists(st.tuples(st.integers(0, 3), st.integers(0, others)), min_size=1, max_size=60)
+    )
+    size, rank = data.draw(st.integers(1, others + 1)), data.draw(st.integers(1, 3))
+    speaker, beaten = ([t[i] for t in tests] for i in (0, 1))
+    found = speaker_linkage(beaten, speaker, "abcd", others + 1, size, rank)
+
+    def mean(of_tests: list[int]) -> float:
+        return float(linkage_of_beaters(of_tests, others + 1, [size], rank)[0])
+
+    expected = {}
+    for i, name in enumerate("abcd"):
+        own = [b for s, b in tests if s == i]
+        if len(own) >= 5:
+            expected[name] = (len(own), mean(own), mean(own[::2]), mean(own[1::2]))
+    assert {s.speaker for s in found} == set(expected)
+    for s in found:
+        values = (s.n_tests, s.linkage, s.first, s.second)
+        assert values == pytest.approx(expected[s.speaker], abs=1e-12)
+    assert [s.linkage for s in found] == sorted((s.linkage for s in found), reverse=True)
+
+
+def test_the_worst_of_equal_speakers_are_so_by_chance() -> None:
+    """All are found in half of their tests: those picked by one half are found less in the other,
+    as often as all."""
+    generator = np.random.default_rng(5)
+    speaker = np.repeat(np.arange(400), 20)
+    beaten = generator.integers(0, 2, speaker.size)
+    found = speaker_linkage(beaten, speaker, [str(i) for i in range(400)], 2, 2)
+    first, second = split_halves(found)
+    # The upper quarter of Binomial(10, 1/2) / 10 has a mean of about 0.5 + 1.27 * 0.158.
+    assert first == pytest.approx(0.7, abs=0.03)
+    assert second == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(100 * 10))
+    assert len(worst_quarter(found)) >= 100
+
+
+def test_a_quarter_has_those_who_equal_its_last() -> None:
+    speakers = [
+        SpeakerLinkage(n, 9, p, p, p)
+        for n, p in zip("abcdefgh", [9, 5, 5, 5, 4, 3, 2, 1], strict=True)
+    ]
+    assert worst_quarter(speakers) == set("abcd")
+    assert worst_quarter(speakers[:1]) == {"a"}
+    assert worst_quarter([]) == set()
