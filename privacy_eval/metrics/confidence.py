@@ -262,7 +262,7 @@ def least_replicates(n: int, level: float = 0.95) -> float:
     Examples
     --------
     >>> least_replicates(6), least_replicates(30)
-    (412.0, 53.0)
+    (412.0, 54.0)
     """
     tail = expanded_tail((1 - level) / 2, n)
     return math.floor(1 / tail) + 1.0 if tail > 1e-300 else math.inf
