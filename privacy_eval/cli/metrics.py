@@ -34,6 +34,7 @@ def add_files(options: Options) -> None:
     options.add_argument("--trials", **path("F", "trial key, if the scores have no labels"))
     keys = choice(KEY_FORMATS, "of the trial key; default: the one that fits")
     options.add_argument("--key-format", **keys)
+    options.add_argument("--speakers", **flag("also the EER of each enrolled speaker"))
     options.add_argument("--distance", **flag("less is more alike: negate the scores"))
     add(options, "--variant")
     formats = "text or json: of the output; others: of the scores (default: the one that fits)"
@@ -98,7 +99,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_on_file(arguments)
     if arguments.nontarget is None:
         arguments.usage_error("--target goes with --nontarget")
-    if of_files := [n for n in ("trials", "key_format", "utt2spk", "allow_missing") if given[n]]:
+    if of_files := [
+        n for n in ("trials", "key_format", "utt2spk", "allow_missing", "speakers") if given[n]
+    ]:
         arguments.usage_error(f"--{of_files[0].replace('_', '-')} goes with --scores")
     _show(arguments, _of_arrays(arguments), {})
     return 0
@@ -117,19 +120,35 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
             f"privacy-eval: left out {trials.missing} trials without a score and "
             f"{trials.extra} scores without a trial"
         )
-    left_out = {"trials_without_score": trials.missing, "scores_without_trial": trials.extra}
-    _show(arguments, found, left_out if options.allow_missing else {})
+    more: dict[str, object] = {}
+    if options.allow_missing:
+        more = {"trials_without_score": trials.missing, "scores_without_trial": trials.extra}
+    if arguments.speakers:
+        more["speakers"] = _speakers(trials)
+    _show(arguments, found, more)
     return 0
 
 
-def _show(
-    arguments: argparse.Namespace, found: ConditionMetrics, more: Mapping[str, object]
-) -> None:
+def _speakers(trials: PairedTrials) -> list[dict[str, object]]:
+    """Compute the EER of each enrolled speaker, and log how many have too few trials."""
+    from ..io.schema import to_plain
+    from ..metrics.eer import speaker_eers
+
+    speakers = trials.speaker.tolist()
+    found = speaker_eers(trials.score, trials.is_target, speakers)
+    few = len(set(speakers)) - len(found)
+    if few:
+        log(f"privacy-eval: no EER of {few} speakers with fewer than 10 targets or no nontargets")
+    return [to_plain(speaker) for speaker in found]
+
+
+def _show(arguments: argparse.Namespace, found: ConditionMetrics, more: Mapping[str, Any]) -> None:
     """Print metrics and intervals; as JSON with what there is `more`."""
     from ..io.results_txt import format_metrics
     from ..io.schema import to_plain
     from ..metrics import VARIANTS, withholding_caveat
     from ..metrics.caveats import NOT_AVAILABLE
+    from ..metrics.eer import eer_percent
 
     metrics, tags, intervals = found.metrics, found.tags, found.intervals
     scores = found.scores
@@ -143,6 +162,8 @@ def _show(
             plain["intervals"] = to_plain({v: intervals[v] for v in variants})
         print(json.dumps({**plain, **more}, indent=1, allow_nan=False))
         return
+    for speaker in more.get("speakers", ()):
+        print(f"EER of {speaker['speaker']}, at most 50 %: {eer_percent(speaker['eer'])}%")
     for variant in variants:
         if len(variants) > 1:
             print(f"# {variant}")

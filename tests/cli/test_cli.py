@@ -295,7 +295,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     keywords = set(signature(evaluate).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
     keywords |= {"isolate", "details"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
-    single = {"scores", "trials", "variant", "format", "key_format", "distance"}
+    single = {"scores", "trials", "speakers", "variant", "format", "key_format", "distance"}
     assert options_of("privacy-metrics").keys() == own | keywords | tree | single
     assert options_of("metrics").keys() == own | single | {"target", "nontarget"}
 

@@ -104,6 +104,7 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
         (["--scores", "a", "--nontarget", "b"], ["--target"]),
         (["--target", "a", "--nontarget", "b", "--trials", "c"], ["--trials", "--scores"]),
         (["--target", "a", "--nontarget", "b", "--utt2spk", "c"], ["--utt2spk", "--scores"]),
+        (["--target", "a", "--nontarget", "b", "--speakers"], ["--speakers", "--scores"]),
         (["--target", "a", "--nontarget", "b", "--bootstrap", "9"], ["speakers", "not known"]),
     ],
 )
@@ -135,3 +136,26 @@ def test_distances(tmp_path: Path) -> None:
     assert json.loads(cli(*METRICS, "--scores", negated, "--trials", key).out)["exact"][
         "eer"
     ] == pytest.approx(1 - json.loads(expected.out)["exact"]["eer"], abs=0.1)
+
+
+def test_each_enrolled_speaker_has_an_eer(tmp_path: Path) -> None:
+    """At most 50 %, from the least protected; those with fewer than ten targets are counted."""
+    scores = {"a": ([3.0] * 10, [1.0] * 20), "b": ([0.0] * 12, [1.0] * 20), "c": ([3.0] * 9, [1.0])}
+    scores["d"] = [2.0] * 5 + [0.0] * 5, [1.0] * 10
+    trials = [
+        (s, f"{s}{k}{i}", score, kind)
+        for s, classes in scores.items()
+        for k, (kind, of_class) in enumerate(zip(("target", "nontarget"), classes, strict=True))
+        for i, score in enumerate(of_class)
+    ]
+    files = (
+        *("--scores", lines_to(tmp_path / "scores", (f"{s} {u} {x}" for s, u, x, _ in trials))),
+        *("--trials", lines_to(tmp_path / "trials", (f"{s} {u} {k}" for s, u, _, k in trials))),
+    )
+    run = cli(*METRICS, *files, "--speakers")
+    assert "1 speakers" in run.err
+    found = [tuple(entry.values()) for entry in json.loads(run.out)["speakers"]]
+    assert found == [("a", 0.0, 10, 20), ("b", 0.5, 12, 20), ("d", 0.5, 10, 10)]
+    assert "speakers" not in json.loads(cli(*METRICS, *files).out)
+    text = cli("metrics", *files, "--speakers").out
+    assert [line for line in text.splitlines() if line.startswith("EER of a,")]
