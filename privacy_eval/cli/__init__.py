@@ -26,12 +26,14 @@ OUTPUT_OF_JOB = 3
 
 #: The verbs, each in the module of its name.
 VERBS = {
+    "data-dir": "make a tree of folders of audio: data folders, trials, protocol",
     "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
     "train-backend": "train PLDA back ends on x-vectors",
     "subsets": "make the evaluation subsets of the data folders",
     "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
     "features": "compute MFCC and voice activity of a data folder",
     "xvectors": "extract the x-vectors of a data folder with Kaldi's networks",
+    "anonymize": "anonymize the data folders of a tree, by baseline B2 or a command",
     "asv-scores": "score trials of speaker verification from x-vectors",
     "privacy-metrics": "compute the privacy metrics of every trial condition, or of one score file",
     "metrics": "compute the privacy metrics of one score file",
@@ -46,6 +48,7 @@ VERBS = {
     "import": "convert the challenge's results.txt to results.json",
     "export": "convert results.json to results.txt, CSV or averages",
     "demo-tree": "simulate a challenge tree",
+    "demo-speech": "simulate folders of speech",
     "zebra": "compute ZEBRA of one score file: numbers and profile",
     "study": "run simulations that show what each metric sees",
     "study-report": "write tables, figures and report of a metric study",

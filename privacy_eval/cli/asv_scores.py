@@ -73,8 +73,9 @@ def _stage(arguments: argparse.Namespace) -> int:
     kinds = {error.kind for error in outcome.missing.values()}
     if VECTORS in kinds:
         log(
-            "privacy-eval: x-vectors come from Kaldi's extractor: stage 5 of the recipe runs it on "
-            "sets with a wav.scp where KALDI_ROOT is set; or put an xvector.scp where it says"
+            "privacy-eval: stage 5 of the recipe extracts x-vectors of sets with a wav.scp, by the "
+            "network final.raw of the model folder (stage 1 says where it comes from); or put an "
+            "xvector.scp where it says"
         )
     needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)
     if needed and not arguments.allow_missing:

@@ -248,18 +248,20 @@ def add_renamed(parser: argparse.ArgumentParser, name: str, *former: str, **sett
     group.add_argument(*former, **path("PATH", argparse.SUPPRESS, dest=name[2:]))
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
-    """Add the data folder that audio is read from."""
+def add_data(parser: Options, common: Options = None) -> None:
+    """Add the data folder that audio is read from; `common` gets what both forms of a verb have."""
     parser.add_argument("--data", required=True, **path("DIR", "folder with wav.scp"))
     base = "where paths in wav.scp start; default: . or else the data folder"
     add(parser, "--scp-base", help=base)
-    add(parser, "--allow-pipes", "--allow-outside")
+    add(common or parser, "--allow-pipes")
+    if common is None:
+        add(parser, "--allow-outside")
 
 
-def add_features(parser: argparse.ArgumentParser) -> None:
+def add_features(parser: Options, common: Options = None) -> None:
     """Add the data folder, and how features are computed of its audio."""
-    add_data(parser)
-    add(parser, "--allow-missing")
+    add_data(parser, common)
+    add(common or parser, "--allow-missing")
     default = "Kaldi's option file; default: the challenge's options"
     parser.add_argument("--mfcc-config", **path("FILE", default))
     parser.add_argument("--vad-config", **path("FILE", default))

@@ -124,11 +124,14 @@ class AsvModel:
         Data folder that the back end is trained on; may hold {suffix}. The back end
         (`mean.vec`, `transform.mat`, `plda`) is in its x-vectors' folder or in the model
         folder itself.
+    sha256 : str
+        SHA-256 of the network `final.raw` that the protocol asks for; "" if it is not known.
     """
 
     trained_on: str
     folder: str
     training_set: str
+    sha256: str = ""
 
     def model_folder(self, suffix: str) -> str:
         """Return the model folder for an anonymization suffix."""
@@ -257,6 +260,22 @@ class Protocol:
             names += above
             nearest = set(above)
         return tuple(names)
+
+    def anonymized_together(self) -> dict[str, list[TrialSet]]:
+        """Return trial sets by the data folder that is anonymized, as in the challenge: the
+        superset of trial sets of one gender, otherwise the trial set itself."""
+        sets = {t.trials_name: t for t in self.trial_sets()}
+        parts = {f.name: f.combine for f in self.folders()}
+        together: dict[str, list[TrialSet]] = {}
+        for name, trial_set in sets.items():
+            supersets = (
+                superset
+                for superset in self.supersets(name)
+                if len(parts[superset]) > 1
+                and all(p in sets and sets[p].gender == trial_set.gender for p in parts[superset])
+            )
+            together.setdefault(next(supersets, name), []).append(trial_set)
+        return together
 
     def attack_model(self, enrollment: str, trial: str, asv_model: str) -> str | None:
         """Return the id of the attack model with this speech and ASV model, if any."""
