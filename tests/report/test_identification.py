@@ -100,7 +100,7 @@ def test_no_speakers_no_table() -> None:
         ({"speakers_size": 0}, "speakers_size"),
         ({"speakers": (replace(SPEAKERS[0], linkage=1.1),)}, "0 to 1"),
         ({"speakers": (replace(SPEAKERS[0], second=-0.1),)}, "0 to 1"),
-        ({"speakers": (replace(SPEAKERS[0], speaker="a\x1bb"),)}, "printed"),
+        ({"speakers": (replace(SPEAKERS[0], speaker="a\x1bb"),)}, "unprintable"),
     ],
 )
 def test_records_are_checked(change: dict[str, object], message: str) -> None:
