@@ -535,7 +535,8 @@ def identification_sentences(results: Results) -> list[str]:
         size, rank = max(shared), ranks.pop()
         linkage = [r.linkage[r.sizes.index(size)] for r in records]
         mean = float(np.average(linkage, weights=[r.n_tests for r in records]))
-        speech = "of original speech" if attacks[attack].is_original else attacks[attack].title
+        kind = attacks[attack]
+        speech = "original speech" if kind.is_original else f"{kind.title.lower()} attacker"
         picks = "picks the right person" if rank == 1 else f"has the right person in {rank} picks"
         sentences.append(
             f"{system}, {speech}: in a group of {size}, this attacker {picks} "

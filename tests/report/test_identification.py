@@ -58,7 +58,12 @@ def test_sentences_say_what_a_number_means() -> None:
         )
     )  # fmt: skip
     assert len(sentences) == 2  # no group of at most 20
-    for part in ("B1, Ignorant", "group of 16", "picks the right person 20 %", "chance is 6.25 %"):
+    for part in (
+        "B1, ignorant attacker",
+        "group of 16",
+        "picks the right person 20 %",
+        "chance is 6.25 %",
+    ):
         assert part in sentences[0]
     for part in ("original speech", "3 picks", "75 %", "chance is 18.8 %"):
         assert part in sentences[1]
