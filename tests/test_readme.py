@@ -164,7 +164,7 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
     linked = sum(len(r["sizes"]) for r in plain["identification"])
     assert linked > 2 * 72
     with open(out / "results.csv") as file:
-        assert sum(1 for _ in csv.DictReader(file)) == 72 * 2 * 11 + 32 + 24 * 2 * 5 + linked
+        assert sum(1 for _ in csv.DictReader(file)) == 72 * 2 * 12 + 32 + 24 * 2 * 5 + linked
     with open(out / "speakers.csv") as file:
         assert sum(1 for _ in csv.DictReader(file)) == 24 * 12
     text = (out / "results.txt").read_text()

@@ -23,6 +23,7 @@ from ..tree.conditions import (
 
 #: Source of what no stage creates.
 TEAM = "submitted by the team"
+EVALUATION = "by the evaluation of the challenge, run before this one"
 
 SCORES = "scores"
 OUTDATED = "scores of the current trials"
@@ -77,6 +78,8 @@ class MissingInputs:
 
     def of_scores(self, condition: TrialCondition, suffix: str) -> list[Missing]:
         """Return missing inputs of a condition's scores, or the scores if none is missing."""
+        if self.protocol.scored_elsewhere:
+            return [Missing(SCORES, EVALUATION)]
         if suffix in self._shared:
             return [Missing(SCORES, TEAM)]
         missing = self._list(asv_scores.missing_inputs(condition, suffix, self.asv), suffix)
@@ -158,7 +161,8 @@ def not_evaluated(
             for c in trial_conditions(protocol, part, system.anon_suffix).values()
             if c.label in missing and access.trial_key(c, protocol)[0] is not None
         ]
-        sets = [set_condition(t, part, system.name) for t in protocol.trial_sets()]
+        trial_sets = [] if protocol.scored_elsewhere else protocol.trial_sets()
+        sets = [set_condition(t, part, system.name) for t in trial_sets]
         unmeasured = [
             s.name
             for s in sets

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..errors import PrivacyEvalError
 from .mcadams import add_coefficients
 from .options import add, add_tree, log, value
 
@@ -33,6 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
             f"--anonymizer takes {_BUILT_IN}, or a command with {{in}} and {{out}}"
         )
     protocol = load_protocol(arguments.conf, base=arguments.tree)
+    suffixes = arguments.anon_suffix or [protocol.anon_suffix]
+    if len(suffixes) > 1:
+        raise PrivacyEvalError("an anonymizer makes the sets of one --anon-suffix at a time")
     mcadams = McAdams(
         arguments.variant,
         coefficient=arguments.coefficient,
@@ -42,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     outcome = anonymize_tree(
         access_of(arguments),
         protocol,
-        arguments.anon_suffix or protocol.anon_suffix,
+        suffixes[0],
         mcadams if anonymizer == _BUILT_IN else Command(anonymizer),
         run_of(arguments),
         per_set=arguments.per_set,

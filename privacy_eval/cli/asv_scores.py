@@ -58,9 +58,11 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.access import BACKEND, VECTORS
     from ..stages.asv_scores import make_scores, missing_vectors
-    from .inputs import IN_PLACE, asv_of, report_outcome, run_of
+    from .inputs import IN_PLACE, asv_of, does_not_apply, report_outcome, run_of
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
+    if does_not_apply(protocol, "scoring of x-vectors"):
+        return 0
     asv, systems, notes = asv_of(arguments, protocol)
     if arguments.missing_vectors:
         for name, folder in missing_vectors(systems, asv):

@@ -128,12 +128,13 @@ def asv_of(
     `systems`: those of the results folder, if they are known already.
     """
     access = access_of(arguments)
-    wanted, present = arguments.anon_suffix, tree_suffixes(access.tree, protocol)
-    if wanted is not None and present and wanted not in present:
-        log(
-            f"privacy-eval: warning: {access.tree / 'data'}: no data set with anonymization suffix "
-            f"{wanted!r}; is it --anon-suffix {present[0]}?"
-        )
+    present = tree_suffixes(access.tree, protocol)
+    for wanted in arguments.anon_suffix or ():
+        if present and wanted not in present:
+            log(
+                f"privacy-eval: warning: {access.tree / 'data'}: no data set with anonymization "
+                f"suffix {wanted!r}; is it --anon-suffix {present[0]}?"
+            )
     found, notes = systems_under_test(
         access,
         protocol,
@@ -142,6 +143,16 @@ def asv_of(
         anon_suffix=arguments.anon_suffix,
     )
     return AsvSystems(access, protocol), found, notes
+
+
+def does_not_apply(protocol: Protocol, what: str) -> bool:
+    """Tell whether a stage that works with x-vectors does not apply, and log it."""
+    if protocol.scored_elsewhere:
+        log(
+            f"privacy-eval: {what}: does not apply to protocol {protocol.name}, whose own "
+            "evaluation makes the scores"
+        )
+    return protocol.scored_elsewhere
 
 
 def log_unsigned(out: Path, names: Sequence[str]) -> None:

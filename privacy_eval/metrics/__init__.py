@@ -14,6 +14,7 @@ from .eer import (
     bengio_mariethoz_interval,
     kaldi_eer,
     rocch_eer,
+    speechbrain_eer,
 )
 from .evaluation import Evaluation, evaluate
 from .identification import (
@@ -118,6 +119,7 @@ __all__ = [
     "singling_out_chance",
     "speaker_bootstrap",
     "speaker_linkability",
+    "speechbrain_eer",
     "voice_similarity",
     "withholding_caveat",
     "zebra",

@@ -12,6 +12,7 @@ from ..metrics.similarity import SpeakerSimilarity
 from ..tree.conditions import SetCondition
 from .records import (
     AnyRecord,
+    EmotionRecord,
     IdentificationRecord,
     RecognitionRecord,
     Results,
@@ -44,6 +45,8 @@ def _csv_rows(record: AnyRecord) -> Iterator[dict[str, object]]:
     if isinstance(record, RecognitionRecord):
         shared.update(trial=record.condition.speech, model=record.asr_model)
         suffix = f"_{record.language_model}" if record.language_model else ""
+    elif isinstance(record, EmotionRecord):
+        shared["trial"] = record.condition.speech
     elif isinstance(record, VerificationRecord | IdentificationRecord):
         shared["model"] = record.condition.asv_model
     if isinstance(record, IdentificationRecord):

@@ -40,6 +40,7 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
         *(r.provenance for r in results.recognition),
         *(r.provenance for r in results.utility),
         *(r.provenance for r in results.similarity),
+        *(r.provenance for r in results.emotion),
     ]
     stored = {v for r in results.verification for v in r.metrics}
     stored |= {v for r in results.similarity for v in r.metrics}

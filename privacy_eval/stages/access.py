@@ -173,7 +173,7 @@ def systems_under_test(
     *,
     systems: Sequence[System] | None = None,
     name: str | None = None,
-    anon_suffix: str | None = None,
+    anon_suffix: str | Sequence[str] | None = None,
 ) -> tuple[list[SystemUnderTest], list[str]]:
     """Find the systems that can be scored from the tree, and the reason why others cannot.
 
@@ -214,7 +214,11 @@ def systems_under_test(
             )
         if name is not None and "/" in name:
             raise PrivacyEvalError(f"{results}: no system {name!r}; a new one has a name without /")
-        return [new_system(access, protocol, name=name, anon_suffix=anon_suffix)], []
+        suffixes = [anon_suffix] if isinstance(anon_suffix, str) else anon_suffix or ()
+        if len(suffixes) > 1:
+            return [new_system(access, protocol, name=None, anon_suffix=s) for s in suffixes], []
+        suffix = next(iter(suffixes), None)
+        return [new_system(access, protocol, name=name, anon_suffix=suffix)], []
     sharing: dict[str, list[System]] = {}
     for system in systems:
         sharing.setdefault(system.anon_suffix, []).append(system)

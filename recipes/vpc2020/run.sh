@@ -16,7 +16,7 @@ stop_stage=11        # last stage to run
 tree=.               # experiment tree, which holds data/ and exp/
 results=exp          # results folder: a results-* folder, or any folder above several
 out=                 # output folder of results, tables and logs (default: privacy_eval in the results folder)
-conf=vpc2020         # evaluation protocol: a name (vpc2020, vpc2022) or a YAML file, relative to the tree
+conf=vpc2020         # evaluation protocol: a name (of conf/) or a YAML file, relative to the tree
 nj=2                 # number of parallel jobs
 cmd=                 # job runner, with its options (default: from cmd.sh)
 system=              # evaluate only this system; or a name for the only system
@@ -25,7 +25,7 @@ variant=2020         # of the anonymizer mcadams: 2020 or 2022
 coefficient=         # of the anonymizer mcadams (default: 0.8 in 2020, from 0.5 to 0.9 in 2022)
 per_set=false        # mcadams of 2022: other coefficients of a speaker in every data set
 extractor=           # of missing x-vectors: kaldi, with KALDI_ROOT (default: built in)
-anon_suffix=         # suffix of anonymized data sets (default: from folder names)
+anon_suffix=         # suffixes of anonymized data sets, blanks between (default: from folder names)
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
 whiskers=speakers    # of bars: intervals from --bootstrap, or of independent trials (independent)
 published=           # published results to show as well: vpc2020
@@ -114,7 +114,7 @@ begin() {
 
 common=(--results "$results" --conf "$conf")
 if [ -n "$system" ]; then common+=(--system="$system"); fi
-if [ -n "$anon_suffix" ]; then common+=(--anon-suffix="$anon_suffix"); fi
+for suffix in $anon_suffix; do common+=(--anon-suffix="$suffix"); done
 if [ -n "$keys" ]; then common+=(--keys "$keys"); fi
 if [ "$allow_outside" = true ]; then common+=(--allow-outside); fi
 of_tree=(--tree "$tree" "${common[@]}")

@@ -49,7 +49,7 @@ from privacy_eval.stages.privacy_metrics import Options, evaluate
 from privacy_eval.stages.recipe import STAGES, number_of, parse_stage
 
 KEYS = [
-    *("eer", "cllr", "cllr_min", "rocch_eer", "linkability"),
+    *("eer", "eer_speechbrain", "cllr", "cllr_min", "rocch_eer", "linkability"),
     *("zebra_population", "zebra_individual", "zebra_tag", "min_dcf_0.01", "min_dcf_0.001"),
     *("miss_at_fa_0.01", "miss_at_fa_0.001"),
 ]
@@ -522,7 +522,7 @@ def test_import_and_export(tmp_path: Path) -> None:
 def test_errors_of_import_write_nothing(tmp_path: Path) -> None:
     out = tmp_path / "r.json"
     cases = (
-        ((SUMMARY, "--system", "x"), f"{SUMMARY}:1: not a line of a results.txt"),
+        ((SUMMARY, "--system", "x"), f"{SUMMARY}: protocol vpc2020 has no results folder"),
         ((tmp_path / "no", "--system", "x"), f"{tmp_path}/no: cannot be read"),
         ((B1, "--system", "x", "--conf", "no"), "no: unknown protocol"),
         ((B1, "--system", "x", "--also", f".orig={B2}"), "vpc2020: no results folder with suffix"),

@@ -367,8 +367,8 @@ REAL = f"{sys.executable} -m privacy_eval"
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--published", "vpc2024"], "--published: vpc2024: nothing published of this name"),
-        (["--conf", "vpc2024"], "vpc2024: unknown protocol; bundled protocols: vpc2020"),
+        (["--published", "vpc1999"], "--published: vpc1999: nothing published of this name"),
+        (["--conf", "vpc1999"], "vpc1999: unknown protocol; bundled protocols: vpc2020"),
         (["--conf", "plan/my.yaml"], "a path is relative to "),
         (["--keys", "no"], "--keys: no: no such folder"),
         (["--utt2spk", "no"], "--utt2spk: no: no such file"),

@@ -66,6 +66,7 @@ KINDS = (
     FigureKind("matrices", "Voice similarity", metrics=()),
     FigureKind("identification", "Identification in groups of people", folded=False, metrics=()),
     FigureKind("det", "Detection error trade-off"),
+    FigureKind("plane", "Privacy and utility", folded=False),
     FigureKind("scatter", "Metric against metric"),
 )
 
