@@ -114,6 +114,7 @@ class Identification:
 
         The gallery stays as it is: drawing it, too, would make it smaller in effect. The
         intervals are of new test speakers and utterances against this gallery.
+        `scripts/coverage_linkage.py` found a coverage of 90 to 94.5 % (40 speakers with 10 tests).
 
         Raises
         ------
