@@ -210,6 +210,17 @@ def min_dcf(trials: Sequence[Trial], p_target: float, variant: str) -> float:
     return min(cost([t for t in trials if t[0] < threshold]) for threshold in thresholds)
 
 
+def miss_rate(trials: Sequence[Trial], false_alarm: Fraction) -> float:
+    """Every threshold tried."""
+    n_target, n_nontarget = counts(trials)
+    found = [Fraction(1)]
+    for threshold in {score for score, _ in trials}:
+        accepted = [is_target for score, is_target in trials if score >= threshold]
+        if Fraction(accepted.count(False), n_nontarget) <= false_alarm:
+            found.append(1 - Fraction(accepted.count(True), n_target))
+    return float(min(found))
+
+
 def z_closed_form(a: float) -> float:
     """Z of eq. (6) of the ZEBRA paper at x = e^a.
 
@@ -356,4 +367,6 @@ def all_metrics(
         "zebra_individual": individual(trials, variant),
         "min_dcf_0.01": min_dcf(trials, 0.01, variant),
         "min_dcf_0.001": min_dcf(trials, 0.001, variant),
+        "miss_at_fa_0.01": miss_rate(trials, Fraction(1, 100)),
+        "miss_at_fa_0.001": miss_rate(trials, Fraction(1, 1000)),
     }

@@ -109,8 +109,9 @@ def test_commands_print_and_write_what_the_readme_says(ran: Copy) -> None:
     assert "ASV-libri_test_enrolls-libri_test_trials_f\n  EER: " in printed["export"]
     assert printed["metrics"].startswith("# challenge\nEER: ")
     assert printed["similarity"].startswith("# challenge\nDe-Identification : ")
+    assert "enrolled speakers (0 distractors)\ngroup of 2: " in printed["identification"]
     assert printed["check"].startswith("ready: all ")
-    for folder, most in (("results", 200), ("results_B1", 120)):
+    for folder, most in (("results", 200), ("results_B1", 170)):
         out = ran.demo / folder
         drawn = {kind: len(list((out / "figures").glob(f"*.{kind}"))) for kind in ("png", "pdf")}
         assert 40 < drawn["png"] == drawn["pdf"] <= most
@@ -160,8 +161,10 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
         ):
             assert (out / "tables" / f"{system}_{table}.tex").stat().st_size > 300
             assert (out / "tables" / f"{system}_{table}.md").exists()
+    linked = sum(len(r["sizes"]) for r in plain["identification"])
+    assert linked > 2 * 72
     with open(out / "results.csv") as file:
-        assert sum(1 for _ in csv.DictReader(file)) == 72 * 2 * 10 + 32 + 24 * 2 * 5
+        assert sum(1 for _ in csv.DictReader(file)) == 72 * 2 * 12 + 32 + 24 * 2 * 5 + linked
     with open(out / "speakers.csv") as file:
         assert sum(1 for _ in csv.DictReader(file)) == 24 * 12
     text = (out / "results.txt").read_text()

@@ -41,6 +41,7 @@ VERBS = {
     "uar": "compute recalls of emotion recognition from predictions",
     "pitch": "compute the pitch correlation of original and anonymized speech",
     "similarity": "compute voice similarity matrices, DeID and G_VD",
+    "identification": "compute how often a speaker is found in galleries, from x-vectors",
     "collect": "write results.json, results.csv and results.txt of a tree",
     "tables": "write LaTeX, Markdown, text and CSV tables",
     "figures": "draw figures as PNG, PDF and, of curves, pgfplots",

@@ -63,6 +63,7 @@ def collected(
 
     from ..check import not_evaluated
     from ..stages.collect import collect
+    from ..stages.identification import collect_identifications
     from ..stages.similarity import collect_similarities
 
     access, protocol = asv.access, asv.protocol
@@ -76,14 +77,17 @@ def collected(
         inputs=access.inputs,
     )
     similarity, changed = collect_similarities(systems, asv, out)
+    identification, stale_galleries = collect_identifications(systems, asv, out)
+    changed += stale_galleries
     if changed and not access.allow_missing:
         raise PrivacyEvalError(
-            f"{out}: compute the voice similarity again (or leave it out with --allow-missing): "
-            + "; ".join(changed)
+            f"{out}: compute voice similarity and identification again (or leave them out with "
+            "--allow-missing): " + "; ".join(changed)
         )
     absent = not_evaluated(systems, asv, similarity)
     return replace(
         results,
         similarity=tuple(similarity),
+        identification=tuple(identification),
         not_evaluated=(*results.not_evaluated, *changed, *absent),
     )

@@ -1,55 +1,158 @@
-"""metrics: privacy metrics of one score file."""
+"""metrics: privacy metrics of one score file, or of two arrays of scores."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .options import METRICS, Options, add, log, path
+from .options import KEY_FORMATS, METRICS, SCORE_FORMATS, Options, add, choice, flag, log, path
 
 if TYPE_CHECKING:
+    from ..io.scores import PairedTrials
     from ..metrics import Interval
+    from ..stages.privacy_metrics import ConditionMetrics
+
+SCORES = path("F", "score file; - is stdin")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
+    either = parser.add_mutually_exclusive_group(required=True)
+    either.add_argument("--scores", **SCORES)
+    either.add_argument("--target", **path("NPY", "array of target scores, with --nontarget"))
+    parser.add_argument("--nontarget", **path("NPY", "array of nontarget scores"))
+    parser.set_defaults(usage_error=parser.error)
     add_files(parser)
     add(parser, *METRICS)
 
 
 def add_files(options: Options) -> None:
     """Add the files, and how their metrics are printed."""
-    options.add_argument("--scores", required=True, **path("F", "score file"))
-    options.add_argument("--trials", required=True, **path("F", "trial key"))
-    add(options, "--variant", "--format")
+    options.add_argument("--trials", **path("F", "trial key, if the scores have no labels"))
+    keys = choice(KEY_FORMATS, "of the trial key; default: the one that fits")
+    options.add_argument("--key-format", **keys)
+    options.add_argument("--speakers", **flag("also the EER of each enrolled speaker"))
+    options.add_argument("--distance", **flag("less is more alike: negate the scores"))
+    add(options, "--variant")
+    formats = "text or json: of the output; others: of the scores (default: the one that fits)"
+    options.add_argument(
+        "--format",
+        action=_Format,
+        choices=["text", "json", *SCORE_FORMATS],
+        default="text",
+        help=formats,
+        metavar="FORMAT",
+    )
+
+
+class _Format(argparse.Action):
+    """An option for the format of the output and, given once more, that of the scores."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        name = "score_format" if values in SCORE_FORMATS else self.dest
+        setattr(namespace, name, values)
+
+
+def read_paired(arguments: argparse.Namespace, allow_missing: bool) -> PairedTrials:
+    """Read scores and labels in any format, and say in which where it is not Kaldi's."""
+    from ..io.scores import pair, read_scores, read_trials
+
+    path = Path("/dev/fd/0") if arguments.scores == Path("-") else arguments.scores
+    named = getattr(arguments, "score_format", None)
+    scores = read_scores(path, format=named, distance=arguments.distance)
+    if named is None and scores.format != "kaldi":
+        log(f"privacy-eval: {path}: read as the format {scores.format}")
+    if arguments.trials is None:
+        return pair(scores, scores.key())
+    return pair(
+        scores,
+        read_trials(arguments.trials, format=arguments.key_format),
+        allow_missing=allow_missing,
+    )
+
+
+def _of_arrays(arguments: argparse.Namespace) -> ConditionMetrics:
+    """Compute the metrics of two arrays of scores, whose speakers are not known."""
+    from ..io.arrays import read_score_array
+    from ..metrics import TrialScores
+    from ..stages.privacy_metrics import evaluate_scores
+
+    if arguments.bootstrap:
+        arguments.usage_error(
+            "--bootstrap draws speakers, and those of arrays are not known: intervals of "
+            "independent trials would be far too narrow"
+        )
+    sign = -1 if arguments.distance else 1
+    arrays = (read_score_array(path) for path in (arguments.target, arguments.nontarget))
+    return evaluate_scores(TrialScores(*(sign * array.astype(float) for array in arrays)))
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..io.results_txt import format_metrics
-    from ..io.schema import to_plain
-    from ..io.scores import pair, read_scores, read_trials
-    from ..metrics import VARIANTS, withholding_caveat
+    """Print the metrics of a score file or, only as the verb `metrics`, of two arrays."""
+    given = vars(arguments)
+    if given.get("target") is None:
+        if given.get("nontarget") is not None:
+            arguments.usage_error("--nontarget goes with --target")
+        return _run_on_file(arguments)
+    if arguments.nontarget is None:
+        arguments.usage_error("--target goes with --nontarget")
+    if of_files := [
+        n for n in ("trials", "key_format", "utt2spk", "allow_missing", "speakers") if given[n]
+    ]:
+        arguments.usage_error(f"--{of_files[0].replace('_', '-')} goes with --scores")
+    _show(arguments, _of_arrays(arguments), {})
+    return 0
+
+
+def _run_on_file(arguments: argparse.Namespace) -> int:
     from ..stages.privacy_metrics import evaluate_trials
     from .inputs import options_of
 
     options = options_of(arguments, Path())
-    trials = pair(
-        read_scores(arguments.scores),
-        read_trials(arguments.trials),
-        allow_missing=options.allow_missing,
-    )
-    utt2spk = options.utt2spk or arguments.trials.parent / "utt2spk"
+    trials = read_paired(arguments, options.allow_missing)
+    utt2spk = options.utt2spk or (arguments.trials or arguments.scores).parent / "utt2spk"
     found = evaluate_trials(trials, options, utt2spk)
-    metrics, tags, intervals = found.metrics, found.tags, found.intervals
-    scores = found.scores
-    variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     if trials.missing or trials.extra:
         log(
             f"privacy-eval: left out {trials.missing} trials without a score and "
             f"{trials.extra} scores without a trial"
         )
+    more: dict[str, object] = {}
+    if options.allow_missing:
+        more = {"trials_without_score": trials.missing, "scores_without_trial": trials.extra}
+    if arguments.speakers:
+        more["speakers"] = _speakers(trials)
+    _show(arguments, found, more)
+    return 0
+
+
+def _speakers(trials: PairedTrials) -> list[dict[str, object]]:
+    """Compute the EER of each enrolled speaker, and log how many have too few trials."""
+    from ..io.schema import to_plain
+    from ..metrics.eer import speaker_eers
+
+    speakers = trials.speaker.tolist()
+    found = speaker_eers(trials.score, trials.is_target, speakers)
+    few = len(set(speakers)) - len(found)
+    if few:
+        log(f"privacy-eval: no EER of {few} speakers with fewer than 10 targets or no nontargets")
+    return [to_plain(speaker) for speaker in found]
+
+
+def _show(arguments: argparse.Namespace, found: ConditionMetrics, more: Mapping[str, Any]) -> None:
+    """Print metrics and intervals; as JSON with what there is `more`."""
+    from ..io.results_txt import format_metrics
+    from ..io.schema import to_plain
+    from ..metrics import VARIANTS, withholding_caveat
+    from ..metrics.caveats import NOT_AVAILABLE
+    from ..metrics.eer import eer_percent
+
+    metrics, tags, intervals = found.metrics, found.tags, found.intervals
+    scores = found.scores
+    variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     if arguments.format == "json":
         plain: dict[str, object] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
         plain["caveats"] = found.caveats
@@ -57,11 +160,10 @@ def run(arguments: argparse.Namespace) -> int:
             plain[variant] = {**to_plain(metrics[variant]), "zebra_tag": tags[variant]}
         if intervals:
             plain["intervals"] = to_plain({v: intervals[v] for v in variants})
-        if options.allow_missing:
-            plain["trials_without_score"] = trials.missing
-            plain["scores_without_trial"] = trials.extra
-        print(json.dumps(plain, indent=1, allow_nan=False))
-        return 0
+        print(json.dumps({**plain, **more}, indent=1, allow_nan=False))
+        return
+    for speaker in more.get("speakers", ()):
+        print(f"EER of {speaker['speaker']}, at most 50 %: {eer_percent(speaker['eer'])}%")
     for variant in variants:
         if len(variants) > 1:
             print(f"# {variant}")
@@ -69,11 +171,15 @@ def run(arguments: argparse.Namespace) -> int:
             print(line)
         for p_target in ("0.01", "0.001"):
             print(f"minDCF(p-target={p_target}): {metrics[variant][f'min_dcf_{p_target}']:.4f}")
+        withheld = {key: withholding_caveat(found.caveats, key) for key in metrics[variant]}
+        printed = [key for key, caveat in withheld.items() if caveat is None or caveat.printed]
+        for rate in ("0.01", "0.001"):
+            key = f"miss_at_fa_{rate}"
+            text = f"{100 * metrics[variant][key]:.2f}%" if key in printed else NOT_AVAILABLE
+            print(f"miss rate(false alarms={rate}): {text}")
         for key, interval in intervals.get(variant, {}).items():
-            caveat = withholding_caveat(found.caveats, key)
-            if caveat is None or caveat.printed:
+            if key in printed:
                 print(f"95 % interval over speakers, {key}: {_interval_text(key, interval)}")
-    return 0
 
 
 def _interval_text(key: str, interval: Interval) -> str:

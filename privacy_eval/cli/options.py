@@ -22,6 +22,19 @@ _MOST_REPLICATES = 1_000_000
 #: Formats of figures, so that `--help` need not load what draws them.
 FIGURE_FORMATS = ("png", "pdf", "tex")
 
+#: Formats of score files and of trial keys, likewise.
+SCORE_FORMATS = (
+    "kaldi",
+    "wespeaker",
+    "speechbrain",
+    "3dspeaker",
+    "voxceleb_trainer",
+    "nist",
+    "csv",
+    "bosaris",
+)
+KEY_FORMATS = ("kaldi", "dca_plda", "voxceleb", "nist", "csv")
+
 #: What options are added to: a parser, or one `Form` of its verb.
 Options = Any
 

@@ -204,10 +204,14 @@ class _Stages:
         ).has_work
 
     def _similarity(self) -> bool:
+        from ..stages.identification import make_identifications
         from ..stages.similarity import make_similarities
+        from .identification import gallery_options
 
         names = [system.name for system in self._under_test]
-        outcome = make_similarities(self._systems, names, self._asv, self._out, self._run)
+        of_run = (self._systems, names, self._asv, self._out, self._run)
+        outcome = make_similarities(*of_run)
+        outcome.add(make_identifications(*of_run, gallery_options(self._arguments)))
         return bool(outcome.has_work or outcome.left_out)
 
     def _outputs(self) -> bool:

@@ -14,6 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree(stage)
     stage.add_argument("--nj", type=positive, default=1, help="number of processes")
     add(stage, "--job", "--isolate", "--details")
+    files.add_argument("--scores", required=True, **metrics.SCORES)
     metrics.add_files(files)
     add(parser, *METRICS)
 
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     for caveat in CAVEATS.values():
         ending = f": {caveat.reason}"
         names = [n.removesuffix(ending) for n in outcome.notes if n.endswith(ending)]
-        if names:
+        if names and caveat.announced:
             number = counted(len(names), "condition")
             text = f"{caveat.reason}: {number}: {abbreviate(names)}"
             log(f"privacy-eval: warning: {text}")

@@ -1,4 +1,4 @@
-"""NumPy archives (.npz), read without trusting the sizes that they declare."""
+"""NumPy arrays (.npy) and archives (.npz), read without trusting the sizes that they declare."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .files import max_unpacked_bytes
+from .files import max_unpacked_bytes, read_bytes
+
+#: Beginning of an array.
+NPY_MAGIC = b"\x93NUMPY"
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -51,6 +55,88 @@ def parse_arrays(content: bytes, path: Path) -> dict[str, NDArray[Any]]:
         raise PrivacyEvalError(f"{path}: damaged ({error})") from error
 
 
+def parse_array(content: bytes, path: Path) -> NDArray[Any]:
+    """Parse an array that holds no Python objects.
+
+    Parameters
+    ----------
+    content : bytes
+    path : Path
+        For messages.
+
+    Returns
+    -------
+    array
+
+    Raises
+    ------
+    PrivacyEvalError
+        Not an array of NumPy, damaged, an array of objects, another size than declared.
+
+    Examples
+    --------
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.arange(3))
+    >>> parse_array(file.getvalue(), Path("a.npy"))
+    array([0, 1, 2])
+    """
+    try:
+        return _array(content)
+    except Exception as error:  # as of `parse_arrays`
+        raise PrivacyEvalError(f"{path}: not a NumPy array (.npy), or damaged: {error}") from error
+
+
+def as_numbers(array: NDArray[Any], dimensions: int, where: object) -> NDArray[Any]:
+    """Return an array of real numbers, if it is one of so many dimensions.
+
+    Parameters
+    ----------
+    array : array
+    dimensions : int
+    where : object
+        Beginning of the error.
+
+    Returns
+    -------
+    array
+
+    Raises
+    ------
+    PrivacyEvalError
+        Other values, another number of dimensions, no values.
+    """
+    if array.dtype.kind not in "fiu" or array.ndim != dimensions or not array.size:
+        raise PrivacyEvalError(
+            f"{where}: expected numbers in {dimensions} dimension{'s'[: dimensions - 1]}, found "
+            f"{array.dtype} of shape {array.shape}"
+        )
+    return array
+
+
+def read_score_array(path: Path) -> NDArray[Any]:
+    """Read an array of scores.
+
+    Parameters
+    ----------
+    path : Path
+        A .npy file.
+
+    Returns
+    -------
+    array, shape (N,)
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `parse_array` and `as_numbers`; a score that is not finite.
+    """
+    scores = as_numbers(parse_array(read_bytes(path), path), 1, path)
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if bad.size:
+        raise PrivacyEvalError(f"{path}: score {bad[0]} (from 0) is {scores[bad[0]]}, not finite")
+    return scores
+
+
 def _members(archive: zipfile.ZipFile, content: bytes) -> list[zipfile.ZipInfo]:
     members, max_bytes = archive.infolist(), max_unpacked_bytes(len(content))
     if not content.startswith(b"PK"):
@@ -68,6 +154,8 @@ def _array(data: bytes) -> NDArray[Any]:
     if version not in _HEADERS:
         raise ValueError(f"unknown version {version} of an array")
     shape, _, dtype = _HEADERS[version](file)
+    if dtype.hasobject:
+        raise ValueError("Python objects, which are never read")
     if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise ValueError("an array declares another size than it has")
     file.seek(0)

@@ -1,13 +1,13 @@
 """Score files, trial keys and trial lists, joined on (enrolled speaker, utterance).
 
-A format of score files is a function and an entry of `SCORE_FORMATS`.
+Their formats are those of `score_formats`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,15 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
 from .files import LineLimit, digest, read_bytes
+from .score_formats import (
+    KEY_FORMATS,
+    LABELS,
+    SCORE_FORMATS,
+    guess_key_format,
+    guess_score_format,
+    parse_labels,
+    split_format,
+)
 from .text_table import (
     Column,
     IndexArray,
@@ -23,7 +32,6 @@ from .text_table import (
     line_number,
     read_columns,
     same_fields,
-    split_columns,
 )
 
 #: Remedy for trials and scores that do not match.
@@ -63,9 +71,29 @@ class ScoreFile(TrialList):
     ----------
     score : float64 array, shape (rows,)
         All finite.
+    format : str
+        One of `SCORE_FORMATS`.
+    is_target : bool array, shape (rows,), or None
+        Labels, in formats that have them.
     """
 
     score: NDArray[np.float64]
+    format: str = "kaldi"
+    is_target: NDArray[np.bool_] | None = None
+
+    def key(self) -> TrialKey:
+        """Return the labels of the scores themselves as a trial key.
+
+        Raises
+        ------
+        PrivacyEvalError
+            The format has no labels.
+        """
+        if self.is_target is None:
+            raise PrivacyEvalError(
+                f"{self.path}: no labels (format {self.format}): a trial key is needed"
+            )
+        return TrialKey(self.path, self.speaker, self.utterance, self.digest, self.is_target)
 
 
 @dataclass(frozen=True)
@@ -103,16 +131,6 @@ class PairedTrials:
     extra: int
 
 
-def _kaldi_columns(content: bytes, path: Path) -> tuple[Column, ...]:
-    """Split `<enrolled speaker> <utterance> <score>` lines."""
-    return split_columns(content, (*_ID, "score"), path)
-
-
-#: By name: how to split the content of a score file into the columns speaker, utterance and
-#: score; the path is for messages.
-SCORE_FORMATS: dict[str, Callable[[bytes, Path], tuple[Column, ...]]] = {"kaldi": _kaldi_columns}
-
-
 def line_limit(key: Path, trials: int) -> LineLimit:
     """Limit the lines of a score file by the trial key, as it may be untrusted.
 
@@ -130,14 +148,22 @@ def line_limit(key: Path, trials: int) -> LineLimit:
     return LineLimit(lines, f"{key} has only {trials} trials")
 
 
-def read_scores(path: Path, *, format: str = "kaldi", limit: LineLimit | None = None) -> ScoreFile:
+def read_scores(
+    path: Path,
+    *,
+    format: str | None = "kaldi",
+    distance: bool = False,
+    limit: LineLimit | None = None,
+) -> ScoreFile:
     """Read a score file, plain or gzip.
 
     Parameters
     ----------
     path : Path
-    format : str
-        One of `SCORE_FORMATS`.
+    format : str or None
+        One of `SCORE_FORMATS`; None takes the only one that fits the file.
+    distance : bool
+        Less is more alike: scores are negated.
     limit : LineLimit, optional
         As of `line_limit`.
 
@@ -149,7 +175,8 @@ def read_scores(path: Path, *, format: str = "kaldi", limit: LineLimit | None = 
     ------
     PrivacyEvalError
         With file and line: a malformed line (see `read_columns`), a score that is not a
-        decimal number, NaN or infinite; a trial with two scores.
+        decimal number, NaN or infinite; a trial with two scores; no format that fits, or
+        several.
     ValueError
         An unknown format.
 
@@ -161,21 +188,46 @@ def read_scores(path: Path, *, format: str = "kaldi", limit: LineLimit | None = 
     >>> read_scores(file).score
     array([ 1.5, -2. ])
     """
-    if format not in SCORE_FORMATS:
-        raise ValueError(f"format must be one of {', '.join(SCORE_FORMATS)}, not {format!r}")
     content = read_bytes(path, limit=limit)
-    speaker, utterance, field = SCORE_FORMATS[format](content, path)
-    score = _parse_numbers(field, path)
-    _check_unique(path, speaker, utterance, "score")
-    return ScoreFile(path, speaker, utterance, digest(content), score)
+    name = guess_score_format(content, path) if format is None else format
+    if name not in SCORE_FORMATS:
+        raise ValueError(f"format must be one of {', '.join(SCORE_FORMATS)}, not {name!r}")
+    try:
+        columns = split_format(content, path, SCORE_FORMATS[name])
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{error}{_other_format(content, path, name)}") from error
+    if "score" not in columns:
+        raise PrivacyEvalError(f"{path}:1: no column of scores")
+    score = _parse_numbers(columns["score"], path)
+    _check_unique(path, columns["speaker"], columns["utterance"], "score")
+    return ScoreFile(
+        path,
+        columns["speaker"],
+        columns["utterance"],
+        digest(content),
+        -score if distance else score,
+        name,
+        parse_labels(columns["label"], path) if "label" in columns else None,
+    )
 
 
-def read_trials(path: Path) -> TrialKey:
+def _other_format(content: bytes, path: Path, name: str) -> str:
+    """Name the format that a file of another one seems to have."""
+    try:
+        guess = guess_score_format(content, path)
+    except PrivacyEvalError:
+        return ""
+    return "" if guess == name else f" (looks like the format {guess}: --format {guess})"
+
+
+def read_trials(path: Path, *, format: str | None = "kaldi") -> TrialKey:
     """Read a trial key: `<enrolled speaker> <utterance> target|nontarget` lines.
 
     Parameters
     ----------
     path : Path
+    format : str or None
+        One of `KEY_FORMATS`; None takes the only one that fits the file.
 
     Returns
     -------
@@ -184,8 +236,9 @@ def read_trials(path: Path) -> TrialKey:
     Raises
     ------
     PrivacyEvalError
-        With file and line: a malformed line, a label other than `target` and `nontarget`, a
-        duplicate trial.
+        With file and line: a malformed line, an unknown label, a duplicate trial.
+    ValueError
+        An unknown format.
 
     Examples
     --------
@@ -195,16 +248,20 @@ def read_trials(path: Path) -> TrialKey:
     >>> read_trials(file).is_target
     array([ True, False])
     """
-    (speaker, utterance, label), content = read_columns(path, (*_ID, "target|nontarget"))
-    is_target = label.equals(b"target")
-    unknown = np.flatnonzero(~(is_target | label.equals(b"nontarget")))
-    if unknown.size:
-        row = int(unknown[0])
-        swapped = unknown.size == len(label) and math.isfinite(_number(label.text(row)))
-        raise PrivacyEvalError(
-            f"{path}:{line_number(label, row)}: expected the label target or nontarget, "
-            f"found {label.text(row)!r}" + _SWAPPED * swapped
-        )
+    content = read_bytes(path)
+    name = guess_key_format(content, path) if format is None else format
+    if name not in KEY_FORMATS:
+        raise ValueError(f"format must be one of {', '.join(KEY_FORMATS)}, not {name!r}")
+    columns = split_format(content, path, KEY_FORMATS[name])
+    if "label" not in columns:
+        raise PrivacyEvalError(f"{path}:1: no column of labels")
+    speaker, utterance = columns["speaker"], columns["utterance"]
+    label = columns["label"]
+    try:
+        is_target = parse_labels(label, path, LABELS[:1] if name == "kaldi" else LABELS)
+    except PrivacyEvalError as error:
+        swapped = all(math.isfinite(_number(text)) for text in label.tolist())
+        raise PrivacyEvalError(f"{error}{_SWAPPED * swapped}") from error
     _check_unique(path, speaker, utterance, "trial")
     return TrialKey(path, speaker, utterance, digest(content), is_target)
 
@@ -254,7 +311,8 @@ def pair(
     ------
     PrivacyEvalError
         Unless allowed: how many trials have no score, how many scores no trial, and the first
-        five of each. In any case: no target or no nontarget trial with a score.
+        five of each. In any case: no target or no nontarget trial with a score; labels of the
+        scores that contradict the key.
 
     Examples
     --------
@@ -273,6 +331,15 @@ def pair(
     if (missing or extra) and not allow_missing:
         raise PrivacyEvalError(_mismatch(scores, trials, score_row, trial_row, hint))
     is_target = trials.is_target[trial_row]
+    if scores.is_target is not None:
+        contrary = np.flatnonzero(scores.is_target[score_row] != is_target)
+        if contrary.size:
+            row = int(score_row[contrary[0]])
+            raise PrivacyEvalError(
+                f"{scores.path}:{line_number(scores.speaker, row)}: {contrary.size} labels "
+                f"contradict {trials.path}, the first that of "
+                f"{_quote_ids(scores.speaker, scores.utterance, [row])}"
+            )
     for name, empty in (("target", not is_target.any()), ("nontarget", bool(is_target.all()))):
         if empty:
             raise PrivacyEvalError(f"{trials.path}: no {name} trials with a score")

@@ -1,4 +1,4 @@
-"""Vectors of many utterances: Kaldi archives and scp files, and torch files."""
+"""Vectors of many utterances: Kaldi archives and scp files, torch, NumPy and HDF5 files."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +34,13 @@ from .kaldi_objects import (
     read_float32,
     read_whole,
 )
+from .packed_vectors import PACKED_MAGIC, ids_beside, read_packed_vectors
 from .text_table import MAX_FIELD_BYTES
 from .torch_vectors import LEGACY_MAGIC, ZIP_MAGIC, read_torch_vectors
 
 _PIECE_BYTES = 1 << 26
+#: Bytes of an entry of a zip before its name, and where the size of the name is.
+_ZIP_HEAD_BYTES, _ZIP_NAME_SIZE = 30, 26
 _LOOKS_LIKE_ARCHIVE = re.compile(rb"(\xef\xbb\xbf)?\s*\S+[ \t]\s*(\0B|\[)")
 
 
@@ -109,10 +113,11 @@ def read_vectors(
     allow_outside: bool = False,
     only: Collection[str] | None = None,
 ) -> Vectors:
-    """Read the vectors of an scp, of an archive or of a `speaker_vectors.pt` with its `id2idx`;
-    the content tells which it is.
+    """Read the vectors of an scp, of an archive, of a `speaker_vectors.pt` with its `id2idx`, or of
+    a file of `packed_vectors`; the content tells which it is.
 
-    The former may be gzip, the archives of an scp too; an offset then counts unpacked bytes.
+    An scp and archives may be gzip, the archives of an scp too; an offset then counts unpacked
+    bytes.
 
     Parameters
     ----------
@@ -148,9 +153,10 @@ def read_vectors(
     with open_objects(path) as file:
         if _is_archive(file):
             return _read_archive(path, file)
-        is_torch = file.peek(len(ZIP_MAGIC)).startswith((ZIP_MAGIC, LEGACY_MAGIC))
-    if is_torch:
-        return _read_torch(path, [] if allow_outside else [tree, path.parent], only)
+        kind = _packed_kind(file)
+    if kind is not None:
+        roots = [] if allow_outside else [tree, path.parent]
+        return _read_torch(path, roots, only) if kind == "torch" else _read_packed(path, roots)
     lines = [line for line in read_scp(path) if only is None or line.id in only]
     for line in lines:
         if line.command is not None and not allow_pipes:
@@ -173,8 +179,8 @@ def vector_locations(path: Path) -> dict[str, str] | None:
     Returns
     -------
     dict of str to str, or None
-        The location of each vector, or a command that ends in `|`. None if the file is an
-        archive itself.
+        The location of each vector, or a command that ends in `|`. None if the file holds the
+        vectors itself.
 
     Raises
     ------
@@ -182,13 +188,25 @@ def vector_locations(path: Path) -> dict[str, str] | None:
         As `read_vectors`, of the lines of an scp.
     """
     with open_objects(path) as file:
-        if _is_archive(file) or file.peek(len(ZIP_MAGIC)) == ZIP_MAGIC:
+        if _is_archive(file) or _packed_kind(file) is not None:
             return None
     return {line.id: line.target for line in read_scp(path)}
 
 
 def _is_archive(file: ObjectFile) -> bool:
     return _LOOKS_LIKE_ARCHIVE.match(file.peek(2 * MAX_FIELD_BYTES)) is not None
+
+
+def _packed_kind(file: ObjectFile) -> Literal["torch", "packed"] | None:
+    """Tell zip files of NumPy, which begin with an array, from those of torch."""
+    head = file.peek(_ZIP_HEAD_BYTES + MAX_FIELD_BYTES)
+    if head.startswith(ZIP_MAGIC):
+        size = int.from_bytes(head[_ZIP_NAME_SIZE : _ZIP_NAME_SIZE + 2], "little")
+        name = head[_ZIP_HEAD_BYTES : _ZIP_HEAD_BYTES + size]
+        return "packed" if name.endswith(b".npy") else "torch"
+    if head.startswith(LEGACY_MAGIC):
+        return "torch"
+    return "packed" if head.startswith(PACKED_MAGIC) else None
 
 
 def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Path) -> None:
@@ -526,6 +544,25 @@ def _text(content: bytes, where: str) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise PrivacyEvalError(f"{where}: not UTF-8 text: {content[:40]!r}") from error
+
+
+def _read_packed(path: Path, roots: Sequence[Path]) -> Vectors:
+    if roots:
+        check_inside([ids_beside(path)], roots)
+    vectors: dict[str, NDArray[np.float32]] = {}
+    for name, values in read_packed_vectors(path):
+        name = _id(name.encode("utf-8", "surrogatepass"), str(path))
+        if name in vectors:
+            raise PrivacyEvalError(f"{path}: duplicate utterance {name!r}")
+        if values.size > MAX_DIMENSION:
+            raise PrivacyEvalError(f"{path}: {name}: more than {MAX_DIMENSION} values")
+        with np.errstate(over="ignore"):
+            vectors[name] = values.astype(np.float32)
+        if count := count_not_finite(vectors[name]):
+            raise PrivacyEvalError(f"{path}: {name}: {count} values are not finite (as float32)")
+    if not vectors:
+        raise PrivacyEvalError(f"{path}: no vectors")
+    return _stack(path, list(vectors), list(vectors.values()))
 
 
 def _read_torch(path: Path, roots: Sequence[Path], only: Collection[str] | None) -> Vectors:

@@ -18,6 +18,13 @@ from .linkability import LINKABILITY_MIN_TARGETS
 #: 8.7 % (2020 supplement, tables 2 and 3); twice that is no useful attack.
 MAX_ORIGINAL_EER = 0.20
 
+#: Expected false alarms below which a miss rate at a false-alarm rate is not estimable
+#: (Doddington's rule of 30).
+MIN_FALSE_ALARMS = 30
+
+#: Numbers of nontarget scores that these need, by the false-alarm rate.
+_MIN_NONTARGETS = {"0.01": 100 * MIN_FALSE_ALARMS, "0.001": 1000 * MIN_FALSE_ALARMS}
+
 #: Printed instead of a value or category that does not exist.
 NOT_AVAILABLE = "n/a"
 
@@ -39,12 +46,15 @@ class Caveat:
         Values are ranked, may be the best and have a ZEBRA category.
     printed : bool
         Values are printed; else `NOT_AVAILABLE`, except in JSON and CSV.
+    announced : bool
+        Told where the metric is not shown, too.
     """
 
     reason: str
     metric: str = ""
     ranked: bool = False
     printed: bool = True
+    announced: bool = True
 
     def concerns(self, metric: str) -> bool:
         """Whether values of a metric on scores are to be read with this caveat.
@@ -86,6 +96,16 @@ CAVEATS: Mapping[str, Caveat] = {
         "linkability",
         printed=False,
     ),
+    **{
+        f"few_nontargets_{rate}": Caveat(
+            f"The miss rate at {100 * float(rate):g} % false alarms is not estimable with fewer "
+            f"than {least} nontarget scores ({MIN_FALSE_ALARMS} expected false alarms)",
+            f"miss_at_fa_{rate}",
+            printed=False,
+            announced=False,
+        )
+        for rate, least in _MIN_NONTARGETS.items()
+    },
 }
 
 
@@ -119,9 +139,9 @@ def find_caveats(
 
     Examples
     --------
-    >>> list(find_caveats(0.96, 500, 10000)), list(find_caveats(0.6, 10, 1000))
-    (['inverted'], ['few_targets'])
-    >>> list(find_caveats(0.25, 500, 10000, is_original=True))
+    >>> list(find_caveats(0.96, 500, 30000)), list(find_caveats(0.6, 10, 10000))
+    (['inverted'], ['few_targets', 'few_nontargets_0.001'])
+    >>> list(find_caveats(0.25, 500, 30000, is_original=True))
     ['weak_attacker']
     """
     found = set()
@@ -134,6 +154,9 @@ def find_caveats(
         found.add(WEAK_ATTACKER)
     if n_target is not None and n_target < LINKABILITY_MIN_TARGETS:
         found.add("few_targets")
+    for rate, least in _MIN_NONTARGETS.items():
+        if n_nontarget is not None and n_nontarget < least:
+            found.add(f"few_nontargets_{rate}")
     return {key: caveat.reason for key, caveat in CAVEATS.items() if key in found}
 
 

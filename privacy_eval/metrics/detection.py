@@ -1,8 +1,9 @@
-"""Detection cost: min DCF, as the challenge's EER files carry it."""
+"""Operating points: min DCF, as the challenge's EER files carry it, and miss rates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -73,6 +74,45 @@ def min_dcf(scores: TrialScores, *, p_target: float, variant: Variant = "exact")
     cost = p_target * miss + (1 - p_target) * false_alarm
     value = float(cost.min()) / min(p_target, 1 - p_target)
     return MinDcf(value, p_target, scores.n_target, scores.n_nontarget, variant)
+
+
+def miss_rate(scores: TrialScores, *, false_alarm: float) -> float:
+    """Compute the least miss rate of all thresholds with at most a false-alarm rate.
+
+    Thresholds lie between distinct scores, so that equal scores are accepted or rejected together;
+    nothing is interpolated. The number of false alarms that N nontargets allow is the integer part
+    of N times the decimal fraction that is given.
+
+    Parameters
+    ----------
+    scores : TrialScores
+    false_alarm : float
+        From 0 to below 1.
+
+    Returns
+    -------
+    float
+        0 to 1: what an attacker misses who may accuse so few wrongly.
+
+    Raises
+    ------
+    ValueError
+        `false_alarm` out of range.
+
+    Examples
+    --------
+    >>> miss_rate(TrialScores([1.0, 3.0], [0.0, 2.0]), false_alarm=0.5)
+    0.0
+    >>> miss_rate(TrialScores([1.0, 3.0], [0.0, 2.0]), false_alarm=0.01)
+    0.5
+    """
+    check_scores(scores)
+    if not 0 <= false_alarm < 1:
+        raise ValueError(f"false_alarm must be 0 or more and below 1, not {false_alarm}")
+    allowed = int(Fraction(str(false_alarm)) * scores.n_nontarget)
+    highest_rejected = scores.nontarget[scores.n_nontarget - 1 - allowed]
+    missed = np.searchsorted(scores.target, highest_rejected, side="right")
+    return float(missed / scores.n_target)
 
 
 def _thresholds_after_trials(

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .pav import FloatArray, PavBlocks
 from .trial_scores import TrialScores, Variant, check_scores
@@ -276,3 +277,67 @@ def eer_percent(eer: float) -> str:
     '33.33'
     """
     return f"{100.0 * float(np.float32(eer)):.4g}"
+
+
+@dataclass(frozen=True)
+class SpeakerEer:
+    """EER of the trials against one enrolled speaker.
+
+    Attributes
+    ----------
+    speaker : str
+    eer : float
+        Kaldi's, at most 0.5: errors beyond chance do not make up for others' lack of privacy.
+    n_target, n_nontarget : int
+    """
+
+    speaker: str
+    eer: float
+    n_target: int
+    n_nontarget: int
+
+
+def speaker_eers(
+    scores: ArrayLike, is_target: ArrayLike, enrolled: ArrayLike, *, min_targets: int = 10
+) -> tuple[SpeakerEer, ...]:
+    """Compute the EER of each enrolled speaker, which an EER of all trials hides.
+
+    Parameters
+    ----------
+    scores : array_like, shape (P,)
+    is_target : array_like of bool, shape (P,)
+    enrolled : array_like of str, shape (P,)
+        Enrolled speaker of each trial.
+    min_targets : int
+        Speakers with fewer target trials, or without nontarget trials, are left out.
+
+    Returns
+    -------
+    tuple of SpeakerEer
+        From the smallest EER: the least protected. Of several, the smallest is a biased pick.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `TrialScores`.
+
+    Examples
+    --------
+    >>> labels = [True, True, False, False, True, False]
+    >>> found = speaker_eers([3, 1, 2, 0, 0, 9], labels, list("aaaabb"), min_targets=2)
+    >>> [(s.speaker, s.eer) for s in found]
+    [('a', 0.5)]
+    """
+    values, labels = np.asarray(scores), np.asarray(is_target)
+    names, speaker = np.unique(np.asarray(enrolled), return_inverse=True)
+    order = np.argsort(speaker, kind="stable")
+    found = []
+    for name, rows in zip(
+        names.tolist(), np.split(order, np.cumsum(np.bincount(speaker))[:-1]), strict=True
+    ):
+        n_target = int(np.count_nonzero(labels[rows]))
+        if n_target < max(min_targets, 1) or n_target == rows.size:
+            continue
+        eer = kaldi_eer(TrialScores.from_labels(values[rows], labels[rows])).value
+        found.append(SpeakerEer(name, min(eer, 0.5), n_target, rows.size - n_target))
+    return tuple(sorted(found, key=lambda s: (s.eer, s.speaker)))

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from .cllr import cllr, min_cllr
 from .curves import dcf_profile, densities, det_curve
-from .detection import min_dcf
+from .detection import min_dcf, miss_rate
 from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
 from .linkability import linkability
 from .pav import FloatArray
@@ -238,6 +238,27 @@ def _min_dcf(p_target: float) -> Metric:
     )
 
 
+def _miss_rate(false_alarm: float) -> Metric:
+    percent = f"{100 * false_alarm:g} %"
+    return Metric(
+        f"miss_at_fa_{false_alarm:g}",
+        "scores",
+        "fraction",
+        f"miss rate at {percent} false alarms",
+        lambda scores, *, variant: miss_rate(scores, false_alarm=false_alarm),
+        best="higher",
+        range=(0, 1),
+        title=f"Miss rate at {percent} false alarms",
+        column_label=Label(f"Miss at {percent} FA, %"),
+        heading_label=Label(f"Miss rate at {percent} false alarms, %"),
+        percent=True,
+        counted=True,
+        decimals=2,
+        detail=2,
+        compared=False,
+    )
+
+
 def _recall(emotion: str) -> Metric:
     return Metric(
         f"acc_{emotion}",
@@ -400,6 +421,8 @@ METRICS: dict[str, Metric] = {
         ),
         _min_dcf(0.01),
         _min_dcf(0.001),
+        _miss_rate(0.01),
+        _miss_rate(0.001),
         Metric(
             "wer",
             "utility",

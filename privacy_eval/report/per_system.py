@@ -14,14 +14,17 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from ..io.files import file_names
 from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
 from ..metrics.caveats import marked_text, worst_caveat
 from ..metrics.confidence import expanded_interval, least_replicates
+from ..metrics.identification import split_halves, worst_quarter
 from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.arrays import Curves
 from ..results.averages import averages, weighted_mean
-from ..results.records import Results
+from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition
 from .ranking import average_replicates, bias_notes, too_few_replicates
@@ -47,6 +50,10 @@ _VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("zebra_population", "zebra_individual"),
     ),
     "min_dcf": ("Minimum detection cost", ("min_dcf_0.01", "min_dcf_0.001")),
+    "miss_rate": (
+        "Miss rate at low false-alarm rates",
+        ("miss_at_fa_0.01", "miss_at_fa_0.001"),
+    ),
 }
 
 #: Tables of intervals: a page is wide enough for three columns of them.
@@ -54,6 +61,7 @@ _INTERVALS: Mapping[str, tuple[str, ...]] = {
     "intervals": ("eer", "cllr_min", "cllr"),
     "intervals_privacy": ("rocch_eer", "linkability", "zebra_population"),
     "intervals_individual": ("zebra_individual", "min_dcf_0.01", "min_dcf_0.001"),
+    "intervals_miss": ("miss_at_fa_0.01", "miss_at_fa_0.001"),
 }
 
 _AVERAGED = ("eer", "cllr_min", "linkability")
@@ -144,6 +152,8 @@ def _all_tables(part: Results, title: str) -> list[Table]:
         emotion_table(part, title),
         trial_set_table(part, title),
         speakers_table(part, title),
+        identification_table(part, title),
+        identification_speakers_table(part, title),
         *(
             interval_table(
                 part, f"{name}_{split}", title, list(map(part.protocol.shown, keys)), split
@@ -426,6 +436,159 @@ def speakers_table(results: Results, title: str) -> Table:
         "anonymized utterance)."
     )
     return Table("speakers", caption, columns, _nonempty(groups))
+
+
+def identification_table(results: Results, title: str) -> Table:
+    """How often speakers are found in galleries: a row per trial set and attack model."""
+    protocol = results.protocol
+    sizes = sorted({size for r in results.identification for size in r.sizes} - {1})
+    records: dict[_Key, list[IdentificationRecord]] = {}
+    for r in results.identification:
+        records.setdefault(
+            (r.condition.split, r.condition.data_set, r.condition.gender), []
+        ).append(r)
+    attacks = {a.id: a.title for a in protocol.attack_models}
+    groups = []
+    for split, data_set, gender in itertools.product(
+        protocol.splits, protocol.table_rows, protocol.genders
+    ):
+        rows = []
+        for r in records.get((split, data_set, gender), ()):
+            found = dict(zip(r.sizes, r.linkage, strict=True))
+            bounds = dict(zip(r.sizes, r.intervals, strict=False))
+            cells = [_percent(found[n], bounds.get(n)) if n in found else "" for n in sizes]
+            attack = attacks.get(r.condition.attack_model or "", "")
+            name = protocol.data_set(data_set).row_name(split)
+            rows.append((name, gender, attack, str(r.n_tests), str(r.n_enrolled), *cells))
+        groups.append(rows)
+    columns = (
+        Column("Trial set", align="l", sparse=True),
+        Column("Gen", sparse=True),
+        Column("Attack model", align="l"),
+        Column("Tests", align="r"),
+        Column("Enrolled", align="r"),
+        *(Column(f"N = {n}", align="r") for n in sizes),
+    )
+    chance = ", ".join(f"{100 / n:.3g}" for n in sizes)
+    caption = (
+        f"Identification: {title} (how often the right speaker scores highest in a group of N "
+        f"enrolled speakers, %; chance: {chance})."
+    )
+    left_out = sum(r.not_enrolled for r in results.identification)
+    notes = [f"{left_out} trial speakers of all rows are not enrolled and left out"]
+    return Table(
+        "identification",
+        caption,
+        columns,
+        _nonempty(groups),
+        notes=tuple(notes * bool(left_out)),
+        fit="landscape",
+    )
+
+
+def identification_speakers_table(results: Results, title: str) -> Table:
+    """The most often found speakers of every trial set and attack model, hidden in averages."""
+    protocol = results.protocol
+    attacks = {a.id: a.title for a in protocol.attack_models}
+    of_set: dict[_Key, list[IdentificationRecord]] = {}
+    for r in results.identification:
+        if r.speakers:
+            key = (r.condition.split, r.condition.data_set, r.condition.gender)
+            of_set.setdefault(key, []).append(r)
+    groups, overlaps = [], _overlaps(of_set.values())
+    for key in itertools.product(protocol.splits, protocol.table_rows, protocol.genders):
+        split, data_set, gender = key
+        groups.append(
+            [
+                (
+                    protocol.data_set(data_set).row_name(split),
+                    gender,
+                    attacks.get(r.condition.attack_model or "", ""),
+                    str(r.speakers_size),
+                    s.speaker,
+                    str(s.n_tests),
+                    *(f"{100 * value:.1f}" for value in (s.linkage, s.first, s.second)),
+                )
+                for r in of_set.get(key, ())
+                for s in r.speakers[:_LEAST_PROTECTED]
+            ]
+        )
+    columns = (
+        Column("Trial set", align="l", sparse=True),
+        Column("Gen", sparse=True),
+        Column("Attack model", align="l", sparse=True),
+        *(Column("N", align="r", sparse=True), Column("Speaker", align="l")),
+        *(Column("Tests", align="r"), Column("Found, %", align="r")),
+        *(Column("Tests 1, 3, ...", align="r"), Column("Tests 2, 4, ...", align="r")),
+    )
+    notes = []
+    if found := [r.speakers for records in of_set.values() for r in records]:
+        first, second = np.mean([split_halves(speakers) for speakers in found], axis=0)
+        notes.append(
+            "The worst of many speakers are a biased pick: chance makes some look worse. The "
+            f"quarter picked by tests 1, 3, ... is found in {100 * first:.1f} % of these, and in "
+            f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
+        )
+    notes += [
+        f"Overlap (Jaccard index) of the quarters found most often, {attacks.get(a, a)} and "
+        f"{attacks.get(b, b)}: {np.mean(values):.2f} (about 0.14 if independent)"
+        for (a, b), values in overlaps.items()
+    ]
+    caption = (
+        f"The {_LEAST_PROTECTED} most often found speakers of each trial set: {title} (in groups "
+        "of N enrolled speakers)."
+    )
+    return Table(
+        "identification_speakers",
+        caption,
+        columns,
+        _nonempty(groups),
+        notes=tuple(notes),
+        fit="landscape",
+    )
+
+
+def _overlaps(of_sets: Iterable[list[IdentificationRecord]]) -> dict[tuple[str, str], list[float]]:
+    """Overlaps of the worst quarters in each trial set, by the attack models."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for one, other in itertools.chain.from_iterable(
+        itertools.combinations(records, 2) for records in of_sets
+    ):
+        a, b = worst_quarter(one.speakers), worst_quarter(other.speakers)
+        pair = one.condition.attack_model or "", other.condition.attack_model or ""
+        found.setdefault(pair, []).append(len(a & b) / len(a | b))
+    return found
+
+
+def identification_sentences(results: Results) -> list[str]:
+    """What identification means in plain words, a sentence per system and attack model."""
+    attacks = {a.id: a for a in results.protocol.attack_models}
+    found: dict[tuple[str, str], list[IdentificationRecord]] = {}
+    for r in results.identification:
+        found.setdefault((r.condition.system, r.condition.attack_model or ""), []).append(r)
+    sentences = []
+    for (system, attack), records in found.items():
+        shared = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in records))
+        ranks = {r.rank for r in records}
+        if not shared or len(ranks) > 1 or attack not in attacks:
+            continue
+        size, rank = max(shared), ranks.pop()
+        linkage = [r.linkage[r.sizes.index(size)] for r in records]
+        mean = float(np.average(linkage, weights=[r.n_tests for r in records]))
+        kind = attacks[attack]
+        speech = "original speech" if kind.is_original else f"{kind.title.lower()} attacker"
+        picks = "picks the right person" if rank == 1 else f"has the right person in {rank} picks"
+        sentences.append(
+            f"{system}, {speech}: in a group of {size}, this attacker {picks} "
+            f"{100 * mean:.0f} % of the time; chance is {100 * min(rank / size, 1):.3g} %."
+        )
+    return sentences
+
+
+def _percent(value: float, bounds: Sequence[float] | None) -> str:
+    """Format a probability in percent, with its interval."""
+    interval = " [{:.1f}, {:.1f}]".format(*(100 * b for b in bounds)) if bounds else ""
+    return f"{100 * value:.1f}{interval}"
 
 
 def averages_table(results: Results, title: str) -> Table:

@@ -17,7 +17,7 @@ from .data import ReportData, ReportSources
 from .figure_folder import drawn_from, read_captions
 from .figures import KINDS
 from .html import Picture, Section
-from .per_system import system_tables
+from .per_system import identification_sentences, system_tables
 from .provenance import provenance_tables, summary
 from .ranking import ranking_tables
 from .table import Table
@@ -57,9 +57,9 @@ def report_sections(
         [replace(t, name=f"{number}-{t.name}") for t in system_tables(results, *part, data.curves)]
         for number, part in enumerate(parts)
     ]
-    variants, speakers = (
+    variants, speakers, identified = (
         tuple(t for tables in per_system for t in tables if t.name.endswith(ending))
-        for ending in ("-variants", "-speakers")
+        for ending in ("-variants", "-speakers", ("-identification", "-identification_speakers"))
     )
     about = (
         summary(results)
@@ -67,15 +67,17 @@ def report_sections(
         else [f"Published results: {data.sources.published}."]
     )
     across, notes = across_tables(data)
+    sentences = tuple(identification_sentences(results))
     sections = [
         Section("Systems side by side", tables=tuple(across)),
+        Section("Finding one person among many", sentences, identified),
         *inserted,
         *(_figure_sections(data, figures) if figures is not None else ()),
         Section("Where the two variants differ", (_VARIANTS,), variants, folded=True),
         Section("The least protected speakers", (_SPEAKERS,), speakers),
     ]
     for (system, folder), tables in zip(parts, per_system, strict=True):
-        rest = tuple(t for t in tables if t not in (*variants, *speakers))
+        rest = tuple(t for t in tables if t not in (*variants, *speakers, *identified))
         sections.append(Section(f"System {system}{folder}", tables=rest, folded=True))
     provenance = tuple(provenance_tables(results))
     sections.append(Section("How each number was made", (_PROVENANCE,), provenance, folded=True))

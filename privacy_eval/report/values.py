@@ -45,7 +45,7 @@ def caveat_notes(
     Parameters
     ----------
     metrics : collection of str, optional
-        Only caveats that concern any of them.
+        Only caveats that concern any of them; else those that are announced.
     marked : bool
         For a table that marks the values.
     """
@@ -54,7 +54,8 @@ def caveat_notes(
         known = {metric for values in r.metrics.values() for metric in values}
         concerned = known if metrics is None else known.intersection(metrics)
         for key in r.caveats:
-            if any(map(CAVEATS[key].concerns, concerned)):
+            told = metrics is not None or CAVEATS[key].announced
+            if told and any(map(CAVEATS[key].concerns, concerned)):
                 conditions.setdefault(key, []).append(f"{r.condition.system} {r.condition.label}")
     return [
         f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: "

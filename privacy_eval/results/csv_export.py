@@ -13,6 +13,7 @@ from ..tree.conditions import SetCondition
 from .records import (
     AnyRecord,
     EmotionRecord,
+    IdentificationRecord,
     RecognitionRecord,
     Results,
     VerificationRecord,
@@ -46,8 +47,20 @@ def _csv_rows(record: AnyRecord) -> Iterator[dict[str, object]]:
         suffix = f"_{record.language_model}" if record.language_model else ""
     elif isinstance(record, EmotionRecord):
         shared["trial"] = record.condition.speech
-    elif isinstance(record, VerificationRecord):
+    elif isinstance(record, VerificationRecord | IdentificationRecord):
         shared["model"] = record.condition.asv_model
+    if isinstance(record, IdentificationRecord):
+        for number, size in enumerate(record.sizes):
+            low, high = record.intervals[number] if record.intervals else (None, None)
+            yield {
+                **shared,
+                "name": record.condition.name,
+                "metric": f"linkage_{size}",
+                "unit": "fraction",
+                "value": record.linkage[number],
+                "low_95": low,
+                "high_95": high,
+            }
     intervals = shared.get("speaker_intervals", {})
     for variant, metrics in by_variant(record).items():
         for metric, value in metrics.items():

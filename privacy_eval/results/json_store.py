@@ -15,6 +15,7 @@ from ..protocol.protocol import protocol_from_dict
 from ..version import __version__
 from .records import (
     EmotionRecord,
+    IdentificationRecord,
     RecognitionRecord,
     Results,
     SimilarityRecord,
@@ -74,5 +75,6 @@ class _Body:
     utility: tuple[UtilityRecord, ...]
     similarity: tuple[SimilarityRecord, ...]
     not_evaluated: tuple[str, ...]
+    identification: tuple[IdentificationRecord, ...] = ()
     emotion: tuple[EmotionRecord, ...] = ()
     layouts: tuple[SummaryLayout, ...] = ()

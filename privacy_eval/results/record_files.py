@@ -14,9 +14,9 @@ import numpy as np
 from ..io.files import digest
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
-from .records import SimilarityRecord, VerificationRecord
+from .records import IdentificationRecord, SimilarityRecord, VerificationRecord
 
-Record = TypeVar("Record", VerificationRecord, SimilarityRecord)
+Record = TypeVar("Record", VerificationRecord, SimilarityRecord, IdentificationRecord)
 
 
 def record_paths(path: Path) -> tuple[Path, Path]:

@@ -27,6 +27,7 @@ from ..metrics import (
     withholding_caveat,
 )
 from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL
+from ..metrics.identification import SpeakerLinkage
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
@@ -206,6 +207,56 @@ class SimilarityRecord:
         return _select_variant(self.metrics, variant)
 
 
+@dataclass(frozen=True)
+class IdentificationRecord:
+    """How often the speakers of a trial set are found in galleries.
+
+    Attributes
+    ----------
+    condition : TrialCondition
+    sizes : tuple of int
+        Of the galleries, the right speaker included.
+    linkage : tuple of float
+        Probability that the right speaker is found, by size.
+    intervals : tuple of (float, float)
+        95 % bounds over test speakers, by size; empty without a bootstrap.
+    rank : int
+        Found among so many highest scores.
+    length : int
+        Utterances that a test averages.
+    n_tests, n_test_speakers, n_enrolled : int
+    not_enrolled, utterances_left_out : int
+        Test speakers who are not enrolled; utterances that are in no test.
+    speakers_size : int
+        Size of the galleries of `speakers`; 0 where none was small enough.
+    speakers : tuple of SpeakerLinkage
+        Those with enough tests, from the most often found one.
+    curves, curves_sha256 : str or None
+        File of the tests' ranks (.npz) below `records/`, and its digest.
+    """
+
+    condition: Annotated[TrialCondition, INLINED]
+    sizes: tuple[int, ...]
+    linkage: tuple[float, ...]
+    intervals: tuple[tuple[float, ...], ...]
+    rank: int
+    length: int
+    n_tests: int
+    n_test_speakers: int
+    n_enrolled: int
+    not_enrolled: int
+    utterances_left_out: int
+    speakers_size: int = 0
+    speakers: tuple[SpeakerLinkage, ...] = ()
+    curves: str | None = None
+    curves_sha256: str | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def chance(self) -> list[float]:
+        """Return the linkage of an attacker who knows nothing, by size."""
+        return [min(self.rank / size, 1.0) for size in self.sizes]
+
+
 def _select_variant(
     metrics: Mapping[str, Mapping[str, float]], variant: Variant
 ) -> Mapping[str, float]:
@@ -215,7 +266,12 @@ def _select_variant(
 
 
 AnyRecord = (
-    VerificationRecord | RecognitionRecord | EmotionRecord | UtilityRecord | SimilarityRecord
+    VerificationRecord
+    | RecognitionRecord
+    | EmotionRecord
+    | UtilityRecord
+    | SimilarityRecord
+    | IdentificationRecord
 )
 
 
@@ -226,7 +282,7 @@ class Results:
     Attributes
     ----------
     protocol : Protocol
-    verification, recognition, utility, similarity, emotion : tuples of records
+    verification, recognition, utility, similarity, identification, emotion : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
     layouts : tuple of SummaryLayout
@@ -238,6 +294,7 @@ class Results:
     recognition: tuple[RecognitionRecord, ...] = ()
     utility: tuple[UtilityRecord, ...] = ()
     similarity: tuple[SimilarityRecord, ...] = ()
+    identification: tuple[IdentificationRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
     emotion: tuple[EmotionRecord, ...] = ()
     layouts: tuple[SummaryLayout, ...] = ()
@@ -341,7 +398,7 @@ class Results:
 
 
 #: Fields of `Results` that hold records.
-_KINDS = ("verification", "recognition", "utility", "similarity", "emotion")
+_KINDS = ("verification", "recognition", "utility", "similarity", "identification", "emotion")
 
 #: Entries that are `original` or `anonymized` (or None).
 _SPEECH_ENTRIES = ("enrollment", "trial", "speech", "asv_model", "asr_model")
@@ -351,7 +408,8 @@ _COUNTS = {
     "n_nontarget": 1,
     **dict.fromkeys(("trials_without_score", "scores_without_trial"), 0),
     **dict.fromkeys(("errors", "words", "insertions", "deletions", "substitutions"), 0),
-    **dict.fromkeys(("n_speakers", "n_utterances", "utterances_left_out"), 0),
+    **dict.fromkeys(("n_speakers", "n_utterances", "utterances_left_out", "not_enrolled"), 0),
+    **dict.fromkeys(("rank", "length", "n_tests", "n_test_speakers", "n_enrolled"), 1),
 }
 
 
@@ -362,6 +420,8 @@ def by_variant(record: AnyRecord) -> Mapping[str, Mapping[str, float]]:
     """Return the metrics of any record by variant, "" where there are no variants."""
     if isinstance(record, RecognitionRecord):
         return {_NO_VARIANT: {"wer": record.line.wer}}
+    if isinstance(record, IdentificationRecord):
+        return {}
     if isinstance(record, UtilityRecord | EmotionRecord):
         return {_NO_VARIANT: record.values}
     return record.metrics
@@ -375,6 +435,9 @@ def _check_numbers(record: AnyRecord) -> None:
         count = getattr(counted, name, None)
         if count is not None and count < least:
             raise PrivacyEvalError(f"{where}: {name}: {count} is less than {least}")
+    if isinstance(record, IdentificationRecord):
+        _check_linkage(record, where)
+        return
     metrics = by_variant(record)
     if isinstance(record, RecognitionRecord):
         known: Collection[str] = ("wer",)
@@ -401,6 +464,26 @@ def _check_numbers(record: AnyRecord) -> None:
         for b in (*bounds, record.eer_interval_if_independent or (0.0, 1.0)):
             if len(b) != 2 or b[0] > b[1]:
                 raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
+
+
+def _check_linkage(record: IdentificationRecord, where: str) -> None:
+    if len(record.linkage) != len(record.sizes) or len(record.intervals) not in (
+        0,
+        len(record.sizes),
+    ):
+        raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
+    if any(not 1 <= size <= record.n_enrolled for size in record.sizes):
+        raise PrivacyEvalError(f"{where}: sizes: not within 1 to {record.n_enrolled}")
+    if record.speakers and not 1 <= record.speakers_size <= record.n_enrolled:
+        raise PrivacyEvalError(f"{where}: speakers_size: not within 1 to {record.n_enrolled}")
+    for speaker in record.speakers:
+        check_name(speaker.speaker, f"{where}: speakers")
+    of_speakers = [p for s in record.speakers for p in (s.linkage, s.first, s.second)]
+    bounds = [b for i in record.intervals for b in i]
+    if any(not 0 <= p <= 1 for p in (*record.linkage, *bounds, *of_speakers)):
+        raise PrivacyEvalError(f"{where}: linkage: a probability is not within 0 to 1")
+    if any(len(i) != 2 or i[0] > i[1] for i in record.intervals):
+        raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
 
 
 def _check_known(

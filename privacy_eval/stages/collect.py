@@ -24,6 +24,7 @@ from ..version import __version__
 from .access import AsvSystems, SystemUnderTest
 from .asv_scores import score_products
 from .freshness import NOTE, Fingerprint, Product, Run, bring_up_to_date, file_set, write_set
+from .identification import identification_products
 from .privacy_metrics import condition_products
 from .similarity import similarity_products
 
@@ -130,6 +131,7 @@ def noted_records(
     systems = list(systems)
     products = condition_products(systems, out, asv.access.tree)
     products += similarity_products(systems, asv, out)
+    products += identification_products(systems, asv, out)
     noted = [product.read_fingerprint() for product in products]
     others = [
         product.name

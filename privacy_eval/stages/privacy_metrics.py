@@ -174,13 +174,19 @@ def evaluate_trials(
 ) -> ConditionMetrics:
     """Compute all metrics of paired trials in both variants."""
     scores = TrialScores.from_labels(trials.score, trials.is_target)
+    return evaluate_scores(scores, _bootstrap(trials, options, utt2spk))
+
+
+def evaluate_scores(
+    scores: TrialScores, replicates: BootstrapReplicates | None = None
+) -> ConditionMetrics:
+    """Compute all metrics in both variants."""
     metrics: dict[str, dict[str, float]] = {}
     tags: dict[str, str] = {}
     for variant in VARIANTS:
         metrics[variant] = score_metrics(scores, variant=variant)
         tags[variant] = zebra_tag(metrics[variant], variant)
     caveats = find_caveats(metrics["exact"]["eer"], scores.n_target, scores.n_nontarget)
-    replicates = _bootstrap(trials, options, utt2spk)
     return ConditionMetrics(metrics, tags, caveats, scores, replicates)
 
 

@@ -218,6 +218,9 @@ if begin 7; then
     "$recipe/local/similarity.sh" "${jobs[@]}" -- \
         "${of_tree[@]}" ${missing[@]+"${missing[@]}"} ${pipes[@]+"${pipes[@]}"} \
         ${items[@]+"${items[@]}"} --out "$out"
+    "$recipe/local/identification.sh" "${jobs[@]}" -- "${of_tree[@]}" \
+        ${pipes[@]+"${pipes[@]}"} ${items[@]+"${items[@]}"} \
+        --out "$out" --bootstrap "$bootstrap" --seed "$seed"
 fi
 if begin 8; then
     "$recipe/local/collect.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} --out "$out"

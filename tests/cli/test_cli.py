@@ -51,6 +51,7 @@ from privacy_eval.stages.recipe import STAGES, number_of, parse_stage
 KEYS = [
     *("eer", "eer_speechbrain", "cllr", "cllr_min", "rocch_eer", "linkability"),
     *("zebra_population", "zebra_individual", "zebra_tag", "min_dcf_0.01", "min_dcf_0.001"),
+    *("miss_at_fa_0.01", "miss_at_fa_0.001"),
 ]
 GOLDEN_SCORES = ROOT / "tests" / "data" / "golden" / "scores"
 CASES = sorted(p.name for p in GOLDEN_SCORES.iterdir() if p.is_dir())
@@ -81,7 +82,8 @@ def test_metrics_as_json(files: Pair) -> None:
     assert (run.code, run.err) == (0, "")
     plain = json.loads(run.out)
     assert list(plain) == ["n_target", "n_nontarget", "caveats", "challenge", "exact"]
-    assert list(plain["caveats"]) == ["few_targets"] and plain["exact"]["linkability"] == 0
+    few = ["few_targets", "few_nontargets_0.01", "few_nontargets_0.001"]
+    assert list(plain["caveats"]) == few and plain["exact"]["linkability"] == 0
     assert (plain["n_target"], plain["n_nontarget"]) == (12, 36)
     for variant in ("challenge", "exact"):
         assert set(plain[variant]) == set(KEYS)
@@ -125,13 +127,15 @@ TEXT_LINES = [
     r"caveat: Linkability .* fewer than 20 target scores",
     r"minDCF\(p-target=0\.01\): \d\.\d{4}",
     r"minDCF\(p-target=0\.001\): \d\.\d{4}",
+    r"miss rate\(false alarms=0\.01\): n/a",
+    r"miss rate\(false alarms=0\.001\): n/a",
 ]
 
 
 def test_metrics_as_text(files: Pair) -> None:
     lines = files.run().out.splitlines()
-    assert (lines[0], lines[10], len(lines)) == ("# challenge", "# exact", 20)
-    for block in (lines[1:10], lines[11:]):
+    assert (lines[0], lines[12], len(lines)) == ("# challenge", "# exact", 24)
+    for block in (lines[1:12], lines[13:]):
         for line, pattern in zip(block, TEXT_LINES, strict=True):
             assert re.fullmatch(pattern, line)
 
@@ -148,7 +152,9 @@ def test_bootstrap(files: Pair) -> None:
     assert first == files.run(*options, "--format", "json")
     text = files.run(*options, "--variant", "exact").out.splitlines()
     intervals = [line for line in text if line.startswith("95 % interval over speakers, ")]
-    assert len(intervals) == len(of_kind("scores")) - 1  # linkability is not available
+    assert (
+        len(intervals) == len(of_kind("scores")) - 3
+    )  # linkability and miss rates are not available
     elsewhere = files.folder / "speakers"
     (files.folder / "utt2spk").rename(elsewhere)
     assert files.run(*options, "--utt2spk", elsewhere, "--format", "json") == first
@@ -180,7 +186,6 @@ def test_golden_cases_on_the_command_line(case: str) -> None:
         [],
         ["nonsense"],
         ["metrics"],
-        ["metrics", "--scores", "x"],
         ["metrics", "--scores", "x", "--trials", "y", "--variant", "new"],
         ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "-1"],
         ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "1"],
@@ -295,9 +300,9 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     keywords = set(signature(evaluate).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
     keywords |= {"isolate", "details"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
-    single = {"scores", "trials", "variant", "format"}
+    single = {"scores", "trials", "speakers", "variant", "format", "key_format", "distance"}
     assert options_of("privacy-metrics").keys() == own | keywords | tree | single
-    assert options_of("metrics").keys() == own | single
+    assert options_of("metrics").keys() == own | single | {"target", "nontarget"}
 
 
 def test_contracts_are_accepted() -> None:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import hypothesis
 import numpy as np
 import second_readings as second
@@ -492,6 +493,20 @@ def _npz() -> bytes:
     return file.getvalue()
 
 
+def _packed_vectors() -> Iterator[bytes]:
+    """The vectors as an NPZ of vectors, as one of a matrix, and as HDF5."""
+    matrix = {"ids": np.array(list(_VECTORS)), "x": np.stack(list(_VECTORS.values()))}
+    for arrays in (_VECTORS, matrix):
+        file = io.BytesIO()
+        np.savez(file, **arrays)
+        yield file.getvalue()
+    file = io.BytesIO()
+    with h5py.File(file, "w") as written:
+        for name, vector in _VECTORS.items():
+            written[name] = vector
+    yield file.getvalue()
+
+
 # Readers that need more than a path
 
 
@@ -762,6 +777,7 @@ READERS: Mapping[str, Reader] = {
     "archive": Reader(samples_with_edits(*ARCHIVES[:2]), _read_archive, second.archive, vectors),
     "text_archive": Reader(samples_with_edits(ARCHIVES[2]), _read_archive, second.archive, vectors),
     "scp": Reader(samples_with_edits(*SCP), _read_scp, check=check_scp),
+    "packed_vectors": Reader(samples_with_edits(*_packed_vectors()), _read_archive),
     "vector": Reader(
         samples_with_edits(*SINGLES) | _HEADERS, read_vector, second.one_object(1), plain_array
     ),

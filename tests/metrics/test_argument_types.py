@@ -28,7 +28,7 @@ def functions_of_scores() -> dict[str, Callable[..., Any]]:
 
 @pytest.mark.parametrize("name", functions_of_scores())
 def test_metrics_need_labelled_scores(name: str) -> None:
-    options = {"p_target": 0.5} if name == "min_dcf" else {}
+    options = {"min_dcf": {"p_target": 0.5}, "miss_rate": {"false_alarm": 0.1}}.get(name, {})
     with pytest.raises(TypeError, match="expected scores as TrialScores"):
         functions_of_scores()[name]([1, 2, 3], **options)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+import numpy as np
 import pytest
 import reference_metrics as reference
 from hypothesis import example, given, settings
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 from strategies import ScoreLists, any_scores
 
 from privacy_eval.metrics import VARIANTS, TrialScores, Variant, min_dcf
+from privacy_eval.metrics.detection import miss_rate
 
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
 labelled = st.lists(st.tuples(st.integers(0, 4).map(float), st.booleans()), min_size=2).filter(
@@ -94,3 +98,27 @@ def test_agrees_with_all_thresholds(scores: ScoreLists, p_target: float, variant
 def test_prior_must_lie_between_0_and_1(p_target: float) -> None:
     with pytest.raises(ValueError, match="p_target must lie between 0 and 1"):
         min_dcf(TrialScores([1.0], [0.0]), p_target=p_target)
+
+
+@settings(max_examples=100)
+@given(trials=labelled, rate=st.sampled_from([0, 0.001, 0.01, 0.1, 0.25, 0.3, 0.5, 0.999]))
+def test_miss_rate_is_that_of_the_best_threshold(
+    trials: list[reference.Trial], rate: float
+) -> None:
+    expected = reference.miss_rate(trials, Fraction(str(rate)))
+    assert miss_rate(from_trials(trials), false_alarm=rate) == expected
+
+
+@pytest.mark.parametrize(("rate", "missed"), [(0.28, 3), (0.29, 2), (0.3, 1)])
+def test_allowed_false_alarms_are_counted_in_decimals(rate: float, missed: int) -> None:
+    """0.29 of 100 is 28.999... in floats. Targets lie below the 29th, 30th and 31st highest of 100
+    nontargets, and one above all."""
+    nontarget = np.arange(100.0)
+    target = [71 - 0.5, 70 - 0.5, 69 - 0.5, 200]
+    assert miss_rate(TrialScores(target, nontarget), false_alarm=rate) == missed / 4
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1, 2, float("nan")])
+def test_other_false_alarm_rates_are_refused(rate: float) -> None:
+    with pytest.raises(ValueError, match="false_alarm"):
+        miss_rate(TrialScores([1.0], [0.0]), false_alarm=rate)

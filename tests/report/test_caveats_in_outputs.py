@@ -19,6 +19,8 @@ from privacy_eval.report.values import cells_from_results
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.json_store import read_json, to_json
 
+#: Of few nontarget scores.
+FEW = ["few_nontargets_0.01", "few_nontargets_0.001"]
 IMPLAUSIBLE = "EER above 65 % is implausible"
 
 
@@ -60,6 +62,7 @@ def test_every_verb_warns(runs: dict[str, Run]) -> None:
         assert run.code == 0, (verb, run.err)
         assert IMPLAUSIBLE in run.err, verb
         assert "fewer than 20 target scores" in run.err, verb
+        assert "false alarms" not in run.err, verb
 
 
 def test_single_files(tree: Tree) -> None:
@@ -71,7 +74,7 @@ def test_single_files(tree: Tree) -> None:
         assert not re.search(r"\([0A-F]\)", run.out) and "(n/a)" in run.out
     assert "linkability: n/a" in cli("metrics", *files).out
     plain = json.loads(cli("metrics", *files, "--format", "json").out)
-    assert set(plain["caveats"]) == {"inverted", "few_targets"}
+    assert set(plain["caveats"]) == {"inverted", "few_targets", *FEW}
     assert isinstance(plain["exact"]["linkability"], float)
 
 
@@ -79,10 +82,10 @@ def test_json_has_the_numbers_beside_the_caveats(tree: Tree, runs: dict[str, Run
     path = tree.root / "out/results.json"
     plain = json.loads(path.read_text())
     first, *others = plain["verification"]
-    assert list(first["caveats"]) == ["inverted", "few_targets"]
+    assert list(first["caveats"]) == ["inverted", "few_targets", *FEW]
     assert first["metrics"]["exact"]["linkability"] >= 0
     for record in others:  # of the system, though their EER is plausible
-        assert list(record["caveats"]) == ["inverted_original", "few_targets"]
+        assert list(record["caveats"]) == ["inverted_original", "few_targets", *FEW]
     results = read_json(path)
     assert json.loads(to_json(results)) == plain
     for record in plain["verification"]:  # as written before there were caveats
@@ -97,6 +100,7 @@ def test_csv_has_a_column(tree: Tree, runs: dict[str, Run]) -> None:
     assert original and all(IMPLAUSIBLE in r["caveat"] for r in original)
     for row in rows:
         assert ("fewer than 20" in row["caveat"]) is (row["metric"] == "linkability")
+        assert ("is not estimable" in row["caveat"]) is row["metric"].startswith("miss_at_fa")
         float(row["value"])
 
 
@@ -112,6 +116,8 @@ def test_results_txt_has_no_category_and_is_read_back(tree: Tree, runs: dict[str
             "linkability",
             "min_dcf_0.01",
             "min_dcf_0.001",
+            "miss_at_fa_0.01",
+            "miss_at_fa_0.001",
         }
     again = to_results_txt(back, "now", "")
     assert "(n/a)" in again and not re.search(r"\([0A-F]\)", again)
@@ -125,6 +131,9 @@ def test_tables_and_the_first_screen(tree: Tree, runs: dict[str, Run]) -> None:
             assert "?" in text and "is implausible" in text, table.name
     linkability = (tree.root / "out/tables/now_linkability.txt").read_text()
     assert linkability.count("n/a") == 4  # three values and the note
+    missed = (tree.root / "out/tables/now_miss_rate.txt").read_text()
+    assert missed.count("n/a") == 8  # two metrics of three conditions, two notes
+    assert "fewer than 3000 nontarget scores" in missed
     page = (tree.root / "out/report.html").read_text()
     summary = page[page.index("<h2>Summary") :]
     assert summary.index(IMPLAUSIBLE) < summary.index("Protocol:")

@@ -235,12 +235,20 @@ def test_one_missing_condition_leaves_three_cells_blank() -> None:
 
 def test_blank_forms(tmp_path: Path) -> None:
     tables = {t.name: t for t in blank_tables(load_protocol("vpc2020"))}
-    assert list(tables) == ["asv", "rocch_eer", "linkability", "zebra", "min_dcf", "asr"]
+    assert list(tables) == [
+        "asv",
+        "rocch_eer",
+        "linkability",
+        "zebra",
+        "min_dcf",
+        "miss_rate",
+        "asr",
+    ]
     asv = tables["asv"]
     assert [row[1] for row in asv.rows] == [row_name(name, "dev") for name, *_ in ROWS]
     assert all(row[2:5] == row[9:12] == ("", "", "") for row in asv.rows)
     run = cli("tables", "--conf", "vpc2020")
-    assert run.code == 0 and run.out.count("vctk_dev_com") == 5 * 6
+    assert run.code == 0 and run.out.count("vctk_dev_com") == 6 * 6
     assert cli("tables", "--conf", "vpc2020", "--out", tmp_path).code == 0
     assert len(list(tmp_path.glob("*asv.tex"))) == 1
 

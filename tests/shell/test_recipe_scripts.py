@@ -178,7 +178,7 @@ def test_every_stage_says_what_it_does(recipe: Recipe) -> None:
     verbs = [line.split(">")[0][1:] for line in run.out.splitlines() if line[0:1] == "<"]
     assert verbs == [
         *("check", "train-backend", "subsets", "subsets", "xvectors", "train-backend"),
-        *("asv-scores", "similarity"),
+        *("asv-scores", "similarity", "identification"),
         *("collect", "tables", "report"),
     ]
     drawn = (recipe.out / "log/figures.2.log").read_text()
@@ -190,8 +190,10 @@ def test_only_the_requested_stages_run(recipe: Recipe) -> None:
     assert run.err.count(" Stage ") == 2
     common = "<--tree><.><--results><exp><--conf><vpc2020><--out><exp/privacy_eval>\n"
     after = common.replace("\n", "<--after-jobs>\n")
-    assert run.out == f"<similarity>{after}<collect>{common}"
-    assert recipe.logs() == ["similarity.1.log", "similarity.2.log"]
+    drawn = after.replace("<--after", "<--bootstrap><0><--seed><0><--after")
+    assert run.out == f"<similarity>{after}<identification>{drawn}<collect>{common}"
+    names = ("identification", "similarity")
+    assert recipe.logs() == [f"{name}.{job}.log" for name in names for job in (1, 2)]
 
 
 # An external runner, such as queue.pl: logs its arguments, and runs the jobs.
@@ -218,10 +220,13 @@ def test_work_per_condition_goes_through_the_runner(recipe: Recipe, nj: int) -> 
     run = recipe.stages(5, 10, *options, RUNNER_CALLS=str(calls), KALDI_ROOT="")
     assert calls.read_text().splitlines() == [
         f"queue.pl --mem 4G 1:{nj} {verb.replace('-', '_')}.JOB.log {verb}"
-        for verb in ("xvectors", "asv-scores", "privacy-metrics", "similarity", "figures")
+        for verb in (
+            *("xvectors", "asv-scores", "privacy-metrics", "similarity", "identification"),
+            "figures",
+        )
     ]
     for line in run.out.splitlines():
-        if line.startswith(("<asv-scores>", "<similarity>")):
+        if line.startswith(("<asv-scores>", "<similarity>", "<identification>")):
             assert line.endswith("<--after-jobs>")
         assert not line.startswith(("<privacy-metrics>", "<figures>"))
 
@@ -371,6 +376,8 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
         "<demo-tree><other><--seed><0>",
         "<similarity><--tree><other><--results><exp><--conf><vpc2020><--out><results>"
         "<--after-jobs>",
+        "<identification><--tree><other><--results><exp><--conf><vpc2020><--out><results>"
+        "<--bootstrap><0><--seed><0><--after-jobs>",
     ]
 
 
@@ -402,7 +409,8 @@ def test_options_are_checked_once_before_any_work(
 def test_no_more_jobs_than_conditions(recipe: Recipe) -> None:
     """The tree has one."""
     recipe.stages(6, 7, "--nj", 1000, PENDING="echo 6 1 #")
-    assert recipe.logs() == ["privacy_metrics.1.log", "similarity.1.log"]
+    stages = ("identification", "privacy_metrics", "similarity")
+    assert recipe.logs() == [f"{stage}.1.log" for stage in stages]
 
 
 @pytest.mark.parametrize("allow_missing", ["true", "false"])

@@ -61,6 +61,7 @@ KINDS = (
     FigureKind("conventional", "Conventional plots", on_request=True),
     FigureKind("linkability", "Linkability"),
     FigureKind("matrices", "Voice similarity"),
+    FigureKind("identification", "Identification in groups of people", folded=False),
     FigureKind("det", "Detection error trade-off"),
     FigureKind("plane", "Privacy and utility", folded=False),
     FigureKind("scatter", "Metric against metric"),

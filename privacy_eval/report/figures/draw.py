@@ -64,7 +64,8 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     for number, curve in enumerate(panel.curves):
         on = right if curve.right else axes
         if curve.fill:
-            on.fill_between(curve.x, curve.y, color=curve.colour, alpha=0.3, linewidth=0)
+            base = 0 if curve.base is None else curve.base
+            on.fill_between(curve.x, curve.y, base, color=curve.colour, alpha=0.3, linewidth=0)
             continue
         on.plot(
             curve.x,

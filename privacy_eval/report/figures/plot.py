@@ -35,6 +35,8 @@ class Curve:
         Plotted on the right axis, from 0 to 1.
     fill : bool
         Fill the area below, without a line.
+    base : float array, shape (P,), or None
+        Lower edge of the filled area; None is 0.
     """
 
     x: FloatArray
@@ -48,6 +50,7 @@ class Curve:
     marker_points: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
     right: bool = False
     fill: bool = False
+    base: FloatArray | None = None
 
 
 @dataclass(frozen=True)

@@ -164,6 +164,9 @@ def _curve(curve: Curve, panel: Panel, colours: dict[str, str]) -> str:
     limits = (panel.x_limits, _RIGHT_LIMITS if curve.right else panel.y_limits)
     points = _points(*thin_curve(curve.x, curve.y, *limits))
     text = f"\\addplot[{_line(curve, colours)}, forget plot] coordinates {{{points}}}"
+    if curve.base is not None:
+        below = _points(*thin_curve(curve.x[::-1], curve.base[::-1], *limits))
+        return f"{text.removesuffix('}')} {below}}} -- cycle;"
     if curve.fill:
         return rf"{text} \closedcycle;"
     if curve.marker_points.size:

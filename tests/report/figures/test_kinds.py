@@ -18,7 +18,7 @@ from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.html import Section
 from privacy_eval.report.report import figures_source, report_sections
 from privacy_eval.report.values import Cell, CellKey, Cells
-from privacy_eval.results.records import Results, SimilarityRecord
+from privacy_eval.results.records import IdentificationRecord, Results, SimilarityRecord
 from privacy_eval.tree.conditions import SetCondition
 
 ARRAYS = {f"challenge_{part}": np.full((3, 3), 0.5) for part in ("oo", "oa", "aa")}
@@ -38,6 +38,16 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     place = SetCondition(ODD, "", "t", "libri", "test", "f")
     record = SimilarityRecord(place, "original", {}, curves="a.npz")
     matrices = ReportData(Results(CONFIG, similarity=(record,)), curves=Matrices())  # type: ignore[arg-type]
+    conditions = [r.condition for r in curves.results.verification]
+    galleries = ReportData(
+        Results(
+            CONFIG,
+            identification=tuple(
+                IdentificationRecord(c, (2, 5, 30), (0.9, 0.5, 0.1), (), 1, 1, 9, 9, 30, 0, 0)
+                for c in conditions
+            ),
+        )
+    )
     points = Cells(
         {
             CellKey(metric, "ignorant", "test", "libri", "f", ODD): Cell(0.3, "")
@@ -61,6 +71,7 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
         "plane": ReportData(Results(load_protocol("vpc2024")), plane),
         "bars": data_of(PUBLISHED_EER),
         "matrices": matrices,
+        "identification": galleries,
         "scatter": data_of(points),
         **dict.fromkeys(("ece", "conventional", "linkability", "det"), curves),
     }

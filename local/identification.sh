@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Stage 7: how often speakers are found in galleries under every trial condition, in parallel jobs.
+# Usage: identification.sh --log-dir DIR [--cmd CMD] [--nj N] -- [options of privacy-eval
+#                          identification]
+set -euo pipefail
+
+exec "$(dirname -- "$(readlink -f -- "$0")")/../scripts/split_jobs.sh" identification --finish "$@"

@@ -1,0 +1,259 @@
+"""Identification in galleries: from x-vectors to the probability that a speaker is found.
+
+Trial lists are not used: they rarely compare every test with every enrolled speaker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import PrivacyEvalError, abbreviate
+from ..io.data_dir import read_utt2spk
+from ..io.scp import Vectors
+from ..metrics.confidence import Interval, expanded_interval
+from ..metrics.identification import (
+    SpeakerLinkage,
+    beaters,
+    linkage_of_beaters,
+    speaker_linkage,
+)
+from ..metrics.pav import FloatArray, IntArray
+from .backend import (
+    BackendName,
+    FloatMatrix,
+    PldaBackend,
+    normalize_length,
+    score_matrix,
+    speaker_means,
+)
+from .trials import Enrollment
+
+#: Gallery sizes that are computed unless others are asked for, besides the whole gallery.
+GALLERY_SIZES = tuple(f * 10**e for e in range(6) for f in (1, 2, 5) if f * 10**e > 1)
+
+
+#: Larger galleries are not used to compare speakers, as most have fewer enrolled speakers.
+MAX_SPEAKERS_SIZE = 20
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Speakers that a test may be linked to.
+
+    Attributes
+    ----------
+    vectors : Vectors
+    enrollment : Enrollment
+    """
+
+    vectors: Vectors
+    enrollment: Enrollment
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """Tests against a gallery.
+
+    Attributes
+    ----------
+    test_speakers : tuple of S str
+    speaker : int array, shape (tests,)
+        The speaker of each test.
+    beaten : int array, shape (tests,)
+        How many others in the gallery score at least as high as the right speaker.
+    n_enrolled : int
+        Speakers in the gallery, distractors included.
+    n_distractors : int
+    not_enrolled : tuple of str
+        Test speakers who are not enrolled; their utterances are left out.
+    utterances_left_out : int
+        Of these speakers, and those that fill no conversation.
+    sizes : tuple of int
+    linkage : float array, shape (sizes,)
+    rank, length : int
+    """
+
+    test_speakers: tuple[str, ...]
+    speaker: IntArray
+    beaten: IntArray
+    n_enrolled: int
+    n_distractors: int
+    not_enrolled: tuple[str, ...]
+    utterances_left_out: int
+    sizes: tuple[int, ...]
+    linkage: FloatArray
+    rank: int
+    length: int
+
+    @property
+    def chance(self) -> FloatArray:
+        """Linkage of an attacker who knows nothing, shape (sizes,)."""
+        return np.minimum(self.rank / np.array(self.sizes), 1.0)
+
+    @property
+    def speakers_size(self) -> int:
+        """Size of the galleries that speakers are compared in: the largest of at most 20."""
+        return max((size for size in self.sizes if size <= MAX_SPEAKERS_SIZE), default=0)
+
+    def speakers(self) -> tuple[SpeakerLinkage, ...]:
+        """Compute the linkage of each speaker, see `speaker_linkage`; none without such a size."""
+        if not self.speakers_size:
+            return ()
+        size = self.speakers_size
+        return speaker_linkage(
+            self.beaten, self.speaker, self.test_speakers, self.n_enrolled, size, self.rank
+        )
+
+    def intervals(self, replicates: int, seed: int, level: float = 0.95) -> tuple[Interval, ...]:
+        """Compute intervals of the linkage, one per size, under resampling of test speakers.
+
+        The gallery stays as it is: drawing it, too, would make it smaller in effect. The
+        intervals are of new test speakers and utterances against this gallery.
+        `scripts/coverage_linkage.py` found a coverage of 90 to 94.5 % (40 speakers with 10 tests).
+
+        Raises
+        ------
+        PrivacyEvalError
+            Fewer than two test speakers.
+        """
+        n = len(self.test_speakers)
+        if n < 2:
+            raise PrivacyEvalError("an interval over speakers needs two test speakers")
+        drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), replicates)
+        values = self._linkage(drawn[:, self.speaker])
+        return tuple(expanded_interval(of_size, n, level) for of_size in values.T)
+
+    def _linkage(self, weights: ArrayLike) -> FloatArray:
+        return linkage_of_beaters(
+            self.beaten, self.n_enrolled, self.sizes, self.rank, weights=weights
+        )
+
+
+def identify(
+    gallery: Gallery,
+    tests: Vectors,
+    utt2spk: Path,
+    *,
+    backend: BackendName = "plda",
+    model: PldaBackend | None = None,
+    sizes: Sequence[int] | None = None,
+    rank: int = 1,
+    length: int = 1,
+    distractors: Gallery | None = None,
+) -> Identification:
+    """Compute how often test speakers are found among the enrolled ones.
+
+    Parameters
+    ----------
+    gallery : Gallery
+    tests : Vectors
+    utt2spk : Path
+        The test utterances and their speakers.
+    backend : {"plda", "cosine", "euclidean"}
+    model : PldaBackend, optional
+        For `plda` only.
+    sizes : sequence of int, optional
+        Gallery sizes; by default 2, 5, 10, 20, 50, ... and the whole gallery.
+    rank : int
+        Found among so many highest scores.
+    length : int
+        Utterances in a test: so many consecutive ones of a speaker, in the order of utt2spk, are
+        averaged; the rest of a speaker's utterances is left out.
+    distractors : Gallery, optional
+        More enrolled speakers, none of them a test speaker.
+
+    Returns
+    -------
+    Identification
+
+    Raises
+    ------
+    PrivacyEvalError
+        An utterance without vector, no test speaker who is enrolled, or none with `length`
+        utterances; distractors who are enrolled or tested; inconsistent dimensions; scores
+        beyond float32's range; as `linkage_of_beaters`.
+    """
+    speaker_of = read_utt2spk(utt2spk)
+    members = dict(gallery.enrollment.members)
+    n_distractors = 0
+    if distractors is not None:
+        _check_distractors(distractors, members, speaker_of)
+        n_distractors = len(distractors.enrollment.members)
+    enrolled = list(members)
+    utterances: dict[str, list[str]] = {}
+    for utterance, speaker in speaker_of.items():
+        utterances.setdefault(speaker, []).append(utterance)
+    tested = sorted(s for s, u in utterances.items() if s in members and len(u) >= length)
+    if not tested:
+        raise PrivacyEvalError(
+            f"{utt2spk}: no speaker is enrolled in {gallery.enrollment.path} and has {length} "
+            "utterances"
+        )
+    n_tests = [len(utterances[s]) // length for s in tested]
+    used = [u for s, n in zip(tested, n_tests, strict=True) for u in utterances[s][: n * length]]
+    of_test = np.repeat(np.arange(len(tested)), n_tests)
+    place = {s: i for i, s in enumerate(enrolled)}
+    own = np.array([place[s] for s in tested])[of_test]
+    where = f"{gallery.vectors.path}, {tests.path}"
+    try:
+        conversations = _conversations(
+            tests.matrix[tests.rows(used, str(utt2spk))], length, backend
+        )
+        means, counts = _enrolled(gallery)
+        if distractors is not None:
+            more, more_counts = _enrolled(distractors)
+            means, counts = np.concatenate([means, more]), np.concatenate([counts, more_counts])
+        scores = score_matrix(means, counts, conversations, backend=backend, model=model)
+        beaten = beaters(scores.T, own)
+    except (PrivacyEvalError, ValueError) as error:
+        raise PrivacyEvalError(f"{where}: {error}") from error
+    wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < len(means)), len(means)))
+    return Identification(
+        tuple(tested),
+        of_test,
+        beaten,
+        len(means),
+        n_distractors,
+        tuple(sorted(s for s in utterances if s not in members)),
+        len(speaker_of) - len(used),
+        wanted,
+        linkage_of_beaters(beaten, len(means), wanted, rank),
+        rank,
+        length,
+    )
+
+
+def _check_distractors(
+    distractors: Gallery, enrolled: Mapping[str, object], speaker_of: Mapping[str, str]
+) -> None:
+    known = {*enrolled, *speaker_of.values()}
+    if both := sorted(known & set(distractors.enrollment.members)):
+        raise PrivacyEvalError(
+            f"{distractors.enrollment.path}: {len(both)} distractors are enrolled or test "
+            f"speakers: {abbreviate(both)}"
+        )
+
+
+def _enrolled(gallery: Gallery) -> tuple[FloatMatrix, IntArray]:
+    """Average the vectors of every enrolled speaker."""
+    members = gallery.enrollment.members
+    rows = gallery.vectors.rows(
+        [u for some in members.values() for u in some],
+        f"the enrollment in {gallery.enrollment.path}",
+    )
+    parts = np.split(rows, np.cumsum([len(some) for some in members.values()])[:-1])
+    return speaker_means(gallery.vectors.matrix, parts)
+
+
+def _conversations(vectors: FloatMatrix, length: int, backend: BackendName) -> FloatMatrix:
+    """Average consecutive vectors; the PLDA back end normalizes the means' lengths itself."""
+    if length == 1:
+        return vectors
+    rows = np.arange(len(vectors)).reshape(-1, length)
+    means, _ = speaker_means(vectors, list(rows))
+    return means if backend == "plda" else normalize_length(means, scale_up=False)

@@ -1,0 +1,128 @@
+"""identification: how often a speaker is found in galleries of several sizes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from .options import add, add_tree, log, over_tree, path, positive, two_forms, value
+
+if TYPE_CHECKING:
+    from ..stages.identification import GalleryOptions
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the stage, and those of one trial set."""
+    stage, files = two_forms(parser)
+    add_tree(stage, common=parser)
+    add(stage, "--out", "--job", "--after-jobs", "--isolate", "--details")
+    rank = value("K", "found among the K highest scores; default: 1", type=positive, default=1)
+    parser.add_argument("--rank", **rank)
+    length = value("L", "utterances in a test, averaged; default: 1", type=positive, default=1)
+    parser.add_argument("--length", **length)
+    add(parser, "--allow-pipes", "--bootstrap", "--seed")
+    files.add_argument("--enroll-vectors", required=True, **path("SCP"))
+    files.add_argument("--spk2utt", required=True, **path("F", "of the enrollment"))
+    files.add_argument("--trial-vectors", required=True, **path("SCP"))
+    add(files, "--utt2spk", required=True)
+    files.add_argument("--distractors", **path("SCP", "x-vectors of more enrolled speakers"))
+    files.add_argument("--distractors-spk2utt", **path("F", "of the distractors"))
+    sizes = value("N,N,...", "default: 2,5,10,20,... and all enrolled speakers", type=_sizes)
+    files.add_argument("--gallery-sizes", **sizes)
+    add(files, "--model", "--backend", "--scp-base", "--format")
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(map(positive, text.split(",")))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return _stage(arguments) if over_tree(arguments, tree_as_base=True) else _files(arguments)
+
+
+def gallery_options(arguments: argparse.Namespace) -> GalleryOptions:
+    """Return the options of the stage."""
+    from ..stages.identification import GalleryOptions
+
+    given = vars(arguments)
+    return GalleryOptions(**{f.name: given.get(f.name, f.default) for f in fields(GalleryOptions)})
+
+
+def _stage(arguments: argparse.Namespace) -> int:
+    from ..stages.identification import make_identifications
+    from .inputs import IN_PLACE, asv_of, report_outcome, run_of, systems_of
+
+    systems, protocol, out = systems_of(arguments)
+    asv, chosen, notes = asv_of(arguments, protocol, systems)
+    for note in notes:
+        log(f"privacy-eval: {note}")
+    names = [system.name for system in chosen]
+    options = gallery_options(arguments)
+    outcome = make_identifications(systems, names, asv, out, run_of(arguments), options)
+    done = IN_PLACE if arguments.after_jobs else "computed"
+    report_outcome(arguments, outcome, "identifications", done)
+    return 1 if outcome.failed else 0
+
+
+def _files(arguments: argparse.Namespace) -> int:
+    from ..asv.galleries import Gallery, identify
+    from ..asv.trials import load_enrollment
+    from ..errors import PrivacyEvalError
+    from ..io.schema import to_plain
+    from .inputs import load_model, read_vectors_of
+
+    if (arguments.distractors is None) != (arguments.distractors_spk2utt is None):
+        raise PrivacyEvalError("--distractors and --distractors-spk2utt go together")
+
+    def gallery(vectors: str, spk2utt: str) -> Gallery:
+        options = vars(arguments)
+        return Gallery(
+            read_vectors_of(arguments, options[vectors]), load_enrollment(options[spk2utt])
+        )
+
+    more = arguments.distractors and gallery("distractors", "distractors_spk2utt")
+    found = identify(
+        gallery("enroll_vectors", "spk2utt"),
+        read_vectors_of(arguments, arguments.trial_vectors),
+        arguments.utt2spk,
+        backend=arguments.backend,
+        model=load_model(arguments),
+        sizes=arguments.gallery_sizes,
+        rank=arguments.rank,
+        length=arguments.length,
+        distractors=more,
+    )
+    intervals = found.intervals(arguments.bootstrap, arguments.seed) if arguments.bootstrap else ()
+    if found.utterances_left_out:
+        log(
+            f"privacy-eval: left out {found.utterances_left_out} utterances: "
+            f"{len(found.not_enrolled)} speakers are not enrolled"
+            + (f", others fill no test of {found.length}" if found.length > 1 else "")
+        )
+    if arguments.format == "json":
+        plain = {
+            "n_tests": found.beaten.size,
+            "n_test_speakers": len(found.test_speakers),
+            "n_enrolled": found.n_enrolled,
+            "n_distractors": found.n_distractors,
+            "not_enrolled": len(found.not_enrolled),
+            "utterances_left_out": found.utterances_left_out,
+            "sizes": list(found.sizes),
+            "linkage": found.linkage.tolist(),
+            "chance": found.chance.tolist(),
+        }
+        plain["speakers_size"], plain["speakers"] = found.speakers_size, to_plain(found.speakers())
+        if intervals:
+            plain["intervals"] = to_plain(intervals)
+        print(json.dumps(plain, indent=1, allow_nan=False))
+        return 0
+    print(
+        f"{found.beaten.size} tests of {len(found.test_speakers)} speakers, {found.n_enrolled} "
+        f"enrolled speakers ({found.n_distractors} distractors)"
+    )
+    for i, size in enumerate(found.sizes):
+        among = f", {intervals[i].low:.1%} .. {intervals[i].high:.1%}" if intervals else ""
+        print(f"group of {size}: {found.linkage[i]:.1%} found{among}; chance {found.chance[i]:.1%}")
+    return 0

@@ -1,0 +1,95 @@
+"""Vectors of many utterances as NumPy and HDF5 files hold them.
+
+NPZ: an array per utterance, or a matrix and the array `ids`. NPY: a matrix, with the ids in a text
+file of the same name, one per line (`x.npy`, `x.txt`). HDF5: a data set per utterance, its name
+with those of its groups (`speaker/utterance`). Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError
+from .arrays import NPY_MAGIC, as_numbers, parse_array, parse_arrays
+from .files import read_bytes
+from .hdf5 import HDF5_MAGIC, parse_hdf5
+from .text_table import read_columns
+from .torch_vectors import ZIP_MAGIC
+
+#: Beginnings of the files that are read here.
+PACKED_MAGIC = (ZIP_MAGIC, NPY_MAGIC, HDF5_MAGIC)
+
+_IDS = "ids"
+
+
+def ids_beside(path: Path) -> Path:
+    """Return where the ids of a matrix in a .npy file are.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> ids_beside(Path("x/vectors.npy")).name
+    'vectors.txt'
+    """
+    return path.with_suffix(".txt")
+
+
+def read_packed_vectors(path: Path) -> Iterable[tuple[str, NDArray[Any]]]:
+    """Read the vectors of an NPZ, NPY or HDF5 file; its first bytes tell which it is.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    iterable of (str, array)
+        Id, unchecked, and vector of each utterance, in the order of the file.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Damaged, an archive bomb, Python objects; vectors that are no real numbers, or arrays of
+        more dimensions than a vector; not as many ids as vectors; HDF5 without h5py.
+    """
+    content = read_bytes(path)
+    if content.startswith(NPY_MAGIC):
+        beside = ids_beside(path)
+        if not beside.is_file():
+            raise PrivacyEvalError(f"{beside}: no such file (ids of {path.name}, one per line)")
+        (ids,), _ = read_columns(beside, ("utterance",))
+        return _rows(ids.tolist(), parse_array(content, path), path, beside)
+    if content.startswith(HDF5_MAGIC):
+        arrays = parse_hdf5(content, path)
+    else:
+        arrays = parse_arrays(content, path)
+    if _IDS in arrays and len(arrays) == 2 and arrays[_IDS].dtype.kind in "US":
+        texts = arrays.pop(_IDS).ravel().tolist()
+        names = [t.decode(errors="replace") if isinstance(t, bytes) else t for t in texts]
+        (matrix,) = arrays.values()
+        return _rows(names, matrix, path, path)
+    # Some tools keep a vector as a matrix of one row.
+    return [
+        (name, as_numbers(array[0] if array.shape[:-1] == (1,) else array, 1, f"{path}: {name}"))
+        for name, array in arrays.items()
+    ]
+
+
+def _rows(
+    ids: list[str], matrix: NDArray[Any], path: Path, of_ids: Path
+) -> Iterable[tuple[str, NDArray[Any]]]:
+    as_numbers(matrix, 2, path)
+    if len(ids) != len(matrix):
+        raise PrivacyEvalError(f"{of_ids}: {len(ids)} ids for {len(matrix)} vectors of {path.name}")
+    return zip(ids, matrix, strict=True)

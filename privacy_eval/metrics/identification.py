@@ -1,0 +1,593 @@
+"""Identification: finding one person among many.
+
+Closed-set linkage asks how often the right person of a group scores highest, singling out
+whether a decision for one enrolled person holds for exactly one test person. Probabilities are
+exact over all galleries: none is drawn, so there is no seed and no Monte Carlo error. A tie
+counts against the right speaker, as the strict inequality of the definition has it.
+
+References: Vauquier, Srivastava, Hosseini, Vincent, "Legally validated evaluation framework for
+voice anonymization" (Interspeech 2025), for linkage and singling out; Chandra et al. (Odyssey
+2026), for rank disclosure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from ..errors import PrivacyEvalError
+from .pav import FloatArray, IntArray
+from .trial_scores import BoolArray
+
+#: Scores that are compared with one another at a time: the memory they take is bounded.
+_BLOCK = 4_000_000
+
+#: Tests without which a speaker's own linkage says little.
+MIN_SPEAKER_TESTS = 5
+
+
+def beaters(scores: ArrayLike, own: ArrayLike) -> IntArray:
+    """Count the other enrolled speakers who score at least as high as the right one.
+
+    Parameters
+    ----------
+    scores : array_like, shape (tests, enrolled)
+        Finite; higher supports the same speaker.
+    own : array_like of int, shape (tests,)
+        Column of each test's speaker.
+
+    Returns
+    -------
+    int array, shape (tests,)
+        0 where the right speaker is found; the rank less 1.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Shapes that do not belong together, a score that is not finite.
+
+    Examples
+    --------
+    >>> beaters([[3.0, 1.0, 2.0], [3.0, 3.0, 2.0]], [0, 1])
+    array([0, 1])
+    """
+    values, columns = np.asarray(scores), np.asarray(own)
+    if values.ndim != 2 or columns.shape != values.shape[:1] or not values.size:
+        raise PrivacyEvalError(
+            f"expected scores of tests by enrolled speakers and a column for each test, not "
+            f"arrays of shapes {values.shape} and {columns.shape}"
+        )
+    if columns.dtype.kind not in "iu" or columns.min() < 0 or columns.max() >= values.shape[1]:
+        raise PrivacyEvalError(f"columns of the own speakers must be 0 to {values.shape[1] - 1}")
+    found = np.empty(columns.size, dtype=np.int64)
+    rows = max(1, _BLOCK // values.shape[1])
+    for start in range(0, columns.size, rows):
+        block = values[start : start + rows]
+        if not np.isfinite(block).all():
+            raise PrivacyEvalError("scores must be finite numbers")
+        right = np.take_along_axis(block, columns[start : start + rows, None], axis=1)
+        found[start : start + rows] = np.count_nonzero(block >= right, axis=1) - 1
+    return found
+
+
+def closed_set_linkage(
+    scores: ArrayLike, own: ArrayLike, gallery_sizes: ArrayLike, rank: int = 1
+) -> FloatArray:
+    """Compute how often a speaker is found in galleries of several sizes.
+
+    A gallery holds the right speaker and N - 1 others, drawn at random from the enrolled ones;
+    the probability over all galleries is hypergeometric in the number of those who beat the
+    right one. Every test counts once, so speakers weigh by their tests.
+
+    Parameters
+    ----------
+    scores : array_like, shape (tests, enrolled)
+    own : array_like of int, shape (tests,)
+        Column of each test's speaker.
+    gallery_sizes : array_like of int, shape (S,)
+        N, the right speaker included.
+    rank : int
+        Found among so many highest scores.
+
+    Returns
+    -------
+    float array, shape (S,)
+        Probabilities; chance is min(rank / N, 1).
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `beaters`; a gallery larger than the enrolled speakers, or a rank below 1.
+
+    Examples
+    --------
+    >>> closed_set_linkage([[3.0, 1.0, 2.0], [2.0, 1.0, 3.0]], [0, 0], [2, 3])
+    array([0.75, 0.5 ])
+    """
+    beaten = beaters(scores, own)
+    return linkage_of_beaters(beaten, np.asarray(scores).shape[1], gallery_sizes, rank)
+
+
+def linkage_of_beaters(
+    beaten: ArrayLike,
+    n_enrolled: int,
+    gallery_sizes: ArrayLike,
+    rank: int = 1,
+    *,
+    weights: ArrayLike | None = None,
+) -> FloatArray:
+    """Compute closed-set linkage from the numbers of speakers who beat the right one.
+
+    Others enter the gallery one after the other; the distribution of how many of them beat the
+    right speaker is carried along, in positive terms only, and so to full precision.
+
+    Parameters
+    ----------
+    beaten : array_like of int, shape (tests,)
+        See `beaters`.
+    n_enrolled : int
+    gallery_sizes : array_like of int, shape (S,)
+    rank : int
+    weights : array_like, shape (..., tests), optional
+        Of the tests: those of bootstrap replicates; 1 by default.
+
+    Returns
+    -------
+    float array, shape (..., S)
+
+    Raises
+    ------
+    PrivacyEvalError
+        A gallery larger than the enrolled speakers, or a rank below 1.
+
+    Examples
+    --------
+    >>> linkage_of_beaters([0, 1], 3, [1, 2, 3])
+    array([1.  , 0.75, 0.5 ])
+    """
+    sizes, tests = np.asarray(gallery_sizes), np.asarray(beaten)
+    if sizes.dtype.kind not in "iu" or sizes.ndim != 1 or not sizes.size:
+        raise PrivacyEvalError("gallery sizes must be a list of whole numbers")
+    if sizes.min() < 1 or sizes.max() > n_enrolled:
+        raise PrivacyEvalError(
+            f"gallery sizes must be 1 to {n_enrolled}, the number of enrolled speakers"
+        )
+    if rank < 1:
+        raise PrivacyEvalError(f"rank must be at least 1, not {rank}")
+    distinct, place = np.unique(tests, return_inverse=True)
+    mass = _mass_of_distinct(np.ones(tests.size) if weights is None else weights, place)
+    others = n_enrolled - 1
+    # Row j: probability that exactly j of those in the gallery beat the right speaker.
+    exactly = np.zeros((min(rank, n_enrolled), distinct.size))
+    exactly[0] = 1
+    count = np.arange(len(exactly))[:, None]
+    curve = np.empty((*mass.shape[:-1], int(sizes.max())))
+    curve[..., 0] = 1
+    for drawn in range(curve.shape[-1] - 1):
+        beating = np.maximum(distinct - count, 0) / (others - drawn)
+        joined = exactly[:-1] * beating[:-1]
+        exactly *= 1 - beating
+        exactly[1:] += joined
+        curve[..., drawn + 1] = mass @ exactly.sum(axis=0)
+    return np.asarray(curve[..., sizes - 1], dtype=np.float64)
+
+
+def _mass_of_distinct(weights: ArrayLike, place: IntArray) -> FloatArray:
+    """Sum weights of tests by their number of beaters, as shares of the total."""
+    of_tests = np.asarray(weights, dtype=np.float64)
+    rows = of_tests.reshape(-1, place.size)
+    size = int(place.max()) + 1
+    index = place + size * np.arange(len(rows))[:, None]
+    summed = np.bincount(index.ravel(), rows.ravel(), size * len(rows)).reshape(-1, size)
+    shares = summed / summed.sum(axis=1, keepdims=True)
+    return np.asarray(shares.reshape(*of_tests.shape[:-1], size), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class SpeakerLinkage:
+    """How often one speaker is found.
+
+    Attributes
+    ----------
+    speaker : str
+    n_tests : int
+    linkage : float
+    first, second : float
+        Of the speaker's tests 1, 3, 5, ... and 2, 4, 6, ...: who is picked as worst by the ones is
+        judged fairly by the others.
+    """
+
+    speaker: str
+    n_tests: int
+    linkage: float
+    first: float
+    second: float
+
+
+def speaker_linkage(
+    beaten: ArrayLike,
+    speaker: ArrayLike,
+    names: Sequence[str],
+    n_enrolled: int,
+    gallery_size: int,
+    rank: int = 1,
+) -> tuple[SpeakerLinkage, ...]:
+    """Compute the linkage of each speaker with at least `MIN_SPEAKER_TESTS` tests.
+
+    Parameters
+    ----------
+    beaten : array_like of int, shape (tests,)
+        See `beaters`.
+    speaker : array_like of int, shape (tests,)
+        Which of the names each test is of.
+    names : sequence of str
+    n_enrolled, gallery_size, rank : int
+        See `linkage_of_beaters`.
+
+    Returns
+    -------
+    tuple of SpeakerLinkage
+        From the most often found one; equal ones by name.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `linkage_of_beaters`.
+
+    Examples
+    --------
+    >>> found = speaker_linkage([0, 1, 0, 1, 0, 9], [0, 0, 0, 0, 0, 1], ["a", "b"], 10, 10)
+    >>> [(s.speaker, s.linkage, s.first, s.second) for s in found]
+    [('a', 0.6, 1.0, 0.0)]
+    """
+    own = np.asarray(speaker)
+    counts = np.bincount(own, minlength=len(names))
+    order = np.argsort(own, kind="stable")
+    within = np.empty(own.size, dtype=np.int64)
+    within[order] = np.arange(own.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    listed = np.flatnonzero(counts >= MIN_SPEAKER_TESTS)
+    if not listed.size:
+        return ()
+    all_tests = own == listed[:, None]
+    weights = np.stack([all_tests, all_tests & (within % 2 == 0), all_tests & (within % 2 == 1)])
+    found = linkage_of_beaters(beaten, n_enrolled, [gallery_size], rank, weights=weights)[..., 0]
+    rows = zip(listed.tolist(), *found.tolist(), strict=True)
+    speakers = (SpeakerLinkage(names[i], int(counts[i]), *values) for i, *values in rows)
+    return tuple(sorted(speakers, key=lambda s: (-s.linkage, s.speaker)))
+
+
+def worst_quarter(speakers: Sequence[SpeakerLinkage]) -> frozenset[str]:
+    """Return the quarter of speakers who are found most often, and who equal the last of them.
+
+    Parameters
+    ----------
+    speakers : sequence of SpeakerLinkage
+        Ordered as by `speaker_linkage`.
+
+    Returns
+    -------
+    frozenset of str
+
+    Examples
+    --------
+    >>> speakers = [SpeakerLinkage(n, 9, p, p, p) for n, p in zip("abcde", [1, 1, 1, 0, 0])]
+    >>> sorted(worst_quarter(speakers))
+    ['a', 'b', 'c']
+    """
+    if not speakers:
+        return frozenset()
+    last = speakers[-(-len(speakers) // 4) - 1].linkage
+    return frozenset(s.speaker for s in speakers if s.linkage >= last)
+
+
+def split_halves(speakers: Sequence[SpeakerLinkage]) -> tuple[float, float]:
+    """Pick the quarter of speakers found most often in the first half of their tests.
+
+    The mean of the other half is free of the bias of the pick.
+
+    Parameters
+    ----------
+    speakers : sequence of SpeakerLinkage, at least one
+
+    Returns
+    -------
+    first, second : float
+        Their mean linkage in the half that they were picked by, and in the other one.
+
+    Examples
+    --------
+    >>> split_halves([SpeakerLinkage("a", 9, 0.6, 1.0, 0.0), SpeakerLinkage("b", 9, 0.5, 0.4, 0.6)])
+    (1.0, 0.0)
+    """
+    ordered = sorted(speakers, key=lambda s: (-s.first, s.speaker))
+    picked = ordered[: -(-len(ordered) // 4)]
+    first, second = np.mean([(s.first, s.second) for s in picked], axis=0).tolist()
+    return first, second
+
+
+@dataclass(frozen=True, eq=False)
+class SinglingOut:
+    """How often a decision for one enrolled speaker holds for exactly one test speaker.
+
+    Attributes
+    ----------
+    value : float
+        Share of isolated speakers, over enrolled speakers and draws. Far above chance is bad;
+        below chance is not more private.
+    drawn : int array, shape (enrolled, draws, N)
+        The test speakers.
+    thresholds : float array, shape (enrolled, draws)
+    above : int array, shape (enrolled, draws)
+        Test speakers whose score lies above the threshold.
+    isolated : bool array, shape (enrolled, draws)
+        Whether that is exactly one.
+    """
+
+    value: float
+    drawn: IntArray
+    thresholds: FloatArray
+    above: IntArray
+    isolated: BoolArray
+
+    @property
+    def chance(self) -> float:
+        """Of an attacker who knows nothing, see `singling_out_chance`."""
+        return float(singling_out_chance([self.drawn.shape[-1]])[0])
+
+
+def singling_out(
+    test_scores: ArrayLike,
+    calibration_scores: ArrayLike,
+    own: ArrayLike,
+    *,
+    n_speakers: int | None = None,
+    draws: int = 5,
+    seed: int = 0,
+    drawn: ArrayLike | None = None,
+) -> SinglingOut:
+    """Compute how often an enrolled speaker is singled out of N test speakers.
+
+    The threshold of an enrolled speaker lies midway between the M-th and the (M+1)-th highest
+    calibration score of the drawn speakers, where M is how many calibration scores the own
+    speaker has. Isolated means that exactly one of the drawn speakers has a test score above
+    it, whoever it is.
+
+    Parameters
+    ----------
+    test_scores : array_like, shape (enrolled, speakers)
+        Of one test conversation of each test speaker.
+    calibration_scores : array_like, shape (enrolled, speakers, M)
+        Of other conversations of the same speakers; NaN where a speaker has fewer than M.
+    own : array_like of int, shape (enrolled,)
+        Which of the test speakers is the enrolled one.
+    n_speakers : int, optional
+        N, all by default; the own speaker is always among them.
+    draws : int
+        Random choices of N - 1 others, for each enrolled speaker.
+    seed : int
+        Of the draws.
+    drawn : array_like of int, shape (enrolled, draws, N), optional
+        The test speakers, instead of drawing them.
+
+    Returns
+    -------
+    SinglingOut
+
+    Raises
+    ------
+    PrivacyEvalError
+        Shapes that do not belong together; scores that are not finite; no calibration score of
+        the own speaker, or none of another one.
+
+    Examples
+    --------
+    >>> singling_out([[3.0, 0.0]], [[[2.0], [1.0]]], [0]).isolated
+    array([[ True,  True,  True,  True,  True]])
+    """
+    tests = np.asarray(test_scores, dtype=np.float64)
+    calibration = np.asarray(calibration_scores, dtype=np.float64)
+    columns = np.asarray(own)
+    if tests.ndim != 2 or calibration.ndim != 3 or calibration.shape[:2] != tests.shape:
+        raise PrivacyEvalError(
+            "expected test scores of enrolled by test speakers and calibration scores with a "
+            f"third axis, not arrays of shapes {tests.shape} and {calibration.shape}"
+        )
+    n_enrolled, n_tests = tests.shape
+    if columns.shape != (n_enrolled,) or not _within(columns, n_tests):
+        raise PrivacyEvalError(f"own speakers must be {n_enrolled} columns below {n_tests}")
+    if not np.isfinite(tests).all() or np.isinf(calibration).any():
+        raise PrivacyEvalError("scores must be finite numbers")
+    if drawn is None:
+        size = n_tests if n_speakers is None else n_speakers
+        if not 2 <= size <= n_tests or draws < 1:
+            raise PrivacyEvalError(f"expected 2 to {n_tests} speakers and at least one draw")
+        chosen = _draw_with_own(columns, n_tests, size, draws, np.random.default_rng(seed))
+    else:
+        chosen = np.asarray(drawn)
+        if chosen.ndim != 3 or len(chosen) != n_enrolled or not _within(chosen, n_tests):
+            raise PrivacyEvalError(f"drawn speakers of shape {chosen.shape} are not of these tests")
+    ranks = np.count_nonzero(~np.isnan(calibration[np.arange(n_enrolled), columns]), axis=1)
+    rows = np.arange(n_enrolled)[:, None, None]
+    thresholds = _midpoints(calibration[rows, chosen].reshape(*chosen.shape[:2], -1), ranks)
+    above = np.count_nonzero(tests[rows, chosen] > thresholds[..., None], axis=2)
+    return SinglingOut(float(np.mean(above == 1)), chosen, thresholds, above, above == 1)
+
+
+def _within(columns: IntArray, size: int) -> bool:
+    whole = columns.dtype.kind in "iu" and columns.size > 0
+    return bool(whole and columns.min() >= 0 and columns.max() < size)
+
+
+def _draw_with_own(
+    own: IntArray, n_tests: int, size: int, draws: int, rng: np.random.Generator
+) -> IntArray:
+    """Draw speakers without replacement, the own one first."""
+    keys = rng.random((own.size, draws, n_tests))
+    np.put_along_axis(keys, own[:, None, None], -1, axis=2)
+    return np.argsort(keys, axis=2)[..., :size]
+
+
+def _midpoints(scores: FloatArray, ranks: IntArray) -> FloatArray:
+    """Midpoints of the M-th and (M+1)-th highest scores of the last axis, NaN left out."""
+    descending = -np.sort(-scores, axis=2)  # NaN come last
+    given = np.count_nonzero(~np.isnan(scores), axis=2)
+    if (ranks < 1).any() or (given <= ranks[:, None]).any():
+        raise PrivacyEvalError(
+            "a threshold needs calibration scores of the own speaker and of another one"
+        )
+    at = np.broadcast_to(ranks[:, None, None], (*given.shape, 1))
+    pair = [np.take_along_axis(descending, at - back, axis=2)[..., 0] for back in (1, 0)]
+    return pair[1] + (pair[0] - pair[1]) / 2
+
+
+def singling_out_chance(n_speakers: ArrayLike) -> FloatArray:
+    """Compute the singling out of an attacker who knows nothing: (1 - 1/N)^(N-1).
+
+    Parameters
+    ----------
+    n_speakers : array_like of int, shape (S,)
+        N.
+
+    Returns
+    -------
+    float array, shape (S,)
+        1/e in the limit.
+
+    Examples
+    --------
+    >>> singling_out_chance([2, 20]).round(3)
+    array([0.5  , 0.377])
+    """
+    sizes = np.asarray(n_speakers, dtype=np.float64)
+    return np.asarray((1 - 1 / sizes) ** (sizes - 1), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class RankDisclosure:
+    """What the rank of the right speaker discloses.
+
+    Attributes
+    ----------
+    bits : float array, shape (N,)
+        log2 N + log2 P(rank), by rank; -inf where no test has the rank.
+    mean_bits, max_bits : float
+        The mean over tests, and the largest.
+    identification_rate : float
+        P(1): share of tests whose right speaker scores highest.
+    spread : float
+        Share of ranks that are more probable than chance.
+    """
+
+    bits: FloatArray
+    mean_bits: float
+    max_bits: float
+    identification_rate: float
+    spread: float
+
+
+def rank_disclosure(rank_counts: ArrayLike) -> RankDisclosure:
+    """Compute what ranks disclose, from how many tests have each.
+
+    The probabilities are relative frequencies; no distribution is fitted to them.
+
+    Parameters
+    ----------
+    rank_counts : array_like, shape (N,)
+        Tests whose right speaker has rank 1, 2, ... of N; `np.bincount` of `beaters`.
+
+    Returns
+    -------
+    RankDisclosure
+
+    Raises
+    ------
+    PrivacyEvalError
+        No tests, or a negative count.
+
+    Examples
+    --------
+    >>> rank_disclosure([3, 1, 0, 0]).max_bits.__round__(3)
+    1.585
+    """
+    counts = np.asarray(rank_counts, dtype=np.float64)
+    if counts.ndim != 1 or not counts.sum() > 0 or counts.min() < 0:
+        raise PrivacyEvalError("expected how many tests have rank 1, 2, ..., and at least one test")
+    probability = counts / counts.sum()
+    with np.errstate(divide="ignore"):
+        bits = np.log2(counts.size * probability)
+    seen = probability > 0
+    return RankDisclosure(
+        bits,
+        float(np.sum(probability[seen] * bits[seen])),
+        float(bits.max()),
+        float(probability[0]),
+        float(np.mean(probability > 1 / counts.size)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LocalDisclosure:
+    """What calibrated scores disclose of each test's speaker, in bits.
+
+    Attributes
+    ----------
+    bits : float array, shape (tests,)
+        log2(N p), with p the posterior of the right speaker: positive where scores point to
+        it, negative where they mislead.
+    mean_bits, max_bits : float
+    positive : float
+        Share of tests with a positive value; 0 counts as negative.
+    mean_positive, mean_negative : float or None
+        Means of the positive and of the other values; None where there are none.
+    """
+
+    bits: FloatArray
+    mean_bits: float
+    max_bits: float
+    positive: float
+    mean_positive: float | None
+    mean_negative: float | None
+
+
+def local_disclosure(llr: ArrayLike, own: ArrayLike) -> LocalDisclosure:
+    """Compute the local information disclosure of log-likelihood ratios under a flat prior.
+
+    Parameters
+    ----------
+    llr : array_like, shape (tests, enrolled)
+        Natural logarithms, calibrated.
+    own : array_like of int, shape (tests,)
+        Column of each test's speaker.
+
+    Returns
+    -------
+    LocalDisclosure
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `beaters`.
+
+    Examples
+    --------
+    >>> local_disclosure([[0.0, 0.0]], [1]).bits
+    array([0.])
+    """
+    beaters(llr, own)  # checks
+    values = np.asarray(llr, dtype=np.float64)
+    right = np.take_along_axis(values, np.asarray(own)[:, None], axis=1)[:, 0]
+    total = scipy.special.logsumexp(values, axis=1)
+    bits = np.log2(values.shape[1]) + (right - total) / np.log(2)
+    gains = bits > 0
+    return LocalDisclosure(
+        bits,
+        float(bits.mean()),
+        float(bits.max()),
+        float(np.mean(gains)),
+        float(bits[gains].mean()) if gains.any() else None,
+        float(bits[~gains].mean()) if not gains.all() else None,
+    )

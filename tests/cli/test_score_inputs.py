@@ -1,0 +1,161 @@
+"""Where the verb `metrics` takes scores from: arrays, stdin, scores where less is more alike."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import cli, lines_to, score_lines, trial_lines, write
+
+from privacy_eval.io.scores import pair, read_scores, read_trials
+
+METRICS = ("metrics", "--format", "json")
+
+
+def trials(folder: Path) -> tuple[Path, Path]:
+    scores = lines_to(folder / "scores", score_lines("x"))
+    return scores, lines_to(folder / "trials", trial_lines())
+
+
+def arrays(folder: Path, sign: int = 1, dtype: str = "f8") -> tuple[object, ...]:
+    found = pair(read_scores(folder / "scores"), read_trials(folder / "trials"))
+    for name, of_class in (("target", found.is_target), ("nontarget", ~found.is_target)):
+        np.save(folder / f"{name}.npy", (sign * found.score[of_class]).astype(dtype))
+    return "--target", folder / "target.npy", "--nontarget", folder / "nontarget.npy"
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_arrays_have_the_metrics_of_the_score_file(tmp_path: Path, sign: int) -> None:
+    scores, key = trials(tmp_path)
+    expected = cli(*METRICS, "--scores", scores, "--trials", key)
+    distance = ["--distance"] if sign < 0 else []
+    run = cli(*METRICS, *arrays(tmp_path, sign), *distance)
+    assert (run.code, json.loads(run.out)) == (0, json.loads(expected.out))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i8", ">f8", "u1"])
+def test_arrays_of_numbers_of_any_kind(tmp_path: Path, dtype: str) -> None:
+    np.save(tmp_path / "t.npy", np.array([3, 5, 7, 8], dtype=dtype))
+    np.save(tmp_path / "n.npy", np.array([1, 2, 4, 6], dtype=dtype))
+    options = "--target", tmp_path / "t.npy", "--nontarget", tmp_path / "n.npy"
+    for distance in ([], ["--distance"]):
+        run = cli(*METRICS, *options, *distance)
+        values = json.loads(run.out)["exact"]
+        assert values["eer"] == (0.75 if distance else 0.25), run.err
+
+
+class _Harmful:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return write, (str(HARM), "")  # type: ignore[return-value]
+
+
+HARM = Path("harm")
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros((2, 2)), r"1 dimension, .*\(2, 2\)"),
+        (np.zeros(0), r"shape \(0,\)"),
+        (np.array(["0.5"]), "<U3"),
+        (np.array([True]), "bool"),
+        (np.array([1j]), "complex"),
+        (np.zeros(2, dtype=[("score", "f8")]), "score"),
+        (np.array([0, np.nan]), r"score 1 .* nan"),
+        (np.array([-np.inf]), r"-inf"),
+        (np.array([_Harmful()], dtype=object), "Python objects"),
+    ],
+    ids=range(9),
+)
+def test_other_arrays_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, array: object, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    write(tmp_path / "t.npy", file.getvalue())
+    np.save(tmp_path / "n.npy", [0.0])
+    run = cli("metrics", "--target", "t.npy", "--nontarget", "n.npy")
+    assert run.code == 1
+    assert re.search(r"t\.npy: .*" + message, run.err)
+    assert not HARM.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"1\n2\n", b"PK\x03\x04", b"\x93NUMPY\x01\0"])
+def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    write(tmp_path / "t.npy", content)
+    run = cli("metrics", "--target", tmp_path / "t.npy", "--nontarget", tmp_path / "t.npy")
+    assert run.code == 1
+    assert "t.npy: not a NumPy array" in run.err
+
+
+@pytest.mark.parametrize(
+    ("options", "messages"),
+    [
+        ([], ["--scores", "--target"]),
+        (["--target", "a", "--scores", "b"], ["not allowed with"]),
+        (["--target", "a"], ["--nontarget"]),
+        (["--scores", "a", "--nontarget", "b"], ["--target"]),
+        (["--target", "a", "--nontarget", "b", "--trials", "c"], ["--trials", "--scores"]),
+        (["--target", "a", "--nontarget", "b", "--utt2spk", "c"], ["--utt2spk", "--scores"]),
+        (["--target", "a", "--nontarget", "b", "--speakers"], ["--speakers", "--scores"]),
+        (["--target", "a", "--nontarget", "b", "--bootstrap", "9"], ["speakers", "not known"]),
+    ],
+)
+def test_options_that_do_not_go_together(options: list[str], messages: list[str]) -> None:
+    run = cli("metrics", *options)
+    assert run.code == 2
+    assert all(message in run.err for message in messages)
+
+
+def test_scores_from_stdin(tmp_path: Path) -> None:
+    scores, key = trials(tmp_path)
+    expected = cli(*METRICS, "--scores", scores, "--trials", key)
+    run = subprocess.run(
+        [sys.executable, "-m", "privacy_eval", *METRICS, "--scores", "-", "--trials", str(key)],
+        input=scores.read_bytes(),
+        capture_output=True,
+        check=True,
+    )
+    assert json.loads(run.stdout) == json.loads(expected.out)
+
+
+def test_distances(tmp_path: Path) -> None:
+    scores, key = trials(tmp_path)
+    lines = [line.split() for line in scores.read_text().splitlines()]
+    negated = lines_to(tmp_path / "distances", (f"{e} {t} {-float(s)!r}" for e, t, s in lines))
+    expected = cli(*METRICS, "--scores", scores, "--trials", key)
+    run = cli(*METRICS, "--scores", negated, "--trials", key, "--distance")
+    assert json.loads(run.out) == json.loads(expected.out)
+    assert json.loads(cli(*METRICS, "--scores", negated, "--trials", key).out)["exact"][
+        "eer"
+    ] == pytest.approx(1 - json.loads(expected.out)["exact"]["eer"], abs=0.1)
+
+
+def test_each_enrolled_speaker_has_an_eer(tmp_path: Path) -> None:
+    """At most 50 %, from the least protected; those with fewer than ten targets are counted."""
+    scores = {"a": ([3.0] * 10, [1.0] * 20), "b": ([0.0] * 12, [1.0] * 20), "c": ([3.0] * 9, [1.0])}
+    scores["d"] = [2.0] * 5 + [0.0] * 5, [1.0] * 10
+    trials = [
+        (s, f"{s}{k}{i}", score, kind)
+        for s, classes in scores.items()
+        for k, (kind, of_class) in enumerate(zip(("target", "nontarget"), classes, strict=True))
+        for i, score in enumerate(of_class)
+    ]
+    files = (
+        *("--scores", lines_to(tmp_path / "scores", (f"{s} {u} {x}" for s, u, x, _ in trials))),
+        *("--trials", lines_to(tmp_path / "trials", (f"{s} {u} {k}" for s, u, _, k in trials))),
+    )
+    run = cli(*METRICS, *files, "--speakers")
+    assert "1 speakers" in run.err
+    found = [tuple(entry.values()) for entry in json.loads(run.out)["speakers"]]
+    assert found == [("a", 0.0, 10, 20), ("b", 0.5, 12, 20), ("d", 0.5, 10, 10)]
+    assert "speakers" not in json.loads(cli(*METRICS, *files).out)
+    text = cli("metrics", *files, "--speakers").out
+    assert [line for line in text.splitlines() if line.startswith("EER of a,")]

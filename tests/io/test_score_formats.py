@@ -1,0 +1,234 @@
+"""Score files and keys of other tools: tiny examples after the tools' descriptions.
+
+Not written by the tools themselves.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import cli, write
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.cli import options
+from privacy_eval.io.score_formats import KEY_FORMATS, SCORE_FORMATS
+from privacy_eval.io.scores import pair, read_scores, read_trials
+
+#: Two targets and two nontargets: scores, and labels as each tool writes them.
+TRIALS = [("a.wav", "x.wav", 0.75, True), ("a.wav", "y.wav", -0.5, False),
+          ("b.wav", "x.wav", 0.25, False), ("b.wav", "y.wav", 1.5, True)]  # fmt: skip
+
+
+def text(line: str, header: str = "", labels: tuple[str, str] = ("nontarget", "target")) -> str:
+    return header + "".join(
+        line.format(e=e, t=t, s=s, l=labels[target]) + "\n" for e, t, s, target in TRIALS
+    )
+
+
+SCORES = {
+    "kaldi": text("{e} {t} {s}"),
+    "wespeaker": text("{e} {t} {s:.5f} {l}"),
+    "speechbrain": text("{e} {t} {l} {s:.6f}", labels=("0", "1")),
+    "3dspeaker": text("{e} {t} {l} {s:.5f}"),
+    "voxceleb_trainer": text("{s:.4f} {e} {t}"),
+    "nist": text("{e}\t{t}\ta\t{s}", "modelid\tsegmentid\tside\tLLR\n"),
+    "csv": text('"{e}",{t},{l},{s}', "enroll,test,label,score\n", ("0", "1")),
+}
+LABELLED = ("wespeaker", "speechbrain", "3dspeaker", "csv")
+KEYS = {
+    "kaldi": text("{e} {t} {l}"),
+    "dca_plda": text("{e} {t} {l}", labels=("imp", "tgt")),
+    "voxceleb": text("{l} {e} {t}", labels=("0", "1")),
+    "nist": text("{e}\t{t}\ta\t{l}", "modelid\tsegmentid\tside\ttargettype\n"),
+    "csv": text("{e},{t},{l}", "enroll,test,label\n"),
+}
+SAME_LINES = {"3dspeaker": "speechbrain"}
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("guessed", [False, True])
+def test_scores(tmp_path: Path, name: str, guessed: bool) -> None:
+    path = write(tmp_path / "scores", SCORES[name])
+    scores = read_scores(path, format=None if guessed else name)
+    assert scores.format == (SAME_LINES.get(name, name) if guessed else name)
+    assert scores.speaker.tolist() == [t[0] for t in TRIALS]
+    assert scores.utterance.tolist() == [t[1] for t in TRIALS]
+    assert scores.score.tolist() == [t[2] for t in TRIALS]
+    if name in LABELLED:
+        assert scores.key().is_target.tolist() == [t[3] for t in TRIALS]
+    else:
+        with pytest.raises(PrivacyEvalError, match="trial key"):
+            scores.key()
+    assert read_scores(path, format=name, distance=True).score.tolist() == [-t[2] for t in TRIALS]
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("guessed", [False, True])
+def test_keys(tmp_path: Path, name: str, guessed: bool) -> None:
+    path = write(tmp_path / "trials", KEYS[name])
+    key = read_trials(path, format=None if guessed else name)
+    assert key.is_target.tolist() == [t[3] for t in TRIALS]
+    scores = read_scores(write(tmp_path / "scores", SCORES["kaldi"]))
+    assert pair(scores, key).score.tolist() == [t[2] for t in TRIALS]
+
+
+def test_the_options_name_all_formats() -> None:
+    assert tuple(SCORE_FORMATS) == options.SCORE_FORMATS
+    assert tuple(KEY_FORMATS) == options.KEY_FORMATS
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a x 1 0\na y 0 1\n", "--format wespeaker .* --format speechbrain"),
+        ("a x b 0.5\n", "columns 3 and 4"),
+        ("0.5 target\n", "scores:1: expected 3 fields"),
+        ("1 a.wav b.wav\n", "scores:1: .*number.*'b.wav'"),
+        ("a b c\n", "scores:1: .*number.*'c'"),
+        ("a b 1 2 3\n", "scores:1: expected 3 fields"),
+        ("modelid\tsegmentid\ttargettype\na\tx\ttarget\n", "no column of scores"),
+        ("a x target 0.5\na y tgt 0.5\n", "scores:2"),
+        ("a x spoof 0.5\na y spoof 0.5\n", "columns 3 and 4"),
+        ("a x 0.5 target\na y 0.5 spoof\n", "columns 3 and 4"),
+        ('enroll,test,score\n"a,x,0.5\n', "CSV"),
+        ("enroll,test,score\na,x\n", "scores:2: expected 3 fields"),
+        ("enroll,test,score,score\na,x,1,2\n", "scores:1: expected a header"),
+    ],
+)
+def test_no_wrong_guess(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=message):
+        read_scores(write(tmp_path / "scores", content), format=None)
+
+
+def test_ambiguous_key(tmp_path: Path) -> None:
+    path = write(tmp_path / "trials", "1 a 0\n0 b 1\n")
+    with pytest.raises(PrivacyEvalError, match="--key-format"):
+        read_trials(path, format=None)
+    assert read_trials(path, format="voxceleb").is_target.tolist() == [True, False]
+
+
+def test_a_known_other_format_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "scores", SCORES["speechbrain"])
+    with pytest.raises(PrivacyEvalError, match="scores:1: .*--format speechbrain"):
+        read_scores(path)
+
+
+def test_labels_that_contradict_the_key(tmp_path: Path) -> None:
+    scores = read_scores(write(tmp_path / "scores", SCORES["wespeaker"]), format="wespeaker")
+    key = read_trials(
+        write(tmp_path / "trials", KEYS["kaldi"].replace("a.wav y.wav non", "a.wav y.wav "))
+    )
+    with pytest.raises(PrivacyEvalError, match="scores:2: 1 labels contradict .*a.wav y.wav"):
+        pair(scores, key)
+
+
+@given(st.sampled_from(sorted(SCORES)), st.data())
+def test_a_guess_is_right_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    """Ids, scores and labels of any kind: what is read without a format is what was written."""
+    word = st.sampled_from(["0", "1", "a", "target", "0.5", "1462", "imp"])
+    number = st.sampled_from([0.0, 1.0, 0.5, -3.0])
+    rows = data.draw(
+        st.lists(
+            st.tuples(word, word, number, st.booleans()), min_size=1, unique_by=lambda r: r[:2]
+        )
+    )
+    headers = {"nist": "modelid\tsegmentid\tside\tLLR\n", "csv": "enroll,test,label,score\n"}
+    forms = {
+        "kaldi": "{e} {t} {s}", "wespeaker": "{e} {t} {s} {w}", "speechbrain": "{e} {t} {l} {s}",
+        "3dspeaker": "{e} {t} {w} {s}", "voxceleb_trainer": "{s} {e} {t}",
+        "nist": "{e}\t{t}\ta\t{s}", "csv": "{e},{t},{l},{s}",
+    }  # fmt: skip
+    content = headers.get(name, "") + "".join(
+        forms[name].format(e=e, t=t, s=s, l=int(is_one), w="target" if is_one else "nontarget")
+        + "\n"
+        for e, t, s, is_one in rows
+    )
+    path = write(tmp_path_factory.mktemp("guess") / "scores", content)
+    try:
+        found = read_scores(path, format=None)
+    except PrivacyEvalError:
+        return
+    if name == "voxceleb_trainer" and found.format == "kaldi":
+        return  # without labels: pairing with the key tells
+    assert found.format == SAME_LINES.get(name, name)
+    assert found.score.tolist() == [row[2] for row in rows]
+    if found.is_target is not None:
+        assert found.is_target.tolist() == [row[3] for row in rows]
+
+
+def test_bosaris(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py", reason="the extra `formats` is not installed")
+    path = tmp_path / "scores.h5"
+    with h5py.File(path, "w") as file:
+        file["ID/row_ids"] = np.array([b"a", b"b"])
+        file["ID/column_ids"] = np.array([b"x", b"y", b"z"])
+        file["scores"] = np.array([[0.5, 1.25, 2], [-1, 4, 1e-3]])
+        file["score_mask"] = np.array([[1, 0, 1], [1, 1, 1]], dtype="u1")
+    found = read_scores(path, format=None)
+    assert list(zip(found.speaker.tolist(), found.utterance.tolist(), strict=True)) == [
+        ("a", "x"), ("a", "z"), ("b", "x"), ("b", "y"), ("b", "z"),
+    ]  # fmt: skip
+    assert found.score.tolist() == [0.5, 2, -1, 4, 1e-3]
+    with h5py.File(path, "a") as file:
+        del file["score_mask"]
+    with pytest.raises(PrivacyEvalError, match="BOSARIS"):
+        read_scores(path, format=None)
+    path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
+    with pytest.raises(PrivacyEvalError, match="HDF5"):
+        read_scores(path, format=None)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("scores", np.zeros((2, 3)), "shape"),
+        ("scores", np.array([[b"x", b"y"], [b"x", b"y"]]), "expected numbers"),
+        ("score_mask", np.array([[b"x", b"y"], [b"x", b"y"]]), "BOSARIS"),
+        ("ID/row_ids", np.zeros(2), "BOSARIS"),
+        ("ID/row_ids", np.array([b"\xff", b"b"]), "BOSARIS"),
+        ("ID/row_ids", (1 << 38,), "larger than"),
+        ("scores", (1 << 20, 1 << 20), "larger than"),
+        ("scores", "link", "another place"),
+    ],
+)
+def test_other_bosaris_files_are_refused(
+    tmp_path: Path, name: str, values: object, message: str
+) -> None:
+    h5py = pytest.importorskip("h5py", reason="the extra `formats` is not installed")
+    path = tmp_path / "scores.h5"
+    with h5py.File(path, "w") as file:
+        file["ID/row_ids"] = np.array([b"a", b"b"])
+        file["ID/column_ids"] = np.array([b"x", b"y"])
+        file["scores"] = np.zeros((2, 2))
+        file["score_mask"] = np.ones((2, 2), dtype="u1")
+        del file[name]
+        if isinstance(values, tuple):
+            file.create_dataset(name, values, "f8", chunks=True)
+        else:
+            file[name] = h5py.SoftLink("/ID/row_ids") if isinstance(values, str) else values
+    with pytest.raises(PrivacyEvalError, match=message):
+        read_scores(path, format=None)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_the_verb_reads_all_formats(tmp_path: Path, name: str) -> None:
+    scores = write(tmp_path / "scores", SCORES[name])
+    key = write(tmp_path / "trials", KEYS["voxceleb"])
+    plain = cli("metrics", "--scores", write(tmp_path / "k", SCORES["kaldi"]), "--trials", key)
+    assert plain.code == 0, plain.err
+    found = cli("metrics", "--scores", scores, "--trials", key)
+    assert found.out == plain.out
+    named = cli("metrics", "--scores", scores, "--format", name, "--trials", key)
+    assert (named.out, named.err) == (plain.out, "")
+    alone = cli("metrics", "--scores", scores, "--format", name, "--format", "json")
+    if name in LABELLED:
+        assert '"n_target": 2' in alone.out
+    else:
+        assert alone.code == 1
+        assert "trial key" in alone.err

@@ -1,0 +1,329 @@
+"""Identification: linkage in galleries, singling out, rank and local disclosure."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.metrics import TrialScores, rocch_eer
+from privacy_eval.metrics.identification import (
+    SpeakerLinkage,
+    beaters,
+    closed_set_linkage,
+    linkage_of_beaters,
+    local_disclosure,
+    rank_disclosure,
+    singling_out,
+    singling_out_chance,
+    speaker_linkage,
+    split_halves,
+    worst_quarter,
+)
+
+FOLDER = Path(__file__).parents[1] / "data" / "golden" / "identification"
+Case = dict[str, Any]
+
+
+@cache
+def cases() -> dict[str, Case]:
+    """Golden cases by name, with their arrays."""
+    found = json.loads((FOLDER / "cases.json").read_text())
+    for case in found:
+        if case["inputs"]:
+            with np.load(FOLDER / case["inputs"], allow_pickle=False) as arrays:
+                case["inputs"] = dict(arrays)
+    return {case["name"]: case for case in found}
+
+
+def linkage(case: Case, sizes: list[int], rank: int = 1) -> list[float]:
+    arrays = case["inputs"]
+    return closed_set_linkage(arrays["scores"].T, arrays["own"], sizes, rank).tolist()
+
+
+@pytest.mark.parametrize("name", ["link_1.0", "link_4.0", "link_columns"])
+def test_beaters_agree_with_an_independent_package(name: str) -> None:
+    case = cases()[name]
+    found = beaters(case["inputs"]["scores"].T, case["inputs"]["own"])
+    assert found.tolist() == case["expected"]["beaters"]
+
+
+@pytest.mark.parametrize("name", ["link_1.0", "link_4.0"])
+@pytest.mark.parametrize("size", [1, 2, 5, 10, 20, 40])
+def test_linkage_agrees_with_an_independent_package(name: str, size: int) -> None:
+    case = cases()[f"{name}_N{size}_exact"]
+    assert linkage(case, [size]) == pytest.approx([case["expected"]], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["link_1.0", "link_4.0"])
+@pytest.mark.parametrize("rank", [1, 3, 5, 10])
+def test_found_among_the_highest(name: str, rank: int) -> None:
+    case = cases()[f"{name}_top{rank}"]
+    assert case["arguments"]["k"] == rank
+    found = linkage(case, case["arguments"]["N"], rank)
+    assert found == pytest.approx(case["expected"], abs=1e-12)
+
+
+def test_speakers_weigh_by_their_tests() -> None:
+    case = cases()["link_columns"]
+    expected = case["expected"]["linkability"]
+    found = linkage(case, [int(size) for size in expected])
+    assert found == pytest.approx(list(expected.values()), abs=1e-12)
+
+
+def test_ties_count_against_the_right_speaker() -> None:
+    case = cases()["link_ties"]
+    assert linkage(case, [3]) == pytest.approx([case["expected"]["if_ties_fail"]], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["link_1.0", "link_4.0"])
+def test_hull_eer_of_the_same_scores(name: str) -> None:
+    case = cases()[f"{name}_rocch"]
+    scores, own = case["inputs"]["scores"], case["inputs"]["own"]
+    target = np.arange(len(scores))[:, None] == own
+    found = rocch_eer(TrialScores(scores[target], scores[~target])).value
+    assert found == pytest.approx(case["expected"], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["a", "b", "ties", "wrong", "perfect"])
+def test_hull_eer_of_an_independent_package(name: str) -> None:
+    case = cases()[f"rocch_{name}"]
+    found = rocch_eer(TrialScores(**case["arguments"])).value
+    assert found == pytest.approx(case["expected"], abs=1e-12)
+
+
+score_rows = st.integers(2, 6).flatmap(
+    lambda n: st.lists(
+        st.tuples(st.lists(st.integers(-3, 3), min_size=n, max_size=n), st.integers(0, n - 1)),
+        min_size=1,
+        max_size=4,
+    )
+)
+
+
+@given(score_rows, st.integers(1, 4))
+def test_linkage_is_the_mean_over_all_galleries(
+    rows: list[tuple[list[int], int]], rank: int
+) -> None:
+    n = len(rows[0][0])
+    expected = []
+    for size in range(1, n + 1):
+        found = []
+        for scores, own in rows:
+            others = [s for i, s in enumerate(scores) if i != own]
+            for gallery in itertools.combinations(others, size - 1):
+                found.append(sum(s >= scores[own] for s in gallery) < rank)
+        expected.append(math.fsum(found) / len(found))
+    scores, own = [r[0] for r in rows], [r[1] for r in rows]
+    linked = closed_set_linkage(scores, own, range(1, n + 1), rank)  # type: ignore[arg-type]
+    assert linked.tolist() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_enrolled", [50, 22_024])
+def test_linkage_is_the_quotient_of_binomials(n_enrolled: int) -> None:
+    beaten = np.array([0, 1, 7, 40])
+    sizes = [1, 2, 20, n_enrolled // 2, n_enrolled]
+    expected = [
+        sum(
+            math.comb(n_enrolled - 1 - m, size - 1) / math.comb(n_enrolled - 1, size - 1)
+            for m in beaten.tolist()
+        )
+        / beaten.size
+        if n_enrolled < 100 or size <= 20
+        else None
+        for size in sizes
+    ]
+    found = linkage_of_beaters(beaten, n_enrolled, sizes).tolist()
+    for value, wanted in zip(found, expected, strict=True):
+        assert wanted is None or value == pytest.approx(wanted, abs=1e-12)
+    assert found[0] == 1
+    assert found[-1] == 0.25  # only who is beaten by nobody is found among all
+
+
+def test_weights_are_those_of_repeated_tests() -> None:
+    beaten = np.array([0, 3, 1, 3])
+    weights = np.array([[2, 0, 1, 1], [0, 4, 0, 0]])
+    found = linkage_of_beaters(beaten, 6, [2, 4], weights=weights)
+    for row, value in zip(weights, found, strict=True):
+        repeated = linkage_of_beaters(np.repeat(beaten, row), 6, [2, 4])
+        assert value.tolist() == pytest.approx(repeated.tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("scores", "own", "sizes", "rank", "message"),
+    [
+        ([[1.0, 2.0]], [2], [1], 1, "columns"),
+        ([[1.0, 2.0]], [0.0], [1], 1, "columns"),
+        ([[1.0, 2.0]], [0, 1], [1], 1, "shapes"),
+        ([[1.0, float("nan")]], [0], [1], 1, "finite"),
+        ([[1.0, 2.0]], [0], [3], 1, "1 to 2"),
+        ([[1.0, 2.0]], [0], [1.5], 1, "whole numbers"),
+        ([[1.0, 2.0]], [0], [1], 0, "rank"),
+    ],
+)
+def test_invalid_input(scores: Any, own: Any, sizes: Any, rank: int, message: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=message):
+        closed_set_linkage(scores, own, sizes, rank)
+
+
+@pytest.mark.parametrize("corpus", ["single_1.0", "single_4.0"])
+@pytest.mark.parametrize("size", [2, 5, 10, 20])
+def test_singling_out_agrees_with_an_independent_package(corpus: str, size: int) -> None:
+    case = cases()[f"{corpus}_N{size}"]
+    arrays, detail = case["inputs"], case["expected"]["detail"]
+    drawn = np.array([d["speakers"] for d in detail]).reshape(len(arrays["own"]), -1, size)
+    found = singling_out(
+        arrays["test_scores"], arrays["calibration_scores"], arrays["own"], drawn=drawn
+    )
+    assert found.thresholds.ravel().tolist() == pytest.approx(
+        [d["threshold"] for d in detail], abs=1e-12
+    )
+    assert found.above.ravel().tolist() == [d["above"] for d in detail]
+    assert found.isolated.ravel().tolist() == [d["isolated"] for d in detail]
+    assert found.value == pytest.approx(case["expected"]["mean"], abs=1e-12)
+
+
+def test_the_own_calibration_scores_place_the_threshold() -> None:
+    case = cases()["single_unequal"]
+    arrays, count = case["inputs"], case["inputs"]["calibration_count"]
+    padded = np.full((4, 4, count.max()), np.nan)
+    padded[:, np.arange(count.max()) < count[:, None]] = arrays["calibration_scores"]
+    found = singling_out(arrays["test_scores"], padded, np.arange(4), draws=1)
+    assert found.thresholds.ravel().tolist() == pytest.approx(
+        case["expected"]["thresholds"], abs=1e-12
+    )
+    expected = list(case["expected"]["outcomes"].values())
+    assert found.isolated.astype(int).tolist() == expected
+
+
+@given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_singling_out_by_hand(n: int, m: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tests = rng.integers(-3, 4, (2, n)).astype(float)
+    calibration = rng.integers(-3, 4, (2, n, m)).astype(float)
+    own = rng.integers(0, n, 2)
+    found = singling_out(tests, calibration, own, n_speakers=max(2, n - 1), draws=3, seed=seed)
+    for e, draw in itertools.product(range(2), range(3)):
+        speakers = found.drawn[e, draw].tolist()
+        assert own[e] in speakers
+        assert len(set(speakers)) == max(2, n - 1)
+        values = sorted((s for j in speakers for s in calibration[e, j]), reverse=True)
+        threshold = (values[m - 1] + values[m]) / 2
+        assert found.thresholds[e, draw] == threshold
+        above = sum(tests[e, j] > threshold for j in speakers)
+        assert found.isolated[e, draw] == (above == 1)
+
+
+def test_an_attacker_who_knows_nothing() -> None:
+    expected = {2: 0.5, 5: 0.8**4, 20: 0.95**19}
+    assert singling_out_chance(list(expected)).tolist() == pytest.approx(list(expected.values()))
+    rng = np.random.default_rng(5)
+    found = singling_out(
+        rng.normal(size=(400, 20)), rng.normal(size=(400, 20, 9)), np.arange(400) % 20, draws=1
+    )
+    assert found.chance == pytest.approx(expected[20])
+    # A threshold that is estimated is a little off: within 4 standard errors of 400 speakers.
+    assert abs(found.value - found.chance) < 4 * math.sqrt(0.25 / 400)
+
+
+@pytest.mark.parametrize(
+    ("tests", "calibration", "own", "options", "message"),
+    [
+        ([[1.0, 2.0]], [[1.0, 2.0]], [0], {}, "third axis"),
+        ([[1.0, 2.0]], [[[1.0], [2.0]]], [2], {}, "own speakers"),
+        ([[1.0, np.inf]], [[[1.0], [2.0]]], [0], {}, "finite"),
+        ([[1.0, 2.0]], [[[1.0], [2.0]]], [0], {"n_speakers": 3}, "2 to 2"),
+        ([[1.0, 2.0]], [[[1.0], [2.0]]], [0], {"drawn": [[[0, 2]]]}, "drawn"),
+        ([[1.0, 2.0]], [[[np.nan], [2.0]]], [0], {}, "calibration"),
+        ([[1.0, 2.0]], [[[1.0], [np.nan]]], [0], {}, "calibration"),
+    ],
+)
+def test_invalid_singling_out(
+    tests: Any, calibration: Any, own: Any, options: Any, message: str
+) -> None:
+    with pytest.raises(PrivacyEvalError, match=message):
+        singling_out(tests, calibration, own, **options)
+
+
+def test_rank_disclosure_by_hand() -> None:
+    case = cases()["srd_histogram"]
+    found, expected = rank_disclosure(case["arguments"]["rank_histogram"]), case["expected"]
+    assert found.mean_bits == pytest.approx(expected["mean_bits"], abs=1e-12)
+    assert found.identification_rate == expected["identification_rate"]
+    assert found.spread == expected["rank_spread"]
+    bits = [-math.inf if b is None else b for b in expected["bits_by_rank"]]
+    assert found.bits.tolist() == pytest.approx(bits, abs=1e-12)
+    assert found.max_bits == max(bits)
+    with pytest.raises(PrivacyEvalError, match="rank"):
+        rank_disclosure([0, 0])
+
+
+def test_local_disclosure_by_hand() -> None:
+    case = cases()["lid"]
+    found = local_disclosure(case["arguments"]["llr"], case["arguments"]["own"])
+    expected = case["expected"]
+    assert found.bits.tolist() == pytest.approx(expected["lid"], abs=1e-12)
+    assert found.mean_bits == pytest.approx(expected["alid"], abs=1e-12)
+    assert found.positive == pytest.approx(expected["pdr"])
+    assert 1 - found.positive == pytest.approx(expected["ndr"])
+    assert found.mean_positive == pytest.approx(expected["lid_plus"], abs=1e-12)
+    assert found.mean_negative == pytest.approx(expected["lid_minus"], abs=1e-12)
+    assert found.max_bits == pytest.approx(expected["lid_max"], abs=1e-12)
+
+
+@given(st.data())
+def test_linkage_of_speakers_is_that_of_their_tests(data: st.DataObject) -> None:
+    others = data.draw(st.integers(1, 8))
+    tests = data.draw(
+        st.lists(st.tuples(st.integers(0, 3), st.integers(0, others)), min_size=1, max_size=60)
+    )
+    size, rank = data.draw(st.integers(1, others + 1)), data.draw(st.integers(1, 3))
+    speaker, beaten = ([t[i] for t in tests] for i in (0, 1))
+    found = speaker_linkage(beaten, speaker, "abcd", others + 1, size, rank)
+
+    def mean(of_tests: list[int]) -> float:
+        return float(linkage_of_beaters(of_tests, others + 1, [size], rank)[0])
+
+    expected = {}
+    for i, name in enumerate("abcd"):
+        own = [b for s, b in tests if s == i]
+        if len(own) >= 5:
+            expected[name] = (len(own), mean(own), mean(own[::2]), mean(own[1::2]))
+    assert {s.speaker for s in found} == set(expected)
+    for s in found:
+        values = (s.n_tests, s.linkage, s.first, s.second)
+        assert values == pytest.approx(expected[s.speaker], abs=1e-12)
+    assert [s.linkage for s in found] == sorted((s.linkage for s in found), reverse=True)
+
+
+def test_the_worst_of_equal_speakers_are_so_by_chance() -> None:
+    """All are found in half of their tests: those picked by one half are found less in the other,
+    as often as all."""
+    generator = np.random.default_rng(5)
+    speaker = np.repeat(np.arange(400), 20)
+    beaten = generator.integers(0, 2, speaker.size)
+    found = speaker_linkage(beaten, speaker, [str(i) for i in range(400)], 2, 2)
+    first, second = split_halves(found)
+    # The upper quarter of Binomial(10, 1/2) / 10 has a mean of about 0.5 + 1.27 * 0.158.
+    assert first == pytest.approx(0.7, abs=0.03)
+    assert second == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(100 * 10))
+    assert len(worst_quarter(found)) >= 100
+
+
+def test_a_quarter_has_those_who_equal_its_last() -> None:
+    speakers = [
+        SpeakerLinkage(n, 9, p, p, p)
+        for n, p in zip("abcdefgh", [9, 5, 5, 5, 4, 3, 2, 1], strict=True)
+    ]
+    assert worst_quarter(speakers) == set("abcd")
+    assert worst_quarter(speakers[:1]) == {"a"}
+    assert worst_quarter([]) == set()

@@ -1,0 +1,140 @@
+"""Identification in tables, sentences and figures, of records made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.metrics.identification import SpeakerLinkage
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.report.data import ReportData
+from privacy_eval.report.figures import identification
+from privacy_eval.report.per_system import (
+    identification_sentences,
+    identification_speakers_table,
+)
+from privacy_eval.results.records import IdentificationRecord, Results
+from privacy_eval.tree.conditions import TrialCondition, trial_conditions
+
+PLAN = load_protocol("vpc2020")
+SPEAKERS = tuple(SpeakerLinkage(f"s{i}", 10, 1 - i / 10, 1 - i / 10, i / 10) for i in range(8))
+
+
+def conditions(system: str = "B1") -> dict[str, TrialCondition]:
+    """Those of libri test f, by attack model."""
+    found = {
+        c.attack_model: c
+        for part in PLAN.results_folders
+        for c in trial_conditions(PLAN, part, "_anon", system).values()
+        if (c.data_set, c.split, c.gender) == ("libri", "test", "f")
+    }
+    return {str(a.id): found[a.id] for a in PLAN.attack_models if a.id in found}
+
+
+def record(condition: TrialCondition, **values: object) -> IdentificationRecord:
+    made = IdentificationRecord(
+        condition, (2, 5, 10, 16), (0.9, 0.7, 0.34, 0.2), (), 1, 1, 300, 8, 16, 0, 0, 10, SPEAKERS
+    )
+    return replace(made, **values)  # type: ignore[arg-type]
+
+
+def results(*records: IdentificationRecord) -> Results:
+    found = Results(PLAN, identification=records)
+    found.check()
+    return found
+
+
+def test_sentences_say_what_a_number_means() -> None:
+    of = conditions()
+    sentences = identification_sentences(
+        results(
+            record(of["ignorant"]),
+            record(of["original"], rank=3, linkage=(1.0, 0.9, 0.8, 0.75)),
+            record(of["lazy-informed"], sizes=(50, 100), n_enrolled=100, linkage=(0.2, 0.1),
+                   speakers=(), speakers_size=0),
+        )
+    )  # fmt: skip
+    assert len(sentences) == 2  # no group of at most 20
+    for part in (
+        "B1, ignorant attacker",
+        "group of 16",
+        "picks the right person 20 %",
+        "chance is 6.25 %",
+    ):
+        assert part in sentences[0]
+    for part in ("original speech", "3 picks", "75 %", "chance is 18.8 %"):
+        assert part in sentences[1]
+
+
+def test_sentences_are_of_the_largest_group_that_all_sets_have() -> None:
+    one = conditions()["ignorant"]
+    smaller = record(replace(one, gender="m"), sizes=(2, 5, 10), linkage=(0.5, 0.4, 0.1),
+                     n_enrolled=10, n_tests=100)  # fmt: skip
+    (sentence,) = identification_sentences(results(record(one), smaller))
+    # (300 * 0.34 + 100 * 0.1) / 400
+    assert "group of 10" in sentence and " 28 % of the time; chance is 10 %" in sentence
+
+
+def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
+    of = conditions()
+    others = tuple(
+        replace(s, speaker=f"s{i}") for s, i in zip(SPEAKERS, (1, 7, *range(6)), strict=False)
+    )
+    table = identification_speakers_table(
+        results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others)), "B1"
+    )
+    assert [row[4] for row in table.rows] == ["s0", "s1", "s2", "s1", "s7", "s0"]
+    biased, overlap = table.notes
+    assert "95.0 % of these" in biased and "5.0 % of tests" in biased
+    assert "Ignorant and Lazy-informed: 0.33" in overlap  # {s0, s1} and {s1, s7}
+
+
+def test_no_speakers_no_table() -> None:
+    one = record(conditions()["ignorant"], speakers=(), speakers_size=0)
+    table = identification_speakers_table(results(one), "B1")
+    assert not table.rows and not table.notes
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"speakers_size": 17}, "speakers_size"),
+        ({"speakers_size": 0}, "speakers_size"),
+        ({"speakers": (replace(SPEAKERS[0], linkage=1.1),)}, "0 to 1"),
+        ({"speakers": (replace(SPEAKERS[0], second=-0.1),)}, "0 to 1"),
+        ({"speakers": (replace(SPEAKERS[0], speaker="a\x1bb"),)}, "unprintable"),
+    ],
+)
+def test_records_are_checked(change: dict[str, object], message: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=message):
+        results(record(conditions()["ignorant"], **change))
+
+
+def test_figures_have_bands_and_a_dot_per_speaker(tmp_path: Path) -> None:
+    bounds = ((0.8, 0.95), (0.6, 0.8), (0.3, 0.4), (0.1, 0.3))
+    of = conditions()
+    data = ReportData(
+        results(record(of["ignorant"], intervals=bounds), record(of["original"])),
+    )
+    curves, dots = identification.figures(data)
+    assert "Bands" in curves.caption
+    (band,) = (c for c in curves.plot.curves if c.fill)
+    assert band.y.tolist() == pytest.approx([95, 80, 40, 30])
+    assert band.base is not None and band.base.tolist() == pytest.approx([80, 60, 30, 10])
+    assert dots.name.startswith("identification_speakers")
+    assert "group of 10" in dots.caption
+    own, original, chance = dots.plot.curves
+    assert own.marker_points[:, 1].tolist() == pytest.approx([100 * s.linkage for s in SPEAKERS])
+    assert original.name == "Orig"
+    assert chance.y.tolist() == [10, 10]
+
+
+def test_many_systems_have_no_bands() -> None:
+    bounds = ((0.8, 0.95), (0.6, 0.8), (0.3, 0.4), (0.1, 0.3))
+    many = [record(conditions(f"T{i}")["ignorant"], intervals=bounds) for i in range(20)]
+    curves, _ = identification.figures(ReportData(results(*many)))
+    assert not any(c.fill for c in curves.plot.curves)
+    assert "Bands" not in curves.caption

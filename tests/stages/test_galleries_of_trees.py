@@ -1,0 +1,132 @@
+"""The stage identification: records of a tree, and their way to results, tables and figures."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import BACKEND, ENROLLS, TRIALS, SpeechTree, cli, times
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.report.data import ReportSources
+from privacy_eval.report.figures import identification as figures
+from privacy_eval.report.per_system import identification_table
+from privacy_eval.results.json_store import read_json
+from privacy_eval.results.records import IdentificationRecord, Results
+
+STAGES = ("asv-scores", "privacy-metrics", "similarity", "identification", "collect")
+
+
+@pytest.fixture(name="tree")
+def _tree(tmp_path: Path) -> SpeechTree:
+    tree = SpeechTree(tmp_path / "tree")
+    for verb in STAGES:
+        options = ("--bootstrap", "20") if verb == "identification" else ()
+        run = tree.run(verb, *options)
+        assert run.code == 0, run.err
+    return tree
+
+
+def results_of(tree: SpeechTree) -> Results:
+    return read_json(tree.root / "exp/privacy_eval/results.json")
+
+
+def test_records_are_those_of_single_files(tree: SpeechTree) -> None:
+    records = {r.condition.attack_model: r for r in results_of(tree).identification}
+    assert len(records) == 3
+    for record in records.values():
+        c = record.condition
+        single = cli(
+            "identification",
+            *("--model", tree.root / BACKEND, "--scp-base", tree.root, "--format", "json"),
+            *("--enroll-vectors", tree.scp(c.enrollment_set)),
+            *("--spk2utt", tree.root / "data" / c.enrollment_set / "spk2utt"),
+            *("--trial-vectors", tree.scp(c.trial_set)),
+            *("--utt2spk", tree.root / "data" / TRIALS / "utt2spk"),
+            *("--bootstrap", "20"),
+        )
+        found = json.loads(single.out)
+        assert list(record.sizes) == found["sizes"]
+        assert list(record.linkage) == found["linkage"]
+        bounds = [[i["low"], i["high"]] for i in found["intervals"]]
+        assert [list(i) for i in record.intervals] == bounds
+        assert record.n_enrolled == found["n_enrolled"]
+        with np.load(tree.root / f"exp/privacy_eval/records/{record.curves}") as arrays:
+            assert arrays["beaten"].size == record.n_tests == found["n_tests"]
+
+
+def test_again_nothing_is_written_and_a_change_is_noticed(tree: SpeechTree) -> None:
+    files = list((tree.root / "exp/privacy_eval/records").rglob("*identification*"))
+    before = times(files)
+    assert "3 current" in tree.run("identification", "--bootstrap", "20").out
+    assert times(files) == before
+    tree.vectors(f"{TRIALS}_anon", seed=3)
+    stale = tree.run("collect")
+    assert stale.code == 1
+    assert TRIALS in stale.err
+    assert "2 computed, 1 current" in tree.run("identification", "--bootstrap", "20").out
+
+
+def test_other_options_are_other_numbers(tree: SpeechTree) -> None:
+    before = results_of(tree).identification
+    assert tree.run("identification", "--rank", "2").code == 0
+    assert tree.run("collect").code == 0
+    after = results_of(tree).identification
+    for one, two in zip(before, after, strict=True):
+        assert (two.rank, two.intervals) == (2, ())
+        assert all(a <= b for a, b in zip(one.linkage, two.linkage, strict=True))
+        assert two.chance()[-1] == 2 / two.n_enrolled
+
+
+def test_missing_vectors_are_named(tree: SpeechTree) -> None:
+    tree.scp(f"{ENROLLS}_anon").unlink()
+    run = tree.run("identification", "--bootstrap", "20")
+    assert "1 missing an input" in run.out
+    assert f"xvect_{ENROLLS}_anon" in run.err
+
+
+def test_the_way_to_csv_table_and_figure(tree: SpeechTree) -> None:
+    results = results_of(tree)
+    with open(tree.root / "exp/privacy_eval/results.csv") as file:
+        rows = [r for r in csv.DictReader(file) if r["metric"].startswith("linkage_")]
+    values = [p for r in results.identification for p in r.linkage]
+    assert [float(r["value"]) for r in rows] == values
+    assert all(float(r["low_95"]) <= float(r["value"]) <= float(r["high_95"]) for r in rows)
+    table = identification_table(results, "title")
+    record = results.identification[0]
+    low, high = record.intervals[-1]
+    cell = f"{100 * record.linkage[-1]:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+    assert cell in table.rows[0]
+    data = ReportSources((tree.root / "exp/privacy_eval/results.json",)).read()
+    ignorant, lazy = figures.figures(data)
+    (panel,) = (panel for _, _, panel in ignorant.plot.panels())
+    own, original, chance = (c for c in panel.curves if not c.fill)
+    drawn = next(r for r in results.identification if r.condition.attack_model == "ignorant")
+    assert own.y.tolist() == pytest.approx([100 * p for p in drawn.linkage])
+    assert own.x.tolist() == pytest.approx(np.log10(drawn.sizes).tolist())
+    assert original.name == "Orig"
+    assert chance.y[-1] == pytest.approx(100 / drawn.n_enrolled)
+    assert "lazy" in lazy.name
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"linkage": (0.5,)}, "every gallery size"),
+        ({"linkage": (1.5, 0.2)}, "0 to 1"),
+        ({"intervals": ((0.1, 0.2),)}, "every gallery size"),
+        ({"intervals": ((0.3, 0.2), (0.1, 0.2))}, "lower one first"),
+        ({"sizes": (2, 99)}, "sizes"),
+        ({"n_tests": 0}, "n_tests"),
+    ],
+)
+def test_records_are_checked(tree: SpeechTree, change: dict[str, object], message: str) -> None:
+    results = results_of(tree)
+    record = replace(results.identification[0], sizes=(2, 3), linkage=(0.5, 0.2), intervals=())
+    changed: IdentificationRecord = replace(record, **change)  # type: ignore[arg-type]
+    with pytest.raises(PrivacyEvalError, match=message):
+        replace(results, identification=(changed,)).check()
