@@ -494,7 +494,8 @@ def test_metrics_of_real_conditions(condition: str, tmp_path: Path) -> None:
             if isinstance(number, float) and metric in values:
                 assert values[metric] == pytest.approx(number, abs=1e-5), (variant, metric)
         known = {m for m in values if m in want[name]}
-        assert known >= set(values) - ({"eer"} if variant == "exact" else set())
+        later = {"eer_speechbrain", "miss_at_fa_0.01", "miss_at_fa_0.001"}  # with other golden data
+        assert known >= set(values) - later - ({"eer"} if variant == "exact" else set())
     challenge = score_metrics(found, variant="challenge")
     assert zebra_tag(challenge, "challenge") == want["reference"]["zebra_tag"]
     for metric in ("min_dcf_0.01", "min_dcf_0.001"):

@@ -484,7 +484,7 @@ def test_stages_of_the_recipe_on_slurm(slurm: Slurm, tmp_path: Path) -> None:
     result = run_program(recipe, *command, cwd=tmp_path, **slurm.environment)
     assert result.code == 0, result.err
     logs = trees[0].root / "exp/privacy_eval/log"
-    stems = ("asv_scores", "privacy_metrics", "similarity")
+    stems = ("xvectors", "asv_scores", "privacy_metrics", "similarity", "identification")
     assert set(snapshot(logs)) == {f"{stem}.{n}.log" for stem in stems for n in (1, 2)}
     shutil.rmtree(logs)
     for verb in ("score-tree", "evaluate", "similarity-tree"):
