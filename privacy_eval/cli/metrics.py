@@ -29,7 +29,7 @@ def add_files(options: Options) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..io.results_txt import format_metrics
     from ..io.schema import to_plain
-    from ..io.scores import pair, read_scores, read_trials
+    from ..io.scores import OPEN_END, pair, read_scores, read_trials
     from ..metrics import VARIANTS, withholding_caveat
     from ..stages.privacy_metrics import evaluate_trials
     from .inputs import options_of
@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     metrics, tags, intervals = found.metrics, found.tags, found.intervals
     scores = found.scores
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
+    for file in trials.ends_open:
+        log(f"privacy-eval: warning: {file}: {OPEN_END}")
     if trials.missing or trials.extra:
         log(
             f"privacy-eval: left out {trials.missing} trials without a score and "

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,8 @@ from .text_table import (
 
 #: Remedy for trials and scores that do not match.
 ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
+#: Warning of a file that may have been cut within its last number.
+OPEN_END = "no newline at the end of its last line: was it cut?"
 _SWAPPED = "; are score file and trial key exchanged?"
 _USUAL_NUMBER_BYTES = 32
 #: Lines of a score file per trial of the key, and beyond that. A few too many are read, and the
@@ -47,12 +49,15 @@ class TrialList:
         Enrolled speaker and trial utterance.
     digest : str
         SHA-256 of the content.
+    ends_open : bool
+        Whether its last line lacks the newline.
     """
 
     path: Path
     speaker: Column
     utterance: Column
     digest: str
+    ends_open: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,8 @@ class PairedTrials:
     missing, extra : int
         Trials without a score and scores without a trial that were left out; 0
         unless that was allowed.
+    ends_open : tuple of Path
+        Those of the two files whose last line lacks the newline.
     """
 
     score: NDArray[np.float64]
@@ -101,6 +108,7 @@ class PairedTrials:
     utterance: Column
     missing: int
     extra: int
+    ends_open: tuple[Path, ...] = ()
 
 
 def _kaldi_columns(content: bytes, path: Path) -> tuple[Column, ...]:
@@ -167,7 +175,8 @@ def read_scores(path: Path, *, format: str = "kaldi", limit: LineLimit | None = 
     speaker, utterance, field = SCORE_FORMATS[format](content, path)
     score = _parse_numbers(field, path)
     _check_unique(path, speaker, utterance, "score")
-    return ScoreFile(path, speaker, utterance, digest(content), score)
+    open_end = _ends_open(content)
+    return ScoreFile(path, speaker, utterance, digest(content), score, ends_open=open_end)
 
 
 def read_trials(path: Path) -> TrialKey:
@@ -206,7 +215,8 @@ def read_trials(path: Path) -> TrialKey:
             f"found {label.text(row)!r}" + _SWAPPED * swapped
         )
     _check_unique(path, speaker, utterance, "trial")
-    return TrialKey(path, speaker, utterance, digest(content), is_target)
+    open_end = _ends_open(content)
+    return TrialKey(path, speaker, utterance, digest(content), is_target, ends_open=open_end)
 
 
 def read_trial_list(path: Path) -> TrialList:
@@ -229,7 +239,11 @@ def read_trial_list(path: Path) -> TrialList:
     names = (*_ID, "target|nontarget")
     (speaker, utterance, *_), content = read_columns(path, names[: max(2, len(first.split()))])
     _check_unique(path, speaker, utterance, "trial")
-    return TrialList(path, speaker, utterance, digest(content))
+    return TrialList(path, speaker, utterance, digest(content), ends_open=_ends_open(content))
+
+
+def _ends_open(content: bytes) -> bool:
+    return not content.endswith(b"\n")
 
 
 def pair(
@@ -283,6 +297,7 @@ def pair(
         scores.utterance.take(score_row),
         missing,
         extra,
+        tuple(file.path for file in (scores, trials) if file.ends_open),
     )
 
 

@@ -19,7 +19,7 @@ from ..io.confine import outside_message
 from ..io.data_dir import read_utt2spk
 from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
-from ..io.scores import PairedTrials, line_limit, pair, read_scores, read_trials
+from ..io.scores import OPEN_END, PairedTrials, line_limit, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
 from ..metrics import (
     VARIANTS,
@@ -302,11 +302,12 @@ class _ConditionRecord:
             },
             trials_without_score=paired.missing,
             scores_without_trial=paired.extra,
+            remarks=tuple(f"{relative(p, self.tree)}: {OPEN_END}" for p in paired.ends_open),
             provenance=provenance,
         )
         arrays = {**score_curves(scores), **_replicates(found.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""
-        remarks = tuple(record.caveats.values())
+        remarks = (*record.caveats.values(), *record.remarks)
         return Content(record_content(self.path, record, arrays), text, remarks)
 
 

@@ -374,6 +374,14 @@ def test_trials_left_out_on_request(tmp_path: Path) -> None:
     assert items(check(tree, "--allow-missing"), kind) == [f"anon {OA} (2 and 0)"]
 
 
+def test_scores_whose_last_number_may_be_cut_are_named(tmp_path: Path) -> None:
+    tree = scored(tmp_path)
+    path = tree.all_scores["oa"]
+    path.write_text(path.read_text()[:-3])
+    kind = "no newline at the end of its last line: was it cut?"
+    assert items(check(tree), kind) == [f"exp/results-anon/{OA}/scores"]
+
+
 def test_built_in_scores_of_other_trials_are_rebuilt_if_inputs_exist(tmp_path: Path) -> None:
     tree = scored(tmp_path)
     for suffix in ("", "_anon"):

@@ -426,6 +426,18 @@ def test_allow_missing_says_what_it_leaves_out(files: Pair) -> None:
     assert plain["n_target"] + plain["n_nontarget"] == 45
 
 
+@pytest.mark.parametrize("file", ["scores", "trials"])
+@pytest.mark.parametrize("verb", ["metrics", "zebra"])
+def test_a_last_line_without_newline_is_named(files: Pair, verb: str, file: str) -> None:
+    options = ("--scores", files.scores, "--trials", files.trials)
+    assert "newline" not in str(cli(verb, *options))
+    path = files.folder / file
+    path.write_text(path.read_text().removesuffix("\n"))
+    run = cli(verb, *options)
+    assert run.code == 0
+    assert f"{path}: no newline" in run.err + run.out
+
+
 @pytest.mark.parametrize("option", ["--scores", "--trials", "--utt2spk"])
 @pytest.mark.parametrize("what", ["missing", "a folder"])
 def test_files_that_are_not_there(files: Pair, option: str, what: str) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import Tree, lines_to, score_lines, snapshot, three_conditions, utterances
+from support import Tree, cli, lines_to, score_lines, snapshot, three_conditions, utterances
 
 from privacy_eval import PrivacyEvalError, __version__
 from privacy_eval.errors import OutputError
@@ -809,3 +809,18 @@ def test_scores_that_change_while_they_are_evaluated(
     assert record["provenance"]["inputs"]["scores"]["sha256"] == read
     monkeypatch.undo()
     assert run(tree).rebuilt == {f"now {O_A}": "scores"}
+
+
+def test_a_score_file_that_may_be_cut_is_noted_in_outcome_record_and_run(tree: Tree) -> None:
+    path = scores_of(tree, O_A)
+    path.write_text(path.read_text()[:-3])
+    options = ("--tree", tree.root, "--results", "exp", "--out", "out")
+    run = cli("privacy-metrics", *options)
+    assert run.code == 0
+    (line,) = (line for line in run.err.splitlines() if "no newline" in line)
+    assert f"now {O_A}: exp/results-now/{O_A}/scores" in line
+    collected = cli("collect", *options)
+    assert f"{O_A}/scores: no newline" in collected.err
+    results = read_json(tree.root / "out/results.json")
+    noted = {r.condition.name: len(r.remarks) for r in results.verification}
+    assert noted == {O_O: 0, O_A: 1, A_A: 0}
