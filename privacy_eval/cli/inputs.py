@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, UsageError, abbreviate
 from ..io.confine import refuse_symlinks_below
 from ..io.kaldi_options import read_options
 from ..io.names import look_alike
@@ -30,11 +30,11 @@ from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
 from ..tree.discovery import (
+    check_suffix,
     find_systems,
     parent_hint,
     sibling_results_folders,
     suffix_of_unmatched,
-    tree_suffixes,
     unmatched_folders,
 )
 from .options import beginnings, in_job, log, progress
@@ -68,6 +68,11 @@ def systems_of(
         keys=None if arguments.keys is None else tree / arguments.keys,
         allow_outside=arguments.allow_outside,
     )
+    check_suffix(arguments.anon_suffix, systems, tree, protocol)
+    conditions = [c for system in systems for c in system.conditions]
+    hint = parent_hint(tree, results)
+    if hint and conditions and not any(c.trials for c in conditions):
+        raise UsageError(f"{tree}: no trial keys{hint}")
     if needed and not systems:
         raise PrivacyEvalError(
             f"{results}: no results, expected folders ASV-<enrollment set>-<trial set> in it, or "
@@ -128,12 +133,6 @@ def asv_of(
     `systems`: those of the results folder, if they are known already.
     """
     access = access_of(arguments)
-    wanted, present = arguments.anon_suffix, tree_suffixes(access.tree, protocol)
-    if wanted is not None and present and wanted not in present:
-        log(
-            f"privacy-eval: warning: {access.tree / 'data'}: no data set with anonymization suffix "
-            f"{wanted!r}; is it --anon-suffix {present[0]}?"
-        )
     found, notes = systems_under_test(
         access,
         protocol,

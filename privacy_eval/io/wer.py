@@ -141,7 +141,9 @@ def format_wer_line(line: WerLine) -> str:
     return f"%WER {100 * line.wer:.2f} [ {counts} ] {path}".rstrip()
 
 
-def read_wer_folder(folder: Path) -> tuple[list[WerLine], dict[Path, str]]:
+def read_wer_folder(
+    folder: Path, *, refused: list[str] | None = None
+) -> tuple[list[WerLine], dict[Path, str]]:
     """Read all `%WER` lines of an `ASR-*` folder of the results.
 
     Parameters
@@ -149,6 +151,8 @@ def read_wer_folder(folder: Path) -> tuple[list[WerLine], dict[Path, str]]:
     folder : Path
         The challenge writes them to its file `WER`; if that is missing, every file is
         searched.
+    refused : list of str, optional
+        Leave out malformed lines, and append the message of each.
 
     Returns
     -------
@@ -159,7 +163,7 @@ def read_wer_folder(folder: Path) -> tuple[list[WerLine], dict[Path, str]]:
     Raises
     ------
     PrivacyEvalError
-        With file and line: a malformed line; no `%WER` line at all.
+        With file and line: a malformed line, unless `refused`; no `%WER` line at all.
     """
     named = folder / "WER"
     files = (
@@ -173,14 +177,15 @@ def read_wer_folder(folder: Path) -> tuple[list[WerLine], dict[Path, str]]:
         content = read_bytes(path, max_bytes=MAX_TEXT_BYTES)
         with supply({path: content}):
             texts = read_text(path).split("\n")
-        parsed = [
-            parse_wer_line(text, f"{path}:{number}")
-            for number, text in enumerate(texts, start=1)
-            if text.lstrip(BLANKS).startswith("%WER")
-        ]
-        if parsed:
-            lines += parsed
-            sources[path] = digest(content)
-    if not lines:
+        for number, text in enumerate(texts, start=1):
+            if text.lstrip(BLANKS).startswith("%WER"):
+                try:
+                    lines.append(parse_wer_line(text, f"{path}:{number}"))
+                    sources[path] = digest(content)
+                except PrivacyEvalError as error:
+                    if refused is None:
+                        raise
+                    refused.append(str(error))
+    if not (lines or refused):
         raise PrivacyEvalError(f"{folder}: no '%WER' line in any of its files")
     return lines, sources

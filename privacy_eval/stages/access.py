@@ -16,7 +16,7 @@ from ..asv.model_folder import (
     load_backend,
 )
 from ..asv.trials import Enrollment, load_enrollment
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, UsageError
 from ..io.confine import check_inside
 from ..io.files import relative
 from ..io.inputs import Inputs
@@ -24,6 +24,8 @@ from ..io.scp import Vectors
 from ..protocol.protocol import AsvModel, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..tree.discovery import (
+    check_new_results,
+    check_suffix,
     find_systems,
     folder_suffixes,
     guess_suffix,
@@ -190,6 +192,8 @@ def systems_under_test(
     ------
     PrivacyEvalError
         As `find_systems`.
+    UsageError
+        As `check_suffix` and `check_new_results`.
     """
     results = access.results
     for folder, what in ((access.tree, "experiment tree"), (access.keys, "keys")):
@@ -205,6 +209,7 @@ def systems_under_test(
             keys=access.keys,
             allow_outside=access.allow_outside,
         )
+    check_suffix(anon_suffix, systems or (), access.tree, protocol)
     if not systems:
         named = results.name.startswith("results-") and results.parent.is_dir()
         if not results.is_dir() and not named:
@@ -212,8 +217,10 @@ def systems_under_test(
                 f"{results}: no such folder (results folder); name one that exists, or a "
                 f"new one results-NAME in a folder that exists{parent_hint(access.tree)}"
             )
+        if not results.is_dir():
+            check_new_results(results, protocol)
         if name is not None and "/" in name:
-            raise PrivacyEvalError(f"{results}: no system {name!r}; a new one has a name without /")
+            raise UsageError(f"{results}: no system {name!r}; a new one has a name without /")
         return [new_system(access, protocol, name=name, anon_suffix=anon_suffix)], []
     sharing: dict[str, list[System]] = {}
     for system in systems:

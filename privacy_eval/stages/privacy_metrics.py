@@ -36,7 +36,7 @@ from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
-from ..tree.discovery import parent_hint, score_file
+from ..tree.discovery import score_file
 from ..tree.keys import find_key
 from ..version import __version__
 from .freshness import (
@@ -265,7 +265,6 @@ class _ConditionRecord:
             tried = ", ".join(relative(path, self.tree) for path in files.key_candidates)
             raise PrivacyEvalError(
                 f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
-                + parent_hint(self.tree)
             )
         paths = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():

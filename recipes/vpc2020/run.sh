@@ -66,6 +66,10 @@ nj=$((10#$nj)) stage=$((10#$stage)) stop_stage=$((10#$stop_stage))
 for name in tree results conf; do
     [ -n "${!name}" ] || usage_error "--$name must not be empty"
 done
+case $whiskers in
+    speakers | independent) ;;
+    *) usage_error "--whiskers takes speakers or independent, not '$whiskers'" ;;
+esac
 # Commands would take paths that begin with a dash for options.
 for name in tree results conf out ratings utt2spk keys; do
     case ${!name} in -*) printf -v "$name" './%s' "${!name}" ;; esac
@@ -247,4 +251,9 @@ if [ "$failed" = true ]; then
     log "Done, but without the conditions that failed in stage 6: see $out_path/log"
     exit 1
 fi
-log "Done"
+if [ "$stop_stage" -ge 8 ] && [ -s "$out_path/left_out.txt" ]; then
+    log "Done, but these results are not complete: $(wc -l <"$out_path/left_out.txt") notes of what" \
+        "was left out in $out_path/left_out.txt, first: $(head -n 1 -- "$out_path/left_out.txt" | cut -c 1-200)"
+else
+    log "Done"
+fi

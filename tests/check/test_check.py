@@ -37,6 +37,8 @@ OO, OA = f"ASV-{ENROLLS}-{TRIALS}", f"ASV-{ENROLLS}-{TRIALS}_anon"
 AA = f"ASV-{ENROLLS}_anon-{TRIALS}_anon"
 THREE = ((ENROLLS, TRIALS), (ENROLLS, f"{TRIALS}_anon"), (f"{ENROLLS}_anon", f"{TRIALS}_anon"))
 
+WER = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/asr_eval/decode_x_tglarge/wer_9_0.5"
+
 
 def check(tree: Tree, *options: object, code: int = 0) -> list[str]:
     """Run with --details, which writes nothing."""
@@ -85,7 +87,7 @@ def test_a_new_tree_then_a_complete_one(tree: SpeechTree) -> None:
     assert report[3].split(None, 4) == ["anon", "0/3", "1/1", "0", "scores (stage 5)"]
     assert "  scores [stage 5] (1): anon (3 conditions)" in report
     assert tree.run("score-tree").code == 0
-    (tree.root / tree.results / "ASR-libri_dev_asr").mkdir()
+    lines_to(tree.root / tree.results / "ASR-libri_dev_asr/WER", [WER])
     report = tree.run("check").out.splitlines()
     assert report[0] == "ready: all 3 conditions of 1 system have scores and a trial key"
     assert report[1].startswith("protocol: VoicePrivacy 2020 (small); tree: ")
@@ -365,6 +367,21 @@ def test_invalid_scores(
     quick = check(tree, "--quick")
     assert quick[0].startswith("ready: ")
     assert "--quick" in quick[-1]
+
+
+def test_invalid_word_error_rates(tmp_path: Path) -> None:
+    tree = scored(tmp_path)
+    folder = tree.root / tree.results / "ASR-libri_dev_asr"
+    lines_to(folder / "WER", [WER, WER.replace("5.25", "0.01")])
+    lines = check(tree, code=1)
+    assert lines[0].startswith("not ready: 1 error")
+    error, detail = items(lines, "anon: word error rates that cannot be used")
+    message = "ASR-libri_dev_asr/WER:2: %WER 0.01 contradicts 21 errors / 400 words"
+    assert message in error and message in detail
+    assert check(tree, "--quick")[0].startswith("ready: ")
+    (folder / "WER").unlink()
+    (error, *_) = items(check(tree, code=1), "anon: word error rates that cannot be used")
+    assert "no '%WER' line" in error
 
 
 def test_trials_left_out_on_request(tmp_path: Path) -> None:

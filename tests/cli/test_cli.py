@@ -21,6 +21,8 @@ from support import (
     ANON,
     B1,
     B2,
+    ENROLLS,
+    MODEL,
     ODD_NAME,
     ORIG,
     ROOT,
@@ -485,7 +487,7 @@ def test_bad_trees(tmp_path: Path, verb: str) -> None:
             cases.append((("--tree", tree.root, "--results", name), f"{name}: {message}"))
     for arguments, message in cases:
         run = cli(verb, *arguments)
-        assert (run.code, run.out) == (1, ""), arguments
+        assert (run.code, run.out) == (2 if "--conf" in arguments else 1, ""), arguments
         assert message in run.err
 
 
@@ -537,7 +539,7 @@ def test_errors_of_import_write_nothing(tmp_path: Path) -> None:
     )
     for arguments, message in cases:
         run = cli("import", *arguments, "--out", out)
-        assert (run.code, run.out) == (1, "")
+        assert (run.code, run.out) == (2 if "--conf" in arguments else 1, "")
         assert message in run.err
         assert not out.exists()
 
@@ -705,7 +707,7 @@ def test_one_system_of_a_shared_results_txt(tmp_path: Path) -> None:
         assert cli("import", shared, "--system", name, "--out", tmp_path / "r.json").code == 0
         assert cli("export", tmp_path / "r.json").out == path.read_text()
     run = cli("import", shared, "--system", "three", "--out", tmp_path / "no.json")
-    assert (run.code, run.out) == (1, "")
+    assert (run.code, run.out) == (2, "")
     assert run.err.endswith(f"{shared}: no system 'three'; available: one, two\n")
 
 
@@ -722,11 +724,77 @@ def test_folders_of_a_second_suffix_are_named_with_the_option(tmp_path: Path) ->
     assert again.code == 0, again.err
 
 
-def test_a_suffix_that_no_data_set_has_is_named_with_the_right_one(tmp_path: Path) -> None:
+@pytest.fixture(name="two_suffixes")
+def _two_suffixes(tmp_path: Path) -> SpeechTree:
+    """A tree whose trial sets have one anonymization suffix, and the enrollment another."""
     tree = SpeechTree(tmp_path / "tree")
-    common = ("--tree", tree.root, "--results", "exp", "--conf", "small.yaml")
-    assert "is it --anon-suffix _anon?" in cli("asv-scores", *common, "--anon-suffix", "_x").err
-    assert "is it --anon-suffix" not in cli("asv-scores", *common, "--anon-suffix", "_anon").err
+    data = tree.root / "data"
+    tree.enrollment("libri_dev_trials_all_anon")
+    (data / f"{ENROLLS}_anon").rename(data / f"{ENROLLS}_anonrand")
+    (tree.root / MODEL / f"xvect_{ENROLLS}_anon").rename(
+        tree.root / MODEL / f"xvect_{ENROLLS}_anonrand"
+    )
+    return tree
+
+
+def test_data_sets_of_a_second_suffix_are_counted_once(two_suffixes: SpeechTree) -> None:
+    run = two_suffixes.run("asv-scores")
+    assert run.code == 1
+    assert run.err.count("_anonrand (1)") == run.err.count("--anon-suffix _anonrand") == 1
+    assert two_suffixes.run("check").out.count("_anonrand (1)") == 1
+    assert "_anonrand" not in two_suffixes.run("subsets", "--anonymized").err
+
+
+@pytest.mark.parametrize(
+    ("given", "suggested"),
+    [("_B7", "_anon"), ("anno", "_anon"), ("anonrand", "_anonrand"), ("_anonrnd", "_anonrand")],
+)
+@pytest.mark.parametrize("verb", ["asv-scores", "subsets", "pending", "train-backend"])
+def test_a_suffix_that_no_data_set_has_is_refused(
+    two_suffixes: SpeechTree, verb: str, given: str, suggested: str
+) -> None:
+    before = snapshot(two_suffixes.root)
+    more = ["--anonymized"] * (verb == "subsets")
+    run = two_suffixes.run(verb, *more, "--anon-suffix", given)
+    assert run.code == 2
+    assert "_anon (2)" in run.err and "_anonrand (1)" in run.err
+    assert run.err.endswith(f"--anon-suffix {suggested}\n")
+    assert snapshot(two_suffixes.root) == before
+
+
+@pytest.mark.parametrize("verb", ["asv-scores", "pending"])
+def test_a_misspelt_results_folder_is_not_a_new_system(tmp_path: Path, verb: str) -> None:
+    tree = SpeechTree(tmp_path / "tree")
+    assert tree.run("asv-scores", results="exp/results-demo_B1").code == 0
+    before = snapshot(tree.root)
+    for name in ("results-demo_b1", "results-dmeo_B1", "results-demos_B1"):
+        run = tree.run(verb, results=f"exp/{name}")
+        assert run.code == 2, name
+        assert re.search(r"/exp/results-d\w+: no such folder, but results-demo_B1; ", run.err)
+    assert snapshot(tree.root) == before
+    for name in ("results-demo_B2", "results-mine"):
+        assert tree.run(verb, results=f"exp/{name}").code == 0, name
+    (tree.root / "exp/results-demo_b1").mkdir()
+    assert tree.run(verb, results="exp/results-demo_b1").code == 0
+
+
+@pytest.mark.parametrize("verb", ["privacy-metrics", "check", "pending", "collect"])
+def test_the_parent_of_a_tree_with_its_results_is_named_once(tmp_path: Path, verb: str) -> None:
+    tree = three_conditions(tmp_path / "the tree")
+    run = cli(verb, "--tree", tmp_path, "--results", "the tree/exp")
+    assert run.code == 2
+    assert run.err.count("looks like the tree") == 1
+    assert run.err.endswith(f"--tree '{tree.root}' --results exp\n")
+
+
+@pytest.mark.parametrize("verb", ["asv-scores", "privacy-metrics", "collect", "pending"])
+def test_an_unknown_system_is_wrong_usage(tmp_path: Path, verb: str) -> None:
+    tree = SpeechTree(tmp_path / "tree")
+    for name in ("one", "two"):
+        tree.libri(f"exp/results-{name}")
+    run = tree.run(verb, "--system", "B7")
+    assert run.code == 2
+    assert run.err.count("no system 'B7'; available: one, two") == 1
 
 
 @pytest.mark.parametrize("verb", ["check", "privacy-metrics", "asv-scores", "collect"])

@@ -468,6 +468,24 @@ def test_word_error_rates_are_collected(tree: Tree) -> None:
     )
 
 
+def test_a_refused_word_error_rate_does_not_take_the_other_with_it(tree: Tree) -> None:
+    run(tree)
+    good = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/asr_eval/decode_x_tglarge/wer_9_0.5"
+    bad = good.replace("5.25", "0.01").replace("tglarge", "tgsmall")
+    lines_to(tree.root / "exp/results-now/ASR-vctk_dev_asr_anon/WER", [bad, good])
+    with pytest.raises(PrivacyEvalError, match="WER:1: %WER 0.01 contradicts"):
+        collected(tree)
+    results = collected(tree, partial=True)
+    assert [record.language_model for record in results.recognition] == ["large"]
+    (reason,) = results.not_evaluated
+    assert "WER:1: %WER 0.01 contradicts" in reason
+    write_outputs(results, tree.root / "out")
+    assert (tree.root / "out/left_out.txt").read_text() == f"{reason}\n"
+    lines_to(tree.root / "exp/results-now/ASR-vctk_dev_asr_anon/WER", [good])
+    write_outputs(collected(tree), tree.root / "out")
+    assert not (tree.root / "out/left_out.txt").exists()
+
+
 def test_an_unfinished_decoding_can_be_left_out(tree: Tree) -> None:
     run(tree)
     (tree.root / "exp/results-now/ASR-vctk_dev_asr").mkdir()
