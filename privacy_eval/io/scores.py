@@ -312,13 +312,16 @@ def check_same_trials(key: TrialKey, other: TrialKey) -> None:
     ------
     PrivacyEvalError
         Names both files, and the first trial of `other` with another label or without its
-        like; else the first one that it lacks.
+        like; else the first one that it lacks; how many labels differ and how many trials are
+        in one key only.
     """
     key_row, other_row = _join((key.speaker, key.utterance), (other.speaker, other.utterance))
     label = np.full(len(other.speaker), -1)
     label[other_row] = key.is_target[key_row]
     names = {-1: "missing", 0: "nontarget", 1: "target"}
     differing = np.flatnonzero(label != other.is_target)
+    unmatched = len(key.speaker) + len(other.speaker) - 2 * key_row.size
+    labels = np.count_nonzero(label[other_row] != other.is_target[other_row])
     if differing.size:
         row, at, file = int(differing[0]), other, key
         here, there = names[int(other.is_target[row])], names[int(label[row])]
@@ -331,7 +334,8 @@ def check_same_trials(key: TrialKey, other: TrialKey) -> None:
     raise PrivacyEvalError(
         f"{at.path}:{line_number(at.speaker, row)}: trial "
         f"{_quote_ids(at.speaker, at.utterance, [row])} is {here}, but {there} in {file.path}: "
-        f"two keys of one trial set; remove the wrong one, or name a folder with --keys"
+        f"two keys of one trial set ({labels} of {key_row.size} labels differ, {unmatched} trials "
+        "are in one only); remove the wrong one, or name a folder with --keys"
     )
 
 

@@ -762,6 +762,20 @@ def test_a_suffix_that_no_data_set_has_is_refused(
     assert snapshot(two_suffixes.root) == before
 
 
+def test_data_folders_without_source_are_counted_by_data_set_and_once(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path / "tree")
+    common = ("subsets", "--tree", tree.root, "--results", "exp")
+    (line,) = (x for x in cli(*common).err.splitlines() if "not made" in x)
+    counts = dict(re.findall(r"(\w+) (\d+)[,)]", line))
+    assert counts.keys() == {"libri_dev", "libri_test", "vctk_dev", "vctk_test"}
+    assert f": {sum(map(int, counts.values()))}: " in line
+    assert len(line) < 300 and "utt2spk" not in line
+    anonymized = cli(*common, "--anonymized")
+    assert "not made" not in anonymized.err and "vctk" not in anonymized.err
+    assert ": needs " in cli(*common, "--details").err
+    assert "vctk_dev_anon" in cli(*common, "--anonymized", "--details").err
+
+
 @pytest.mark.parametrize("verb", ["asv-scores", "pending"])
 def test_a_misspelt_results_folder_is_not_a_new_system(tmp_path: Path, verb: str) -> None:
     tree = SpeechTree(tmp_path / "tree")
