@@ -1,20 +1,41 @@
 #!/usr/bin/env bash
-# Stage 4: hook for the participant. Call your anonymization system here, or run it before the later
-# stages.
+# Stage 4: anonymize the data sets of the tree, in parallel jobs: by the challenge's baseline B2, or by
+# your own command. Without --anonymizer, only say what is expected. Data folders that you made
+# yourself are kept.
 #
-# Usage: anonymize.sh [--tree DIR]
+# A command is run once per data set, in the tree, by a shell, as 'COMMAND {in} {out}':
+#   {in}   becomes the original data folder, data/SET, with wav.scp, utt2spk, spk2utt and, usually,
+#          spk2gender; paths in wav.scp are relative to the tree, or absolute;
+#   {out}  becomes the new folder, data/SETSUFFIX, which exists. The command writes wav.scp there, of
+#          exactly the same utterances, and its audio (16-bit WAV or FLAC) wherever it likes within
+#          the tree.
+# It must end with status 0. utt2spk, spk2utt, spk2gender and enrolls are copied afterwards. It is run
+# again when the speech or the command's words change, or when it was killed. Commands run at the same
+# time (--nj), but never two on one data set.
+#
+# Usage: anonymize.sh [--anonymizer mcadams|'COMMAND {in} {out}'] [--tree DIR] [--log-dir DIR]
+#                     [--cmd CMD] [--nj N] -- [options of privacy-eval anonymize]
 set -euo pipefail
 
 # --- options
-tree=.  # experiment tree
+tree=.           # experiment tree
+anonymizer=      # mcadams: baseline B2; or a command
+cmd=run_jobs.sh  # job runner, with its options
+nj=1             # number of jobs
+log_dir=         # where the jobs' logs go
 # --- end of options
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 # shellcheck source=scripts/parse_options.sh
 . "$root/scripts/parse_options.sh"
 
+if [ -n "$anonymizer" ]; then
+    exec "$root/scripts/split_jobs.sh" anonymize --finish --cmd "$cmd" --nj "$nj" \
+        --log-dir "$log_dir" -- --tree "$tree" --anonymizer "$anonymizer" "$@"
+fi
 cat <<END
-Anonymization is the participant's own: call your system in local/anonymize.sh, or run it yourself.
-Each anonymized set is a Kaldi data folder in $tree/data (wav.scp, utt2spk, spk2utt, spk2gender),
-with the list enrolls or trials of the original set; stage 0 lists the missing ones.
+No --anonymizer: mcadams (the challenge's baseline B2), or a command of your own, as described in
+local/anonymize.sh. Or run your system yourself: each anonymized set is a Kaldi data folder in
+$tree/data (wav.scp, utt2spk, spk2utt, spk2gender), with the list enrolls or trials of the original
+set; stage 0 lists the missing ones.
 END

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Stage 5: evaluation subsets of anonymized speech, missing x-vectors (with Kaldi), and missing scores
-# of all trial conditions, in parallel jobs. Scores of other tools are kept.
+# Stage 5: evaluation subsets of anonymized speech, missing x-vectors, back ends of their training
+# sets, and missing scores of all trial conditions, in parallel jobs. Scores of other tools are kept.
 #
-# Usage: asv_scores.sh --log-dir DIR [--tree DIR] [--cmd CMD] [--nj N] [--allow-missing]
-#                      [--allow-pipes] [--details] -- [other options of a tree]
+# Usage: asv_scores.sh --log-dir DIR [--tree DIR] [--extractor kaldi] [--cmd CMD] [--nj N]
+#                      [--allow-missing] [--allow-pipes] [--details] -- [other options of a tree]
 set -euo pipefail
 
 # --- options
 tree=.               # experiment tree
+extractor=           # of x-vectors; kaldi: Kaldi's programs
 cmd=run_jobs.sh      # job runner, with its options
 nj=1                 # number of jobs
 log_dir=             # where the jobs' logs go
@@ -28,15 +29,11 @@ if [ "$allow_pipes" = true ]; then scoring+=(--allow-pipes); fi
 items=()
 if [ "$details" = true ]; then items=(--details); fi
 "$root/local/subsets.sh" "${common[@]}" --anonymized ${items[@]+"${items[@]}"}
-if [ -n "${KALDI_ROOT:-}" ]; then
-    # A pipe would hide a failure.
-    missing=$(privacy-eval asv-scores "${scoring[@]}" --missing-vectors)
-    while read -r set model; do
-        if [ -n "$set" ]; then
-            "$root/local/xvectors.sh" --tree "$tree" --set "$set" --model "$model" --nj "$nj" \
-                --cmd "$cmd" </dev/null
-        fi
-    done <<<"$missing"
-fi
+"$root/local/xvectors.sh" --tree "$tree" --extractor "$extractor" --cmd "$cmd" --nj "$nj" \
+    --log-dir "$log_dir" --allow-missing "$allow_missing" --allow-pipes "$allow_pipes" \
+    -- "$@" ${items[@]+"${items[@]}"}
+training=("${common[@]}" ${items[@]+"${items[@]}"})
+if [ "$allow_pipes" = true ]; then training+=(--allow-pipes); fi
+"$root/local/train_backend.sh" "${training[@]}"
 "$root/scripts/split_jobs.sh" asv-scores --finish --cmd "$cmd" --nj "$nj" --log-dir "$log_dir" \
     -- "${scoring[@]}" ${items[@]+"${items[@]}"}

@@ -15,9 +15,8 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 
 if [ -d "$tree/data" ]; then
     printf '%s/data exists; stage 0 lists missing sets.\n' "$tree"
-    exit 0
-fi
-cat <<'END'
+else
+    cat <<'END'
 The tree has no data folder. The stages need:
 
   data/             evaluation data: speech, enrollment lists and trials, as packed for the challenge
@@ -27,5 +26,15 @@ The tree has no data folder. The stages need:
 Both come from the organizers of the VoicePrivacy Challenge: register at
 https://www.voiceprivacychallenge.org for the password that the challenge's own recipe needs to
 download them. This recipe never downloads them. To evaluate existing scores, the trial keys are
-enough: in data/<trial set>/trials, or in the folder given with --keys.
+enough: in data/<trial set>/trials, or in the folder given with --keys. Of two folders of audio,
+privacy-eval data-dir makes a tree.
+END
+fi
+cat <<'END'
+X-vectors are extracted by final.raw in the model folder (with extract.config, min_chunk_size and
+max_chunk_size). The challenge's is not public: its organizers give it to registered participants
+(https://www.voiceprivacychallenge.org). Any Kaldi x-vector network for the same features (30 MFCC at 16 kHz) serves, such as that of the VoxCeleb recipe, published
+at https://kaldi-asr.org/models/m7, with its back end (plda, mean.vec, transform.mat) beside it. Other
+options of the features go into conf/mfcc.conf and conf/vad.conf of the tree. Numbers of different
+networks do not compare: results carry the digest of the network.
 END

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         score_metrics,
         similarity_matrix,
         speaker_bootstrap,
+        speechbrain_eer,
         voice_similarity,
         zebra,
     )
@@ -75,6 +76,7 @@ __all__ = [
     "signature",
     "similarity_matrix",
     "speaker_bootstrap",
+    "speechbrain_eer",
     "train_backend",
     "voice_similarity",
     "zebra",
@@ -88,7 +90,8 @@ _MODULES = {
     "io.scores": "pair read_scores read_trials",
     "io.scp": "read_vectors",
     "metrics": "METRICS TrialScores cllr evaluate kaldi_eer linkability min_cllr min_dcf rocch_eer "
-    "score_metrics similarity_matrix speaker_bootstrap voice_similarity zebra",
+    "score_metrics similarity_matrix speaker_bootstrap speechbrain_eer "
+    "voice_similarity zebra",
     "protocol.protocol": "load_protocol",
     "results.json_store": "load read_results",
     "results.signature": "signature",

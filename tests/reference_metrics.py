@@ -154,6 +154,24 @@ def kaldi_eer(target: Sequence[float], nontarget: Sequence[float]) -> tuple[floa
     return i / len(t), float(t[i])
 
 
+def speechbrain_eer(target: Sequence[float], nontarget: Sequence[float]) -> tuple[float, float]:
+    """Go through all thresholds as SpeechBrain's EER does: EER and threshold."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        t, n = np.float32(target), np.float32(nontarget)
+        distinct = np.unique(np.concatenate([t, n]))
+        between = (distinct[:-1] + distinct[1:]) / np.float32(2)
+    thresholds = np.sort(np.concatenate([distinct, np.clip(between, distinct[:-1], distinct[1:])]))
+    best = math.inf
+    value = at = 0.0
+    for threshold in thresholds:
+        miss = float(np.float32(np.sum(t <= threshold)) / np.float32(t.size))
+        false_alarm = float(np.float32(np.sum(n > threshold)) / np.float32(n.size))
+        if float(np.float32(abs(false_alarm - miss))) < best:
+            best = abs(false_alarm - miss)
+            value, at = (false_alarm + miss) / 2, float(threshold)
+    return value, at
+
+
 def rocch_eer(trials: Sequence[Trial], variant: str) -> float:
     """Where the convex hull of the ROC meets miss = false alarm.
 
@@ -329,6 +347,7 @@ def all_metrics(
     trials = trials_of(target, nontarget)
     return {
         "eer": kaldi_eer(target, nontarget)[0],
+        "eer_speechbrain": speechbrain_eer(target, nontarget)[0],
         "cllr": cllr(trials, variant),
         "cllr_min": min_cllr(trials, variant),
         "rocch_eer": rocch_eer(trials, variant),

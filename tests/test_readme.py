@@ -161,7 +161,7 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
             assert (out / "tables" / f"{system}_{table}.tex").stat().st_size > 300
             assert (out / "tables" / f"{system}_{table}.md").exists()
     with open(out / "results.csv") as file:
-        assert sum(1 for _ in csv.DictReader(file)) == 72 * 2 * 9 + 32 + 24 * 2 * 5
+        assert sum(1 for _ in csv.DictReader(file)) == 72 * 2 * 10 + 32 + 24 * 2 * 5
     with open(out / "speakers.csv") as file:
         assert sum(1 for _ in csv.DictReader(file)) == 24 * 12
     text = (out / "results.txt").read_text()

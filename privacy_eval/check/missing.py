@@ -23,6 +23,7 @@ from ..tree.conditions import (
 
 #: Source of what no stage creates.
 TEAM = "submitted by the team"
+EVALUATION = "by the evaluation of the challenge, run before this one"
 
 SCORES = "scores"
 OUTDATED = "scores of the current trials"
@@ -77,6 +78,8 @@ class MissingInputs:
 
     def of_scores(self, condition: TrialCondition, suffix: str) -> list[Missing]:
         """Return missing inputs of a condition's scores, or the scores if none is missing."""
+        if self.protocol.scored_elsewhere:
+            return [Missing(SCORES, EVALUATION)]
         if suffix in self._shared:
             return [Missing(SCORES, TEAM)]
         missing = self._list(asv_scores.missing_inputs(condition, suffix, self.asv), suffix)
@@ -98,7 +101,7 @@ class MissingInputs:
             elif error.kind in (KEYS, ENROLLMENT, TRIALS):
                 source = stages(self._data_stage(name))
             elif error.kind == VECTORS:
-                source = self._vectors_source(name, suffix)
+                source = self._vectors_source(name, suffix, folder)
             elif error.kind == BACKEND:
                 name, source = "", self._backend_source(name, suffix)
             else:
@@ -108,16 +111,24 @@ class MissingInputs:
 
     def _backend_source(self, trained_on: str, suffix: str) -> str:
         model = self.protocol.asv_model(trained_on)
-        if model is None or model.trained_on == ORIGINAL:
+        has_speech = model is not None and (
+            (self.access.tree / "data" / model.training_name(suffix) / "wav.scp").is_file()
+        )
+        if model is None or (model.trained_on == ORIGINAL and not has_speech):
             return stages("data")
         without = train_backend.missing_inputs(model, suffix, self.asv)
+        if without and has_speech:
+            return stages("train_backend")  # once it has extracted the x-vectors
         training = f", from x-vectors of {model.training_name(suffix)}" if without else ""
-        return stages("train_backend") + training
+        first = min(stage.number for stage in STAGES if "train_backend" in stage.names)
+        return stages(first) + training
 
-    def _vectors_source(self, name: str, suffix: str) -> str:
+    def _vectors_source(self, name: str, suffix: str, folder: str) -> str:
         data = self.access.tree / "data" / name
         if (data / "wav.scp").is_file():
-            return f"{stages('xvectors')}, with Kaldi"
+            if (self.access.tree / folder / "final.raw").is_file():
+                return stages("xvectors")
+            return f"{stages('xvectors')}, with final.raw of {stages('data')}"
         if data.is_dir():
             return f"{TEAM}, as there is no wav.scp"
         return stages(self._data_stage(name, suffix if name.endswith(suffix) else ""), "xvectors")
@@ -150,7 +161,8 @@ def not_evaluated(
             for c in trial_conditions(protocol, part, system.anon_suffix).values()
             if c.label in missing and access.trial_key(c, protocol)[0] is not None
         ]
-        sets = [set_condition(t, part, system.name) for t in protocol.trial_sets()]
+        trial_sets = [] if protocol.scored_elsewhere else protocol.trial_sets()
+        sets = [set_condition(t, part, system.name) for t in trial_sets]
         unmeasured = [
             s.name
             for s in sets

@@ -219,7 +219,8 @@ def _conditions(
 def _similarity(
     system: System, part: ResultsFolder, inputs: MissingInputs, sets: DataSets
 ) -> Iterator[_Output]:
-    for trial_set in inputs.protocol.trial_sets():
+    protocol = inputs.protocol
+    for trial_set in () if protocol.scored_elsewhere else protocol.trial_sets():
         missing = inputs.of_similarity(trial_set, part, system.anon_suffix)
         cost = similarity_cost(len(sets.speakers(trial_set.trials_name) or ()))
         costs = {} if missing else {stages("similarity"): cost}

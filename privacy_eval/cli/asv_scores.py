@@ -59,9 +59,11 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.access import BACKEND, VECTORS
     from ..stages.asv_scores import make_scores, missing_vectors
     from ..tree.discovery import suffix_hint
-    from .inputs import IN_PLACE, asv_of, report_outcome, run_of
+    from .inputs import IN_PLACE, asv_of, does_not_apply, report_outcome, run_of
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
+    if does_not_apply(protocol, "scoring of x-vectors"):
+        return 0
     asv, systems, notes = asv_of(arguments, protocol)
     if arguments.missing_vectors:
         for name, folder in missing_vectors(systems, asv):
@@ -77,8 +79,9 @@ def _stage(arguments: argparse.Namespace) -> int:
     kinds = {error.kind for error in outcome.missing.values()}
     if VECTORS in kinds:
         log(
-            "privacy-eval: x-vectors come from Kaldi's extractor: stage 5 of the recipe runs it on "
-            "sets with a wav.scp where KALDI_ROOT is set; or put an xvector.scp where it says"
+            "privacy-eval: stage 5 of the recipe extracts x-vectors of sets with a wav.scp, by the "
+            "network final.raw of the model folder (stage 1 says where it comes from); or put an "
+            "xvector.scp where it says"
         )
     needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)
     if needed and not arguments.allow_missing:

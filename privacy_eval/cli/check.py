@@ -35,7 +35,12 @@ def run(arguments: argparse.Namespace) -> int:
     report = check_tree(
         systems,
         AsvSystems(access, protocol),
-        new_system(access, protocol, name=arguments.system, anon_suffix=arguments.anon_suffix),
+        new_system(
+            access,
+            protocol,
+            name=arguments.system,
+            anon_suffix=(arguments.anon_suffix or [None])[0],
+        ),
         read=not arguments.quick,
         nj=arguments.nj,
         progress=progress(),

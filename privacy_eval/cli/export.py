@@ -11,7 +11,7 @@ from .options import add, add_renamed, log, path, value
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     parser.add_argument("results", **path("results.json"))
-    forms = ["results.txt", "csv", "averages"]
+    forms = ["results.txt", "csv", "averages", "summary"]
     parser.add_argument("--format", choices=forms, default="results.txt")
     add(parser, "--system", help="default: the only one")
     folder = value("SUFFIX", "results folder of the protocol", default="")
@@ -25,6 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..results.averages import averages, summary_text
     from ..results.challenge_text import to_results_txt
     from ..results.csv_export import to_csv
+    from ..results.editions import to_summary
     from ..results.json_store import read_json
 
     results = read_json(arguments.results)
@@ -39,6 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.results}: holds the systems {', '.join(systems)}; choose one of them "
             "with --system"
         )
+    elif arguments.format == "summary":
+        text = to_summary(results, system)
     elif arguments.format == "averages":
         found = averages(results.of(system))
         text = summary_text(found)

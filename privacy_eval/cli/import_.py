@@ -1,4 +1,4 @@
-"""import: results.json from the challenge's results.txt."""
+"""import: results.json from the results files of the challenges."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from .options import add, add_renamed, log, path, value
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    parser.add_argument("results_txt", **path("RESULTS.txt"))
+    what = "results.txt, result_for_rank*, RESULTS_summary_*, results*.csv or results_folds*.csv"
+    parser.add_argument("results_txt", **path("FILE", what))
     add(parser, "--system", required=True, help="name of the system")
     add(parser, "--conf", default="vpc2020")
     add(parser, "--anon-suffix")
-    also = value("SUFFIX=FILE", "results.txt of another results folder, e.g. .orig=FILE")
+    also = value("SUFFIX=FILE", "another file, of the results folder SUFFIX, e.g. .orig=FILE")
     parser.add_argument("--also", action="append", default=[], type=_suffixed_file, **also)
-    folder = value("SUFFIX", "results folder that RESULTS.txt is of, e.g. .orig", default="")
+    folder = value("SUFFIX", "results folder that the file is of, e.g. .orig (default: the main)")
     parser.add_argument("--results-folder", **folder)
     add_renamed(parser, "--out", "-o", "--output", required=True, metavar="results.json")
 
@@ -26,21 +27,21 @@ def run(arguments: argparse.Namespace) -> int:
     from ..io.inputs import Inputs
     from ..protocol.protocol import load_protocol
     from ..report.values import caveat_notes
-    from ..results.challenge_text import extract_system, import_results_txt
+    from ..results.editions import import_file
     from ..results.json_store import to_json
     from ..results.records import merge
     from ..version import __version__
 
     protocol = load_protocol(arguments.conf)
-    files = {arguments.results_folder: arguments.results_txt, **dict(arguments.also)}
+    files = [(arguments.results_folder, arguments.results_txt), *arguments.also]
     inputs, parts = Inputs(), []
-    for suffix, file in files.items():
+    for suffix, file in files:
         with inputs.supplied(file):
-            text = extract_system(read_text(file), str(file), arguments.system)
+            text = read_text(file)
         origin = {"name": file.name, "sha256": inputs.sha256(file)}
-        part = import_results_txt(
+        part = import_file(
             text,
-            str(file),
+            file,
             protocol,
             system=arguments.system,
             results_folder=suffix,
@@ -58,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         f"{len(results.verification)} conditions ({wanted} in a results folder of the protocol), "
         f"{len(results.recognition)} word error rates, {len(results.utility)} pitch correlations, "
         f"{len(results.similarity)} voice similarities"
+        + (f", {len(results.emotion)} emotion recognitions" if results.emotion else "")
     )
     return 0
 

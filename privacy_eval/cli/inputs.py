@@ -30,7 +30,7 @@ from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
 from ..tree.discovery import (
-    check_suffix,
+    check_suffixes,
     find_systems,
     parent_hint,
     sibling_results_folders,
@@ -68,7 +68,8 @@ def systems_of(
         keys=None if arguments.keys is None else tree / arguments.keys,
         allow_outside=arguments.allow_outside,
     )
-    check_suffix(arguments.anon_suffix, systems, tree, protocol)
+    if needed:
+        check_suffixes(arguments.anon_suffix or (), systems, tree, protocol)
     conditions = [c for system in systems for c in system.conditions]
     hint = parent_hint(tree, results)
     if hint and conditions and not any(c.trials for c in conditions):
@@ -126,11 +127,16 @@ def options_of(arguments: argparse.Namespace, base: Path) -> Options:
 
 
 def asv_of(
-    arguments: argparse.Namespace, protocol: Protocol, systems: list[System] | None = None
+    arguments: argparse.Namespace,
+    protocol: Protocol,
+    systems: list[System] | None = None,
+    *,
+    anonymized: bool = True,
 ) -> tuple[AsvSystems, list[SystemUnderTest], list[str]]:
     """Return the ASV systems of a tree, the systems under test, and why others are left alone.
 
-    `systems`: those of the results folder, if they are known already.
+    `systems`: those of the results folder, if they are known already; `anonymized`: whether the
+    data sets of their suffixes should exist by now.
     """
     access = access_of(arguments)
     found, notes = systems_under_test(
@@ -139,8 +145,19 @@ def asv_of(
         systems=systems,
         name=arguments.system,
         anon_suffix=arguments.anon_suffix,
+        anonymized=anonymized,
     )
     return AsvSystems(access, protocol), found, notes
+
+
+def does_not_apply(protocol: Protocol, what: str) -> bool:
+    """Tell whether a stage that works with x-vectors does not apply, and log it."""
+    if protocol.scored_elsewhere:
+        log(
+            f"privacy-eval: {what}: does not apply to protocol {protocol.name}, whose own "
+            "evaluation makes the scores"
+        )
+    return protocol.scored_elsewhere
 
 
 def log_unsigned(out: Path, names: Sequence[str]) -> None:

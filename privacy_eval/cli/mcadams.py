@@ -16,6 +16,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_data(parser)
     add(parser, "--out", required=True, help="data folder to write, with wav/UTTERANCE.wav")
+    add_coefficients(parser)
+
+
+def add_coefficients(parser: argparse.ArgumentParser) -> None:
+    """Add variant and coefficients."""
     variant = "baseline of the challenge of that year; default: 2020"
     parser.add_argument("--variant", **choice(["2020", "2022"], variant, default="2020"))
     coefficient = "default: 0.8 in 2020; in 2022 from 0.5 to 0.9, by --seed and --level"

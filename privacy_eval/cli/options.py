@@ -166,7 +166,9 @@ _REPLICATES = "95 %% intervals from N bootstrap replicates of speakers (at least
 SHARED: dict[str, dict[str, Any]] = {
     "--tree": path("DIR", "experiment tree; default: .", default=Path()),
     "--results": path("DIR", "folder of ASV-* folders, or above several; relative to the tree"),
-    "--conf": value("FILE", "protocol: vpc2020 (default), vpc2022, or a YAML file in the tree"),
+    "--conf": value(
+        "FILE", "protocol: vpc2020 (default), another one of conf/, or a YAML file in the tree"
+    ),
     "--system": value("NAME", "evaluate this one of several, or name the only one"),
     "--anon-suffix": value("SUFFIX", "suffix of anonymized data sets"),
     "--keys": path("DIR", "folder of trial keys"),
@@ -186,7 +188,9 @@ SHARED: dict[str, dict[str, Any]] = {
     "--seed": value("N", "of the random numbers", type=natural, default=0),
     "--variant": choice(["challenge", "exact", "both"], default="both"),
     "--format": choice(["text", "json"], default="text"),
-    "--published": value("NAME", "published results beside them, or alone: vpc2020"),
+    "--published": value(
+        "NAME", "published results beside them, or alone: vpc2020, vpc2022, vpc2024, ..."
+    ),
     "--style": choice(["challenge", "booktabs"], default="challenge"),
     "--conventional": flag("also ECE, APE, NBER and NECE plots of every condition"),
     "--whiskers": choice(
@@ -212,7 +216,9 @@ def add_tree(options: Options, common: Options = None) -> None:
 
     `common` gets what both forms of a verb have, but for `--out`, which differs.
     """
-    add(options, "--tree", "--system", "--anon-suffix", "--keys")
+    add(options, "--tree", "--system", "--keys")
+    several = "suffix of anonymized data sets; several by repeating the option"
+    add(options, "--anon-suffix", action="append", help=several)
     add(options, "--results", required=True)
     add(options, "--conf", default="vpc2020")
     add(common or options, "--allow-outside")
@@ -235,18 +241,20 @@ def add_renamed(parser: argparse.ArgumentParser, name: str, *former: str, **sett
     group.add_argument(*former, **path("PATH", argparse.SUPPRESS, dest=name[2:]))
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
-    """Add the data folder that audio is read from."""
+def add_data(parser: Options, common: Options = None) -> None:
+    """Add the data folder that audio is read from; `common` gets what both forms of a verb have."""
     parser.add_argument("--data", required=True, **path("DIR", "folder with wav.scp"))
     base = "where paths in wav.scp start; default: . or else the data folder"
     add(parser, "--scp-base", help=base)
-    add(parser, "--allow-pipes", "--allow-outside")
+    add(common or parser, "--allow-pipes")
+    if common is None:
+        add(parser, "--allow-outside")
 
 
-def add_features(parser: argparse.ArgumentParser) -> None:
+def add_features(parser: Options, common: Options = None) -> None:
     """Add the data folder, and how features are computed of its audio."""
-    add_data(parser)
-    add(parser, "--allow-missing")
+    add_data(parser, common)
+    add(common or parser, "--allow-missing")
     default = "Kaldi's option file; default: the challenge's options"
     parser.add_argument("--mfcc-config", **path("FILE", default))
     parser.add_argument("--vad-config", **path("FILE", default))

@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, UsageError
 from ..stages.recipe import number_of
-from .options import METRICS, add, add_listening, add_tree, flag, log, natural, positive, value
+from .options import (
+    METRICS,
+    add,
+    add_listening,
+    add_tree,
+    choice,
+    flag,
+    log,
+    natural,
+    positive,
+    value,
+)
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
@@ -29,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
     parser.add_argument("--nj", **value("N", "also print how many jobs to run", type=positive))
+    parser.add_argument("--anonymizer", **value("NAME", "what stage 4 makes data sets by"))
     parser.add_argument("--only-options", **flag("only check the options: exit code 2"))
+    parser.add_argument("--extractor", **choice(["kaldi"], "of x-vectors; default: built in"))
     add_listening(parser)
 
 
@@ -79,7 +92,8 @@ def _check_names(arguments: argparse.Namespace, protocol: Protocol) -> list[str]
     exists = (arguments.tree / arguments.results).exists()
     try:
         systems = systems_of(arguments, needed=False, warn=False)[0] if exists else None
-        asv_of(arguments, protocol, systems)
+        anonymizes = arguments.anonymizer and arguments.stage <= number_of("anonymize")
+        asv_of(arguments, protocol, systems, anonymized=not anonymizes)
     except UsageError as error:
         return [str(error)]
     except PrivacyEvalError:  # the stage reports it
@@ -114,7 +128,7 @@ def _first_stage(arguments: argparse.Namespace) -> int:
     tree, results = arguments.tree, arguments.tree / arguments.results
     out = tree / (arguments.out or results / "privacy_eval")
     refuse_symlinks_below(out, results)
-    if not out.is_dir():
+    if not (out / "records").is_dir():
         return first
     try:
         stages = _Stages(arguments)
@@ -177,14 +191,25 @@ class _Stages:
     def _scores(self) -> bool:
         from ..stages.asv_scores import make_scores
         from ..stages.subsets import make_subsets
+        from ..stages.train_backend import train_backends
 
         if self._notes:
             return True
         suffixes = list(dict.fromkeys(system.anon_suffix for system in self._under_test))
         subsets = make_subsets(self._access, self._protocol, suffixes=suffixes, dry_run=True)
+        vectors = self._vectors()
+        trained = train_backends(self._under_test, self._asv, self._run)
         scores = make_scores(self._under_test, self._asv, self._run)
         self._stale = {}  # or else there is something to do
-        return bool(subsets.made or scores.has_work or scores.left_out)
+        return bool(subsets.made or vectors or trained.made or scores.has_work or scores.left_out)
+
+    def _vectors(self) -> bool:
+        from ..stages.asv_scores import missing_vectors
+        from ..stages.xvectors import make_vectors
+
+        if self._arguments.extractor == "kaldi":
+            return bool(missing_vectors(self._under_test, self._asv))
+        return make_vectors(self._under_test, self._asv, self._run).has_work
 
     def _metrics(self) -> bool:
         from ..stages.privacy_metrics import evaluate

@@ -48,10 +48,12 @@ def _files(arguments: argparse.Namespace) -> int:
 def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.train_backend import train_backends
-    from .inputs import asv_of, report_outcome
+    from .inputs import asv_of, does_not_apply, report_outcome
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    asv, systems, notes = asv_of(arguments, protocol)
+    if does_not_apply(protocol, "training of back ends"):
+        return 0
+    asv, systems, notes = asv_of(arguments, protocol, anonymized=False)
     for note in notes:
         log(f"privacy-eval: {note}")
     outcome = train_backends(systems, asv)

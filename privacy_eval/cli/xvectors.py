@@ -1,4 +1,4 @@
-"""xvectors: extract the x-vectors of a data folder with Kaldi's networks."""
+"""xvectors: extract x-vectors with Kaldi's networks, of a tree or of one data folder."""
 
 from __future__ import annotations
 
@@ -7,28 +7,50 @@ import os
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from .options import add, add_features, path, progress
+from .options import add, add_features, add_tree, log, over_tree, path, progress, two_forms
 
 #: Where libraries of linear algebra look for their number of threads.
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    add_features(parser)
+    """Add the options of the stage, and those of one data folder."""
+    stage, files = two_forms(parser, needed="--out")
+    add_tree(stage, common=parser)
+    add_features(files, common=parser)
+    add(stage, "--job", "--after-jobs", "--isolate", "--details")
     model = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
-    parser.add_argument("--model", **path("DIR", model))
-    parser.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
+    files.add_argument("--model", **path("DIR", model))
+    files.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
     out = "folder of xvector.scp, xvector.ark, spk_xvector.scp and spk_xvector.ark"
-    add(parser, "--out", required=True, help=out)
+    add(parser, "--out", help=f"{out}; over a tree not needed")
     parser.set_defaults(parser=parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.model is None and arguments.network is None:
-        arguments.parser.error("the following arguments are required: --model or --network")
     # One thread, set before NumPy is loaded: equal bytes on any number of processors.
     os.environ.update(dict.fromkeys(_THREADS, "1"))
+    return _stage(arguments) if over_tree(arguments) else _files(arguments)
+
+
+def _stage(arguments: argparse.Namespace) -> int:
+    from ..protocol.protocol import load_protocol
+    from ..stages.xvectors import EXTRACTOR, make_vectors
+    from .inputs import IN_PLACE, asv_of, report_outcome, run_of
+
+    protocol = load_protocol(arguments.conf, base=arguments.tree)
+    asv, systems, _ = asv_of(arguments, protocol)
+    outcome = make_vectors(systems, asv, run_of(arguments))
+    what = "parts of sets of x-vectors" if arguments.job else "sets of x-vectors"
+    report_outcome(arguments, outcome, what, IN_PLACE if arguments.after_jobs else "made")
+    if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
+        log("privacy-eval: stage 1 of the recipe says where an x-vector extractor comes from")
+    return 1 if outcome.failed else 0
+
+
+def _files(arguments: argparse.Namespace) -> int:
+    if arguments.model is None and arguments.network is None:
+        arguments.parser.error("the following arguments are required: --model or --network")
     import numpy as np
 
     from ..asv.model_folder import save_vectors

@@ -1,4 +1,4 @@
-"""Vectors of many utterances: Kaldi archives and scp files."""
+"""Vectors of many utterances: Kaldi archives and scp files, and torch files."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from .kaldi_objects import (
     read_whole,
 )
 from .text_table import MAX_FIELD_BYTES
+from .torch_vectors import LEGACY_MAGIC, ZIP_MAGIC, read_torch_vectors
 
 _PIECE_BYTES = 1 << 26
 _LOOKS_LIKE_ARCHIVE = re.compile(rb"(\xef\xbb\xbf)?\s*\S+[ \t]\s*(\0B|\[)")
@@ -108,9 +109,10 @@ def read_vectors(
     allow_outside: bool = False,
     only: Collection[str] | None = None,
 ) -> Vectors:
-    """Read the vectors of an scp or of an archive; the content tells which it is.
+    """Read the vectors of an scp, of an archive or of a `speaker_vectors.pt` with its `id2idx`;
+    the content tells which it is.
 
-    Either may be gzip, the archives of an scp too; an offset then counts unpacked bytes.
+    The former may be gzip, the archives of an scp too; an offset then counts unpacked bytes.
 
     Parameters
     ----------
@@ -146,6 +148,9 @@ def read_vectors(
     with open_objects(path) as file:
         if _is_archive(file):
             return _read_archive(path, file)
+        is_torch = file.peek(len(ZIP_MAGIC)).startswith((ZIP_MAGIC, LEGACY_MAGIC))
+    if is_torch:
+        return _read_torch(path, [] if allow_outside else [tree, path.parent], only)
     lines = [line for line in read_scp(path) if only is None or line.id in only]
     for line in lines:
         if line.command is not None and not allow_pipes:
@@ -177,7 +182,7 @@ def vector_locations(path: Path) -> dict[str, str] | None:
         As `read_vectors`, of the lines of an scp.
     """
     with open_objects(path) as file:
-        if _is_archive(file):
+        if _is_archive(file) or file.peek(len(ZIP_MAGIC)) == ZIP_MAGIC:
             return None
     return {line.id: line.target for line in read_scp(path)}
 
@@ -521,6 +526,17 @@ def _text(content: bytes, where: str) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise PrivacyEvalError(f"{where}: not UTF-8 text: {content[:40]!r}") from error
+
+
+def _read_torch(path: Path, roots: Sequence[Path], only: Collection[str] | None) -> Vectors:
+    if roots:
+        check_inside([path.with_name("id2idx")], roots)
+    ids, matrix = read_torch_vectors(path)
+    if only is not None:
+        rows = [row for row, name in enumerate(ids) if name in only]
+        ids, matrix = [ids[row] for row in rows], matrix[rows]
+    matrix.setflags(write=False)
+    return Vectors(path, tuple(ids), matrix)
 
 
 def _stack(

@@ -35,7 +35,8 @@ class WerLine:
     ----------
     wer : float
         Fraction, to the four decimals that Kaldi prints.
-    errors, words, insertions, deletions, substitutions : int
+    errors, words, insertions, deletions, substitutions : int or None
+        None where only the rate is known (imported results).
     decode : str
         Folder of the decoding; if the file's name is not of Kaldi's form
         `wer_WEIGHT_PENALTY`, the whole path.
@@ -44,11 +45,11 @@ class WerLine:
     """
 
     wer: float
-    errors: int
-    words: int
-    insertions: int
-    deletions: int
-    substitutions: int
+    errors: int | None
+    words: int | None
+    insertions: int | None
+    deletions: int | None
+    substitutions: int | None
     decode: str
     lm_weight: int | None
     word_insertion_penalty: float | None
@@ -134,11 +135,33 @@ def format_wer_line(line: WerLine) -> str:
         path += f"/wer_{line.lm_weight}"
         if line.word_insertion_penalty is not None:
             path += f"_{line.word_insertion_penalty!r}"
+    if line.errors is None:
+        return f"%WER {100 * line.wer:.3f} {path}".rstrip()
     counts = (
         f"{line.errors} / {line.words}, {line.insertions} ins, {line.deletions} del, "
         f"{line.substitutions} sub"
     )
     return f"%WER {100 * line.wer:.2f} [ {counts} ] {path}".rstrip()
+
+
+def exact_wer(line: WerLine) -> float:
+    """Compute the rate from the counts of a line, where it has them.
+
+    Parameters
+    ----------
+    line : WerLine
+
+    Returns
+    -------
+    float
+        Fraction.
+
+    Examples
+    --------
+    >>> exact_wer(parse_wer_line("%WER 33.33 [ 1 / 3, 1 ins, 0 del, 0 sub ]", "wer:1"))
+    0.3333333333333333
+    """
+    return line.errors / line.words if line.errors is not None and line.words else line.wer
 
 
 def read_wer_folder(

@@ -14,6 +14,7 @@ from .eer import (
     bengio_mariethoz_interval,
     kaldi_eer,
     rocch_eer,
+    speechbrain_eer,
 )
 from .evaluation import Evaluation, evaluate
 from .linkability import LINKABILITY_MIN_TARGETS, Linkability, linkability
@@ -96,6 +97,7 @@ __all__ = [
     "similarity_metrics",
     "speaker_bootstrap",
     "speaker_linkability",
+    "speechbrain_eer",
     "voice_similarity",
     "withholding_caveat",
     "zebra",

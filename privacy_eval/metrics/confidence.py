@@ -148,8 +148,7 @@ def speaker_bootstrap(
     names, enrolled, trial, strata = _speakers(
         np.asarray(enrolled_speaker)[order], np.asarray(trial_speaker)[order], labels
     )
-    people = _digest([names[members].tolist() for members in strata])
-    generator = np.random.default_rng([seed, int(people, 16)])
+    generator = seeded_by(seed, [names[members].tolist() for members in strata])
     values: dict[str, list[float]] = {}
     done = 0
     while done < replicates:
@@ -323,8 +322,47 @@ def _speakers(
 def _design(names: NDArray[np.str_], enrolled: IntArray, trial: IntArray) -> str:
     pairs, trials = np.unique(enrolled * names.size + trial, return_counts=True)
     first, second = names[pairs // names.size], names[pairs % names.size]
-    return _digest([first.tolist(), second.tolist(), trials.tolist()])
+    return text_digest([first.tolist(), second.tolist(), trials.tolist()])
 
 
-def _digest(plain: list[Any]) -> str:
+def seeded_by(seed: int, people: list[list[str]]) -> np.random.Generator:
+    """Make the random numbers that the same speakers and seed always draw.
+
+    Parameters
+    ----------
+    seed : int
+    people : list of lists of str
+        Names of those drawn together.
+
+    Returns
+    -------
+    numpy.random.Generator
+
+    Examples
+    --------
+    >>> draws = [seeded_by(0, [["a", "b"]]).integers(100) for _ in range(2)]
+    >>> bool(draws[0] == draws[1])
+    True
+    """
+    return np.random.default_rng([seed, int(text_digest(people), 16)])
+
+
+def text_digest(plain: list[Any]) -> str:
+    """Compute the SHA-256 of names and numbers.
+
+    Parameters
+    ----------
+    plain : list
+        Of plain values.
+
+    Returns
+    -------
+    str
+        Hexadecimal.
+
+    Examples
+    --------
+    >>> len(text_digest(["a", 1]))
+    64
+    """
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Equal error rate, Kaldi's and that of the ROC convex hull, with its interval.
+"""Equal error rate, Kaldi's, SpeechBrain's and that of the ROC convex hull, with its interval.
 
 Rates are fractions. The higher the EER, the better the privacy, up to 0.5 (ROCCH)
 or 1 (Kaldi: an attacker who is wrong more often than right).
@@ -32,7 +32,7 @@ class Eer:
         The score at which it is reached; None for a point between thresholds (ROCCH).
     n_target, n_nontarget : int
     method : str
-        `kaldi`, `rocch challenge` or `rocch exact`.
+        `kaldi`, `speechbrain`, `rocch challenge` or `rocch exact`.
     """
 
     value: float
@@ -50,8 +50,8 @@ class Eer:
 def kaldi_eer(scores: TrialScores) -> Eer:
     """Compute the EER as Kaldi's `compute-eer` does: on float32 scores, not interpolated.
 
-    It is what every VoicePrivacy table calls EER. It treats the classes differently; a single
-    target always gives 0.
+    It is what the tables of VoicePrivacy 2020 and 2022 call EER. It treats the classes
+    differently; a single target always gives 0.
 
     Parameters
     ----------
@@ -77,6 +77,79 @@ def kaldi_eer(scores: TrialScores) -> Eer:
     # t ascends and n is taken in descending order, so what stops once stops ever after.
     index = bisect.bisect_left(range(t.size - 1), True, key=stops)
     return Eer(index / t.size, float(t[index]), scores.n_target, scores.n_nontarget, "kaldi")
+
+
+def speechbrain_eer(scores: TrialScores) -> Eer:
+    """Compute the EER as SpeechBrain's `EER` does, to the last bit.
+
+    It is what the tables of VoicePrivacy 2024 and 2026 call EER. All distinct float32 scores and
+    the midpoints of neighbours are thresholds; the first one with the smallest difference of the
+    error rates wins, and the EER is their mean there. A trial at the threshold is rejected.
+
+    Parameters
+    ----------
+    scores : TrialScores
+
+    Returns
+    -------
+    Eer
+
+    References
+    ----------
+    SpeechBrain 0.5.16 and 1.0.3, `speechbrain.utils.metric_stats.EER`.
+
+    Examples
+    --------
+    >>> speechbrain_eer(TrialScores([1, 3], [0, 2])).value
+    0.5
+    >>> speechbrain_eer(TrialScores([1, 1], [1, 1])).value
+    0.5
+    """
+    check_scores(scores)
+    with np.errstate(over="ignore"):
+        target = scores.target.astype(np.float32)
+        nontarget = scores.nontarget.astype(np.float32)
+    distinct = np.unique(np.concatenate([target, nontarget]))
+
+    def threshold(i: int) -> np.float32:
+        low = distinct[i // 2]
+        high = distinct[(i + 1) // 2]
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle = (low + high) / np.float32(2)
+        return np.float32(np.fmax(low, np.fmin(high, middle)))
+
+    def rates(i: int) -> tuple[np.float32, np.float32]:
+        at = threshold(i)
+        missed = np.searchsorted(target, at, side="right")
+        accepted = nontarget.size - np.searchsorted(nontarget, at, side="right")
+        miss = np.float32(missed) / np.float32(target.size)
+        return miss, np.float32(accepted) / np.float32(nontarget.size)
+
+    def candidate_gap(i: int) -> float:
+        miss, false_alarm = rates(i)
+        return float(abs(false_alarm - miss))
+
+    def best_gap(i: int) -> float:
+        miss, false_alarm = rates(i)
+        return abs(float(false_alarm) - float(miss))
+
+    # SpeechBrain goes through the thresholds in ascending order and takes one if its gap,
+    # rounded to float32, is below the exact gap of the best so far. The gap falls up to the
+    # crossing of the rates and then rises, so only thresholds next to it matter.
+    crossing = bisect.bisect_left(
+        range(2 * distinct.size - 1), True, key=lambda i: bool(np.less_equal(*rates(i)[::-1]))
+    )
+    best = max(crossing - 1, 0)
+    while best > 0 and candidate_gap(best) >= best_gap(best - 1):
+        best -= 1
+    for i in range(best + 1, 2 * distinct.size - 1):
+        if candidate_gap(i) < best_gap(best):
+            best = i
+        elif i >= crossing:
+            break
+    value = sum(map(float, rates(best))) / 2
+    at = float(threshold(best))
+    return Eer(value, at, scores.n_target, scores.n_nontarget, "speechbrain")
 
 
 def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from .cllr import cllr, min_cllr
 from .curves import dcf_profile, densities, det_curve
 from .detection import min_dcf
-from .eer import eer_percent, kaldi_eer, rocch_eer
+from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
 from .linkability import linkability
 from .pav import FloatArray
 from .similarity import VoiceSimilarity
@@ -29,8 +29,8 @@ from .zebra import (
 )
 
 #: Input of a metric: `matrices` are a `VoiceSimilarity`; `utility` is read from
-#: the files of recognizers and other tools.
-Kind = Literal["scores", "utility", "matrices"]
+#: the files of recognizers and other tools, `emotion` of classifiers of emotions.
+Kind = Literal["scores", "utility", "emotion", "matrices"]
 
 SUBJECTIVE = "subjective_"
 
@@ -85,7 +85,7 @@ class Metric:
     compared : bool
         Has a table of several systems.
     tabled : bool
-        Appears in the tables of one system.
+        Appears in the tables of one system, of whatever protocol.
     repeats_matter : bool
         Repeated trials of a bootstrap replicate bias it towards less privacy.
     curves : callable or None
@@ -238,6 +238,20 @@ def _min_dcf(p_target: float) -> Metric:
     )
 
 
+def _recall(emotion: str) -> Metric:
+    return Metric(
+        f"acc_{emotion}",
+        "emotion",
+        "fraction",
+        f"recall of {emotion}",
+        range=(0, 1),
+        column_label=Label(f"{emotion}, %"),
+        percent=True,
+        detail=4,
+        compared=False,
+    )
+
+
 def _d_diag(matrix: str) -> Metric:
     def dominance(similarity: VoiceSimilarity) -> float:
         value: float = getattr(similarity, matrix).d_diag
@@ -278,6 +292,19 @@ METRICS: dict[str, Metric] = {
             line="EER: {eer}%",
             line_number=eer_percent,
             curves=_det_arrays,
+        ),
+        Metric(
+            "eer_speechbrain",
+            "scores",
+            "fraction",
+            "EER (SpeechBrain)",
+            lambda scores, *, variant: speechbrain_eer(scores).value,
+            best="higher",
+            range=(0, 1),
+            percent=True,
+            decimals=2,
+            compared=False,
+            tabled=False,
         ),
         Metric(
             "cllr_min",
@@ -386,6 +413,21 @@ METRICS: dict[str, Metric] = {
             compared=False,
         ),
         Metric(
+            "uar",
+            "emotion",
+            "fraction",
+            "UAR",
+            best="higher",
+            range=(0, 1),
+            title="Unweighted average recall of emotions",
+            column_label=Label("UAR, %"),
+            percent=True,
+            decimals=2,
+            detail=4,
+            compared=False,
+        ),
+        *map(_recall, ("ang", "hap", "neu", "sad")),
+        Metric(
             "pitch_correlation_mean",
             "utility",
             "correlation",
@@ -455,7 +497,7 @@ def of_kind(kind: Kind) -> dict[str, Metric]:
 
     Parameters
     ----------
-    kind : {"scores", "matrices", "utility"}
+    kind : {"scores", "matrices", "utility", "emotion"}
 
     Returns
     -------
@@ -503,8 +545,8 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     Returns
     -------
     dict
-        Values by key: rates are fractions, `cllr` may be inf (see there), `eer` is Kaldi's in both
-        variants.
+        Values by key: rates are fractions, `cllr` may be inf (see there), `eer` is Kaldi's and
+        `eer_speechbrain` SpeechBrain's in both variants.
 
     Examples
     --------

@@ -27,16 +27,30 @@ ORIGINAL, ANONYMIZED = "original", "anonymized"
 
 SPEECH = (ORIGINAL, ANONYMIZED)
 
+#: Metrics that a protocol may choose as the EER of its tables.
+EERS = ("eer", "eer_speechbrain", "rocch_eer")
+
 #: Suffix of the names of metric studies.
 _STUDY = "_study"
 
 
 @dataclass(frozen=True)
 class ResultsFolder:
-    """One of the results folders of an evaluation."""
+    """One of the results folders of an evaluation.
+
+    Attributes
+    ----------
+    suffix : str
+        Ending of its name; also where the conditions are elsewhere.
+    asv_model : str
+    folders : tuple of str
+        Folders of the ASV model in `exp/` that contain the conditions instead, without the
+        prefix `ASV-`; may hold {suffix}, the anonymization suffix.
+    """
 
     suffix: str
     asv_model: str
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,12 +115,16 @@ class RecognitionSet:
 @dataclass(frozen=True)
 class Recognition:
     """Speech recognition: sets, language models (marker by id), recognizers (folder by
-    training speech), and the language model of the averages."""
+    training speech), the language model of the averages, and the recognizer of anonymized speech
+    in them (by default the one trained like the attacker's model); folders in `exp/` that contain
+    the sets, without the prefix `ASR-`."""
 
     data_sets: tuple[RecognitionSet, ...]
     language_models: Mapping[str, str]
     models: Mapping[str, str]
     average: str
+    average_model: str | None = None
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,11 +142,14 @@ class AsvModel:
         Data folder that the back end is trained on; may hold {suffix}. The back end
         (`mean.vec`, `transform.mat`, `plda`) is in its x-vectors' folder or in the model
         folder itself.
+    sha256 : str
+        SHA-256 of the network `final.raw` that the protocol asks for; "" if it is not known.
     """
 
     trained_on: str
     folder: str
     training_set: str
+    sha256: str = ""
 
     def model_folder(self, suffix: str) -> str:
         """Return the model folder for an anonymization suffix."""
@@ -206,6 +227,11 @@ class Protocol:
     attack_models: tuple[AttackModel, ...]
     recognition: Recognition
     average_attack_model: str
+    eer: str = "eer"
+    emotion: tuple[RecognitionSet, ...] = ()
+    emotion_folder: str = ""
+    eer_thresholds: tuple[float, ...] = ()
+    eer_thresholds_note: str = ""
     split_titles: Mapping[str, str] = field(default_factory=dict)
     data_folders: tuple[DataFolder, ...] = ()
     asv_models: tuple[AsvModel, ...] = ()
@@ -226,6 +252,21 @@ class Protocol:
     def trial_set(self, data_set: str, split: str, gender: str) -> TrialSet:
         """Return a trial set by its ids."""
         return TrialSet(self.data_set(data_set), split, gender)
+
+    @property
+    def weighs_utility(self) -> bool:
+        """Whether systems are ranked by privacy and utility together, as from 2022 on."""
+        return bool(self.eer_thresholds or self.emotion)
+
+    @property
+    def scored_elsewhere(self) -> bool:
+        """Whether the edition's own evaluation makes all scores: there are no models of
+        x-vectors, and stages 2, 5 and 7 do not apply."""
+        return not self.asv_models and any(part.folders for part in self.results_folders)
+
+    def shown(self, metric: str) -> str:
+        """Return the metric that tables and figures show: for `eer` the protocol's definition."""
+        return self.eer if metric == "eer" else metric
 
     def asv_model(self, trained_on: str) -> AsvModel | None:
         """Return the ASV model trained on original or on anonymized speech."""
@@ -257,6 +298,22 @@ class Protocol:
             names += above
             nearest = set(above)
         return tuple(names)
+
+    def anonymized_together(self) -> dict[str, list[TrialSet]]:
+        """Return trial sets by the data folder that is anonymized, as in the challenge: the
+        superset of trial sets of one gender, otherwise the trial set itself."""
+        sets = {t.trials_name: t for t in self.trial_sets()}
+        parts = {f.name: f.combine for f in self.folders()}
+        together: dict[str, list[TrialSet]] = {}
+        for name, trial_set in sets.items():
+            supersets = (
+                superset
+                for superset in self.supersets(name)
+                if len(parts[superset]) > 1
+                and all(p in sets and sets[p].gender == trial_set.gender for p in parts[superset])
+            )
+            together.setdefault(next(supersets, name), []).append(trial_set)
+        return together
 
     def attack_model(self, enrollment: str, trial: str, asv_model: str) -> str | None:
         """Return the id of the attack model with this speech and ASV model, if any."""
@@ -377,7 +434,9 @@ def _check_entries(protocol: Protocol) -> None:
     p, recognition = protocol, protocol.recognition
     for entry in "splits genders results_folders data_sets comparisons anon_suffix".split():
         _need(bool(getattr(p, entry)), f"{entry} must not be empty")
-    for weight in [d.weight for d in p.data_sets] + [d.weight for d in recognition.data_sets]:
+    for weight in [d.weight for d in p.data_sets] + [
+        d.weight for d in (*recognition.data_sets, *p.emotion)
+    ]:
         _need(0 <= weight < math.inf, f"weights must be finite and not negative, not {weight}")
     ids, attacks = [d.id for d in p.data_sets], [a.id for a in p.attack_models]
     for kind, names in (
@@ -395,6 +454,7 @@ def _check_entries(protocol: Protocol) -> None:
     speech = [word for c in p.comparisons for word in (c.enrollment, c.trial)]
     speech += [word for a in p.attack_models for word in (a.enrollment, a.trial, a.asv_model)]
     speech += [r.asv_model for r in p.results_folders]
+    speech += [recognition.average_model] if recognition.average_model else []
     for word in (*speech, *recognition.models, *(m.trained_on for m in p.asv_models)):
         _need(word in SPEECH, f"expected {' or '.join(SPEECH)}, found {word!r}")
     _need(
@@ -404,11 +464,13 @@ def _check_entries(protocol: Protocol) -> None:
     _need(
         p.average_attack_model in attacks, "average_attack_model must be one of the attack models"
     )
+    _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
+    _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")
 
 
 def _check_file_names(protocol: Protocol) -> None:
     """Check entries that become parts of paths."""
-    p, decoded = protocol, protocol.recognition.data_sets
+    p, decoded = protocol, (*protocol.recognition.data_sets, *protocol.emotion)
     ids = [*(d.id for d in p.data_sets), *(d.id for d in decoded), *(a.id for a in p.attack_models)]
     suffixes = [r.suffix for r in p.results_folders if r.suffix]
     models = p.recognition.language_models
@@ -429,16 +491,19 @@ def _check_file_names(protocol: Protocol) -> None:
             not set("{}/\\") & set(rest) and ".." not in rest,
             f"{template!r} may hold {{split}} and {{gender}}, no other braces and no slash",
         )
+    paths = [(path, True) for part in p.results_folders for path in part.folders]
+    paths += [(path, True) for path in (*p.recognition.folders, p.emotion_folder)]
     for model in p.asv_models:
-        for path, slashes in ((model.folder, True), (model.training_set, False)):
-            parts = path.replace("{suffix}", "").split("/")
-            _need(
-                not path.startswith("/")
-                and not set("{}\\") & set("".join(parts))
-                and ".." not in parts
-                and (slashes or len(parts) == 1),
-                f"asv_models: {path!r} must be a path below the tree; it may hold {{suffix}}",
-            )
+        paths += [(model.folder, True), (model.training_set, False)]
+    for path, slashes in paths:
+        parts = path.replace("{suffix}", "").split("/")
+        _need(
+            not path.startswith("/")
+            and not set("{}\\") & set("".join(parts))
+            and ".." not in parts
+            and (slashes or len(parts) == 1),
+            f"{path!r} must be a path below the tree; it may hold {{suffix}}",
+        )
 
 
 def _expand(folder: DataFolder, protocol: Protocol) -> Iterator[DataFolder]:

@@ -24,7 +24,7 @@ FAR_BELOW = re.compile(r"<< [0-9]+\.[0-9]+")
 
 PERCENT = "percent"
 
-_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,17})?")
 
 _P_VALUES = "_p_values"
 
@@ -164,11 +164,14 @@ class PublishedSystems:
         Style of names by family; families without one are left out.
     coloured_in : tuple of str
         The figures and tables in which names are coloured.
+    note : str
+        Warning on the values.
     """
 
     systems: tuple[PublishedSystem, ...]
     families: Mapping[str, Family]
     coloured_in: tuple[str, ...]
+    note: str = ""
 
     def system(self, name: str) -> PublishedSystem:
         """Return a system by its id.
@@ -197,7 +200,8 @@ def load_published(name: str) -> tuple[PublishedValue, ...]:
     name : str
         One of `published_names()`: `vpc2020`, Tables 2-15 and 18 of the supplement of the
         VoicePrivacy 2020 Challenge; `voice_similarity`, Table 2 of the paper on voice
-        similarity matrices.
+        similarity matrices; `vpc2022`, `vpc2024`, `vpc2026_track1`, `vpc2026_track2`, result
+        files of the baselines, where `table` is the line of the file.
 
     Raises
     ------

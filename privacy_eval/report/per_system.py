@@ -115,27 +115,38 @@ def system_tables(
 
 def blank_tables(protocol: Protocol) -> list[Table]:
     """Return a protocol's tables without values."""
-    forms = {*_verification_forms(), "asr"}
+    forms = {*_verification_forms(protocol), "asr"}
     return [t for t in _all_tables(Results(protocol), "no results") if t.name in forms]
 
 
-def _verification_forms() -> dict[str, tuple[str, tuple[str, ...]]]:
+def _verification_forms(protocol: Protocol) -> dict[str, tuple[str, tuple[str, ...]]]:
     grouped = {key for _, keys in _VERIFICATION.values() for key in keys}
-    alone = {k: (m.sentence, (k,)) for k, m in of_kind("scores").items() if k not in grouped}
-    return {**_VERIFICATION, **alone}
+    alone = {
+        key: (metric.sentence, (key,))
+        for key, metric in of_kind("scores").items()
+        if metric.tabled and key not in grouped
+    }
+    forms = {
+        name: (caption, tuple(map(protocol.shown, keys)))
+        for name, (caption, keys) in _VERIFICATION.items()
+    }
+    return {**forms, **alone}
 
 
 def _all_tables(part: Results, title: str) -> list[Table]:
     splits = part.protocol.splits
-    forms = _verification_forms()
+    forms = _verification_forms(part.protocol)
     return [
         *(verification_table(part, f"asv_{s}", title, *forms["asv"], [s]) for s in splits),
         *(verification_table(part, name, title, *form, splits) for name, form in forms.items()),
         recognition_table(part, title),
+        emotion_table(part, title),
         trial_set_table(part, title),
         speakers_table(part, title),
         *(
-            interval_table(part, f"{name}_{split}", title, keys, split)
+            interval_table(
+                part, f"{name}_{split}", title, list(map(part.protocol.shown, keys)), split
+            )
             for split in splits
             for name, keys in _INTERVALS.items()
         ),
@@ -199,7 +210,9 @@ def recognition_table(results: Results, title: str) -> Table:
             c = r.condition
             key = (c.split, c.data_set, r.asr_model or "?", c.speech)
             cells = rates.setdefault(key, [[] for _ in models])
-            text = describe("wer").format(r.line.wer, detailed=True)
+            # Kaldi prints two decimals, the editions without language models three.
+            decimals = None if len(models) > 1 else 3
+            text = describe("wer").format(r.line.wer, detailed=True, decimals=decimals)
             cells[models.index(r.language_model)].append(text)
     recognizers = sorted({key[2] for key in rates}, key=lambda m: (m != ORIGINAL, m)) or ["?"]
     several = len(recognizers) > 1
@@ -207,7 +220,9 @@ def recognition_table(results: Results, title: str) -> Table:
         results,
         {key: [" / ".join(texts) for texts in cells] for key, cells in rates.items()},
         splits=protocol.splits,
-        values=[Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models],
+        values=[Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models]
+        if len(models) > 1
+        else [Column("WER, %")],
         condition=[Column("Data", rule=True), *([Column("Recognizer")] if several else [])],
         data_sets=protocol.recognition.data_sets,
     )
@@ -216,11 +231,36 @@ def recognition_table(results: Results, title: str) -> Table:
         for model, d in itertools.product(recognizers, protocol.recognition.data_sets)
     ]
     letters = ", ".join(f"{m[0]}: {m}" for m in models)
-    caption = (
-        f"Speech recognition: {title} (o: original, a: anonymized speech; LM: language model, "
-        f"{letters})."
-    )
+    note = f"; LM: language model, {letters}" if len(models) > 1 else ""
+    caption = f"Speech recognition: {title} (o: original, a: anonymized speech{note})."
     return form.table("asr", caption, groups)
+
+
+def emotion_table(results: Results, title: str) -> Table:
+    """Emotion recognition: a row per data set and speech."""
+    protocol = results.protocol
+    present = {key for r in results.emotion for key in r.values}
+    keys = [key for key in of_kind("emotion") if key in present]
+    form = _Form(
+        results,
+        {
+            (c.split, c.data_set, c.speech): list(_texts(keys, r.values).values())
+            for r in results.emotion
+            for c in (r.condition,)
+        },
+        splits=protocol.splits,
+        values=_columns(keys),
+        condition=[Column("Data", rule=True)],
+        data_sets=protocol.emotion,
+    )
+    groups = [[((d.id, s), (_LETTER[s],)) for s in SPEECH] for d in protocol.emotion]
+    folds = {len(r.folds) for r in results.emotion} - {0}
+    few = f"; means over {max(folds)} speakers, too few for an interval" if folds else ""
+    caption = (
+        f"Emotion recognition, unweighted average recall and recall of each emotion: {title} "
+        f"(o: original, a: anonymized speech{few})."
+    )
+    return form.table("emotion", caption, groups)
 
 
 def trial_set_table(results: Results, title: str) -> Table:
@@ -409,7 +449,8 @@ def averages_table(results: Results, title: str) -> Table:
 
 
 def variants_table(results: Results, title: str) -> Table:
-    """Cells of the other tables that differ between the two variants of a metric."""
+    """Cells of the other tables that differ between the two variants of a metric, and the EERs of
+    Kaldi and SpeechBrain where these differ."""
     verified = [r for r in results.verification if r.metrics.keys() >= set(VARIANTS)]
     stored: list[tuple[str, list[str], Mapping[str, Mapping[str, float]], Mapping[str, Any]]]
     stored = [
@@ -420,11 +461,13 @@ def variants_table(results: Results, title: str) -> Table:
     groups = []
     for name, keys, metrics, tags in stored:
         one, other = (_texts(keys, metrics.get(v, {}), tags.get(v, "")) for v in VARIANTS)
+        eers = [describe(key).column.title for key in ("eer", "eer_speechbrain")]
+        both = eers if len({one.get(title, "") for title in eers} - {""}) > 1 else []
         groups.append(
             [
                 (name, metric, text, other[metric])
                 for metric, text in one.items()
-                if text and other[metric] and text != other[metric]
+                if text and other[metric] and (text != other[metric] or metric in both)
             ]
         )
     columns = (

@@ -38,7 +38,7 @@ _MOST_REPLICATES = 1e6  # that --bootstrap accepts
 
 def ranking_metrics() -> list[str]:
     """List the metrics for rankings: those with a best value, of trial sets."""
-    return [key for key, m in METRICS.items() if m.best is not None and key != "wer"]
+    return [key for key, m in METRICS.items() if m.best is not None and key not in ("wer", "uar")]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from .per_system import system_tables
 from .provenance import provenance_tables, summary
 from .ranking import ranking_tables
 from .table import Table
+from .utility import utility_tables
 from .values import caveat_notes
 
 _VARIANTS = (
@@ -101,6 +102,7 @@ def across_tables(
         The protocol has no such attack model, or the metric does not depend on one.
     """
     results, published = data.results, data.sources.published
+    metric = data.protocol.shown(metric)
     _check_attack_model(data.protocol, metric, attack_model)
     if not published and len(results.systems) < 2:
         return [], caveat_notes(results.verification)
@@ -119,6 +121,7 @@ def across_tables(
         notes.append(f"no ranking by {METRICS[metric].name}{under}: no system has values of it")
     submissions = submissions_table(published) if published else None
     tables = comparison_tables(data.cells, data.protocol, coloured=bool(published))
+    tables += utility_tables(data)
     return [*([submissions] if submissions else ()), *tables, *found], notes
 
 

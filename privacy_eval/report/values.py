@@ -11,7 +11,7 @@ from ..errors import abbreviate
 from ..metrics import CAVEATS, NOT_AVAILABLE, Caveat, describe
 from ..metrics.caveats import WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
-from ..protocol.protocol import ORIGINAL, Protocol
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol
 from ..protocol.published import Family, load_published, load_systems
 from ..results.averages import weighted_mean
 from ..results.records import Results, VerificationRecord
@@ -87,6 +87,9 @@ def _weak_attackers(results: Results) -> dict[str, Caveat]:
         for r in results.verification
         if WEAK_ATTACKER in r.caveats
     }
+
+
+_MOST_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -266,6 +269,7 @@ def cells_from_results(results: Results) -> Cells:
             key = CellKey(metric, None, s.split, s.data_set, s.gender, system)
             if key not in values or preferred:
                 values[key] = Cell(value, describe(metric).format(value))
+    values |= _utility_cells(results)
     notes = []
     if disagree:
         notes.append(
@@ -281,6 +285,27 @@ def cells_from_results(results: Results) -> Cells:
         sources=(OWN_SOURCE,),
         not_comparable=tuple(_other_trials(results)),
     )
+
+
+def _utility_cells(results: Results) -> dict[CellKey, Cell]:
+    """Word error rates by the averaged recognizer, and recalls of emotions; of original speech
+    the first system's."""
+    protocol, known = results.protocol, results.protocol.recognition
+    attack = next(a for a in protocol.attack_models if a.id == protocol.average_attack_model)
+    recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: known.average_model or attack.asv_model}
+    found: dict[CellKey, Cell] = {}
+    measured = [
+        (r.condition, {"wer": r.line.wer})
+        for r in results.recognition
+        if r.language_model == known.average and r.asr_model == recognizer[r.condition.speech]
+    ]
+    measured += [(e.condition, dict(e.values)) for e in results.emotion]
+    for c, metrics in measured:
+        system = ORIGINAL_COLUMN if c.speech == ORIGINAL else system_column(c.system)
+        for metric, value in metrics.items():
+            key = CellKey(metric, None, c.split, c.data_set, "", system)
+            found.setdefault(key, Cell(value, describe(metric).format(value)))
+    return found
 
 
 def _other_trials(results: Results) -> Iterator[str]:
@@ -328,12 +353,15 @@ def cells_from_published(name: str, *, tables: Collection[int] | None = None) ->
             orders.setdefault(p.attack_model, {})[p.system] = None
         key = CellKey(p.metric, p.attack_model, p.split, p.data_set, p.gender, p.system)
         # Table 18 repeats values of Table 3 with other digits: those of the first table count.
-        values.setdefault(_storage_key(key), Cell(p.number, p.value))
+        # The scripts of 2022 print some values with all digits.
+        text = p.value if len(p.value) <= _MOST_DIGITS else describe(p.metric).format(p.number)
+        values.setdefault(_storage_key(key), Cell(p.number, text))
     return Cells(
         values,
         tuple(columns),
         family={s.id: s.family for s in published.systems},
         families=published.families,
+        notes=(published.note,) if published.note else (),
         sources=(f"published results {name}",),
         # A system without a value under an attack model comes last there.
         orders={a: tuple(first | columns) for a, first in orders.items()},

@@ -51,8 +51,8 @@ def averages(results: Results) -> list[Average]:
     collected: dict[tuple[str | None, ...], set[float]] = {}
     for v in results.verification:
         c = v.condition
-        if c.attack_model is not None and "eer" in v.values(variant):
-            value = 100 * v.values(variant)["eer"]
+        if c.attack_model is not None and protocol.eer in v.values(variant):
+            value = 100 * v.values(variant)[protocol.eer]
             collected["eer", c.attack_model, c.split, c.data_set, c.gender] = {value}
     for r in results.recognition:
         if r.language_model == protocol.recognition.average:
@@ -83,7 +83,11 @@ def averages(results: Results) -> list[Average]:
         ("Weighted average EER {} orig", "EER, %, orig", ("eer", original)),
         ("Weighted average EER {} anon", "EER, %, anon", ("eer", attack.id)),
         ("Average WER {} orig", "WER, %, orig", ("wer", ORIGINAL, ORIGINAL)),
-        ("Average WER {} anon", "WER, %, anon", ("wer", attack.trial, attack.asv_model)),
+        (
+            "Average WER {} anon",
+            "WER, %, anon",
+            ("wer", attack.trial, protocol.recognition.average_model or attack.asv_model),
+        ),
         (
             "Weighted average pitch correlation {}",
             "Pitch correlation",
@@ -100,15 +104,16 @@ def averages(results: Results) -> list[Average]:
 
 def weighted_mean(parts: Iterable[tuple[float, T | None]]) -> T | None:
     """Compute the weighted mean of values or arrays; None if any is missing. A weight of 0
-    excludes infinite values."""
+    excludes missing and infinite values."""
     total: Any = 0.0
     weights = 0.0
     for weight, value in parts:
+        if not weight:
+            continue
         if value is None:
             return None
-        if weight:
-            total = total + weight * value
-            weights += weight
+        total = total + weight * value
+        weights += weight
     return total / weights if weights else None
 
 

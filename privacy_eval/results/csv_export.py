@@ -10,7 +10,14 @@ from ..io.schema import to_plain
 from ..metrics import CAVEATS, METRICS
 from ..metrics.similarity import SpeakerSimilarity
 from ..tree.conditions import SetCondition
-from .records import AnyRecord, RecognitionRecord, Results, VerificationRecord, by_variant
+from .records import (
+    AnyRecord,
+    EmotionRecord,
+    RecognitionRecord,
+    Results,
+    VerificationRecord,
+    by_variant,
+)
 
 CSV_COLUMNS = tuple(
     (
@@ -37,6 +44,8 @@ def _csv_rows(record: AnyRecord) -> Iterator[dict[str, object]]:
     if isinstance(record, RecognitionRecord):
         shared.update(trial=record.condition.speech, model=record.asr_model)
         suffix = f"_{record.language_model}" if record.language_model else ""
+    elif isinstance(record, EmotionRecord):
+        shared["trial"] = record.condition.speech
     elif isinstance(record, VerificationRecord):
         shared["model"] = record.condition.asv_model
     intervals = shared.get("speaker_intervals", {})

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
+from ..io.edition_summary import SummaryLayout
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..metrics import METRICS
 from ..protocol.protocol import protocol_from_dict
 from ..version import __version__
 from .records import (
+    EmotionRecord,
     RecognitionRecord,
     Results,
     SimilarityRecord,
@@ -72,3 +74,5 @@ class _Body:
     utility: tuple[UtilityRecord, ...]
     similarity: tuple[SimilarityRecord, ...]
     not_evaluated: tuple[str, ...]
+    emotion: tuple[EmotionRecord, ...] = ()
+    layouts: tuple[SummaryLayout, ...] = ()

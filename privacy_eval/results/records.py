@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from ..errors import PrivacyEvalError, printable
+from ..io.edition_summary import SummaryLayout
 from ..io.names import check_name
 from ..io.schema import INLINED
 from ..io.wer import WerLine
@@ -26,8 +27,9 @@ from ..metrics import (
     withholding_caveat,
 )
 from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL
+from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
-from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
+from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
 
 # Approximations of the released scripts, and rounded numbers.
@@ -81,7 +83,7 @@ class VerificationRecord:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        eers = (values["eer"] for values in self.metrics.values() if "eer" in values)
+        eers = (v[key] for key in EERS[:2] for v in self.metrics.values() if key in v)
         is_original = self.condition.is_original and self.condition.asv_model == ORIGINAL
         caveats = find_caveats(
             next(eers, None), self.n_target, self.n_nontarget, is_original=is_original
@@ -136,6 +138,26 @@ class RecognitionRecord:
     language_model: str | None
     asr_model: str | None
     line: Annotated[WerLine, INLINED]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EmotionRecord:
+    """Emotion recognition of a set of original or anonymized speech.
+
+    Attributes
+    ----------
+    condition : RecognitionCondition
+    values : mapping
+        `uar` and the recall of each emotion, `acc_*`: means over the folds, each of a speaker.
+    folds : mapping
+        The same by fold; empty where they are not known. Five speakers: far too few for an
+        interval.
+    """
+
+    condition: Annotated[RecognitionCondition, INLINED]
+    values: Mapping[str, float]
+    folds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -195,7 +217,9 @@ def _select_variant(
     return next(iter(metrics.values()))
 
 
-AnyRecord = VerificationRecord | RecognitionRecord | UtilityRecord | SimilarityRecord
+AnyRecord = (
+    VerificationRecord | RecognitionRecord | EmotionRecord | UtilityRecord | SimilarityRecord
+)
 
 
 @dataclass(frozen=True)
@@ -205,9 +229,11 @@ class Results:
     Attributes
     ----------
     protocol : Protocol
-    verification, recognition, utility, similarity : tuples of records
+    verification, recognition, utility, similarity, emotion : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
+    layouts : tuple of SummaryLayout
+        Of imported summaries: what is needed to write them again.
     """
 
     protocol: Protocol
@@ -216,6 +242,8 @@ class Results:
     utility: tuple[UtilityRecord, ...] = ()
     similarity: tuple[SimilarityRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
+    emotion: tuple[EmotionRecord, ...] = ()
+    layouts: tuple[SummaryLayout, ...] = ()
 
     def __post_init__(self) -> None:
         """Add the caveat of records of systems with implausible scores of original speech."""
@@ -248,6 +276,11 @@ class Results:
             return c.system == system and results_folder in (None, c.results_folder)
 
         kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in _KINDS}
+        kinds["layouts"] = tuple(
+            entry
+            for entry in self.layouts
+            if entry.system == system and results_folder in (None, "")
+        )
         return Results(self.protocol, **kinds)
 
     def under(self, protocol: Protocol) -> Results:
@@ -266,7 +299,13 @@ class Results:
         """
         protocol = self.protocol
         trial_sets = {(t.data_set.id, t.split, t.gender) for t in protocol.trial_sets()}
-        decoded = {(d.id, s) for d in protocol.recognition.data_sets for s in protocol.splits}
+        decoded = {
+            kind: {(d.id, s) for d in sets for s in protocol.splits}
+            for kind, sets in (
+                (RecognitionRecord, protocol.recognition.data_sets),
+                (EmotionRecord, protocol.emotion),
+            )
+        }
         suffixes = {f.suffix for f in protocol.results_folders}
         unique: set[tuple[object, ...]] = set()
         for r in self.records():
@@ -278,7 +317,8 @@ class Results:
             _check_numbers(r)
             if isinstance(c, RecognitionCondition):
                 key: tuple[str, ...] = (c.data_set, c.split)
-                known = key in decoded
+                known = isinstance(r, RecognitionRecord | EmotionRecord) and key in decoded[type(r)]
+                key = (*key, c.speech) if isinstance(r, EmotionRecord) else key
             else:
                 key = (c.data_set, c.split, c.gender)
                 known = key in trial_sets
@@ -304,7 +344,7 @@ class Results:
 
 
 #: Fields of `Results` that hold records.
-_KINDS = ("verification", "recognition", "utility", "similarity")
+_KINDS = ("verification", "recognition", "utility", "similarity", "emotion")
 
 #: Entries that are `original` or `anonymized` (or None).
 _SPEECH_ENTRIES = ("enrollment", "trial", "speech", "asv_model", "asr_model")
@@ -325,7 +365,9 @@ def by_variant(record: AnyRecord) -> Mapping[str, Mapping[str, float]]:
     """Return the metrics of any record by variant, "" where there are no variants."""
     if isinstance(record, RecognitionRecord):
         return {_NO_VARIANT: {"wer": record.line.wer}}
-    return {_NO_VARIANT: record.values} if isinstance(record, UtilityRecord) else record.metrics
+    if isinstance(record, UtilityRecord | EmotionRecord):
+        return {_NO_VARIANT: record.values}
+    return record.metrics
 
 
 def _check_numbers(record: AnyRecord) -> None:
@@ -342,10 +384,11 @@ def _check_numbers(record: AnyRecord) -> None:
     elif isinstance(record, VerificationRecord):
         known = of_kind("scores")
     else:
-        known = of_kind("utility" if isinstance(record, UtilityRecord) else "matrices")
+        kind: Kind = "utility" if isinstance(record, UtilityRecord) else "matrices"
+        known = of_kind("emotion" if isinstance(record, EmotionRecord) else kind)
         if not any(metrics.values()):
             raise PrivacyEvalError(f"{where}: expected {' or '.join(known)}")
-    without = isinstance(record, RecognitionRecord | UtilityRecord)
+    without = isinstance(record, RecognitionRecord | UtilityRecord | EmotionRecord)
     _check_known(metrics, known, f"{where}: metrics", [_NO_VARIANT] if without else VARIANTS)
     for variant, values in metrics.items():
         for key, value in values.items():
@@ -397,6 +440,6 @@ def merge(parts: Iterable[Results]) -> Results:
                 )
     combined: dict[str, Any] = {
         name: tuple(entry for part in parts for entry in getattr(part, name))
-        for name in (*_KINDS, "not_evaluated")
+        for name in (*_KINDS, "not_evaluated", "layouts")
     }
     return Results(protocol, **combined)

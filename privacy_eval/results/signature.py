@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..metrics import VARIANTS, Variant
+from ..protocol.protocol import Protocol
 from ..version import __version__
-from .records import Results
+from .records import Results, VerificationRecord
 
 
 def signature(results: Results, *, variant: Variant | None = None) -> str:
@@ -24,7 +26,8 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
     str
         Version, protocol, variants, bootstrap (replicates of speakers, and seed) and the
         first eight digits of a SHA-256 over the digests of all inputs. What differs
-        between records is joined by `+`; missing entries are `none`.
+        between records is joined by `+`; missing entries are `none`. Where it is known which
+        x-vector network scores are from, its digest, and whether it is that of the protocol.
 
     Examples
     --------
@@ -37,6 +40,7 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
         *(r.provenance for r in results.recognition),
         *(r.provenance for r in results.utility),
         *(r.provenance for r in results.similarity),
+        *(r.provenance for r in results.emotion),
     ]
     stored = {v for r in results.verification for v in r.metrics}
     stored |= {v for r in results.similarity for v in r.metrics}
@@ -46,6 +50,8 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
     }
     digests = sorted({digest for p in provenance for digest in _digests(p)})
     inputs = [hashlib.sha256("".join(digests).encode()).hexdigest()[:8]] if digests else []
+    networks = [_network(r, results.protocol) for r in results.verification]
+    asv = [f"asv:{_joined(set(filter(None, networks)))}"] if any(networks) else []
     versions = {str(p["version"]) for p in provenance if "version" in p}
     return "|".join(
         (
@@ -54,8 +60,23 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
             f"variant:{variant or _joined(v for v in VARIANTS if v in stored)}",
             f"boot:{_joined(boots)}",
             f"inputs:{_joined(inputs)}",
+            *asv,
         )
     )
+
+
+def _network(record: VerificationRecord, protocol: Protocol) -> str:
+    """Digest of the x-vector network of a record, if it is known; it may be untrusted."""
+    inputs = record.provenance.get("inputs")
+    extractor = inputs.get("extractor") if isinstance(inputs, Mapping) else None
+    digest = str(extractor.get("sha256", "")) if isinstance(extractor, Mapping) else ""
+    if re.fullmatch("[0-9a-f]{64}", digest) is None:
+        return ""
+    expected = getattr(protocol.asv_model(record.condition.asv_model), "sha256", "")
+    if digest == expected:
+        return digest[:8]
+    known = "not the protocol's" if expected else "not known to be the challenge's"
+    return f"{digest[:8]} ({known})"
 
 
 def _joined(values: Iterable[str]) -> str:

@@ -383,23 +383,6 @@ def _anonymized(
     return replace(speech, vectors=system.kind.anonymize(speech.vectors, pseudo[owner], generator))
 
 
-def _anonymized_together(demo: _Demo) -> dict[str, list[TrialSet]]:
-    """Trial sets by the data folder that is anonymized, as in the challenge: the superset of
-    trial sets of one gender, otherwise the trial set itself."""
-    sets = demo.trial_sets
-    parts = {f.name: f.combine for f in demo.protocol.folders()}
-    together: defaultdict[str, list[TrialSet]] = defaultdict(list)
-    for name, trial_set in sets.items():
-        supersets = (
-            superset
-            for superset in demo.protocol.supersets(name)
-            if len(parts[superset]) > 1
-            and all(p in sets and sets[p].gender == trial_set.gender for p in parts[superset])
-        )
-        together[next(supersets, name)].append(trial_set)
-    return together
-
-
 def _write_speech(
     tree: Path,
     demo: _Demo,
@@ -417,7 +400,7 @@ def _write_speech(
     }
     combined: dict[str, Draw] = {
         name: partial(_combined_speech, sets, demo)
-        for name, sets in _anonymized_together(demo).items()
+        for name, sets in demo.protocol.anonymized_together().items()
     }
     folders_of = {s.name: {m.model_folder(s.suffix): None for m in models} for s in systems}
     every = {folder: None for folders in folders_of.values() for folder in folders}

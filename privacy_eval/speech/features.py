@@ -12,7 +12,7 @@ D. Snyder et al., "X-vectors: robust DNN embeddings for speaker recognition", IC
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -188,6 +188,7 @@ def utterance_features(
     options: MfccOptions = CHALLENGE_MFCC,
     *,
     seed: int = 0,
+    ids: Sequence[str] | None = None,
     unreadable: Callable[[str, PrivacyEvalError], None] | None = None,
 ) -> Iterator[tuple[str, Features]]:
     """Compute the MFCC of a data folder, one utterance after another.
@@ -200,6 +201,8 @@ def utterance_features(
     options : MfccOptions
     seed : int
         Of the dither.
+    ids : sequence of str, optional
+        Only these utterances.
     unreadable : callable, optional
         Told of an utterance that cannot be read, and why; by default that is raised.
 
@@ -212,7 +215,7 @@ def utterance_features(
     PrivacyEvalError
         As `AudioReader.read`.
     """
-    for name in reader.ids:
+    for name in reader.ids if ids is None else ids:
         try:
             audio = reader.read(name)
         except PrivacyEvalError as error:

@@ -25,7 +25,7 @@ from ..protocol.protocol import AsvModel, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..tree.discovery import (
     check_new_results,
-    check_suffix,
+    check_suffixes,
     find_systems,
     folder_suffixes,
     guess_suffix,
@@ -175,7 +175,8 @@ def systems_under_test(
     *,
     systems: Sequence[System] | None = None,
     name: str | None = None,
-    anon_suffix: str | None = None,
+    anon_suffix: str | Sequence[str] | None = None,
+    anonymized: bool = True,
 ) -> tuple[list[SystemUnderTest], list[str]]:
     """Find the systems that can be scored from the tree, and the reason why others cannot.
 
@@ -187,13 +188,15 @@ def systems_under_test(
     ----------
     systems : sequence of System, optional
         Those of the results folder, where they have been looked for already.
+    anonymized : bool
+        Whether the data sets of their suffixes should exist by now.
 
     Raises
     ------
     PrivacyEvalError
         As `find_systems`.
     UsageError
-        As `check_suffix` and `check_new_results`.
+        As `check_suffixes` and `check_new_results`.
     """
     results = access.results
     for folder, what in ((access.tree, "experiment tree"), (access.keys, "keys")):
@@ -209,7 +212,9 @@ def systems_under_test(
             keys=access.keys,
             allow_outside=access.allow_outside,
         )
-    check_suffix(anon_suffix, systems or (), access.tree, protocol)
+    suffixes = [anon_suffix] if isinstance(anon_suffix, str) else anon_suffix or ()
+    if anonymized:
+        check_suffixes(suffixes, systems or (), access.tree, protocol)
     if not systems:
         named = results.name.startswith("results-") and results.parent.is_dir()
         if not results.is_dir() and not named:
@@ -221,7 +226,10 @@ def systems_under_test(
             check_new_results(results, protocol)
         if name is not None and "/" in name:
             raise UsageError(f"{results}: no system {name!r}; a new one has a name without /")
-        return [new_system(access, protocol, name=name, anon_suffix=anon_suffix)], []
+        if len(suffixes) > 1:
+            return [new_system(access, protocol, name=None, anon_suffix=s) for s in suffixes], []
+        suffix = next(iter(suffixes), None)
+        return [new_system(access, protocol, name=name, anon_suffix=suffix)], []
     sharing: dict[str, list[System]] = {}
     for system in systems:
         sharing.setdefault(system.anon_suffix, []).append(system)

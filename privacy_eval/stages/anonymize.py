@@ -1,15 +1,19 @@
-"""Stage 4 with the built-in anonymizer: data folders converted by the McAdams coefficient.
+"""Stage 4: anonymized data folders, by the McAdams coefficient (baseline B2) or a user's command.
 
-The speech of a speaker is one product, so that a killed run resumes; the lists follow when all of
-it is there.
+Converted here, the speech of a speaker is one product, so that a killed run resumes; the lists
+follow when all of it is there. A command converts a data folder as a whole. Data folders that were
+made otherwise are kept.
 """
 
 from __future__ import annotations
 
 import io
+import shlex
+import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +22,10 @@ from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
 from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
+from ..protocol.protocol import ANONYMIZED, Protocol
 from ..speech.audio import AudioReader, soundfile
 from ..speech.mcadams import COEFFICIENT, coefficient_of, convert, to_int16
+from .access import TreeAccess
 from .freshness import (
     NOTE,
     Content,
@@ -40,6 +46,8 @@ COEFFICIENTS = "utt2mcadams"
 TOO_SHORT = "shorter than a frame: converted to silence"
 
 _LONGEST_NAME = 200
+#: A file in a data folder that a command is writing.
+_RUNNING = ".privacy_eval.running"
 
 
 @dataclass(frozen=True)
@@ -115,10 +123,173 @@ def anonymize_data(
         products.append(speech.product(notes[speaker]))
     inputs = Inputs()
     outcome = bring_up_to_date(products, inputs, run)
-    if all(product.is_current(inputs) for product in products):
+    if run.job == (1, 1) and all(product.is_current(inputs) for product in products):
         lists = bring_up_to_date([_lists(data, out, reader.ids, speaker_of, mcadams, base)], inputs)
         outcome.failed.update(lists.failed)
     return outcome
+
+
+def anonymized_sets(tree: Path, protocol: Protocol) -> list[str]:
+    """List the data sets with speech that are to be anonymized: of enrollment, of trials, and the
+    training set of an attacker whose model knows anonymized speech."""
+    names = dict.fromkeys(t.enrollment_name for t in protocol.trial_sets())
+    for together, sets in protocol.anonymized_together().items():
+        apart = [t.trials_name for t in sets]
+        names |= dict.fromkeys([together] if _has_speech(tree, together) else apart)
+    return [name for name in names if _has_speech(tree, name)] + training_sets(tree, protocol)
+
+
+def training_sets(tree: Path, protocol: Protocol) -> list[str]:
+    """List the training sets with speech that are to be anonymized."""
+    trained_on = {part.asv_model for part in protocol.results_folders}
+    model = protocol.asv_model(ANONYMIZED) if ANONYMIZED in trained_on else None
+    names = [model.training_name("")] if model is not None else []
+    return [name for name in names if _has_speech(tree, name)]
+
+
+def _has_speech(tree: Path, name: str) -> bool:
+    return (tree / "data" / name / "wav.scp").is_file()
+
+
+def anonymize_tree(
+    access: TreeAccess,
+    protocol: Protocol,
+    suffix: str,
+    anonymizer: McAdams | Command,
+    run: Run = Run(),
+    *,
+    per_set: bool = False,
+) -> Outcome:
+    """Anonymize the data sets of a tree.
+
+    Coefficients of training sets are those of utterances in the variant 2022.
+
+    Parameters
+    ----------
+    suffix : str
+        Of the new data folders.
+    anonymizer : McAdams or Command
+    per_set : bool
+        Draw other coefficients for every data set.
+    """
+    outcome, commands = Outcome(), []
+    training = training_sets(access.tree, protocol)
+    for name in anonymized_sets(access.tree, protocol):
+        data, out = access.tree / "data" / name, access.tree / "data" / f"{name}{suffix}"
+        access.check_in_tree(data / "wav.scp", data / "utt2spk")
+        if _is_external(out):
+            outcome.kept.append(out.name)
+            continue
+        reader = AudioReader(
+            data,
+            base=access.tree,
+            mix=isinstance(anonymizer, McAdams) and anonymizer.variant == "2020",
+            allow_pipes=access.allow_pipes,
+            allow_outside=access.allow_outside,
+        )
+        if isinstance(anonymizer, Command):
+            commands.append(_converted_folder(data, out, access.tree, reader, anonymizer))
+            continue
+        level = "utterance" if name in training else anonymizer.level
+        mcadams = replace(anonymizer, level=level, data_set=name if per_set else "")
+        found = anonymize_data(data, out, reader, mcadams, base=access.tree, run=run)
+        outcome.add(_named(found, out.name))
+        outcome.notes += [f"{out.name}: {r}: {len(u)}" for r, u in reader.remarks.items()]
+    outcome.add(bring_up_to_date(commands, access.inputs, run))
+    return outcome
+
+
+def _named(outcome: Outcome, data_set: str) -> Outcome:
+    """The outcome of speakers, named with their data set."""
+
+    def name(found: Any) -> Any:
+        if isinstance(found, dict):
+            return {f"{data_set} {key}": value for key, value in found.items()}
+        return [f"{data_set} {key}" for key in found]
+
+    return Outcome(**{key: name(found) for key, found in vars(outcome).items()})
+
+
+def _is_external(out: Path) -> bool:
+    """Whether a data folder was made otherwise."""
+    begun = (out / NOTE).exists() or (out / _RUNNING).exists() or any(out.glob("wav/.*.json"))
+    return out.exists() and not begun
+
+
+@dataclass(frozen=True)
+class Command:
+    """A user's command that anonymizes a data folder; see `local/anonymize.sh`.
+
+    Attributes
+    ----------
+    text : str
+        With `{in}` and `{out}`.
+    """
+
+    text: str
+
+    def run(self, tree: Path, data: Path, out: Path) -> None:
+        """Run the command in the tree.
+
+        Raises
+        ------
+        PrivacyEvalError
+            It ended with another status than 0, or cannot be run.
+        """
+        command = self.text
+        for place, folder in (("{in}", data), ("{out}", out)):
+            command = command.replace(place, shlex.quote(relative(folder, tree)))
+        try:
+            status = subprocess.run(
+                command, shell=True, cwd=tree, stdin=subprocess.DEVNULL, check=False
+            ).returncode
+        except OSError as error:
+            raise PrivacyEvalError(f"{command}: cannot be run ({error.strerror})") from error
+        if status:
+            raise PrivacyEvalError(f"{out}: the anonymizer ended with status {status}: {command}")
+
+
+def _converted_folder(
+    data: Path, out: Path, tree: Path, reader: AudioReader, command: Command
+) -> Product:
+    """A data folder that a user's command writes; wav.scp completes it."""
+    copied = [name for name in COPIED if (data / name).is_file()]
+
+    def find(inputs: Inputs) -> Sources:
+        paths = {name: data / name for name in copied}
+        paths |= {u: path for u in reader.ids if (path := reader.path(u)) is not None}
+        return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
+
+    def make(inputs: Inputs, sources: Sources, now: Fingerprint) -> Content:
+        out.mkdir(exist_ok=True)
+        (out / _RUNNING).touch()
+        (out / "wav.scp").unlink(missing_ok=True)
+        command.run(tree, data, out)
+        if not (out / "wav.scp").is_file():
+            raise PrivacyEvalError(f"{out}: the anonymizer wrote no wav.scp")
+        _check_converted(out, set(reader.ids), set(AudioReader(out, base=tree).ids))
+        new = {out / name: read_bytes(data / name) for name in copied}
+        new[out / "wav.scp"] = read_bytes(out / "wav.scp")
+        (out / _RUNNING).unlink()
+        return Content(new)
+
+    return Product(
+        out.name,
+        tree,
+        out / NOTE,
+        tuple(out / name for name in (*copied, "wav.scp")),
+        find,
+        make,
+        options={"command": command.text, "wav.scp": [reader.target(u) for u in reader.ids]},
+    )
+
+
+def _check_converted(out: Path, expected: set[str], found: set[str]) -> None:
+    for what, names in (("no", expected - found), ("unknown", found - expected)):
+        if names:
+            raise PrivacyEvalError(
+                f"{out / 'wav.scp'}: {what} utterances: {len(names)}: {abbreviate(sorted(names))}"
+            )
 
 
 def _check_ids(data: Path, ids: Sequence[str], speaker_of: dict[str, str]) -> None:

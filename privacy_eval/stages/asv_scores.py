@@ -26,8 +26,13 @@ from .freshness import (
     Sources,
     absent,
     bring_up_to_date,
+    noted_source,
 )
 from .jobs import likely_lines, scoring_cost
+from .train_backend import training_sets
+
+#: The fingerprint of a set's x-vectors, and the role of the network in it.
+VECTORS_NOTE, EXTRACTOR_ROLE = ".xvectors.json", "extractor"
 
 
 def make_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems, run: Run = Run()) -> Outcome:
@@ -86,6 +91,10 @@ class _Scoring:
         }
         for role, scp in zip(("enrollment_vectors", "trial_vectors"), scps, strict=True):
             sources[role] = Source(scp, self.asv.read_vectors(scp).digest)
+        tree = self.asv.access.tree
+        by = [noted_source(scp, EXTRACTOR_ROLE, tree, inputs, VECTORS_NOTE) for scp in scps]
+        if by[0] is not None and by[0] == by[1]:
+            sources[EXTRACTOR_ROLE] = by[0]
         return sources
 
     def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
@@ -139,18 +148,34 @@ def made_here(folder: Path, inputs: Inputs) -> bool:
     return scores.is_file() and not product.is_foreign(inputs)
 
 
-def missing_vectors(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[tuple[str, str]]:
-    """Data sets that have speech but no x-vectors, though scores of the protocol need them:
-    pairs of the set and the model folder, both as in the tree."""
-    found: dict[tuple[str, str], None] = {}
+def vector_sets(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[tuple[str, str]]:
+    """Data sets that have speech, whose x-vectors are needed for scores or back ends and are
+    not among those of a larger set: pairs of the set and the model folder, both as in the tree."""
+    systems = list(systems)
+    needed = training_sets(systems, asv)
     for scoring in _scorings(systems, asv):
         model = asv.protocol.asv_model(scoring.condition.asv_model)
         if model is None or scoring.product().is_foreign(asv.access.inputs):
             continue
         folder = model.model_folder(scoring.anon_suffix)
-        for name, suffix in original_sets(scoring.condition, asv.protocol):
-            data = asv.access.tree / "data" / f"{name}{suffix}"
-            vectors = asv.vectors(asv.access.tree / folder).find(name, suffix)
-            if vectors is None and (data / "wav.scp").is_file():
-                found[data.name, folder] = None
+        needed += [(*name, folder) for name in original_sets(scoring.condition, asv.protocol)]
+    found: dict[tuple[str, str], None] = {}
+    for name, suffix, folder in needed:
+        data = asv.access.tree / "data" / f"{name}{suffix}"
+        vectors = asv.vectors(asv.access.tree / folder)
+        if (data / "wav.scp").is_file() and vectors.find(name, suffix) in (
+            None,
+            vectors.candidates(name, suffix)[0],
+        ):
+            found[data.name, folder] = None
     return list(found)
+
+
+def missing_vectors(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[tuple[str, str]]:
+    """Those of `vector_sets` without x-vectors."""
+    tree = asv.access.tree
+    return [
+        (name, folder)
+        for name, folder in vector_sets(systems, asv)
+        if not (tree / folder / f"xvect_{name}" / "xvector.scp").is_file()
+    ]

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from ..errors import PrivacyEvalError
 from ..io.confine import outside_message
-from ..io.files import file_names, relative
+from ..io.files import file_names, read_text, relative
 from ..io.inputs import Inputs
-from ..io.wer import WerLine, read_wer_folder
+from ..io.wer import WerLine, exact_wer, read_wer_folder
 from ..protocol.protocol import Protocol
 from ..results.challenge_text import recognition_records, to_results_txt
 from ..results.csv_export import to_csv, to_speakers_csv
+from ..results.editions import Importer
 from ..results.json_store import to_json
 from ..results.record_files import read_record
-from ..results.records import RecognitionRecord, Results, VerificationRecord
+from ..results.records import EmotionRecord, RecognitionRecord, Results, VerificationRecord
 from ..tree.conditions import RecognitionFiles, System
 from ..version import __version__
 from .access import AsvSystems, SystemUnderTest
@@ -88,8 +90,27 @@ def collect(
                 folder.condition,
                 {"version": __version__, "inputs": read},
             )
-    left_out = (*unknown, *absent, *unread)
-    return Results(protocol, tuple(records), tuple(recognition), not_evaluated=left_out)
+    emotion: list[EmotionRecord] = []
+    for system, path, outside in ((s, f.path, f.outside) for s in systems for f in s.emotion):
+        try:
+            if outside:
+                raise PrivacyEvalError(outside_message(outside[0]))
+            with inputs.supplied(path):
+                sha256 = {relative(path, tree): inputs.sha256(path)}
+                made = {"version": __version__, "inputs": sha256}
+                importer = Importer(str(path), protocol, system.name, system.anon_suffix, made)
+                emotion += importer.csv(read_text(path), None).emotion
+        except PrivacyEvalError as error:
+            if not partial:
+                raise
+            unread.append(f"{system.name} {path.name} ({error})")
+    return Results(
+        protocol,
+        tuple(records),
+        tuple(recognition),
+        emotion=tuple(emotion),
+        not_evaluated=(*unknown, *absent, *unread),
+    )
 
 
 def read_recognition(
@@ -101,7 +122,11 @@ def read_recognition(
     try:
         if files.outside:
             raise PrivacyEvalError(outside_message(files.outside[0]))
-        return *read_wer_folder(files.folder, refused=refused), refused
+        lines, sources = read_wer_folder(files.folder, refused=refused)
+        if files.folder.name != files.condition.name:  # not ASR-*: of one recognizer
+            place = f"{files.folder.parent.name}/{files.folder.name}"
+            lines = [replace(line, wer=exact_wer(line), decode=place) for line in lines]
+        return lines, sources, refused
     except PrivacyEvalError as error:
         return [], {}, [*refused, str(error)]
 

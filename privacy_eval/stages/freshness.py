@@ -176,6 +176,18 @@ def _keyed_digest(plain: object, key: bytes) -> str:
     return hmac.new(key, json.dumps(plain, sort_keys=True).encode(), "sha256").hexdigest()
 
 
+def noted_source(
+    path: Path, role: str, base: Path, inputs: Inputs, note: str = NOTE
+) -> Source | None:
+    """An input that a file was made of by this user, as its fingerprint tells; None where the
+    file was not, or edited since."""
+    noted = Fingerprint.read(path.with_name(note))
+    if noted is None or role not in noted.inputs or not path.is_file():
+        return None
+    source, sha256 = noted.inputs[role], noted.files.get(path.name)
+    return Source(base / source.path, source.sha256) if inputs.sha256(path) == sha256 else None
+
+
 @dataclass
 class Outcome:
     """What became of the products of a stage, by name.

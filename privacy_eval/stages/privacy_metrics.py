@@ -39,6 +39,7 @@ from ..tree.conditions import ConditionFiles, System, TrialCondition
 from ..tree.discovery import score_file
 from ..tree.keys import find_key
 from ..version import __version__
+from .asv_scores import EXTRACTOR_ROLE
 from .freshness import (
     NOTE,
     Content,
@@ -49,6 +50,7 @@ from .freshness import (
     Source,
     Sources,
     bring_up_to_date,
+    noted_source,
 )
 from .jobs import Cost, likely_lines, metrics_cost
 
@@ -273,10 +275,12 @@ class _ConditionRecord:
         with inputs.supplied(key):
             lines = read_bytes(key).count(b"\n")
         inputs.sha256(scores, line_limit(key, lines))
-        return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
+        sources = {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
+        extractor = noted_source(scores, EXTRACTOR_ROLE, self.tree, inputs)
+        return sources if extractor is None else {**sources, EXTRACTOR_ROLE: extractor}
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
-        with inputs.supplied(*(source.path for source in sources.values())):
+        with inputs.supplied(*(s.path for role, s in sources.items() if role != EXTRACTOR_ROLE)):
             paired = pair(
                 read_scores(sources["scores"].path),
                 read_trials(sources["trials"].path),

@@ -32,14 +32,31 @@ def train_backends(
 ) -> Outcome:
     """Train every back end that the systems' results folders need, that is missing or stale,
     and whose training set has x-vectors."""
-    products: dict[str, Product] = {}  # systems may share one
+    products = [training.product() for training in _trainings(systems, asv)]
+    return bring_up_to_date(products, asv.access.inputs, run)
+
+
+def training_sets(
+    systems: Iterable[SystemUnderTest], asv: AsvSystems
+) -> list[tuple[str, str, str]]:
+    """Training sets of the back ends that no other tool trained: name, no suffix, and model
+    folder."""
+    return [
+        (t.model.training_name(t.suffix), "", t.model.model_folder(t.suffix))
+        for t in _trainings(systems, asv)
+        if not t.product().is_foreign(asv.access.inputs)
+    ]
+
+
+def _trainings(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[_Training]:
+    found: dict[Path, _Training] = {}  # systems may share one
     for system in systems:
         for _, part in system.folders:
             model = asv.protocol.asv_model(part.asv_model)
             if model is not None:
                 training = _Training(model, system.anon_suffix, asv)
-                products.setdefault(model.model_folder(system.anon_suffix), training.product())
-    return bring_up_to_date(products.values(), asv.access.inputs, run)
+                found.setdefault(training.folder, training)
+    return list(found.values())
 
 
 @dataclass(frozen=True)
@@ -58,9 +75,16 @@ class _Training:
         wanted = tree / self.model.model_folder(self.suffix) / training
         return backend_folder(tree, self.model, self.suffix) or wanted
 
+    @property
+    def name(self) -> str:
+        """The model folder; if several models share it, the folder in it."""
+        tree, folder = self.asv.access.tree, self.model.model_folder(self.suffix)
+        of_all = [m.model_folder(self.suffix) for m in self.asv.protocol.asv_models]
+        return folder if of_all.count(folder) == 1 else relative(self.folder, tree)
+
     def product(self) -> Product:
         return Product(
-            self.model.model_folder(self.suffix),
+            self.name,
             self.asv.access.tree,
             self.folder / NOTE,
             tuple(self.folder / name for name in ("mean.vec", "transform.mat", "plda")),

@@ -126,6 +126,14 @@ class RecognitionFiles:
 
 
 @dataclass(frozen=True)
+class EmotionFiles:
+    """A table of emotion recognition of a system."""
+
+    path: Path
+    outside: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
 class System:
     """The results folders and files of one system.
 
@@ -143,6 +151,7 @@ class System:
     problem : str or None
         Set if there is no condition of anonymized speech but unmatched ones: the
         anonymization suffix is probably another.
+    emotion : tuple of EmotionFiles
     """
 
     name: str
@@ -152,6 +161,7 @@ class System:
     recognition: tuple[RecognitionFiles, ...]
     unmatched: tuple[Path, ...]
     problem: str | None
+    emotion: tuple[EmotionFiles, ...] = ()
 
     @property
     def parts(self) -> set[str]:

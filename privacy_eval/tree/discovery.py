@@ -4,6 +4,7 @@ Layouts, all below one results folder or collection:
 
 * a checkout: `exp/results-TAG/ASV-<enrollment set>-<trial set>/scores`;
 * a protocol's several folders: `exp/results-X` and `exp/results-X.orig`;
+* an `exp/` of 2024 and later, see `editions`;
 * an organizers' collection: `exp/<team>/<system>/results-TAG/ASV-*/scores`.
 
 Trial keys are `data/<trial set>/trials` or `keys-*/<trial set>` in the tree. No
@@ -18,7 +19,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -36,6 +37,7 @@ from .conditions import (
     recognition_conditions,
     trial_conditions,
 )
+from .editions import edition_systems
 from .keys import data_folders, find_key_folders, first_file, key_paths, subfolders
 
 _RESULTS = "results-"
@@ -53,7 +55,7 @@ def find_systems(
     protocol: Protocol,
     *,
     name: str | None = None,
-    anon_suffix: str | None = None,
+    anon_suffix: str | Sequence[str] | None = None,
     keys: Path | None = None,
     allow_outside: bool = False,
 ) -> list[System]:
@@ -70,8 +72,8 @@ def find_systems(
     name : str, optional
         Select one of several systems, or name the only one (by default its path in the
         collection, or the folder's tag).
-    anon_suffix : str, optional
-        Anonymization suffix, instead of the protocol's and of the one after the first `_`
+    anon_suffix : str or sequence of str, optional
+        Anonymization suffixes, instead of the protocol's and of the one after the first `_`
         of a folder `results-TAG_SUFFIX`.
     keys : Path, optional
         The only folder with trial keys.
@@ -92,11 +94,12 @@ def find_systems(
     key_folders = find_key_folders(tree, results) if keys is None else [keys]
     roots = [] if allow_outside else [p for p in (tree, results, keys) if p is not None]
     search = _Search(protocol, tree / "data" if keys is None else None, key_folders, roots)
-    systems: list[System] = []
+    given = [anon_suffix] if isinstance(anon_suffix, str) else anon_suffix
+    systems = edition_systems(results, protocol, given, search.files, search.outside)
     for base_name, parts in _by_system(_results_folders(results, protocol), results, protocol):
         own = [suffix for folder, _ in parts for suffix in folder_suffixes(folder, protocol)]
         suffixes = dict.fromkeys((protocol.anon_suffix, *own))
-        chosen = list(suffixes) if anon_suffix is None else [anon_suffix]
+        chosen = list(suffixes if given is None else given)
         systems += _build_systems(base_name, parts, protocol, chosen, search)
     _check_names(systems)
     if name is not None and len(systems) == 1:
@@ -265,23 +268,25 @@ def suffix_hint(tree: Path, protocol: Protocol, used: Collection[str]) -> str | 
     )
 
 
-def check_suffix(
-    suffix: str | None, systems: Iterable[System], tree: Path, protocol: Protocol
+def check_suffixes(
+    suffixes: Iterable[str], systems: Iterable[System], tree: Path, protocol: Protocol
 ) -> None:
-    """Check the anonymization suffix of an option.
+    """Check the anonymization suffixes of an option.
 
     Raises
     ------
     UsageError
-        Neither data sets nor results have it, but others: names them.
+        Neither data sets nor results have one of them, but others: names these.
     """
-    has_results = any(
-        c.condition.trial == ANONYMIZED for system in systems for c in system.conditions
-    )
-    if suffix is None or has_results or suffix in tree_suffixes(tree, protocol):
-        return
-    if hint := suffix_hint(tree, protocol, [suffix]):
-        raise UsageError(f"no data set or results with anonymization suffix {suffix!r}; {hint}")
+    known = set(tree_suffixes(tree, protocol)) | {
+        system.anon_suffix
+        for system in systems
+        if any(c.condition.trial == ANONYMIZED for c in system.conditions)
+    }
+    for suffix in suffixes:
+        hint = None if suffix in known else suffix_hint(tree, protocol, [suffix])
+        if hint is not None:
+            raise UsageError(f"no data set or results with anonymization suffix {suffix!r}; {hint}")
 
 
 def parent_hint(tree: Path, results: Path | None = None) -> str:
@@ -404,7 +409,7 @@ def _build_systems(
                 if child.name in verified:
                     conditions.append(search.files(verified[child.name], child))
                 elif child.name in decoded:
-                    outside = paths_outside([child, *sorted(child.glob("*"))], search.roots)
+                    outside = search.outside([child, *sorted(child.glob("*"))])
                     recognition.append(RecognitionFiles(decoded[child.name], child, outside))
         systems.append(
             System(
@@ -428,6 +433,10 @@ class _Search:
     data: Path | None
     key_folders: list[Path]
     roots: list[Path]
+
+    def outside(self, paths: Iterable[Path]) -> tuple[Path, ...]:
+        """List those of some paths that are outside the tree."""
+        return paths_outside(paths, self.roots)
 
     def files(self, condition: TrialCondition, folder: Path) -> ConditionFiles:
         """Find the files of a condition."""

@@ -16,17 +16,22 @@ stop_stage=11        # last stage to run
 tree=.               # experiment tree, which holds data/ and exp/
 results=exp          # results folder: a results-* folder, or any folder above several
 out=                 # output folder of results, tables and logs (default: privacy_eval in the results folder)
-conf=vpc2020         # evaluation protocol: a name (vpc2020, vpc2022) or a YAML file, relative to the tree
+conf=vpc2020         # evaluation protocol: a name (of conf/) or a YAML file, relative to the tree
 nj=2                 # number of parallel jobs
 cmd=                 # job runner, with its options (default: from cmd.sh)
 system=              # evaluate only this system; or a name for the only system
-anon_suffix=         # suffix of anonymized data sets (default: from folder names)
+anonymizer=          # stage 4: mcadams (baseline B2), or 'COMMAND {in} {out}' (see local/anonymize.sh)
+variant=2020         # of the anonymizer mcadams: 2020 or 2022
+coefficient=         # of the anonymizer mcadams (default: 0.8 in 2020, from 0.5 to 0.9 in 2022)
+per_set=false        # mcadams of 2022: other coefficients of a speaker in every data set
+extractor=           # of missing x-vectors: kaldi, with KALDI_ROOT (default: built in)
+anon_suffix=         # suffixes of anonymized data sets, blanks between (default: from folder names)
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
 whiskers=speakers    # of bars: intervals from --bootstrap, or of independent trials (independent)
 published=           # published results to show as well: vpc2020
 ratings=             # ratings of a listening test, a file or folder (default: ratings.csv if it exists)
 bootstrap=0          # bootstrap replicates of speakers for confidence intervals; 0: none
-seed=0               # seed of the bootstrap
+seed=0               # seed of the bootstrap, and of the coefficients of the anonymizer
 utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
 keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
 allow_missing=false  # leave out what is missing or fails, and record it in the results
@@ -74,6 +79,7 @@ esac
 for name in tree results conf out ratings utt2spk keys; do
     case ${!name} in -*) printf -v "$name" './%s' "${!name}" ;; esac
 done
+case $extractor in "" | kaldi) ;; *) usage_error "--extractor takes kaldi, not '$extractor'" ;; esac
 [ -d "$tree" ] || fail "$tree: no such folder; --tree names the experiment tree"
 
 # shellcheck source=recipes/vpc2020/path.sh
@@ -112,7 +118,7 @@ begin() {
 
 common=(--results "$results" --conf "$conf")
 if [ -n "$system" ]; then common+=(--system="$system"); fi
-if [ -n "$anon_suffix" ]; then common+=(--anon-suffix="$anon_suffix"); fi
+for suffix in $anon_suffix; do common+=(--anon-suffix="$suffix"); done
 if [ -n "$keys" ]; then common+=(--keys "$keys"); fi
 if [ "$allow_outside" = true ]; then common+=(--allow-outside); fi
 of_tree=(--tree "$tree" "${common[@]}")
@@ -138,6 +144,8 @@ if [ "$stop_stage" -lt 11 ] || { [ -z "$ratings" ] && [ ! -e "$rated" ]; }; then
 # Check the options once, before any work.
 again=(--stage "$stage" --stop-stage "$stop_stage" --nj "$nj" ${plots[@]+"${plots[@]}"})
 if [ -n "$published" ]; then again+=(--published "$published"); fi
+if [ -n "$extractor" ]; then again+=(--extractor "$extractor"); fi
+if [ -n "$anonymizer" ]; then again+=(--anonymizer "$anonymizer"); fi
 if [ -n "$rated" ]; then again+=(--listening "$out_path/subjective"); fi
 pending() {
     privacy-eval pending "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
@@ -145,6 +153,7 @@ pending() {
 }
 if [ "$stage" -lt 5 ] || [ "$stage" -gt 10 ]; then pending --only-options >/dev/null; fi
 
+jobs=(--cmd "$cmd" --nj "$nj" --log-dir "$out_path/log")
 if begin 0; then
     "$recipe/local/check.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
         ${items[@]+"${items[@]}"} --nj "$nj" --bootstrap "$bootstrap"
@@ -155,7 +164,13 @@ if begin 2; then
         ${items[@]+"${items[@]}"}
 fi
 if begin 3; then "$recipe/local/subsets.sh" "${of_tree[@]}" ${items[@]+"${items[@]}"}; fi
-if begin 4; then "$recipe/local/anonymize.sh" --tree "$tree"; fi
+if begin 4; then
+    anonymization=("${common[@]}" --variant "$variant" --seed "$seed")
+    if [ -n "$coefficient" ]; then anonymization+=(--coefficient "$coefficient"); fi
+    if [ "$per_set" = true ]; then anonymization+=(--per-set); fi
+    "$recipe/local/anonymize.sh" --anonymizer "$anonymizer" --tree "$tree" "${jobs[@]}" -- \
+        "${anonymization[@]}" ${pipes[@]+"${pipes[@]}"} ${items[@]+"${items[@]}"}
+fi
 
 # Refuse an unsafe output folder before a log is written there. When run again, find the first stage
 # to run in one process, where each stage would start several to find that it has nothing to do.
@@ -174,8 +189,9 @@ fi
 jobs=(--cmd "$cmd" --nj "$nj" --log-dir "$out_path/log")
 
 if begin 5; then
-    "$recipe/local/asv_scores.sh" --tree "$tree" "${jobs[@]}" --allow-missing "$allow_missing" \
-        --allow-pipes "$allow_pipes" --details "$details" -- "${common[@]}"
+    "$recipe/local/asv_scores.sh" --tree "$tree" --extractor "$extractor" "${jobs[@]}" \
+        --allow-missing "$allow_missing" --allow-pipes "$allow_pipes" --details "$details" \
+        -- "${common[@]}"
 fi
 
 failed=false

@@ -253,7 +253,12 @@ BOTH = ["anon (3 conditions, 1 voice similarity)", f"  {OO}, {OA}, {AA}, {SIMILA
     ("gone", "new", "kind", "expected"),
     [
         (COPY[:1], [], f"{VECTORS} [{TEAM}, as there is no wav.scp]", COPY_VECTORS),
-        (COPY[:1], [f"{COPY[1]}/wav.scp"], f"{VECTORS} [stage 5, with Kaldi]", COPY_VECTORS),
+        (
+            COPY[:1],
+            [f"{COPY[1]}/wav.scp"],
+            f"{VECTORS} [stage 5, with final.raw of stage 1]",
+            COPY_VECTORS,
+        ),
         (COPY, [], f"{VECTORS} [stage 4, then stage 5]", COPY_VECTORS),
         (COPY, [*COPIED_SUPERSET, SUPERSET[1]], f"{VECTORS} [stage 5]", COPY_VECTORS),
         (ORIGINAL, [], f"{VECTORS} [stage 1, then stage 5]", ORIGINAL_VECTORS),

@@ -51,7 +51,7 @@ from privacy_eval.stages.privacy_metrics import Options, evaluate
 from privacy_eval.stages.recipe import STAGES, number_of, parse_stage
 
 KEYS = [
-    *("eer", "cllr", "cllr_min", "rocch_eer", "linkability"),
+    *("eer", "eer_speechbrain", "cllr", "cllr_min", "rocch_eer", "linkability"),
     *("zebra_population", "zebra_individual", "zebra_tag", "min_dcf_0.01", "min_dcf_0.001"),
 ]
 GOLDEN_SCORES = ROOT / "tests" / "data" / "golden" / "scores"
@@ -531,7 +531,7 @@ def test_import_and_export(tmp_path: Path) -> None:
 def test_errors_of_import_write_nothing(tmp_path: Path) -> None:
     out = tmp_path / "r.json"
     cases = (
-        ((SUMMARY, "--system", "x"), f"{SUMMARY}:1: not a line of a results.txt"),
+        ((SUMMARY, "--system", "x"), f"{SUMMARY}: protocol vpc2020 has no results folder"),
         ((tmp_path / "no", "--system", "x"), f"{tmp_path}/no: cannot be read"),
         ((B1, "--system", "x", "--conf", "no"), "no: unknown protocol"),
         ((B1, "--system", "x", "--also", f".orig={B2}"), "vpc2020: no results folder with suffix"),
@@ -749,7 +749,7 @@ def test_data_sets_of_a_second_suffix_are_counted_once(two_suffixes: SpeechTree)
     ("given", "suggested"),
     [("_B7", "_anon"), ("anno", "_anon"), ("anonrand", "_anonrand"), ("_anonrnd", "_anonrand")],
 )
-@pytest.mark.parametrize("verb", ["asv-scores", "subsets", "pending", "train-backend"])
+@pytest.mark.parametrize("verb", ["asv-scores", "subsets", "pending", "similarity"])
 def test_a_suffix_that_no_data_set_has_is_refused(
     two_suffixes: SpeechTree, verb: str, given: str, suggested: str
 ) -> None:
@@ -760,6 +760,15 @@ def test_a_suffix_that_no_data_set_has_is_refused(
     assert "_anon (2)" in run.err and "_anonrand (1)" in run.err
     assert run.err.endswith(f"--anon-suffix {suggested}\n")
     assert snapshot(two_suffixes.root) == before
+
+
+def test_a_suffix_is_new_until_stage_4(two_suffixes: SpeechTree) -> None:
+    new = ("--anon-suffix", "_B7")
+    assert two_suffixes.run("train-backend", *new).code == 0
+    assert two_suffixes.run("pending", *new, "--stage", 0, "--anonymizer", "mcadams").code == 0
+    assert two_suffixes.run("pending", *new, "--stage", 0).code == 2
+    report = two_suffixes.run("check", *new).out
+    assert "--anon-suffix _anon" in report
 
 
 def test_data_folders_without_source_are_counted_by_data_set_and_once(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ import soundfile
 from hypothesis import strategies as st
 from inputs import TOKENS, json_with_edits, samples_with_edits
 from second_readings import Plain, plain_array, text_of, unpacked
-from support import ANON, OTHER_PLAN, imported
+from support import ANON, GOLDEN, OTHER_PLAN, imported
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.compat.zebra import read_tags
@@ -43,7 +43,8 @@ from privacy_eval.io.data_dir import (
     read_utt2spk,
     subset_data_dir,
 )
-from privacy_eval.io.files import digest, read_text
+from privacy_eval.io.edition_summary import format_rank, parse_rank
+from privacy_eval.io.files import digest, read_bytes, read_text
 from privacy_eval.io.json_text import load_json
 from privacy_eval.io.kaldi_objects import (
     binary_array,
@@ -51,11 +52,14 @@ from privacy_eval.io.kaldi_objects import (
     read_vector,
 )
 from privacy_eval.io.plda import Plda, read_plda
+from privacy_eval.io.predictions import read_predictions
 from privacy_eval.io.ratings import Ratings, read_ratings
 from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
 from privacy_eval.io.schema import from_plain, to_plain
 from privacy_eval.io.scores import pair, read_scores, read_trial_list, read_trials
 from privacy_eval.io.scp import read_vectors
+from privacy_eval.io.torch_vectors import read_torch_matrix
+from privacy_eval.io.transcripts import read_transcripts
 from privacy_eval.io.wer import format_wer_line, read_wer_folder
 from privacy_eval.io.yaml_text import parse_yaml
 from privacy_eval.metrics.similarity import SpeakerSimilarity
@@ -675,6 +679,33 @@ _HEADERS = st.builds(
     st.binary(max_size=4),
 )
 
+TRANSCRIPTS = "u1 THE CAT\nu2 l'été\nu3\nu4 A B\n".encode()
+PREDICTIONS = b"set,utterance,reference,prediction\ndev,u1,sad,hap\ndev,u2,hap,hap\n"
+RANK = b"""---- Time: 29-03-24_11:24 ----
+
+---- SER results ----
+   dataset split       ser     UAR ACC_sad
+                              mean    mean
+0  IEMOCAP   dev      anon  36.389   2.576
+1  IEMOCAP   dev  original  69.080  63.629
+
+---- ASV_eval^anon results ----
+   dataset split gender enrollment trial     EER
+2    libri   dev      f       anon  anon  25.141
+11   libri  test      m       anon  anon  21.137
+"""
+TORCH = (GOLDEN.parent / "speaker_vectors" / "float16" / "speaker_vectors.pt").read_bytes()
+
+
+def check_rank(content: bytes, found: Any) -> None:
+    """What was read gives the same bytes again."""
+    values = {id(block.layout): block.values for block in found}
+    layouts = [block.layout for block in found]
+    again = format_rank(layouts, lambda b, row, column: values[id(b)][row][column])
+    text = (text_of(content) or b"").decode()
+    assert again == text + ("" if text.endswith("\n") else "\n")
+
+
 READERS: Mapping[str, Reader] = {
     "scores": Reader(
         samples_with_edits(SCORES) | _SCORE_TEXTS,
@@ -758,6 +789,16 @@ READERS: Mapping[str, Reader] = {
         check=check_wer,
         name="WER",
         beside=True,
+    ),
+    "transcripts": Reader(samples_with_edits(TRANSCRIPTS), read_transcripts),
+    "predictions": Reader(samples_with_edits(PREDICTIONS), read_predictions),
+    "rank": Reader(
+        samples_with_edits(RANK),
+        _parsed(parse_rank),
+        check=check_rank,
+    ),
+    "torch_vectors": Reader(
+        samples_with_edits(TORCH), lambda path: read_torch_matrix(read_bytes(path), str(path))
     ),
     "results_txt": Reader(
         samples_with_edits(*RESULTS_TXT),

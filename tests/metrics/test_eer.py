@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from privacy_eval.metrics import (
     bengio_mariethoz_interval,
     kaldi_eer,
     rocch_eer,
+    speechbrain_eer,
 )
 from privacy_eval.metrics.eer import hull
 
@@ -86,6 +90,43 @@ def test_kaldi_agrees_with_its_loop_on_many_trials() -> None:
 def test_golden_threshold(golden_scores: GoldenScores) -> None:
     threshold = golden_scores.expected["reference"]["eer_threshold"]
     assert kaldi_eer(golden_scores.scores).threshold == float(np.float32(threshold))
+
+
+# SpeechBrain
+
+GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "eer" / "cases.jsonl.gz"
+
+
+def test_speechbrain_by_hand() -> None:
+    # Thresholds 0 .5 1 1.5 2 2.5 3; at 1: miss 1/2, false alarm 1/2: no gap, the first such.
+    eer = speechbrain_eer(TrialScores([1.0, 3.0], [0.0, 2.0]))
+    assert (eer.value, eer.threshold, eer.method) == (0.5, 1.0, "speechbrain")
+    # One threshold at which all are rejected: the mean of miss 1 and false alarm 0.
+    assert speechbrain_eer(TrialScores([1.0] * 20, [1.0])).value == 0.5
+    # 1 target of 40 nontargets, 3 above: false alarm 3/40 before it, miss 1 at it.
+    scores = TrialScores([0.0], [*range(1, 4), *range(-37, 0)])
+    assert speechbrain_eer(scores).value == float(np.float32(3 / 40)) / 2
+
+
+def test_speechbrain_golden_cases_to_the_last_bit() -> None:
+    cases = [json.loads(line) for line in gzip.decompress(GOLDEN.read_bytes()).splitlines()]
+    assert len(cases) == 78
+    for case in cases:
+        eer = speechbrain_eer(TrialScores(case["target"], case["nontarget"]))
+        assert (eer.value, eer.threshold) == (case["eer"], case["threshold"]), case["case"]
+
+
+@pytest.mark.filterwarnings("error")
+@settings(max_examples=200)
+@given(scores=any_scores())
+def test_speechbrain_agrees_with_its_loop(scores: ScoreLists) -> None:
+    eer = speechbrain_eer(TrialScores(*scores))
+    assert (eer.value, eer.threshold) == reference.speechbrain_eer(*scores)
+
+
+@pytest.mark.filterwarnings("error")
+def test_speechbrain_beyond_float32() -> None:
+    assert speechbrain_eer(TrialScores([1e300, 1e299], [-1e300])).value == 0
 
 
 # ROC convex hull

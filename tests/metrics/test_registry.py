@@ -32,7 +32,14 @@ from privacy_eval.metrics import (
 SCORE_METRICS = of_kind("scores")
 
 #: Depend on the order of the scores alone.
-RANK_METRICS = ("eer", "cllr_min", "rocch_eer", "zebra_population", "zebra_individual")
+RANK_METRICS = (
+    "eer",
+    "eer_speechbrain",
+    "cllr_min",
+    "rocch_eer",
+    "zebra_population",
+    "zebra_individual",
+)
 
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
 
@@ -40,6 +47,7 @@ each_variant = pytest.mark.parametrize("variant", VARIANTS)
 def test_registry_has_the_documented_metrics() -> None:
     assert set(SCORE_METRICS) == {
         "eer",
+        "eer_speechbrain",
         "cllr",
         "cllr_min",
         "rocch_eer",

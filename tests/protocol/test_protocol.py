@@ -28,7 +28,8 @@ Plain = dict[str, Any]
 def test_bundled_protocols() -> None:
     files = sorted(p.stem for p in ROOT.glob("conf/*.yaml"))
     assert files == sorted([*bundled(), *bundled_studies()])
-    assert bundled() == ["vpc2020", "vpc2022"]
+    editions = ["vpc2020", "vpc2022", "vpc2024", "vpc2026_track1", "vpc2026_track2"]
+    assert bundled() == editions
 
 
 @pytest.mark.parametrize("name", ["vpc2020", "vpc2022"])
@@ -62,7 +63,14 @@ def test_challenge_has_twelve_trial_sets() -> None:
 def test_protocol_of_2022_is_that_of_2020_with_two_results_folders() -> None:
     old, new = load_protocol("vpc2020").to_dict(), load_protocol("vpc2022").to_dict()
     different = {key for key in old if old[key] != new[key]}
-    assert different == {"name", "title", "results_folders", "average_attack_model"}
+    thresholds = {"eer_thresholds", "eer_thresholds_note"}
+    assert different == {
+        "name",
+        "title",
+        "results_folders",
+        "average_attack_model",
+        *thresholds,
+    }
     assert [f.suffix for f in load_protocol("vpc2022").results_folders] == ["", ".orig"]
 
 

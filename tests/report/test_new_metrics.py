@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 from support import B1, SMALL_PLAN, imported, three_conditions
 
+from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.results_txt import ResultsTxt, VerificationBlock, format_results_txt
 from privacy_eval.io.results_txt import parse_results_txt as parse
-from privacy_eval.metrics import METRICS, Label, Metric, TrialScores, of_kind
+from privacy_eval.metrics import METRICS, VARIANTS, Label, Metric, TrialScores, of_kind
 from privacy_eval.metrics.registry import score_metrics, similarity_metrics
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
 from privacy_eval.report.across_systems import comparison_tables
-from privacy_eval.report.per_system import table_groups
+from privacy_eval.report.data import ReportData
+from privacy_eval.report.per_system import system_tables, table_groups
 from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.report import across_tables
 from privacy_eval.report.table_set import table_files
 from privacy_eval.report.values import cells_from_results
 from privacy_eval.results.arrays import Curves
@@ -128,10 +131,40 @@ def test_a_new_metric_is_computed(toy: Metric) -> None:
 
 
 def test_lines_of_results_txt_are_read_back() -> None:
-    values = {key: 0.25 for key in of_kind("scores") if not key.startswith("min_dcf")}
+    # What has no line there is in results.json and results.csv only.
+    absent = {"eer_speechbrain", "min_dcf_0.01", "min_dcf_0.001"}
+    values = {key: 0.25 for key in of_kind("scores") if key not in absent}
     block = VerificationBlock("ASV-a-b", values, "A")
     text = format_results_txt(ResultsTxt([block]))
     assert parse(text, "r").verification == [block]
+
+
+def test_the_protocol_chooses_the_eer_of_tables_and_averages() -> None:
+    """SpeechBrain's instead of Kaldi's, with both where the variants are compared."""
+    plain = {**load_protocol("vpc2020").to_dict(), "eer": "eer_speechbrain"}
+    protocol = protocol_from_dict(plain, "mine.yaml")
+    imported = [import_results_txt(B1.read_text(), "r", protocol, system=s) for s in ("A", "B")]
+    records = tuple(
+        replace(
+            record,
+            metrics={v: {**record.metrics["challenge"], "eer_speechbrain": 0.25} for v in VARIANTS},
+        )
+        for part in imported
+        for record in part.verification
+    )
+    results = Results(protocol, records)
+    tables = {t.name: t for t in system_tables(results, "A", "")}
+    assert "EER (SpeechBrain), %" in [c.title for c in tables["asv"].columns]
+    assert "EER, %" not in [c.title for c in tables["asv"].columns]
+    assert {row[1:] for row in tables["averages"].rows if "EER" in row[0]} == {("25.000",) * 2}
+    shown = {row[1] for row in tables["variants"].rows}
+    assert {"EER, %", "EER (SpeechBrain), %"} <= shown
+    across, _ = across_tables(ReportData(results, cells_from_results(results)))
+    assert any("EER (SpeechBrain), %" in h for t in across for h in map(str, t.headings))
+    rankings = [t for t in across if "ranking" in t.name]
+    assert rankings and all(row[-1].startswith("25.00") for t in rankings for row in t.rows)
+    with pytest.raises(PrivacyEvalError, match="eer must be one of"):
+        protocol_from_dict({**plain, "eer": "cllr"}, "mine.yaml")
 
 
 # --- genders, attack models

@@ -357,7 +357,7 @@ def test_linkability_of_few_targets_is_flagged(
 def test_a_ranking_of_nothing_is_none(protocol: Protocol) -> None:
     results = results_of(protocol, {"a": 0.3})
     assert ranking_table(results, Stored(), metric="cllr_min", split="dev") is None  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="no ranking by cllr, only by eer, cllr_min, "):
+    with pytest.raises(ValueError, match="no ranking by cllr, only by eer, "):
         ranked(results, Stored(), metric="cllr")
 
 

@@ -41,3 +41,19 @@ def test_signature_changes_with_any_input_and_names_all_bootstraps() -> None:
     assert one != other
     assert "|boot:10 speakers seed 1|" in one
     assert "|boot:none|" in signature(results)
+
+
+def test_signature_names_the_network_of_the_scores() -> None:
+    results = with_provenance(imported(B1), inputs={"extractor": {"path": "x", "sha256": A}})
+    assert "|asv:aaaaaaaa (not known to be the challenge's)" in signature(results)
+    assert "|asv:" not in signature(imported(B1))
+
+    def expecting(sha256: str) -> Results:
+        models = tuple(replace(m, sha256=sha256) for m in results.protocol.asv_models)
+        return replace(results, protocol=replace(results.protocol, asv_models=models))
+
+    assert signature(expecting(A)).endswith("|asv:aaaaaaaa")
+    assert "|asv:aaaaaaaa (not the protocol's)" in signature(expecting(C))
+    for odd in ("a" * 63 + "|", 5, {}):
+        untrusted = with_provenance(imported(B1), inputs={"extractor": {"sha256": odd}})
+        assert "|asv:" not in signature(untrusted)

@@ -65,6 +65,7 @@ KINDS = (
     FigureKind("linkability", "Linkability", metrics=("linkability",)),
     FigureKind("matrices", "Voice similarity", metrics=()),
     FigureKind("det", "Detection error trade-off"),
+    FigureKind("plane", "Privacy and utility", folded=False),
     FigureKind("scatter", "Metric against metric"),
 )
 

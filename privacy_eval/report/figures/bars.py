@@ -21,7 +21,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from ...metrics import METRICS, bengio_mariethoz_interval
-from ...protocol.protocol import DataSet, Protocol
+from ...protocol.protocol import EERS, DataSet, Protocol
 from ..data import ReportData
 from ..values import (
     ORIGINAL_ATTACK,
@@ -42,7 +42,7 @@ _NAME = 18  # characters of a name below a bar
 _ADJACENT = 8  # systems up to which genders fit side by side
 _GENDER_STYLES = (BarStyle("#56B4E9", ""), BarStyle("#8A4B08", "////"), BarStyle("#009E73", "...."))
 #: Limit of a metric where nothing is disclosed about the speaker, in the unit of records.
-_NO_DISCLOSURE: Mapping[str, float] = {"eer": 0.5, "rocch_eer": 0.5, "cllr_min": 1.0, "deid": 1.0}
+_NO_DISCLOSURE: Mapping[str, float] = {**dict.fromkeys(EERS, 0.5), "cllr_min": 1.0, "deid": 1.0}
 
 _WHISKERS: Mapping[str, str] = {
     "speakers": "Whiskers: 95 % intervals of the bootstrap over speakers, where there is one",
@@ -98,7 +98,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         data = replace(data, cells=replace(data.cells, values=values))
     cells, protocol = data.cells, data.protocol
     attacks = tuple(
-        a.id for a in protocol.attack_models if not a.is_original and cells.has("eer", a.id)
+        a.id for a in protocol.attack_models if not a.is_original and cells.has(protocol.eer, a.id)
     )
     original = next((a.asv_model for a in protocol.attack_models if a.is_original), None)
     untrained = tuple(
@@ -113,7 +113,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     under_average = f"{genders[0]} speakers under the {average.lower()} attack model"
     order = f"Ordered by the values of {under_average}"
 
-    for split, metric in itertools.product(protocol.splits, ("eer", "cllr_min")):
+    for split, metric in itertools.product(protocol.splits, (protocol.eer, "cllr_min")):
         panels = functools.partial(_attack_panels, data, split, metric, untrained)
         yield from _split_figures(data, split, metric, untrained, panels, "", order)
     order_of_similarity = f"Ordered by the values of {genders[-1]} speakers"
@@ -122,15 +122,15 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         yield from _split_figures(data, split, metric, (None,), panels, "", order_of_similarity)
     front = "; dark bars in front: attackers that have trained their own ASV model"
     for split in protocol.splits:
-        panels = functools.partial(_attack_panels, data, split, "eer", attacks)
-        yield from _split_figures(data, split, "eer", trained, panels, front, order)
+        panels = functools.partial(_attack_panels, data, split, protocol.eer, attacks)
+        yield from _split_figures(data, split, protocol.eer, trained, panels, front, order)
     yield from _mean_figures(data, attacks, under_average)
 
 
 def _independent(metric: str, cell: Cell) -> tuple[float, float] | None:
     """Compute the 95 % interval of an EER for independent trials (Bengio & Mariéthoz), in the
     unit of records; None if the numbers of trials are unknown, as of published values."""
-    if metric not in ("eer", "rocch_eer") or not cell.n_target or not cell.n_nontarget:
+    if metric not in EERS or not cell.n_target or not cell.n_nontarget:
         return None
     return bengio_mariethoz_interval(cell.value, cell.n_target, cell.n_nontarget)
 
@@ -267,7 +267,7 @@ def _mean_figures(
     known = {a.id for a in protocol.attack_models}
     values = {
         p: cell
-        for p, cell in select(cells, metric="eer").items()
+        for p, cell in select(cells, metric=protocol.eer).items()
         if p.attack_model in known and (p.split, p.data_set, p.gender) in sets
     }
     averaged: dict[tuple[str, str], set[tuple[str, str]]] = {}
@@ -319,7 +319,7 @@ def _mean_figures(
             for gender, gender_title in protocol.genders.items()
         ]
         name = style.page_name("bars_mean_eer", number)
-        yield _drawing(data, name, "eer", sentences, _with_systems([group]), originals)
+        yield _drawing(data, name, protocol.eer, sentences, _with_systems([group]), originals)
 
 
 def _describe_sets(protocol: Protocol, averaged: Iterable[tuple[str, str]]) -> str:

@@ -145,7 +145,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
 
     def read(name: str, record: VerificationRecord) -> Line | None:
         arrays = load(record, data.curves, _ARRAYS)
-        eer = record.values(data.protocol.variant).get("eer")
+        eer = record.values(data.protocol.variant).get(data.protocol.eer)
         if arrays is None or eer is None or not math.isfinite(eer):
             return None
         miss, false_alarm = arrays["det_miss"], arrays["det_false_alarm"]
@@ -156,10 +156,11 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         printed = [METRICS["eer"].format(rate) for rate in (eer, of_curve)]
         return Line(name, miss, false_alarm, of_curve, " %, curve ".join(printed))
 
+    kaldi = " (Kaldi's)" if data.protocol.eer == "eer" else ""
     for lines, key, title, part in condition_pages(data, read, lambda line: -line.eer):
         yield Drawing(
             style.file_stem("det", *key),
-            f"DET curves: {title}{part}. In brackets: EER as in tables (Kaldi's), and the rate at "
+            f"DET curves: {title}{part}. In brackets: EER as in tables{kaldi}, and the rate at "
             "which the curve's miss and false-alarm rates are equal, at its marker.",
             det_plot(det_panel(lines, styles, title=title)),
         )

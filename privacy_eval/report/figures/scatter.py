@@ -196,12 +196,12 @@ def _kinds(protocol: Protocol) -> Iterator[tuple[str, str, list[tuple[str, Axis,
         if not a.is_original
     }
     names = style.METRIC_NAMES
-    for x, y in PAIRS:
+    for x, y in (map(protocol.shown, pair) for pair in PAIRS):
         panels = [(title, Axis(x, attack), Axis(y, attack)) for attack, title in titles.items()]
         yield f"scatter_{x}_{y}", f"{names[x]} vs. {names[y]} by attack model", panels
     first = next(iter(titles), None)
     titles[None] = "Voice similarity"
-    against = [Axis("gvd_db", None), *(Axis(m, first) for m in ("eer", "cllr_min") if first)]
+    against = [Axis("gvd_db", None), *(Axis(m, first) for m in (protocol.eer, "cllr_min") if first)]
     panels = [(titles[axis.attack_model], Axis("deid", None), axis) for axis in against]
     yield "scatter_deid", f"{names['deid']} vs. other metrics", panels
 

@@ -142,4 +142,4 @@ def test_imported_results_have_bars_and_no_curves(tmp_path: Path) -> None:
     captions = json.loads((tmp_path / "captions.json").read_text())
     assert made == (len(captions), 0)
     kinds = {name.split("_")[0] for name in captions}
-    assert kinds == {"bars", "scatter"}
+    assert kinds == {"bars", "plane", "scatter"}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
 
+from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report import figures
 from privacy_eval.report.data import ReportData
 from privacy_eval.report.figures import KINDS, FigureKind, all_figures, write_figures
@@ -44,7 +45,20 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
         },
         (ODD,),
     )
+    plane = Cells(
+        {
+            CellKey(metric, attack, "test", data_set, gender, ODD): Cell(0.3, "")
+            for metric, attack, data_set, genders in (
+                ("eer_speechbrain", "semi-informed", "libri", "fm"),
+                ("wer", None, "libri", [""]),
+                ("uar", None, "IEMOCAP", [""]),
+            )
+            for gender in genders
+        },
+        (ODD,),
+    )
     return {
+        "plane": ReportData(Results(load_protocol("vpc2024")), plane),
         "bars": data_of(PUBLISHED_EER),
         "matrices": matrices,
         "scatter": data_of(points),
@@ -85,7 +99,7 @@ def test_no_text_is_clipped_and_no_legend_covers_the_axes(
         canvas.draw_without_rendering()
         whole = canvas.bbox.padded(1)
         legends = [*canvas.legends, *(a.get_legend() for a in canvas.axes if a.get_legend())]
-        assert legends or kind == "matrices"
+        assert legends or kind in ("matrices", "plane")
         boxes = [legend.get_window_extent() for legend in legends]
         for axes in canvas.axes:
             assert not any(box.padded(-2).overlaps(axes.get_window_extent()) for box in boxes)

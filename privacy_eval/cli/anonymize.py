@@ -1,0 +1,58 @@
+"""anonymize: the anonymized data folders of a tree."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..errors import PrivacyEvalError
+from .mcadams import add_coefficients
+from .options import add, add_tree, log, value
+
+_BUILT_IN = "mcadams"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_tree(parser)
+    add(parser, "--allow-pipes", "--job", "--after-jobs", "--isolate", "--details")
+    anonymizer = (
+        f"{_BUILT_IN} (baseline B2), or 'COMMAND {{in}} {{out}}', run for every data folder"
+    )
+    parser.add_argument("--anonymizer", required=True, **value("NAME", anonymizer))
+    add_coefficients(parser)
+    parser.set_defaults(parser=parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..protocol.protocol import load_protocol
+    from ..stages.anonymize import Command, McAdams, anonymize_tree
+    from .inputs import IN_PLACE, access_of, report_outcome, run_of
+
+    anonymizer = arguments.anonymizer
+    if anonymizer != _BUILT_IN and not ("{in}" in anonymizer and "{out}" in anonymizer):
+        arguments.parser.error(
+            f"--anonymizer takes {_BUILT_IN}, or a command with {{in}} and {{out}}"
+        )
+    protocol = load_protocol(arguments.conf, base=arguments.tree)
+    suffixes = arguments.anon_suffix or [protocol.anon_suffix]
+    if len(suffixes) > 1:
+        raise PrivacyEvalError("an anonymizer makes the sets of one --anon-suffix at a time")
+    mcadams = McAdams(
+        arguments.variant,
+        coefficient=arguments.coefficient,
+        seed=arguments.seed,
+        level=arguments.level,
+    )
+    outcome = anonymize_tree(
+        access_of(arguments),
+        protocol,
+        suffixes[0],
+        mcadams if anonymizer == _BUILT_IN else Command(anonymizer),
+        run_of(arguments),
+        per_set=arguments.per_set,
+    )
+    if not any(vars(outcome).values()):
+        log(f"privacy-eval: {arguments.tree / 'data'}: no data set of the protocol has speech")
+    what = "speakers' speech" if anonymizer == _BUILT_IN else "data folders"
+    report_outcome(arguments, outcome, what, IN_PLACE if arguments.after_jobs else "anonymized")
+    return 1 if outcome.failed else 0

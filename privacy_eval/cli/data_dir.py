@@ -1,0 +1,67 @@
+"""data-dir: a tree of folders of audio, where there is no Kaldi tree."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .options import path, positive, value
+
+if TYPE_CHECKING:
+    from ..stages.data_dir import NewTree
+
+_RECIPE = Path(__file__).resolve().parents[2] / "recipes/vpc2020/run.sh"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    audio = "(wav or flac, also in subfolders; file name: utterance id)"
+    parser.add_argument("--original", required=True, **path("DIR", f"audio {audio}"))
+    parser.add_argument("--utt2spk", required=True, **path("F", "speaker of every utterance"))
+    anonymized = "the same, anonymized; without it, stage 4 anonymizes"
+    parser.add_argument("--anonymized", **path("DIR", anonymized))
+    spk2gender = "f or m of every speaker; without it, trials are against all speakers"
+    parser.add_argument("--spk2gender", **path("F", spk2gender))
+    parser.add_argument("--out", required=True, **path("TREE", "the new experiment tree"))
+    enroll = "utterances of a speaker that enroll, the first by id (default: half)"
+    parser.add_argument("--enroll", **value("N", enroll, type=positive))
+    training = "speech of other speakers, to train the attacker's back ends on"
+    parser.add_argument("--training", **path("DIR", training))
+    parser.add_argument("--training-utt2spk", **path("F", "their speakers"))
+    model = "x-vector extractor to copy: final.raw, extract.config, ...; back end: plda, ..."
+    parser.add_argument("--model", **path("DIR", model))
+    parser.set_defaults(usage_error=parser.error)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..stages.data_dir import AudioFolders, make_tree
+
+    given = vars(arguments)
+    if (arguments.training is None) != (arguments.training_utt2spk is None):
+        arguments.usage_error("--training and --training-utt2spk go together")
+    names = AudioFolders.__dataclass_fields__
+    new = make_tree(arguments.out, AudioFolders(**{name: given[name] for name in names}))
+    print(f"{arguments.out}: {'made' if new.made else 'there already'}")
+    for name, (speakers, utterances) in new.sets.items():
+        print(f"  data/{name}: {utterances} utterances of {speakers} speakers")
+    print("\n".join(_next(arguments.out, new)))
+    return 0
+
+
+def _next(tree: Path, new: NewTree) -> list[str]:
+    """Return what to do next."""
+    from ..asv.model_folder import BACKEND_FILES
+    from ..stages.data_dir import EXTRACTOR_FILES, MODEL, PROTOCOL
+
+    needed = [EXTRACTOR_FILES[0], *(() if new.is_trained else BACKEND_FILES)]
+    missing = [name for name in needed if not (tree / MODEL / name).is_file()]
+    recipe = os.path.relpath(_RECIPE) if _RECIPE.is_file() else "recipes/vpc2020/run.sh"
+    command = [recipe, "--tree", str(tree), "--results", "exp", "--conf", PROTOCOL]
+    command += ["--stage", "5"] if new.is_anonymized else ["--stage", "4"]
+    command += [] if new.is_anonymized else ["--anonymizer", "mcadams"]
+    command += ["--allow-outside"] if new.is_outside else []
+    first = [f"First put into {tree / MODEL} (stage 1 says where from): {', '.join(missing)}"]
+    return [*(first if missing else ()), f"Next: {shlex.join(command)}"]

@@ -1,0 +1,63 @@
+"""pitch: pitch correlation of original and anonymized speech."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from ..errors import PrivacyEvalError, abbreviate
+from .options import add, log, path, progress, value
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    folder = "data folder with wav.scp, or folder of <utterance>.f0 (Hz every 10 ms)"
+    parser.add_argument("--original", required=True, **path("DIR", folder))
+    parser.add_argument("--anonymized", required=True, **path("DIR", folder))
+    parser.add_argument(
+        "--name", **value("SET", "name of the set (default: the original folder's)")
+    )
+    add(parser, "--scp-base", default=None)
+    add(parser, "--allow-missing", "--allow-pipes", "--allow-outside", "--format")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.results_txt import ResultsTxt, TrialSetBlock, format_results_txt
+    from ..metrics.pitch import pitch_correlation, summarize
+    from ..speech.pitch import tracks_of
+
+    original, anonymized = (
+        tracks_of(
+            folder,
+            base=arguments.scp_base,
+            allow_pipes=arguments.allow_pipes,
+            allow_outside=arguments.allow_outside,
+        )
+        for folder in (arguments.original, arguments.anonymized)
+    )
+    both = [utterance for utterance in original if utterance in anonymized]
+    alone = sorted(original.keys() ^ anonymized.keys())
+    if alone and not arguments.allow_missing:
+        raise PrivacyEvalError(
+            f"{arguments.anonymized}: {len(alone)} utterances are only there or only in "
+            f"{arguments.original}: {abbreviate(alone)}"
+        )
+    if alone:
+        log(f"privacy-eval: left out {len(alone)} utterances: {abbreviate(alone)}")
+    report, found = progress(), {}
+    for number, utterance in enumerate(both, start=1):
+        try:
+            found[utterance] = pitch_correlation(original[utterance](), anonymized[utterance]())
+        except PrivacyEvalError as error:
+            raise PrivacyEvalError(f"{utterance}: {error}") from error
+        if report is not None:
+            report(number, len(both), utterance)
+    summary = summarize(list(found.values()))
+    name = arguments.name or arguments.original.resolve().name
+    if arguments.format == "json":
+        plain = {"mean": summary.mean, "std": summary.std, "utterances": found}
+        print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+        return 0
+    values = {"pitch_correlation_mean": summary.mean, "pitch_correlation_std": summary.std}
+    print(format_results_txt(ResultsTxt(utility=[TrialSetBlock(name, values)])), end="")
+    return 0

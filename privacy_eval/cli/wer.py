@@ -1,0 +1,95 @@
+"""wer: word error rates of transcripts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from .options import add, choice, log, path
+
+if TYPE_CHECKING:
+    from ..metrics.wer import WordErrors
+
+#: Replicates of the comparison, unless given.
+_REPLICATES = 1000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.set_defaults(parser=parser)
+    text = "Kaldi's text: an utterance and its words per line"
+    parser.add_argument("--hypothesis", required=True, **path("TEXT", text))
+    parser.add_argument("--reference", required=True, **path("TEXT", text))
+    versus = "a second recognition of the same utterances: paired test over speakers"
+    parser.add_argument("--versus", **path("TEXT", versus))
+    normalized = "of both sides: none (2024, track 1 of 2026), vpc2026 (track 2 of 2026)"
+    parser.add_argument(
+        "--normalization", **choice(["none", "vpc2026"], normalized, default="none")
+    )
+    add(parser, "--utt2spk", help="speakers of the utterances")
+    add(parser, "--bootstrap", "--seed", "--allow-missing", "--format")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.schema import to_plain
+    from ..io.wer import WerLine, format_wer_line
+    from ..stages.word_errors import compare, interval, recognized
+
+    if arguments.utt2spk is None and (arguments.bootstrap or arguments.versus):
+        arguments.parser.error("--bootstrap and --versus need --utt2spk")
+    files = [arguments.hypothesis] + ([arguments.versus] if arguments.versus else [])
+    options = ("utt2spk", "normalization", "allow_missing")
+    found = [
+        recognized(file, arguments.reference, **{name: vars(arguments)[name] for name in options})
+        for file in files
+    ]
+    for file, one in zip(files, found, strict=True):
+        if one.missing or one.extra:
+            log(
+                f"privacy-eval: {file}: left out {one.missing} references without a hypothesis and "
+                f"{one.extra} hypotheses without a reference"
+            )
+    drawn = {"replicates": arguments.bootstrap or _REPLICATES, "seed": arguments.seed}
+    counts, speakers = found[0].counts, found[0].speakers
+    plain: dict[str, Any] = _plain(counts) | {"utterances": len(found[0].utterances)}
+    plain["normalization"] = arguments.normalization
+    if arguments.bootstrap:
+        plain["interval"] = to_plain(interval(found[0], **drawn))
+    if arguments.versus:
+        plain["versus"] = _plain(found[1].counts) | to_plain(compare(*found, **drawn))
+    plain["speakers"] = {speaker: _plain(c) for speaker, c in speakers.items()}
+    if arguments.allow_missing:
+        plain |= {"left_out": {"references": found[0].missing, "hypotheses": found[0].extra}}
+    if arguments.format == "json":
+        print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+        return 0
+
+    def line(name: str, c: dict[str, Any]) -> str:
+        counts = {k: c[k] for k in "errors words insertions deletions substitutions".split()}
+        named: dict[str, Any] = {"decode": name, "lm_weight": None, "word_insertion_penalty": None}
+        return format_wer_line(WerLine(wer=c["wer"] or 0.0, **counts, **named))
+
+    print(line("", plain))
+    if arguments.bootstrap:
+        print(f"95 % interval over speakers: {_percent(plain['interval'])}")
+    if arguments.versus:
+        versus = plain["versus"]
+        print(line(arguments.versus.name, versus))
+        print(
+            f"difference: {100 * versus['difference']:.2f}%, 95 % interval over speakers: "
+            f"{_percent(versus['interval'])}, p = {versus['p_value']:.3g}"
+        )
+    for speaker, of_speaker in plain["speakers"].items():
+        print(line(speaker, of_speaker))
+    return 0
+
+
+def _plain(counts: WordErrors) -> dict[str, Any]:
+    from ..io.schema import to_plain
+
+    return {"wer": counts.wer, "errors": counts.errors, **to_plain(counts)}
+
+
+def _percent(interval: dict[str, float]) -> str:
+    return f"{100 * interval['low']:.2f}% .. {100 * interval['high']:.2f}%"

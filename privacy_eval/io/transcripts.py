@@ -1,0 +1,127 @@
+"""Transcripts: Kaldi's `text`, an utterance and its words per line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import PrivacyEvalError, abbreviate
+from .files import read_text
+from .text_table import MAX_FIELD_BYTES
+from .wer import BLANKS
+
+
+@dataclass(frozen=True)
+class PairedTranscripts:
+    """References and hypotheses of the same utterances.
+
+    Attributes
+    ----------
+    texts : mapping
+        Reference and hypothesis by utterance, in the order of the reference.
+    missing, extra : int
+        References without a hypothesis and hypotheses without a reference, left out on request.
+    """
+
+    texts: Mapping[str, tuple[str, str]]
+    missing: int
+    extra: int
+
+
+def read_transcripts(path: Path) -> dict[str, str]:
+    """Read the words of every utterance.
+
+    Parameters
+    ----------
+    path : Path
+        Lines of an utterance, blanks and any words, or none.
+
+    Returns
+    -------
+    dict of str to str
+        In the order of the file.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line: a duplicate utterance, an id of over 1024 bytes, a control character;
+        an empty file.
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        words = line.strip(BLANKS)
+        if not words:
+            continue
+        utterance = words.replace("\t", " ").split(" ", 1)[0]
+        if len(utterance.encode()) > MAX_FIELD_BYTES or not utterance.isprintable():
+            raise PrivacyEvalError(f"{path}:{number}: not an utterance: {utterance[:80]!r}")
+        if utterance in found:
+            raise PrivacyEvalError(f"{path}:{number}: duplicate utterance {utterance}")
+        found[utterance] = words[len(utterance) :]
+    if not found:
+        raise PrivacyEvalError(f"{path}: empty file, expected lines of <utterance> <words>")
+    return found
+
+
+def pair_transcripts(
+    reference: Path, hypothesis: Path, *, allow_missing: bool = False
+) -> PairedTranscripts:
+    """Read two files and pair their utterances.
+
+    Parameters
+    ----------
+    reference, hypothesis : Path
+    allow_missing : bool
+        Leave out utterances that only one of them has.
+
+    Returns
+    -------
+    PairedTranscripts
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_transcripts`; an utterance without hypothesis or reference; none with both.
+    """
+    expected, found = read_transcripts(reference), read_transcripts(hypothesis)
+    missing = [u for u in expected if u not in found]
+    extra = [u for u in found if u not in expected]
+    if not allow_missing:
+        _refuse(hypothesis, "have no hypothesis", missing, len(expected))
+        _refuse(hypothesis, "have no reference", extra, len(found))
+    texts = {u: (expected[u], found[u]) for u in expected if u in found}
+    if not texts:
+        raise PrivacyEvalError(f"{hypothesis}: no utterance of {reference}")
+    return PairedTranscripts(texts, len(missing), len(extra))
+
+
+def speakers_of(utterances: Iterable[str], utt2spk: Mapping[str, str], path: Path) -> list[str]:
+    """Look up the speaker of each utterance.
+
+    Parameters
+    ----------
+    utterances : iterable of str
+    utt2spk : mapping
+    path : Path
+        Its file, for messages.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    PrivacyEvalError
+        An utterance without a speaker.
+    """
+    utterances = list(utterances)
+    _refuse(path, "have no speaker", [u for u in utterances if u not in utt2spk], len(utterances))
+    return [utt2spk[u] for u in utterances]
+
+
+def _refuse(path: Path, what: str, utterances: list[str], total: int) -> None:
+    if utterances:
+        raise PrivacyEvalError(
+            f"{path}: {len(utterances)} of {total} utterances {what}: {abbreviate(utterances)}"
+        )

@@ -1,0 +1,121 @@
+"""The privacy-utility plane: average EER against word error rate and against recall of emotions.
+
+Each system is a point, with its interval over speakers; published systems are grey, the Pareto
+front is a line, and the protocol's thresholds of EER are dashed.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Sequence
+
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+
+from ...metrics import describe
+from ..data import ReportData
+from ..utility import UTILITY, TradeOff, trade_offs
+from . import style
+from .drawing import Drawing
+
+_NAME = 16
+_MOST_NAMED = 12
+
+
+def figures(data: ReportData) -> Iterator[Drawing]:
+    """Yield `plane_<split>` for each split with systems that have an EER and a utility."""
+    for split in data.protocol.splits if data.protocol.weighs_utility else ():
+        found = trade_offs(data, split)
+        metrics = [m for m in UTILITY if any(t.get(m) is not None for t in found)]
+        absent = [t.system for t in found if len(t.utility) < len(metrics)]
+        if not metrics:
+            continue
+        attack = data.protocol.average_attack_model
+        caption = (
+            f"Privacy against utility, {data.protocol.split_title(split)}: average EER ({attack}) "
+            "and utility of anonymized speech. Line: Pareto front; bars: 95 % intervals over "
+            "speakers, where there are"
+        )
+        if data.protocol.eer_thresholds:
+            caption += "; dashed: thresholds of the EER"
+            note = data.protocol.eer_thresholds_note
+            caption += f" ({note})" if note else ""
+        if data.cells.own and set(data.cells.systems) - data.cells.own:
+            caption += "; grey: published systems"
+        if len(found) > _MOST_NAMED:
+            caption += ". Named are the systems of the front, and your own among published ones"
+        if absent:
+            caption += f". Without a value of one axis, and not drawn there: {', '.join(absent)}"
+        yield Drawing(
+            style.file_stem("plane", split),
+            f"{caption}.",
+            functools.partial(plane, data, found, metrics),
+        )
+
+
+def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Select the points that no other exceeds in both coordinates, in ascending x."""
+    front: list[tuple[float, float]] = []
+    for x, y in sorted(set(points), reverse=True):
+        if not front or y > front[-1][1]:
+            front.append((x, y))
+    return front[::-1]
+
+
+def plane(data: ReportData, found: Sequence[TradeOff], metrics: Sequence[str]) -> Canvas:
+    """Draw a panel for each metric of utility, the better systems above and to the right."""
+    styles = style.system_styles(data.cells.systems)
+    others = set(data.cells.systems) - data.cells.own if data.cells.own else set()
+    width = style.FULL_WIDTH if len(metrics) > 1 else style.COLUMN_WIDTH
+    listed = [t.system for t in found if t.system not in others]
+    listed = listed if len(listed) > _MOST_NAMED else []
+    names = [style.escape_mathtext(system, _NAME) for system in listed]
+    columns = style.legend_columns(width, names) if names else 1
+    height = 2.9 + 0.16 * math.ceil(len(names) / columns)
+    with style.figure(width, height) as canvas:
+        for axes, metric in style.panels(canvas, [list(metrics)], sharex=True, sharey=False):
+            drawn = [(t, v) for t in found if (v := t.get(metric)) is not None]
+            sign = -1 if describe(metric).best == "lower" else 1
+            front = pareto_front([(100 * one.eer, sign * 100 * value) for one, value in drawn])
+            for one, value in drawn:
+                look, published = styles[one.system], one.system in others
+                colour = style.GREY if published else look.colour
+                x, y = 100 * one.eer, 100 * value
+                if one.interval is not None:
+                    low, high = (100 * bound for bound in one.interval)
+                    axes.plot([low, high], [y, y], color=colour, linewidth=0.8)
+                (point,) = axes.plot(
+                    [x], [y], marker=look.marker, color=colour, linestyle="none", markersize=4.5
+                )
+                point.set_gid(one.system)
+                few = len(drawn) <= _MOST_NAMED or (bool(others) and not published)
+                if few or (x, sign * y) in front:
+                    axes.annotate(
+                        style.escape_mathtext(one.system, _NAME),
+                        (x, y),
+                        xytext=(3, 3),
+                        textcoords="offset points",
+                        fontsize=style.SMALL_FONT,
+                        color=colour,
+                    )
+            if len(front) > 1:
+                xs, ys = zip(*((x, sign * y) for x, y in front), strict=True)
+                (line,) = axes.plot(xs, ys, color="black", linewidth=0.6, zorder=0)
+                line.set_gid("Pareto front")
+            for threshold in data.protocol.eer_thresholds:
+                axes.axvline(100 * threshold, color=style.GREY, linestyle="--", linewidth=0.6)
+            if sign < 0:
+                axes.invert_yaxis()
+            axes.margins(0.15)
+            axes.set_xlabel(describe(data.protocol.eer).axis)
+            axes.set_ylabel(describe(metric).axis)
+            axes.grid(alpha=0.3)
+        if listed:
+            handles = [
+                Line2D([], [], marker=styles[s].marker, color=styles[s].colour, linestyle="none")
+                for s in listed
+            ]
+            options = dict(ncols=columns, handlelength=1.0, columnspacing=1.2)
+            style.legend(canvas, handles, names, loc="outside lower center", **options)
+    return canvas

@@ -1,0 +1,434 @@
+"""Import the summaries of 2022, 2024 and 2026, and their CSV files; export the summaries."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import PrivacyEvalError
+from ..io.edition_summary import (
+    SummaryBlock,
+    SummaryLayout,
+    format_rank,
+    parse_rank,
+    split_summary,
+)
+from ..io.results_txt import format_metrics
+from ..io.wer import WerLine, format_wer_line
+from ..metrics.recall import mean_of_folds
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder
+from ..tree.conditions import RecognitionCondition, trial_conditions
+from .challenge_text import extract_system, import_results_txt
+from .records import EmotionRecord, RecognitionRecord, Results, VerificationRecord, merge
+
+#: Forms of results files that `import` tells apart.
+Form = Literal["rank", "summary", "csv", "results.txt"]
+
+_SPEECH = {"original": ORIGINAL, "anon": ANONYMIZED}
+_CELL = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,17})?")
+
+
+def form_of(text: str) -> Form:
+    """Tell the form of a results file by its first line."""
+    first = text.split("\n", 1)[0].rstrip("\r")
+    if first.startswith("---- "):
+        return "rank"
+    if first.startswith(",dataset,"):
+        return "csv"
+    return "summary" if re.match(r"ASV-\S+  EER: ", first) else "results.txt"
+
+
+def import_file(
+    text: str,
+    path: Path,
+    protocol: Protocol,
+    *,
+    system: str,
+    results_folder: str | None = None,
+    anon_suffix: str | None = None,
+    provenance: Mapping[str, Any],
+) -> Results:
+    """Import a results file of any form.
+
+    Parameters
+    ----------
+    results_folder : str or None
+        Suffix of the results folder of a results.txt or CSV; of a CSV, by default, that of the
+        ASV model whose folder the file is in.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As the methods of `Importer` and `import_results_txt`.
+    """
+    suffix = protocol.anon_suffix if anon_suffix is None else anon_suffix
+    importer = Importer(str(path), protocol, system, suffix, provenance)
+    form = form_of(text)
+    if form == "rank":
+        return importer.rank(text)
+    if form == "summary":
+        return importer.summary(text)
+    if form == "csv":
+        return importer.csv(text, _asv_model(path, protocol, results_folder))
+    return import_results_txt(
+        extract_system(text, str(path), system),
+        str(path),
+        protocol,
+        system=system,
+        results_folder=results_folder or "",
+        anon_suffix=anon_suffix,
+        provenance=provenance,
+    )
+
+
+def _asv_model(path: Path, protocol: Protocol, results_folder: str | None) -> str | None:
+    """Training speech of the ASV model that a CSV file is of, if it is known."""
+    folder = path.absolute().parent.name
+    for part in protocol.results_folders:
+        starts = [template.partition("{suffix}")[0] for template in part.folders]
+        if part.suffix == results_folder or (
+            results_folder is None and any(folder.startswith(start) for start in starts)
+        ):
+            return part.asv_model
+    return None
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row of a table: where it is, what identifies it, and its values in percent."""
+
+    where: str
+    identity: Sequence[str]
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Importer:
+    """Makes records of a file's values.
+
+    Attributes
+    ----------
+    path : str
+        For messages.
+    protocol : Protocol
+    system : str
+    anon_suffix : str
+    provenance : mapping
+    """
+
+    path: str
+    protocol: Protocol
+    system: str
+    anon_suffix: str
+    provenance: Mapping[str, Any]
+
+    def rank(self, text: str) -> Results:
+        """Import a `result_for_rank*`, or a part of it.
+
+        Raises
+        ------
+        PrivacyEvalError
+            A block, row or value of another form, or not of the protocol; a duplicate.
+        """
+        blocks = parse_rank(text, self.path)
+        verification: list[VerificationRecord] = []
+        recognition: list[RecognitionRecord] = []
+        emotion: list[EmotionRecord] = []
+        for block in blocks:
+            kind, columns = block.layout.kind, block.layout.columns
+            rows = [
+                _Row(f"{self.path}:{line}", row, dict(zip(columns, values, strict=True)))
+                for line, (row, values) in enumerate(
+                    zip(block.layout.rows, block.values, strict=True), start=block.line
+                )
+            ]
+            if kind in _ASV_MODELS:
+                verification += self.verification(rows, self._part(_ASV_MODELS[kind]))
+            elif kind == "asr":
+                recognition += self.recognition(rows)
+            else:
+                emotion += self.emotion(rows)
+        layout = SummaryLayout(
+            self.system, tuple(block.layout for block in blocks), newline=text.endswith("\n")
+        )
+        results = Results(
+            self.protocol,
+            tuple(verification),
+            tuple(recognition),
+            emotion=tuple(emotion),
+            layouts=(layout,),
+        )
+        return self._checked(results)
+
+    def summary(self, text: str) -> Results:
+        """Import a `RESULTS_summary_*` of 2022: original speech belongs to the results folder of
+        the model trained on it, all else to the other.
+
+        Raises
+        ------
+        PrivacyEvalError
+            As `import_results_txt`.
+        """
+        results_txt, order, averages = split_summary(text, self.path)
+        folders = {speech: self._part(speech).suffix for speech in SPEECH}
+        parts: dict[str, list[str]] = {folders[ANONYMIZED]: [], folders[ORIGINAL]: []}
+        anonymized = True
+        for line in results_txt.split("\n"):
+            if not line.startswith(" "):
+                name = line.split("  ")[0]
+                is_set = not name.startswith(("ASV-", "ASR-"))
+                anonymized = is_set or name.endswith(self.anon_suffix)
+            part = folders[ANONYMIZED if anonymized else ORIGINAL]
+            for suffix, lines in parts.items():
+                lines.append(line if suffix == part else "")
+        imported = [
+            import_results_txt(
+                "\n".join(lines) + "\n",
+                self.path,
+                self.protocol,
+                system=self.system,
+                results_folder=suffix,
+                anon_suffix=self.anon_suffix,
+                provenance=self.provenance,
+            )
+            for suffix, lines in parts.items()
+            if any(lines)
+        ]
+        layout = SummaryLayout(self.system, order=order, averages=averages)
+        return self._checked(replace(merge(imported), layouts=(layout,)))
+
+    def csv(self, text: str, asv_model: str | None) -> Results:
+        """Import a `results*.csv` or `results_folds*.csv`.
+
+        Parameters
+        ----------
+        asv_model : str or None
+            Training speech of the ASV model, which the file does not tell.
+
+        Raises
+        ------
+        PrivacyEvalError
+            A column, row or value of another form, or not of the protocol; an unknown ASV model.
+        """
+        header, *lines = list(csv.reader(io.StringIO(text.replace("\r\n", "\n"))))
+        if lines and lines[0][:1] == [""]:
+            lines[0] = []  # below UAR and ACC_*: mean
+        names = [n for n in header[1:] if n in ("EER", "WER", "UAR") or n.startswith("ACC_")]
+        identity = header[1 : len(header) - len(names)]
+        rows = []
+        for number, cells in enumerate(lines, start=2):
+            where = f"{self.path}:{number}"
+            texts = cells[1 + len(identity) :]
+            if cells and (len(cells) != len(header) or not all(map(_is_percent, texts))):
+                raise PrivacyEvalError(f"{where}: expected {','.join(header)}, found {cells}")
+            values = {n: float(t) for n, t in zip(names, texts, strict=bool(cells)) if t}
+            if cells:
+                rows.append(_Row(where, cells[1 : 1 + len(identity)], values))
+        kinds = {
+            ("dataset", "split", "gender", "enrollment", "trial"): "asv",
+            ("dataset", "split", "asr"): "asr",
+            ("dataset", "split", "ser"): "ser",
+            ("dataset", "split", "fold", "ser"): "folds",
+        }
+        kind = kinds.get(tuple(identity))
+        if kind is None or not rows or header[1:] != [*identity, *names]:
+            raise PrivacyEvalError(f"{self.path}:1: not a table of results: {','.join(header)}")
+        if kind == "asv":
+            if asv_model is None:
+                raise PrivacyEvalError(
+                    f"{self.path}: does not tell whether its ASV model was trained on original "
+                    "or anonymized speech: choose with --results-folder"
+                )
+            found = tuple(self.verification(rows, self._part(asv_model)))
+            return self._checked(Results(self.protocol, found))
+        if kind == "asr":
+            return self._checked(Results(self.protocol, recognition=tuple(self.recognition(rows))))
+        emotion = self.folds(rows) if kind == "folds" else self.emotion(rows)
+        return self._checked(Results(self.protocol, emotion=tuple(emotion)))
+
+    def verification(self, rows: Iterable[_Row], part: ResultsFolder) -> list[VerificationRecord]:
+        """Make records of EERs under one ASV model."""
+        known = {
+            (c.data_set, c.split, c.gender, c.enrollment, c.trial): c
+            for c in trial_conditions(self.protocol, part, self.anon_suffix, self.system).values()
+        }
+        records = []
+        for row in rows:
+            key = (*row.identity[:3], *(_SPEECH.get(word, word) for word in row.identity[3:]))
+            if key not in known:
+                raise self._unknown(row)
+            metrics = {"challenge": {self.protocol.eer: row.values["EER"] / 100}}
+            records.append(VerificationRecord(known[key], metrics, {}, provenance=self.provenance))
+        return records
+
+    def recognition(self, rows: Iterable[_Row]) -> list[RecognitionRecord]:
+        """Make records of word error rates."""
+        known = self.protocol.recognition
+        [(model, recognizer)] = list(known.models.items())[:1]
+        records = []
+        for row in rows:
+            condition = self._set_condition(row, "ASR-")
+            name = condition.name.removeprefix("ASR-")
+            line = WerLine(
+                row.values["WER"] / 100,
+                *(None, None, None, None, None),
+                decode=f"{recognizer}/{name}",
+                lm_weight=None,
+                word_insertion_penalty=None,
+            )
+            records.append(
+                RecognitionRecord(condition, known.average, model, line, self.provenance)
+            )
+        return records
+
+    def emotion(self, rows: Iterable[_Row]) -> list[EmotionRecord]:
+        """Make records of recalls of emotions."""
+        return [
+            EmotionRecord(
+                self._set_condition(row, "SER-"), _recalls(row), provenance=self.provenance
+            )
+            for row in rows
+        ]
+
+    def folds(self, rows: Iterable[_Row]) -> list[EmotionRecord]:
+        """Make records of the means over folds; an emotion that a fold lacks is left out of its
+        mean."""
+        found: dict[RecognitionCondition, dict[str, dict[str, float]]] = {}
+        for row in rows:
+            data_set, split, fold, speech = row.identity
+            at = replace(row, identity=(data_set, split, speech))
+            of_set = found.setdefault(self._set_condition(at, "SER-"), {})
+            if fold in of_set:
+                raise PrivacyEvalError(f"{row.where}: duplicate fold {fold}")
+            of_set[fold] = _recalls(row)
+        return [
+            EmotionRecord(condition, mean_of_folds(folds), folds, self.provenance)
+            for condition, folds in found.items()
+        ]
+
+    def _set_condition(self, row: _Row, prefix: str) -> RecognitionCondition:
+        """The set of original or anonymized speech that a row is of."""
+        sets = self.protocol.recognition.data_sets if prefix == "ASR-" else self.protocol.emotion
+        for d, split in itertools.product(sets, self.protocol.splits):
+            if (d.id, split) == tuple(row.identity[:2]) and row.identity[2] in _SPEECH:
+                speech = _SPEECH[row.identity[2]]
+                suffix = self.anon_suffix if speech == ANONYMIZED else ""
+                name = f"{prefix}{d.set_name(split)}{suffix}"
+                part = self._part(ORIGINAL).suffix
+                return RecognitionCondition(self.system, part, name, d.id, split, speech)
+        raise self._unknown(row)
+
+    def _part(self, asv_model: str) -> ResultsFolder:
+        for part in self.protocol.results_folders:
+            if part.asv_model == asv_model:
+                return part
+        raise PrivacyEvalError(
+            f"{self.path}: protocol {self.protocol.name} has no results folder of a model trained "
+            f"on {asv_model} speech: check --conf"
+        )
+
+    def _unknown(self, row: _Row) -> PrivacyEvalError:
+        return PrivacyEvalError(
+            f"{row.where}: {' '.join(row.identity)} is not of protocol {self.protocol.name}: check "
+            "--conf"
+        )
+
+    def _checked(self, results: Results) -> Results:
+        """Refuse duplicates and values out of range."""
+        names = [(type(r), r.condition) for r in results.records()]
+        twice = next((r for n, r in enumerate(names) if r in names[:n]), None)
+        if twice is not None:
+            raise PrivacyEvalError(f"{self.path}: duplicate {twice[1].name}")
+        try:
+            results.check()
+        except PrivacyEvalError as error:
+            raise PrivacyEvalError(f"{self.path}: {error}") from error
+        return results
+
+
+#: Training speech of the ASV model of a block, whatever speech it was tried on.
+_ASV_MODELS = {"asv": ORIGINAL, "asv_anon": ANONYMIZED}
+
+
+def _recalls(row: _Row) -> dict[str, float]:
+    return {name.lower(): value / 100 for name, value in row.values.items()}
+
+
+def _is_percent(text: str) -> bool:
+    return not text or _CELL.fullmatch(text) is not None
+
+
+def to_summary(results: Results, system: str) -> str:
+    """Write the summary that a system was imported from.
+
+    Raises
+    ------
+    PrivacyEvalError
+        It was imported from something else; a value is missing.
+    """
+    part = results.of(system)
+    if len(part.layouts) != 1:
+        raise PrivacyEvalError(
+            f"{system}: not imported from one summary (result_for_rank*, RESULTS_summary_*)"
+        )
+    layout = part.layouts[0]
+    try:
+        if layout.order:
+            return _summary_2022(part, layout)
+        text = format_rank(layout.blocks, _Percent(part).value)
+        return text if layout.newline else text.removesuffix("\n")
+    except (KeyError, IndexError, ValueError) as error:
+        raise PrivacyEvalError(
+            f"{system}: the layout of its summary does not fit its values ({error})"
+        ) from error
+
+
+class _Percent:
+    """Values of a system, in percent, by the rows of a summary."""
+
+    def __init__(self, part: Results) -> None:
+        words = {speech: word for word, speech in _SPEECH.items()}
+        self._values: dict[tuple[str, ...], float] = {}
+        for v in part.verification:
+            c = v.condition
+            speech = (words[c.enrollment], words[c.trial])
+            block = "asv" if c.asv_model == ORIGINAL else "asv_anon"
+            key = (block, c.data_set, c.split, c.gender, *speech, "EER")
+            self._values[key] = v.values("challenge")[part.protocol.eer]
+        for r in part.recognition:
+            d = r.condition
+            self._values["asr", d.data_set, d.split, words[d.speech], "WER"] = r.line.wer
+        for e in part.emotion:
+            d = e.condition
+            for name, number in e.values.items():
+                self._values["ser", d.data_set, d.split, words[d.speech], name] = number
+
+    def value(self, block: SummaryBlock, row: int, column: int) -> float:
+        name = block.columns[column]
+        name = name.lower() if block.kind == "ser" else name
+        return 100 * self._values[(block.kind, *block.rows[row], name)]
+
+
+def _summary_2022(part: Results, layout: SummaryLayout) -> str:
+    variant = part.protocol.variant
+    lines: dict[str, str] = {}
+    for v in part.verification:
+        eer = {"eer": v.values(variant)["eer"]}
+        lines[f"scores {v.condition.name}"] = f"{v.condition.name}  {format_metrics(eer)[0]}"
+    for r in part.recognition:
+        lines[f"wer {r.condition.name}"] = f"{r.condition.name}  {format_wer_line(r.line)}"
+    for u in part.utility:
+        mean, std = (u.values[f"pitch_correlation_{key}"] for key in ("mean", "std"))
+        text = f"{u.condition.name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}"
+        lines[f"pitch {u.condition.name}"] = text
+    for s in part.similarity:
+        text = format_metrics({"gvd_db": s.values(variant)["gvd_db"]}, kind="matrices")[0]
+        lines[f"similarity {s.condition.name}"] = f"{s.condition.name}  {text}"
+    averages = [f"{title}: {value:.3f}" for title, value in layout.averages.items()]
+    return "".join(f"{line}\n" for line in [*(lines[name] for name in layout.order), *averages])

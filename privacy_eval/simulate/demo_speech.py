@@ -1,0 +1,119 @@
+"""Write folders of simulated speech, and an extractor that needs no training."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import PrivacyEvalError
+from ..io.files import atomic_folder, sweep, write_text
+from ..io.json_text import load_json
+from ..speech.audio import soundfile
+from ..version import __version__
+from .network import mfcc_statistics_network
+from .speech import RATE, SpeechModel
+
+#: Allowed sizes of simulated speech.
+SPEECH_SIZES = {
+    "speakers": range(0, 1001),
+    "training": range(0, 1001),
+    "utterances": range(2, 1001),
+}
+
+_FINGERPRINT = "demo_speech.json"
+_MODEL = SpeechModel()
+
+
+@dataclass(frozen=True)
+class DemoSpeech:
+    """What is simulated.
+
+    Attributes
+    ----------
+    seed : int
+    speakers, training : int
+        Speakers to evaluate, half of them female, and others to train on.
+    utterances : int
+        Of each.
+    seconds : float
+        Of an utterance.
+    """
+
+    seed: int = 0
+    speakers: int = 20
+    training: int = 60
+    utterances: int = 10
+    seconds: float = 3.0
+
+
+def write_demo_speech(
+    folder: Path, demo: DemoSpeech, progress: Callable[[int, int, str], None] | None = None
+) -> bool:
+    """Write the folders `speech`, `training` and `extractor`, with `utt2spk` and `spk2gender`.
+
+    The same seed and sizes give the same bytes on one machine.
+
+    Returns
+    -------
+    bool
+        False if the same speech already exists.
+
+    Raises
+    ------
+    PrivacyEvalError
+        `folder` contains something else; the library soundfile is missing.
+    """
+    marker = {"demo_speech": 1, "version": __version__, **asdict(demo)}
+    folder = Path(os.path.abspath(folder))
+    if (folder / _FINGERPRINT).is_file() and load_json(folder / _FINGERPRINT) == marker:
+        return False
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise PrivacyEvalError(
+            f"{folder}: contains something other than this simulated speech; remove it or name "
+            "another folder"
+        )
+    sweep(folder)
+    total, done = (demo.speakers + demo.training) * demo.utterances, itertools.count(1)
+    with atomic_folder(folder) as new:
+        for name, speakers in (("speech", demo.speakers), ("training", demo.training)):
+            (new / name).mkdir()
+            lines = []
+            for speaker, utterance, samples in _speech(name, speakers, demo):
+                path = new / name / f"{utterance}.wav"
+                soundfile().write(path, samples, RATE, subtype="PCM_16")
+                lines.append(f"{utterance} {speaker}\n")
+                if progress is not None:
+                    progress(next(done), total, utterance)
+            write_text(new / f"{name}_utt2spk", "".join(lines))
+        genders = [f"{_name('speech', n)} {_gender(n)}\n" for n in range(demo.speakers)]
+        write_text(new / "speech_spk2gender", "".join(genders))
+        write_text(new / "extractor" / "final.raw", mfcc_statistics_network())
+        write_text(new / _FINGERPRINT, json.dumps(marker, indent=1) + "\n")
+    return True
+
+
+def _speech(name: str, speakers: int, demo: DemoSpeech) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Simulate the utterances of a folder."""
+    key = demo.seed, zlib.crc32(name.encode())
+    for number in range(speakers):
+        voice = _MODEL.voice(_gender(number), np.random.default_rng([*key, number]))
+        for index in range(demo.utterances):
+            generator = np.random.default_rng([*key, number, index])
+            samples = _MODEL.utterance(voice, demo.seconds, generator)
+            speaker = _name(name, number)
+            yield speaker, f"{speaker}-{index:03d}", samples
+
+
+def _gender(number: int) -> str:
+    return "fm"[number % 2]
+
+
+def _name(folder: str, number: int) -> str:
+    return f"{folder[0]}{number:03d}"

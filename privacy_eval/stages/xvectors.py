@@ -1,0 +1,310 @@
+"""Stage 5: x-vectors of a tree's data sets, by our extractor.
+
+The x-vectors of some hundred utterances are one product, so that jobs share a set and a killed run
+resumes; those of a set follow when all of its parts are there. X-vectors that another tool wrote
+are kept.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ..asv.model_folder import save_vectors
+from ..errors import PrivacyEvalError, abbreviate
+from ..io.files import read_bytes, relative
+from ..io.inputs import Inputs
+from ..io.kaldi_options import read_options
+from ..io.scp import read_vectors, write_vectors
+from ..speech.audio import AudioReader
+from ..speech.features import (
+    CHALLENGE_MFCC,
+    CHALLENGE_VAD,
+    MfccOptions,
+    VadOptions,
+    utterance_features,
+)
+from ..speech.xvector import EXTRACTOR_FILES, UNVOICED, Extractor, load_extractor, utterance_vector
+from .access import AsvSystems, SystemUnderTest
+from .asv_scores import EXTRACTOR_ROLE, VECTORS_NOTE, vector_sets
+from .freshness import (
+    Content,
+    Fingerprint,
+    MissingInput,
+    Outcome,
+    Product,
+    Run,
+    Source,
+    Sources,
+    bring_up_to_date,
+)
+from .jobs import Cost
+
+#: Kind of `MissingInput`.
+EXTRACTOR = "x-vector extractor"
+
+_PART_UTTERANCES = 250
+#: Kaldi's option files in a tree.
+_MFCC, _VAD = "conf/mfcc.conf", "conf/vad.conf"
+_VECTOR_FILES = ("spk_xvector.ark", "spk_xvector.scp", "xvector.ark", "xvector.scp")
+_BYTES_PER_SECOND = 32000.0
+
+
+def make_vectors(systems: Iterable[SystemUnderTest], asv: AsvSystems, run: Run = Run()) -> Outcome:
+    """Extract all x-vectors that scores of the systems need and that are not current.
+
+    A job of several makes its share of the parts; sets are put together in a run without jobs.
+    """
+    sets = _sets(systems, asv)
+    inputs, allow = asv.access.inputs, asv.access.allow_missing
+    parts: list[_Part] = []
+    whole: list[Product] = []
+    kept = Outcome()
+    for one in sets:
+        try:
+            if one.product().is_foreign(inputs):
+                kept.kept.append(one.name)
+                continue
+            one.shared.extractor_files(Path(one.model_folder))
+            parts += one.parts
+            whole.append(one.product())
+        except MissingInput as error:
+            kept.missing[one.name] = error
+        except PrivacyEvalError as error:
+            kept.failed[one.name] = str(error)
+    outcome = bring_up_to_date([p.product() for p in parts], inputs, run, allow_missing=allow)
+    if run.job != (1, 1):
+        kept.add(outcome)
+        return kept
+    names = {p.set.name for p in parts if p.name in outcome.failed}
+    whole = [product for product in whole if product.name not in names]
+    found = bring_up_to_date(whole, inputs, replace(run, announce=None, progress=None))
+    kept.add(found)
+    kept.notes = [*outcome.notes, *kept.notes]
+    kept.failed |= outcome.failed
+    kept.left_out |= outcome.left_out
+    return kept
+
+
+def _sets(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[_Set]:
+    """The sets with speech whose x-vectors are needed and not among those of a larger set."""
+    shared = _Shared(asv)
+    return [_Set(name, folder, shared) for name, folder in vector_sets(systems, asv)]
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What sets and parts share: options, readers of audio and extractors."""
+
+    asv: AsvSystems
+    _readers: dict[Path, AudioReader] = field(default_factory=dict)
+    _extractors: dict[Path, Extractor] = field(default_factory=dict)
+
+    @property
+    def tree(self) -> Path:
+        return self.asv.access.tree
+
+    @cached_property
+    def options(self) -> tuple[MfccOptions, VadOptions]:
+        """The tree's options, by default the challenge's."""
+        mfcc, vad = self.tree / _MFCC, self.tree / _VAD
+        self.asv.access.check_inside(*(path for path in (mfcc, vad) if path.is_file()))
+        return (
+            read_options(mfcc, MfccOptions) if mfcc.is_file() else CHALLENGE_MFCC,
+            read_options(vad, VadOptions) if vad.is_file() else CHALLENGE_VAD,
+        )
+
+    def reader(self, data: Path) -> AudioReader:
+        if data not in self._readers:
+            access = self.asv.access
+            access.check_inside(data / "wav.scp")
+            self._readers[data] = AudioReader(
+                data,
+                base=self.tree,
+                allow_pipes=access.allow_pipes,
+                allow_outside=access.allow_outside,
+            )
+        return self._readers[data]
+
+    def extractor_files(self, folder: Path) -> dict[str, Path]:
+        """The files of an extractor.
+
+        Raises
+        ------
+        MissingInput
+        """
+        paths = {name: self.tree / folder / name for name in EXTRACTOR_FILES}
+        if not paths[EXTRACTOR_FILES[0]].is_file():
+            raise MissingInput(EXTRACTOR, f"{folder}/{EXTRACTOR_FILES[0]}", folder=str(folder))
+        paths = {name: path for name, path in paths.items() if path.is_file()}
+        self.asv.access.check_inside(*paths.values())
+        return paths
+
+    def extractor(self, folder: Path) -> Extractor:
+        if folder not in self._extractors:
+            self._extractors[folder] = load_extractor(self.tree / folder)
+        return self._extractors[folder]
+
+
+@dataclass(frozen=True)
+class _Set:
+    """The x-vectors of a data set."""
+
+    data_set: str
+    model_folder: str
+    shared: _Shared
+
+    @property
+    def name(self) -> str:
+        return f"{self.model_folder}/xvect_{self.data_set}"
+
+    @property
+    def folder(self) -> Path:
+        return self.shared.tree / self.name
+
+    @property
+    def data(self) -> Path:
+        return self.shared.tree / "data" / self.data_set
+
+    @cached_property
+    def parts(self) -> list[_Part]:
+        ids = self.shared.reader(self.data).ids
+        count = -(-len(ids) // _PART_UTTERANCES)
+        ranges = (range(n * len(ids) // count, (n + 1) * len(ids) // count) for n in range(count))
+        return [_Part(self, n, tuple(ids[i] for i in r)) for n, r in enumerate(ranges, 1)]
+
+    def product(self) -> Product:
+        return Product(
+            self.name,
+            self.shared.tree,
+            self.folder / VECTORS_NOTE,  # a back end may be there, too
+            tuple(self.folder / name for name in _VECTOR_FILES),
+            self.find,
+            self.make,
+            guarded=True,
+        )
+
+    def find(self, inputs: Inputs) -> Sources:
+        paths = [self.data / "utt2spk", *(part.archive for part in self.parts)]
+        missing = [path for path in paths if not path.is_file()]
+        if missing:
+            raise MissingInput("part of the x-vectors", relative(missing[0], self.shared.tree))
+        self.shared.asv.access.check_inside(paths[0])
+        files = self.shared.extractor_files(Path(self.model_folder))
+        named = {relative(path, self.shared.tree): path for path in paths}
+        named[EXTRACTOR_ROLE] = files[EXTRACTOR_FILES[0]]
+        return {role: Source(path, inputs.sha256(path)) for role, path in named.items()}
+
+    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
+        archives = [part.archive for part in self.parts if part.archive.stat().st_size]
+        if not archives:
+            raise PrivacyEvalError(f"{self.data}: no utterance has an x-vector")
+        vectors = [read_vectors(archive) for archive in archives]
+        ids = list(itertools.chain.from_iterable(v.ids for v in vectors))
+        matrix = np.concatenate([v.matrix for v in vectors])
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch, self.name)
+            save_vectors(folder, ids, matrix, self.data / "utt2spk", tree=Path(scratch))
+            files = {self.folder / name: read_bytes(folder / name) for name in _VECTOR_FILES}
+        return Content(files)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The x-vectors of some of a set's utterances, in an archive that may be empty."""
+
+    set: _Set
+    number: int
+    ids: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.set.name} ({self.number} of {len(self.set.parts)})"
+
+    @property
+    def archive(self) -> Path:
+        return self.set.folder / "parts" / f"{self.number}.ark"
+
+    @property
+    def _paths(self) -> dict[str, Path]:
+        reader = self.set.shared.reader(self.set.data)
+        paths = {name: reader.path(name) for name in self.ids}
+        return {name: path for name, path in paths.items() if path is not None}
+
+    def product(self) -> Product:
+        sizes = (path.stat().st_size for path in self._paths.values() if path.is_file())
+        reader = self.set.shared.reader(self.set.data)
+        mfcc, vad = self.set.shared.options
+        return Product(
+            self.name,
+            self.set.shared.tree,
+            self.archive.with_suffix(".json"),
+            (self.archive,),
+            self.find,
+            self.make,
+            options={
+                "mfcc": vars(mfcc),
+                "vad": vars(vad),
+                "targets": {name: reader.target(name) for name in self.ids},
+            },
+            cost=Cost(0.1 + sum(sizes) / _BYTES_PER_SECOND, 400e6),
+        )
+
+    def find(self, inputs: Inputs) -> Sources:
+        files = self.set.shared.extractor_files(Path(self.set.model_folder))
+        reader = self.set.shared.reader(self.set.data)
+        for name, path in self._paths.items():
+            if not path.is_file():
+                raise PrivacyEvalError(f"{reader.where(name)}: no such regular file")
+        paths = {**{f"extractor {n}": p for n, p in files.items()}, **self._paths}
+        return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
+
+    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
+        shared = self.set.shared
+        reader, extractor = (
+            shared.reader(self.set.data),
+            shared.extractor(Path(self.set.model_folder)),
+        )
+        options, vad = shared.options
+        allow_missing = shared.asv.access.allow_missing
+        unreadable: list[str] = []
+
+        def skip(name: str, error: PrivacyEvalError) -> None:
+            if not allow_missing:
+                raise error
+            unreadable.append(str(error))
+
+        vectors = {}
+        reader.remarks.clear()
+        for name, features in utterance_features(reader, options, ids=self.ids, unreadable=skip):
+            try:
+                vector = utterance_vector(extractor, features, vad)
+            except PrivacyEvalError as error:
+                raise PrivacyEvalError(f"{reader.where(name)}: {error}") from error
+            if vector is None:
+                reader.remarks.setdefault(UNVOICED, []).append(name)
+            else:
+                vectors[name] = vector
+        return Content(
+            {self.archive: _archive(vectors)},
+            left_out="; ".join(unreadable),
+            remarks=tuple(
+                f"{remark}: {len(names)} ({abbreviate(names)})"
+                for remark, names in reader.remarks.items()
+            ),
+        )
+
+
+def _archive(vectors: Mapping[str, np.ndarray]) -> bytes:
+    if not vectors:
+        return b""
+    with tempfile.TemporaryDirectory() as scratch:
+        scp = Path(scratch, "xvector.scp")
+        write_vectors(scp, list(vectors), np.stack(list(vectors.values())), tree=Path(scratch))
+        return read_bytes(scp.with_suffix(".ark"))

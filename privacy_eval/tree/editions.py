@@ -1,0 +1,130 @@
+"""Find systems in an `exp/` of VoicePrivacy 2024 and 2026: folders of models, shared by systems.
+
+* `exp/asv_anon<SUFFIX>/<enrollment set>-<trial set>/scores`: attacker's model of one system;
+* `exp/asv_orig/...`: model trained on original speech, of all systems;
+* `exp/asr/<set>/wer`, `exp/ser/results_folds<SUFFIX>.csv`: recognition and emotions.
+
+VoicePAT has a folder `cosine_out` in between.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from ..protocol.protocol import ANONYMIZED, Protocol, ResultsFolder
+from .conditions import (
+    ConditionFiles,
+    EmotionFiles,
+    RecognitionFiles,
+    System,
+    TrialCondition,
+    recognition_conditions,
+    trial_conditions,
+)
+from .keys import subfolders
+
+_SUFFIX = "{suffix}"
+_VOICEPAT = "cosine_out"
+
+
+def edition_systems(
+    exp: Path,
+    protocol: Protocol,
+    suffixes: Sequence[str] | None,
+    files_of: Callable[[TrialCondition, Path], ConditionFiles],
+    outside_of: Callable[[Iterable[Path]], tuple[Path, ...]],
+) -> list[System]:
+    """Find the systems of an `exp/`, one for each anonymization suffix.
+
+    Parameters
+    ----------
+    suffixes : sequence of str or None
+        By default all that any folder has anonymized speech of.
+    files_of : callable
+        The files of a condition in a folder.
+    outside_of : callable
+        Those of some paths that are outside the tree.
+    """
+    places = list(_places(exp, protocol))
+    wanted = dict.fromkeys(suffixes or _candidates(exp, places, protocol))
+    systems = []
+    known: set[Path] = set()
+    for suffix in wanted:
+        name = suffix.strip("._+-") or suffix
+        conditions = [
+            files_of(condition, folder)
+            for part, places_of in places
+            for condition, folder in _conditions(places_of, part, protocol, suffix, name)
+        ]
+        known |= {files.folder for files in conditions}
+        if not any(files.condition.trial == ANONYMIZED for files in conditions):
+            continue
+        folders = tuple(dict.fromkeys(files.folder.parent for files in conditions))
+        original = next(p for p in protocol.results_folders if p.asv_model != ANONYMIZED)
+        recognition = tuple(
+            RecognitionFiles(decoded, folder, outside_of([folder, *sorted(folder.glob("*"))]))
+            for place in protocol.recognition.folders
+            for decoded in recognition_conditions(protocol, original, suffix, name).values()
+            for folder in [exp / place / decoded.name.removeprefix("ASR-")]
+            if folder.is_dir()
+        )
+        emotion = tuple(
+            EmotionFiles(path, outside_of([path]))
+            for form in ("results_folds", "results")
+            for path in [exp / protocol.emotion_folder / f"{form}{suffix}.csv"]
+            if protocol.emotion_folder and path.is_file()
+        )
+        systems.append(
+            System(name, folders, suffix, tuple(conditions), recognition, (), None, emotion[:1])
+        )
+    return systems
+
+
+def _places(exp: Path, protocol: Protocol) -> Iterator[tuple[ResultsFolder, list[Path]]]:
+    """Yield each results folder with the existing folders of its models."""
+    for part in protocol.results_folders:
+        patterns = [
+            re.escape(template).replace(re.escape(_SUFFIX), ".+") for template in part.folders
+        ]
+        folders = [
+            folder
+            for folder in subfolders(exp)
+            if any(re.fullmatch(pattern, folder.name) for pattern in patterns)
+        ]
+        yield part, folders
+
+
+def _conditions(
+    folders: Sequence[Path], part: ResultsFolder, protocol: Protocol, suffix: str, system: str
+) -> Iterator[tuple[TrialCondition, Path]]:
+    """Yield the conditions in the folders of a system's models."""
+    names = {template.replace(_SUFFIX, suffix) for template in part.folders}
+    known = trial_conditions(protocol, part, suffix, system)
+    for folder in folders:
+        if folder.name not in names:
+            continue
+        below = folder / _VOICEPAT
+        for child in subfolders(below if below.is_dir() else folder):
+            condition = known.get(f"ASV-{child.name}")
+            if condition is not None:
+                yield condition, child
+
+
+def _candidates(
+    exp: Path, places: Sequence[tuple[ResultsFolder, list[Path]]], protocol: Protocol
+) -> list[str]:
+    """List the suffixes in names of models' folders and of their conditions."""
+    found: set[str] = set()
+    sets = [f"{t.enrollment_name}-{t.trials_name}" for t in protocol.trial_sets()]
+    for part, folders in places:
+        for folder in folders:
+            for template in part.folders:
+                pattern = re.escape(template).replace(re.escape(_SUFFIX), "(?P<suffix>.+)")
+                match = re.fullmatch(pattern, folder.name)
+                found |= {match["suffix"]} if match and _SUFFIX in template else set()
+            below = folder / _VOICEPAT
+            names = [child.name for child in subfolders(below if below.is_dir() else folder)]
+            found |= {n.removeprefix(s) for n in names for s in sets if n.startswith(s)} - {""}
+    return sorted(found)

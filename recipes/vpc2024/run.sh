@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Evaluate anonymization systems in a tree of VoicePrivacy 2024 or 2026, after the challenge's own
+# evaluation has left its scores in exp/ (asv_orig or asv_ssl, asv_anon<SUFFIX>, asr, ser): the stages
+# and options of recipes/vpc2020/run.sh, by another protocol. Stages 2, 5 and 7, which work with
+# x-vectors of Kaldi, say that they do not apply.
+#
+# Usage: run.sh --tree DIR [--conf vpc2024|vpc2026_track1|vpc2026_track2] [--anon-suffix "_a _b"]
+#               [--published vpc2024] [other options of recipes/vpc2020/run.sh, see --help]
+set -euo pipefail
+
+# A later --conf takes precedence.
+exec "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../vpc2020/run.sh" --conf vpc2024 "$@"

@@ -1,0 +1,85 @@
+"""The verb uar: recalls from predictions."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from support import ROOT, cli
+
+from privacy_eval.metrics.recall import recalls
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trees")
+    with tarfile.open(ROOT / "tests/data/golden/editions/trees.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "tree2024"
+
+
+def test_folds_of_the_challenge(tree: Path, tmp_path: Path) -> None:
+    """From what the classifier said of each utterance to its `results_folds*.csv`."""
+    utt2spk = tmp_path / "utt2spk"
+    names = ("IEMOCAP_dev", "IEMOCAP_test")
+    utt2spk.write_text("".join((tree / "data" / n / "utt2spk").read_text() for n in names))
+    options = ("--predictions", tree / "ser_predictions.csv", "--utt2spk", utt2spk)
+    done = cli("uar", *options, "--format", "json")
+    assert done.code == 0, done.err
+    assert "5 speakers" in done.err
+    found = json.loads(done.out)
+    fold_of = {}
+    with open(tree / "ser_predictions.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            fold_of[row["set"], row["speaker"]] = row["fold"]
+    printed = {
+        (name, fold_of[name, speaker]): values
+        for name, of_set in found.items()
+        for speaker, values in of_set["speakers"].items()
+    }
+    with open(tree / "exp/ser/results_folds_toy.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(printed) == 20
+    for row in rows:
+        suffix = "_toy" if row["ser"] == "anon" else ""
+        values = printed[f"IEMOCAP_{row['split']}{suffix}", row["fold"]]
+        expected = {k.lower(): float(v) for k, v in row.items() if k[:3] in ("UAR", "ACC") and v}
+        assert {k: round(100 * v, 3) for k, v in values.items()} == expected
+
+
+def test_recalls_by_hand() -> None:
+    # A class that is only predicted counts 0 in the mean, and has no recall.
+    assert recalls(["a", "a"], ["a", "b"]) == {"uar": 0.25, "acc_a": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("utterance,reference\n", "csv:1"),
+        ("utterance,reference,prediction\n", "no predictions"),
+        ("utterance,reference,prediction\nu1,a\n", "csv:2"),
+        ("utterance,reference,prediction\nu1,a,\n", "csv:2"),
+        ("utterance,reference,prediction\nu1,a,b\nu1,a,b\n", "csv:3: duplicate"),
+        ('utterance,reference,prediction\nu1,a,"b\n', "csv:"),
+        ("utterance,reference,prediction\nu2,a,b\n", "no speaker: u2"),
+    ],
+)
+def test_malformed_predictions(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "p.csv").write_text(content)
+    (tmp_path / "utt2spk").write_text("u1 s1\n")
+    files = ("--predictions", tmp_path / "p.csv", "--utt2spk", tmp_path / "utt2spk")
+    done = cli("uar", *files)
+    assert done.code == 1 and message in done.err
+
+
+def test_text(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("utterance,reference,prediction\nu1,a,a\nu2,b,a\n")
+    (tmp_path / "utt2spk").write_text("u1 s1\nu2 s1\n")
+    files = ("--predictions", tmp_path / "p.csv", "--utt2spk", tmp_path / "utt2spk")
+    assert cli("uar", *files).out.splitlines() == [
+        "uar 50.000 acc_a 100.000 acc_b 0.000",
+        "s1 uar 50.000 acc_a 100.000 acc_b 0.000",
+    ]

@@ -1,0 +1,117 @@
+"""Pitch correlation against the challenge's own script, and its verb."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import ROOT, cli
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.metrics.pitch import pitch_correlation
+from privacy_eval.speech.pitch import read_track
+
+GOLDEN = ROOT / "tests" / "data" / "golden" / "pitch"
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    with open(GOLDEN / name, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_golden_tracks() -> None:
+    rows = rows_of("expected_f0_tracks.csv")
+    assert len(rows) == 10
+    for row in rows:
+        original, anonymized = (
+            read_track(GOLDEN / f"{row['case']}.{speech}.f0") for speech in SIDES
+        )
+        assert original.size == int(row["frames_original"])
+        expected = pytest.approx(float(row["correlation"]), abs=1e-9)
+        assert pitch_correlation(original, anonymized) == expected, row["case"]
+
+
+SIDES = ("original", "anonymized")
+
+
+def test_by_hand() -> None:
+    # Frequencies out of 75 to 500 Hz count as unvoiced.
+    assert pitch_correlation([0, 100, 0, 0], [0, 100, 74.9, 501]) == 1
+    # The lag: the same contour, two frames later.
+    assert pitch_correlation([0, 0, 100, 200, 0, 0], [100, 200, 0, 0, 0, 0]) == 1
+    assert pitch_correlation([100, 100], [100, 100]) == 0
+    for track in ([], [[100.0]], [np.nan], [-1.0]):
+        with pytest.raises(PrivacyEvalError, match="original pitch track"):
+            pitch_correlation(track, [100.0])
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> dict[str, Path]:
+    """Folders of tracks of two utterances."""
+    made = {}
+    for speech in SIDES:
+        made[speech] = tmp_path / speech
+        made[speech].mkdir()
+        for case in ("shifted_7", "longer_anon"):
+            shutil.copy(GOLDEN / f"{case}.{speech}.f0", made[speech] / f"{case}.f0")
+    return made
+
+
+def options(folders: dict[str, Path]) -> tuple[object, ...]:
+    return tuple(part for speech, path in folders.items() for part in (f"--{speech}", path))
+
+
+def test_verb_on_tracks(folders: dict[str, Path]) -> None:
+    plain = json.loads(cli("pitch", *options(folders), "--format", "json").out)
+    expected = {r["case"]: float(r["correlation"]) for r in rows_of("expected_f0_tracks.csv")}
+    values = [expected[case] for case in ("shifted_7", "longer_anon")]
+    assert sorted(plain["utterances"].values()) == pytest.approx(sorted(values), abs=1e-9)
+    assert plain["mean"] == pytest.approx(np.mean(values), abs=1e-9)
+    assert plain["std"] == pytest.approx(np.std(values), abs=1e-9)
+
+
+def test_verb_names_what_is_missing_or_damaged(folders: dict[str, Path]) -> None:
+    path = folders["anonymized"] / "shifted_7.f0"
+    path.write_text(path.read_text() + "nan\n")
+    done = cli("pitch", *options(folders))
+    assert done.code == 1 and f"{path}:201" in done.err
+    path.unlink()
+    done = cli("pitch", *options(folders))
+    assert done.code == 1 and "shifted_7" in done.err
+    assert cli("pitch", *options(folders), "--allow-missing").code == 0
+
+
+@pytest.fixture
+def audio(tmp_path: Path) -> dict[str, Path]:
+    """Data folders of three utterances."""
+    made = {}
+    for speech in SIDES:
+        made[speech] = tmp_path / f"{speech}_trials_f"
+        made[speech].mkdir()
+        for utterance in ("u1", "u2", "u3"):
+            shutil.copy(GOLDEN / f"{utterance}.{speech}.wav", made[speech] / f"{utterance}.wav")
+        lines = (f"{u} {made[speech] / u}.wav\n" for u in ("u1", "u2", "u3"))
+        (made[speech] / "wav.scp").write_text("".join(lines))
+    return made
+
+
+def test_verb_on_audio(audio: dict[str, Path]) -> None:
+    plain = json.loads(cli("pitch", *options(audio), "--format", "json").out)
+    for row in rows_of("expected_wav.csv"):
+        expected = pytest.approx(float(row["correlation_from_wav_file"]), abs=1e-9)
+        assert plain["utterances"][row["utterance"]] == expected
+    line = (GOLDEN / "expected_line.txt").read_text()
+    assert cli("pitch", *options(audio), "--name", "toy_trials_f").out.strip() == line.strip()
+
+
+def test_without_praat_the_extra_is_named(
+    audio: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "parselmouth", None)
+    done = cli("pitch", *options(audio))
+    assert done.code == 1 and "privacy_eval[pitch]" in done.err

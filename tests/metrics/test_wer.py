@@ -1,0 +1,85 @@
+"""Word errors against the challenges' own functions, and their interval over speakers."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.io.transcripts import pair_transcripts
+from privacy_eval.metrics.wer import (
+    Normalization,
+    WordErrors,
+    split_words,
+    total,
+    wer_bootstrap,
+    word_errors,
+)
+
+GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "wer"
+
+CASES: dict[str, Normalization] = {
+    "english_2024": "none",
+    **dict.fromkeys(("english_2026", "french_2026", "chinese_2026", "japanese_2026"), "vpc2026"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden_counts_and_rates(name: str) -> None:
+    expected = json.loads((GOLDEN / name / "expected.json").read_text())
+    texts = pair_transcripts(GOLDEN / name / "ref", GOLDEN / name / "hyp").texts
+    found = {u: word_errors(*texts[u], normalization=CASES[name]) for u in texts}
+    pooled = total(found.values())
+    assert 100 * pooled.errors / pooled.words == expected["WER"]
+    counts = ("num_scored_tokens", "insertions", "deletions", "substitutions")
+    assert pooled == WordErrors(*(expected[key] for key in counts))
+    with open(GOLDEN / name / "expected_utterances.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["utterance"] for row in rows} == found.keys()
+    for row in rows:
+        counts = ("num_ref_tokens", "insertions", "deletions", "substitutions")
+        assert found[row["utterance"]] == WordErrors(*(int(row[key]) for key in counts)), row
+
+
+def test_empty_sides_by_hand() -> None:
+    """2024: an empty side is one empty word, unless both are; track 2 of 2026: no word."""
+    assert word_errors("A B", "") == WordErrors(2, 0, 1, 1)
+    assert word_errors("", "") == WordErrors(0, 0, 0, 0)
+    assert word_errors("a b", "", normalization="vpc2026") == WordErrors(2, 0, 2, 0)
+    assert word_errors("", "").wer is None
+
+
+def test_normalization_of_2026_by_hand() -> None:
+    assert split_words("«Est-elle» là… ?", "vpc2026") == ["estelle", "là"]
+    assert split_words("¿Qué “hora” es?", "vpc2026") == ["¿qué", "“hora”", "es"]
+    assert split_words("A, B.") == ["A,", "B."]
+    # U+4E00 and U+9FFF are the limits.
+    assert split_words("\u4dff\u4e00\u9fff\ua000", "vpc2026") == ["\u4e00", "\u9fff"]
+    with pytest.raises(ValueError, match="normalization"):
+        split_words("a", "other")  # type: ignore[arg-type]
+
+
+def test_bootstrap_is_of_pooled_rates_and_paired() -> None:
+    """Against a loop over the same draws; a recognizer with twice the errors has twice the rate."""
+    words, errors = [10, 20, 70], [5, 1, 7]
+    options = dict(speakers=["a", "b", "c"], replicates=200, seed=3)
+    found = wer_bootstrap(words, [errors, [2 * e for e in errors]], **options)  # type: ignore[arg-type]
+    rates = found.values["wer 0"]
+    assert np.array_equal(found.values["wer 1"], 2 * rates)
+    possible = {
+        sum(errors[i] for i in draw) / sum(words[i] for i in draw) for draw in np.ndindex(3, 3, 3)
+    }
+    assert set(rates) <= possible and len(set(rates)) == len(possible)
+    alone = wer_bootstrap(words, errors, **options)  # type: ignore[arg-type]
+    assert np.array_equal(alone.values["wer"], rates) and alone.n_speakers == 3
+
+
+def test_bootstrap_needs_two_speakers_with_words() -> None:
+    with pytest.raises(PrivacyEvalError, match="two speakers"):
+        wer_bootstrap([10, 0], [1, 0], speakers=["a", "b"], replicates=10, seed=0)
+    with pytest.raises(ValueError, match="replicates"):
+        wer_bootstrap([10, 5], [1, 0], speakers=["a", "b"], replicates=1, seed=0)

@@ -1,0 +1,98 @@
+"""The recipe from simulated speech to tables: the order of the attack models, kills, real audio."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import ROOT, Run, run_program, snapshot
+
+RUN = ROOT / "recipes/speech_demo/run.sh"
+#: Enough to see that it works; not for numbers.
+SMALL = ("--speakers", 4, "--training", 16, "--utterances", 4, "--seconds", 1, "--stop-stage", 8)
+
+
+def recipe(folder: Path, *options: object) -> Run:
+    return run_program(RUN, "--dir", folder, *options, cwd=folder.parent)
+
+
+def mean_eer(folder: Path) -> dict[str, float]:
+    """The mean over genders by attack model, in percent."""
+    plain = json.loads((folder / "tree/results/results.json").read_text())
+    found: dict[str, list[float]] = {}
+    for record in plain["verification"]:
+        if record["attack_model"] is not None:
+            eer = record["metrics"]["challenge"]["rocch_eer"]
+            found.setdefault(record["attack_model"], []).append(100 * eer)
+    return {attack: float(np.mean(values)) for attack, values in found.items()}
+
+
+def products(folder: Path) -> dict[str, bytes]:
+    """All files but logs, which tell times."""
+    return {name: data for name, data in snapshot(folder).items() if "/log/" not in name}
+
+
+@pytest.fixture(scope="module", name="made")
+def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("speech") / "demo"
+    run = recipe(folder, *SMALL)
+    assert run.code == 0, run.err
+    return folder
+
+
+def test_the_attack_models_are_in_the_order_of_what_they_know(tmp_path: Path) -> None:
+    """At the recipe's own sizes, as EERs of fewer trials are too coarse."""
+    made = tmp_path / "demo"
+    run = recipe(made, "--stop-stage", 9)
+    assert run.code == 0, run.err
+    assert "|asv:" in run.out
+    eer = mean_eer(made)
+    assert eer["original"] < 10
+    assert eer["ignorant"] > eer["lazy-informed"] > eer["semi-informed"] > eer["original"]
+    tree = made / "tree"
+    assert {p.name for p in (tree / "results/tables").glob("B2*_asv_test.*")}
+    assert not (tree / "exp/models/asv/plda").exists()
+    for training in ("speech_train", "speech_train_anon"):
+        assert (tree / f"exp/models/asv/xvect_{training}/plda").is_file()
+
+
+def test_killed_and_started_again_it_ends_with_the_same_bytes(made: Path) -> None:
+    whole = products(made)
+    before = made.with_name("whole")
+    made.rename(before)
+    try:
+        for seconds in (2.0, 4.0, 7.0):
+            process = subprocess.Popen(
+                [RUN, "--dir", made, *map(str, SMALL)],
+                cwd=made.parent,
+                env={**os.environ, "LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            time.sleep(seconds)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        assert recipe(made, *SMALL).code == 0
+        assert products(made) == whole
+    finally:
+        if made.exists():
+            made.rename(made.with_name("again"))
+        before.rename(made)
+
+
+def test_nothing_is_made_twice(made: Path) -> None:
+    run = recipe(made, *SMALL)
+    assert run.code == 0
+    assert "simulated: there already" in run.err and "tree: there already" in run.out
+
+
+def test_audio_of_ones_own_needs_its_speakers(tmp_path: Path) -> None:
+    assert recipe(tmp_path / "x", "--speech", tmp_path).code == 2

@@ -1,0 +1,189 @@
+"""Privacy against utility: tables, thresholds and the plane."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+from privacy_eval.io.wer import WerLine
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.protocol.published import load_published, load_systems
+from privacy_eval.report.data import ReportData, ReportSources
+from privacy_eval.report.figures.drawing import Drawing
+from privacy_eval.report.figures.plane import figures, pareto_front
+from privacy_eval.report.table import Table
+from privacy_eval.report.utility import trade_offs, utility_tables
+from privacy_eval.report.values import cells_from_published, cells_from_results, merge_cells
+from privacy_eval.results.records import (
+    EmotionRecord,
+    RecognitionRecord,
+    Results,
+    VerificationRecord,
+)
+from privacy_eval.tree.conditions import recognition_conditions, trial_conditions
+
+PROTOCOL = load_protocol("vpc2024")
+MAIN, ORIGINAL = PROTOCOL.results_folders
+
+
+def results_of(values: Mapping[str, tuple[float, float | None, float | None]]) -> Results:
+    """Systems with an EER, a WER and a UAR on the test set."""
+    verification, recognition, emotion = [], [], []
+    for system, (eer, wer, uar) in values.items():
+        for c in trial_conditions(PROTOCOL, MAIN, "_anon", system).values():
+            if (c.split, c.attack_model) == ("test", "semi-informed"):
+                metrics = {"challenge": {"eer_speechbrain": eer, "eer": 0.01}}
+                verification.append(VerificationRecord(c, metrics, {}))
+        for d in recognition_conditions(PROTOCOL, ORIGINAL, "_anon", system).values():
+            if (d.data_set, d.split, d.speech) == ("libri", "test", "anonymized") and wer:
+                line = WerLine(wer, *(None,) * 5, "asr/x", None, None)
+                recognition.append(RecognitionRecord(d, "none", "original", line))
+            if (d.data_set, d.split, d.speech) == ("IEMOCAP", "test", "anonymized") and uar:
+                emotion.append(EmotionRecord(d, {"uar": uar}))
+    return Results(PROTOCOL, tuple(verification), tuple(recognition), emotion=tuple(emotion))
+
+
+def data_of(results: Results, published: str = "") -> ReportData:
+    cells = cells_from_results(results)
+    if published:
+        cells = merge_cells([cells, cells_from_published(published)])
+    return ReportData(results, cells, sources=ReportSources(published=published))
+
+
+FOUR = results_of(
+    {
+        "a": (0.12, 0.05, 0.60),
+        "b": (0.31, 0.04, 0.50),
+        "c": (0.35, 0.09, 0.55),
+        "d": (0.05, 0.03, 0.70),
+        "e": (0.45, None, 0.40),
+    }
+)
+
+
+def tables_of(data: ReportData) -> dict[str, Table]:
+    return {table.name: table for table in utility_tables(data)}
+
+
+def test_thresholds_by_hand() -> None:
+    table = tables_of(data_of(FOUR))["thresholds_test"]
+    assert [h.title for h in table.headings] == [f"EER of {n} % or more" for n in (10, 20, 30, 40)]
+    names = [[row[0] for row in group] for group in table.groups]
+    assert names == [["b", "a", "c", "e"], ["b", "c", "e"], ["b", "c", "e"], ["e"]]
+    # Of those at 10 % or more: the WER of b is the least, the UAR of a the greatest.
+    assert [row[2:] for row in table.groups[0]] == [
+        ("4.00", "1", "50.00", "3"),
+        ("5.00", "2", "60.00", "1"),
+        ("9.00", "3", "55.00", "2"),
+        ("", "", "40.00", "4"),
+    ]
+    assert any("verify with the evaluation plan" in note for note in table.notes)
+
+
+def test_utility_side_by_side() -> None:
+    table = tables_of(data_of(FOUR))["utility_test"]
+    assert [column.title for column in table.columns] == ["Data", *"abcde"]
+    assert [row[0] for row in table.rows] == ["libri_test", "IEMOCAP_test"]
+    assert table.rows[0][1:] == ("5.00", "4.00", "9.00", "3.00", "")
+    assert table.notes == ("e: no WER",)
+    assert "utility_dev" not in tables_of(data_of(FOUR))
+
+
+def test_pareto_front_by_hand() -> None:
+    points = [(1.0, 5.0), (2.0, 4.0), (2.0, 3.0), (3.0, 1.0), (2.5, 1.0), (1.0, 5.0)]
+    assert pareto_front(points) == [(1.0, 5.0), (2.0, 4.0), (3.0, 1.0)]
+
+
+def artists(drawing: Drawing) -> list[dict[str, list[tuple[float, float]]]]:
+    """Named lines of each panel."""
+    return [
+        {
+            str(line.get_gid()): [(float(x), float(y)) for x, y in line.get_xydata()]
+            for line in axes.get_lines()
+            if line.get_gid()
+        }
+        for axes in drawing.canvas.axes
+    ]
+
+
+def test_plane_has_the_points_of_both_values() -> None:
+    (drawing,) = figures(data_of(FOUR))
+    wer, uar = artists(drawing)
+    assert drawing.name == "plane_test" and "not drawn there: e" in drawing.caption
+    assert wer.keys() == {*"abcd", "Pareto front"} and uar.keys() == {*"abcde", "Pareto front"}
+    assert wer["a"] == [(pytest.approx(12), pytest.approx(5))]
+    assert [round(x) for x, _ in wer["Pareto front"]] == [5, 31, 35]
+    assert [round(x) for x, _ in uar["Pareto front"]] == [5, 12, 35, 45]
+
+
+def test_plane_of_forty_systems_names_the_front_only() -> None:
+    many = {f"s{n}": (0.01 * n, 0.05 + 0.001 * (n % 7), 0.5) for n in range(1, 41)}
+    (drawing,) = figures(data_of(results_of(many)))
+    first = drawing.canvas.axes[0]
+    named = {text.get_text() for text in first.texts}
+    assert 0 < len(named) < 10 and "s40" in named
+
+
+def test_published_systems_beside_ones_own() -> None:
+    data = data_of(FOUR, "vpc2024")
+    found = {t.system: t for t in trade_offs(data, "test")}
+    # Averages of the published test EERs of women and men.
+    expected = {"B1": 6.07, "B2": 4.52, "B3": 27.32, "B4": 30.27, "B5": 34.34, "B6": 21.14}
+    for system, eer in expected.items():
+        assert f"{100 * found[system].eer:.2f}" == f"{eer:.2f}"
+        assert len(found[system].utility) == 2
+    (table,) = (t for n, t in tables_of(data).items() if n == "thresholds_test")
+    sources = {row[0]: row[1] for row in table.rows}
+    assert sources["b"] == "own" and sources["B5"] == "published"
+    drawing = next(d for d in figures(data) if d.name == "plane_test")
+    assert "grey: published" in drawing.caption
+
+
+# --- published data
+
+PUBLISHED = ROOT.parent / "shared" / "editions" / "results"
+
+
+@pytest.mark.parametrize("name", ["vpc2022", "vpc2024", "vpc2026_track1", "vpc2026_track2"])
+def test_published_values_fit_their_protocol(name: str) -> None:
+    protocol, systems = load_protocol(name), load_systems(name)
+    known = {s.id for s in systems.systems} | {"Orig"}
+    sets = {d.id for d in (*protocol.data_sets, *protocol.recognition.data_sets, *protocol.emotion)}
+    attacks = {a.id for a in protocol.attack_models}
+    for p in load_published(name):
+        assert p.system in known and p.data_set in sets and p.split in protocol.splits
+        assert p.attack_model is None or p.attack_model in attacks
+        assert p.gender in ("", *protocol.genders)
+    assert bool(systems.note) == name.startswith("vpc2026")
+
+
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published result files are not here")
+@pytest.mark.parametrize("name", ["vpc2022", "vpc2024", "vpc2026_track1", "vpc2026_track2"])
+def test_published_values_are_in_their_files(name: str) -> None:
+    """`table` is the line of the file that the system's details name."""
+    details = {s.id: s.details for s in load_systems(name).systems}
+    first = next(iter(details.values()))
+    for p in load_published(name):
+        path = PUBLISHED / name / details.get(p.system, first)
+        line = Path(path).read_text().split("\n")[p.table - 1]
+        assert re.search(rf"(?<![\d.]){re.escape(p.value)}(?!\d)", line), (p, line)
+        assert p.data_set.split("_")[0] in line and p.split in line
+
+
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published result files are not here")
+def test_no_published_value_of_anonymized_speech_is_missing() -> None:
+    with open(PUBLISHED / "published_2024_2026.csv", newline="") as file:
+        rows = [r for r in csv.DictReader(file) if "sarina" not in r["source"]]
+    for name in ("vpc2024", "vpc2026_track1", "vpc2026_track2"):
+        expected = sorted(
+            r["value_as_printed"]
+            for r in rows
+            if r["edition"] == name and r["trial_or_speech"] == "anon"
+        )
+        found = sorted(p.value for p in load_published(name) if p.system != "Orig")
+        assert found == expected

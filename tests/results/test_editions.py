@@ -1,0 +1,215 @@
+"""Results files of 2022, 2024 and 2026, in and out."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from support import ROOT, SUMMARY, cli
+
+from privacy_eval.results.averages import averages
+from privacy_eval.results.json_store import read_json
+from privacy_eval.results.records import Results
+
+#: Published files (GPL), which are not part of the project.
+PUBLISHED = ROOT.parent / "shared" / "editions" / "results"
+needs_published = pytest.mark.skipif(
+    not PUBLISHED.is_dir(), reason="the published result files are not here"
+)
+
+RANKS = [
+    (edition, path.name)
+    for edition in ("vpc2024", "vpc2026_track1", "vpc2026_track2")
+    for path in sorted((PUBLISHED / edition).glob("result_for_rank*"))
+]
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trees")
+    with tarfile.open(ROOT / "tests/data/golden/editions/trees.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+def imported(path: Path, conf: str, out: Path, *options: object) -> Results:
+    done = cli("import", path, "--system", "X", "--conf", conf, "-o", out, *options)
+    assert done.code == 0, done.err
+    return read_json(out)
+
+
+def exported(out: Path) -> str:
+    return cli("export", out, "--format", "summary").out
+
+
+@pytest.mark.parametrize(
+    ("conf", "file"),
+    [
+        ("vpc2024", "tree2024/exp/results_summary/result_for_rank_toy"),
+        ("vpc2024", "tree2024/exp/results_summary/eval_anon_toy/results_anon.txt"),
+        ("vpc2026_track1", "tree2026/exp/results_summary/track1/result_for_rank_toy"),
+    ],
+)
+def test_summaries_come_in_and_go_out(conf: str, file: str, trees: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    imported(trees / file, conf, out, "--anon-suffix", "_toy")
+    assert exported(out) == (trees / file).read_text()
+
+
+def test_values_belong_to_their_attack_models(trees: Path, tmp_path: Path) -> None:
+    """The same heading holds original speech in 2024, lazy-informed attacks in 2026."""
+    file = trees / "tree2024/exp/results_summary/result_for_rank_toy"
+    found = imported(file, "vpc2024", tmp_path / "a.json")
+    eers = {
+        (c.attack_model, c.split, c.gender): v.metrics["challenge"]["eer_speechbrain"]
+        for v in found.verification
+        for c in (v.condition,)
+    }
+    assert eers["original", "dev", "f"] == 0.09375
+    assert eers["semi-informed", "test", "m"] == 0.25
+    assert len(eers) == 8
+    rates = {(r.condition.speech, r.condition.split): r.line.wer for r in found.recognition}
+    assert rates["anonymized", "test"] == pytest.approx(0.18118, abs=1e-12)
+    [uar] = [e for e in found.emotion if e.condition.name == "SER-IEMOCAP_test_anon"]
+    assert uar.values["uar"] == pytest.approx(0.470832, abs=1e-12) and "acc_sad" not in uar.values
+    by_title = {a.title: a.value for a in averages(found)}
+    assert by_title["Weighted average EER test anon"] == pytest.approx((28.125 + 25) / 2)
+    assert by_title["Average WER test anon"] == pytest.approx(18.118)
+
+    file = trees / "tree2026/exp/results_summary/track1/result_for_rank_toy"
+    found = imported(file, "vpc2026_track1", tmp_path / "b.json")
+    attacks = {v.condition.attack_model for v in found.verification}
+    assert attacks == {"lazy-informed", "semi-informed"}
+
+
+def test_csv_files(trees: Path, tmp_path: Path) -> None:
+    exp, out = trees / "tree2024/exp", tmp_path / "r.json"
+    for model, attack in (("asv_orig", "lazy-informed"), ("asv_anon_toy", "semi-informed")):
+        found = imported(exp / model / "results_toy.csv", "vpc2024", out)
+        names = {v.condition.attack_model for v in found.verification}
+        assert attack in names and len(found.verification) == 12
+    assert len(imported(exp / "asr/results_toy.csv", "vpc2024", out).recognition) == 8
+    folds = imported(exp / "ser/results_folds_toy.csv", "vpc2024", out).emotion
+    means = imported(exp / "ser/results_toy.csv", "vpc2024", out).emotion
+    assert {len(e.folds) for e in folds} == {5}
+    by_set = {e.condition: e.values for e in folds}
+    for e in means:
+        for name, value in e.values.items():
+            assert by_set[e.condition][name] == pytest.approx(value, abs=1e-12)
+    # 2026 keeps the recall that one speaker has no utterance of, as the mean of four.
+    sad = imported(trees / "tree2026/exp/ser/results_toy.csv", "vpc2026_track1", out).emotion
+    for e in sad:
+        assert by_set[e.condition]["acc_sad"] == pytest.approx(e.values["acc_sad"], abs=1e-12)
+
+
+def test_a_csv_elsewhere_needs_its_asv_model(trees: Path, tmp_path: Path) -> None:
+    copy, out = tmp_path / "results.csv", tmp_path / "r.json"
+    copy.write_text((trees / "tree2024/exp/asv_orig/results_toy.csv").read_text())
+    options = ("import", copy, "--system", "X", "--conf", "vpc2024", "-o", out)
+    done = cli(*options)
+    assert done.code == 1 and "--results-folder" in done.err and not out.exists()
+    assert cli(*options, "--results-folder", ".orig").code == 0
+    assert {v.condition.asv_model for v in read_json(out).verification} == {"original"}
+
+
+def test_summary_of_2022_comes_in_and_goes_out(tmp_path: Path) -> None:
+    found = imported(SUMMARY, "vpc2022", tmp_path / "r.json")
+    assert exported(tmp_path / "r.json") == SUMMARY.read_text()
+    text = SUMMARY.read_text().splitlines()
+    printed = dict(line.split(": ") for line in text if "verage" in line)
+    known = {a.title: a.value for a in averages(found) if a.value is not None}
+    assert len(known) == 12
+    for title, value in printed.items():
+        assert known[title] == pytest.approx(float(value), abs=6e-4), title
+
+
+BROKEN = [
+    ("---- ASV_eval results ----", "---- ASV results ----", "unknown heading"),
+    ("ACC_ang", "ACC_joy", "columns"),
+    ("  mean     mean", "  mean      min", "'mean'"),
+    ("13.542", "13.54x", "expected"),
+    ("13.542", "113.542", "100 %"),
+    ("13.542", "13.5420", "aligned"),
+    ("3   libri   dev      m", "3   libri   dev      f", "duplicate"),
+    ("3   libri   dev      m", "3   libri   dev      x", "not of protocol"),
+    ("0   libri   dev  original", "0   vctk    dev  original", ""),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BROKEN)
+def test_other_forms_are_refused(
+    old: str, new: str, message: str, trees: Path, tmp_path: Path
+) -> None:
+    text = (trees / "tree2024/exp/results_summary/result_for_rank_toy").read_text()
+    assert old in text
+    file = tmp_path / "rank"
+    file.write_text(text.replace(old, new, 1))
+    done = cli("import", file, "--system", "X", "--conf", "vpc2024", "-o", tmp_path / "r.json")
+    assert done.code == 1 and message in done.err and str(file) in done.err
+    assert not (tmp_path / "r.json").exists()
+
+
+def test_a_layout_that_does_not_fit_is_refused(trees: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    imported(trees / "tree2024/exp/results_summary/result_for_rank_toy", "vpc2024", out)
+    plain = json.loads(out.read_text())
+    plain["verification"] = plain["verification"][1:]
+    out.write_text(json.dumps(plain))
+    done = cli("export", out, "--format", "summary")
+    assert done.code == 1 and "does not fit" in done.err
+    plain["layouts"] = []
+    out.write_text(json.dumps(plain))
+    assert "not imported" in cli("export", out, "--format", "summary").err
+
+
+# --- published files
+
+
+@needs_published
+@pytest.mark.parametrize(("conf", "name"), RANKS)
+def test_published_ranks_come_in_and_go_out(conf: str, name: str, tmp_path: Path) -> None:
+    file = PUBLISHED / conf / name
+    imported(file, conf, tmp_path / "r.json")
+    assert exported(tmp_path / "r.json") == file.read_text()
+
+
+@needs_published
+def test_all_published_summaries_are_there() -> None:
+    assert len(RANKS) == 14
+
+
+@needs_published
+@pytest.mark.parametrize(
+    "name", [f"RESULTS_summary_{s}" for s in "mcadams tts_joint_hifigan tts_old_c".split()]
+)
+def test_published_summaries_of_2022(name: str, tmp_path: Path) -> None:
+    file = PUBLISHED / "vpc2022" / name
+    imported(file, "vpc2022", tmp_path / "r.json")
+    assert exported(tmp_path / "r.json") == file.read_text()
+
+
+@needs_published
+def test_every_published_value_is_in_the_tables(tmp_path: Path) -> None:
+    with open(PUBLISHED / "published_2024_2026.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 472
+    by_file: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        by_file.setdefault(row["source"].rsplit(":", 1)[0], []).append(row)
+    for source, values in by_file.items():
+        out = tmp_path / "r.json"
+        found = imported(PUBLISHED / source, source.split("/")[0], out)
+        done = cli("tables", "--results", out, "--out", tmp_path / "tables", "--format", "csv")
+        assert done.code == 0, done.err
+        text = "".join(p.read_text() for p in (tmp_path / "tables").glob("*.csv"))
+        printed = {float(cell) for cell in text.replace("\n", ",").split(",") if _is_number(cell)}
+        assert {float(row["value_as_printed"]) for row in values} <= printed
+        count = len(found.verification) + len(found.recognition)
+        assert count + sum(len(e.values) for e in found.emotion) == len(values)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()

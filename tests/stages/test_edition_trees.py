@@ -1,0 +1,175 @@
+"""Trees of 2024 and 2026 as the challenges leave them: found, evaluated, and every number of
+their summaries."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+from support import ROOT, cli
+
+from privacy_eval.results.json_store import read_json
+from privacy_eval.results.records import Results
+
+EDITIONS = {"vpc2024": ("tree2024", "asv_orig"), "vpc2026_track1": ("tree2026", "asv_ssl")}
+WORDS = {"original": "original", "anonymized": "anon"}
+
+Rows = set[tuple[str, ...]]
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trees")
+    with tarfile.open(ROOT / "tests/data/golden/editions/trees.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.fixture
+def tree(trees: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A copy of the tree of a protocol."""
+    shutil.copytree(trees / EDITIONS[getattr(request, "param", "vpc2024")][0], tmp_path / "tree")
+    return tmp_path / "tree"
+
+
+def evaluated(tree: Path, conf: str, *options: object) -> Results:
+    common = ("--tree", tree, "--results", "exp", "--conf", conf, *options)
+    for verb in ("privacy-metrics", "collect"):
+        done = cli(verb, *common)
+        assert done.code == 0, done.err
+    return read_json(tree / "exp" / "privacy_eval" / "results.json")
+
+
+def eers(results: Results, system: str, asv_model: str) -> Rows:
+    """Rows of `results*.csv`, as printed there."""
+    return {
+        (c.data_set, c.split, c.gender, WORDS[c.enrollment], WORDS[c.trial], rounded(eer))
+        for v in results.verification
+        for c, eer in [(v.condition, v.metrics["challenge"]["eer_speechbrain"])]
+        if (c.system, c.asv_model) == (system, asv_model)
+    }
+
+
+def rounded(rate: float) -> str:
+    return str(round(100 * rate, 3))
+
+
+def table(path: Path, *, skip: int = 0) -> list[dict[str, str]]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))[skip:]
+
+
+def expected_eers(path: Path) -> Rows:
+    columns = ("dataset", "split", "gender", "enrollment", "trial", "EER")
+    return {tuple(row[c] for c in columns) for row in table(path)}
+
+
+@pytest.mark.parametrize(("tree", "conf"), [(c, c) for c in EDITIONS], indirect=["tree"])
+def test_every_number_of_the_summaries(tree: Path, conf: str) -> None:
+    results, original = evaluated(tree, conf), EDITIONS[conf][1]
+    assert results.systems == ["toy"]
+    found = eers(results, "toy", "original")
+    assert found == expected_eers(tree / "exp" / original / "results_toy.csv")
+    found = eers(results, "toy", "anonymized")
+    assert found == expected_eers(tree / "exp/asv_anon_toy/results_toy.csv")
+    rates = {
+        (c.data_set, c.split, WORDS[c.speech], rounded(r.line.wer))
+        for r in results.recognition
+        for c in [r.condition]
+    }
+    rows = table(tree / "exp/asr/results_toy.csv")
+    expected = {(r["dataset"], r["split"], r["asr"], r["WER"]) for r in rows}
+    present = {path.name.split("_")[0] for path in (tree / "exp/asr").iterdir() if path.is_dir()}
+    assert rates == {row for row in expected if row[0] in present}
+    emotion = {
+        (c.data_set, c.split, WORDS[c.speech]): e for e in results.emotion for c in [e.condition]
+    }
+    rows = table(tree / "exp/ser/results_toy.csv", skip=1)
+    assert len(rows) == len(emotion) == 4
+    for row in rows:
+        record = emotion[row["dataset"], row["split"], row["ser"]]
+        assert len(record.folds) == 5
+        for name in row.keys() - {"", "dataset", "split", "ser"}:
+            assert 100 * record.values[name.lower()] == pytest.approx(float(row[name]), abs=1e-9)
+
+
+def test_other_layouts_give_the_same_numbers(tree: Path) -> None:
+    """VoicePAT's `cosine_out`; two systems that share the model trained on original speech."""
+    exp = tree / "exp"
+    for model in ("asv_orig", "asv_anon_toy"):
+        (exp / model / "cosine_out").mkdir()
+        for folder in list((exp / model).iterdir()):
+            if folder.is_dir() and folder.name != "cosine_out":
+                folder.rename(exp / model / "cosine_out" / folder.name)
+    other = exp / "asv_anon_other_toy"
+    shutil.copytree(exp / "asv_anon_toy", other)
+    for folder in [*other.glob("cosine_out/*"), *exp.glob("asv_orig/cosine_out/*_toy")]:
+        new = folder.with_name(folder.name.replace("_toy", "_other_toy"))
+        if folder.parents[1].name == "asv_orig":
+            shutil.copytree(folder, new)
+        else:
+            folder.rename(new)
+    results = evaluated(tree, "vpc2024")
+    assert results.systems == ["other_toy", "toy"]
+    for system in results.systems:
+        found = eers(results, system, "original")
+        assert found == expected_eers(exp / "asv_orig/results_toy.csv")
+        found = eers(results, system, "anonymized")
+        assert found == expected_eers(exp / "asv_anon_toy/results_toy.csv")
+    only = evaluated(tree, "vpc2024", "--anon-suffix", "_toy")
+    assert only.systems == ["toy"]
+    both = evaluated(tree, "vpc2024", "--anon-suffix", "_toy", "--anon-suffix", "_other_toy")
+    assert both.systems == results.systems
+
+
+@pytest.mark.parametrize("tree", ["vpc2026_track1"], indirect=True)
+def test_four_languages_with_an_attacker_each(tree: Path) -> None:
+    """Track 2: the trial sets of Track 1 by other names."""
+    exp = tree / "exp"
+    rows: Rows = set()
+    for lang, epochs in (("en", 4), ("de", 10), ("fr", 10), ("es", 10)):
+        for folder in [*(tree / "data").glob("libri_*"), *exp.glob("asv_*/libri_*")]:
+            model = folder.parent.name
+            if model == "asv_anon_toy":
+                model = f"asv_anon_track2_{epochs}_{lang}_toy"
+            new = folder.parents[1] / model / folder.name.replace("libri", lang)
+            shutil.copytree(folder, new)
+        for model in ("asv_ssl", "asv_anon_toy"):
+            expected = expected_eers(exp / model / "results_toy.csv")
+            rows |= {(lang, *row[1:], model) for row in expected}
+    results = evaluated(tree, "vpc2026_track2")
+    assert results.systems == ["toy"]
+    models = {"original": "asv_ssl", "anonymized": "asv_anon_toy"}
+    found = {(*row, models[m]) for m in models for row in eers(results, "toy", m)}
+    assert found == rows and len(rows) == 48
+
+
+def test_check_finds_what_is_missing(tree: Path) -> None:
+    options = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
+    done = cli("check", *options)
+    assert done.code == 0 and "24/24" in done.out
+    (tree / "exp/asv_anon_toy/libri_dev_enrolls_toy-libri_dev_trials_f_toy/scores").unlink()
+    done = cli("check", *options)
+    assert "in part: 23 of 24" in done.out
+    assert "libri_dev_enrolls_toy-libri_dev_trials_f_toy" in cli("check", *options, "--details").out
+
+
+def test_damaged_tables_are_named(tree: Path) -> None:
+    path = tree / "exp/ser/results_folds_toy.csv"
+    path.write_text(path.read_text().replace("47.917", "nan", 1))
+    common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
+    assert cli("privacy-metrics", *common).code == 0
+    done = cli("collect", *common)
+    assert done.code == 1 and f"{path}:2" in done.err
+    done = cli("collect", *common, "--allow-missing")
+    assert done.code == 0
+    results = read_json(tree / "exp/privacy_eval/results.json")
+    assert any("results_folds_toy.csv" in line for line in results.not_evaluated)
+    path.unlink()
+    path.symlink_to(ROOT / "README.md")
+    done = cli("collect", *common)
+    assert done.code == 1 and "README.md" in done.err + str(path)
+    assert "results_folds_toy.csv" in done.err

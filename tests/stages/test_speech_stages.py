@@ -1,0 +1,209 @@
+"""Stages 4 and 5 over a tree of speech: anonymized data folders, x-vectors, back ends, scores."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import Run, cli, lines_to, snapshot, times
+
+from privacy_eval.io.scp import read_vectors
+from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
+from privacy_eval.speech.audio import AudioReader
+
+soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
+
+COPY = """import shutil, sys
+from pathlib import Path
+data, out = map(Path, sys.argv[1:3])
+(out / "wav").mkdir(exist_ok=True)
+lines = []
+for line in (data / "wav.scp").read_text().splitlines():
+    utterance, path = line.split(" ", 1)
+    shutil.copy(path, out / "wav" / f"{utterance}.wav")
+    lines.append(f"{utterance} {out}/wav/{utterance}.wav\\n")
+(out / "wav.scp").write_text("".join(lines[: int(sys.argv[3])]))
+"""
+
+
+class Tree:
+    """A tree of simulated speech, without anonymized speech."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def run(self, verb: str, *more: object) -> Run:
+        where = ("--tree", self.root, "--results", "exp", "--conf", "protocol.yaml")
+        return cli(verb, *where, "--allow-outside", *more)
+
+    def command(self, keep: int = 1000) -> str:
+        (self.root / "copy.py").write_text(COPY)
+        return f"python3 copy.py {{in}} {{out}} {keep}"
+
+    def data(self, name: str) -> Path:
+        return self.root / "data" / name
+
+
+@pytest.fixture(scope="module", name="speech")
+def _speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree, its speech beside it."""
+    folder = tmp_path_factory.mktemp("speech")
+    source = folder / "simulated"
+    write_demo_speech(source, DemoSpeech(speakers=4, training=16, utterances=4, seconds=1.0))
+    words = ["data-dir", "--original", source / "speech", "--utt2spk", source / "speech_utt2spk"]
+    words += ["--training", source / "training", "--training-utt2spk", source / "training_utt2spk"]
+    words += ["--model", source / "extractor", "--out", folder / "tree"]
+    assert cli(*words).code == 0
+    return folder / "tree"
+
+
+@pytest.fixture(name="tree")
+def _tree(speech: Path, tmp_path: Path) -> Tree:
+    return Tree(Path(shutil.copytree(speech, tmp_path / "tree")))
+
+
+SETS = ("speech_enrolls", "speech_trials_all", "speech_train")
+
+
+def test_all_sets_are_anonymized_and_found_current(tree: Tree) -> None:
+    run = tree.run("anonymize", "--anonymizer", "mcadams", "--variant", "2022")
+    assert (run.code, "24 anonymized" in run.out) == (0, True)
+    for name in SETS:
+        new = tree.data(f"{name}_anon")
+        assert (new / "utt2spk").read_bytes() == (tree.data(name) / "utt2spk").read_bytes()
+        reader = AudioReader(new, base=tree.root)
+        original = AudioReader(tree.data(name), allow_outside=True)
+        assert reader.ids == original.ids
+        assert all(audio.samples.size == original.read(name).samples.size for name, audio in reader)
+    before = times(tree.data("speech_train_anon").rglob("*.wav"))
+    run = tree.run("anonymize", "--anonymizer", "mcadams", "--variant", "2022")
+    assert "0 anonymized, 24 current" in run.out
+    assert times(tree.data("speech_train_anon").rglob("*.wav")) == before
+
+
+def test_coefficients_are_of_speakers_and_in_training_of_utterances(tree: Tree) -> None:
+    def coefficients(name: str) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for line in (tree.data(f"{name}_anon") / "utt2mcadams").read_text().splitlines():
+            utterance, value = line.split()
+            found.setdefault(utterance[:4], set()).add(value)
+        return found
+
+    tree.run("anonymize", "--anonymizer", "mcadams", "--variant", "2022")
+    assert coefficients("speech_enrolls") == coefficients("speech_trials_all")
+    assert {len(values) for values in coefficients("speech_enrolls").values()} == {1}
+    assert {len(values) for values in coefficients("speech_train").values()} == {4}
+    tree.run("anonymize", "--anonymizer", "mcadams", "--variant", "2022", "--per-set")
+    assert coefficients("speech_enrolls") != coefficients("speech_trials_all")
+
+
+def test_jobs_and_a_single_run_make_the_same_bytes(tree: Tree, tmp_path: Path) -> None:
+    other = Tree(Path(shutil.copytree(tree.root, tmp_path / "other")))
+    b2 = ("anonymize", "--anonymizer", "mcadams")
+    for number in (1, 2):
+        assert tree.run(*b2, "--job", f"{number}/2").code == 0
+    assert not (tree.data("speech_train_anon") / "wav.scp").exists()
+    assert "24 in place" in tree.run(*b2, "--after-jobs").out
+    for number in (1, 2):
+        assert tree.run("xvectors", "--job", f"{number}/2").code == 0
+    assert "6 in place" in tree.run("xvectors", "--after-jobs").out
+    other.run(*b2)
+    assert "6 made" in other.run("xvectors").out
+    assert snapshot(tree.root) == snapshot(other.root)
+
+
+def test_a_command_writes_the_data_folders(tree: Tree) -> None:
+    run = tree.run("anonymize", "--anonymizer", tree.command())
+    assert (run.code, "3 anonymized" in run.out) == (0, True), run.err
+    for name in SETS:
+        original, new = tree.data(name), tree.data(f"{name}_anon")
+        same = {p.name for p in new.iterdir() if p.suffix != ".scp" and p.is_file()}
+        assert {"utt2spk", "spk2utt"} <= same and not (new / ".privacy_eval.running").exists()
+        assert AudioReader(new, base=tree.root).ids == AudioReader(original, allow_outside=True).ids
+    assert "3 current" in tree.run("anonymize", "--anonymizer", tree.command()).out
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("exit 3 # {in} {out}", "status 3"),
+        ("true {in} {out}", "no wav.scp"),
+        ("", "speech_enrolls_anon/wav.scp: no utterances: 6"),
+    ],
+)
+def test_a_command_that_fails_leaves_no_data_folder(tree: Tree, command: str, named: str) -> None:
+    run = tree.run("anonymize", "--anonymizer", command or tree.command(keep=2))
+    assert run.code == 1 and named in run.err
+    assert not (tree.data("speech_enrolls_anon") / ".privacy_eval.json").exists()
+    assert "3 anonymized" in tree.run("anonymize", "--anonymizer", tree.command()).out
+
+
+def test_data_folders_of_others_are_kept(tree: Tree) -> None:
+    lines_to(tree.data("speech_enrolls_anon") / "wav.scp", ["s000-000 mine.wav"])
+    run = tree.run("anonymize", "--anonymizer", "mcadams")
+    assert "1 external" in run.out
+    assert len(list(tree.data("speech_enrolls_anon").iterdir())) == 1
+
+
+def test_an_anonymizer_is_mcadams_or_a_command_with_both_folders(tree: Tree) -> None:
+    assert tree.run("anonymize", "--anonymizer", "sox {in}").code == 2
+
+
+def test_x_vectors_of_all_sets_back_ends_and_scores(tree: Tree) -> None:
+    tree.run("anonymize", "--anonymizer", "mcadams")
+    assert "6 made" in tree.run("xvectors").out
+    model = tree.root / "exp/models/asv"
+    alone = tree.root / "alone"
+    words = ("--data", tree.data("speech_enrolls"), "--model", model, "--out", alone)
+    assert cli("xvectors", *words, "--allow-outside").code == 0
+    of_tree = read_vectors(model / "xvect_speech_enrolls/xvector.scp", tree=tree.root)
+    of_folder = read_vectors(alone / "xvector.scp")
+    assert of_tree.ids == of_folder.ids
+    assert np.array_equal(of_tree.matrix, of_folder.matrix)
+    assert "2 trained" in tree.run("train-backend").out
+    assert "0 made, 6 current" in tree.run("xvectors").out  # also with a back end beside them
+    assert "score files: 6 made" in tree.run("asv-scores").out
+    note = json.loads(
+        next((tree.root / "exp").glob("results-*/ASV-*/.privacy_eval.json")).read_text()
+    )
+    assert note["inputs"]["extractor"]["path"] == "exp/models/asv/final.raw"
+
+
+def test_utterances_without_voiced_frames_are_named_and_counted(tree: Tree) -> None:
+    scp = tree.data("speech_enrolls") / "wav.scp"
+    silence = tree.root / "silence.wav"
+    soundfile.write(silence, np.zeros(16000, np.int16), 16000)
+    first, *others = scp.read_text().splitlines()
+    lines_to(scp, [f"{first.split()[0]} silence.wav", *others])
+    run = tree.run("xvectors")
+    assert run.code == 0
+    assert "no voiced frames: 1 (s000-000)" in run.err
+    assert "no voiced frames: 1 (s000-000)" in tree.run("xvectors").err  # also later
+
+
+def test_x_vectors_need_an_extractor_and_those_of_others_are_kept(tree: Tree) -> None:
+    (tree.root / "exp/models/asv/final.raw").unlink()
+    given = tree.root / "exp/models/asv/xvect_speech_enrolls"
+    lines_to(given / "xvector.scp", ["s000-000 x.ark:9"])
+    run = tree.run("xvectors")
+    assert run.code == 0
+    assert "1 external, 2 missing an input" in run.out and "final.raw" in run.err
+    assert [p.name for p in given.iterdir()] == ["xvector.scp"]
+
+
+def test_audio_that_cannot_be_read_is_named_or_left_out_on_request(tree: Tree) -> None:
+    scp = tree.data("speech_enrolls") / "wav.scp"
+    (tree.root / "bad.wav").write_bytes(b"RIFF")
+    first, *others = scp.read_text().splitlines()
+    lines_to(scp, [f"{first.split()[0]} bad.wav", *others])
+    run = tree.run("xvectors")
+    assert run.code == 1 and "wav.scp:1" in run.err and "s000-000" in run.err
+    assert not (tree.root / "exp/models/asv/xvect_speech_enrolls/xvector.scp").exists()
+    assert tree.run("xvectors", "--allow-missing").code == 0
+    vectors = read_vectors(
+        tree.root / "exp/models/asv/xvect_speech_enrolls/xvector.scp", tree=tree.root
+    )
+    assert len(vectors.ids) == len(others)
