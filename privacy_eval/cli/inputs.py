@@ -72,7 +72,7 @@ def systems_of(
         check_suffixes(arguments.anon_suffix or (), systems, tree, protocol)
     conditions = [c for system in systems for c in system.conditions]
     hint = parent_hint(tree, results)
-    if hint and conditions and not any(c.trials for c in conditions):
+    if hint and not any(c.trials for c in conditions):
         raise UsageError(f"{tree}: no trial keys{hint}")
     if needed and not systems:
         raise PrivacyEvalError(

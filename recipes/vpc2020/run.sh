@@ -91,6 +91,18 @@ fi
 command -v -- "${cmd%% *}" >/dev/null ||
     usage_error "--cmd: no command '${cmd%% *}'; see recipes/vpc2020/cmd.sh"
 
+# More jobs on this machine would only start one after the other, each with its start-up time.
+processors=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null ||
+    getconf _NPROCESSORS_ONLN)
+case ${cmd%% *} in
+    run_jobs.sh | */run_jobs.sh)
+        if [ "$nj" -gt "$((4 * processors))" ]; then
+            nj=$((4 * processors))
+            log "Running $nj jobs: this machine has $processors processors"
+        fi
+        ;;
+esac
+
 # The only place with this default. Relative to the tree, as in the commands.
 out=${out:-${results%/}/privacy_eval}
 

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -808,6 +809,8 @@ def test_the_parent_of_a_tree_with_its_results_is_named_once(tmp_path: Path, ver
     assert run.code == 2
     assert run.err.count("looks like the tree") == 1
     assert run.err.endswith(f"--tree '{tree.root}' --results exp\n")
+    shutil.rmtree(tree.root / "exp/results-now")
+    assert cli(verb, "--tree", tmp_path, "--results", "the tree/exp").code == 2
 
 
 @pytest.mark.parametrize("verb", ["asv-scores", "privacy-metrics", "collect", "pending"])

@@ -400,6 +400,13 @@ def test_the_last_line_says_what_was_left_out(recipe: Recipe) -> None:
     assert "not complete: 2 notes" in last and "left_out.txt, first: B1: one" in last
 
 
+def test_few_more_jobs_than_processors_on_this_machine(recipe: Recipe) -> None:
+    executable(recipe.bin / "nproc", "#!/bin/sh\necho 1\n")
+    run = recipe.stages(6, 6, "--nj", 1000, PENDING="echo 6 #")
+    assert len(recipe.logs()) == 4
+    assert run.err.count("Running 4 jobs") == 1
+
+
 @pytest.mark.parametrize("allow_missing", ["true", "false"])
 def test_an_output_that_cannot_be_written_is_no_failure_of_conditions(
     recipe: Recipe, allow_missing: str
