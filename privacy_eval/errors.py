@@ -12,6 +12,10 @@ class PrivacyEvalError(Exception):
     """
 
 
+class UsageError(PrivacyEvalError):
+    """An option names what does not exist: exit code 2."""
+
+
 class OutputError(PrivacyEvalError):
     """Nothing can be written any more: the disk is full or read-only."""
 

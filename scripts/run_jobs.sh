@@ -8,7 +8,7 @@
 # number in LOG and in every argument. Arguments are passed to the command unchanged; no shell
 # parses them again.
 #
-#   --max-jobs-run N  at most N jobs at a time (default: all at once)
+#   --max-jobs-run N  at most N jobs at a time (default: as many as there are processors)
 #   --retries N       run killed jobs (for example out of memory) again, up to N times and one at a
 #                     time (default: 1); their logs are kept as LOG.try1, ...
 #   --mem 4G, --num-threads N, --gpu N, and any other option with one value (-l ..., -q ...):
@@ -23,6 +23,15 @@ set -euo pipefail
 # shellcheck source=scripts/job_runner.sh
 . "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/job_runner.sh"
 parse_jobs "$@"
+if [ "$max_jobs" -eq 0 ]; then
+    # nproc takes these variables, which are for other programs, for the number of processors.
+    max_jobs=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null ||
+        getconf _NPROCESSORS_ONLN)
+    if [ "$((last - first + 1))" -gt "$max_jobs" ]; then
+        printf 'run_jobs.sh: %d jobs, %d at a time, the number of processors (--max-jobs-run)\n' \
+            "$((last - first + 1))" "$max_jobs" >&2
+    fi
+fi
 
 # A job without an exit code in this folder was killed together with its shell.
 state=$(mktemp -d "${TMPDIR:-/tmp}/run_jobs.XXXXXX")

@@ -13,6 +13,7 @@ from ..errors import PrivacyEvalError
 from ..io.files import digest
 from ..io.inputs import Inputs
 from ..io.scores import (
+    OPEN_END,
     PairedTrials,
     TrialKey,
     line_limit,
@@ -162,6 +163,8 @@ def _read(
         check.errors[c] = str(error)
         return []
     check.trials[c] = trials.score.size
+    for file in trials.ends_open:
+        check.findings.append(Finding(OPEN_END, "/".join(file.parts[-4:])))
     if trials.missing or trials.extra:
         item = f"{title(c)} ({trials.missing} and {trials.extra})"
         check.findings.append(Finding(LEFT_OUT, item))

@@ -18,6 +18,7 @@ from ..io.names import look_alike
 from ..protocol.protocol import ResultsFolder
 from ..stages.access import AsvSystems, SystemUnderTest
 from ..stages.asv_scores import made_here
+from ..stages.collect import read_recognition
 from ..stages.freshness import Progress
 from ..stages.jobs import (
     Cost,
@@ -36,7 +37,12 @@ from ..tree.conditions import (
     set_condition,
     trial_conditions,
 )
-from ..tree.discovery import missing_scores_message, sibling_results_folders, unmatched_folders
+from ..tree.discovery import (
+    missing_scores_message,
+    sibling_results_folders,
+    suffix_hint,
+    unmatched_folders,
+)
 from ..tree.keys import data_folders
 from .findings import Finding, Report, Section
 from .implausible import ScoreCheck, check_scores
@@ -45,6 +51,7 @@ from .missing import OUTDATED, SCORES, TEAM, Missing, MissingInputs, stages
 
 INVALID = "invalid file"
 SUFFIX = "anonymization suffix"
+WER_LINES = "word error rates that cannot be used"
 UNUSABLE = "cannot be evaluated"
 UNKNOWN_FOLDERS = "folders that match no condition of the protocol (--conf, --anon-suffix)"
 BESIDE = "results folders beside each other, each treated as a separate system"
@@ -130,21 +137,27 @@ def check_tree(
     for system, part in itertools.product(expected, protocol.results_folders):
         outputs += _conditions(system, part, inputs, scores)
         outputs += _similarity(system, part, inputs, sets)
-    memory, too_much = _memory(outputs, nj)
-    mismatches = sets.mismatches(list(dict.fromkeys(s.anon_suffix for s in expected)))
+    memory, warned = _memory(outputs, nj)
+    missing = list(_missing(outputs))
+    used = list(dict.fromkeys(system.anon_suffix for system in expected))
+    mismatches = sets.mismatches(used)
+    other_suffixes = suffix_hint(access.tree, protocol, used) if missing else None
+    if other_suffixes is not None:
+        warned.append(Finding(SUFFIX, other_suffixes))
     warnings = [
         Section("original/anonymized mismatches", mismatches),
         Section("implausible scores", scores.findings),
-        Section("folders and jobs", [*_folders(systems, asv), *too_much]),
+        Section("folders and jobs", [*_folders(systems, asv), *warned]),
     ]
     genders = {c.trials.parent: c.condition.gender for c in inside if c.trials is not None}
     found = [
         *(_error(o.files, text, access.tree) for o in outputs if o.files for text in o.errors),
         *sets.gender_mismatches(genders),
+        *(_wer_errors(systems, access.tree) if read else ()),
         *(Finding(f"{s.name}: {SUFFIX}", s.problem) for s in systems if s.problem is not None),
         *(Finding(INVALID, text) for text in (*scores.key_errors, *sets.errors)),
     ]
-    errors, missing = Section("errors", found), _missing(outputs)
+    errors = Section("errors", found)
     external = [
         o
         for o in outputs
@@ -160,7 +173,7 @@ def check_tree(
         ),
         sections=(
             errors,
-            Section("missing inputs [and what creates each]", list(missing)),
+            Section("missing inputs [and what creates each]", missing),
             *warnings,
             Section(f"external scores, kept by {SCORING}", list(_by_system(EXTERNAL, external))),
         ),
@@ -222,6 +235,13 @@ def _error(c: ConditionFiles, message: str, tree: Path) -> Finding:
     name = c.condition.name
     item = text if name in text else f"{c.folder.parent.name}/{name}: {text}"
     return Finding(f"{c.condition.system}: {UNUSABLE}", item, message)
+
+
+def _wer_errors(systems: Iterable[System], tree: Path) -> Iterator[Finding]:
+    for system, files in ((s, files) for s in systems for files in s.recognition):
+        for why in read_recognition(files)[2]:
+            item = why.replace(f"{tree}/", "") if tree.name else why
+            yield Finding(f"{system.name}: {WER_LINES}", item, why)
 
 
 def _is_external(c: ConditionFiles | None, inputs: Inputs) -> bool:

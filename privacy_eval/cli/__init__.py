@@ -17,7 +17,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from ..errors import OutputError, PrivacyEvalError
+from ..errors import OutputError, PrivacyEvalError, UsageError
 from ..version import __version__
 from .options import log
 
@@ -81,6 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except PrivacyEvalError as error:
         log(f"privacy-eval: {error}")
+        if isinstance(error, UsageError):
+            return 2
         in_jobs = vars(arguments).get("job") or vars(arguments).get("isolate")
         return OUTPUT_OF_JOB if isinstance(error, OutputError) and in_jobs else 1
     except BrokenPipeError:

@@ -58,6 +58,7 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.access import BACKEND, VECTORS
     from ..stages.asv_scores import make_scores, missing_vectors
+    from ..tree.discovery import suffix_hint
     from .inputs import IN_PLACE, asv_of, does_not_apply, report_outcome, run_of
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
@@ -72,6 +73,9 @@ def _stage(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: {note}")
     outcome = make_scores(systems, asv, run_of(arguments))
     report_outcome(arguments, outcome, "score files", IN_PLACE if arguments.after_jobs else "made")
+    used = [system.anon_suffix for system in systems]
+    if outcome.missing and (hint := suffix_hint(arguments.tree, protocol, used)):
+        log(f"privacy-eval: {hint}")
     kinds = {error.kind for error in outcome.missing.values()}
     if VECTORS in kinds:
         log(

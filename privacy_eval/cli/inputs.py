@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
-from ..errors import PrivacyEvalError, abbreviate, counted
+from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
 from ..io.confine import refuse_symlinks_below
 from ..io.kaldi_options import read_options
 from ..io.names import look_alike
@@ -30,11 +30,11 @@ from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
 from ..tree.discovery import (
+    check_suffixes,
     find_systems,
     parent_hint,
     sibling_results_folders,
     suffix_of_unmatched,
-    tree_suffixes,
     unmatched_folders,
 )
 from .options import beginnings, in_job, log, progress
@@ -68,6 +68,12 @@ def systems_of(
         keys=None if arguments.keys is None else tree / arguments.keys,
         allow_outside=arguments.allow_outside,
     )
+    if needed:
+        check_suffixes(arguments.anon_suffix or (), systems, tree, protocol)
+    conditions = [c for system in systems for c in system.conditions]
+    hint = parent_hint(tree, results)
+    if hint and not any(c.trials for c in conditions):
+        raise UsageError(f"{tree}: no trial keys{hint}")
     if needed and not systems:
         raise PrivacyEvalError(
             f"{results}: no results, expected folders ASV-<enrollment set>-<trial set> in it, or "
@@ -121,26 +127,25 @@ def options_of(arguments: argparse.Namespace, base: Path) -> Options:
 
 
 def asv_of(
-    arguments: argparse.Namespace, protocol: Protocol, systems: list[System] | None = None
+    arguments: argparse.Namespace,
+    protocol: Protocol,
+    systems: list[System] | None = None,
+    *,
+    anonymized: bool = True,
 ) -> tuple[AsvSystems, list[SystemUnderTest], list[str]]:
     """Return the ASV systems of a tree, the systems under test, and why others are left alone.
 
-    `systems`: those of the results folder, if they are known already.
+    `systems`: those of the results folder, if they are known already; `anonymized`: whether the
+    data sets of their suffixes should exist by now.
     """
     access = access_of(arguments)
-    present = tree_suffixes(access.tree, protocol)
-    for wanted in arguments.anon_suffix or ():
-        if present and wanted not in present:
-            log(
-                f"privacy-eval: warning: {access.tree / 'data'}: no data set with anonymization "
-                f"suffix {wanted!r}; is it --anon-suffix {present[0]}?"
-            )
     found, notes = systems_under_test(
         access,
         protocol,
         systems=systems,
         name=arguments.system,
         anon_suffix=arguments.anon_suffix,
+        anonymized=anonymized,
     )
     return AsvSystems(access, protocol), found, notes
 

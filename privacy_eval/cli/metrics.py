@@ -108,6 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_on_file(arguments: argparse.Namespace) -> int:
+    from ..io.scores import OPEN_END
     from ..stages.privacy_metrics import evaluate_trials
     from .inputs import options_of
 
@@ -115,6 +116,8 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
     trials = read_paired(arguments, options.allow_missing)
     utt2spk = options.utt2spk or (arguments.trials or arguments.scores).parent / "utt2spk"
     found = evaluate_trials(trials, options, utt2spk)
+    for file in trials.ends_open:
+        log(f"privacy-eval: warning: {file}: {OPEN_END}")
     if trials.missing or trials.extra:
         log(
             f"privacy-eval: left out {trials.missing} trials without a score and "

@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, UsageError
 from ..stages.recipe import number_of
 from .options import (
     METRICS,
@@ -27,6 +27,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from ..protocol.protocol import Protocol
     from ..report.data import ReportSources
 
 _FIRST, _LAST = number_of("asv_scores"), number_of("report")
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
     parser.add_argument("--nj", **value("N", "also print how many jobs to run", type=positive))
+    parser.add_argument("--anonymizer", **value("NAME", "what stage 4 makes data sets by"))
     parser.add_argument("--only-options", **flag("only check the options: exit code 2"))
     parser.add_argument("--extractor", **choice(["kaldi"], "of x-vectors; default: built in"))
     add_listening(parser)
@@ -59,17 +61,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_options(arguments: argparse.Namespace) -> int:
     """Check what a run would read much later, or in every job again; return the exit code."""
-    from ..protocol.protocol import bundled, load_protocol
+    from ..protocol.protocol import load_protocol
     from ..protocol.published import load_systems
 
-    tree, conf = arguments.tree, arguments.conf
+    tree = arguments.tree
     try:
-        if conf not in bundled():
-            load_protocol(conf, base=tree)
+        protocol = load_protocol(arguments.conf, base=tree)
     except PrivacyEvalError as error:
         log(f"privacy-eval: --conf: {error}")
-        return 1 if (tree / conf).exists() else 2
-    problems = []
+        return 2 if isinstance(error, UsageError) else 1
+    problems = _check_names(arguments, protocol)
     if arguments.published:
         try:
             load_systems(arguments.published)
@@ -84,16 +85,37 @@ def _check_options(arguments: argparse.Namespace) -> int:
     return 2 if problems else 0
 
 
+def _check_names(arguments: argparse.Namespace, protocol: Protocol) -> list[str]:
+    """Check the names of systems, results folders and anonymization suffixes in options."""
+    from .inputs import asv_of, systems_of
+
+    exists = (arguments.tree / arguments.results).exists()
+    try:
+        systems = systems_of(arguments, needed=False, warn=False)[0] if exists else None
+        anonymizes = arguments.anonymizer and arguments.stage <= number_of("anonymize")
+        asv_of(arguments, protocol, systems, anonymized=not anonymizes)
+    except UsageError as error:
+        return [str(error)]
+    except PrivacyEvalError:  # the stage reports it
+        pass
+    return []
+
+
 def _jobs(arguments: argparse.Namespace) -> int:
-    """Return how many jobs have something to do: no more than there are conditions."""
+    """Return how many jobs have something to do: no more than there are conditions with scores
+    or with all that these are computed from, or voice similarities."""
     from ..stages.asv_scores import score_products
+    from ..stages.similarity import similarity_products
     from .inputs import asv_of, systems_of
 
     try:
-        systems, protocol, _ = systems_of(arguments, needed=False, warn=False)
+        systems, protocol, out = systems_of(arguments, needed=False, warn=False)
         asv, under_test, _ = asv_of(arguments, protocol, systems)
-        conditions = sum(len(system.conditions) for system in systems)
-        found = max(conditions, len(score_products(under_test, asv)), 1)
+        conditions = [c for system in systems for c in system.conditions if c.scores is not None]
+        scored = {f"{c.condition.system} {c.condition.label}" for c in conditions}
+        scored |= {p.name for p in score_products(under_test, asv) if not p.absent()}
+        similarities = [p for p in similarity_products(systems, asv, out) if not p.absent()]
+        found = max(len(scored), len(similarities), 1)
     except PrivacyEvalError:  # the stage reports it
         found = 1
     return min(int(arguments.nj), found)

@@ -40,8 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
     log_items(arguments, "rebuilt", rebuilt)
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
-    for caveat in CAVEATS.values():
-        ending = f": {caveat.reason}"
+    endings = tuple(f": {caveat.reason}" for caveat in CAVEATS.values())
+    log_items(arguments, "note", [n for n in outcome.notes if not n.endswith(endings)])
+    for caveat, ending in zip(CAVEATS.values(), endings, strict=True):
         names = [n.removesuffix(ending) for n in outcome.notes if n.endswith(ending)]
         if names and caveat.announced:
             number = counted(len(names), "condition")

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .options import add, add_tree, flag, log
+
+if TYPE_CHECKING:
+    from ..protocol.protocol import Protocol
+    from ..stages.freshness import Outcome
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,14 +39,39 @@ def run(arguments: argparse.Namespace) -> int:
                 log(f"privacy-eval: {arguments.tree / 'data'}: no set is marked by {suffix!r}")
     outcome = make_subsets(access_of(arguments), protocol, suffixes=suffixes)
     log_items(arguments, "data folders: notes", outcome.notes)
-    missing = [f"{name}: {error.where}" for name, error in outcome.missing.items()]
-    log_items(arguments, "data folders not made", missing)
+    log_items(arguments, *_not_made(arguments, outcome, protocol, suffixes))
     print(
         f"{arguments.tree / 'data'}: {counted(len(outcome.made), 'folder')} made, "
         f"{len(outcome.current)} current, {len(outcome.kept)} external, "
         f"{len(outcome.missing)} missing a source"
     )
     return 0
+
+
+def _not_made(
+    arguments: argparse.Namespace, outcome: Outcome, protocol: Protocol, suffixes: list[str]
+) -> tuple[str, list[str]]:
+    """Return title and items of the folders whose sources are missing.
+
+    Anonymized ones without an original are left to stage 3, except with `--details`.
+    """
+    from collections import Counter
+
+    folders = {folder.name: folder for folder in protocol.folders()}
+    data_sets: Counter[str] = Counter()
+    items = []
+    for name, suffix in itertools.product(folders, suffixes):
+        error = outcome.missing.get(name + suffix)
+        has_original = (arguments.tree / "data" / name).is_dir()
+        if error is None or (suffix and not has_original and not arguments.details):
+            continue
+        source = folders[name]
+        while source.cut_from is None and source.combine[0] in folders:
+            source = folders[source.combine[0]]
+        data_sets[f"{source.cut_from or source.name}{suffix}"] += 1
+        items.append(name + suffix + f": {error.where}" * arguments.details)
+    counts = ", ".join(f"{name} {number}" for name, number in data_sets.items())
+    return f"data folders not made, as their sources are missing ({counts})", items
 
 
 def _has_sets(data: Path, suffix: str) -> bool:

@@ -53,7 +53,7 @@ def _stage(arguments: argparse.Namespace) -> int:
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     if does_not_apply(protocol, "training of back ends"):
         return 0
-    asv, systems, notes = asv_of(arguments, protocol)
+    asv, systems, notes = asv_of(arguments, protocol, anonymized=False)
     for note in notes:
         log(f"privacy-eval: {note}")
     outcome = train_backends(systems, asv)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +36,8 @@ from .text_table import (
 
 #: Remedy for trials and scores that do not match.
 ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
+#: Warning of a file that may have been cut within its last number.
+OPEN_END = "no newline at the end of its last line: was it cut?"
 _SWAPPED = "; are score file and trial key exchanged?"
 _USUAL_NUMBER_BYTES = 32
 #: Lines of a score file per trial of the key, and beyond that. A few too many are read, and the
@@ -55,12 +57,15 @@ class TrialList:
         Enrolled speaker and trial utterance.
     digest : str
         SHA-256 of the content.
+    ends_open : bool
+        Whether its last line lacks the newline.
     """
 
     path: Path
     speaker: Column
     utterance: Column
     digest: str
+    ends_open: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,8 @@ class PairedTrials:
     missing, extra : int
         Trials without a score and scores without a trial that were left out; 0
         unless that was allowed.
+    ends_open : tuple of Path
+        Those of the two files whose last line lacks the newline.
     """
 
     score: NDArray[np.float64]
@@ -129,6 +136,7 @@ class PairedTrials:
     utterance: Column
     missing: int
     extra: int
+    ends_open: tuple[Path, ...] = ()
 
 
 def line_limit(key: Path, trials: int) -> LineLimit:
@@ -208,6 +216,7 @@ def read_scores(
         -score if distance else score,
         name,
         parse_labels(columns["label"], path) if "label" in columns else None,
+        ends_open=name != "bosaris" and _ends_open(content),
     )
 
 
@@ -263,7 +272,8 @@ def read_trials(path: Path, *, format: str | None = "kaldi") -> TrialKey:
         swapped = all(math.isfinite(_number(text)) for text in label.tolist())
         raise PrivacyEvalError(f"{error}{_SWAPPED * swapped}") from error
     _check_unique(path, speaker, utterance, "trial")
-    return TrialKey(path, speaker, utterance, digest(content), is_target)
+    open_end = _ends_open(content)
+    return TrialKey(path, speaker, utterance, digest(content), is_target, ends_open=open_end)
 
 
 def read_trial_list(path: Path) -> TrialList:
@@ -286,7 +296,11 @@ def read_trial_list(path: Path) -> TrialList:
     names = (*_ID, "target|nontarget")
     (speaker, utterance, *_), content = read_columns(path, names[: max(2, len(first.split()))])
     _check_unique(path, speaker, utterance, "trial")
-    return TrialList(path, speaker, utterance, digest(content))
+    return TrialList(path, speaker, utterance, digest(content), ends_open=_ends_open(content))
+
+
+def _ends_open(content: bytes) -> bool:
+    return not content.endswith(b"\n")
 
 
 def pair(
@@ -350,6 +364,7 @@ def pair(
         scores.utterance.take(score_row),
         missing,
         extra,
+        tuple(file.path for file in (scores, trials) if file.ends_open),
     )
 
 
@@ -364,13 +379,16 @@ def check_same_trials(key: TrialKey, other: TrialKey) -> None:
     ------
     PrivacyEvalError
         Names both files, and the first trial of `other` with another label or without its
-        like; else the first one that it lacks.
+        like; else the first one that it lacks; how many labels differ and how many trials are
+        in one key only.
     """
     key_row, other_row = _join((key.speaker, key.utterance), (other.speaker, other.utterance))
     label = np.full(len(other.speaker), -1)
     label[other_row] = key.is_target[key_row]
     names = {-1: "missing", 0: "nontarget", 1: "target"}
     differing = np.flatnonzero(label != other.is_target)
+    unmatched = len(key.speaker) + len(other.speaker) - 2 * key_row.size
+    labels = np.count_nonzero(label[other_row] != other.is_target[other_row])
     if differing.size:
         row, at, file = int(differing[0]), other, key
         here, there = names[int(other.is_target[row])], names[int(label[row])]
@@ -383,7 +401,8 @@ def check_same_trials(key: TrialKey, other: TrialKey) -> None:
     raise PrivacyEvalError(
         f"{at.path}:{line_number(at.speaker, row)}: trial "
         f"{_quote_ids(at.speaker, at.utterance, [row])} is {here}, but {there} in {file.path}: "
-        f"two keys of one trial set; remove the wrong one, or name a folder with --keys"
+        f"two keys of one trial set ({labels} of {key_row.size} labels differ, {unmatched} trials "
+        "are in one only); remove the wrong one, or name a folder with --keys"
     )
 
 

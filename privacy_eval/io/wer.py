@@ -164,7 +164,9 @@ def exact_wer(line: WerLine) -> float:
     return line.errors / line.words if line.errors is not None and line.words else line.wer
 
 
-def read_wer_folder(folder: Path) -> tuple[list[WerLine], dict[Path, str]]:
+def read_wer_folder(
+    folder: Path, *, refused: list[str] | None = None
+) -> tuple[list[WerLine], dict[Path, str]]:
     """Read all `%WER` lines of an `ASR-*` folder of the results.
 
     Parameters
@@ -172,6 +174,8 @@ def read_wer_folder(folder: Path) -> tuple[list[WerLine], dict[Path, str]]:
     folder : Path
         The challenge writes them to its file `WER`; if that is missing, every file is
         searched.
+    refused : list of str, optional
+        Leave out malformed lines, and append the message of each.
 
     Returns
     -------
@@ -182,7 +186,7 @@ def read_wer_folder(folder: Path) -> tuple[list[WerLine], dict[Path, str]]:
     Raises
     ------
     PrivacyEvalError
-        With file and line: a malformed line; no `%WER` line at all.
+        With file and line: a malformed line, unless `refused`; no `%WER` line at all.
     """
     named = folder / "WER"
     files = (
@@ -196,14 +200,15 @@ def read_wer_folder(folder: Path) -> tuple[list[WerLine], dict[Path, str]]:
         content = read_bytes(path, max_bytes=MAX_TEXT_BYTES)
         with supply({path: content}):
             texts = read_text(path).split("\n")
-        parsed = [
-            parse_wer_line(text, f"{path}:{number}")
-            for number, text in enumerate(texts, start=1)
-            if text.lstrip(BLANKS).startswith("%WER")
-        ]
-        if parsed:
-            lines += parsed
-            sources[path] = digest(content)
-    if not lines:
+        for number, text in enumerate(texts, start=1):
+            if text.lstrip(BLANKS).startswith("%WER"):
+                try:
+                    lines.append(parse_wer_line(text, f"{path}:{number}"))
+                    sources[path] = digest(content)
+                except PrivacyEvalError as error:
+                    if refused is None:
+                        raise
+                    refused.append(str(error))
+    if not (lines or refused):
         raise PrivacyEvalError(f"{folder}: no '%WER' line in any of its files")
     return lines, sources

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, UsageError
 from ..io.files import read_text
 from ..io.schema import from_plain, to_plain
 from ..io.yaml_text import parse_yaml
@@ -396,7 +396,8 @@ def read_yaml_values(
     else:
         path = base / name
         if not os.path.isfile(path):
-            raise PrivacyEvalError(
+            kind = PrivacyEvalError if extended_by else UsageError
+            raise kind(
                 f"{path}: unknown protocol; bundled protocols: {', '.join(bundled)}; a path is "
                 f"relative to {os.path.abspath(base)}"
             )

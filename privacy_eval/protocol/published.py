@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import yaml
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, UsageError
 from ..io.schema import from_plain
 
 #: Printed for p-values far below the bound, without a number.
@@ -296,5 +296,5 @@ def _read(file: str, name: str, known: Collection[str] | None = None) -> str:
     return importlib.resources.files(_FOLDER).joinpath(file).read_text(encoding="utf-8")
 
 
-def _unknown(name: str, known: Collection[str]) -> PrivacyEvalError:
-    return PrivacyEvalError(f"{name}: nothing published of this name; known: {', '.join(known)}")
+def _unknown(name: str, known: Collection[str]) -> UsageError:
+    return UsageError(f"{name}: nothing published of this name; known: {', '.join(known)}")

@@ -45,11 +45,13 @@ def caveat_notes(
     Parameters
     ----------
     metrics : collection of str, optional
-        Only caveats that concern any of them; else those that are announced.
+        Only caveats that concern any of them; else those that are announced, and remarks on the
+        files.
     marked : bool
         For a table that marks the values.
     """
     conditions: dict[str, list[str]] = {}
+    records = list(records)
     for r in records:
         known = {metric for values in r.metrics.values() for metric in values}
         concerned = known if metrics is None else known.intersection(metrics)
@@ -61,7 +63,7 @@ def caveat_notes(
         f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: "
         f"{counted(len(names), 'condition')}: {abbreviate(names)}"
         for key, names in conditions.items()
-    ]
+    ] + [*dict.fromkeys(remark for r in records for remark in r.remarks if metrics is None)]
 
 
 def drawn_notes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, UsageError, abbreviate
 from ..io.names import check_name
 from ..io.results_txt import (
     RecognitionBlock,
@@ -68,7 +68,7 @@ def extract_system(text: str, path: str, system: str) -> str:
     if not systems:
         return text
     if system not in systems:
-        raise PrivacyEvalError(f"{path}: no system {system!r}; available: {abbreviate(systems)}")
+        raise UsageError(f"{path}: no system {system!r}; available: {abbreviate(systems)}")
     current, selected = "", []
     for line in lines:
         if line.startswith("# "):

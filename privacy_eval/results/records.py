@@ -60,6 +60,8 @@ class VerificationRecord:
         By variant and metric: 95 % bounds from the bootstrap over speakers.
     trials_without_score, scores_without_trial : int or None
         How many were left out, on explicit request; None where it is not known.
+    remarks : tuple of str
+        What is suspicious in the files it was computed from.
     curves, curves_sha256 : str or None
         File of the curves (.npz) below `records/`, and its digest.
     provenance : mapping
@@ -76,6 +78,7 @@ class VerificationRecord:
     speaker_intervals: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     trials_without_score: int | None = None
     scores_without_trial: int | None = None
+    remarks: tuple[str, ...] = ()
     curves: str | None = None
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)

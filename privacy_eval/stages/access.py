@@ -16,7 +16,7 @@ from ..asv.model_folder import (
     load_backend,
 )
 from ..asv.trials import Enrollment, load_enrollment
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, UsageError
 from ..io.confine import check_inside
 from ..io.files import relative
 from ..io.inputs import Inputs
@@ -24,6 +24,8 @@ from ..io.scp import Vectors
 from ..protocol.protocol import AsvModel, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..tree.discovery import (
+    check_new_results,
+    check_suffixes,
     find_systems,
     folder_suffixes,
     guess_suffix,
@@ -174,6 +176,7 @@ def systems_under_test(
     systems: Sequence[System] | None = None,
     name: str | None = None,
     anon_suffix: str | Sequence[str] | None = None,
+    anonymized: bool = True,
 ) -> tuple[list[SystemUnderTest], list[str]]:
     """Find the systems that can be scored from the tree, and the reason why others cannot.
 
@@ -185,11 +188,15 @@ def systems_under_test(
     ----------
     systems : sequence of System, optional
         Those of the results folder, where they have been looked for already.
+    anonymized : bool
+        Whether the data sets of their suffixes should exist by now.
 
     Raises
     ------
     PrivacyEvalError
         As `find_systems`.
+    UsageError
+        As `check_suffixes` and `check_new_results`.
     """
     results = access.results
     for folder, what in ((access.tree, "experiment tree"), (access.keys, "keys")):
@@ -205,6 +212,9 @@ def systems_under_test(
             keys=access.keys,
             allow_outside=access.allow_outside,
         )
+    suffixes = [anon_suffix] if isinstance(anon_suffix, str) else anon_suffix or ()
+    if anonymized:
+        check_suffixes(suffixes, systems or (), access.tree, protocol)
     if not systems:
         named = results.name.startswith("results-") and results.parent.is_dir()
         if not results.is_dir() and not named:
@@ -212,9 +222,10 @@ def systems_under_test(
                 f"{results}: no such folder (results folder); name one that exists, or a "
                 f"new one results-NAME in a folder that exists{parent_hint(access.tree)}"
             )
+        if not results.is_dir():
+            check_new_results(results, protocol)
         if name is not None and "/" in name:
-            raise PrivacyEvalError(f"{results}: no system {name!r}; a new one has a name without /")
-        suffixes = [anon_suffix] if isinstance(anon_suffix, str) else anon_suffix or ()
+            raise UsageError(f"{results}: no system {name!r}; a new one has a name without /")
         if len(suffixes) > 1:
             return [new_system(access, protocol, name=None, anon_suffix=s) for s in suffixes], []
         suffix = next(iter(suffixes), None)

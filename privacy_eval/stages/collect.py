@@ -11,7 +11,7 @@ from ..errors import PrivacyEvalError, counted
 from ..io.confine import outside_message
 from ..io.files import file_names, read_text, relative
 from ..io.inputs import Inputs
-from ..io.wer import exact_wer, read_wer_folder
+from ..io.wer import WerLine, exact_wer, read_wer_folder
 from ..protocol.protocol import Protocol
 from ..results.challenge_text import recognition_records, to_results_txt
 from ..results.csv_export import to_csv, to_speakers_csv
@@ -19,7 +19,7 @@ from ..results.editions import Importer
 from ..results.json_store import to_json
 from ..results.record_files import read_record
 from ..results.records import EmotionRecord, RecognitionRecord, Results, VerificationRecord
-from ..tree.conditions import System
+from ..tree.conditions import RecognitionFiles, System
 from ..version import __version__
 from .access import AsvSystems, SystemUnderTest
 from .asv_scores import score_products
@@ -81,18 +81,10 @@ def collect(
     unread: list[str] = []
     for system in systems:
         for folder in system.recognition:
-            try:
-                if folder.outside:
-                    raise PrivacyEvalError(outside_message(folder.outside[0]))
-                lines, sources = read_wer_folder(folder.folder)
-                if folder.folder.name != folder.condition.name:  # not ASR-*: of one recognizer
-                    place = f"{folder.folder.parent.name}/{folder.folder.name}"
-                    lines = [replace(line, wer=exact_wer(line), decode=place) for line in lines]
-            except PrivacyEvalError as error:
-                if not partial:
-                    raise
-                unread.append(f"{system.name} {folder.condition.name} ({error})")
-                continue
+            lines, sources, refused = read_recognition(folder)
+            if refused and not partial:
+                raise PrivacyEvalError(refused[0])
+            unread += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
             read = {relative(path, tree): sha256 for path, sha256 in sources.items()}
             recognition += recognition_records(
                 lines,
@@ -121,6 +113,24 @@ def collect(
         emotion=tuple(emotion),
         not_evaluated=(*unknown, *absent, *unread),
     )
+
+
+def read_recognition(
+    files: RecognitionFiles,
+) -> tuple[list[WerLine], dict[Path, str], list[str]]:
+    """Read the valid `%WER` lines of a folder: these, SHA-256 of their files, and why others are
+    refused."""
+    refused: list[str] = []
+    try:
+        if files.outside:
+            raise PrivacyEvalError(outside_message(files.outside[0]))
+        lines, sources = read_wer_folder(files.folder, refused=refused)
+        if files.folder.name != files.condition.name:  # not ASR-*: of one recognizer
+            place = f"{files.folder.parent.name}/{files.folder.name}"
+            lines = [replace(line, wer=exact_wer(line), decode=place) for line in lines]
+        return lines, sources, refused
+    except PrivacyEvalError as error:
+        return [], {}, [*refused, str(error)]
 
 
 def noted_records(
@@ -187,9 +197,13 @@ def output_files(results: Results) -> dict[str, str]:
     """results.json, results.csv, and results.txt in the challenge's format: contents by name.
 
     Several systems have a results.txt each in `results/` and share one, with a line
-    `# SYSTEM` before each part; the plan's other results folders add their suffix.
+    `# SYSTEM` before each part; the plan's other results folders add their suffix. What was left
+    out is listed in left_out.txt.
     """
     files = {"results.json": to_json(results), "results.csv": to_csv(results)}
+    if results.not_evaluated:
+        lines = (" ".join(line.split()) for line in results.not_evaluated)
+        files["left_out.txt"] = "".join(f"{line}\n" for line in lines)
     if any(record.speakers for record in results.similarity):
         files["speakers.csv"] = to_speakers_csv(results)
     systems = results.systems

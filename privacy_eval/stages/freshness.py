@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import OutputError, PrivacyEvalError
+from ..errors import OutputError, PrivacyEvalError, UsageError
 from ..io.confine import refuse_symlinks
 from ..io.files import atomic_path, digest, relative, sweep, write_text
 from ..io.inputs import Inputs
@@ -566,7 +566,7 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
     except MissingInput as error:
         return Outcome(missing={name: error})
     except PrivacyEvalError as error:
-        if isinstance(error, OutputError):  # no other product can be written either
+        if isinstance(error, OutputError | UsageError):  # no other product can be made either
             raise
         return Outcome(failed={name: str(error)})
     except MemoryError:

@@ -19,7 +19,7 @@ from ..io.confine import outside_message
 from ..io.data_dir import read_utt2spk
 from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
-from ..io.scores import PairedTrials, line_limit, pair, read_scores, read_trials
+from ..io.scores import OPEN_END, PairedTrials, line_limit, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
 from ..metrics import (
     VARIANTS,
@@ -36,7 +36,7 @@ from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
-from ..tree.discovery import parent_hint, score_file
+from ..tree.discovery import score_file
 from ..tree.keys import find_key
 from ..version import __version__
 from .asv_scores import EXTRACTOR_ROLE
@@ -273,7 +273,6 @@ class _ConditionRecord:
             tried = ", ".join(relative(path, self.tree) for path in files.key_candidates)
             raise PrivacyEvalError(
                 f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
-                + parent_hint(self.tree)
             )
         paths = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
@@ -312,11 +311,12 @@ class _ConditionRecord:
             },
             trials_without_score=paired.missing,
             scores_without_trial=paired.extra,
+            remarks=tuple(f"{relative(p, self.tree)}: {OPEN_END}" for p in paired.ends_open),
             provenance=provenance,
         )
         arrays = {**score_curves(scores), **_replicates(found.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""
-        remarks = tuple(record.caveats.values())
+        remarks = (*record.caveats.values(), *record.remarks)
         return Content(record_content(self.path, record, arrays), text, remarks)
 
 

@@ -13,20 +13,21 @@ file is opened here.
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import PrivacyEvalError, abbreviate, printable
+from ..errors import PrivacyEvalError, UsageError, abbreviate, printable
 from ..io.confine import paths_outside
 from ..io.names import check_name
-from ..protocol.protocol import Protocol, ResultsFolder
+from ..protocol.protocol import ANONYMIZED, Protocol, ResultsFolder
 from .conditions import (
     ConditionFiles,
     RecognitionFiles,
@@ -40,6 +41,9 @@ from .editions import edition_systems
 from .keys import data_folders, find_key_folders, first_file, key_paths, subfolders
 
 _RESULTS = "results-"
+
+# Ratio of `difflib`: names of 7 letters that differ in one.
+_ALIKE = 0.85
 
 # Levels to search below a collection; fewer through symlinks, which may lead anywhere.
 _DEPTH, _LINKED_DEPTH = 8, 3
@@ -105,7 +109,7 @@ def find_systems(
         names = ", ".join(sorted(s.name for s in systems))
         systems = [s for s in systems if s.name == name]
         if not systems:
-            raise PrivacyEvalError(f"{results}: no system {name!r}; available: {names}")
+            raise UsageError(f"{results}: no system {name!r}; available: {names}")
     return sorted(systems, key=lambda s: s.name)
 
 
@@ -239,21 +243,90 @@ def _suffix_problem(suffix: str, unmatched: Iterable[Path], protocol: Protocol) 
     )
 
 
-def tree_suffixes(tree: Path, protocol: Protocol) -> list[str]:
-    """List the anonymization suffixes of the data sets of a tree, the most frequent first."""
+def tree_suffixes(tree: Path, protocol: Protocol) -> dict[str, int]:
+    """Count the data sets of a tree by anonymization suffix, the most frequent first."""
     sets = {n for t in protocol.trial_sets() for n in (t.trials_name, t.enrollment_name)}
     names = sorted(sets.union(*map(protocol.supersets, sets)), key=len, reverse=True)
     folders = [f.name for f in data_folders(tree)]
     starts = ((f, next((n for n in names if f.startswith(n)), f)) for f in folders)
     suffixes = Counter(folder[len(start) :] for folder, start in starts)
-    return [suffix for suffix, _ in suffixes.most_common() if suffix]
+    return {suffix: number for suffix, number in suffixes.most_common() if suffix}
 
 
-def parent_hint(tree: Path) -> str:
-    """Return the end of a message about a tree where its parent looks more like one."""
-    parent = Path(os.path.abspath(tree)).parent
-    is_tree = not (tree / "data").is_dir() and (parent / "data").is_dir()
-    return f"; {parent} looks like the tree: --tree {shlex.quote(str(parent))}" if is_tree else ""
+def suffix_hint(tree: Path, protocol: Protocol, used: Collection[str]) -> str | None:
+    """Describe the data sets whose anonymization suffix is none of those used, if any, and the
+    option that evaluates them."""
+    others = {s: n for s, n in tree_suffixes(tree, protocol).items() if s not in used}
+    if not others:
+        return None
+    alike = [s for name in used for s in others if s.strip("._+-") == name.strip("._+-")]
+    alike += [s for name in used for s in difflib.get_close_matches(name, others)]
+    counts = ", ".join(f"{suffix} ({number})" for suffix, number in others.items())
+    return (
+        f"{tree / 'data'}: data sets with another anonymization suffix: {counts}; to evaluate "
+        f"those: --anon-suffix {[*alike, *others][0]}"
+    )
+
+
+def check_suffixes(
+    suffixes: Iterable[str], systems: Iterable[System], tree: Path, protocol: Protocol
+) -> None:
+    """Check the anonymization suffixes of an option.
+
+    Raises
+    ------
+    UsageError
+        Neither data sets nor results have one of them, but others: names these.
+    """
+    known = set(tree_suffixes(tree, protocol)) | {
+        system.anon_suffix
+        for system in systems
+        if any(c.condition.trial == ANONYMIZED for c in system.conditions)
+    }
+    for suffix in suffixes:
+        hint = None if suffix in known else suffix_hint(tree, protocol, [suffix])
+        if hint is not None:
+            raise UsageError(f"no data set or results with anonymization suffix {suffix!r}; {hint}")
+
+
+def parent_hint(tree: Path, results: Path | None = None) -> str:
+    """Return the end of a message about a tree where its parent, or a folder above the results,
+    looks more like one."""
+    tree = Path(os.path.abspath(tree))
+    results = Path(os.path.abspath(tree if results is None else results))
+    below = [p for p in results.parents if tree in p.parents]
+    found = next((p for p in (tree.parent, *below) if (p / "data").is_dir()), None)
+    if found is None or (tree / "data").is_dir():
+        return ""
+    moved = f" --results {shlex.quote(os.path.relpath(results, found))}" if results != tree else ""
+    return f"; {found} looks like the tree: --tree {shlex.quote(str(found))}{moved}"
+
+
+def check_new_results(results: Path, protocol: Protocol) -> None:
+    """Check that a new results folder is not a misspelt one.
+
+    Raises
+    ------
+    UsageError
+        Beside it is one of a very similar name: the same but for case, or one letter or so;
+        other digits make another name.
+    """
+
+    def tag(folder: Path) -> str:
+        return _split_suffix(folder, protocol)[0].removeprefix(_RESULTS)
+
+    tags = {p.name: tag(p) for p in subfolders(results.parent) if p.name.startswith(_RESULTS)}
+    new = tag(results)
+    if new in tags.values():
+        return
+    for name, other in tags.items():
+        matcher = difflib.SequenceMatcher(None, new.casefold(), other.casefold())
+        digits = [re.sub(r"\D", "", text) for text in (new, other)]
+        if digits[0] == digits[1] and matcher.ratio() >= _ALIKE:
+            raise UsageError(
+                f"{results}: no such folder, but {name}; if it is to be another system, make the "
+                "folder first"
+            )
 
 
 def _by_system(folders: list[Path], results: Path, protocol: Protocol) -> list[tuple[str, Parts]]:

@@ -71,6 +71,10 @@ nj=$((10#$nj)) stage=$((10#$stage)) stop_stage=$((10#$stop_stage))
 for name in tree results conf; do
     [ -n "${!name}" ] || usage_error "--$name must not be empty"
 done
+case $whiskers in
+    speakers | independent) ;;
+    *) usage_error "--whiskers takes speakers or independent, not '$whiskers'" ;;
+esac
 # Commands would take paths that begin with a dash for options.
 for name in tree results conf out ratings utt2spk keys; do
     case ${!name} in -*) printf -v "$name" './%s' "${!name}" ;; esac
@@ -86,6 +90,18 @@ if [ -z "$cmd" ]; then
 fi
 command -v -- "${cmd%% *}" >/dev/null ||
     usage_error "--cmd: no command '${cmd%% *}'; see recipes/vpc2020/cmd.sh"
+
+# More jobs on this machine would only start one after the other, each with its start-up time.
+processors=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null ||
+    getconf _NPROCESSORS_ONLN)
+case ${cmd%% *} in
+    run_jobs.sh | */run_jobs.sh)
+        if [ "$nj" -gt "$((4 * processors))" ]; then
+            nj=$((4 * processors))
+            log "Running $nj jobs: this machine has $processors processors"
+        fi
+        ;;
+esac
 
 # The only place with this default. Relative to the tree, as in the commands.
 out=${out:-${results%/}/privacy_eval}
@@ -141,6 +157,7 @@ if [ "$stop_stage" -lt 11 ] || { [ -z "$ratings" ] && [ ! -e "$rated" ]; }; then
 again=(--stage "$stage" --stop-stage "$stop_stage" --nj "$nj" ${plots[@]+"${plots[@]}"})
 if [ -n "$published" ]; then again+=(--published "$published"); fi
 if [ -n "$extractor" ]; then again+=(--extractor "$extractor"); fi
+if [ -n "$anonymizer" ]; then again+=(--anonymizer "$anonymizer"); fi
 if [ -n "$rated" ]; then again+=(--listening "$out_path/subjective"); fi
 pending() {
     privacy-eval pending "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
@@ -276,4 +293,9 @@ if [ "$failed" = true ]; then
     log "Done, but without the conditions that failed in stage 6: see $out_path/log"
     exit 1
 fi
-log "Done"
+if [ "$stop_stage" -ge 8 ] && [ -s "$out_path/left_out.txt" ]; then
+    log "Done, but these results are not complete: $(wc -l <"$out_path/left_out.txt") notes of what" \
+        "was left out in $out_path/left_out.txt, first: $(head -n 1 -- "$out_path/left_out.txt" | cut -c 1-200)"
+else
+    log "Done"
+fi

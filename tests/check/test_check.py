@@ -37,6 +37,8 @@ OO, OA = f"ASV-{ENROLLS}-{TRIALS}", f"ASV-{ENROLLS}-{TRIALS}_anon"
 AA = f"ASV-{ENROLLS}_anon-{TRIALS}_anon"
 THREE = ((ENROLLS, TRIALS), (ENROLLS, f"{TRIALS}_anon"), (f"{ENROLLS}_anon", f"{TRIALS}_anon"))
 
+WER = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/asr_eval/decode_x_tglarge/wer_9_0.5"
+
 
 def check(tree: Tree, *options: object, code: int = 0) -> list[str]:
     """Run with --details, which writes nothing."""
@@ -85,7 +87,7 @@ def test_a_new_tree_then_a_complete_one(tree: SpeechTree) -> None:
     assert report[3].split(None, 4) == ["anon", "0/3", "1/1", "0", "scores (stage 5)"]
     assert "  scores [stage 5] (1): anon (3 conditions)" in report
     assert tree.run("score-tree").code == 0
-    (tree.root / tree.results / "ASR-libri_dev_asr").mkdir()
+    lines_to(tree.root / tree.results / "ASR-libri_dev_asr/WER", [WER])
     report = tree.run("check").out.splitlines()
     assert report[0] == "ready: all 3 conditions of 1 system have scores and a trial key"
     assert report[1].startswith("protocol: VoicePrivacy 2020 (small); tree: ")
@@ -372,11 +374,34 @@ def test_invalid_scores(
     assert "--quick" in quick[-1]
 
 
+def test_invalid_word_error_rates(tmp_path: Path) -> None:
+    tree = scored(tmp_path)
+    folder = tree.root / tree.results / "ASR-libri_dev_asr"
+    lines_to(folder / "WER", [WER, WER.replace("5.25", "0.01")])
+    lines = check(tree, code=1)
+    assert lines[0].startswith("not ready: 1 error")
+    error, detail = items(lines, "anon: word error rates that cannot be used")
+    message = "ASR-libri_dev_asr/WER:2: %WER 0.01 contradicts 21 errors / 400 words"
+    assert message in error and message in detail
+    assert check(tree, "--quick")[0].startswith("ready: ")
+    (folder / "WER").unlink()
+    (error, *_) = items(check(tree, code=1), "anon: word error rates that cannot be used")
+    assert "no '%WER' line" in error
+
+
 def test_trials_left_out_on_request(tmp_path: Path) -> None:
     tree = scored(tmp_path)
     changed(tree, "oa", lambda lines: lines[2:])
     kind = "trials without a score or scores without a trial, left out"
     assert items(check(tree, "--allow-missing"), kind) == [f"anon {OA} (2 and 0)"]
+
+
+def test_scores_whose_last_number_may_be_cut_are_named(tmp_path: Path) -> None:
+    tree = scored(tmp_path)
+    path = tree.all_scores["oa"]
+    path.write_text(path.read_text()[:-3])
+    kind = "no newline at the end of its last line: was it cut?"
+    assert items(check(tree), kind) == [f"exp/results-anon/{OA}/scores"]
 
 
 def test_built_in_scores_of_other_trials_are_rebuilt_if_inputs_exist(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from support import (
     ANON,
     B1,
     B2,
+    ENROLLS,
+    MODEL,
     ODD_NAME,
     ORIG,
     ROOT,
@@ -431,6 +434,18 @@ def test_allow_missing_says_what_it_leaves_out(files: Pair) -> None:
     assert plain["n_target"] + plain["n_nontarget"] == 45
 
 
+@pytest.mark.parametrize("file", ["scores", "trials"])
+@pytest.mark.parametrize("verb", ["metrics", "zebra"])
+def test_a_last_line_without_newline_is_named(files: Pair, verb: str, file: str) -> None:
+    options = ("--scores", files.scores, "--trials", files.trials)
+    assert "newline" not in str(cli(verb, *options))
+    path = files.folder / file
+    path.write_text(path.read_text().removesuffix("\n"))
+    run = cli(verb, *options)
+    assert run.code == 0
+    assert f"{path}: no newline" in run.err + run.out
+
+
 @pytest.mark.parametrize("option", ["--scores", "--trials", "--utt2spk"])
 @pytest.mark.parametrize("what", ["missing", "a folder"])
 def test_files_that_are_not_there(files: Pair, option: str, what: str) -> None:
@@ -478,7 +493,7 @@ def test_bad_trees(tmp_path: Path, verb: str) -> None:
             cases.append((("--tree", tree.root, "--results", name), f"{name}: {message}"))
     for arguments, message in cases:
         run = cli(verb, *arguments)
-        assert (run.code, run.out) == (1, ""), arguments
+        assert (run.code, run.out) == (2 if "--conf" in arguments else 1, ""), arguments
         assert message in run.err
 
 
@@ -530,7 +545,7 @@ def test_errors_of_import_write_nothing(tmp_path: Path) -> None:
     )
     for arguments, message in cases:
         run = cli("import", *arguments, "--out", out)
-        assert (run.code, run.out) == (1, "")
+        assert (run.code, run.out) == (2 if "--conf" in arguments else 1, "")
         assert message in run.err
         assert not out.exists()
 
@@ -698,7 +713,7 @@ def test_one_system_of_a_shared_results_txt(tmp_path: Path) -> None:
         assert cli("import", shared, "--system", name, "--out", tmp_path / "r.json").code == 0
         assert cli("export", tmp_path / "r.json").out == path.read_text()
     run = cli("import", shared, "--system", "three", "--out", tmp_path / "no.json")
-    assert (run.code, run.out) == (1, "")
+    assert (run.code, run.out) == (2, "")
     assert run.err.endswith(f"{shared}: no system 'three'; available: one, two\n")
 
 
@@ -715,11 +730,102 @@ def test_folders_of_a_second_suffix_are_named_with_the_option(tmp_path: Path) ->
     assert again.code == 0, again.err
 
 
-def test_a_suffix_that_no_data_set_has_is_named_with_the_right_one(tmp_path: Path) -> None:
+@pytest.fixture(name="two_suffixes")
+def _two_suffixes(tmp_path: Path) -> SpeechTree:
+    """A tree whose trial sets have one anonymization suffix, and the enrollment another."""
     tree = SpeechTree(tmp_path / "tree")
-    common = ("--tree", tree.root, "--results", "exp", "--conf", "small.yaml")
-    assert "is it --anon-suffix _anon?" in cli("asv-scores", *common, "--anon-suffix", "_x").err
-    assert "is it --anon-suffix" not in cli("asv-scores", *common, "--anon-suffix", "_anon").err
+    data = tree.root / "data"
+    tree.enrollment("libri_dev_trials_all_anon")
+    (data / f"{ENROLLS}_anon").rename(data / f"{ENROLLS}_anonrand")
+    (tree.root / MODEL / f"xvect_{ENROLLS}_anon").rename(
+        tree.root / MODEL / f"xvect_{ENROLLS}_anonrand"
+    )
+    return tree
+
+
+def test_data_sets_of_a_second_suffix_are_counted_once(two_suffixes: SpeechTree) -> None:
+    run = two_suffixes.run("asv-scores")
+    assert run.code == 1
+    assert run.err.count("_anonrand (1)") == run.err.count("--anon-suffix _anonrand") == 1
+    assert two_suffixes.run("check").out.count("_anonrand (1)") == 1
+    assert "_anonrand" not in two_suffixes.run("subsets", "--anonymized").err
+
+
+@pytest.mark.parametrize(
+    ("given", "suggested"),
+    [("_B7", "_anon"), ("anno", "_anon"), ("anonrand", "_anonrand"), ("_anonrnd", "_anonrand")],
+)
+@pytest.mark.parametrize("verb", ["asv-scores", "subsets", "pending", "similarity"])
+def test_a_suffix_that_no_data_set_has_is_refused(
+    two_suffixes: SpeechTree, verb: str, given: str, suggested: str
+) -> None:
+    before = snapshot(two_suffixes.root)
+    more = ["--anonymized"] * (verb == "subsets")
+    run = two_suffixes.run(verb, *more, "--anon-suffix", given)
+    assert run.code == 2
+    assert "_anon (2)" in run.err and "_anonrand (1)" in run.err
+    assert run.err.endswith(f"--anon-suffix {suggested}\n")
+    assert snapshot(two_suffixes.root) == before
+
+
+def test_a_suffix_is_new_until_stage_4(two_suffixes: SpeechTree) -> None:
+    new = ("--anon-suffix", "_B7")
+    assert two_suffixes.run("train-backend", *new).code == 0
+    assert two_suffixes.run("pending", *new, "--stage", 0, "--anonymizer", "mcadams").code == 0
+    assert two_suffixes.run("pending", *new, "--stage", 0).code == 2
+    report = two_suffixes.run("check", *new).out
+    assert "--anon-suffix _anon" in report
+
+
+def test_data_folders_without_source_are_counted_by_data_set_and_once(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path / "tree")
+    common = ("subsets", "--tree", tree.root, "--results", "exp")
+    (line,) = (x for x in cli(*common).err.splitlines() if "not made" in x)
+    counts = dict(re.findall(r"(\w+) (\d+)[,)]", line))
+    assert counts.keys() == {"libri_dev", "libri_test", "vctk_dev", "vctk_test"}
+    assert f": {sum(map(int, counts.values()))}: " in line
+    assert len(line) < 300 and "utt2spk" not in line
+    anonymized = cli(*common, "--anonymized")
+    assert "not made" not in anonymized.err and "vctk" not in anonymized.err
+    assert ": needs " in cli(*common, "--details").err
+    assert "vctk_dev_anon" in cli(*common, "--anonymized", "--details").err
+
+
+@pytest.mark.parametrize("verb", ["asv-scores", "pending"])
+def test_a_misspelt_results_folder_is_not_a_new_system(tmp_path: Path, verb: str) -> None:
+    tree = SpeechTree(tmp_path / "tree")
+    assert tree.run("asv-scores", results="exp/results-demo_B1").code == 0
+    before = snapshot(tree.root)
+    for name in ("results-demo_b1", "results-dmeo_B1", "results-demos_B1"):
+        run = tree.run(verb, results=f"exp/{name}")
+        assert run.code == 2, name
+        assert re.search(r"/exp/results-d\w+: no such folder, but results-demo_B1; ", run.err)
+    assert snapshot(tree.root) == before
+    for name in ("results-demo_B2", "results-mine"):
+        assert tree.run(verb, results=f"exp/{name}").code == 0, name
+    (tree.root / "exp/results-demo_b1").mkdir()
+    assert tree.run(verb, results="exp/results-demo_b1").code == 0
+
+
+@pytest.mark.parametrize("verb", ["privacy-metrics", "check", "pending", "collect"])
+def test_the_parent_of_a_tree_with_its_results_is_named_once(tmp_path: Path, verb: str) -> None:
+    tree = three_conditions(tmp_path / "the tree")
+    run = cli(verb, "--tree", tmp_path, "--results", "the tree/exp")
+    assert run.code == 2
+    assert run.err.count("looks like the tree") == 1
+    assert run.err.endswith(f"--tree '{tree.root}' --results exp\n")
+    shutil.rmtree(tree.root / "exp/results-now")
+    assert cli(verb, "--tree", tmp_path, "--results", "the tree/exp").code == 2
+
+
+@pytest.mark.parametrize("verb", ["asv-scores", "privacy-metrics", "collect", "pending"])
+def test_an_unknown_system_is_wrong_usage(tmp_path: Path, verb: str) -> None:
+    tree = SpeechTree(tmp_path / "tree")
+    for name in ("one", "two"):
+        tree.libri(f"exp/results-{name}")
+    run = tree.run(verb, "--system", "B7")
+    assert run.code == 2
+    assert run.err.count("no system 'B7'; available: one, two") == 1
 
 
 @pytest.mark.parametrize("verb", ["check", "privacy-metrics", "asv-scores", "collect"])

@@ -171,3 +171,17 @@ def test_after_the_stages_there_is_nothing_to_do(tree: SpeechTree) -> None:
     new_vectors(tree)
     all_stages(tree)
     assert first(tree) == NOTHING
+
+
+def test_jobs_are_counted_by_conditions_with_work(tree: SpeechTree, tmp_path: Path) -> None:
+    """Three conditions and one voice similarity; one has scores, one could have some."""
+
+    def jobs(tree: SpeechTree, *options: object) -> int:
+        run = tree.run("pending", "--out", OUT, "--nj", 1000, "--bootstrap", 50, *options)
+        return int(run.out.split()[1])
+
+    assert jobs(tree) == 3
+    shutil.rmtree(tree.scp(f"{ENROLLS}_anon").parent)
+    for name in ("oa", "aa"):
+        tree.all_scores[name].unlink()
+    assert jobs(tree) == 2

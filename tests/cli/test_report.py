@@ -502,7 +502,7 @@ def test_the_table_of_the_similarity_paper(tmp_path: Path) -> None:
     }
     assert shown["DeID", "LibriSpeech", "male", "B2"] == "41.23"
     alone = cli("listening", "--published", "voice_similarity", "--out", tmp_path / "S")
-    assert alone.code == 1 and "nothing published of this name; known: vpc2020" in alone.err
+    assert alone.code == 2 and "nothing published of this name; known: vpc2020" in alone.err
 
 
 # --- figures
@@ -643,7 +643,7 @@ def test_neither_results_nor_published_ones(verb: str, tmp_path: Path) -> None:
 def test_results_that_nobody_published(measured: SpeechTree, verb: str, tmp_path: Path) -> None:
     out = ("--out", tmp_path / "D")
     run = cli(verb, "--results", results_of(measured), "--published", "vpc1999", *out)
-    assert (run.code, run.out) == (1, "")
+    assert (run.code, run.out) == (2, "")
     assert re.match(r"privacy-eval: vpc1999: nothing published .*; known: .*\bvpc2020\b", run.err)
     assert not (tmp_path / "D").exists()
 

@@ -376,6 +376,18 @@ def test_pairing_agrees_with_a_dictionary(
 # Comparing keys
 
 
+def test_differing_labels_of_two_keys_are_counted(tmp_path: Path) -> None:
+    rows = [f"s{i} u{i} {'target' if i % 2 else 'nontarget'}\n" for i in range(9)]
+    (tmp_path / "one").write_text("".join(rows[:8]))
+    changed = [*rows[2:], rows[0].replace("nontarget", "target")]
+    changed[1] = changed[1].replace("target", "nontarget")
+    (tmp_path / "two").write_text("".join(changed))
+    one, two = read_trials(tmp_path / "one"), read_trials(tmp_path / "two")
+    for a, b in ((one, two), (two, one)):
+        with pytest.raises(PrivacyEvalError, match="2 of 7 labels differ, 2 trials are in one"):
+            check_same_trials(a, b)
+
+
 @pytest.mark.parametrize(
     ("other", "message"),
     [

@@ -395,11 +395,19 @@ REAL = f"{sys.executable} -m privacy_eval"
         (["--utt2spk", "no"], "--utt2spk: no: no such file"),
         (["--ratings", "no.csv"], "--ratings: ./no.csv: no such file or folder"),
         (["--bootstrap", "1"], "--bootstrap takes 0 or at least 2"),
+        (["--whiskers", "foo"], "--whiskers takes speakers or independent, not 'foo'"),
+        (["--system", "B7"], "no system 'B7'; available: x, y"),
+        (["--anon-suffix", "_B7"], "no data set or results with anonymization suffix '_B7'"),
+        (["--results", "exp/results-demo_b1"], "no such folder, but results-demo_B1"),
     ],
 )
 def test_options_are_checked_once_before_any_work(
     recipe: Recipe, stage: int, options: list[str], message: str
 ) -> None:
+    for name in ("exp/results-y/ASV-a-b", "exp/results-demo_B1", "data/libri_dev_enrolls_anon"):
+        (recipe.tree / name).mkdir(parents=True)
+    if "--system" in options:
+        shutil.rmtree(recipe.tree / "data")
     run = recipe.run("--stage", stage, *options, PENDING=REAL)
     assert (run.code, run.out) == (2, "")
     assert run.err.count(message) == 1
@@ -411,6 +419,21 @@ def test_no_more_jobs_than_conditions(recipe: Recipe) -> None:
     recipe.stages(6, 7, "--nj", 1000, PENDING="echo 6 1 #")
     stages = ("identification", "privacy_metrics", "similarity")
     assert recipe.logs() == [f"{stage}.1.log" for stage in stages]
+
+
+def test_the_last_line_says_what_was_left_out(recipe: Recipe) -> None:
+    assert recipe.stages(8, 8).err.endswith(" Done\n")
+    recipe.out.mkdir(exist_ok=True)
+    (recipe.out / "left_out.txt").write_text("B1: one\nB2: two\n")
+    last = recipe.stages(8, 8).err.splitlines()[-1]
+    assert "not complete: 2 notes" in last and "left_out.txt, first: B1: one" in last
+
+
+def test_few_more_jobs_than_processors_on_this_machine(recipe: Recipe) -> None:
+    executable(recipe.bin / "nproc", "#!/bin/sh\necho 1\n")
+    run = recipe.stages(6, 6, "--nj", 1000, PENDING="echo 6 #")
+    assert len(recipe.logs()) == 4
+    assert run.err.count("Running 4 jobs") == 1
 
 
 @pytest.mark.parametrize("allow_missing", ["true", "false"])

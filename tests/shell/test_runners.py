@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import ROOT, Run, SpeechTree, run_program, snapshot, until
+from support import ROOT, Run, SpeechTree, executable, run_program, snapshot, until
 
 LOCAL, ON_SLURM = ROOT / "scripts/run_jobs.sh", ROOT / "scripts/slurm.sh"
 #: Daemons lie where only root's PATH may lead.
@@ -217,7 +217,9 @@ def finish(process: subprocess.Popen[str]) -> Run:
 def make_runner(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Runner:
     folder = tmp_path / "100% a\\b & %j"
     if name == "local":
-        return Runner(LOCAL, folder, dict(os.environ))
+        processors = executable(tmp_path / "bin/nproc", "#!/bin/sh\necho ${PROCESSORS-8}\n")
+        path = f"{processors.parent}:{os.environ['PATH']}"
+        return Runner(LOCAL, folder, {**os.environ, "PATH": path})
     return Runner(ON_SLURM, folder, request.getfixturevalue("slurm").environment)
 
 
@@ -419,6 +421,17 @@ def test_jobs_run_in_parallel_by_default(local: Runner) -> None:
     # Each waits for the other: one after the other they would wait for ever.
     code = "touch on.JOB; while [ ! -e on.1 ] || [ ! -e on.2 ]; do sleep 0.02; done"
     assert local.run("JOB=1:2", "x.JOB.log", "timeout", "20", "sh", "-c", code).code == 0
+
+
+@pytest.mark.parametrize("jobs", [2, 6])
+def test_no_more_jobs_at_a_time_than_processors(local: Runner, jobs: int) -> None:
+    local.environment |= {"PROCESSORS": "2", "OMP_NUM_THREADS": "1"}
+    code = "touch on.JOB; ls on.* | wc -l; sleep 0.1; rm on.JOB"
+    run = local.run(f"JOB=1:{jobs}", "x.JOB.log", "sh", "-c", code)
+    assert (run.code, run.out) == (0, "")
+    assert re.findall(r"6 jobs, 2 at a time", run.err) == ["6 jobs, 2 at a time"] * (jobs == 6)
+    assert run.err.count("\n") == (jobs == 6)
+    assert max(int(local.body(f"x.{i}.log")[0]) for i in range(1, jobs + 1)) <= 2
 
 
 def test_nothing_is_left_in_the_temporary_folder(local: Runner) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import Tree, lines_to, score_lines, snapshot, three_conditions, utterances
+from support import Tree, cli, lines_to, score_lines, snapshot, three_conditions, utterances
 
 from privacy_eval import PrivacyEvalError, __version__
 from privacy_eval.errors import OutputError
@@ -468,6 +468,24 @@ def test_word_error_rates_are_collected(tree: Tree) -> None:
     )
 
 
+def test_a_refused_word_error_rate_does_not_take_the_other_with_it(tree: Tree) -> None:
+    run(tree)
+    good = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/asr_eval/decode_x_tglarge/wer_9_0.5"
+    bad = good.replace("5.25", "0.01").replace("tglarge", "tgsmall")
+    lines_to(tree.root / "exp/results-now/ASR-vctk_dev_asr_anon/WER", [bad, good])
+    with pytest.raises(PrivacyEvalError, match="WER:1: %WER 0.01 contradicts"):
+        collected(tree)
+    results = collected(tree, partial=True)
+    assert [record.language_model for record in results.recognition] == ["large"]
+    (reason,) = results.not_evaluated
+    assert "WER:1: %WER 0.01 contradicts" in reason
+    write_outputs(results, tree.root / "out")
+    assert (tree.root / "out/left_out.txt").read_text() == f"{reason}\n"
+    lines_to(tree.root / "exp/results-now/ASR-vctk_dev_asr_anon/WER", [good])
+    write_outputs(collected(tree), tree.root / "out")
+    assert not (tree.root / "out/left_out.txt").exists()
+
+
 def test_an_unfinished_decoding_can_be_left_out(tree: Tree) -> None:
     run(tree)
     (tree.root / "exp/results-now/ASR-vctk_dev_asr").mkdir()
@@ -809,3 +827,18 @@ def test_scores_that_change_while_they_are_evaluated(
     assert record["provenance"]["inputs"]["scores"]["sha256"] == read
     monkeypatch.undo()
     assert run(tree).rebuilt == {f"now {O_A}": "scores"}
+
+
+def test_a_score_file_that_may_be_cut_is_noted_in_outcome_record_and_run(tree: Tree) -> None:
+    path = scores_of(tree, O_A)
+    path.write_text(path.read_text()[:-3])
+    options = ("--tree", tree.root, "--results", "exp", "--out", "out")
+    run = cli("privacy-metrics", *options)
+    assert run.code == 0
+    (line,) = (line for line in run.err.splitlines() if "no newline" in line)
+    assert f"now {O_A}: exp/results-now/{O_A}/scores" in line
+    collected = cli("collect", *options)
+    assert f"{O_A}/scores: no newline" in collected.err
+    results = read_json(tree.root / "out/results.json")
+    noted = {r.condition.name: len(r.remarks) for r in results.verification}
+    assert noted == {O_O: 0, O_A: 1, A_A: 0}

@@ -558,7 +558,7 @@ def test_suffixes_of_a_tree_and_of_unmatched_folders(tree: Tree, tmp_path: Path)
         "train_x",
     ):
         (tmp_path / "data" / name).mkdir(parents=True)
-    assert tree_suffixes(tmp_path, protocol) == ["_anon", "_mine"]
+    assert list(tree_suffixes(tmp_path, protocol).items()) == [("_anon", 2), ("_mine", 1)]
     names = ["ASV-x", "ASV-libri_dev_enrolls-vctk_dev_trials_f_common_mine"]
     assert suffix_of_unmatched(names, protocol) == "_mine"
     assert suffix_of_unmatched(names[:1], protocol) is None

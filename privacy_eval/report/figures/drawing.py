@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,8 +109,11 @@ def save(canvas: Canvas, files: Mapping[str, Path]) -> None:
         canvas.dpi = dpi  # printing as PDF changes it
         # Not `savefig`, which draws everything twice as soon as there is a layout.
         to_print = getattr(_CANVASES[extension](canvas), f"print_{extension}")
-        with atomic_path(path) as temporary, styled(), _plain_fonts():
-            to_print(temporary, metadata=dict(_METADATA[extension]))
+        printed = io.BytesIO()  # matplotlib ends in other errors where a disk is full
+        with styled(), _plain_fonts():
+            to_print(printed, metadata=dict(_METADATA[extension]))
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(printed.getvalue())
 
 
 @contextlib.contextmanager

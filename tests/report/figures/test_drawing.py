@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import re
 import subprocess
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pytest
 from matplotlib.figure import Figure as Canvas
 
+from privacy_eval.errors import OutputError
+from privacy_eval.io import files
 from privacy_eval.report.figures import drawing, style
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.figures.plot import Curve, Panel, Plot
@@ -78,3 +85,23 @@ def test_the_users_settings_and_display_do_not_matter(tmp_path: Path) -> None:
     )
     for path in write(Drawing("f", "", sample), tmp_path / "b"):
         assert path.read_bytes() == (tmp_path / "a" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("form", ["png", "pdf"])
+def test_a_full_disk_is_an_error_of_the_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    @contextlib.contextmanager
+    def on_full_disk(path: Path) -> Iterator[Path]:
+        with whole(path) as temporary:
+            temporary.unlink()
+            temporary.symlink_to("/dev/full")
+            yield temporary
+
+    whole = files.atomic_path
+    monkeypatch.setattr(drawing, "atomic_path", on_full_disk)
+    path, canvas = tmp_path / f"x.{form}", Canvas()
+    canvas.subplots().imshow(np.random.default_rng(0).random((300, 300)))
+    with pytest.raises(OutputError, match=re.escape(os.strerror(errno.ENOSPC))):
+        drawing.save(canvas, {form: path})
+    assert list(tmp_path.iterdir()) == []
