@@ -500,7 +500,7 @@ def test_stages_of_the_recipe_on_slurm(slurm: Slurm, tmp_path: Path) -> None:
     stems = ("xvectors", "asv_scores", "privacy_metrics", "similarity", "identification")
     assert set(snapshot(logs)) == {f"{stem}.{n}.log" for stem in stems for n in (1, 2)}
     shutil.rmtree(logs)
-    for verb in ("score-tree", "evaluate", "similarity-tree"):
+    for verb in ("score-tree", "evaluate", "similarity-tree", "identification"):
         assert trees[1].run(verb).code == 0
     found, expected = (snapshot(tree.root / "exp") for tree in trees)
     assert found == expected
