@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 
-def normalised_ranks(scores: Sequence[float], groups: Sequence[Hashable]) -> list[float]:
+def normalized_ranks(scores: Sequence[float], groups: Sequence[Hashable]) -> list[float]:
     """(r - 1) / (n - 1); r of a score: 1, one for every smaller score of its group, half of
     one for every other equal one."""
     result = []
@@ -49,7 +49,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
     """Pearson's correlation of the average ranks."""
-    x, y = (normalised_ranks(values, [0] * len(values)) for values in (one, other))
+    x, y = (normalized_ranks(values, [0] * len(values)) for values in (one, other))
     mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
     above = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
     below = math.sqrt(sum((a - mean_x) ** 2 for a in x) * sum((b - mean_y) ** 2 for b in y))

@@ -185,7 +185,7 @@ class _Stages:
         dropped = dropped_intervals(noted, options_of(self._arguments, self._access.tree))
         for replicates, records in dropped.items():
             log(
-                f"privacy-eval: without --bootstrap {replicates}, as in the run before, "
+                f"privacy-eval: the previous run used --bootstrap {replicates}; without it, "
                 f"{records} conditions lose their intervals of {replicates} replicates"
             )
 

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
             unused = [s for s in suffixes if not _has_sets(arguments.tree / "data", s)]
             suffixes = [s for s in suffixes if s not in unused]
             for suffix in unused:
-                log(f"privacy-eval: {arguments.tree / 'data'}: no set is marked by {suffix!r}")
+                log(f"privacy-eval: {arguments.tree / 'data'}: no data set with suffix {suffix!r}")
     outcome = make_subsets(access_of(arguments), protocol, suffixes=suffixes)
     log_items(arguments, "data folders: notes", outcome.notes)
     log_items(arguments, *_not_made(arguments, outcome, protocol, suffixes))

@@ -1,4 +1,4 @@
-"""The user's secret key, which tells fingerprints written here from those of others."""
+"""The user's secret key, which authenticates fingerprints written by this user."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def user_key(*, create: bool = False) -> bytes | None:
         return _read(path) if path.exists() else None
     except OSError as error:
         raise PrivacyEvalError(
-            f"{path}: the key of this user's records cannot be read or made "
-            f"({error.strerror or error}); set XDG_STATE_HOME to a folder of yours to keep it in"
+            f"{path}: cannot read or create the user key "
+            f"({error.strerror or error}); set XDG_STATE_HOME to a writable folder"
         ) from error
 
 

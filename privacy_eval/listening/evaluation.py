@@ -256,7 +256,7 @@ class ListeningTestCurves:
     false_alarm: tuple[FloatArray, ...]
 
 
-def normalised_ranks(scores: ArrayLike, groups: ArrayLike) -> FloatArray:
+def normalized_ranks(scores: ArrayLike, groups: ArrayLike) -> FloatArray:
     """Compute the normalized rank of every score in its group, (r - 1) / (n - 1), shape (R,).
 
     Tied scores share their average rank. Ranks are from 0 to 1, 0.5 on average; 0.5 in
@@ -270,7 +270,7 @@ def normalised_ranks(scores: ArrayLike, groups: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> normalised_ranks([7, 9, 7, 3], ["ann", "ann", "ann", "bob"])
+    >>> normalized_ranks([7, 9, 7, 3], ["ann", "ann", "ann", "bob"])
     array([0.25, 1.  , 0.25, 0.5 ])
     """
     values, names = np.asarray(scores, dtype=np.float64), np.asarray(groups)
@@ -378,7 +378,7 @@ def evaluate_ratings(
             f"no ratings of the reference system {reference!r}; rated: {', '.join(order)}"
         )
     groups = joint_codes([ratings.metric, ratings.evaluator])
-    pool = _Pool(ratings, normalised_ranks(ratings.score, groups), order)
+    pool = _Pool(ratings, normalized_ranks(ratings.score, groups), order)
     points = np.linspace(0, 1, _DENSITY_POINTS)
     distributions = list(_distributions(pool, points))
     detections = list(_detections(pool, protocol))
@@ -423,7 +423,7 @@ class _Pool:
     """Ratings with their normalized ranks, and the systems in order."""
 
     ratings: Ratings
-    normalised: FloatArray
+    normalized: FloatArray
     systems: tuple[str, ...]
 
     def select(
@@ -449,11 +449,11 @@ def _distributions(pool: _Pool, points: FloatArray) -> Iterator[tuple[Distributi
     for quantity, system in itertools.product(QUANTITIES, pool.systems):
         selected = pool.select(quantity, system)
         if selected.any():
-            scores = pool.normalised[selected]
+            scores = pool.normalized[selected]
             lower, median, upper = map(float, np.quantile(scores, [0.25, 0.5, 0.75]))
             mean, mean_rating = float(scores.mean()), float(pool.ratings.score[selected].mean())
-            of_normalised = (mean, lower, median, upper)
-            distribution = Distribution(quantity, system, scores.size, *of_normalised, mean_rating)
+            of_normalized = (mean, lower, median, upper)
+            distribution = Distribution(quantity, system, scores.size, *of_normalized, mean_rating)
             yield distribution, _density(scores, points)
 
 
@@ -473,7 +473,7 @@ def _density(scores: FloatArray, points: FloatArray) -> FloatArray:
 
 def _significance(pool: _Pool, quantity: str) -> Iterator[SignificanceTest]:
     """Test every two systems with ratings of a quantity."""
-    samples = {s: pool.normalised[pool.select(quantity, s)] for s in pool.systems}
+    samples = {s: pool.normalized[pool.select(quantity, s)] for s in pool.systems}
     pairs = list(itertools.combinations((s for s in samples if samples[s].size), 2))
     tests = [mann_whitney(samples[one], samples[other]) for one, other in pairs]
     corrected = holm_corrected([p for _, p in tests])
@@ -521,7 +521,7 @@ def _scores(
         target, nontarget = (same, ORIGINAL_SYSTEM), (different, system)
     else:
         target, nontarget = (quantity, ORIGINAL_SYSTEM), (quantity, system)
-    classes = [pool.normalised[pool.select(*c, *trial_set)] for c in (target, nontarget)]
+    classes = [pool.normalized[pool.select(*c, *trial_set)] for c in (target, nontarget)]
     if target == nontarget or not all(c.size for c in classes):
         return None
     return TrialScores(*classes)
@@ -535,7 +535,7 @@ def _evaluators(pool: _Pool, min_ratings: int, min_agreement: float) -> Iterator
     items = int(item.max()) + 1
 
     def sums(rows: NDArray[np.bool_]) -> FloatArray:
-        weights = (np.ones(len(r)), pool.normalised)
+        weights = (np.ones(len(r)), pool.normalized)
         return np.array([np.bincount(item[rows], w[rows], items) for w in weights])
 
     total = sums(np.ones(len(r), dtype=np.bool_))

@@ -108,7 +108,7 @@ def violin_figures(
     for page, number, part in style.numbered_pages(subjective.systems, MOST_VIOLINS):
         yield Drawing(
             style.file_stem("subjective_violin", *number),
-            f"Normalised ratings{part}. Numbers: means; bars: quartiles, points: medians; {line}"
+            f"Normalized ratings{part}. Numbers: means; bars: quartiles, points: medians; {line}"
             "Higher naturalness and intelligibility are better utility, lower similarity is better "
             "privacy.",
             functools.partial(_violins, subjective, curves, styles, page),
@@ -194,7 +194,7 @@ def _violins(
             axes.set_yticks(np.linspace(0, 1, 6))
             axes.grid(axis="y")
             if quantity in present[::2]:
-                axes.set_ylabel("normalised rating")
+                axes.set_ylabel("normalized rating")
     return canvas
 
 
@@ -281,7 +281,7 @@ def _det_pages(
             plot = replace(_in_pairs(panels, [*page, ORIGINAL_COLUMN]), title=above)
         yield Drawing(
             style.file_stem(name, where, *number),
-            f"DET curves of normalised ratings, {title}{part}. {what} {_MARKER}",
+            f"DET curves of normalized ratings, {title}{part}. {what} {_MARKER}",
             plot,
         )
 

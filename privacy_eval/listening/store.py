@@ -38,7 +38,7 @@ _PREVIOUS = "privacy_eval subjective 1"
 _STEM = "subjective"
 
 _UNITS = {
-    **dict.fromkeys(("mean", "lower_quartile", "median", "upper_quartile"), "normalised rank"),
+    **dict.fromkeys(("mean", "lower_quartile", "median", "upper_quartile"), "normalized rank"),
     "mean_rating": "rating",
     "statistic": "pairs",
     **dict.fromkeys(("p_value", "p_holm"), "probability"),

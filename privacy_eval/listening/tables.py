@@ -168,8 +168,8 @@ def summary_table(test: ListeningTest) -> Table:
     """Ratings of every system: number, mean and quartiles after normalization."""
     groups: dict[str, list[tuple[str, ...]]] = {}
     for d in test.distributions:
-        normalised = (d.mean, d.lower_quartile, d.median, d.upper_quartile)
-        numbers = (*(f"{value:.3f}" for value in normalised), f"{d.mean_rating:.2f}")
+        normalized = (d.mean, d.lower_quartile, d.median, d.upper_quartile)
+        numbers = (*(f"{value:.3f}" for value in normalized), f"{d.mean_rating:.2f}")
         groups.setdefault(QUANTITY_TITLES[d.quantity], []).append((d.system, str(d.n), *numbers))
     notes = [
         f"{test.n_evaluators} evaluators; higher naturalness and intelligibility are better "
@@ -180,7 +180,7 @@ def summary_table(test: ListeningTest) -> Table:
     titles = ("Ratings", "Mean", "Lower quartile", "Median", "Upper quartile", "Mean as given")
     return Table(
         "subjective_summary",
-        "Subjective evaluation: ratings as normalised ranks per evaluator, from 0 to 1 "
+        "Subjective evaluation: ratings as normalized ranks per evaluator, from 0 to 1 "
         f"({_pooled(test)}).",
         (Column("System", align="l"), *(Column(title, align="r") for title in titles)),
         tuple(map(tuple, groups.values())),
@@ -281,7 +281,7 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
         highlight_means=HIGHLIGHT_MEANS,
         colour_means=colours_mean(cells),
         notes=(
-            f"Subjective metrics: normalised ranks of similarity, used as LLRs{variant}",
+            f"Subjective metrics: normalized ranks of similarity, used as LLRs{variant}",
             *cells.notes,
         ),
         fit="shrunk" if upright else "landscape",
@@ -305,7 +305,7 @@ def pooled_table(test: ListeningTest) -> Table | None:
         return None
     return Table(
         "subjective_pooled",
-        f"Speaker verification by normalised ratings of similarity ({_pooled(test)}).",
+        f"Speaker verification by normalized ratings of similarity ({_pooled(test)}).",
         (
             Column("System", align="l"),
             *(Column(*describe(key).column) for key in DETECTION_METRICS),
@@ -374,7 +374,7 @@ def summary(test: ListeningTest) -> list[str]:
     rated = ", ".join(f"{test.n_ratings[m]} of {m}" for m in METRICS if test.n_ratings.get(m))
     lines = [
         f"{test.n_evaluators} evaluators, {len(test.systems)} systems with original speech; "
-        f"ratings: {rated}. Ratings were converted to normalised ranks per evaluator; tables and "
+        f"ratings: {rated}. Ratings were converted to normalized ranks per evaluator; tables and "
         f"figures show the variant {VARIANT}."
     ]
     if test.evaluators_left_out:

@@ -1,8 +1,8 @@
 """Caveats: reasons why values of a condition say little about privacy.
 
-An attacker who is wrong more often than right is no better protection than one who guesses:
-scores were inverted. The rules need values and numbers of trials only, so that records, single
-score files and imported results are judged alike.
+An EER far above 50 % does not protect better than one of 50 %: the scores are inverted, and an
+attacker can invert them back. The rules use values and numbers of trials only, so that records,
+single score files and imported results are judged alike.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ INVERTED, INVERTED_ORIGINAL, WEAK_ATTACKER = "inverted", "inverted_original", "w
 CAVEATS: Mapping[str, Caveat] = {
     INVERTED: Caveat(
         f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % is implausible: inverted scores (distances, "
-        "or swapped labels?), or many equal scores; no metric of such scores shows privacy"
+        "or swapped labels?), or many equal scores; no metric of such scores measures privacy"
     ),
     INVERTED_ORIGINAL: Caveat(
-        "Implausible scores of original speech: those of anonymized speech show no privacy, either"
+        "Implausible scores of original speech: metrics of anonymized speech are uninformative too"
     ),
     WEAK_ATTACKER: Caveat(
         f"EER of original speech above {100 * MAX_ORIGINAL_EER:.0f} % (wrong model, trials or "

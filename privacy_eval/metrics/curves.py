@@ -5,7 +5,7 @@ scores are sorted, but for PAV. Rates and priors are fractions; the prior is tha
 target trials, its log odds natural logarithms.
 
 References: Martin et al., "The DET curve" (1997); Bruemmer & du Preez (2006) for the
-Bayes error rate of LLRs (APE plots) and its normalised form; Silverman, "Density
+Bayes error rate of LLRs (APE plots) and its normalized form; Silverman, "Density
 estimation" (1986), eq. (3.31).
 """
 

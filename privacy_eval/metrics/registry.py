@@ -225,7 +225,7 @@ def _min_dcf(p_target: float) -> Metric:
     return Metric(
         f"min_dcf_{p_target:g}",
         "scores",
-        "normalised cost",
+        "normalized cost",
         f"min DCF at {p_target}",
         cost,
         best="higher",

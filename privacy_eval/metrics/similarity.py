@@ -125,7 +125,7 @@ class SpeakerSimilarity:
         D_sys of its original utterances with its own and with others' anonymized ones; None
         with fewer than 20 same-speaker pairs, too few for D_sys.
     evidence : float
-        log10 of the largest LLR that links one of its original utterances with one of its
+        log10 of the largest LR that links one of its original utterances with one of its
         anonymized ones; negative where none does.
     """
 

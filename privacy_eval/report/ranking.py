@@ -454,7 +454,7 @@ def _statement(ranked: RankedSystem) -> str:
         return ranked.why_not
     if ranked.next.too_few:
         return "too few replicates to tell"
-    return "better than the next" if ranked.next.better else "not told from the next"
+    return "better than the next" if ranked.next.better else "not significantly different"
 
 
 def _format_difference(metric: Metric, difference: Difference | None) -> list[str]:
@@ -504,7 +504,7 @@ def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[Verificatio
         "over data sets and genders with the protocol's weights."
     )
     if ranking.attack_model is None:
-        return f"{caption} Order and values only: no difference is told from chance."
+        return f"{caption} Order and values only: no significance test is possible."
     if not ranking.replicates:
         evaluated = dict.fromkeys(system_column(r.condition.system) for r in records)
         resampled = {system_column(r.condition.system) for r in records if r.speaker_intervals}
@@ -516,7 +516,7 @@ def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[Verificatio
         why = "without bootstrap replicates (option --bootstrap of the evaluation)"
         if reasons:
             why = f"no system with bootstrap replicates has an average ({'; '.join(reasons)}), so"
-        return f"{caption} Order and values only: {why} no difference is told from chance."
+        return f"{caption} Order and values only: {why} no significance test is possible."
     numbers = " or ".join(map(str, ranking.replicates))
     units = " in percentage points" if metric.percent else ""
     return (

@@ -129,7 +129,7 @@ class AudioReader:
     ids : tuple of str
         Utterances, in the order of segments or wav.scp.
     remarks : dict of str to list of str
-        Utterances read so far of which there is something to say.
+        Warnings, each with the utterances read so far that it concerns.
 
     Raises
     ------
@@ -460,7 +460,9 @@ def _check_format(audio: Any, header: _Header, conversion: dict[str, int], where
             f"{where}: {audio.samplerate} Hz, expected {LOWEST_RATE} to {HIGHEST_RATE}"
         )
     if header.frames is not None and audio.frames != header.frames:
-        raise PrivacyEvalError(f"{where}: damaged, {header.frames} samples or {audio.frames}")
+        raise PrivacyEvalError(
+            f"{where}: damaged, found {audio.frames} samples, the header declares {header.frames}"
+        )
     found["bits"] = 16 if audio.subtype == "PCM_16" else 0
     for name, wanted in conversion.items():
         if found[name] != wanted:
@@ -533,7 +535,7 @@ def _samples(
     if wanted is None and len(audio.read(1, dtype)):
         raise PrivacyEvalError(f"{segment.where}: over {MAX_SAMPLES} samples")
     if header.md5 is not None and frames is None and md5.digest() != header.md5:
-        raise PrivacyEvalError(f"{segment.where}: damaged, other samples than its MD5 is of")
+        raise PrivacyEvalError(f"{segment.where}: damaged, samples do not match its MD5")
     return samples[:count]
 
 

@@ -145,7 +145,7 @@ class VadOptions:
     vad_energy_threshold, vad_energy_mean_scale : float
         The threshold for C0 is the first plus the second times the utterance's mean of C0.
     vad_proportion_threshold : float
-        Share of frames above the threshold, from which on a frame is voiced.
+        Fraction of frames in context that must exceed the threshold for a frame to be voiced.
     vad_frames_context : int
         Frames on either side that count.
 
@@ -180,7 +180,7 @@ CHALLENGE_VAD = VadOptions(
 
 #: Utterances without features, as Kaldi leaves them out; keys of `AudioReader.remarks`.
 TOO_SHORT = "left out, too short for a frame of features"
-OTHER_RATE = "left out, sampled at another rate than the features are of"
+OTHER_RATE = "left out, sampling rate differs from that of the features"
 
 
 def utterance_features(
@@ -358,7 +358,7 @@ def _mel(frequency: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 
 
 def voice_activity(features: Features, options: VadOptions = CHALLENGE_VAD) -> NDArray[np.bool_]:
-    """Tell voiced frames by the log energy around them.
+    """Detect voiced frames by their log energy (energy-based VAD).
 
     Parameters
     ----------

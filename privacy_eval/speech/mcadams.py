@@ -210,7 +210,7 @@ def linear_prediction(frames: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _move_poles(prediction: NDArray[np.float64], coefficient: float) -> NDArray[np.float64]:
-    """Raise the poles' angles to a power; the new polynomials."""
+    """Raise the pole angles to a power; return the new LPC polynomials."""
     companion = np.zeros((len(prediction), _ORDER, _ORDER))
     companion[:, np.arange(1, _ORDER), np.arange(_ORDER - 1)] = 1.0
     companion[:, 0] = -prediction[:, 1:]
@@ -228,7 +228,7 @@ def _move_poles(prediction: NDArray[np.float64], coefficient: float) -> NDArray[
 
 
 def _residual(frames: NDArray[np.float64], prediction: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Filter each frame by its prediction, from rest."""
+    """Compute the LPC residual: filter each frame by A(z), from zero state."""
     residual = frames.copy()
     for lag in range(1, _ORDER + 1):
         residual[:, lag:] += prediction[:, lag, None] * frames[:, :-lag]
@@ -238,7 +238,7 @@ def _residual(frames: NDArray[np.float64], prediction: NDArray[np.float64]) -> N
 def _synthesize(
     residual: NDArray[np.float64], prediction: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Filter each frame by the inverse of its prediction, from rest."""
+    """Filter each residual by the synthesis filter 1/A(z), from zero state."""
     window = residual.shape[1]
     # Samples are rows, so that a step is contiguous; the oldest of the last 20 comes first.
     speech = np.zeros((window + _ORDER, len(residual)))

@@ -1,11 +1,11 @@
-"""Which products are made of what is there now, and bringing the others up to date.
+"""Decide which products are current, and rebuild the others.
 
-A product is one or several files that are made together. Beside them stands a fingerprint, a
-JSON file of the digests of what they were made of and of the files themselves: a product is
-rebuilt when its inputs, its options or the revision of its format changed, or when its files
-did. Fingerprints carry a keyed digest (HMAC-SHA256, `io.user_key`): one without the digest of
-this user's key counts for nothing, as a submission may bring it. Files without a fingerprint,
-or edited since, are external: a guarded product is then kept.
+A product is one or more files that are created together. Its fingerprint, a JSON file stored
+next to them, holds the digests of its inputs and of the files themselves: a product is rebuilt
+when its inputs, its options or the revision of its format changed, or when its files did.
+Fingerprints carry a keyed digest (HMAC-SHA256, `io.user_key`): one that does not verify with
+this user's key is ignored, as it may come from a submission. Files without a fingerprint, or
+edited since, are external: a guarded product is then kept.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def is_safe_name(name: str) -> bool:
     return _SAFE_NAME.fullmatch(name) is not None
 
 
-#: Told of every product: how many are through, of how many, and which it was.
+#: Progress callback: number of finished products, total, name of the current one.
 Progress = Callable[[int, int, str], None]
 
 
@@ -67,7 +67,7 @@ class MissingInput(Exception):
 
 
 def absent(*finders: Callable[[], object]) -> list[MissingInput]:
-    """All that is missing of several inputs, where `finders` raise what each is missing."""
+    """Collect the `MissingInput` errors that several finders raise."""
     found = []
     for find in finders:
         try:

@@ -78,7 +78,7 @@ def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
                 style.file_stem("attacks", x, y, speech),
                 f"Attacks on converted x-vectors ({speech}): {_name(x)} vs. {_name(y)}. "
                 f"{_combinations(of_speech)} Colour: difference of the means of target and "
-                "nontarget scores, in units of their deviation.",
+                "nontarget scores, in units of their pooled standard deviation.",
                 partial(_attacks_pair, of_speech, x, y, study.variant),
             )
     if rows.get("matrices"):
@@ -156,7 +156,7 @@ def _attacks_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:
             )
         _label_pair(axes, x, y)
         bar = canvas.colorbar(points, ax=axes, aspect=25, pad=0.02)
-        bar.set_label("difference of means, in deviations")
+        bar.set_label("difference of means / standard deviation")
         _legend(canvas, handles, ncols=len(handles), handlelength=1.0)
     return canvas
 

@@ -221,7 +221,7 @@ if begin 6; then
         failed=true
         if [ "$allow_missing" != true ]; then
             log "Stage 6 failed for some conditions, named in $out_path/log; those that" \
-                "succeeded are kept. To have the results of the others: --stage 6 --allow-missing"
+                "succeeded are kept. To continue without the failed ones: --stage 6 --allow-missing"
             if [ -e "$out_path/results.json" ]; then
                 log "Note: the results and tables in $out_path are those of an earlier run"
             fi

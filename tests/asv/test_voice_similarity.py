@@ -226,7 +226,7 @@ def test_leaving_out_also_means_speakers_with_one_utterance_left(tmp_path: Path)
         )
 
 
-def test_vectors_of_strangers(tmp_path: Path) -> None:
+def test_vectors_of_unknown_speakers(tmp_path: Path) -> None:
     """An error, unless the vectors are those of a larger set."""
     abbreviate = {u: s for u, s in SPOKEN.items() if s != "s5"}
     path = utt2spk(tmp_path, abbreviate)

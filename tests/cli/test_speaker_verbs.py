@@ -502,7 +502,7 @@ def test_a_failure_is_named_and_does_not_hinder_the_others(tree: SpeechTree) -> 
 
 
 @pytest.mark.parametrize("suffix", ["_a b", "_50%", "_x;y", "_.."])
-def test_an_odd_suffix_of_a_submission_hinders_nobody(tree: SpeechTree, suffix: str) -> None:
+def test_an_unknown_suffix_does_not_stop_other_submissions(tree: SpeechTree, suffix: str) -> None:
     """A folder's name is no reason to stop before the scores of all are evaluated."""
     folder = f"exp/team/results-1{suffix}"
     lines_to(tree.scores(ENROLLS, TRIALS + suffix, folder), ["s1 s1-u0 1"])
@@ -510,7 +510,7 @@ def test_an_odd_suffix_of_a_submission_hinders_nobody(tree: SpeechTree, suffix: 
     lines_to(tree.scores(ENROLLS, f"{TRIALS}_other", "exp/two/results-1_other"), ["s1 s1-u0 1"])
     run = tree.run("subsets", "--anonymized")
     assert run.code == 0, run.err
-    assert f"no set is marked by {suffix!r}" in run.err
+    assert f"no data set with suffix {suffix!r}" in run.err
     assert "1 folder made" in run.out
     run = tree.run("asv-scores")
     assert "Traceback" not in run.err

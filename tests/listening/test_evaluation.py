@@ -25,7 +25,7 @@ from privacy_eval.listening.evaluation import (
     evaluate_ratings,
     holm_corrected,
     mann_whitney,
-    normalised_ranks,
+    normalized_ranks,
 )
 from privacy_eval.listening.store import (
     evaluators_csv,
@@ -61,10 +61,10 @@ def evaluated(ratings: Ratings) -> Evaluated:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from("abc")), min_size=1, max_size=40))
-def test_normalised_ranks_agree_with_counting(rated: list[tuple[int, str]]) -> None:
+def test_normalized_ranks_agree_with_counting(rated: list[tuple[int, str]]) -> None:
     scores, groups = zip(*rated, strict=True)
-    expected = slow.normalised_ranks(scores, groups)
-    np.testing.assert_allclose(normalised_ranks(scores, groups), expected, atol=1e-12)
+    expected = slow.normalized_ranks(scores, groups)
+    np.testing.assert_allclose(normalized_ranks(scores, groups), expected, atol=1e-12)
 
 
 @settings(max_examples=60, deadline=None)
@@ -88,18 +88,18 @@ def test_distributions_and_p_values_against_slow_reference(
     """Ranks within evaluators, pooled by system and kind of pair, then tested."""
     result, _ = evaluated
     groups = list(zip(ratings.metric.tolist(), ratings.evaluator.tolist(), strict=True))
-    normalised: list[float] = [0.0] * len(ratings)
+    normalized: list[float] = [0.0] * len(ratings)
     for group in set(groups):
         rows = [i for i, g in enumerate(groups) if g == group]
         scores = [ratings.score[i] for i in rows]
-        for i, rank in zip(rows, slow.normalised_ranks(scores, [0] * len(rows)), strict=True):
-            normalised[i] = rank
+        for i, rank in zip(rows, slow.normalized_ranks(scores, [0] * len(rows)), strict=True):
+            normalized[i] = rank
 
     def sample(quantity: str, system: str) -> list[float]:
         metric, _, kind = quantity.partition("_")
         wanted = {"": (-1, 0, 1), "same_speaker": (1,), "different_speaker": (0,)}[kind]
         return [
-            round(normalised[i], 12)
+            round(normalized[i], 12)
             for i in range(len(ratings))
             if (ratings.metric[i], ratings.system[i]) == (metric, system)
             and ratings.same_speaker[i] in wanted
@@ -128,12 +128,12 @@ def test_distributions_and_p_values_against_slow_reference(
 
 def test_ranks_and_tests_in_singular_cases() -> None:
     assert mann_whitney([3, 3], [3, 3, 3]) == (3.0, 1.0)
-    assert normalised_ranks([5, 5, 5, 9], ["a", "a", "a", "b"]).tolist() == [0.5] * 4
-    assert normalised_ranks([], []).size == 0
-    of_one, of_other = (normalised_ranks(scores, [0] * 3) for scores in ([1, 2, 3], [2, 7, 8]))
+    assert normalized_ranks([5, 5, 5, 9], ["a", "a", "a", "b"]).tolist() == [0.5] * 4
+    assert normalized_ranks([], []).size == 0
+    of_one, of_other = (normalized_ranks(scores, [0] * 3) for scores in ([1, 2, 3], [2, 7, 8]))
     assert of_one.tolist() == of_other.tolist() == [0, 0.5, 1]
     with pytest.raises(ValueError, match="3 scores but 2 groups"):
-        normalised_ranks([1, 2, 3], ["a", "a"])
+        normalized_ranks([1, 2, 3], ["a", "a"])
 
 
 # --- detection
@@ -165,10 +165,10 @@ def test_detection_tasks_have_the_trials_of_their_definition(
         assert pooled[quantity, "B1"] == (count(metric, *target), count(metric, *nontarget))
 
 
-def test_metrics_are_those_of_the_normalised_ratings(ratings: Ratings) -> None:
+def test_metrics_are_those_of_the_normalized_ratings(ratings: Ratings) -> None:
     result, _ = evaluate_ratings(ratings, PROTOCOL)
     of_metric = ratings.take(ratings.metric == "similarity")
-    scores = normalised_ranks(of_metric.score, of_metric.evaluator)
+    scores = normalized_ranks(of_metric.score, of_metric.evaluator)
     kept = (of_metric.system == "B2") & (of_metric.data_set == "libri")
     kept &= of_metric.gender == "f"
     same = of_metric.same_speaker == 1
@@ -242,7 +242,7 @@ def test_agreement_is_spearmans_with_the_mean_of_the_others(tmp_path: Path) -> N
     ]
     text = "\n".join(["evaluator,system,trial,intelligibility", *lines]) + "\n"
     result, _ = evaluate_ratings(ratings_of(text, tmp_path), PROTOCOL, min_ratings=2)
-    ranks = {name: slow.normalised_ranks(of_name, [0] * 4) for name, of_name in scores.items()}
+    ranks = {name: slow.normalized_ranks(of_name, [0] * 4) for name, of_name in scores.items()}
     for e in result.evaluators:
         others = [r for name, r in ranks.items() if name != e.evaluator]
         b1, b2 = (sum(r[i] + r[i + 1] for r in others) / 4 for i in (0, 2))

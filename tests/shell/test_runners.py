@@ -504,4 +504,4 @@ def test_stages_of_the_recipe_on_slurm(slurm: Slurm, tmp_path: Path) -> None:
         assert trees[1].run(verb).code == 0
     found, expected = (snapshot(tree.root / "exp") for tree in trees)
     assert found == expected
-    assert sum(name.endswith(("scores", ".npz", "DeIDentification")) for name in found) == 3 + 4 + 1
+    assert sum(name.endswith(("scores", ".npz", "DeIDentification")) for name in found) == 3 + 7 + 1

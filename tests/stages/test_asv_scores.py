@@ -147,9 +147,7 @@ CHANGES: dict[str, tuple[Callable[[SpeechTree], object], list[str]]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_scores_are_made_anew_when_what_they_are_made_of_changed(
-    tree: SpeechTree, change: str
-) -> None:
+def test_scores_are_rebuilt_when_their_inputs_change(tree: SpeechTree, change: str) -> None:
     made(tree)
     before, written = {k: p.read_bytes() for k, p in tree.all_scores.items()}, {}
     for kind, path in tree.all_scores.items():

@@ -702,7 +702,7 @@ def test_a_system_with_an_unknown_mark_fails_alone(tmp_path: Path) -> None:
     assert any("--anon-suffix" in reason for reason in partial.not_evaluated)
 
 
-def test_allowing_trials_to_miss_changes_no_whole_record(tree: Tree) -> None:
+def test_allow_missing_keeps_complete_records_current(tree: Tree) -> None:
     run(tree)
     assert run(tree, options=Options(allow_missing=True)).made == []
     scores = tree.root / "exp/results-now" / O_A / "scores"

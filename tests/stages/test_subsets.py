@@ -376,7 +376,7 @@ def test_the_list_of_the_original_set_serves(tmp_path: Path) -> None:
     )
 
 
-def test_the_nearest_holder_serves_and_farther_ones_too(tmp_path: Path) -> None:
+def test_subsets_are_taken_from_the_nearest_superset(tmp_path: Path) -> None:
     data = challenge(tmp_path) / "data"
     anonymized(tmp_path, "vctk_dev_trials_all")
     folder_of(data / "vctk_dev_trials_f_all_anon", VCTK_SETS["trials_f_all"], kind="nearest")
@@ -454,7 +454,7 @@ def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     assert "theirs/fa-2" in wav and "fb-2" not in wav
 
 
-def test_a_copy_of_our_folder_under_another_name_is_theirs(tmp_path: Path) -> None:
+def test_a_copied_data_folder_counts_as_external(tmp_path: Path) -> None:
     """How anonymizers begin: with a copy whose wav.scp they change."""
     data = challenge(tmp_path) / "data"
     make(tmp_path)

@@ -1,5 +1,5 @@
 """Conventional plots of the ZEBRA toolkit: cross-entropy (ECE) and detection cost (APE plot),
-and both normalised (NECE, NBER)."""
+and both normalized (NECE, NBER)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         mark = "" if record.caveat("eer") is None else f" ({style.WITHHELD})"
         yield Drawing(
             style.file_stem("conventional", system, *key),
-            f"Cross-entropy (ECE), detection cost (APE plot), and both normalised: {where}. "
+            f"Cross-entropy (ECE), detection cost (APE plot), and both normalized: {where}. "
             "Actual: scores used as log-likelihood ratios, beyond the panel where they "
             "are badly calibrated; minimum: after optimal calibration.",
             conventional_plot(arrays, title=f"{where}{mark}"),
@@ -59,14 +59,14 @@ def conventional_plot(arrays: Arrays, *, title: str = "") -> Plot:
     log_odds = arrays["prior_log_odds"]
     without = arrays["ece_zero_evidence"], np.minimum(expit(log_odds), expit(-log_odds))
     above, below = [], []
-    for kind, default, label, normalised in (
-        ("ece", without[0], ECE_LABEL, "normalised cross-entropy (NECE)"),
-        ("dcf", without[1], "Bayes error rate", "normalised rate (NBER)"),
+    for kind, default, label, normalized in (
+        ("ece", without[0], ECE_LABEL, "normalized cross-entropy (NECE)"),
+        ("dcf", without[1], "Bayes error rate", "normalized rate (NBER)"),
     ):
         actual, minimum = arrays[f"{kind}_actual"], arrays[f"{kind}_minimum"]
         above.append(_panel(log_odds, default, actual, minimum, label))
         ones = np.ones(log_odds.size)
-        below.append(_panel(log_odds, ones, actual / default, minimum / default, normalised))
+        below.append(_panel(log_odds, ones, actual / default, minimum / default, normalized))
     return Plot((tuple(above), tuple(below)), legend="bottom", panel_height=1.9, title=title)
 
 
