@@ -33,8 +33,8 @@ fi
 cat <<'END'
 X-vectors are extracted by final.raw in the model folder (with extract.config, min_chunk_size and
 max_chunk_size). The challenge's is not public: its organizers give it to registered participants
-(https://www.voiceprivacychallenge.org). Any Kaldi x-vector network for the same features (30 MFCC at 16 kHz) serves, such as that of the VoxCeleb recipe, published
-at https://kaldi-asr.org/models/m7, with its back end (plda, mean.vec, transform.mat) beside it. Other
-options of the features go into conf/mfcc.conf and conf/vad.conf of the tree. Numbers of different
-networks do not compare: results carry the digest of the network.
+(https://www.voiceprivacychallenge.org). Any Kaldi x-vector network for the same features (30 MFCC at
+16 kHz) serves, such as one of Kaldi's VoxCeleb recipe, with its back end (plda, mean.vec,
+transform.mat) beside it. Other options of the features go into conf/mfcc.conf and conf/vad.conf of
+the tree. Results carry the digest of the network: numbers of different networks cannot be compared.
 END
