@@ -26,7 +26,7 @@ parse_jobs "$@"
 if [ "$max_jobs" -eq 0 ]; then
     # nproc takes these variables, which are for other programs, for the number of processors.
     max_jobs=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null ||
-        getconf _NPROCESSORS_ONLN)
+        getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
     if [ "$((last - first + 1))" -gt "$max_jobs" ]; then
         printf 'run_jobs.sh: %d jobs, %d at a time, the number of processors (--max-jobs-run)\n' \
             "$((last - first + 1))" "$max_jobs" >&2

@@ -63,8 +63,8 @@ def evaluate(target: ArrayLike, nontarget: ArrayLike, *, variant: Variant = "exa
     >>> result = evaluate(target=[3, 5, 7, 8], nontarget=[1, 2, 4, 6])
     >>> result.values["eer"], result.values["rocch_eer"], result.zebra_tag
     (0.25, 0.25, 'A')
-    >>> list(result.caveats)
-    ['few_targets']
+    >>> "few_targets" in result.caveats
+    True
     """
     scores = TrialScores(target, nontarget)
     values = score_metrics(scores, variant=variant)

@@ -93,7 +93,7 @@ command -v -- "${cmd%% *}" >/dev/null ||
 
 # More jobs on this machine would only start one after the other, each with its start-up time.
 processors=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null ||
-    getconf _NPROCESSORS_ONLN)
+    getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 case ${cmd%% *} in
     run_jobs.sh | */run_jobs.sh)
         if [ "$nj" -gt "$((4 * processors))" ]; then

@@ -79,6 +79,7 @@ from privacy_eval.results.csv_export import to_csv, to_speakers_csv
 from privacy_eval.results.json_store import read_json, to_json
 from privacy_eval.results.record_files import read_record
 from privacy_eval.results.records import (
+    IdentificationRecord,
     Results,
     SimilarityRecord,
     VerificationRecord,
@@ -468,13 +469,27 @@ def _results() -> Results:
         metrics={"exact": {"deid": 0.9, "gvd_db": -9.5}},
         speakers=(SpeakerSimilarity("s1", 0.5, 1.0, 0.5, 0.7, None, 0.1),),
     )
+    identification = IdentificationRecord(
+        whole.verification[0].condition,
+        sizes=(2, 5),
+        linkage=(0.9, 0.5),
+        intervals=((0.8, 1.0), (0.4, 0.6)),
+        rank=1,
+        length=1,
+        n_tests=9,
+        n_test_speakers=3,
+        n_enrolled=5,
+        not_enrolled=1,
+        utterances_left_out=2,
+    )
     return Results(
         protocol,
         (verification,),
         whole.recognition[:1],
         whole.utility[:1],
         (similarity,),
-        ("nothing",),
+        identification=(identification,),
+        not_evaluated=("nothing",),
     )
 
 

@@ -36,6 +36,7 @@ def stages(tree: Path) -> list[list[str]]:
         ["score-tree", *common],
         ["evaluate", *common, "--bootstrap", "8"],
         ["similarity-tree", *common],
+        ["identification", *common, "--bootstrap", "8"],
         ["collect", *common],
         ["tables", *results, "--out", f"{out}/tables"],
         ["figures", *results, "--out", f"{out}/figures", "--format", "tex"],
@@ -214,12 +215,17 @@ def test_a_read_only_disk(disk: Disk, tree: Path, whole: dict[str, bytes], tmp_p
         assert cli(verb, *common).code == 0
     before = products(folder)
     subprocess.run(["mount", "-o", "remount,ro", str(disk.folder)], check=True)
-    for verb in ("evaluate", "similarity-tree"):
+    for verb in ("evaluate", "similarity-tree", "identification"):
         run = cli(verb, *common)
         assert run.code == 1
         assert re.search(rf"{folder}/\S+: cannot be written \(Read-only file system\)", run.err)
     out = tmp_path / "out"
-    for verb, *more in (("evaluate", "--bootstrap", 8), ("similarity-tree",), ("collect",)):
+    for verb, *more in (
+        ("evaluate", "--bootstrap", 8),
+        ("similarity-tree",),
+        ("identification", "--bootstrap", 8),
+        ("collect",),
+    ):
         run = cli(verb, *common, "--out", out, *more)
         assert run.code == 0, run.err
     results = out / "results.json"

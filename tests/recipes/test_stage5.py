@@ -163,6 +163,8 @@ def test_only_what_a_changed_set_concerns_is_made_anew(evaluated: Path, tmp_path
     run = cli("similarity", *common)
     # The last utterance is of one of the two sets that were cut out.
     assert run.out.startswith("voice similarities: 2 computed, 10 current")
+    run = cli("identification", *common)
+    assert run.out.startswith("identifications: 4 computed, 32 current")
     assert cli("privacy-metrics", *common).code == 0
     assert cli("collect", *common).code == 0
 

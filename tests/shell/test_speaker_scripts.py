@@ -66,7 +66,8 @@ def splits(tmp_path: Path) -> Splits:
 
 
 def test_splits_cover_everything_whatever_things_are_called(splits: Splits) -> None:
-    assert splits.run("", "--nj", 3, more=("--tree", "my JOB")) == Run(0, "", "")
+    run = splits.run("", "--nj", 3, more=("--tree", "my JOB"))
+    assert (run.code, run.out) == (0, ""), run.err
     logs = {
         p.name: p.read_text().splitlines()[3] for p in (splits.folder / "a JOB & JOB_N").iterdir()
     }
