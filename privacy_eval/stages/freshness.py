@@ -299,7 +299,7 @@ class Product:
         return Fingerprint(self.key, self.revision, subject, options, noted), sources
 
     def read_fingerprint(self) -> Fingerprint | None:
-        """The fingerprint beside the files; None where there is none of this product and user."""
+        """Read the fingerprint beside the files; None if this user made none of this product."""
         noted = Fingerprint.read(self.note)
         return noted if noted is not None and noted.key == self.key else None
 

@@ -254,7 +254,7 @@ def tree_suffixes(tree: Path, protocol: Protocol) -> dict[str, int]:
 
 
 def suffix_hint(tree: Path, protocol: Protocol, used: Collection[str]) -> str | None:
-    """Describe the data sets whose anonymization suffix is none of those used, if any, and the
+    """Describe the data sets with other anonymization suffixes than those used, if any, and the
     option that evaluates them."""
     others = {s: n for s, n in tree_suffixes(tree, protocol).items() if s not in used}
     if not others:
