@@ -6,7 +6,7 @@ Trial lists are not used: they rarely compare every test with every enrolled spe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +54,20 @@ class Gallery:
     vectors: Vectors
     enrollment: Enrollment
 
+    def present(self) -> Gallery:
+        """Return the speakers that have vectors, with the utterances that have."""
+        members = self.enrollment.members.items()
+        found = {s: tuple(u for u in some if u in self.vectors) for s, some in members}
+        return replace(
+            self,
+            enrollment=replace(self.enrollment, members={s: u for s, u in found.items() if u}),
+        )
+
+    @property
+    def size(self) -> int:
+        """Number of enrollment utterances."""
+        return sum(map(len, self.enrollment.members.values()))
+
 
 @dataclass(frozen=True, eq=False)
 class Identification:
@@ -76,6 +90,8 @@ class Identification:
     sizes : tuple of int
     linkage : float array, shape (sizes,)
     rank, length : int
+    without_vector : int
+        Utterances of tests and enrollment that were left out, as they have no vector.
     """
 
     test_speakers: tuple[str, ...]
@@ -89,6 +105,7 @@ class Identification:
     linkage: FloatArray
     rank: int
     length: int
+    without_vector: int = 0
 
     @property
     def chance(self) -> FloatArray:
@@ -145,6 +162,7 @@ def identify(
     rank: int = 1,
     length: int = 1,
     distractors: Gallery | None = None,
+    allow_missing: bool = False,
 ) -> Identification:
     """Compute how often test speakers are found among the enrolled ones.
 
@@ -166,6 +184,8 @@ def identify(
         averaged; the rest of a speaker's utterances is left out.
     distractors : Gallery, optional
         More enrolled speakers, none of them a test speaker.
+    allow_missing : bool
+        Leave out utterances that have no vector, and count them.
 
     Returns
     -------
@@ -174,11 +194,16 @@ def identify(
     Raises
     ------
     PrivacyEvalError
-        An utterance without vector, no test speaker who is enrolled, or none with `length`
-        utterances; distractors who are enrolled or tested; inconsistent dimensions; scores
+        Unless allowed, an utterance without vector; no test speaker who is enrolled, or none with
+        `length` utterances; distractors who are enrolled or tested; inconsistent dimensions; scores
         beyond float32's range; as `linkage_of_beaters`.
     """
-    speaker_of = read_utt2spk(utt2spk)
+    speaker_of = listed = read_utt2spk(utt2spk)
+    n_enrollment = gallery.size
+    if allow_missing:
+        speaker_of = {u: s for u, s in listed.items() if u in tests}
+        gallery = gallery.present()
+        distractors = None if distractors is None else distractors.present()
     members = dict(gallery.enrollment.members)
     n_distractors = 0
     if distractors is not None:
@@ -220,11 +245,12 @@ def identify(
         len(means),
         n_distractors,
         tuple(sorted(s for s in utterances if s not in members)),
-        len(speaker_of) - len(used),
+        len(listed) - len(used),
         wanted,
         linkage_of_beaters(beaten, len(means), wanted, rank),
         rank,
         length,
+        len(listed) - len(speaker_of) + n_enrollment - gallery.size,
     )
 
 

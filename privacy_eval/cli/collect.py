@@ -62,9 +62,10 @@ def collected(
     from dataclasses import replace
 
     from ..check import not_evaluated
-    from ..stages.collect import collect
-    from ..stages.identification import collect_identifications
-    from ..stages.similarity import collect_similarities
+    from ..results.records import IdentificationRecord, SimilarityRecord
+    from ..stages.collect import collect, current_records
+    from ..stages.identification import identification_products
+    from ..stages.similarity import similarity_products
 
     access, protocol = asv.access, asv.protocol
     results = collect(
@@ -76,8 +77,12 @@ def collected(
         stale=stale,
         inputs=access.inputs,
     )
-    similarity, changed = collect_similarities(systems, asv, out)
-    identification, stale_galleries = collect_identifications(systems, asv, out)
+    similarity, changed = current_records(
+        similarity_products(systems, asv, out), SimilarityRecord, access.inputs
+    )
+    identification, stale_galleries = current_records(
+        identification_products(systems, asv, out), IdentificationRecord, access.inputs
+    )
     changed += stale_galleries
     if changed and not access.allow_missing:
         raise PrivacyEvalError(

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial set."""
     stage, files = two_forms(parser)
     add_tree(stage, common=parser)
-    add(stage, "--out", "--job", "--after-jobs", "--isolate", "--details")
+    add(stage, "--out", "--job", "--after-jobs", "--isolate", "--details", "--allow-missing")
     rank = value("K", "found among the K highest scores; default: 1", type=positive, default=1)
     parser.add_argument("--rank", **rank)
     length = value("L", "utterances in a test, averaged; default: 1", type=positive, default=1)

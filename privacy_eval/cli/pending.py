@@ -205,11 +205,14 @@ class _Stages:
         return bool(subsets.made or vectors or trained.made or scores.has_work or scores.left_out)
 
     def _vectors(self) -> bool:
-        from ..stages.asv_scores import missing_vectors
-        from ..stages.xvectors import make_vectors
+        from ..stages.asv_scores import missing_vectors, vector_sets
 
         if self._arguments.extractor == "kaldi":
             return bool(missing_vectors(self._under_test, self._asv))
+        if not vector_sets(self._under_test, self._asv):
+            return False
+        from ..stages.xvectors import make_vectors  # with what reads audio
+
         return make_vectors(self._under_test, self._asv, self._run).has_work
 
     def _metrics(self) -> bool:

@@ -55,7 +55,7 @@ def _files(arguments: argparse.Namespace) -> int:
 
     from ..asv.model_folder import save_vectors
     from ..io.data_dir import read_utt2spk
-    from ..speech.xvector import UNVOICED, load_extractor, utterance_vector
+    from ..speech.xvector import load_extractor, utterance_vectors
     from .inputs import audio_of, feature_options, features_of, log_remarks
 
     options, vad = feature_options(arguments)
@@ -64,14 +64,10 @@ def _files(arguments: argparse.Namespace) -> int:
     read_utt2spk(utt2spk)  # a fault shows before the work, not after it
     reader, show = audio_of(arguments), progress()
     vectors = {}
-    for number, (name, features) in enumerate(features_of(arguments, reader, options), 1):
-        try:
-            vector = utterance_vector(extractor, features, vad)
-        except PrivacyEvalError as error:
-            raise PrivacyEvalError(f"{reader.where(name)}: {error}") from error
-        if vector is None:
-            reader.remarks.setdefault(UNVOICED, []).append(name)
-        else:
+    features = features_of(arguments, reader, options)
+    found = utterance_vectors(extractor, reader, features, vad)
+    for number, (name, vector) in enumerate(found, 1):
+        if vector is not None:
             vectors[name] = vector
         if show is not None:
             show(number, len(reader.ids), name)

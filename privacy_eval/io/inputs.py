@@ -48,8 +48,9 @@ class Inputs:
 
     def forget(self, folder: Path) -> None:
         """Forget the files of a folder that was written in the meantime."""
+        below = f"{folder}/"
         for known in (self._sha256, self._content):
-            for path in [path for path in known if folder in (path, *path.parents)]:
+            for path in [path for path in known if f"{path}/".startswith(below)]:
                 del known[path]
 
     def _read(self, path: Path, limit: LineLimit | None = None) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes, read_text
+from .audio import AudioReader
 from .features import CHALLENGE_VAD, Features, VadOptions, sliding_cmvn, voice_activity
 from .nnet3 import Network
 from .nnet3_file import read_model
@@ -157,6 +158,41 @@ def utterance_vector(
     """
     voiced = voice_activity(features, vad)
     return extractor.extract(sliding_cmvn(features)[voiced]) if voiced.any() else None
+
+
+def utterance_vectors(
+    extractor: Extractor,
+    reader: AudioReader,
+    features: Iterable[tuple[str, Features]],
+    vad: VadOptions = CHALLENGE_VAD,
+) -> Iterator[tuple[str, Vector | None]]:
+    """Compute the x-vectors of utterances, one after another.
+
+    Parameters
+    ----------
+    extractor : Extractor
+    reader : AudioReader
+        Of the utterances; its `remarks` tell those without voiced frames.
+    features : iterable of (str, float32 array of shape (T, D))
+    vad : VadOptions
+
+    Returns
+    -------
+    iterator of (str, float32 array of shape (E,) or None)
+
+    Raises
+    ------
+    PrivacyEvalError
+        With the utterance: as `Extractor.extract`.
+    """
+    for name, of_frames in features:
+        try:
+            vector = utterance_vector(extractor, of_frames, vad)
+        except PrivacyEvalError as error:
+            raise PrivacyEvalError(f"{reader.where(name)}: {error}") from error
+        if vector is None:
+            reader.remarks.setdefault(UNVOICED, []).append(name)
+        yield name, vector
 
 
 def _read_size(path: Path, name: str) -> int:

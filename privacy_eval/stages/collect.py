@@ -17,7 +17,7 @@ from ..results.challenge_text import recognition_records, to_results_txt
 from ..results.csv_export import to_csv, to_speakers_csv
 from ..results.editions import Importer
 from ..results.json_store import to_json
-from ..results.record_files import read_record
+from ..results.record_files import Record, read_record
 from ..results.records import EmotionRecord, RecognitionRecord, Results, VerificationRecord
 from ..tree.conditions import RecognitionFiles, System
 from ..version import __version__
@@ -131,6 +131,22 @@ def read_recognition(
         return lines, sources, refused
     except PrivacyEvalError as error:
         return [], {}, [*refused, str(error)]
+
+
+def current_records(
+    products: Iterable[Product], kind: type[Record], inputs: Inputs
+) -> tuple[list[Record], list[str]]:
+    """Read the records of present x-vectors and models; the names of those that are stale."""
+    records, stale = [], []
+    for product in products:
+        if product.read_fingerprint() is None:
+            continue
+        if product.is_current(inputs, options=False):
+            with inputs.supplied(product.files[-1]):
+                records.append(read_record(product.files[-1], kind))
+        else:
+            stale.append(f"{product.name} (its x-vectors, its back end or the record have changed)")
+    return records, stale
 
 
 def noted_records(

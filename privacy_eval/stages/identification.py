@@ -13,7 +13,7 @@ from pathlib import Path
 from ..asv.galleries import Gallery, Identification, identify
 from ..io.files import file_names
 from ..io.inputs import Inputs
-from ..results.record_files import read_record, record_content, record_paths
+from ..results.record_files import record_content, record_paths
 from ..results.records import IdentificationRecord
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..version import __version__
@@ -76,30 +76,13 @@ def make_identifications(
     names = set(chosen)
     found = _galleries(list(systems), asv, out, options)
     products = [g.product() for g in found if g.condition.system in names]
-    return bring_up_to_date(products, asv.access.inputs, run)
+    access = asv.access
+    return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
 
 
 def identification_products(systems: Iterable[System], asv: AsvSystems, out: Path) -> list[Product]:
     """The identification records of all systems."""
     return [g.product() for g in _galleries(list(systems), asv, out, GalleryOptions())]
-
-
-def collect_identifications(
-    systems: Iterable[System], asv: AsvSystems, out: Path
-) -> tuple[list[IdentificationRecord], list[str]]:
-    """Read the records of present x-vectors and models; the names of conditions whose record
-    is stale."""
-    records, stale = [], []
-    for product in identification_products(systems, asv, out):
-        if product.read_fingerprint() is None:
-            continue
-        if product.is_current(asv.access.inputs, options=False):
-            path = product.files[-1]
-            with asv.access.inputs.supplied(path):
-                records.append(read_record(path, IdentificationRecord))
-        else:
-            stale.append(f"{product.name} (its x-vectors, its back end or the record have changed)")
-    return records, stale
 
 
 @dataclass(frozen=True)
@@ -162,6 +145,7 @@ class _Galleries:
                 model=self.asv.backend(self.condition.asv_model, self.anon_suffix)[0],
                 rank=self.options.rank,
                 length=self.options.length,
+                allow_missing=self.asv.access.allow_missing,
             )
         provenance = {"version": __version__, "backend": "plda", **made_of.provenance()}
         record = to_record(self.condition, found, self.options, provenance)
@@ -170,7 +154,9 @@ class _Galleries:
             "speaker": found.speaker,
             "beaten": found.beaten,
         }
-        return Content(record_content(self.path, record, arrays))
+        lost = found.without_vector
+        left_out = f"{lost} utterances without x-vectors left out" if lost else ""
+        return Content(record_content(self.path, record, arrays), left_out)
 
 
 def to_record(

@@ -15,7 +15,7 @@ from ..io.files import file_names, read_bytes
 from ..io.inputs import Inputs
 from ..metrics import of_kind, similarity_metrics
 from ..protocol.protocol import ResultsFolder, TrialSet
-from ..results.record_files import read_record, record_content, record_paths
+from ..results.record_files import record_content, record_paths
 from ..results.records import SimilarityRecord
 from ..tree.conditions import SetCondition, System, set_condition
 from ..version import __version__
@@ -80,24 +80,6 @@ def trial_set_cost(trial_set: TrialSet, asv: AsvSystems) -> Cost:
             return similarity_cost(read_bytes(utt2spk).count(b"\n"))
     except (MissingInput, PrivacyEvalError):
         return similarity_cost(0)
-
-
-def collect_similarities(
-    systems: Iterable[System], asv: AsvSystems, out: Path
-) -> tuple[list[SimilarityRecord], list[str]]:
-    """Read the records of present x-vectors and models; the names of trial sets whose record
-    is stale."""
-    records, stale = [], []
-    for similarity in _similarities(list(systems), asv, out):
-        product = similarity.product()
-        if product.read_fingerprint() is None:
-            continue
-        if product.is_current(asv.access.inputs, options=False):
-            with asv.access.inputs.supplied(similarity.path):
-                records.append(read_record(similarity.path, SimilarityRecord))
-        else:
-            stale.append(f"{product.name} (its x-vectors, its back end or the record have changed)")
-    return records, stale
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from ..speech.features import (
     VadOptions,
     utterance_features,
 )
-from ..speech.xvector import EXTRACTOR_FILES, UNVOICED, Extractor, load_extractor, utterance_vector
+from ..speech.xvector import EXTRACTOR_FILES, Extractor, load_extractor, utterance_vectors
 from .access import AsvSystems, SystemUnderTest
 from .asv_scores import EXTRACTOR_ROLE, VECTORS_NOTE, vector_sets
 from .freshness import (
@@ -280,17 +280,10 @@ class _Part:
                 raise error
             unreadable.append(str(error))
 
-        vectors = {}
         reader.remarks.clear()
-        for name, features in utterance_features(reader, options, ids=self.ids, unreadable=skip):
-            try:
-                vector = utterance_vector(extractor, features, vad)
-            except PrivacyEvalError as error:
-                raise PrivacyEvalError(f"{reader.where(name)}: {error}") from error
-            if vector is None:
-                reader.remarks.setdefault(UNVOICED, []).append(name)
-            else:
-                vectors[name] = vector
+        features = utterance_features(reader, options, ids=self.ids, unreadable=skip)
+        found = utterance_vectors(extractor, reader, features, vad)
+        vectors = {name: vector for name, vector in found if vector is not None}
         return Content(
             {self.archive: _archive(vectors)},
             left_out="; ".join(unreadable),

@@ -236,7 +236,7 @@ if begin 7; then
         "${of_tree[@]}" ${missing[@]+"${missing[@]}"} ${pipes[@]+"${pipes[@]}"} \
         ${items[@]+"${items[@]}"} --out "$out"
     "$recipe/local/identification.sh" "${jobs[@]}" -- "${of_tree[@]}" \
-        ${pipes[@]+"${pipes[@]}"} ${items[@]+"${items[@]}"} \
+        ${missing[@]+"${missing[@]}"} ${pipes[@]+"${pipes[@]}"} ${items[@]+"${items[@]}"} \
         --out "$out" --bootstrap "$bootstrap" --seed "$seed"
 fi
 if begin 8; then

@@ -41,8 +41,9 @@ from privacy_eval.results.csv_export import speakers_csv, to_csv, to_speakers_cs
 from privacy_eval.results.json_store import read_json, to_json
 from privacy_eval.results.records import Results, SimilarityRecord
 from privacy_eval.stages.access import VECTORS
+from privacy_eval.stages.collect import current_records
 from privacy_eval.stages.freshness import Outcome, Run
-from privacy_eval.stages.similarity import FOLDER_2020, collect_similarities, make_similarities
+from privacy_eval.stages.similarity import FOLDER_2020, make_similarities, similarity_products
 from privacy_eval.tree.conditions import System
 from privacy_eval.tree.discovery import find_systems
 
@@ -315,7 +316,8 @@ def made(
 
 def collected(tree: SpeechTree, **options: bool) -> tuple[list[SimilarityRecord], list[str]]:
     _, asv = stage_of(tree, **options)
-    return collect_similarities(systems_of(tree), asv, tree.root / "out")
+    products = similarity_products(systems_of(tree), asv, tree.root / "out")
+    return current_records(products, SimilarityRecord, asv.access.inputs)
 
 
 def files(tree: SpeechTree) -> list[Path]:

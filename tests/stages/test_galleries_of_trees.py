@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import BACKEND, ENROLLS, TRIALS, SpeechTree, cli, times
+from support import BACKEND, ENROLLS, TRIALS, SpeechTree, cli, times, utterances_of
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.report.data import ReportSources
@@ -87,6 +87,24 @@ def test_missing_vectors_are_named(tree: SpeechTree) -> None:
     run = tree.run("identification", "--bootstrap", "20")
     assert "1 missing an input" in run.out
     assert f"xvect_{ENROLLS}_anon" in run.err
+
+
+def test_utterances_without_vectors_are_left_out_on_request(tree: SpeechTree) -> None:
+    lost, *_ = utterances_of(TRIALS)
+    tree.vectors(f"{TRIALS}_anon", without=[lost])
+    strict = tree.run("identification", "--bootstrap", "20")
+    assert strict.code == 1
+    assert lost in strict.err
+    allowed = ("--bootstrap", "20", "--allow-missing")
+    run = tree.run("identification", *allowed)
+    assert run.code == 0, run.err
+    assert "1 utterances without x-vectors left out" in run.err
+    assert tree.run("collect", "--allow-missing").code == 0
+    records = {r.condition.trial_set: r for r in results_of(tree).identification}
+    whole, less = records[TRIALS], records[f"{TRIALS}_anon"]
+    assert less.n_tests == whole.n_tests - 1
+    assert less.utterances_left_out == whole.utterances_left_out + 1
+    assert "3 current" in tree.run("identification", *allowed).out
 
 
 def test_the_way_to_csv_table_and_figure(tree: SpeechTree) -> None:
