@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..io.scp import archive_writer
     from ..speech.features import voice_activity
-    from .inputs import audio_of, feature_options, features_of, log_remarks
+    from .audio import audio_of, feature_options, features_of, log_remarks
 
     options, vad = feature_options(arguments)
     reader, show = audio_of(arguments), progress()

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
 from ..io.confine import refuse_symlinks_below
-from ..io.kaldi_options import read_options
 from ..io.names import look_alike
 from ..io.scp import Vectors, read_vectors
 from ..protocol.protocol import Protocol, load_protocol
-from ..speech.audio import AudioReader
-from ..speech.features import (
-    CHALLENGE_MFCC,
-    CHALLENGE_VAD,
-    Features,
-    MfccOptions,
-    VadOptions,
-    utterance_features,
-)
 from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
 from ..stages.freshness import UNSIGNED, Outcome, Run
 from ..stages.jobs import Cost, needed_bytes
@@ -202,48 +191,6 @@ def read_vectors_of(arguments: argparse.Namespace, path: Path) -> Vectors:
         allow_pipes=arguments.allow_pipes,
         allow_outside=arguments.allow_outside,
     )
-
-
-def audio_of(arguments: argparse.Namespace, *, mix: bool = False) -> AudioReader:
-    """Return the reader of a data folder's audio."""
-    return AudioReader(
-        arguments.data,
-        base=arguments.scp_base,
-        mix=mix,
-        allow_pipes=arguments.allow_pipes,
-        allow_outside=arguments.allow_outside,
-    )
-
-
-def feature_options(arguments: argparse.Namespace) -> tuple[MfccOptions, VadOptions]:
-    """Return the options of MFCC and voice activity."""
-    options, vad = CHALLENGE_MFCC, CHALLENGE_VAD
-    if arguments.mfcc_config is not None:
-        options = read_options(arguments.mfcc_config, MfccOptions)
-    if arguments.vad_config is not None:
-        vad = read_options(arguments.vad_config, VadOptions)
-    if arguments.dither is not None:
-        options = replace(options, dither=arguments.dither)
-    return options, vad
-
-
-def features_of(
-    arguments: argparse.Namespace, reader: AudioReader, options: MfccOptions
-) -> Iterator[tuple[str, Features]]:
-    """Yield the MFCC of utterances; with --allow-missing, log those that cannot be read."""
-
-    def unreadable(name: str, error: PrivacyEvalError) -> None:
-        if not arguments.allow_missing:
-            raise error
-        log(f"privacy-eval: left out: {error}")
-
-    return utterance_features(reader, options, seed=arguments.seed, unreadable=unreadable)
-
-
-def log_remarks(reader: AudioReader) -> None:
-    """Log what there is to say of the utterances that were read."""
-    for remark, names in reader.remarks.items():
-        log(f"privacy-eval: warning: {remark}: utterances: {len(names)} ({abbreviate(names)})")
 
 
 def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str, done: str) -> None:

@@ -34,7 +34,7 @@ def add_coefficients(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..stages.anonymize import COEFFICIENTS, McAdams, anonymize_data
     from ..stages.freshness import Run
-    from .inputs import audio_of, log_remarks
+    from .audio import audio_of, log_remarks
 
     data, out, base = arguments.data, arguments.out, arguments.scp_base or Path()
     if os.path.realpath(data) == os.path.realpath(out):

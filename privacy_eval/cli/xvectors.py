@@ -56,7 +56,7 @@ def _files(arguments: argparse.Namespace) -> int:
     from ..asv.model_folder import save_vectors
     from ..io.data_dir import read_utt2spk
     from ..speech.xvector import load_extractor, utterance_vectors
-    from .inputs import audio_of, feature_options, features_of, log_remarks
+    from .audio import audio_of, feature_options, features_of, log_remarks
 
     options, vad = feature_options(arguments)
     extractor = load_extractor(arguments.model, network=arguments.network)
