@@ -77,7 +77,13 @@ def sources_of(arguments: argparse.Namespace, *, needed: bool = False) -> Report
 
     if needed and not arguments.results and not arguments.published:
         raise PrivacyEvalError("nothing to show: neither --results nor --published is given")
-    return ReportSources(tuple(arguments.results or ()), arguments.conf, arguments.published or "")
+    return ReportSources(
+        tuple(arguments.results or ()),
+        arguments.conf,
+        arguments.published or "",
+        arguments.variant,
+        tuple(arguments.system or ()),
+    )
 
 
 def read_shown(sources: ReportSources) -> ReportData:

@@ -17,19 +17,26 @@ from typing import Any
 import numpy as np
 
 from ..io.files import file_names
-from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
+from ..metrics import (
+    NOT_AVAILABLE,
+    VARIANTS,
+    Variant,
+    describe,
+    of_kind,
+    withholding_caveat,
+)
 from ..metrics.caveats import marked_text, worst_caveat
 from ..metrics.confidence import expanded_interval, least_replicates
 from ..metrics.identification import split_halves, worst_quarter
 from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.arrays import Curves
 from ..results.averages import averages, weighted_mean
-from ..results.records import IdentificationRecord, Results
+from ..results.records import IdentificationRecord, Results, VerificationRecord
 from ..results.signature import signature
 from ..tree.conditions import SetCondition
 from .ranking import average_replicates, bias_notes, too_few_replicates
 from .table import Column, Table
-from .values import caveat_notes
+from .values import caveat_notes, evaluated_text
 
 _Key = tuple[str, ...]
 
@@ -90,7 +97,8 @@ def table_groups(
     curves : Curves, optional
         Source of the bootstrap replicates of averages.
     """
-    groups = [[table] for table in across]
+    across = list(across)
+    groups = [across] if across else []
     folders = [(s, f) for s in results.systems for f in results.results_folders(s)]
     tables_of = {f"{s}{f}": system_tables(results, s, f, curves) for s, f in folders}
     if not tables_of and not groups:
@@ -207,8 +215,19 @@ def verification_table(
     ]
     with_values = form.splits_with_values
     of_split = f", {protocol.split_title(with_values[0])}" if len(with_values) == 1 else ""
-    table = form.table(name, f"{caption}{of_split}: {title} ({note}).", groups)
+    evaluated = _evaluated(records, variant)
+    table = form.table(name, f"{caption}{of_split}: {title} ({note}). {evaluated}", groups)
     return replace(table, notes=tuple(caveat_notes(records, keys, marked=True)))
+
+
+def _evaluated(records: Sequence[VerificationRecord], variant: Variant) -> str:
+    """Tell in a caption what values are of."""
+    return evaluated_text(
+        variant,
+        [r.n_target + r.n_nontarget for r in records if r.n_target and r.n_nontarget],
+        [r.n_speakers for r in records if r.n_speakers],
+        {r.condition.asv_model for r in records},
+    )
 
 
 def recognition_table(results: Results, title: str) -> Table:
@@ -340,7 +359,7 @@ def interval_table(
     )
     caption = (
         f"95 % intervals from resampling speakers, {protocol.split_title(split)}: {title} "
-        "(o: original, a: anonymized speech)."
+        f"(o: original, a: anonymized speech). {_evaluated(records, variant)}"
     )
     notes = (*caveat_notes(records, keys, marked=True), *bias_notes(keys))
     return _number_rows(Table(name, caption, columns, _nonempty(rows.values()), notes=notes))

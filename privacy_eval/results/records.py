@@ -54,6 +54,8 @@ class VerificationRecord:
         always found anew from metrics and counts, and by `Results` from original speech.
     n_target, n_nontarget : int or None
         Numbers of trials; None where they are not known (imported results).
+    n_speakers : int or None
+        Enrolled speakers.
     eer_interval_if_independent : tuple or None
         95 % interval of the EER if trials were independent (Bengio & Mariethoz), which
         they are not.
@@ -75,6 +77,7 @@ class VerificationRecord:
     caveats: Mapping[str, str] = field(init=False)
     n_target: int | None = None
     n_nontarget: int | None = None
+    n_speakers: int | None = None
     eer_interval_if_independent: tuple[float, ...] | None = None
     speaker_intervals: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     trials_without_score: int | None = None

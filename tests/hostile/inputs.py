@@ -42,6 +42,7 @@ TOKENS: tuple[bytes, ...] = (
 Edit = tuple[str, int, int, str, int]
 
 _UNITS = {"bytes": rb"(?s).", "fields": rb"\s+|\S+", "lines": rb"[^\n]*\n|[^\n]+"}
+_MOST_EDITED = 1 << 15  # bytes
 _COUNTS = (1, 0, 2, 8, 10_000)
 _KINDS = ("token", "nothing", "copy", "byte", "repeat", "reverse", "bit")
 _EDIT = st.tuples(
@@ -70,20 +71,14 @@ def variants(content: bytes, number: int) -> Iterator[bytes]:
             plain = _edit_value(json.loads(text), path, kind, draw.choice(_VALUES))
             yield json.dumps(plain).encode()
             continue
-        yield _edited(
-            content,
-            [
-                (
-                    draw.choice(tuple(_UNITS)),
-                    draw.randrange(10_000),
-                    draw.choice(_COUNTS),
-                    draw.choice(_KINDS),
-                    draw.randrange(10_000),
-                )
-                for _ in range(draw.choice((1, 1, 2)))
-            ],
-            TOKENS,
-        )
+        found = content
+        for _ in range(draw.choice((1, 1, 2))):
+            if len(found) > _MOST_EDITED:  # edits would only make it larger and larger
+                break
+            unit, kind = draw.choice(tuple(_UNITS)), draw.choice(_KINDS)
+            place, argument = draw.randrange(10_000), draw.randrange(10_000)
+            found = _edited(found, [(unit, place, draw.choice(_COUNTS), kind, argument)], TOKENS)
+        yield found
 
 
 def _edited(content: bytes, edits: Sequence[Edit], tokens: Sequence[bytes]) -> bytes:
