@@ -45,7 +45,7 @@ class Copy:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.demo = root / "recipes/demo/work"
-        ignore = shutil.ignore_patterns("work", "__pycache__")
+        ignore = shutil.ignore_patterns("work")
         for name in ("recipes", "scripts", "local", "conf", "privacy_eval", "tests/data"):
             shutil.copytree(ROOT / name, root / name, symlinks=True, ignore=ignore)
         for name in ("setup.cfg", "pyproject.toml"):
