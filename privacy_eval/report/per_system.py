@@ -32,7 +32,7 @@ from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, Recognition
 from ..results.arrays import Curves
 from ..results.averages import averages, weighted_mean
 from ..results.records import IdentificationRecord, Results, VerificationRecord
-from ..results.signature import signature
+from ..results.signature import network_notes, signature
 from ..tree.conditions import SetCondition
 from .ranking import average_replicates, bias_notes, too_few_replicates
 from .table import Column, Table
@@ -70,6 +70,9 @@ _INTERVALS: Mapping[str, tuple[str, ...]] = {
     "intervals_individual": ("zebra_individual", "min_dcf_0.01", "min_dcf_0.001"),
     "intervals_miss": ("miss_at_fa_0.01", "miss_at_fa_0.001"),
 }
+
+#: Tables of values that do not depend on x-vectors.
+_WITHOUT_NETWORK = ("asr", "emotion")
 
 _AVERAGED = ("eer", "cllr_min", "linkability")
 
@@ -122,12 +125,14 @@ def system_tables(
     if results_folder == results.results_folders(system)[0]:
         tables.append(averages_table(whole, system))
         tables += [average_interval_table(whole, system, curves)] if curves else []
+    networks = network_notes(whole)
     few = few_replicates(whole, curves) if curves else ""
-    return [
-        replace(t, notes=(*t.notes, few)) if few and t.name.startswith("intervals") else t
-        for t in tables
-        if t.rows
-    ]
+
+    def notes(name: str) -> list[str]:
+        of_network = [] if name in _WITHOUT_NETWORK else networks
+        return [*of_network, few] if few and name.startswith("intervals") else of_network
+
+    return [replace(t, notes=(*t.notes, *notes(t.name))) for t in tables if t.rows]
 
 
 def blank_tables(protocol: Protocol) -> list[Table]:

@@ -15,6 +15,7 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol
 from ..protocol.published import Family, load_published, load_systems
 from ..results.averages import weighted_mean
 from ..results.records import Results, VerificationRecord
+from ..results.signature import network_notes
 from ..tree.conditions import TrialCondition
 
 #: The column of original speech.
@@ -297,7 +298,7 @@ def cells_from_results(results: Results) -> Cells:
         frozenset(systems),
         notes=tuple(notes),
         sources=(OWN_SOURCE,),
-        not_comparable=tuple(_other_trials(results)),
+        not_comparable=(*_other_trials(results), *network_notes(results)),
     )
 
 
