@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _ABSENT_SHOWN = 20
 _LINE = 200  # characters that are logged; results.json has all
 
+EXAMPLE = "--tree baseline --results exp"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

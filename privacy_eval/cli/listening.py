@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
     from ..results.records import Results
 
+EXAMPLE = "--ratings ratings.csv --results results.json --holm --out listening_test"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _FIRST, _LAST = number_of("asv_scores"), number_of("report")
 
+EXAMPLE = "--tree baseline --results exp --stage 6"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

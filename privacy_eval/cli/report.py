@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ..report.data import ReportData, ReportSources
     from ..stages.freshness import Product
 
+EXAMPLE = "--results results.json --figures figures --published vpc2020 --out report.html"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("latex", "markdown", "text", "csv")
 
+EXAMPLE = "--results results.json --published vpc2020 --out tables"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
