@@ -95,8 +95,6 @@ class Metric:
     curves : callable or None
         Of `TrialScores`: named arrays that figures are drawn from, of some kB however many trials
         there are.
-    meaning : str
-        What a value says, within a sentence after the title and a colon.
     """
 
     key: str
@@ -122,21 +120,6 @@ class Metric:
     tabled: bool = True
     repeats_matter: bool = False
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
-    meaning: str = ""
-
-    @property
-    def direction(self) -> str:
-        """Which values are better, and for what: "higher is more private"; "" if neither is."""
-        if self.best is None:
-            return ""
-        of = {"utility": "useful", "emotion": "useful"}.get(self.kind, "private")
-        return f"{self.best} is more {'distinctive' if self.key == 'gvd_db' else of}"
-
-    @property
-    def explanation(self) -> str:
-        """What the metric says and which way is private, in a line; "" if it is not known."""
-        direction = f"; {self.direction}" if self.direction else ""
-        return f"{self.sentence}: {self.meaning}{direction}." if self.meaning else ""
 
     @property
     def sentence(self) -> str:
@@ -157,6 +140,20 @@ class Metric:
     def axis(self) -> str:
         """Title of an axis."""
         return self.axis_label or self.heading.latex or self.heading.title
+
+    @property
+    def direction(self) -> str:
+        """Which values are better, and for what: "higher is more private"; "" if neither is."""
+        if self.best is None:
+            return ""
+        of = {"utility": "useful", "emotion": "useful"}.get(self.kind, "private")
+        return f"{self.best} is more {'distinctive' if self.key == 'gvd_db' else of}"
+
+    @property
+    def explanation(self) -> str:
+        """What the metric says and which way is private, in a line; "" if it is not known."""
+        direction = f"; {self.direction}" if self.direction else ""
+        return f"{self.sentence}: {self.meaning}{direction}." if self.meaning else ""
 
     @property
     def printed_unit(self) -> str:
@@ -266,8 +263,6 @@ def _min_dcf(p_target: float) -> Metric:
         heading_label=Label(f"min DCF at {p_target}"),
         detail=4,
         compared=False,
-        meaning=f"the least cost of errors where one trial in {1 / p_target:g} is a match; 1 is as "
-        "good as no recognizer",
     )
 
 
@@ -291,7 +286,6 @@ def _miss_rate(false_alarm: float) -> Metric:
         decimals=2,
         detail=2,
         compared=False,
-        meaning=f"matches that an attacker misses who accepts {percent} of the others",
     )
 
 
@@ -355,9 +349,6 @@ METRICS: dict[str, Metric] = {
             line="EER: {eer}%",
             line_number=eer_percent,
             curves=_det_arrays,
-            meaning="how often the attacker errs where it misses as many matches as it raises "
-            "false alarms; 50 % is chance, 0 % perfect recognition, on average over the "
-            "speakers",
         ),
         Metric(
             "eer_speechbrain",
@@ -373,7 +364,6 @@ METRICS: dict[str, Metric] = {
             decimals=2,
             compared=False,
             tabled=False,
-            meaning="the EER as SpeechBrain computes it, between two thresholds; 50 % is chance",
         ),
         Metric(
             "cllr_min",
@@ -390,8 +380,6 @@ METRICS: dict[str, Metric] = {
             axis_label=r"$C_\mathrm{llr}^\mathrm{min}$, bit",
             line="Cllr (min/act): {cllr_min}/{cllr}",
             repeats_matter=True,
-            meaning="what scores leave undecided after the best calibration; 1 bit discloses "
-            "nothing, 0 all",
         ),
         # Badly calibrated scores have a large Cllr, however much they tell: no value is best.
         Metric(
@@ -406,8 +394,6 @@ METRICS: dict[str, Metric] = {
             heading_label=Label("Cllr, bit", f"{_C_LLR}, bit"),
             decimals=1,
             curves=_dcf_arrays,
-            meaning="cost of the scores taken as log-likelihood ratios; above 1 bit they mislead, "
-            "however private the speech",
         ),
         Metric(
             "rocch_eer",
@@ -424,8 +410,6 @@ METRICS: dict[str, Metric] = {
             line_number=lambda value: f"{100 * value:.3f}",
             compared=False,
             repeats_matter=True,
-            meaning="EER on the convex hull of the ROC curve, never above that of the curve; 50 % "
-            "is chance",
         ),
         Metric(
             "linkability",
@@ -443,8 +427,6 @@ METRICS: dict[str, Metric] = {
             line_number="{:f}".format,
             repeats_matter=True,
             curves=_linkability_arrays,
-            meaning="how clearly scores tell that two utterances are of one speaker (D_sys); 0 is "
-            "unlinkable, 1 fully linkable",
         ),
         Metric(
             "zebra_population",
@@ -465,8 +447,6 @@ METRICS: dict[str, Metric] = {
             line_number=zebra_number,
             repeats_matter=True,
             curves=_ece_arrays,
-            meaning="what the average speaker discloses, over all prior beliefs of the attacker; "
-            "0 bit discloses nothing, 0.72 all",
         ),
         Metric(
             "zebra_individual",
@@ -488,8 +468,6 @@ METRICS: dict[str, Metric] = {
             line="Individual: {zebra_individual} ({tag})",
             line_number=zebra_number,
             repeats_matter=True,
-            meaning="the strongest evidence against any one speaker, as a factor of the odds; 0 "
-            "discloses nothing, 2 means odds of 100 to 1",
         ),
         _min_dcf(0.01),
         _min_dcf(0.001),
@@ -508,7 +486,6 @@ METRICS: dict[str, Metric] = {
             decimals=2,
             detail=2,
             compared=False,
-            meaning="word error rate, words that a recognizer gets wrong over words spoken",
         ),
         Metric(
             "uar",
@@ -525,7 +502,6 @@ METRICS: dict[str, Metric] = {
             decimals=2,
             detail=4,
             compared=False,
-            meaning="emotions recognized, averaged over the emotions",
         ),
         *map(_recall, ("ang", "hap", "neu", "sad")),
         Metric(
@@ -540,7 +516,6 @@ METRICS: dict[str, Metric] = {
             title="Pitch correlation",
             column_label=Label("Pitch corr.", "Pitch"),
             compared=False,
-            meaning="how well the intonation of the original is kept",
         ),
         Metric(
             "pitch_correlation_std",
@@ -572,8 +547,6 @@ METRICS: dict[str, Metric] = {
             detail=1,
             line="De-Identification : {deid}",
             line_number=repr,
-            meaning="how much less original and anonymized speech of a speaker resemble each "
-            "other than original speech does itself; 100 % is complete, 0 % none",
         ),
         Metric(
             "gvd_db",
@@ -596,8 +569,6 @@ METRICS: dict[str, Metric] = {
             detail=2,
             line="Gain of voice distinctiveness : {gvd_db}",
             line_number=repr,
-            meaning="how well anonymized voices differ from each other, against original ones; 0 "
-            "dB is as before, below 0 they resemble each other more",
         ),
         _d_diag("oo"),
         _d_diag("oa"),
