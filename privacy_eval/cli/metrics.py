@@ -8,7 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .options import KEY_FORMATS, METRICS, SCORE_FORMATS, Options, add, choice, flag, log, path
+from .options import (
+    KEY_FORMATS,
+    METRICS,
+    SCORE_FORMATS,
+    Options,
+    add,
+    add_metric,
+    choice,
+    flag,
+    log,
+    path,
+)
 
 if TYPE_CHECKING:
     from ..io.scores import PairedTrials
@@ -29,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(usage_error=parser.error)
     add_files(parser)
     add(parser, *METRICS)
+    add_metric(parser)
 
 
 def add_files(options: Options) -> None:

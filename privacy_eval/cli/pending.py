@@ -19,6 +19,7 @@ from .options import (
     METRICS,
     add,
     add_listening,
+    add_metric,
     add_selection,
     add_tree,
     choice,
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, *METRICS, "--allow-pipes", "--published", "--conventional", "--whiskers")
     add(parser, "--table-style")
     add_selection(parser, "shown-")
+    add_metric(parser)
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
     parser.add_argument("--nj", **value("N", "also print how many jobs to run", type=positive))

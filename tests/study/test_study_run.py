@@ -10,9 +10,9 @@ from study_support import small_study
 from support import snapshot
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.io.user_metrics import UserMetric
 from privacy_eval.metrics import TrialScores, of_kind
 from privacy_eval.stages.freshness import NOTE, Run
-from privacy_eval.study.protocol import UserMetric
 from privacy_eval.study.run import (
     RECORDS,
     digest_of,
