@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
     add(parser, *METRICS, "--allow-pipes", "--published", "--conventional", "--whiskers")
+    add(parser, "--distractors")
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
     parser.add_argument("--nj", **value("N", "also print how many jobs to run", type=positive))
@@ -86,11 +87,14 @@ def _check_options(arguments: argparse.Namespace) -> int:
 
 
 def _check_names(arguments: argparse.Namespace, protocol: Protocol) -> list[str]:
-    """Check the names of systems, results folders and anonymization suffixes in options."""
+    """Check the names of systems, data sets, results folders and anonymization suffixes in
+    options."""
+    from .identification import gallery_options
     from .inputs import asv_of, systems_of
 
     exists = (arguments.tree / arguments.results).exists()
     try:
+        gallery_options(arguments)
         systems = systems_of(arguments, needed=False, warn=False)[0] if exists else None
         anonymizes = arguments.anonymizer and arguments.stage <= number_of("anonymize")
         asv_of(arguments, protocol, systems, anonymized=not anonymizes)

@@ -50,17 +50,19 @@ def _csv_rows(record: AnyRecord) -> Iterator[dict[str, object]]:
     elif isinstance(record, VerificationRecord | IdentificationRecord):
         shared["model"] = record.condition.asv_model
     if isinstance(record, IdentificationRecord):
+        shared["name"], shared["unit"] = record.condition.name, "fraction"
         for number, size in enumerate(record.sizes):
             low, high = record.intervals[number] if record.intervals else (None, None)
             yield {
                 **shared,
-                "name": record.condition.name,
                 "metric": f"linkage_{size}",
-                "unit": "fraction",
                 "value": record.linkage[number],
                 "low_95": low,
                 "high_95": high,
             }
+        singled = record.singling_out
+        for size, value in zip(singled.sizes, singled.values, strict=True):
+            yield {**shared, "metric": f"singling_out_{size}", "value": value}
     intervals = shared.get("speaker_intervals", {})
     for variant, metrics in by_variant(record).items():
         for metric, value in metrics.items():

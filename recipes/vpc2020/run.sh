@@ -34,6 +34,7 @@ bootstrap=0          # bootstrap replicates of speakers for confidence intervals
 seed=0               # seed of the bootstrap, and of the coefficients of the anonymizer
 utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
 keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
+distractors=         # data set of more enrolled speakers for identification, such as train_clean_360
 allow_missing=false  # leave out what is missing or fails, and record it in the results
 allow_outside=false  # follow links and paths that lead out of the tree
 allow_pipes=false    # run commands in scp files of x-vectors
@@ -158,6 +159,11 @@ again=(--stage "$stage" --stop-stage "$stop_stage" --nj "$nj" ${plots[@]+"${plot
 if [ -n "$published" ]; then again+=(--published "$published"); fi
 if [ -n "$extractor" ]; then again+=(--extractor "$extractor"); fi
 if [ -n "$anonymizer" ]; then again+=(--anonymizer "$anonymizer"); fi
+galleries=(--bootstrap "$bootstrap" --seed "$seed")
+if [ -n "$distractors" ]; then
+    again+=(--distractors "$distractors")
+    galleries+=(--distractors "$distractors")
+fi
 if [ -n "$rated" ]; then again+=(--listening "$out_path/subjective"); fi
 pending() {
     privacy-eval pending "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
@@ -237,7 +243,7 @@ if begin 7; then
         ${items[@]+"${items[@]}"} --out "$out"
     "$recipe/local/identification.sh" "${jobs[@]}" -- "${of_tree[@]}" \
         ${missing[@]+"${missing[@]}"} ${pipes[@]+"${pipes[@]}"} ${items[@]+"${items[@]}"} \
-        --out "$out" --bootstrap "$bootstrap" --seed "$seed"
+        --out "$out" "${galleries[@]}"
 fi
 if begin 8; then
     "$recipe/local/collect.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} --out "$out"
