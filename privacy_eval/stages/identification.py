@@ -21,6 +21,7 @@ from ..results.records import IdentificationRecord
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..version import __version__
 from .access import AsvSystems
+from .asv_scores import extractor_of
 from .freshness import (
     NOTE,
     Content,
@@ -147,10 +148,13 @@ class _Galleries:
             if genders is not None:
                 self.asv.access.check_inside(genders)
                 sources[f"{role}_genders"] = Source(genders, inputs.sha256(genders))
-        for role, name in {**galleries, "trial": tested}.items():
-            scp = self.asv.find_vectors(*model, *name)
-            sources[f"{role}_vectors"] = Source(scp, self.asv.read_vectors(scp).digest)
-        return sources
+        scps = {
+            f"{role}_vectors": self.asv.find_vectors(*model, *name)
+            for role, name in {**galleries, "trial": tested}.items()
+        }
+        for role, scp in scps.items():
+            sources[role] = Source(scp, self.asv.read_vectors(scp).digest)
+        return {**sources, **extractor_of(scps.values(), self.asv, inputs)}
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
