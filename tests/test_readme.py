@@ -111,7 +111,7 @@ def test_commands_print_and_write_what_the_readme_says(ran: Copy) -> None:
     assert printed["similarity"].startswith("# challenge\nDe-Identification : ")
     assert "enrolled speakers (0 distractors)\ngroup of 2: " in printed["identification"]
     assert printed["check"].startswith("ready: all ")
-    for folder, most in (("results", 200), ("results_B1", 170)):
+    for folder, most in (("results", 220), ("results_B1", 190)):
         out = ran.demo / folder
         drawn = {kind: len(list((out / "figures").glob(f"*.{kind}"))) for kind in ("png", "pdf")}
         assert 40 < drawn["png"] == drawn["pdf"] <= most

@@ -197,6 +197,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--model": path("DIR", "plda, mean.vec, transform.mat"),
     "--backend": choice(["plda", "cosine", "euclidean"], default="plda"),
     "--utt2spk": path("F", "speakers of trial utterances"),
+    "--distractors": value("SET", "data set of more enrolled speakers for identification"),
     "--bootstrap": value("N", _REPLICATES, type=replicates, default=0),
     "--seed": value("N", "of the random numbers", type=natural, default=0),
     "--variant": choice(["challenge", "exact", "both"], default="both"),

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
     add(parser, *METRICS, "--allow-pipes", "--published", "--conventional", "--whiskers")
-    add(parser, "--table-style")
+    add(parser, "--table-style", "--distractors")
     add_selection(parser, "shown-")
     add_metric(parser)
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
@@ -118,12 +118,15 @@ def _check_options(arguments: argparse.Namespace, found: _Tree) -> int:
 
 
 def _check_names(arguments: argparse.Namespace, protocol: Protocol, found: _Tree) -> list[str]:
-    """Check the names of systems, results folders and anonymization suffixes in options."""
+    """Check the names of systems, data sets, results folders and anonymization suffixes in
+    options."""
+    from .identification import gallery_options
     from .inputs import asv_of
 
     exists = (arguments.tree / arguments.results).exists()
     anonymizes = arguments.anonymizer and arguments.stage <= number_of("anonymize")
     try:
+        gallery_options(arguments)
         if exists and not anonymizes:
             _ = found.asv
         else:

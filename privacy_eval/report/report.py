@@ -28,6 +28,7 @@ _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact)."
 )
 _SPEAKERS = "An average hides the speaker who is not protected."
+_GALLERY_TABLES = tuple(f"-identification{e}" for e in ("", "_singling_out", "_speakers"))
 _PROVENANCE = (
     "Files with the first digits of their SHA-256; results.json has them whole. Of gzip files it "
     "is that of the unpacked content. Paths are relative to the tree."
@@ -59,7 +60,7 @@ def report_sections(
     ]
     variants, speakers, identified = (
         tuple(t for tables in per_system for t in tables if t.name.endswith(ending))
-        for ending in ("-variants", "-speakers", ("-identification", "-identification_speakers"))
+        for ending in ("-variants", "-speakers", _GALLERY_TABLES)
     )
     about = (
         summary(results)

@@ -38,6 +38,7 @@ bootstrap=0          # bootstrap replicates of speakers for confidence intervals
 seed=0               # seed of the bootstrap, and of the coefficients of the anonymizer
 utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
 keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
+distractors=         # data set of more enrolled speakers for identification, such as train_clean_360
 allow_missing=false  # leave out what is missing or fails, and record it in the results
 allow_outside=false  # follow links and paths that lead out of the tree
 allow_pipes=false    # run commands in scp files of x-vectors
@@ -179,6 +180,11 @@ if [ -n "$shown_variant" ]; then again+=(--shown-variant "$shown_variant"); fi
 for name in $shown_system; do again+=(--shown-system="$name"); done
 if [ -n "$extractor" ]; then again+=(--extractor "$extractor"); fi
 if [ -n "$anonymizer" ]; then again+=(--anonymizer "$anonymizer"); fi
+galleries=(--bootstrap "$bootstrap" --seed "$seed")
+if [ -n "$distractors" ]; then
+    again+=(--distractors "$distractors")
+    galleries+=(--distractors "$distractors")
+fi
 if [ -n "$rated" ]; then again+=(--listening "$out_path/subjective"); fi
 pending() {
     privacy-eval pending "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
@@ -258,7 +264,7 @@ if begin 7; then
         ${items[@]+"${items[@]}"} --out "$out"
     "$recipe/local/identification.sh" "${jobs[@]}" -- "${of_tree[@]}" \
         ${missing[@]+"${missing[@]}"} ${pipes[@]+"${pipes[@]}"} ${items[@]+"${items[@]}"} \
-        --out "$out" --bootstrap "$bootstrap" --seed "$seed"
+        --out "$out" "${galleries[@]}"
 fi
 if begin 8; then
     "$recipe/local/collect.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \

@@ -186,11 +186,12 @@ def test_every_stage_says_what_it_does(recipe: Recipe) -> None:
 
 
 def test_only_the_requested_stages_run(recipe: Recipe) -> None:
-    run = recipe.stages(7, 8)
+    run = recipe.stages(7, 8, "--distractors", "train_clean_360")
     assert run.err.count(" Stage ") == 2
     common = "<--tree><.><--results><exp><--conf><vpc2020><--out><exp/privacy_eval>\n"
     after = common.replace("\n", "<--after-jobs>\n")
-    drawn = after.replace("<--after", "<--bootstrap><0><--seed><0><--after")
+    galleries = "<--bootstrap><0><--seed><0><--distractors><train_clean_360>"
+    drawn = after.replace("<--after", f"{galleries}<--after")
     assert run.out == f"<similarity>{after}<identification>{drawn}<collect>{common}"
     names = ("identification", "similarity")
     assert recipe.logs() == [f"{name}.{job}.log" for name in names for job in (1, 2)]
