@@ -114,7 +114,7 @@ def test_commands_print_and_write_what_the_readme_says(ran: Copy) -> None:
     verbs = {c: re.search(r"privacy-eval (\S+)", c) for c in ran.printed}
     printed = {verb[1]: ran.printed[c].out for c, verb in verbs.items() if verb is not None}
     assert "ASV-libri_test_enrolls-libri_test_trials_f\n  EER: " in printed["export"]
-    assert printed["metrics"].startswith("# challenge\nEER: ")
+    assert printed["metrics"].startswith("# challenge\nEER  ")
     assert printed["similarity"].startswith("# challenge\nDe-Identification : ")
     assert "enrolled speakers (0 distractors)\ngroup of 2: " in printed["identification"]
     assert printed["check"].startswith("ready: all ")

@@ -19,6 +19,7 @@ from .options import (
     METRICS,
     add,
     add_listening,
+    add_selection,
     add_tree,
     choice,
     flag,
@@ -36,11 +37,15 @@ if TYPE_CHECKING:
 
 _FIRST, _LAST = number_of("asv_scores"), number_of("report")
 
+EXAMPLE = "--tree baseline --results exp --stage 6"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
     add(parser, *METRICS, "--allow-pipes", "--published", "--conventional", "--whiskers")
+    add(parser, "--table-style")
+    add_selection(parser, "shown-")
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
     parser.add_argument("--nj", **value("N", "also print how many jobs to run", type=positive))
@@ -281,8 +286,9 @@ class _Stages:
     def _tables(self) -> bool:
         from .tables import tables_product
 
-        as_usual = {"style": "challenge", "format": None, "rank_by": "eer", "attack_model": None}
-        shown = argparse.Namespace(out=self._out / "tables", **as_usual)
+        as_usual = {"format": None, "rank_by": "eer", "attack_model": None}
+        style = self._arguments.table_style
+        shown = argparse.Namespace(out=self._out / "tables", table_style=style, **as_usual)
         return not tables_product(shown, self._shown).is_current(self._access.inputs)
 
     def _figures(self) -> bool:
@@ -312,4 +318,6 @@ class _Stages:
             (self._out / "results.json",),
             conf if conf in bundled() else str(self._access.tree / conf),
             self._arguments.published or "",
+            self._arguments.shown_variant,
+            tuple(self._arguments.shown_system or ()),
         )

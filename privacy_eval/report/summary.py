@@ -7,6 +7,7 @@ from ..metrics.caveats import marked_text, worst_caveat
 from ..metrics.confidence import expanded_interval
 from ..results.averages import weighted_mean
 from ..results.records import VerificationRecord
+from ..results.signature import network_notes
 from .data import ReportData
 from .per_system import few_replicates
 from .provenance import coverage
@@ -55,6 +56,7 @@ def summary_table(data: ReportData) -> Table | None:
         f"the conditions there are (all: {len(protocol.data_sets) * len(protocol.genders)})."
     )
     notes = [*coverage(results), *caveat_notes(shown, _METRICS, marked=True)]
+    notes += network_notes(results)
     if not all(intervals) and any(r.speaker_intervals for r in shown):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     few = few_replicates(results, data.curves)
