@@ -39,16 +39,6 @@ def test_jobs_make_the_same_bytes(done: Path, tmp_path: Path) -> None:
     assert snapshot(tmp_path) == snapshot(done)
 
 
-def test_missing_and_damaged_records_are_rebuilt(done: Path, tmp_path: Path) -> None:
-    run_tasks(TASKS, tmp_path, seed=0)
-    first, second, third = sorted((tmp_path / RECORDS).glob("[!.]*"))[:3]
-    first.unlink()
-    second.write_text(second.read_text()[:-20])
-    third.write_text("[]")
-    assert len(run_tasks(TASKS, tmp_path, seed=0).made) == 3
-    assert snapshot(tmp_path) == snapshot(done)
-
-
 def test_another_seed_changes_the_numbers(done: Path, tmp_path: Path) -> None:
     run_tasks(TASKS, tmp_path, seed=1)
     ours, theirs = snapshot(tmp_path), snapshot(done)
@@ -89,7 +79,7 @@ def lowest(scores: TrialScores) -> float:
     return float(scores.target[0])
 
 
-def test_a_metric_of_ones_own(tmp_path: Path) -> None:
+def test_a_user_defined_metric_is_in_all_records(tmp_path: Path) -> None:
     metric = UserMetric("lowest", lowest, "1")
     run_tasks(TASKS[:2], tmp_path, seed=0, own=[metric])
     row = read_rows(TASKS[:2], tmp_path, seed=0, own=[metric])["discrete"][0]
