@@ -206,6 +206,7 @@ SHARED: dict[str, dict[str, Any]] = {
     ),
     "--style": choice(["challenge", "booktabs"], default="challenge"),
     "--conventional": flag("also ECE, APE, NBER and NECE plots of every condition"),
+    "--all-figures": flag("also curves (DET, ECE, ...) of every condition, other metrics, splits"),
     "--whiskers": choice(
         ["speakers", "independent"],
         "95 %% intervals of bars: of the bootstrap over speakers, or as in the challenge's figures "

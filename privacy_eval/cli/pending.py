@@ -36,7 +36,8 @@ _FIRST, _LAST = number_of("asv_scores"), number_of("report")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add(parser, *METRICS, "--allow-pipes", "--published", "--conventional", "--whiskers")
+    add(parser, *METRICS, "--allow-pipes", "--published")
+    add(parser, "--all-figures", "--conventional", "--whiskers")
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
     parser.add_argument("--nj", **value("N", "also print how many jobs to run", type=positive))
@@ -266,6 +267,7 @@ class _Stages:
             sources,
             conventional=self._arguments.conventional,
             whiskers=self._arguments.whiskers,
+            everything=self._arguments.all_figures,
         )
         if not figure_folder(figures, drawn_from).is_current(self._access.inputs):
             return True

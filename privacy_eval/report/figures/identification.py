@@ -54,6 +54,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
                 + " Bands: 95 % intervals over test speakers."
                 * any(c.fill for c in curves),
                 Plot(((_panel([*curves, _chance(largest)], largest.n_enrolled, title),),)),
+                conditions=[r.condition for r in page],
             )
             shown = [(r, r.condition.system, styles[r.condition.system]) for r in page]
             shown += [(r, ORIGINAL_COLUMN, style.ORIGINAL_STYLE) for r in originals]
@@ -68,6 +69,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
                     f"most often found one: how often the speaker scores highest in a group of "
                     f"{group}; grey: chance. The worst of many are a biased pick.",
                     Plot(((_speakers_panel([*dots, *map(_level, sorted(chances))], title),),)),
+                    conditions=[r.condition for r in page],
                 )
 
 
@@ -134,4 +136,5 @@ def _panel(curves: list[Curve], largest: int, title: str) -> Panel:
         (0.0, 105.0),
         title=title,
         x_ticks=tuple((float(np.log10(n)), str(n)) for n in ticks),
+        x_scale="log10",
     )
