@@ -38,6 +38,8 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder))
+        # Hundreds of commands import the package: let the first one compile it.
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         yield folder
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _ABSENT_SHOWN = 20
 _LINE = 200  # characters that are logged; results.json has all
 
+EXAMPLE = "--tree baseline --results exp"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
@@ -28,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report.values import caveat_notes
+    from ..results.signature import network_notes
     from ..stages.collect import noted_records, outdated_scores, write_outputs
     from .inputs import asv_of, log_unsigned, systems_of
 
@@ -40,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
     if len(absent) > _ABSENT_SHOWN:
         log(f"privacy-eval: left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
-    for note in caveat_notes(results.verification):
+    for note in (*caveat_notes(results.verification), *network_notes(results)):
         log(f"privacy-eval: warning: {note}")
     if not results.verification:
         log(f"privacy-eval: {out}: no evaluated conditions; nothing written")

@@ -7,6 +7,8 @@ import sys
 
 from .options import FIGURE_FORMATS, add, add_results, choice, path
 
+EXAMPLE = "--results results.json --out figures --format png"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

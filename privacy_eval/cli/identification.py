@@ -12,6 +12,8 @@ from .options import add, add_tree, log, over_tree, path, positive, two_forms, v
 if TYPE_CHECKING:
     from ..stages.identification import GalleryOptions
 
+EXAMPLE = "--tree baseline --results exp --rank 5 --bootstrap 1000"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial set."""

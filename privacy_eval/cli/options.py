@@ -204,7 +204,9 @@ SHARED: dict[str, dict[str, Any]] = {
     "--published": value(
         "NAME", "published results beside them, or alone: vpc2020, vpc2022, vpc2024, ..."
     ),
-    "--style": choice(["challenge", "booktabs"], default="challenge"),
+    "--table-style": choice(
+        ["booktabs", "challenge"], "challenge: ruled like the challenge's", default="booktabs"
+    ),
     "--conventional": flag("also ECE, APE, NBER and NECE plots of every condition"),
     "--all-figures": flag("also curves (DET, ECE, ...) of every condition, other metrics, splits"),
     "--whiskers": choice(
@@ -240,12 +242,28 @@ def add_tree(options: Options, common: Options = None) -> None:
         add(options, "--out")
 
 
+def add_table_style(parser: Options) -> None:
+    """Add the style of LaTeX tables, by its former name, too."""
+    add(parser, "--table-style")
+    former = {**SHARED["--table-style"], "help": argparse.SUPPRESS, "dest": "table_style"}
+    parser.add_argument("--style", **former)
+
+
 def add_results(parser: argparse.ArgumentParser) -> None:
     """Add results to show, the protocol they are shown by, and published ones beside them."""
     results = path("results.json", "default: published results alone, or blank forms")
     parser.add_argument("--results", nargs="+", **results)
     add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
     add(parser, "--published")
+    add_selection(parser)
+
+
+def add_selection(parser: argparse.ArgumentParser, prefix: str = "") -> None:
+    """Add what is shown of results."""
+    variants = choice(["challenge", "exact"], "of the metrics shown; default: the protocol's")
+    parser.add_argument(f"--{prefix}variant", **variants)
+    systems = "show only this system; several, in this order, by repeating the option"
+    parser.add_argument(f"--{prefix}system", **value("NAME", systems, action="append"))
 
 
 def add_renamed(parser: argparse.ArgumentParser, name: str, *former: str, **settings: Any) -> None:

@@ -7,6 +7,8 @@ import argparse
 from . import metrics
 from .options import METRICS, add, add_tree, log, over_tree, positive, two_forms
 
+EXAMPLE = "--tree baseline --results exp --bootstrap 1000"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one score file."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ..report.data import ReportData, ReportSources
     from ..stages.freshness import Product
 
+EXAMPLE = "--results results.json --figures figures --published vpc2020 --out report.html"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
@@ -77,7 +79,13 @@ def sources_of(arguments: argparse.Namespace, *, needed: bool = False) -> Report
 
     if needed and not arguments.results and not arguments.published:
         raise PrivacyEvalError("nothing to show: neither --results nor --published is given")
-    return ReportSources(tuple(arguments.results or ()), arguments.conf, arguments.published or "")
+    return ReportSources(
+        tuple(arguments.results or ()),
+        arguments.conf,
+        arguments.published or "",
+        arguments.variant,
+        tuple(arguments.system or ()),
+    )
 
 
 def read_shown(sources: ReportSources) -> ReportData:

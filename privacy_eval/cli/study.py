@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ..study.protocol import StudyProtocol, UserMetric
     from ..study.tasks import Task
 
+EXAMPLE = "--out study --seed 1"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

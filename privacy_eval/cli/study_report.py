@@ -15,6 +15,8 @@ _TITLES = {
     "estimators": "Bias and spread of estimates",
 }
 
+EXAMPLE = "--out study --seed 1"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

@@ -57,6 +57,10 @@ class Metric:
         Unit of stored values.
     name : str
         Within a sentence.
+    meaning : str
+        What a value says, in words, without a period.
+    source : str
+        Paper or program that defines it.
     function : callable or None
         Of `TrialScores` and the keyword `variant`, or of a `VoiceSimilarity`.
     best : "higher", "lower" or None
@@ -91,8 +95,6 @@ class Metric:
     curves : callable or None
         Of `TrialScores`: named arrays that figures are drawn from, of some kB however many trials
         there are.
-    meaning : str
-        What a value says, within a sentence after the title and a colon.
     """
 
     key: str
@@ -100,6 +102,8 @@ class Metric:
     unit: str
     name: str
     function: Callable[..., float] | None = None
+    meaning: str = ""
+    source: str = ""
     best: Literal["higher", "lower"] | None = None
     range: tuple[float, float] = (0, math.inf)
     title: str = ""
@@ -116,7 +120,6 @@ class Metric:
     tabled: bool = True
     repeats_matter: bool = False
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
-    meaning: str = ""
 
     @property
     def direction(self) -> str:
@@ -151,6 +154,11 @@ class Metric:
     def axis(self) -> str:
         """Title of an axis."""
         return self.axis_label or self.heading.latex or self.heading.title
+
+    @property
+    def printed_unit(self) -> str:
+        """Unit of printed values; "" of those without dimension."""
+        return "%" if self.percent else self.unit if self.unit in ("bit", "dB", "log10 LR") else ""
 
     def shown(self, value: float) -> float:
         """Convert a stored value to the unit that is printed.
@@ -245,6 +253,9 @@ def _min_dcf(p_target: float) -> Metric:
         "normalized cost",
         f"min DCF at {p_target}",
         cost,
+        meaning=f"lowest cost of decisions where {100 * p_target:g} % of trials are targets; 1 is "
+        "that of ignoring the scores",
+        source="NIST speaker recognition evaluations",
         best="higher",
         range=(0, 1),
         title=f"Minimum detection cost at {p_target}",
@@ -252,8 +263,6 @@ def _min_dcf(p_target: float) -> Metric:
         heading_label=Label(f"min DCF at {p_target}"),
         detail=4,
         compared=False,
-        meaning=f"the least cost of errors where one trial in {1 / p_target:g} is a match; 1 is as "
-        "good as no recognizer",
     )
 
 
@@ -265,6 +274,8 @@ def _miss_rate(false_alarm: float) -> Metric:
         "fraction",
         f"miss rate at {percent} false alarms",
         lambda scores, *, variant: miss_rate(scores, false_alarm=false_alarm),
+        meaning=f"share of targets missed where {percent} of nontargets are accepted",
+        source="NIST speaker recognition evaluations",
         best="higher",
         range=(0, 1),
         title=f"Miss rate at {percent} false alarms",
@@ -275,7 +286,6 @@ def _miss_rate(false_alarm: float) -> Metric:
         decimals=2,
         detail=2,
         compared=False,
-        meaning=f"matches that an attacker misses who accepts {percent} of the others",
     )
 
 
@@ -285,6 +295,8 @@ def _recall(emotion: str) -> Metric:
         "emotion",
         "fraction",
         f"recall of {emotion}",
+        meaning=f"recall of the emotion {emotion} by a classifier",
+        source="VoicePrivacy 2024",
         range=(0, 1),
         column_label=Label(f"{emotion}, %"),
         percent=True,
@@ -304,6 +316,8 @@ def _d_diag(matrix: str) -> Metric:
         "difference of similarities",
         f"diagonal dominance of {matrix}",
         dominance,
+        meaning=f"how far the diagonal of the similarity matrix {matrix} exceeds the rest",
+        source="Noé et al. 2020",
         range=(0, 1),
         compared=False,
         tabled=False,
@@ -325,6 +339,8 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "EER",
             lambda scores, *, variant: kaldi_eer(scores).value,
+            meaning="error rate of an attacker with as many misses as false alarms; 50 % is chance",
+            source="Kaldi, compute-eer",
             best="higher",
             range=(0, 1),
             percent=True,
@@ -333,9 +349,6 @@ METRICS: dict[str, Metric] = {
             line="EER: {eer}%",
             line_number=eer_percent,
             curves=_det_arrays,
-            meaning="how often the attacker errs where it misses as many matches as it raises "
-            "false alarms; 50 % is chance, 0 % perfect recognition, on average over the "
-            "speakers",
         ),
         Metric(
             "eer_speechbrain",
@@ -343,13 +356,14 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "EER (SpeechBrain)",
             lambda scores, *, variant: speechbrain_eer(scores).value,
+            meaning="the EER at the threshold that SpeechBrain chooses",
+            source="SpeechBrain, EER",
             best="higher",
             range=(0, 1),
             percent=True,
             decimals=2,
             compared=False,
             tabled=False,
-            meaning="the EER as SpeechBrain computes it, between two thresholds; 50 % is chance",
         ),
         Metric(
             "cllr_min",
@@ -357,6 +371,8 @@ METRICS: dict[str, Metric] = {
             "bit",
             "min Cllr",
             lambda scores, *, variant: min_cllr(scores, variant=variant).value,
+            meaning="what ideally calibrated scores do not tell of who speaks; 1 bit is all",
+            source="Brümmer and du Preez 2006",
             best="higher",
             range=(0, 1),
             column_label=Label("min Cllr", _C_LLR_MIN),
@@ -364,8 +380,6 @@ METRICS: dict[str, Metric] = {
             axis_label=r"$C_\mathrm{llr}^\mathrm{min}$, bit",
             line="Cllr (min/act): {cllr_min}/{cllr}",
             repeats_matter=True,
-            meaning="what scores leave undecided after the best calibration; 1 bit discloses "
-            "nothing, 0 all",
         ),
         # Badly calibrated scores have a large Cllr, however much they tell: no value is best.
         Metric(
@@ -374,12 +388,12 @@ METRICS: dict[str, Metric] = {
             "bit",
             "Cllr",
             lambda scores, *, variant: cllr(scores, variant=variant).value,
+            meaning="the same without calibration; above 1 bit the scores mislead",
+            source="Brümmer and du Preez 2006",
             column_label=Label("Cllr", _C_LLR),
             heading_label=Label("Cllr, bit", f"{_C_LLR}, bit"),
             decimals=1,
             curves=_dcf_arrays,
-            meaning="cost of the scores taken as log-likelihood ratios; above 1 bit they mislead, "
-            "however private the speech",
         ),
         Metric(
             "rocch_eer",
@@ -387,6 +401,8 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "ROCCH-EER",
             lambda scores, *, variant: rocch_eer(scores, variant=variant).value,
+            meaning="EER on the convex hull of the ROC curve, never above the EER",
+            source="Brümmer and de Villiers 2013",
             best="higher",
             range=(0, 1),
             percent=True,
@@ -394,8 +410,6 @@ METRICS: dict[str, Metric] = {
             line_number=lambda value: f"{100 * value:.3f}",
             compared=False,
             repeats_matter=True,
-            meaning="EER on the convex hull of the ROC curve, never above that of the curve; 50 % "
-            "is chance",
         ),
         Metric(
             "linkability",
@@ -403,6 +417,8 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "linkability",
             lambda scores, *, variant: linkability(scores, variant=variant).value,
+            meaning="how far target and nontarget scores are apart, over all scores; 1 is entirely",
+            source="Gomez-Barrero et al. 2018, Maouche et al. 2020",
             best="lower",
             range=(0, 1),
             title="Linkability",
@@ -411,8 +427,6 @@ METRICS: dict[str, Metric] = {
             line_number="{:f}".format,
             repeats_matter=True,
             curves=_linkability_arrays,
-            meaning="how clearly scores tell that two utterances are of one speaker (D_sys); 0 is "
-            "unlinkable, 1 fully linkable",
         ),
         Metric(
             "zebra_population",
@@ -420,6 +434,8 @@ METRICS: dict[str, Metric] = {
             "bit",
             "expected privacy disclosure",
             population_disclosure,
+            meaning="information that scores disclose on average over all priors; 0.721 bit is all",
+            source="Nautsch et al. 2020",
             best="lower",
             range=(0, 0.5 / math.log(2)),
             title="Expected privacy disclosure (population)",
@@ -431,8 +447,6 @@ METRICS: dict[str, Metric] = {
             line_number=zebra_number,
             repeats_matter=True,
             curves=_ece_arrays,
-            meaning="what the average speaker discloses, over all prior beliefs of the attacker; "
-            "0 bit discloses nothing, 0.72 all",
         ),
         Metric(
             "zebra_individual",
@@ -440,6 +454,8 @@ METRICS: dict[str, Metric] = {
             "log10 LR",
             "worst-case privacy disclosure",
             individual_disclosure,
+            meaning="strongest evidence that the attacker obtains in any trial",
+            source="Nautsch et al. 2020",
             best="lower",
             title="Worst-case privacy disclosure (individual)",
             column_label=Label("Individual, log10 LR", r"$\log_{10}(l)$"),
@@ -452,8 +468,6 @@ METRICS: dict[str, Metric] = {
             line="Individual: {zebra_individual} ({tag})",
             line_number=zebra_number,
             repeats_matter=True,
-            meaning="the strongest evidence against any one speaker, as a factor of the odds; 0 "
-            "discloses nothing, 2 means odds of 100 to 1",
         ),
         _min_dcf(0.01),
         _min_dcf(0.001),
@@ -464,19 +478,22 @@ METRICS: dict[str, Metric] = {
             "utility",
             "fraction",
             "WER",
+            meaning="words that a recognizer gets wrong, per word spoken",
+            source="Levenshtein 1966",
             best="lower",
             percent=True,
             counted=True,
             decimals=2,
             detail=2,
             compared=False,
-            meaning="word error rate, words that a recognizer gets wrong over words spoken",
         ),
         Metric(
             "uar",
             "emotion",
             "fraction",
             "UAR",
+            meaning="mean recall of four emotions by a classifier",
+            source="VoicePrivacy 2024",
             best="higher",
             range=(0, 1),
             title="Unweighted average recall of emotions",
@@ -485,7 +502,6 @@ METRICS: dict[str, Metric] = {
             decimals=2,
             detail=4,
             compared=False,
-            meaning="emotions recognized, averaged over the emotions",
         ),
         *map(_recall, ("ang", "hap", "neu", "sad")),
         Metric(
@@ -493,18 +509,21 @@ METRICS: dict[str, Metric] = {
             "utility",
             "correlation",
             "pitch correlation",
+            meaning="correlation of the pitch of original and anonymized speech",
+            source="VoicePrivacy 2022",
             best="higher",
             range=(-1, 1),
             title="Pitch correlation",
             column_label=Label("Pitch corr.", "Pitch"),
             compared=False,
-            meaning="how well the intonation of the original is kept",
         ),
         Metric(
             "pitch_correlation_std",
             "utility",
             "correlation",
             "standard deviation of the pitch correlation",
+            meaning="spread of that correlation among utterances",
+            source="VoicePrivacy 2022",
             range=(0, 1),
             column_label=Label("Pitch std.", "Std."),
             compared=False,
@@ -515,6 +534,8 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "de-identification (DeID)",
             lambda similarity: similarity.deid,
+            meaning="loss of resemblance of anonymized speech to its speaker; 100 % is all of it",
+            source="Noé et al. 2020",
             best="higher",
             range=(-math.inf, 1),
             title="De-identification (DeID)",
@@ -526,8 +547,6 @@ METRICS: dict[str, Metric] = {
             detail=1,
             line="De-Identification : {deid}",
             line_number=repr,
-            meaning="how much less original and anonymized speech of a speaker resemble each "
-            "other than original speech does itself; 100 % is complete, 0 % none",
         ),
         Metric(
             "gvd_db",
@@ -535,6 +554,8 @@ METRICS: dict[str, Metric] = {
             "dB",
             "gain of voice distinctiveness (G_VD)",
             lambda similarity: similarity.gvd_db,
+            meaning="how well anonymized voices are told apart; 0 dB is as well as original ones",
+            source="Noé et al. 2020",
             best="higher",
             range=(-math.inf, math.inf),
             title="Gain of voice distinctiveness (G_VD)",
@@ -548,8 +569,6 @@ METRICS: dict[str, Metric] = {
             detail=2,
             line="Gain of voice distinctiveness : {gvd_db}",
             line_number=repr,
-            meaning="how well anonymized voices differ from each other, against original ones; 0 "
-            "dB is as before, below 0 they resemble each other more",
         ),
         _d_diag("oo"),
         _d_diag("oa"),

@@ -102,6 +102,12 @@ class TrialScores:
         self.target = np.sort(_as_scores(target, "target"))
         self.nontarget = np.sort(_as_scores(nontarget, "nontarget"))
 
+    def __repr__(self) -> str:
+        return (
+            f"TrialScores(n_target={self.n_target}, n_nontarget={self.n_nontarget}, mean target "
+            f"{self.target.mean():.4g}, mean nontarget {self.nontarget.mean():.4g})"
+        )
+
     @classmethod
     def from_labels(cls, scores: ArrayLike, is_target: ArrayLike) -> TrialScores:
         """Split scores in file order by a boolean label each, both of shape (T+N,)."""

@@ -30,6 +30,7 @@ from .values import (
     CellKey,
     Cells,
     average,
+    evaluated_text,
 )
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
@@ -371,7 +372,9 @@ class _SplitTable:
             plural = "s" if len(titles) > 1 else ""
             models = f" under the {_enumerated(titles)} attack model{plural}"
         split = self.protocol.split_title(self.split)
-        return f"Objective results: {names}{models} ({split}).{self.layout.direction}"
+        model = self.layout.asv_model
+        evaluated = evaluated_text(self.protocol.variant, asv_models=[model] if model else ())
+        return f"Objective results: {names}{models} ({split}).{self.layout.direction} {evaluated}"
 
     def _notes(
         self,

@@ -17,19 +17,26 @@ from typing import Any
 import numpy as np
 
 from ..io.files import file_names
-from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
+from ..metrics import (
+    NOT_AVAILABLE,
+    VARIANTS,
+    Variant,
+    describe,
+    of_kind,
+    withholding_caveat,
+)
 from ..metrics.caveats import marked_text, worst_caveat
 from ..metrics.confidence import expanded_interval, least_replicates
 from ..metrics.identification import split_halves, worst_quarter
 from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.arrays import Curves
 from ..results.averages import averages, weighted_mean
-from ..results.records import IdentificationRecord, Results
-from ..results.signature import signature
+from ..results.records import IdentificationRecord, Results, VerificationRecord
+from ..results.signature import network_notes, signature
 from ..tree.conditions import SetCondition
 from .ranking import average_replicates, bias_notes, too_few_replicates
 from .table import Column, Table
-from .values import caveat_notes
+from .values import caveat_notes, evaluated_text
 
 _Key = tuple[str, ...]
 
@@ -64,6 +71,9 @@ _INTERVALS: Mapping[str, tuple[str, ...]] = {
     "intervals_miss": ("miss_at_fa_0.01", "miss_at_fa_0.001"),
 }
 
+#: Tables of values that do not depend on x-vectors.
+_WITHOUT_NETWORK = ("asr", "emotion")
+
 _AVERAGED = ("eer", "cllr_min", "linkability")
 
 #: Columns of speakers: metrics, and values of speakers only.
@@ -90,7 +100,8 @@ def table_groups(
     curves : Curves, optional
         Source of the bootstrap replicates of averages.
     """
-    groups = [[table] for table in across]
+    across = list(across)
+    groups = [across] if across else []
     folders = [(s, f) for s in results.systems for f in results.results_folders(s)]
     tables_of = {f"{s}{f}": system_tables(results, s, f, curves) for s, f in folders}
     if not tables_of and not groups:
@@ -114,12 +125,14 @@ def system_tables(
     if results_folder == results.results_folders(system)[0]:
         tables.append(averages_table(whole, system))
         tables += [average_interval_table(whole, system, curves)] if curves else []
+    networks = network_notes(whole)
     few = few_replicates(whole, curves) if curves else ""
-    return [
-        replace(t, notes=(*t.notes, few)) if few and t.name.startswith("intervals") else t
-        for t in tables
-        if t.rows
-    ]
+
+    def notes(name: str) -> list[str]:
+        of_network = [] if name in _WITHOUT_NETWORK else networks
+        return [*of_network, few] if few and name.startswith("intervals") else of_network
+
+    return [replace(t, notes=(*t.notes, *notes(t.name))) for t in tables if t.rows]
 
 
 def blank_tables(protocol: Protocol) -> list[Table]:
@@ -207,8 +220,19 @@ def verification_table(
     ]
     with_values = form.splits_with_values
     of_split = f", {protocol.split_title(with_values[0])}" if len(with_values) == 1 else ""
-    table = form.table(name, f"{caption}{of_split}: {title} ({note}).", groups)
+    evaluated = _evaluated(records, variant)
+    table = form.table(name, f"{caption}{of_split}: {title} ({note}). {evaluated}", groups)
     return replace(table, notes=tuple(caveat_notes(records, keys, marked=True)))
+
+
+def _evaluated(records: Sequence[VerificationRecord], variant: Variant) -> str:
+    """Tell in a caption what values are of."""
+    return evaluated_text(
+        variant,
+        [r.n_target + r.n_nontarget for r in records if r.n_target and r.n_nontarget],
+        [r.n_speakers for r in records if r.n_speakers],
+        {r.condition.asv_model for r in records},
+    )
 
 
 def recognition_table(results: Results, title: str) -> Table:
@@ -340,7 +364,7 @@ def interval_table(
     )
     caption = (
         f"95 % intervals from resampling speakers, {protocol.split_title(split)}: {title} "
-        "(o: original, a: anonymized speech)."
+        f"(o: original, a: anonymized speech). {_evaluated(records, variant)}"
     )
     notes = (*caveat_notes(records, keys, marked=True), *bias_notes(keys))
     return _number_rows(Table(name, caption, columns, _nonempty(rows.values()), notes=notes))

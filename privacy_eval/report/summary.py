@@ -12,6 +12,7 @@ from ..metrics.confidence import expanded_interval
 from ..protocol.protocol import AttackModel
 from ..results.averages import weighted_mean
 from ..results.records import VerificationRecord
+from ..results.signature import network_notes
 from .data import ReportData
 from .per_system import few_replicates
 from .provenance import coverage
@@ -86,6 +87,7 @@ def summary_table(data: ReportData) -> Table | None:
         f"the conditions there are (all: {len(protocol.data_sets) * len(protocol.genders)})."
     )
     notes = [*coverage(results), *caveat_notes(shown, (protocol.eer, *_METRICS), marked=True)]
+    notes += network_notes(results)
     if not all(a.interval for a in averages) and any(r.speaker_intervals for r in shown):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     few = few_replicates(results, data.curves)

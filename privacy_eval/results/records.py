@@ -6,12 +6,13 @@ Rates are fractions, disclosures and costs bits, G_VD dB.
 from __future__ import annotations
 
 import copy
+import html
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from ..errors import PrivacyEvalError, printable
+from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.edition_summary import SummaryLayout
 from ..io.names import check_name
 from ..io.schema import INLINED
@@ -26,7 +27,7 @@ from ..metrics import (
     of_kind,
     withholding_caveat,
 )
-from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL
+from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL, marked_text
 from ..metrics.identification import SpeakerLinkage
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
@@ -53,6 +54,8 @@ class VerificationRecord:
         always found anew from metrics and counts, and by `Results` from original speech.
     n_target, n_nontarget : int or None
         Numbers of trials; None where they are not known (imported results).
+    n_speakers : int or None
+        Enrolled speakers.
     eer_interval_if_independent : tuple or None
         95 % interval of the EER if trials were independent (Bengio & Mariethoz), which
         they are not.
@@ -74,6 +77,7 @@ class VerificationRecord:
     caveats: Mapping[str, str] = field(init=False)
     n_target: int | None = None
     n_nontarget: int | None = None
+    n_speakers: int | None = None
     eer_interval_if_independent: tuple[float, ...] | None = None
     speaker_intervals: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     trials_without_score: int | None = None
@@ -399,6 +403,61 @@ class Results:
         for kind in _KINDS:
             yield from getattr(self, kind)
 
+    def to_rows(self) -> list[dict[str, Any]]:
+        """List every value as a row of results.csv: what it is of, unit, interval, caveat."""
+        return [
+            {name: row.get(name) for name in CSV_COLUMNS}
+            for record in self.records()
+            for row in _rows(record)
+        ]
+
+    def to_frame(self) -> Any:
+        """Make a pandas DataFrame of `to_rows`.
+
+        Raises
+        ------
+        PrivacyEvalError
+            pandas, an optional package, is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise PrivacyEvalError("to_frame() needs pandas: pip install pandas") from error
+        return pandas.DataFrame(self.to_rows(), columns=list(CSV_COLUMNS))
+
+    def __repr__(self) -> str:
+        found = [f"{len(getattr(self, kind))} {kind}" for kind in _KINDS if getattr(self, kind)]
+        systems = abbreviate(self.systems) if self.systems else "no systems"
+        return f"Results({self.protocol.name}: {systems}; records: {', '.join(found) or 'none'})"
+
+    def _repr_html_(self) -> str:
+        """Make a table of the EERs of anonymized speech."""
+        from tabulate import tabulate
+
+        eer, variant = METRICS[self.protocol.eer], self.protocol.variant
+        attacks = {a.id: a.title for a in self.protocol.attack_models}
+        rows = [
+            {
+                "system": r.condition.system,
+                "condition": r.condition.name,
+                "attack model": attacks.get(r.condition.attack_model or ""),
+                "EER, %": marked_text(eer.format(r.values(variant)[eer.key]), r.caveat(eer.key)),
+            }
+            for r in self.verification
+            if not r.condition.is_original and eer.key in r.values(variant)
+        ]
+        table = tabulate(rows, headers="keys", tablefmt="html", disable_numparse=True)
+        return f"<p>{html.escape(repr(self))}</p>{table}"
+
+
+#: Columns of results.csv.
+CSV_COLUMNS = tuple(
+    (
+        "system results_folder name data_set split gender enrollment trial model attack_model "
+        "n_target n_nontarget trials_without_score scores_without_trial variant metric unit value "
+        "low_95 high_95 caveat"
+    ).split()
+)
 
 #: Fields of `Results` that hold records.
 _KINDS = ("verification", "recognition", "utility", "similarity", "identification", "emotion")
@@ -526,3 +585,46 @@ def merge(parts: Iterable[Results]) -> Results:
         for name in (*_KINDS, "not_evaluated", "layouts")
     }
     return Results(protocol, **combined)
+
+
+def _rows(record: AnyRecord) -> Iterator[dict[str, object]]:
+    shared = {**vars(record), **vars(record.condition)}
+    suffix = ""
+    if isinstance(record, RecognitionRecord):
+        shared.update(trial=record.condition.speech, model=record.asr_model)
+        suffix = f"_{record.language_model}" if record.language_model else ""
+    elif isinstance(record, EmotionRecord):
+        shared["trial"] = record.condition.speech
+    elif isinstance(record, VerificationRecord | IdentificationRecord):
+        shared["model"] = record.condition.asv_model
+    if isinstance(record, IdentificationRecord):
+        for number, size in enumerate(record.sizes):
+            low, high = record.intervals[number] if record.intervals else (None, None)
+            yield {
+                **shared,
+                "name": record.condition.name,
+                "metric": f"linkage_{size}",
+                "unit": "fraction",
+                "value": record.linkage[number],
+                "low_95": low,
+                "high_95": high,
+            }
+    intervals = shared.get("speaker_intervals", {})
+    for variant, metrics in by_variant(record).items():
+        for metric, value in metrics.items():
+            low, high = intervals.get(variant, {}).get(metric, (None, None))
+            yield {
+                **shared,
+                "name": record.condition.name,
+                "variant": variant,
+                "metric": f"{metric}{suffix}",
+                "unit": METRICS[metric].unit,
+                "value": value,
+                "low_95": low,
+                "high_95": high,
+                "caveat": "; ".join(
+                    reason
+                    for key, reason in shared.get("caveats", {}).items()
+                    if CAVEATS[key].concerns(metric)
+                ),
+            }

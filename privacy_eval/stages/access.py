@@ -294,7 +294,10 @@ class AsvSystems:
         if folder is None:
             where = f"{within}/xvect_{model.training_name(suffix)}/plda"
             raise MissingInput(
-                BACKEND, f"{where} (with mean.vec, transform.mat)", trained_on, folder=within
+                BACKEND,
+                f"{where} (with mean.vec, transform.mat), or in {within}",
+                trained_on,
+                folder=within,
             )
         return folder
 

@@ -18,6 +18,7 @@ from ..results.records import IdentificationRecord
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..version import __version__
 from .access import AsvSystems
+from .asv_scores import extractor_of
 from .freshness import (
     NOTE,
     Content,
@@ -126,10 +127,13 @@ class _Galleries:
             "enrollment": Source(enrollment.path, enrollment.digest),
             "utt2spk": Source(utt2spk, inputs.sha256(utt2spk)),
         }
-        for role, name in (("enrollment_vectors", enrolled), ("trial_vectors", tested)):
-            scp = self.asv.find_vectors(*model, *name)
+        scps = {
+            role: self.asv.find_vectors(*model, *name)
+            for role, name in (("enrollment_vectors", enrolled), ("trial_vectors", tested))
+        }
+        for role, scp in scps.items():
             sources[role] = Source(scp, self.asv.read_vectors(scp).digest)
-        return sources
+        return {**sources, **extractor_of(scps.values(), self.asv, inputs)}
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
         enrolled, _ = original_sets(self.condition, self.asv.protocol)

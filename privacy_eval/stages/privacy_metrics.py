@@ -302,6 +302,7 @@ class _ConditionRecord:
             zebra_tag=found.tags,
             n_target=scores.n_target,
             n_nontarget=scores.n_nontarget,
+            n_speakers=len(unique_fields(paired.speaker)[0]),
             eer_interval_if_independent=bengio_mariethoz_interval(
                 found.metrics["exact"]["eer"], scores.n_target, scores.n_nontarget
             ),

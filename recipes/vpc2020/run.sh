@@ -30,6 +30,9 @@ all_figures=false    # also draw DET curves, ECE profiles, ... of every conditio
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
 whiskers=speakers    # of bars: intervals from --bootstrap, or of independent trials (independent)
 published=           # published results to show as well: vpc2020
+table_style=booktabs # of LaTeX tables: booktabs, or ruled like the challenge's (challenge)
+shown_variant=       # of the metrics in tables, figures and report (default: the protocol's)
+shown_system=        # show only these systems, in this order, blanks between (default: all)
 ratings=             # ratings of a listening test, a file or folder (default: ratings.csv if it exists)
 bootstrap=0          # bootstrap replicates of speakers for confidence intervals; 0: none
 seed=0               # seed of the bootstrap, and of the coefficients of the anonymizer
@@ -72,6 +75,14 @@ nj=$((10#$nj)) stage=$((10#$stage)) stop_stage=$((10#$stop_stage))
 for name in tree results conf; do
     [ -n "${!name}" ] || usage_error "--$name must not be empty"
 done
+case $table_style in
+    booktabs | challenge) ;;
+    *) usage_error "--table-style takes booktabs or challenge, not '$table_style'" ;;
+esac
+case $shown_variant in
+    "" | challenge | exact) ;;
+    *) usage_error "--shown-variant takes challenge or exact, not '$shown_variant'" ;;
+esac
 case $whiskers in
     speakers | independent) ;;
     *) usage_error "--whiskers takes speakers or independent, not '$whiskers'" ;;
@@ -147,6 +158,9 @@ if [ -n "$utt2spk" ]; then evaluation+=(--utt2spk "$utt2spk"); fi
 # Inputs of tables, figures and report.
 shown=(--results "$out_path/results.json" --conf "$conf_path")
 if [ -n "$published" ]; then shown+=(--published "$published"); fi
+evaluated=("${shown[@]}")
+if [ -n "$shown_variant" ]; then shown+=(--variant "$shown_variant"); fi
+for name in $shown_system; do shown+=(--system="$name"); done
 
 # Ratings of a listening test must exist if they are given.
 rated=$(in_tree "${ratings:-ratings.csv}")
@@ -156,8 +170,11 @@ fi
 if [ "$stop_stage" -lt 11 ] || { [ -z "$ratings" ] && [ ! -e "$rated" ]; }; then rated=""; fi
 
 # Check the options once, before any work.
-again=(--stage "$stage" --stop-stage "$stop_stage" --nj "$nj" ${plots[@]+"${plots[@]}"})
+again=(--stage "$stage" --stop-stage "$stop_stage" --nj "$nj" --table-style "$table_style" \
+    ${plots[@]+"${plots[@]}"})
 if [ -n "$published" ]; then again+=(--published "$published"); fi
+if [ -n "$shown_variant" ]; then again+=(--shown-variant "$shown_variant"); fi
+for name in $shown_system; do again+=(--shown-system="$name"); done
 if [ -n "$extractor" ]; then again+=(--extractor "$extractor"); fi
 if [ -n "$anonymizer" ]; then again+=(--anonymizer "$anonymizer"); fi
 if [ -n "$rated" ]; then again+=(--listening "$out_path/subjective"); fi
@@ -245,7 +262,7 @@ if begin 8; then
     "$recipe/local/collect.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} --out "$out"
 fi
 if begin 9; then
-    "$recipe/local/tables.sh" "${shown[@]}" --out "$out_path/tables"
+    "$recipe/local/tables.sh" "${shown[@]}" --table-style "$table_style" --out "$out_path/tables"
     "$PRIVACY_EVAL_ROOT/scripts/compile_tables.sh" "$out_path/tables"
 fi
 if begin 10; then
@@ -263,7 +280,7 @@ if begin 11; then
     else
         others=()
         if [ -n "$system" ]; then others=(--any-system); fi  # ratings may include other systems
-        "$recipe/local/listening.sh" --ratings "$rated" "${shown[@]}" \
+        "$recipe/local/listening.sh" --ratings "$rated" "${evaluated[@]}" \
             ${others[@]+"${others[@]}"} --out "$out_path/subjective"
         "$PRIVACY_EVAL_ROOT/scripts/compile_tables.sh" "$out_path/subjective/tables"
         drawn=()

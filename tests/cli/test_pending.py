@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import ENROLLS, MODEL, TRIALS, SpeechTree, cli, lines_to, snapshot, undrawn
+
+from privacy_eval.cli import inputs
+from privacy_eval.stages.freshness import NOTE
+from privacy_eval.tree.discovery import find_systems
 
 OUT = "out"
 NOTHING = 11
@@ -69,6 +76,26 @@ def test_nothing_to_do(tree: SpeechTree) -> None:
     for stage in range(5, 11):
         assert first(tree, "--stage", stage) == NOTHING
         assert first(tree, "--stop-stage", stage) == stage + 1
+
+
+def test_files_are_read_and_the_tree_is_walked_once(
+    tree: SpeechTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: Counter[str] = Counter()
+    real = os.open
+
+    def counted(path: Any, *arguments: Any, **options: Any) -> int:
+        opened[os.path.relpath(path, tree.root)] += 1
+        return real(path, *arguments, **options)
+
+    walks: list[Path] = []
+    monkeypatch.setattr(os, "open", counted)
+    monkeypatch.setattr(
+        inputs, "find_systems", lambda *a, **o: walks.append(a[0]) or find_systems(*a, **o)
+    )
+    assert tree.run("pending", "--out", OUT).out == f"{NOTHING}\n"
+    assert len(walks) == 1
+    assert max(n for path, n in opened.items() if path.endswith(NOTE)) == 1
 
 
 def new_vectors(tree: SpeechTree) -> None:

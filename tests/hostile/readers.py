@@ -29,7 +29,7 @@ import numpy as np
 import second_readings as second
 import soundfile
 from hypothesis import strategies as st
-from inputs import TOKENS, json_with_edits, samples_with_edits
+from inputs import TOKENS, json_with_edits, samples_with_edits, variants
 from second_readings import Plain, plain_array, text_of, unpacked
 from support import ANON, GOLDEN, OTHER_PLAN, imported
 
@@ -132,8 +132,8 @@ class Reader:
     beside: bool = False
 
 
-def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0) -> tuple[int, int]:
-    """Fuzz one reader; return how many inputs were read and refused."""
+def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0, edits: int = 0) -> tuple[int, int]:
+    """Fuzz one reader, with so many edits of each input, too; count what is read and refused."""
     counts = [0, 0]
     path = folder / READERS[name].name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,8 @@ def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0) -> tuple[int, i
     )
     @hypothesis.given(content=READERS[name].inputs)
     def answers(content: bytes) -> None:
-        counts[not try_one(name, path, content)] += 1
+        for one in (content, *variants(content, edits)):
+            counts[not try_one(name, path, one)] += 1
 
     before = _most_memory()
     with _limits():

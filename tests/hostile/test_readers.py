@@ -13,7 +13,7 @@ import pytest
 from readers import RATINGS, READERS, WER, fuzz, try_one
 from support import ROOT, run_program
 
-INPUTS = 1_000
+INPUTS = 250
 #: One of twenty of a run's inputs at least is read, or no right answer is tested.
 LEAST_READ = 0.05
 

@@ -56,6 +56,11 @@ def test_the_attack_models_are_in_the_order_of_what_they_know(tmp_path: Path) ->
     assert eer["original"] < 10
     assert eer["ignorant"] > eer["lazy-informed"] > eer["semi-informed"] > eer["original"]
     tree = made / "tree"
+    results = json.loads((tree / "results/results.json").read_text())
+    for kind in ("verification", "similarity", "identification"):
+        inputs = [record["provenance"]["inputs"] for record in results[kind]]
+        assert inputs and all("extractor" in of_record for of_record in inputs)
+    assert "not known to be the challenge's" in run.err
     assert {p.name for p in (tree / "results/tables").glob("B2*_asv_test.*")}
     assert not (tree / "exp/models/asv/plda").exists()
     for training in ("speech_train", "speech_train_anon"):

@@ -173,7 +173,7 @@ def test_a_caption_is_escaped(caption: str) -> None:
 
 def test_challenge_style_has_rules_between_groups() -> None:
     rows = [(str(n), "x", "1.0") for n in range(1, 7)]
-    lines = to_latex(table(*rows, groups=2)).splitlines()
+    lines = to_latex(table(*rows, groups=2), "challenge").splitlines()
     body = lines[lines.index(r"\begin{tabular}{|c|l||c|}") + 1 : lines.index(r"\end{tabular}")]
     kinds = [line if line.startswith(r"\h") else "row" for line in body]
     assert kinds == [
@@ -326,7 +326,7 @@ def flagged() -> Table:
 
 
 def test_flags_in_latex() -> None:
-    lines = to_latex(flagged()).splitlines()
+    lines = to_latex(flagged(), "challenge").splitlines()
     rows = [line for line in lines if line.endswith(r" \\")]
     assert rows == [
         r"\textbf{Data} & \textbf{Gender} & \textbf{a\_b} & \textcolor{red}{\textbf{c}} \\",
@@ -429,7 +429,7 @@ def test_wrapped_cells() -> None:
         '<td class="l">x</td><td class="l" style="white-space: normal; min-width: 20em">'
         in to_html(wide)
     )
-    assert r"|c|>{\raggedright\arraybackslash}p{20em}|" in to_latex(wide)
+    assert r"|c|>{\raggedright\arraybackslash}p{20em}|" in to_latex(wide, "challenge")
 
 
 @pytest.mark.parametrize("name", ODD)

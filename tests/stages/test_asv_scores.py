@@ -374,7 +374,7 @@ GONE: dict[str, tuple[list[str], list[str], str, str]] = {
         [f"{BACKEND}/plda"],
         ["oo", "oa", "aa"],
         "back end",
-        f"{BACKEND}/plda (with mean.vec, transform.mat)",
+        f"{BACKEND}/plda (with mean.vec, transform.mat), or in {MODEL}",
     ),
     "x-vectors": (
         [f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp"],
