@@ -122,20 +122,6 @@ class Metric:
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
 
     @property
-    def direction(self) -> str:
-        """Which values are better, and for what: "higher is more private"; "" if neither is."""
-        if self.best is None:
-            return ""
-        of = {"utility": "useful", "emotion": "useful"}.get(self.kind, "private")
-        return f"{self.best} is more {'distinctive' if self.key == 'gvd_db' else of}"
-
-    @property
-    def explanation(self) -> str:
-        """What the metric says and which way is private, in a line; "" if it is not known."""
-        direction = f"; {self.direction}" if self.direction else ""
-        return f"{self.sentence}: {self.meaning}{direction}." if self.meaning else ""
-
-    @property
     def sentence(self) -> str:
         """Title at the beginning of a sentence."""
         return self.title or self.name
@@ -154,6 +140,20 @@ class Metric:
     def axis(self) -> str:
         """Title of an axis."""
         return self.axis_label or self.heading.latex or self.heading.title
+
+    @property
+    def direction(self) -> str:
+        """Which values are better, and for what: "higher is more private"; "" if neither is."""
+        if self.best is None:
+            return ""
+        of = {"utility": "useful", "emotion": "useful"}.get(self.kind, "private")
+        return f"{self.best} is more {'distinctive' if self.key == 'gvd_db' else of}"
+
+    @property
+    def explanation(self) -> str:
+        """What the metric says and which way is private, in a line; "" if it is not known."""
+        direction = f"; {self.direction}" if self.direction else ""
+        return f"{self.sentence}: {self.meaning}{direction}." if self.meaning else ""
 
     @property
     def printed_unit(self) -> str:
