@@ -73,7 +73,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     assert options["job"].default is None
     options = options_of("tables")
     assert options["format"].choices == tuple(TABLE_FORMATS)
-    names = {"only": "format", "metric": "rank_by"}
+    names = {"only": "format", "metric": "rank_by", "style": "table_style"}
     chosen = {names.get(n, n) for n in writing.keys() | ranking.keys()}
     assert set(options) == shared | {"out"} | chosen - {"split", "cells"}
     assert set(options["rank_by"].choices) == {
@@ -85,7 +85,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     for option, default in (
         ("rank_by", ranking["metric"]),
         ("attack_model", ranking["attack_model"]),
-        ("style", writing["style"]),
+        ("table_style", writing["style"]),
         ("format", writing["only"]),
     ):
         assert options[option].default == default
