@@ -643,7 +643,13 @@ def identification_sentences(results: Results) -> list[str]:
             f"{system}, {speech}: in a group of {size}, this attacker {picks} "
             f"{100 * mean:.0f} % of the time; chance is {100 * min(rank / size, 1):.3g} %."
         )
-        sentences[-1] += _singled(records)
+        sentences[-1] += _singled(
+            [
+                r
+                for r in results.identification
+                if (r.condition.system, r.condition.attack_model) == (system, attack)
+            ]
+        )
     return sentences
 
 
