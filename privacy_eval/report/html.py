@@ -91,8 +91,7 @@ class Front:
     warnings : tuple of str
     notes : tuple of (str, str)
         Words that the sentences use, with their meaning.
-    ranking, tables : tuple of Table
-        Beside the sentences, and below them.
+    tables : tuple of Table
     pictures : tuple of Picture
     """
 
@@ -101,7 +100,6 @@ class Front:
     answers: tuple[tuple[str, tuple[str, ...]], ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
-    ranking: tuple[Table, ...] = ()
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
 
@@ -162,8 +160,6 @@ class _Page:
         yield "</div><div>\n"
         for picture in front.pictures:
             yield from _figure(picture)
-        for table in front.ranking:
-            yield to_html(table)
         yield "</div></div>\n"
         for table in front.tables:
             yield to_html(table)

@@ -103,8 +103,8 @@ def report_sections(
         Section("How each number was made", (_PROVENANCE,), provenance, folded=True),
         Section("Published systems", tables=tuple(published), folded=True),
     ]
-    first = (main,) if main is not None else ()
-    screen = replace(front(data), ranking=tuple(ranking), tables=first, pictures=plane)
+    first = (*ranking, *filter(None, [main]))
+    screen = replace(front(data), tables=first, pictures=plane)
     return screen, [s for s in sections if not s.is_empty], notes
 
 
