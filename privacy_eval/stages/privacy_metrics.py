@@ -33,6 +33,7 @@ from ..metrics import (
     zebra_tag,
 )
 from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
+from ..metrics.curves import BAND_FALSE_ALARM, miss_rates
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
@@ -55,7 +56,7 @@ from .freshness import (
 from .jobs import Cost, likely_lines, metrics_cost
 
 #: Grows when the same inputs give other numbers or arrays.
-_REVISION = 2
+_REVISION = 3
 
 
 @dataclass(frozen=True)
@@ -213,6 +214,7 @@ def _bootstrap(
         statistic=_both_variants,
         replicates=options.bootstrap,
         seed=options.seed,
+        curve=miss_rates,
     )
 
 
@@ -322,10 +324,15 @@ class _ConditionRecord:
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
-    """What systems are compared by; `report.ranking` reads it."""
+    """What systems are compared by, which `report.ranking` reads, and the band about the DET
+    curve."""
     if replicates is None:
         return {}
+    low, high = replicates.band()
     return {
+        "det_band_false_alarm": BAND_FALSE_ALARM,
+        "det_band_low": low,
+        "det_band_high": high,
         **{
             f"bootstrap_{name.replace(' ', '_', 1)}": values.astype(np.float32)
             for name, values in replicates.values.items()
