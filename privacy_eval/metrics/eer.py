@@ -47,7 +47,7 @@ class Eer:
 
     @property
     def interval_if_independent(self) -> tuple[float, float]:
-        """95 % interval under independent trials, far too narrow: see `bengio_mariethoz_interval`."""
+        """95 % interval under independent trials, too narrow: see `bengio_mariethoz_interval`."""
         return bengio_mariethoz_interval(self.value, self.n_target, self.n_nontarget)
 
 
