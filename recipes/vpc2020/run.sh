@@ -26,8 +26,10 @@ coefficient=         # of the anonymizer mcadams (default: 0.8 in 2020, from 0.5
 per_set=false        # mcadams of 2022: other coefficients of a speaker in every data set
 extractor=           # of missing x-vectors: kaldi, with KALDI_ROOT (default: built in)
 anon_suffix=         # suffixes of anonymized data sets, blanks between (default: from folder names)
+all_figures=false    # also draw DET curves, ECE profiles, ... of every condition as files
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
 whiskers=speakers    # of bars: intervals from --bootstrap, or of independent trials (independent)
+metric=              # metrics of your own: NAME=FILE.py:FUNCTION of TrialScores, blanks between
 published=           # published results to show as well: vpc2020
 table_style=booktabs # of LaTeX tables: booktabs, or ruled like the challenge's (challenge)
 shown_variant=       # of the metrics in tables, figures and report (default: the protocol's)
@@ -150,14 +152,18 @@ of_tree=(--tree "$tree" "${common[@]}")
 missing=() pipes=() plots=(--whiskers "$whiskers") items=()
 if [ "$allow_missing" = true ]; then missing=(--allow-missing); fi
 if [ "$allow_pipes" = true ]; then pipes=(--allow-pipes); fi
+if [ "$all_figures" = true ]; then plots+=(--all-figures); fi
 if [ "$conventional" = true ]; then plots+=(--conventional); fi
 if [ "$details" = true ]; then items=(--details); fi
 evaluation=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
 if [ -n "$utt2spk" ]; then evaluation+=(--utt2spk "$utt2spk"); fi
 # Inputs of tables, figures and report.
+own=()
+for name in $metric; do own+=(--metric "$name"); done
 shown=(--results "$out_path/results.json" --conf "$conf_path")
 if [ -n "$published" ]; then shown+=(--published "$published"); fi
 evaluated=("${shown[@]}")
+shown+=(${own[@]+"${own[@]}"})
 if [ -n "$shown_variant" ]; then shown+=(--variant "$shown_variant"); fi
 for name in $shown_system; do shown+=(--system="$name"); done
 
@@ -184,7 +190,7 @@ fi
 if [ -n "$rated" ]; then again+=(--listening "$out_path/subjective"); fi
 pending() {
     privacy-eval pending "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
-        ${pipes[@]+"${pipes[@]}"} "${evaluation[@]}" "${again[@]}" "$@"
+        ${pipes[@]+"${pipes[@]}"} "${evaluation[@]}" "${again[@]}" ${own[@]+"${own[@]}"} "$@"
 }
 if [ "$stage" -lt 5 ] || [ "$stage" -gt 10 ]; then pending --only-options >/dev/null; fi
 
@@ -237,7 +243,7 @@ if begin 6; then
     code=0
     "$recipe/local/privacy_metrics.sh" "${jobs[@]}" -- \
         "${of_tree[@]}" ${missing[@]+"${missing[@]}"} ${items[@]+"${items[@]}"} \
-        "${evaluation[@]}" || code=$?
+        "${evaluation[@]}" ${own[@]+"${own[@]}"} || code=$?
     if [ "$code" -gt 125 ]; then exit "$code"; fi  # interrupted, or no runner
     if [ "$code" -eq 3 ]; then exit 1; fi          # the output cannot be written
     if [ "$code" -ne 0 ]; then
@@ -263,7 +269,8 @@ if begin 7; then
         --out "$out" "${galleries[@]}"
 fi
 if begin 8; then
-    "$recipe/local/collect.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} --out "$out"
+    "$recipe/local/collect.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
+        ${own[@]+"${own[@]}"} --out "$out"
 fi
 if begin 9; then
     "$recipe/local/tables.sh" "${shown[@]}" --table-style "$table_style" --out "$out_path/tables"

@@ -93,7 +93,7 @@ def recipe(tmp_path: Path) -> Recipe:
 OPTIONS = {
     "vpc2020": "stage stop-stage tree results out conf nj cmd system anonymizer "
     "variant coefficient per-set extractor anon-suffix "
-    "conventional whiskers published ratings bootstrap seed utt2spk keys allow-missing "
+    "all-figures conventional whiskers published ratings bootstrap seed utt2spk keys allow-missing "
     "allow-outside allow-pipes details",
     "demo": "dir seed nj stage stop-stage",
 }
@@ -144,7 +144,7 @@ def test_bad_values(recipe: Recipe, arguments: list[str], code: int, message: st
 
 
 @pytest.mark.parametrize("form", [["--tree=-x"], ["--tree", "-x"]])
-def test_values_with_leading_dashes_are_no_options(form: list[str], recipe: Recipe) -> None:
+def test_values_with_leading_dashes_are_not_options(form: list[str], recipe: Recipe) -> None:
     """Neither of the commands nor of the shell's tools."""
     (recipe.tree / "-x").mkdir()
     shutil.copytree(recipe.tree / "exp", recipe.tree / "-x/-exp")
@@ -385,7 +385,7 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
 REAL = f"{sys.executable} -m privacy_eval"
 
 
-@pytest.mark.parametrize("stage", [0, 2, 5, 6, 9, 11])
+@pytest.mark.parametrize("stage", [0, 6])  # checked alone, and with what is pending
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -438,7 +438,7 @@ def test_few_more_jobs_than_processors_on_this_machine(recipe: Recipe) -> None:
 
 
 @pytest.mark.parametrize("allow_missing", ["true", "false"])
-def test_an_output_that_cannot_be_written_is_no_failure_of_conditions(
+def test_an_unwritable_output_is_not_reported_as_failed_conditions(
     recipe: Recipe, allow_missing: str
 ) -> None:
     run = recipe.run("--stage", 6, "--allow-missing", allow_missing, FAKE_CODE="3")
