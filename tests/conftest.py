@@ -1,10 +1,14 @@
 """How Hypothesis runs in all tests, and in which order files of tests begin."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Before NumPy is loaded: threads of several processes would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # No deadline: a busy machine must not fail a test.
 settings.register_profile(

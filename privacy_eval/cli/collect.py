@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, counted
-from .options import add, add_tree, log
+from .options import add, add_metric, add_tree, log
 
 if TYPE_CHECKING:
     from ..results.records import Results
@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
     add(parser, "--allow-missing")
+    add_metric(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ from .options import (
     METRICS,
     add,
     add_listening,
+    add_metric,
     add_selection,
     add_tree,
     choice,
@@ -43,9 +44,10 @@ EXAMPLE = "--tree baseline --results exp --stage 6"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add(parser, *METRICS, "--allow-pipes", "--published")
+    add(parser, *METRICS, "--allow-pipes", "--published", "--distractors")
     add(parser, "--all-figures", "--conventional", "--whiskers", "--table-style")
     add_selection(parser, "shown-")
+    add_metric(parser)
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
     parser.add_argument("--nj", **value("N", "also print how many jobs to run", type=positive))
@@ -116,12 +118,15 @@ def _check_options(arguments: argparse.Namespace, found: _Tree) -> int:
 
 
 def _check_names(arguments: argparse.Namespace, protocol: Protocol, found: _Tree) -> list[str]:
-    """Check the names of systems, results folders and anonymization suffixes in options."""
+    """Check the names of systems, data sets, results folders and anonymization suffixes in
+    options."""
+    from .identification import gallery_options
     from .inputs import asv_of
 
     exists = (arguments.tree / arguments.results).exists()
     anonymizes = arguments.anonymizer and arguments.stage <= number_of("anonymize")
     try:
+        gallery_options(arguments)
         if exists and not anonymizes:
             _ = found.asv
         else:

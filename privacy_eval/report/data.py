@@ -11,6 +11,7 @@ from typing import Literal
 
 from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.files import digest, read_bytes
+from ..io.user_metrics import user_digests
 from ..metrics import Variant
 from ..protocol.protocol import Protocol, load_protocol
 from ..results.arrays import Curves
@@ -62,7 +63,8 @@ class ReportSources:
             protocol = load_protocol(self.conf or _USUAL)
         else:  # the same digest whether the protocol of the results is named or not
             protocol = read_json(self.paths[0]).protocol
-        shown = [self.variant, self.systems] if self.variant or self.systems else []
+        shown = [self.variant, self.systems, user_digests()]
+        shown = shown if any(shown) else []
         return digest(json.dumps([protocol.to_dict(), files, *shown]).encode())
 
     def read(self) -> ReportData:

@@ -30,6 +30,7 @@ _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact)."
 )
 _SPEAKERS = "An average hides the speaker who is not protected."
+_GALLERY_TABLES = tuple(f"-identification{e}" for e in ("", "_singling_out", "_speakers"))
 _CURVES = (
     "Point at a curve for its values. As files (PNG, PDF, pgfplots): privacy-eval figures "
     "--all-figures."
@@ -75,7 +76,7 @@ def report_sections(
     ]
     variants, speakers, identified = (
         tuple(t for tables in per_system for t in tables if t.name.endswith(ending))
-        for ending in ("-variants", "-speakers", ("-identification", "-identification_speakers"))
+        for ending in ("-variants", "-speakers", _GALLERY_TABLES)
     )
     sections = [
         Section("Systems side by side", parts=tuple(_by_metric(across.values(), data.protocol))),

@@ -28,7 +28,7 @@ from ..metrics import (
     withholding_caveat,
 )
 from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL, marked_text
-from ..metrics.identification import SpeakerLinkage
+from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
@@ -238,6 +238,14 @@ class IdentificationRecord:
         Size of the galleries of `speakers`; 0 where none was small enough.
     speakers : tuple of SpeakerLinkage
         Those with enough tests, from the most often found one.
+    distractors : str
+        Data set of more enrolled speakers; "" for none.
+    n_distractors : int
+        Of `n_enrolled`.
+    genders : tuple of str
+        Of the gallery, sorted; empty where they are not known.
+    singling_out : SinglingOutCurve
+        Of the speakers who are enrolled and tested.
     curves, curves_sha256 : str or None
         File of the tests' ranks (.npz) below `records/`, and its digest.
     """
@@ -255,6 +263,10 @@ class IdentificationRecord:
     utterances_left_out: int
     speakers_size: int = 0
     speakers: tuple[SpeakerLinkage, ...] = ()
+    distractors: str = ""
+    n_distractors: int = 0
+    genders: tuple[str, ...] = ()
+    singling_out: SinglingOutCurve = SinglingOutCurve()
     curves: str | None = None
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -471,6 +483,7 @@ _COUNTS = {
     **dict.fromkeys(("trials_without_score", "scores_without_trial"), 0),
     **dict.fromkeys(("errors", "words", "insertions", "deletions", "substitutions"), 0),
     **dict.fromkeys(("n_speakers", "n_utterances", "utterances_left_out", "not_enrolled"), 0),
+    "n_distractors": 0,
     **dict.fromkeys(("rank", "length", "n_tests", "n_test_speakers", "n_enrolled"), 1),
 }
 
@@ -540,9 +553,17 @@ def _check_linkage(record: IdentificationRecord, where: str) -> None:
         raise PrivacyEvalError(f"{where}: speakers_size: not within 1 to {record.n_enrolled}")
     for speaker in record.speakers:
         check_name(speaker.speaker, f"{where}: speakers")
+    singled = record.singling_out
+    for text in filter(None, (record.distractors, singled.refused, *record.genders)):
+        check_name(text, where)
+    if record.n_distractors >= record.n_enrolled:
+        raise PrivacyEvalError(f"{where}: n_distractors: not below {record.n_enrolled}")
+    sizes = singled.sizes
+    if len(singled.values) != len(sizes) or any(not 2 <= n <= singled.n_speakers for n in sizes):
+        raise PrivacyEvalError(f"{where}: singling_out: expected a value for every size")
     of_speakers = [p for s in record.speakers for p in (s.linkage, s.first, s.second)]
     bounds = [b for i in record.intervals for b in i]
-    if any(not 0 <= p <= 1 for p in (*record.linkage, *bounds, *of_speakers)):
+    if any(not 0 <= p <= 1 for p in (*record.linkage, *bounds, *of_speakers, *singled.values)):
         raise PrivacyEvalError(f"{where}: linkage: a probability is not within 0 to 1")
     if any(len(i) != 2 or i[0] > i[1] for i in record.intervals):
         raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
@@ -598,17 +619,19 @@ def _rows(record: AnyRecord) -> Iterator[dict[str, object]]:
     elif isinstance(record, VerificationRecord | IdentificationRecord):
         shared["model"] = record.condition.asv_model
     if isinstance(record, IdentificationRecord):
+        shared["name"], shared["unit"] = record.condition.name, "fraction"
         for number, size in enumerate(record.sizes):
             low, high = record.intervals[number] if record.intervals else (None, None)
             yield {
                 **shared,
-                "name": record.condition.name,
                 "metric": f"linkage_{size}",
-                "unit": "fraction",
                 "value": record.linkage[number],
                 "low_95": low,
                 "high_95": high,
             }
+        singled = record.singling_out
+        for size, value in zip(singled.sizes, singled.values, strict=True):
+            yield {**shared, "metric": f"singling_out_{size}", "value": value}
     intervals = shared.get("speaker_intervals", {})
     for variant, metrics in by_variant(record).items():
         for metric, value in metrics.items():

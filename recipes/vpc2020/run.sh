@@ -29,6 +29,7 @@ anon_suffix=         # suffixes of anonymized data sets, blanks between (default
 all_figures=false    # also draw DET curves, ECE profiles, ... of every condition as files
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
 whiskers=speakers    # of bars: intervals from --bootstrap, or of independent trials (independent)
+metric=              # metrics of your own: NAME=FILE.py:FUNCTION of TrialScores, blanks between
 published=           # published results to show as well: vpc2020
 table_style=booktabs # of LaTeX tables: booktabs, or ruled like the challenge's (challenge)
 shown_variant=       # of the metrics in tables, figures and report (default: the protocol's)
@@ -38,6 +39,7 @@ bootstrap=0          # bootstrap replicates of speakers for confidence intervals
 seed=0               # seed of the bootstrap, and of the coefficients of the anonymizer
 utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
 keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
+distractors=         # data set of more enrolled speakers for identification, such as train_clean_360
 allow_missing=false  # leave out what is missing or fails, and record it in the results
 allow_outside=false  # follow links and paths that lead out of the tree
 allow_pipes=false    # run commands in scp files of x-vectors
@@ -156,9 +158,12 @@ if [ "$details" = true ]; then items=(--details); fi
 evaluation=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
 if [ -n "$utt2spk" ]; then evaluation+=(--utt2spk "$utt2spk"); fi
 # Inputs of tables, figures and report.
+own=()
+for name in $metric; do own+=(--metric "$name"); done
 shown=(--results "$out_path/results.json" --conf "$conf_path")
 if [ -n "$published" ]; then shown+=(--published "$published"); fi
 evaluated=("${shown[@]}")
+shown+=(${own[@]+"${own[@]}"})
 if [ -n "$shown_variant" ]; then shown+=(--variant "$shown_variant"); fi
 for name in $shown_system; do shown+=(--system="$name"); done
 
@@ -177,10 +182,15 @@ if [ -n "$shown_variant" ]; then again+=(--shown-variant "$shown_variant"); fi
 for name in $shown_system; do again+=(--shown-system="$name"); done
 if [ -n "$extractor" ]; then again+=(--extractor "$extractor"); fi
 if [ -n "$anonymizer" ]; then again+=(--anonymizer "$anonymizer"); fi
+galleries=(--bootstrap "$bootstrap" --seed "$seed")
+if [ -n "$distractors" ]; then
+    again+=(--distractors "$distractors")
+    galleries+=(--distractors "$distractors")
+fi
 if [ -n "$rated" ]; then again+=(--listening "$out_path/subjective"); fi
 pending() {
     privacy-eval pending "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
-        ${pipes[@]+"${pipes[@]}"} "${evaluation[@]}" "${again[@]}" "$@"
+        ${pipes[@]+"${pipes[@]}"} "${evaluation[@]}" "${again[@]}" ${own[@]+"${own[@]}"} "$@"
 }
 if [ "$stage" -lt 5 ] || [ "$stage" -gt 10 ]; then pending --only-options >/dev/null; fi
 
@@ -233,7 +243,7 @@ if begin 6; then
     code=0
     "$recipe/local/privacy_metrics.sh" "${jobs[@]}" -- \
         "${of_tree[@]}" ${missing[@]+"${missing[@]}"} ${items[@]+"${items[@]}"} \
-        "${evaluation[@]}" || code=$?
+        "${evaluation[@]}" ${own[@]+"${own[@]}"} || code=$?
     if [ "$code" -gt 125 ]; then exit "$code"; fi  # interrupted, or no runner
     if [ "$code" -eq 3 ]; then exit 1; fi          # the output cannot be written
     if [ "$code" -ne 0 ]; then
@@ -256,10 +266,11 @@ if begin 7; then
         ${items[@]+"${items[@]}"} --out "$out"
     "$recipe/local/identification.sh" "${jobs[@]}" -- "${of_tree[@]}" \
         ${missing[@]+"${missing[@]}"} ${pipes[@]+"${pipes[@]}"} ${items[@]+"${items[@]}"} \
-        --out "$out" --bootstrap "$bootstrap" --seed "$seed"
+        --out "$out" "${galleries[@]}"
 fi
 if begin 8; then
-    "$recipe/local/collect.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} --out "$out"
+    "$recipe/local/collect.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
+        ${own[@]+"${own[@]}"} --out "$out"
 fi
 if begin 9; then
     "$recipe/local/tables.sh" "${shown[@]}" --table-style "$table_style" --out "$out_path/tables"

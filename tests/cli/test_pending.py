@@ -157,7 +157,7 @@ ONE = f"exp/*/ASV-{ENROLLS}-{TRIALS}_*/scores"
         )
     ],
 )
-def test_what_changed_says_where_to_begin(
+def test_first_stage_after_a_change(
     change: Callable[[SpeechTree], object], stage: int, tree: SpeechTree
 ) -> None:
     change(tree)
@@ -173,7 +173,7 @@ def test_what_changed_says_where_to_begin(
         (("--system", "other"), 6),
     ],
 )
-def test_other_options_say_where_to_begin(
+def test_first_stage_after_changed_options(
     options: tuple[object, ...], stage: int, tree: SpeechTree
 ) -> None:
     assert first(tree, *options) == stage
@@ -188,7 +188,7 @@ def test_intervals_are_not_dropped_in_silence(tree: SpeechTree) -> None:
     assert tree.run("pending", "--out", OUT, "--stage", 7).err == ""
 
 
-def test_what_is_wrong_is_met_by_the_stage(tree: SpeechTree) -> None:
+def test_damaged_input_is_left_to_its_stage(tree: SpeechTree) -> None:
     (tree.root / "data" / TRIALS / "trials").write_text("a b c\n")
     run = tree.run("pending", "--out", OUT)
     assert (run.code, run.out) == (0, "5\n")

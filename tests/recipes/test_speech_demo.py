@@ -93,7 +93,7 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(made: Path) -> Non
         before.rename(made)
 
 
-def test_nothing_is_made_twice(made: Path) -> None:
+def test_a_second_run_makes_nothing(made: Path) -> None:
     run = recipe(made, *SMALL)
     assert run.code == 0
     assert "simulated: there already" in run.err and "tree: there already" in run.out
