@@ -118,11 +118,11 @@ def test_commands_print_and_write_what_the_readme_says(ran: Copy) -> None:
     assert printed["similarity"].startswith("# challenge\nDe-Identification : ")
     assert "enrolled speakers (0 distractors)\ngroup of 2: " in printed["identification"]
     assert printed["check"].startswith("ready: all ")
-    for folder, most in (("results", 220), ("results_B1", 190)):
+    for folder in ("results", "results_B1"):
         out = ran.demo / folder
         drawn = {kind: len(list((out / "figures").glob(f"*.{kind}"))) for kind in ("png", "pdf")}
-        assert 40 < drawn["png"] == drawn["pdf"] <= most
-        assert (out / "report.html").stat().st_size > 1_000_000
+        assert 5 < drawn["png"] == drawn["pdf"] < 20
+        assert 200_000 < (out / "report.html").stat().st_size < 3_000_000
         assert "<h2>Subjective evaluation</h2>" in (out / "report.html").read_text()
         assert (out / "subjective/figures/subjective_violin.png").is_file()
     listening_test = ran.demo / "listening_test/tables"
