@@ -181,7 +181,8 @@ def row(metric: Metric) -> str:
     """A metric in the tables of the pages."""
     low, high = (metric.shown(bound) if abs(bound) < math.inf else bound for bound in metric.range)
     bounds = f"{low:.4g} to {high:.4g} {metric.printed_unit}".replace("inf", "∞").rstrip()
-    return f"| {metric.sentence} | {metric.meaning} | {bounds} | {metric.best or ''} | {metric.source} |"
+    cells = (metric.sentence, metric.meaning, bounds, metric.best or "", metric.source)
+    return f"| {' | '.join(cells)} |"
 
 
 @pytest.mark.parametrize("page", [README, "docs/metrics.md"])
@@ -245,7 +246,7 @@ def test_commands_print_and_write_what_the_pages_say(ran: Copy) -> None:
     assert "enrolled speakers (0 distractors)\ngroup of 2: " in printed["identification"]
     assert printed["check"].startswith("ready: all ")
     own = ran.home / "Voice-Privacy-Challenge-2020/baseline/exp/privacy_eval"
-    for out, most in ((ran.demo / "results", 200), (own, 170)):
+    for out in (ran.demo / "results", own):
         drawn = {kind: len(list((out / "figures").glob(f"*.{kind}"))) for kind in ("png", "pdf")}
         assert 5 < drawn["png"] == drawn["pdf"] < 20
         assert 200_000 < (out / "report.html").stat().st_size < 3_000_000
