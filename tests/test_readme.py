@@ -39,6 +39,18 @@ def in_context(block: str) -> list[str]:
     return found
 
 
+#: The command; figures that the demo has drawn before become dots, which takes no time.
+PRIVACY_EVAL = f"""#!{sys.executable}
+import sys
+from privacy_eval.cli import main
+if sys.argv[1] == "figures" and "results_B1" in " ".join(sys.argv):
+    sys.path.append({str(ROOT / "tests")!r})
+    import pytest, support
+    support.undrawn(pytest.MonkeyPatch())
+sys.exit(main())
+"""
+
+
 class Copy:
     """A copy of the checkout, without what was built in it, whose .venv is the interpreter that
     runs this; what the commands printed, and the demo's files around its second run."""
@@ -59,7 +71,7 @@ class Copy:
         study.write_text(small)
         venv = root / ".venv"
         executable(venv / "bin/python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-        (venv / "bin/privacy-eval").symlink_to(Path(sys.executable).with_name("privacy-eval"))
+        executable(venv / "bin/privacy-eval", PRIVACY_EVAL)
         made_from = f"{root}\n" + "".join(
             (root / name).read_text() for name in ("setup.cfg", "pyproject.toml")
         )
@@ -122,7 +134,7 @@ def test_commands_print_and_write_what_the_readme_says(ran: Copy) -> None:
         out = ran.demo / folder
         drawn = {kind: len(list((out / "figures").glob(f"*.{kind}"))) for kind in ("png", "pdf")}
         assert 40 < drawn["png"] == drawn["pdf"] <= most
-        assert (out / "report.html").stat().st_size > 1_000_000
+        assert (out / "report.html").stat().st_size > (1_000_000 if folder == "results" else 0)
         assert "<h2>Subjective evaluation</h2>" in (out / "report.html").read_text()
         assert (out / "subjective/figures/subjective_violin.png").is_file()
     listening_test = ran.demo / "listening_test/tables"
