@@ -209,6 +209,7 @@ SHARED: dict[str, dict[str, Any]] = {
         ["booktabs", "challenge"], "challenge: ruled like the challenge's", default="booktabs"
     ),
     "--conventional": flag("also ECE, APE, NBER and NECE plots of every condition"),
+    "--all-figures": flag("also curves (DET, ECE, ...) of every condition, other metrics, splits"),
     "--whiskers": choice(
         ["speakers", "independent"],
         "95 %% intervals of bars: of the bootstrap over speakers, or as in the challenge's figures "

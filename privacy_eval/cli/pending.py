@@ -44,8 +44,8 @@ EXAMPLE = "--tree baseline --results exp --stage 6"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add(parser, *METRICS, "--allow-pipes", "--published", "--conventional", "--whiskers")
-    add(parser, "--table-style", "--distractors")
+    add(parser, *METRICS, "--allow-pipes", "--published", "--distractors")
+    add(parser, "--all-figures", "--conventional", "--whiskers", "--table-style")
     add_selection(parser, "shown-")
     add_metric(parser)
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
@@ -306,6 +306,7 @@ class _Stages:
             sources,
             conventional=self._arguments.conventional,
             whiskers=self._arguments.whiskers,
+            everything=self._arguments.all_figures,
         )
         if not figure_folder(figures, drawn_from).is_current(self._access.inputs):
             return True

@@ -152,6 +152,10 @@ def registered(metrics: Iterable[UserMetric]) -> Iterator[None]:
     ----------
     metrics : iterable of UserMetric
 
+    Returns
+    -------
+    context manager
+
     Examples
     --------
     >>> with registered([UserMetric("span", lambda scores: 1.0, "")]):

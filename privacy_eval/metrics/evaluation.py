@@ -56,10 +56,10 @@ class Evaluation:
                 continue
             caveat = withholding_caveat(self.caveats, key)
             text = marked_text(metric.format(value, detailed=True), caveat)
-            if key == "zebra_individual" and self.zebra_tag is not None:
-                text += f" ({self.zebra_tag})"
-            elif text != NOT_AVAILABLE:
-                text += " %" if metric.percent else " bit" if metric.unit == "bit" else ""
+            if text != NOT_AVAILABLE:
+                text = f"{text} {metric.printed_unit}".rstrip()
+            if key == "zebra_individual":
+                text += f" ({NOT_AVAILABLE if caveat else self.zebra_tag})"
             row = {"metric": metric.sentence, "value": text}
             if self.intervals:
                 bounds = self.intervals.get(key)

@@ -632,18 +632,10 @@ def _overlaps(of_sets: Iterable[list[IdentificationRecord]]) -> dict[tuple[str, 
 def identification_sentences(results: Results) -> list[str]:
     """What identification means in plain words, a sentence per system and attack model."""
     attacks = {a.id: a for a in results.protocol.attack_models}
-    found: dict[tuple[str, str], list[IdentificationRecord]] = {}
-    for r in results.identification:
-        found.setdefault((r.condition.system, r.condition.attack_model or ""), []).append(r)
     sentences = []
-    for (system, attack), records in found.items():
-        shared = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in records))
-        ranks = {r.rank for r in records}
-        if not shared or len(ranks) > 1 or attack not in attacks:
+    for (system, attack), (size, rank, mean) in found_in_groups(results.identification).items():
+        if attack not in attacks:
             continue
-        size, rank = max(shared), ranks.pop()
-        linkage = [r.linkage[r.sizes.index(size)] for r in records]
-        mean = float(np.average(linkage, weights=[r.n_tests for r in records]))
         kind = attacks[attack]
         speech = "original speech" if kind.is_original else f"{kind.title.lower()} attacker"
         picks = "picks the right person" if rank == 1 else f"has the right person in {rank} picks"
@@ -651,7 +643,13 @@ def identification_sentences(results: Results) -> list[str]:
             f"{system}, {speech}: in a group of {size}, this attacker {picks} "
             f"{100 * mean:.0f} % of the time; chance is {100 * min(rank / size, 1):.3g} %."
         )
-        sentences[-1] += _singled(records)
+        sentences[-1] += _singled(
+            [
+                r
+                for r in results.identification
+                if (r.condition.system, r.condition.attack_model) == (system, attack)
+            ]
+        )
     return sentences
 
 
@@ -669,6 +667,26 @@ def _singled(records: Sequence[IdentificationRecord]) -> str:
         f"{100 * mean:.0f} % of the time; who knows nothing, "
         f"{100 * singling_out_chance([size])[0]:.0f} % (below that is not more private)."
     )
+
+
+def found_in_groups(
+    records: Iterable[IdentificationRecord],
+) -> dict[tuple[str, str], tuple[int, int, float]]:
+    """Average how often the right person is found in the largest group of at most 20 that all
+    records of a system and attack model have: size, rank, and the mean over tests."""
+    groups: dict[tuple[str, str], list[IdentificationRecord]] = {}
+    for r in records:
+        groups.setdefault((r.condition.system, r.condition.attack_model or ""), []).append(r)
+    found = {}
+    for key, of_key in groups.items():
+        shared = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in of_key))
+        ranks = {r.rank for r in of_key}
+        if shared and len(ranks) == 1:
+            size = max(shared)
+            linkage = [r.linkage[r.sizes.index(size)] for r in of_key]
+            mean = float(np.average(linkage, weights=[r.n_tests for r in of_key]))
+            found[key] = size, ranks.pop(), mean
+    return found
 
 
 def _percent(value: float, bounds: Sequence[float] | None) -> str:

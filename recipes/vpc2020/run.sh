@@ -26,6 +26,7 @@ coefficient=         # of the anonymizer mcadams (default: 0.8 in 2020, from 0.5
 per_set=false        # mcadams of 2022: other coefficients of a speaker in every data set
 extractor=           # of missing x-vectors: kaldi, with KALDI_ROOT (default: built in)
 anon_suffix=         # suffixes of anonymized data sets, blanks between (default: from folder names)
+all_figures=false    # also draw DET curves, ECE profiles, ... of every condition as files
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
 whiskers=speakers    # of bars: intervals from --bootstrap, or of independent trials (independent)
 metric=              # metrics of your own: NAME=FILE.py:FUNCTION of TrialScores, blanks between
@@ -151,6 +152,7 @@ of_tree=(--tree "$tree" "${common[@]}")
 missing=() pipes=() plots=(--whiskers "$whiskers") items=()
 if [ "$allow_missing" = true ]; then missing=(--allow-missing); fi
 if [ "$allow_pipes" = true ]; then pipes=(--allow-pipes); fi
+if [ "$all_figures" = true ]; then plots+=(--all-figures); fi
 if [ "$conventional" = true ]; then plots+=(--conventional); fi
 if [ "$details" = true ]; then items=(--details); fi
 evaluation=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")

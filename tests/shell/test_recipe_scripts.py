@@ -93,7 +93,7 @@ def recipe(tmp_path: Path) -> Recipe:
 OPTIONS = {
     "vpc2020": "stage stop-stage tree results out conf nj cmd system anonymizer "
     "variant coefficient per-set extractor anon-suffix "
-    "conventional whiskers published ratings bootstrap seed utt2spk keys allow-missing "
+    "all-figures conventional whiskers published ratings bootstrap seed utt2spk keys allow-missing "
     "allow-outside allow-pipes details",
     "demo": "dir seed nj stage stop-stage",
 }

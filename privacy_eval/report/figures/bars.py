@@ -94,6 +94,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     Of each split: `bars_eer_*` (Figure 1), `bars_cllr_min_*` (2), `bars_gvd_db_*` (13),
     `bars_deid_*` (14), `bars_attacks_*` (15, attackers that have trained their own ASV model);
     over all splits `bars_mean_eer` (16). Many systems or data sets are split over several.
+    By default those of the EER of each split: the number that systems are ranked by, of every
+    condition and with its interval. The other metrics are in the tables.
     """
     if data.whiskers == "independent":
         values = {
@@ -415,7 +417,8 @@ def _drawing(
         parts.append(f"Trials were left out on request: {', '.join(names)}")
     draw = functools.partial(draw_groups, cells, metric, groups)
     conditions = {c for _, cell in drawn for c in cell.conditions}
-    return Drawing(name, ". ".join(parts) + ".", draw, (metric,), conditions)
+    default = metric in EERS and not name.startswith("bars_mean")
+    return Drawing(name, ". ".join(parts) + ".", draw, (metric,), conditions, default)
 
 
 # Drawing

@@ -50,7 +50,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
                 if panel := draw(shown, title):
                     caption, axes = panel
                     name = style.file_stem(kind, *stem)
-                    yield Drawing(name, caption.format(f"{title}{part}"), Plot(((axes,),)))
+                    text, of = caption.format(f"{title}{part}"), [r.condition for r in page]
+                    yield Drawing(name, text, Plot(((axes,),)), conditions=of)
 
 
 @dataclass(frozen=True)
@@ -184,4 +185,5 @@ def _panel(curves: list[Curve], largest: int, title: str) -> Panel:
         (0.0, 105.0),
         title=title,
         x_ticks=tuple((float(np.log10(n)), str(n)) for n in ticks),
+        x_scale="log10",
     )
