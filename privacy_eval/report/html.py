@@ -175,8 +175,11 @@ class _Page:
             yield f"<p>{_text(paragraph)}</p>\n"
         for table in section.tables:
             yield to_html(table)
-        for picture in section.pictures:
-            yield from _figure(picture)
+        if section.pictures:
+            yield '<div class="figures">\n'
+            for picture in section.pictures:
+                yield from _figure(picture)
+            yield "</div>\n"
         if section.facets:
             yield f'<div class="select" data-f="{_text("|".join(section.facets))}"></div>\n'
         for part in section.parts:
