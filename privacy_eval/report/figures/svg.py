@@ -148,9 +148,7 @@ def _legend(curves: Iterable[Curve]) -> str:
                 f"{_dashes(c.line_style, 1)}/>"
             ) + (f'<path d="{mark}" fill="{colour}" transform="translate(12 6)"/>' if mark else "")
         note = f" <small>{_text(c.note)}</small>" if c.note else ""
-        entries.append(
-            f'<li><svg width="24" height="12">{swatch}</svg> {_text(c.name)}{note}</li>'
-        )
+        entries.append(f'<li><svg width="24" height="12">{swatch}</svg> {_text(c.name)}{note}</li>')
     return f'<ul class="key">{"".join(entries)}</ul>' if entries else ""
 
 
