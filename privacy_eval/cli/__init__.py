@@ -11,6 +11,7 @@ exit code. What only `run` needs is imported there: a recipe starts dozens of co
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import io
 import os
@@ -103,7 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         chosen.error(f"no verb {verb!r}{_suggestion(verb)} (--help lists them)")
     arguments = chosen.parse_args(words)
     try:
-        code: int = arguments.run(arguments)
+        with _user_metrics(arguments):
+            code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
     except PrivacyEvalError as error:
@@ -125,6 +127,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         log("privacy-eval: interrupted; finished work is kept, run it again to resume")
         return 130
+
+
+def _user_metrics(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Have the metrics that `--metric` names in the registry."""
+    if not vars(arguments).get("user_metrics"):
+        return contextlib.nullcontext()
+    from ..io.user_metrics import load_user_metrics, registered
+
+    return registered(load_user_metrics(arguments.user_metrics))
 
 
 def _ignore_matplotlibrc() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, counted
-from .options import add, add_tree, log
+from .options import add, add_metric, add_tree, log
 
 if TYPE_CHECKING:
     from ..results.records import Results
@@ -26,10 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
     add(parser, "--allow-missing")
+    add_metric(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report.values import caveat_notes
+    from ..results.signature import network_notes
     from ..stages.collect import noted_records, outdated_scores, write_outputs
     from .inputs import asv_of, log_unsigned, systems_of
 
@@ -42,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
     if len(absent) > _ABSENT_SHOWN:
         log(f"privacy-eval: left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
-    for note in caveat_notes(results.verification):
+    for note in (*caveat_notes(results.verification), *network_notes(results)):
         log(f"privacy-eval: warning: {note}")
     if not results.verification:
         log(f"privacy-eval: {out}: no evaluated conditions; nothing written")

@@ -29,9 +29,10 @@ def run(arguments: argparse.Namespace) -> int:
     from ..results.csv_export import to_csv
     from ..results.editions import to_summary
     from ..results.json_store import read_json
+    from ..results.signature import network_notes
 
     results = read_json(arguments.results)
-    for note in caveat_notes(results.verification):
+    for note in (*caveat_notes(results.verification), *network_notes(results)):
         log(f"privacy-eval: warning: {note}")
     systems = results.systems
     system = arguments.system or (systems[0] if len(systems) == 1 else None)

@@ -8,7 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .options import KEY_FORMATS, METRICS, SCORE_FORMATS, Options, add, choice, flag, log, path
+from .options import (
+    KEY_FORMATS,
+    METRICS,
+    SCORE_FORMATS,
+    Options,
+    add,
+    add_metric,
+    choice,
+    flag,
+    log,
+    path,
+)
 
 if TYPE_CHECKING:
     from ..io.scores import PairedTrials
@@ -29,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(usage_error=parser.error)
     add_files(parser)
     add(parser, *METRICS)
+    add_metric(parser)
 
 
 def add_files(options: Options) -> None:
@@ -184,24 +196,13 @@ def _show(arguments: argparse.Namespace, found: ConditionMetrics, more: Mapping[
 
 def _lines(found: ConditionMetrics, variant: Variant) -> list[str]:
     """Format a line per metric: name, value, unit and interval, in columns."""
-    from ..metrics import describe, withholding_caveat
-    from ..metrics.caveats import NOT_AVAILABLE
+    from tabulate import tabulate
 
-    rows = []
-    for key, value in found.metrics[variant].items():
-        metric, caveat = describe(key), withholding_caveat(found.caveats, key)
-        if not metric.tabled:
-            continue
-        text = f"{metric.format(value, detailed=True)} {metric.printed_unit}".rstrip()
-        if key == "zebra_individual":
-            text += f" ({NOT_AVAILABLE if caveat else found.tags[variant]})"
-        interval = found.intervals.get(variant, {}).get(key)
-        bounds = ""
-        if caveat is not None and not caveat.printed:
-            text = NOT_AVAILABLE
-        elif interval is not None:
-            low, high = (metric.format(x, detailed=True) for x in (interval.low, interval.high))
-            bounds = f"[{low}, {high}]"
-        rows.append((metric.sentence, text, bounds))
-    widths = [max(len(row[i]) for row in rows) for i in (0, 1)]
-    return [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows]
+    from ..metrics import Evaluation
+
+    scores, tag = found.scores, found.tags[variant]
+    counts = scores.n_target, scores.n_nontarget
+    intervals = found.intervals.get(variant, {})
+    one = Evaluation(found.metrics[variant], tag, *counts, variant, found.caveats, intervals)
+    rows = [list(row.values()) for row in one.to_rows()]
+    return tabulate(rows, tablefmt="plain", disable_numparse=True).splitlines()

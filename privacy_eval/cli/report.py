@@ -55,10 +55,10 @@ def report_product(
         data = read_shown(sources)
         begin(1, 3, f"{out.name}: tables and figures")
         inserted = [listening_section(listening, data)] if listening is not None else []
-        sections, notes = report_sections(data, figures=figures, inserted=inserted)
+        front, sections, notes = report_sections(data, figures=figures, inserted=inserted)
         title = f"{data.protocol.title}: evaluation of voice anonymization"
         begin(2, 3, f"{out.name}: the page")
-        content = {out: report_page(title, sections).encode()}
+        content = {out: report_page(title, sections, front).encode()}
         begin(3, 3, out.name)
         return Content(content, remarks=tuple(notes))
 
@@ -79,7 +79,13 @@ def sources_of(arguments: argparse.Namespace, *, needed: bool = False) -> Report
 
     if needed and not arguments.results and not arguments.published:
         raise PrivacyEvalError("nothing to show: neither --results nor --published is given")
-    return ReportSources(tuple(arguments.results or ()), arguments.conf, arguments.published or "")
+    return ReportSources(
+        tuple(arguments.results or ()),
+        arguments.conf,
+        arguments.published or "",
+        arguments.variant,
+        tuple(arguments.system or ()),
+    )
 
 
 def read_shown(sources: ReportSources) -> ReportData:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from .cllr import cllr, min_cllr
 from .curves import dcf_profile, densities, det_curve
@@ -19,7 +19,7 @@ from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
 from .linkability import linkability
 from .pav import FloatArray
 from .similarity import VoiceSimilarity
-from .trial_scores import TrialScores, Variant
+from .trial_scores import TrialScores, Variant, check_scores
 from .zebra import (
     categorical_tag,
     ece_profile,
@@ -95,6 +95,8 @@ class Metric:
     curves : callable or None
         Of `TrialScores`: named arrays that figures are drawn from, of some kB however many trials
         there are.
+    in_variants : bool
+        The variants may differ in it.
     """
 
     key: str
@@ -120,6 +122,7 @@ class Metric:
     tabled: bool = True
     repeats_matter: bool = False
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
+    in_variants: bool = True
 
     @property
     def sentence(self) -> str:
@@ -140,6 +143,20 @@ class Metric:
     def axis(self) -> str:
         """Title of an axis."""
         return self.axis_label or self.heading.latex or self.heading.title
+
+    @property
+    def direction(self) -> str:
+        """Which values are better, and for what: "higher is more private"; "" if neither is."""
+        if self.best is None:
+            return ""
+        of = {"utility": "useful", "emotion": "useful"}.get(self.kind, "private")
+        return f"{self.best} is more {'distinctive' if self.key == 'gvd_db' else of}"
+
+    @property
+    def explanation(self) -> str:
+        """What the metric says and which way is private, in a line; "" if it is not known."""
+        direction = f"; {self.direction}" if self.direction else ""
+        return f"{self.sentence}: {self.meaning}{direction}." if self.meaning else ""
 
     @property
     def printed_unit(self) -> str:
@@ -272,6 +289,7 @@ def _miss_rate(false_alarm: float) -> Metric:
         decimals=2,
         detail=2,
         compared=False,
+        in_variants=False,
     )
 
 
@@ -332,6 +350,7 @@ METRICS: dict[str, Metric] = {
             percent=True,
             counted=True,
             decimals=2,
+            in_variants=False,
             line="EER: {eer}%",
             line_number=eer_percent,
             curves=_det_arrays,
@@ -350,6 +369,7 @@ METRICS: dict[str, Metric] = {
             decimals=2,
             compared=False,
             tabled=False,
+            in_variants=False,
         ),
         Metric(
             "cllr_min",
@@ -625,7 +645,15 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     >>> values["eer"], values["rocch_eer"]
     (0.5, 0.25)
     """
-    return _computed("scores", scores, variant=variant)
+    check_scores(scores)
+    found: dict[str, float] = {}
+    for key, metric in of_kind("scores").items():
+        if metric.function is None:
+            continue
+        if metric.in_variants or key not in scores.memo:
+            scores.memo[key] = metric.function(scores, variant=variant)
+        found[key] = scores.memo[key]
+    return found
 
 
 def score_curves(scores: TrialScores) -> dict[str, FloatArray]:
@@ -672,12 +700,8 @@ def similarity_metrics(similarity: VoiceSimilarity) -> dict[str, float]:
     >>> round(similarity_metrics(voice_similarity(same, same, same))["gvd_db"], 3)
     0.0
     """
-    return _computed("matrices", similarity)
-
-
-def _computed(kind: Kind, of: object, **options: Any) -> dict[str, float]:
-    functions = {key: metric.function for key, metric in of_kind(kind).items()}
-    return {key: f(of, **options) for key, f in functions.items() if f is not None}
+    functions = {key: metric.function for key, metric in of_kind("matrices").items()}
+    return {key: f(similarity) for key, f in functions.items() if f is not None}
 
 
 def zebra_tag(values: Mapping[str, float], variant: Variant) -> str:

@@ -15,6 +15,7 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol
 from ..protocol.published import Family, load_published, load_systems
 from ..results.averages import weighted_mean
 from ..results.records import Results, VerificationRecord
+from ..results.signature import network_notes
 from ..tree.conditions import TrialCondition
 
 #: The column of original speech.
@@ -297,7 +298,7 @@ def cells_from_results(results: Results) -> Cells:
         frozenset(systems),
         notes=tuple(notes),
         sources=(OWN_SOURCE,),
-        not_comparable=tuple(_other_trials(results)),
+        not_comparable=(*_other_trials(results), *network_notes(results)),
     )
 
 
@@ -529,3 +530,28 @@ def _other_source_note(elsewhere: Iterable[CellKey], sources: Sequence[str]) -> 
 
 def _differ(one: Cell, two: Cell) -> bool:
     return float(one.text) != float(two.text)
+
+
+def evaluated_text(
+    variant: str,
+    trials: Collection[int] = (),
+    speakers: Collection[int] = (),
+    asv_models: Collection[str] = (),
+) -> str:
+    """Tell in a caption what values are of; of each condition where these differ.
+
+    Examples
+    --------
+    >>> evaluated_text("exact", [64, 448], [8], ["original"])
+    '64 to 448 trials of 8 speakers each; ASV model trained on original speech; variant exact.'
+    """
+    counts = [
+        f"{min(found)}" if min(found) == max(found) else f"{min(found)} to {max(found)}"
+        for found in (trials, speakers)
+        if found
+    ]
+    of = " of ".join(f"{n} {what}" for n, what in zip(counts, ("trials", "speakers"), strict=False))
+    models = " and ".join(sorted(asv_models, reverse=True))
+    model = f"ASV model trained on {models} speech" if models else ""
+    parts = filter(None, (f"{of} each" if of else "", model, f"variant {variant}"))
+    return "; ".join(parts) + "."

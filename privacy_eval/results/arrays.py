@@ -38,6 +38,7 @@ class Curves:
                 for suffix in results.results_folders(system):
                     folders = self._folders.setdefault((system, suffix), [])
                     folders.append(path.parent / "records")
+        self._plotted: dict[str, Arrays | None] = {}
 
     def absent(self, results: Results) -> int:
         """How many records were written with curves that are not beside the results."""
@@ -70,6 +71,16 @@ class Curves:
         if wrong:
             raise PrivacyEvalError(f"{path}: no curves as evaluation stores them: {wrong}")
         return found
+
+    def plotted(self, record: VerificationRecord | SimilarityRecord) -> Arrays | None:
+        """The arrays of a record but for its bootstrap replicates; read once, as they are small
+        and every kind of figure needs them."""
+        key = f"{record.curves} {record.curves_sha256}"
+        if key not in self._plotted:
+            arrays = self.of(record)
+            small = {n: a for n, a in (arrays or {}).items() if not n.startswith("bootstrap_")}
+            self._plotted[key] = None if arrays is None else small
+        return self._plotted[key]
 
     def _paths(self, record: VerificationRecord | SimilarityRecord) -> list[Path]:
         """Where the curves of a record may be: a system may be spread over several files,

@@ -6,10 +6,13 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from ..errors import abbreviate
 from ..metrics import VARIANTS, Variant
 from ..protocol.protocol import Protocol
 from ..version import __version__
-from .records import Results, VerificationRecord
+from .records import IdentificationRecord, Results, SimilarityRecord, VerificationRecord
+
+_OfVectors = VerificationRecord | SimilarityRecord | IdentificationRecord
 
 
 def signature(results: Results, *, variant: Variant | None = None) -> str:
@@ -50,8 +53,8 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
     }
     digests = sorted({digest for p in provenance for digest in _digests(p)})
     inputs = [hashlib.sha256("".join(digests).encode()).hexdigest()[:8]] if digests else []
-    networks = [_network(r, results.protocol) for r in results.verification]
-    asv = [f"asv:{_joined(set(filter(None, networks)))}"] if any(networks) else []
+    networks = _networks(results)
+    asv = [f"{digest} ({unlike})" if unlike else digest for digest, unlike in networks]
     versions = {str(p["version"]) for p in provenance if "version" in p}
     return "|".join(
         (
@@ -60,23 +63,43 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
             f"variant:{variant or _joined(v for v in VARIANTS if v in stored)}",
             f"boot:{_joined(boots)}",
             f"inputs:{_joined(inputs)}",
-            *asv,
+            *([f"asv:{_joined(asv)}"] if asv else ()),
         )
     )
 
 
-def _network(record: VerificationRecord, protocol: Protocol) -> str:
-    """Digest of the x-vector network of a record, if it is known; it may be untrusted."""
+def network_notes(results: Results) -> list[str]:
+    """Describe x-vector networks that are not the protocol's, each with its systems."""
+    return [
+        f"ASV model {digest}, {unlike}: {abbreviate(list(systems))}"
+        for (digest, unlike), systems in _networks(results).items()
+        if unlike
+    ]
+
+
+def _networks(results: Results) -> dict[tuple[str, str], dict[str, None]]:
+    """Digests of the known x-vector networks, each with what it is not, to their systems."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    records: list[_OfVectors] = [*results.verification, *results.similarity]
+    for r in (*records, *results.identification):
+        if network := _network(r, results.protocol):
+            found.setdefault(network, {})[r.condition.system] = None
+    return found
+
+
+def _network(record: _OfVectors, protocol: Protocol) -> tuple[str, str] | None:
+    """Digest of the x-vector network of a record, if it is known, and what it is not; it may be
+    untrusted."""
     inputs = record.provenance.get("inputs")
     extractor = inputs.get("extractor") if isinstance(inputs, Mapping) else None
     digest = str(extractor.get("sha256", "")) if isinstance(extractor, Mapping) else ""
     if re.fullmatch("[0-9a-f]{64}", digest) is None:
-        return ""
-    expected = getattr(protocol.asv_model(record.condition.asv_model), "sha256", "")
+        return None
+    model_of = record if isinstance(record, SimilarityRecord) else record.condition
+    expected = getattr(protocol.asv_model(model_of.asv_model), "sha256", "")
     if digest == expected:
-        return digest[:8]
-    known = "not the protocol's" if expected else "not known to be the challenge's"
-    return f"{digest[:8]} ({known})"
+        return digest[:8], ""
+    return digest[:8], "not the protocol's" if expected else "not known to be the challenge's"
 
 
 def _joined(values: Iterable[str]) -> str:

@@ -180,7 +180,10 @@ CHALLENGE_VAD = VadOptions(
 
 #: Utterances without features, as Kaldi leaves them out; keys of `AudioReader.remarks`.
 TOO_SHORT = "left out, too short for a frame of features"
-OTHER_RATE = "left out, sampling rate differs from that of the features"
+OTHER_RATE = (
+    "left out, sampling rate differs from that of the features (resampled with the MFCC options "
+    "--allow-upsample=true, --allow-downsample=true)"
+)
 
 
 def utterance_features(

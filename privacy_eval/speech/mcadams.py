@@ -17,6 +17,7 @@ coefficient", Interspeech 2021.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ VARIANTS = ("2020", "2022")
 _ORDER = 20
 _EPSILON = 2.0**-23
 _BLOCK_FRAMES = 512
+#: Samples (over an hour at 16 kHz) beyond which memory is saved.
+_LONG = 1 << 26
 
 
 def coefficient_of(name: str, *, seed: int = 0, data_set: str = "") -> float:
@@ -96,17 +99,74 @@ def convert(
     >>> float(abs(convert(np.arange(800) % 50 - 25.0, 16000)).max())
     1.0
     """
+    result = np.empty(samples.size)
+    end = 0
+    for piece in _pieces(samples, rate, coefficient, variant):
+        result[end : end + piece.size] = piece
+        end += piece.size
+    peak = max(result.max(initial=0), -result.min(initial=0))
+    if peak > 0:
+        result /= peak
+    return result
+
+
+def convert_to_int16(
+    samples: Samples, rate: int, *, coefficient: float = COEFFICIENT, variant: str = "2022"
+) -> NDArray[np.int16]:
+    """Anonymize an utterance and quantize it: `to_int16` of `convert`.
+
+    A long recording is converted twice, first for its peak, so that no more memory is needed than
+    for what comes in and goes out.
+
+    Parameters
+    ----------
+    samples, rate, coefficient, variant
+        As of `convert`.
+
+    Returns
+    -------
+    int16 array, shape (N,)
+
+    Raises
+    ------
+    ValueError
+        As of `convert`.
+
+    Examples
+    --------
+    >>> int(abs(convert_to_int16(np.arange(800) % 50 - 25.0, 16000)).max())
+    32766
+    """
+    if samples.size <= _LONG:
+        whole = convert(samples, rate, coefficient=coefficient, variant=variant)
+        return to_int16(whole, variant)
+    options = samples, rate, coefficient, variant
+    peak = max(float(np.abs(piece).max(initial=0)) for piece in _pieces(*options))
+    result = np.empty(samples.size, np.int16)
+    end = 0
+    for piece in _pieces(*options):
+        result[end : end + piece.size] = to_int16(piece / (peak or 1.0), variant)
+        end += piece.size
+    return result
+
+
+def _pieces(
+    samples: Samples, rate: int, coefficient: float, variant: str
+) -> Iterator[NDArray[np.float64]]:
+    """Convert an utterance, of any level, piece by piece."""
     if rate < 2000 or not 0 < coefficient < np.inf or variant not in VARIANTS:
         raise ValueError(f"rate {rate}, coefficient {coefficient}, variant {variant}")
     window, shift = rate * 20 // 1000, rate // 100
-    result = np.zeros(samples.size)
     count = (samples.size - window) // shift
     if count < 1:
-        return result
+        yield np.zeros(samples.size)
+        return
+    yield np.zeros(shift)
     # Frame 0 is not converted.
     frames: Any = np.lib.stride_tricks.sliding_window_view(samples, window)[shift::shift][:count]
     shape = np.hanning(window)
     shape = np.sqrt(shape / (shape.sum() / shift))
+    overlap = np.zeros(window)
     for first in range(0, count, _BLOCK_FRAMES):
         block = frames[first : first + _BLOCK_FRAMES]
         if variant == "2020":
@@ -114,11 +174,12 @@ def convert(
         else:
             signal = block / 32768.0 + _EPSILON
         converted = _convert_frames(signal * shape, coefficient, _is_constant(block))
-        _overlap_add(result[(first + 1) * shift :], converted * shape, shift)
-    peak = max(result.max(), -result.min())
-    if peak > 0:
-        result /= peak
-    return result
+        piece = np.concatenate([overlap, np.zeros(len(block) * shift)])
+        _overlap_add(piece, converted * shape, shift)
+        yield piece[: len(block) * shift]
+        overlap = piece[len(block) * shift :]
+    rest = samples.size - (count + 1) * shift
+    yield np.pad(overlap, (0, max(0, rest - window)))[:rest]
 
 
 def to_int16(samples: NDArray[np.float64], variant: str = "2022") -> NDArray[np.int16]:

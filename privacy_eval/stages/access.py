@@ -119,6 +119,10 @@ class TreeAccess:
                 return (speakers, enrolls) if enrolls.is_file() else (speakers,)
         raise MissingInput(ENROLLMENT, f"data/{name}{suffix}/spk2utt", name)
 
+    def find_genders(self, enrollment: tuple[Path, ...]) -> Path | None:
+        """spk2gender beside the files of an enrollment set, if there is one."""
+        return first_file([enrollment[0].with_name("spk2gender")])
+
     def find_utt2spk(self, name: str) -> Path:
         """utt2spk of a trial set.
 
@@ -294,7 +298,10 @@ class AsvSystems:
         if folder is None:
             where = f"{within}/xvect_{model.training_name(suffix)}/plda"
             raise MissingInput(
-                BACKEND, f"{where} (with mean.vec, transform.mat)", trained_on, folder=within
+                BACKEND,
+                f"{where} (with mean.vec, transform.mat), or in {within}",
+                trained_on,
+                folder=within,
             )
         return folder
 

@@ -24,7 +24,7 @@ from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
 from ..protocol.protocol import ANONYMIZED, Protocol
 from ..speech.audio import AudioReader, soundfile
-from ..speech.mcadams import COEFFICIENT, coefficient_of, convert, to_int16
+from ..speech.mcadams import COEFFICIENT, coefficient_of, convert_to_int16
 from .access import TreeAccess
 from .freshness import (
     NOTE,
@@ -360,10 +360,12 @@ class _Speech:
             where = self.reader.where(utterance)
             raise PrivacyEvalError(f"{where}: {audio.rate} Hz, expected at least 2000")
         coefficient = self.mcadams.of(self.speaker, utterance)
-        samples = convert(audio.samples, audio.rate, coefficient=coefficient, variant=variant)
+        samples = convert_to_int16(
+            audio.samples, audio.rate, coefficient=coefficient, variant=variant
+        )
         if not samples.any():
             self.reader.remarks.setdefault(TOO_SHORT, []).append(utterance)
-        return to_int16(samples, variant), audio.rate
+        return samples, audio.rate
 
 
 def _lists(

@@ -91,11 +91,7 @@ class _Scoring:
         }
         for role, scp in zip(("enrollment_vectors", "trial_vectors"), scps, strict=True):
             sources[role] = Source(scp, self.asv.read_vectors(scp).digest)
-        tree = self.asv.access.tree
-        by = [noted_source(scp, EXTRACTOR_ROLE, tree, inputs, VECTORS_NOTE) for scp in scps]
-        if by[0] is not None and by[0] == by[1]:
-            sources[EXTRACTOR_ROLE] = by[0]
-        return sources
+        return {**sources, **extractor_of(scps, self.asv, inputs)}
 
     def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
         key = sources["trials"].path
@@ -118,6 +114,13 @@ class _Scoring:
                 "utterances without x-vectors left out"
             )
         return Content({self.folder / "scores": scored.text().encode()}, left_out)
+
+
+def extractor_of(scps: Iterable[Path], asv: AsvSystems, inputs: Inputs) -> Sources:
+    """The network of all these x-vectors, by its role, if it is known to be one."""
+    tree = asv.access.tree
+    first, *others = (noted_source(scp, EXTRACTOR_ROLE, tree, inputs, VECTORS_NOTE) for scp in scps)
+    return {EXTRACTOR_ROLE: first} if first is not None and {first} == {first, *others} else {}
 
 
 def missing_inputs(

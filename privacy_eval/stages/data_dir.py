@@ -336,6 +336,7 @@ def _write(tree: Path, files: Mapping[str, bytes]) -> bool:
     present = [name for name in files if os.path.lexists(tree / name)]
     different = [name for name in present if read_bytes(tree / name) != files[name]]
     _refuse(different, tree, "other files are there; remove them, or name another --out")
+    (tree / MODEL).mkdir(parents=True, exist_ok=True)  # a run without one says what is missing
     for name in files:
         if name not in present:
             with atomic_path(tree / name) as temporary:

@@ -21,6 +21,7 @@ from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
 from ..io.scores import OPEN_END, PairedTrials, line_limit, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
+from ..io.user_metrics import user_digests
 from ..metrics import (
     VARIANTS,
     Interval,
@@ -250,6 +251,7 @@ class _ConditionRecord:
             options={
                 "bootstrap": options.bootstrap,
                 "seed": options.seed if options.bootstrap else 0,
+                **({"user_metrics": own} if (own := user_digests()) else {}),
             },
             revision=_REVISION,
             cost=condition_cost(self.files, options),
@@ -302,6 +304,7 @@ class _ConditionRecord:
             zebra_tag=found.tags,
             n_target=scores.n_target,
             n_nontarget=scores.n_nontarget,
+            n_speakers=len(unique_fields(paired.speaker)[0]),
             eer_interval_if_independent=bengio_mariethoz_interval(
                 found.metrics["exact"]["eer"], scores.n_target, scores.n_nontarget
             ),

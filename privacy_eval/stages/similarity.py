@@ -20,6 +20,7 @@ from ..results.records import SimilarityRecord
 from ..tree.conditions import SetCondition, System, set_condition
 from ..version import __version__
 from .access import AsvSystems
+from .asv_scores import extractor_of
 from .freshness import (
     NOTE,
     Content,
@@ -127,10 +128,12 @@ class _Similarity:
         utt2spk = asv.access.find_utt2spk(name)
         asv.access.check_inside(utt2spk)
         sources["utt2spk"] = Source(utt2spk, inputs.sha256(utt2spk))
-        for role, suffix in (("original_vectors", ""), ("anonymized_vectors", self.anon_suffix)):
-            scp = asv.find_vectors(self.part.asv_model, self.anon_suffix, name, suffix)
-            sources[role] = Source(scp, asv.read_vectors(scp).digest)
-        return sources
+        scps = {
+            role: asv.find_vectors(self.part.asv_model, self.anon_suffix, name, suffix)
+            for role, suffix in (("original_vectors", ""), ("anonymized_vectors", self.anon_suffix))
+        }
+        sources |= {role: Source(scp, asv.read_vectors(scp).digest) for role, scp in scps.items()}
+        return {**sources, **extractor_of(scps.values(), asv, inputs)}
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
         utt2spk = sources["utt2spk"].path

@@ -29,7 +29,8 @@ import numpy as np
 import second_readings as second
 import soundfile
 from hypothesis import strategies as st
-from inputs import TOKENS, json_with_edits, samples_with_edits
+from inputs import TOKENS, json_with_edits, samples_with_edits, variants
+from reference_nnet3 import Net, Reference, write_model
 from second_readings import Plain, plain_array, text_of, unpacked
 from support import ANON, GOLDEN, OTHER_PLAN, imported
 
@@ -85,13 +86,15 @@ from privacy_eval.results.records import (
     VerificationRecord,
 )
 from privacy_eval.speech.audio import AudioReader
+from privacy_eval.speech.xvector import load_extractor
 from privacy_eval.study.protocol import StudyProtocol, study_from_dict
 from privacy_eval.tree.conditions import SetCondition
 
 #: Seconds that an input of a few kB may take: far more than any does, less than a hang.
 SECONDS = 10
-#: Bytes that it may ask for, and by which all inputs may raise the most that was ever in use.
-ADDRESS_SPACE, GROWTH = 512 << 20, 256 << 20
+#: Bytes that it may ask for, and by which all inputs may raise the most that was ever in use; of
+#: readers that must do with three times the file and 64 MiB, less.
+ADDRESS_SPACE, GROWTH, SMALL = 512 << 20, 256 << 20, 64 << 20
 
 
 def anything(content: bytes, found: Any) -> None:
@@ -120,6 +123,8 @@ class Reader:
         Name of the file.
     beside : bool
         Whether an error may name another file of its folder.
+    growth : int
+        `GROWTH` or `SMALL`.
     """
 
     inputs: st.SearchStrategy[bytes]
@@ -130,10 +135,11 @@ class Reader:
     lines: bool = False
     name: str = "input"
     beside: bool = False
+    growth: int = GROWTH
 
 
-def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0) -> tuple[int, int]:
-    """Fuzz one reader; return how many inputs were read and refused."""
+def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0, edits: int = 0) -> tuple[int, int]:
+    """Fuzz one reader, with so many edits of each input, too; count what is read and refused."""
     counts = [0, 0]
     path = folder / READERS[name].name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,12 +153,15 @@ def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0) -> tuple[int, i
     )
     @hypothesis.given(content=READERS[name].inputs)
     def answers(content: bytes) -> None:
-        counts[not try_one(name, path, content)] += 1
+        for one in (content, *variants(content, edits)):
+            counts[not try_one(name, path, one)] += 1
 
     before = _most_memory()
     with _limits():
         answers()
-    assert _most_memory() - before < GROWTH, f"{name}: the inputs take more and more memory"
+    assert _most_memory() - before < READERS[name].growth, (
+        f"{name}: the inputs take more and more memory"
+    )
     return counts[0], counts[1]
 
 
@@ -343,6 +352,17 @@ def check_flac(content: bytes, found: np.ndarray) -> None:
     assert (found.astype(int) // 256 == SPEECH.astype(int) // 256).all()
 
 
+def read_network(path: Path) -> Any:
+    return load_extractor(network=path).extract(FRAMES)
+
+
+def check_network(content: bytes, found: np.ndarray | None) -> None:
+    """The vector of an undamaged model is that of the reference; of another one, finite."""
+    assert found is None or (found.dtype == np.float32 and np.isfinite(found).all())
+    if content in NETWORKS:
+        assert np.allclose(found, VECTOR, rtol=1e-4, atol=1e-5)
+
+
 # Samples
 
 
@@ -362,6 +382,56 @@ def text_array(array: np.ndarray) -> bytes:
     rows = [b"%.7g " * row.size % tuple(row.tolist()) for row in np.atleast_2d(array)]
     between = b"" if array.ndim == 1 else b"\n  "
     return b" [" + b"".join((between or b" ") + row for row in rows) + b"]\n"
+
+
+def _network() -> Net:
+    """A network of most components and descriptors, of 2 kB."""
+    chance = np.random.default_rng(0)
+
+    def some(*shape: int) -> np.ndarray:
+        return chance.standard_normal(shape).astype("f4")
+
+    def by(name: str, *offsets: int) -> Any:
+        return ("Append", *(("Offset", ("ref", name), k) if k else ("ref", name) for k in offsets))
+
+    linear, stats = {"LinearParams": some(4, 9), "BiasParams": some(4)}, some(2)
+    norm = {"Dim": 4, "BlockDim": 2, "Epsilon": 1e-3, "TargetRms": 1.0, "TestMode": False}
+    norm |= {"Count": 10.0, "StatsMean": stats, "StatsVar": stats**2}
+    tdnn = {"TimeOffsets": (-1, 0), "LinearParams": some(4, 8), "BiasParams": some(0)}
+    both = ("Sum", ("Scale", ("ref", "tdnn"), 0.66), ("IfDefined", ("Offset", ("ref", "norm"), 5)))
+    either = ("Failover", ("Offset", ("ref", "sum"), 2), ("Round", ("ref", "sum"), 2))
+    pooling = {"InputDim": 5, "InputPeriod": 3, "LeftContext": 0, "RightContext": 999}
+    pooling |= {"NumLogCountFeatures": 1, "OutputStddevs": True, "VarianceFloor": 1e-10}
+    extraction = {"InputDim": 2, "InputPeriod": 1, "OutputPeriod": 3, "IncludeVarinance": True}
+    nodes = {
+        "affine": (by("input", -1, 0, 1), "NaturalGradientAffine", linear),
+        "relu": (by("affine", 0), "RectifiedLinear", {"Dim": 4, "ValueAvg": some(4)}),
+        "norm": (by("relu", 0), "BatchNorm", norm),
+        "tdnn": (by("norm", 0), "Tdnn", tdnn),
+        "sum": (both, "Sigmoid", {"Dim": 4}),
+        "either": (either, "Normalize", {"InputDim": 4, "TargetRms": 1.0}),
+        "scale": (
+            by("either", 0),
+            "ScaleAndOffset",
+            {"Dim": 4, "Scales": some(4), "Offsets": some(4)},
+        ),
+        "sums": (("ref", "part"), "StatisticsExtraction", extraction),
+        "pool": (("ref", "sums"), "StatisticsPooling", {**pooling, "_second": True}),
+        "linear": (("ReplaceIndex", ("ref", "pool"), 0), "Linear", {"Params": some(3, 5)}),
+        "last": (("Append", ("ref", "linear"), ("Const", 0.5, 1)), "LogSoftmax", {"Dim": 4}),
+    }
+    return Net(3, nodes, {"part": ("scale", 1, 2)}, ("ref", "last"))
+
+
+NETWORKS = [write_model(_network(), binary=binary) for binary in (True, False)]
+FRAMES = np.sin(np.arange(90.0) ** 1.3).reshape(30, 3).astype(np.float32)
+VECTOR = Reference(_network(), FRAMES).at(0)
+_MODEL_TOKENS = (
+    *TOKENS,
+    *(b"Offset(", b"Sum(", b"IfDefined(", b"Round(", b"ReplaceIndex(", b"Switch(", b"Failover("),
+    *(b"Const(1, 60000), ", b"input", b" dim=", b"999999999", b"2147483647", b"\4", b"T ", b"F "),
+    *(b"<Dim> ", b"<BlockDim> ", b"<TimeOffsets> ", b"<Params> ", b"</Nnet3>"),
+)
 
 
 _IDS = [f"s{n}" for n in range(1, 4)]
@@ -805,6 +875,7 @@ READERS: Mapping[str, Reader] = {
         check=check_wav,
         name="speech",
         beside=True,
+        growth=SMALL,
     ),
     "flac": Reader(
         samples_with_edits(*(audio(SPEECH, "FLAC", s) for s in ("PCM_16", "PCM_24", "PCM_S8"))),
@@ -812,6 +883,14 @@ READERS: Mapping[str, Reader] = {
         check=check_flac,
         name="speech",
         beside=True,
+        growth=SMALL,
+    ),
+    "networks": Reader(
+        samples_with_edits(*NETWORKS, tokens=_MODEL_TOKENS),
+        read_network,
+        check=check_network,
+        name="final.raw",
+        growth=SMALL,
     ),
     "plda": Reader(samples_with_edits(*MODELS), read_plda, second.plda, parts),
     "wer": Reader(

@@ -25,6 +25,7 @@ from privacy_eval.metrics.identification import (
     rank_disclosure,
     singling_out,
     singling_out_chance,
+    singling_out_curve,
     speaker_linkage,
     split_halves,
     worst_quarter,
@@ -327,3 +328,32 @@ def test_a_quarter_has_those_who_equal_its_last() -> None:
     assert worst_quarter(speakers) == set("abcd")
     assert worst_quarter(speakers[:1]) == {"a"}
     assert worst_quarter([]) == set()
+
+
+def test_curve_of_scores_that_tell_nothing_is_that_of_chance() -> None:
+    """Scores in a random order: the threshold lies where M of the N M calibration scores are above
+    it, so each of N tests is above it with a probability that follows Beta(M + 1/2, ...) and has a
+    mean near 1/N. Exactly, by its distribution: P(one of N) of a beta-binomial."""
+    n, per, m = 6, 30, 9
+    speaker = np.tile(np.arange(n), per)
+    rng = np.random.default_rng(4)
+    values = [
+        singling_out_curve(rng.random((n, n * per)), speaker, [2, 3], draws=20, seed=i).values
+        for i in range(30)
+    ]
+    for i, size in enumerate((2, 3, n)):
+        # Order statistics M and M + 1 from the top of size * M uniform scores, and their midpoint.
+        drawn = np.sort(rng.random((100_000, size * m)), axis=1)
+        above = 1 - (drawn[:, -m] + drawn[:, -m - 1]) / 2
+        expected = np.mean(size * above * (1 - above) ** (size - 1))
+        found = np.array(values)[:, i]
+        assert abs(found.mean() - expected) < 4 * found.std(ddof=1) / math.sqrt(found.size)
+        assert abs(expected - singling_out_chance([size])[0]) < 0.05
+
+
+def test_curve_of_separated_speakers_leaves_out_those_with_few_tests() -> None:
+    speaker = np.repeat(np.arange(4), [10, 12, 10, 9])
+    scores = (speaker == np.arange(4)[:, None]) + np.linspace(0, 0.1, speaker.size)
+    curve = singling_out_curve(scores, speaker, [2, 3, 5])
+    assert (curve.sizes, curve.values, curve.n_speakers) == ((2, 3), (1.0, 1.0), 3)
+    assert singling_out_curve(scores[:, 22:], speaker[22:], [2]).n_speakers == 1

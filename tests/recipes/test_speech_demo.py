@@ -56,6 +56,11 @@ def test_the_attack_models_are_in_the_order_of_what_they_know(tmp_path: Path) ->
     assert eer["original"] < 10
     assert eer["ignorant"] > eer["lazy-informed"] > eer["semi-informed"] > eer["original"]
     tree = made / "tree"
+    results = json.loads((tree / "results/results.json").read_text())
+    for kind in ("verification", "similarity", "identification"):
+        inputs = [record["provenance"]["inputs"] for record in results[kind]]
+        assert inputs and all("extractor" in of_record for of_record in inputs)
+    assert "not known to be the challenge's" in run.err
     assert {p.name for p in (tree / "results/tables").glob("B2*_asv_test.*")}
     assert not (tree / "exp/models/asv/plda").exists()
     for training in ("speech_train", "speech_train_anon"):
@@ -88,7 +93,7 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(made: Path) -> Non
         before.rename(made)
 
 
-def test_nothing_is_made_twice(made: Path) -> None:
+def test_a_second_run_makes_nothing(made: Path) -> None:
     run = recipe(made, *SMALL)
     assert run.code == 0
     assert "simulated: there already" in run.err and "tree: there already" in run.out

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.metrics.identification import SpeakerLinkage
+from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.data import ReportData
 from privacy_eval.report.figures import identification
 from privacy_eval.report.per_system import (
     identification_sentences,
     identification_speakers_table,
+    singling_out_table,
 )
 from privacy_eval.results.records import IdentificationRecord, Results
 from privacy_eval.tree.conditions import TrialCondition, trial_conditions
@@ -92,6 +93,32 @@ def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
     assert "Ignorant and Lazy-informed: 0.33" in overlap  # {s0, s1} and {s1, s7}
 
 
+SINGLED = SinglingOutCurve((2, 8), (0.75, 0.5), 8)
+
+
+def test_singling_out_in_words_table_and_figure() -> None:
+    """Who knows nothing: (1/2)^1, and (7/8)^7 = 0.3927."""
+    of = conditions()
+    refused = SinglingOutCurve(n_speakers=1, refused="too few tests")
+    made = results(
+        record(of["ignorant"], singling_out=SINGLED),
+        record(of["lazy-informed"], singling_out=refused),
+    )
+    ignorant, lazy = identification_sentences(made)
+    assert "8 voices" in ignorant and " 50 % of the time" in ignorant and " 39 %" in ignorant
+    assert "voices" not in lazy
+    table = singling_out_table(made, "B1")
+    assert [row[3:] for row in table.rows] == [("8", "75.0", "50.0")]
+    assert "50.0, 39.3" in table.caption
+    assert not table.bold
+    assert "1 row" in table.notes[1] and "too few tests" in table.notes[1]
+    drawn = [d for d in identification.figures(ReportData(made)) if "singling" in d.name]
+    (figure,) = drawn
+    own, chance = figure.plot.curves
+    assert own.y.tolist() == [75, 50]
+    assert chance.y[[0, -1]].tolist() == pytest.approx([50, 100 * (7 / 8) ** 7])
+
+
 def test_no_speakers_no_table() -> None:
     one = record(conditions()["ignorant"], speakers=(), speakers_size=0)
     table = identification_speakers_table(results(one), "B1")
@@ -106,6 +133,13 @@ def test_no_speakers_no_table() -> None:
         ({"speakers": (replace(SPEAKERS[0], linkage=1.1),)}, "0 to 1"),
         ({"speakers": (replace(SPEAKERS[0], second=-0.1),)}, "0 to 1"),
         ({"speakers": (replace(SPEAKERS[0], speaker="a\x1bb"),)}, "unprintable"),
+        ({"singling_out": replace(SINGLED, values=(0.5,))}, "every size"),
+        ({"singling_out": replace(SINGLED, n_speakers=7)}, "every size"),
+        ({"singling_out": replace(SINGLED, values=(0.5, 1.5))}, "0 to 1"),
+        ({"singling_out": replace(SINGLED, refused="a\x1bb")}, "unprintable"),
+        ({"distractors": "a\x1bb"}, "unprintable"),
+        ({"genders": ("\x1b",)}, "unprintable"),
+        ({"n_distractors": 17}, "n_distractors"),
     ],
 )
 def test_records_are_checked(change: dict[str, object], message: str) -> None:

@@ -7,8 +7,13 @@ from dataclasses import replace
 
 from support import B1, imported
 
+from privacy_eval.report.data import ReportData
+from privacy_eval.report.per_system import system_tables
+from privacy_eval.report.report import report_sections
+from privacy_eval.report.summary import summary_table
+from privacy_eval.report.values import cells_from_results
 from privacy_eval.results.records import Results
-from privacy_eval.results.signature import signature
+from privacy_eval.results.signature import network_notes, signature
 
 A, B, C = (character * 64 for character in "abc")
 
@@ -43,17 +48,34 @@ def test_signature_changes_with_any_input_and_names_all_bootstraps() -> None:
     assert "|boot:none|" in signature(results)
 
 
+def expecting(results: Results, sha256: str) -> Results:
+    """Results under a protocol that knows the network of its ASV models."""
+    models = tuple(replace(m, sha256=sha256) for m in results.protocol.asv_models)
+    return replace(results, protocol=replace(results.protocol, asv_models=models))
+
+
 def test_signature_names_the_network_of_the_scores() -> None:
     results = with_provenance(imported(B1), inputs={"extractor": {"path": "x", "sha256": A}})
     assert "|asv:aaaaaaaa (not known to be the challenge's)" in signature(results)
     assert "|asv:" not in signature(imported(B1))
-
-    def expecting(sha256: str) -> Results:
-        models = tuple(replace(m, sha256=sha256) for m in results.protocol.asv_models)
-        return replace(results, protocol=replace(results.protocol, asv_models=models))
-
-    assert signature(expecting(A)).endswith("|asv:aaaaaaaa")
-    assert "|asv:aaaaaaaa (not the protocol's)" in signature(expecting(C))
+    assert signature(expecting(results, A)).endswith("|asv:aaaaaaaa")
+    assert "|asv:aaaaaaaa (not the protocol's)" in signature(expecting(results, C))
     for odd in ("a" * 63 + "|", 5, {}):
         untrusted = with_provenance(imported(B1), inputs={"extractor": {"sha256": odd}})
         assert "|asv:" not in signature(untrusted)
+
+
+def test_another_network_is_noted_below_the_tables_and_first_in_the_report() -> None:
+    results = with_provenance(imported(B1), inputs={"extractor": {"path": "x", "sha256": A}})
+    other = expecting(results, C)
+    (note,) = network_notes(other)
+    assert "aaaaaaaa, not the protocol's" in note and results.systems[0] in note
+    assert "not known" in network_notes(results)[0]
+    tables = {t.name: t.notes for t in system_tables(other, results.systems[0], "")}
+    assert {name for name, notes in tables.items() if note not in notes} == {"asr"}
+    data = ReportData(other, cells_from_results(other))
+    summary = summary_table(data)
+    assert summary is not None and note in summary.notes
+    assert note in report_sections(data)[0][0].text
+    for known in (expecting(results, A), imported(B1)):
+        assert network_notes(known) == []

@@ -14,8 +14,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from speech_support import EVERYWHERE, SPEECH
 
+from privacy_eval.speech import mcadams
 from privacy_eval.speech.audio import AudioReader
-from privacy_eval.speech.mcadams import coefficient_of, convert, linear_prediction, to_int16
+from privacy_eval.speech.mcadams import (
+    coefficient_of,
+    convert,
+    convert_to_int16,
+    linear_prediction,
+    to_int16,
+)
 
 
 def released(path: Path) -> np.ndarray:
@@ -114,6 +121,21 @@ def test_blocks_of_frames_do_not_show() -> None:
     # Repeated speech, which begins with a frame, is converted alike, whatever block it is in.
     one, other = part[period + 320 : 2 * period - 320], part[3 * period + 320 : 4 * period - 320]
     assert one == pytest.approx(other, abs=1e-12)
+
+
+@pytest.mark.parametrize("variant", ["2020", "2022"])
+def test_long_recordings_are_converted_alike_in_less_memory(
+    variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speech = AudioReader(SPEECH).read("367-130732-0000").samples
+    some = [speech[:size] for size in (0, 1, 479, 480, 80000, 82133, 90001)]
+    whole = [convert_to_int16(part, 22050, variant=variant) for part in some]
+    for part, found in zip(some, whole, strict=True):
+        assert np.array_equal(found, to_int16(convert(part, 22050, variant=variant), variant))
+    monkeypatch.setattr(mcadams, "_LONG", -1)
+    monkeypatch.setattr(mcadams, "convert", None)
+    for part, found in zip(some, whole, strict=True):
+        assert np.array_equal(convert_to_int16(part, 22050, variant=variant), found)
 
 
 def test_coefficients_are_uniform_and_depend_on_seed_and_data_set() -> None:

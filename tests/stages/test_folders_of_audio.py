@@ -131,6 +131,7 @@ def test_the_next_command_fits_the_tree(audio: Audio) -> None:
     audio.tree = audio.root / "stage 4"
     assert {"4", "--anonymizer"} <= set(next_words(audio.make(anonymized=False)))
     assert not (audio.tree / "data/speech_enrolls_anon").exists()
+    assert list((audio.tree / "exp/models/asv").iterdir()) == []  # results go beside the model
     audio.tree = audio.root  # audio inside the tree
     assert "--allow-outside" not in next_words(audio.make())
     assert audio.lines("speech_enrolls/wav.scp")[0] == "a1 original/a/a1.FLAC"

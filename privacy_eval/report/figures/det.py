@@ -124,6 +124,8 @@ def det_panel(
         title=title,
         x_ticks=ticks,
         y_ticks=ticks,
+        x_scale="probit",
+        y_scale="probit",
         square=True,
     )
 

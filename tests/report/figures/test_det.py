@@ -55,7 +55,7 @@ def test_damaged_curves_are_omitted(tmp_path: Path) -> None:
     data = data_of_records(tmp_path, records)
     for miss, false_alarm in (([0.0], [0.0]), ([0.0, 0.0], [1.0, 1.0]), ([1e308], [-1e308])):
         arrays = {"det_miss": np.array(miss), "det_false_alarm": np.array(false_alarm)}
-        curves = SimpleNamespace(of=lambda _, arrays=arrays: arrays)
+        curves = SimpleNamespace(plotted=lambda _, arrays=arrays: arrays)
         assert not list(det.figures(replace(data, curves=curves)))  # type: ignore[arg-type]
 
 
