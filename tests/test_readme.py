@@ -297,9 +297,7 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
         ):
             assert (out / "tables" / f"{system}_{table}.tex").stat().st_size > 300
             assert (out / "tables" / f"{system}_{table}.md").exists()
-    linked = sum(
-        len(r["sizes"]) + len(r["singling_out"]["sizes"]) for r in plain["identification"]
-    )
+    linked = sum(len(r["sizes"]) + len(r["singling_out"]["sizes"]) for r in plain["identification"])
     assert linked > 2 * 72
     with open(out / "results.csv") as file:
         assert sum(1 for _ in csv.DictReader(file)) == 72 * 2 * 12 + 32 + 24 * 2 * 5 + linked

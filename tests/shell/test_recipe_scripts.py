@@ -436,8 +436,8 @@ def test_the_last_line_says_what_was_left_out(recipe: Recipe) -> None:
 @pytest.mark.parametrize("no_color", ["", "1"])
 def test_a_terminal_shows_a_line_per_stage(recipe: Recipe, no_color: str) -> None:
     """With counts of something, and a duration; in bold type unless that is unwelcome."""
-    text = "#!/bin/sh\n[ $1 != pending ] || exit 0\n"
-    text += "echo '2 |'\necho there/x: 3 made, 0 kept, 4 current\n"
+    text = "#!/bin/sh\n[ $1 != pending ] || exit 0\necho '2 |'\n"
+    text += "echo there/x: 3 made, 0 kept, 4 current\n"
     executable(recipe.bin / "privacy-eval", text)
     script = recipe.copy / "recipes/vpc2020/run.sh"
     ours, theirs = pty.openpty()
