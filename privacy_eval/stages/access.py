@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from ..asv.backend import BackendName, PldaBackend
@@ -380,6 +380,11 @@ class AsvSystems:
             tried = (relative(p, self.access.tree) for p in vectors.candidates(name, suffix))
             raise MissingInput(VECTORS, " or ".join(tried), f"{name}{suffix}", folder)
         return path
+
+    def finders(self, model: tuple[str, str], *sets: tuple[str, str]) -> list[Callable[[], object]]:
+        """What finds the back end of a model and the x-vectors of sets, see `absent`."""
+        vectors = [partial(self.find_vectors, *model, *name) for name in sets]
+        return [partial(self.find_backend, *model), *vectors]
 
     def read_vectors(self, scp: Path) -> Vectors:
         """Read x-vectors that `find_vectors` found."""

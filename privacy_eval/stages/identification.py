@@ -21,7 +21,7 @@ from ..results.records import IdentificationRecord
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..version import __version__
 from .access import AsvSystems
-from .asv_scores import extractor_of
+from .asv_scores import asv_sources
 from .freshness import (
     NOTE,
     Content,
@@ -139,8 +139,7 @@ class _Galleries:
         model = self.condition.asv_model, self.anon_suffix
         utt2spk = self.asv.access.find_utt2spk(tested[0])
         self.asv.access.check_inside(utt2spk)
-        _, sources = self.asv.backend(*model)
-        sources["utt2spk"] = Source(utt2spk, inputs.sha256(utt2spk))
+        sources = {"utt2spk": Source(utt2spk, inputs.sha256(utt2spk))}
         for role, name in galleries.items():
             enrollment = self.asv.enrollment(*name)
             sources[role] = Source(enrollment.path, enrollment.digest)
@@ -148,13 +147,8 @@ class _Galleries:
             if genders is not None:
                 self.asv.access.check_inside(genders)
                 sources[f"{role}_genders"] = Source(genders, inputs.sha256(genders))
-        scps = {
-            f"{role}_vectors": self.asv.find_vectors(*model, *name)
-            for role, name in {**galleries, "trial": tested}.items()
-        }
-        for role, scp in scps.items():
-            sources[role] = Source(scp, self.asv.read_vectors(scp).digest)
-        return {**sources, **extractor_of(scps.values(), self.asv, inputs)}
+        sets = {**galleries, "trial": tested}
+        return asv_sources(self.asv, model, sets, inputs, sources)
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
@@ -257,16 +251,12 @@ def missing_inputs(
 ) -> list[MissingInput]:
     """What a condition's galleries lack, found without reading it."""
     enrolled, tested = original_sets(condition, asv.protocol)
-    model = condition.asv_model, anon_suffix
     more = (distractors or enrolled[0], enrolled[1])
     return absent(
         lambda: asv.access.find_enrollment(*enrolled),
         lambda: asv.access.find_enrollment(*more),
         lambda: asv.access.find_utt2spk(tested[0]),
-        lambda: asv.find_backend(*model),
-        lambda: asv.find_vectors(*model, *enrolled),
-        lambda: asv.find_vectors(*model, *more),
-        lambda: asv.find_vectors(*model, *tested),
+        *asv.finders((condition.asv_model, anon_suffix), enrolled, more, tested),
     )
 
 
