@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from study_support import small_file
 from support import ROOT, Run, cli, executable, run_program, snapshot, times
 
@@ -44,7 +45,7 @@ def blocks(page: str) -> list[str]:
 PRIVACY_EVAL = f"""#!{sys.executable}
 import sys
 from privacy_eval.cli import main
-if sys.argv[1] == "figures" and "results_B1" in " ".join(sys.argv):
+if sys.argv[1] == "figures" and "Voice-Privacy" in " ".join(sys.argv):
     sys.path.append({str(ROOT / "tests")!r})
     import pytest, support
     support.undrawn(pytest.MonkeyPatch())
@@ -183,6 +184,14 @@ def test_links_lead_somewhere(page: str) -> None:
             target = (ROOT / page).parent / name if name else ROOT / page
             assert target.exists(), link
             assert not anchor or anchor in anchors(target), link
+
+
+def test_the_readme_shows_a_small_picture() -> None:
+    picture = ROOT / "docs/summary.png"
+    with Image.open(picture) as image:
+        assert image.mode == "P"
+    assert f"({picture.relative_to(ROOT)})" in text_of(README)
+    assert picture.stat().st_size < 150_000
 
 
 def test_every_page_is_linked() -> None:
