@@ -26,9 +26,11 @@ def summary_table(data: ReportData) -> Table | None:
     """
     results, protocol = data.results, data.protocol
     cells = cells_from_results(results)
+    eer_key, *other_keys = map(protocol.shown, _METRICS)
     columns = [Column("System", align="l"), Column("Split"), Column("Attack model", align="l")]
-    columns += [Column("Conditions"), Column("EER, %"), Column("95 % interval")]
-    columns += [Column(describe(key).column.title) for key in _METRICS[1:]]
+    columns += [Column("Conditions"), Column(describe(eer_key).column.title)]
+    columns += [Column("95 % interval")]
+    columns += [Column(describe(key).column.title) for key in other_keys]
     shown: list[VerificationRecord] = []
     intervals: list[str] = []
     groups = []
@@ -43,7 +45,9 @@ def summary_table(data: ReportData) -> Table | None:
                     == (system, split, attack.id)
                 ]
                 if records:
-                    eer, *others = (_mean(data, cells, records, key) for key in _METRICS)
+                    eer, *others = (
+                        _mean(data, cells, records, key) for key in (eer_key, *other_keys)
+                    )
                     place = (system, protocol.split_title(split), attack.title)
                     intervals.append(_interval(data, records))
                     rows.append((*place, str(len(records)), eer, intervals[-1], *others))
@@ -55,25 +59,31 @@ def summary_table(data: ReportData) -> Table | None:
         f"{protocol.title}: averages over data sets and genders with the protocol's weights, of "
         f"the conditions there are (all: {len(protocol.data_sets) * len(protocol.genders)})."
     )
-    notes = [*coverage(results), *caveat_notes(shown, _METRICS, marked=True)]
+    notes = [*coverage(results), *caveat_notes(shown, [eer_key, *other_keys], marked=True)]
     notes += network_notes(results)
     if not all(intervals) and any(r.speaker_intervals for r in shown):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     few = few_replicates(results, data.curves)
     notes += [few] if few else []
     return Table(
-        "summary", caption, tuple(columns), tuple(filter(None, groups)), notes=tuple(notes)
+        "summary",
+        caption,
+        tuple(columns),
+        tuple(filter(None, groups)),
+        notes=tuple(notes),
+        fit="shrunk",
     )
 
 
 def _interval(data: ReportData, records: list[VerificationRecord]) -> str:
     """Format the interval of the average EER, which needs replicates of all conditions."""
     by_set = {(r.condition.data_set, r.condition.gender): r for r in records}
-    replicates = average_replicates(by_set, data.curves, data.protocol, "eer")
+    eer = data.protocol.shown("eer")
+    replicates = average_replicates(by_set, data.curves, data.protocol, eer)
     if replicates is None:
         return ""
     bounds = expanded_interval(replicates.values, replicates.n_speakers)
-    return f"[{describe('eer').format(bounds.low)}, {describe('eer').format(bounds.high)}]"
+    return f"[{describe(eer).format(bounds.low)}, {describe(eer).format(bounds.high)}]"
 
 
 def _mean(data: ReportData, cells: Cells, records: list[VerificationRecord], key: str) -> str:

@@ -512,7 +512,11 @@ def merge(parts: Iterable[Results]) -> Results:
     parts = list(parts)
     protocol = parts[0].protocol
     if any(part.protocol != protocol for part in parts):
-        raise PrivacyEvalError("results under different protocols cannot be merged")
+        of_systems = {f"{', '.join(part.systems)}: {part.protocol.name}": None for part in parts}
+        raise PrivacyEvalError(
+            "results under different protocols cannot be merged, as editions differ in data and "
+            f"attackers; show each alone ({'; '.join(of_systems)})"
+        )
     seen: dict[tuple[object, ...], int] = {}
     for number, part in enumerate(parts):
         for r in part.records():

@@ -285,6 +285,8 @@ def check_suffixes(
     }
     for suffix in suffixes:
         hint = None if suffix in known else suffix_hint(tree, protocol, [suffix])
+        if hint is None and known and suffix not in known:
+            hint = f"those of the results: {', '.join(sorted(known))}"
         if hint is not None:
             raise UsageError(f"no data set or results with anonymization suffix {suffix!r}; {hint}")
 

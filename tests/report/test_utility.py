@@ -16,6 +16,7 @@ from privacy_eval.protocol.published import load_published, load_systems
 from privacy_eval.report.data import ReportData, ReportSources
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.plane import figures, pareto_front
+from privacy_eval.report.summary import summary_table
 from privacy_eval.report.table import Table
 from privacy_eval.report.utility import trade_offs, utility_tables
 from privacy_eval.report.values import cells_from_published, cells_from_results, merge_cells
@@ -46,6 +47,13 @@ def results_of(values: Mapping[str, tuple[float, float | None, float | None]]) -
             if (d.data_set, d.split, d.speech) == ("IEMOCAP", "test", "anonymized") and uar:
                 emotion.append(EmotionRecord(d, {"uar": uar}))
     return Results(PROTOCOL, tuple(verification), tuple(recognition), emotion=tuple(emotion))
+
+
+def test_the_main_results_have_the_eer_of_the_protocol() -> None:
+    table = summary_table(data_of(results_of({"a": (0.12, 0.05, 0.60)})))
+    assert table is not None and table.columns[4].title == "EER (SpeechBrain), %"
+    assert [row[4] for row in table.rows] == ["12.00"]
+    assert table.fit == "shrunk"  # names of systems may be long
 
 
 def data_of(results: Results, published: str = "") -> ReportData:

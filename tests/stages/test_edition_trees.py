@@ -125,6 +125,12 @@ def test_other_layouts_give_the_same_numbers(tree: Path) -> None:
     assert only.systems == ["toy"]
     both = evaluated(tree, "vpc2024", "--anon-suffix", "_toy", "--anon-suffix", "_other_toy")
     assert both.systems == results.systems
+    for folder in (tree / "data").glob("*_toy"):  # as in a collection of submissions
+        shutil.rmtree(folder)
+    common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024", "--anon-suffix", "_toy")
+    done = cli("privacy-metrics", *common, "--anon-suffix", "_typo")
+    assert done.code == 2 and "'_typo'" in done.err and done.err.rstrip().endswith("_toy")
+    assert cli("privacy-metrics", *common).code == 0
 
 
 @pytest.mark.parametrize("tree", ["vpc2026_track1"], indirect=True)
