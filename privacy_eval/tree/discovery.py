@@ -95,7 +95,7 @@ def find_systems(
     roots = [] if allow_outside else [p for p in (tree, results, keys) if p is not None]
     search = _Search(protocol, tree / "data" if keys is None else None, key_folders, roots)
     given = [anon_suffix] if isinstance(anon_suffix, str) else anon_suffix
-    systems = edition_systems(results, protocol, given, search.files, search.outside)
+    systems = edition_systems(results, tree / "data", protocol, given, search.files, search.outside)
     for base_name, parts in _by_system(_results_folders(results, protocol), results, protocol):
         own = [suffix for folder, _ in parts for suffix in folder_suffixes(folder, protocol)]
         suffixes = dict.fromkeys((protocol.anon_suffix, *own))

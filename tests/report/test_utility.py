@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import ROOT
 
@@ -127,6 +129,18 @@ def test_plane_has_the_points_of_both_values() -> None:
     assert wer["a"] == [(pytest.approx(12), pytest.approx(5))]
     assert [round(x) for x, _ in wer["Pareto front"]] == [5, 31, 35]
     assert [round(x) for x, _ in uar["Pareto front"]] == [5, 12, 35, 45]
+
+
+def test_plane_has_intervals_of_word_error_rates() -> None:
+    results = results_of({"a": (0.12, 0.05, 0.60), "b": (0.3, 0.06, 0.55)})
+    rates = tuple(replace(r, speaker_interval=(0.04, 0.07)) for r in results.recognition)
+    results = replace(results, recognition=rates)
+    (drawing,) = figures(data_of(results))
+    wer, uar = (
+        [np.round(line.get_ydata(), 9).tolist() for line in axes.lines]
+        for axes in drawing.canvas.axes
+    )
+    assert wer.count([4.0, 7.0]) == 2 and [4.0, 7.0] not in uar
 
 
 def test_plane_of_forty_systems_names_the_front_only() -> None:
