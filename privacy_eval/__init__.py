@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         zebra,
     )
     from .protocol.protocol import load_protocol
+    from .report.figures.axes import plot_det, plot_ece, plot_scores
     from .results.json_store import read_json as load
     from .results.json_store import read_json as read_results
     from .results.signature import signature
@@ -66,6 +67,9 @@ __all__ = [
     "min_cllr",
     "min_dcf",
     "pair",
+    "plot_det",
+    "plot_ece",
+    "plot_scores",
     "read_results",
     "read_scores",
     "read_trials",
@@ -93,6 +97,7 @@ _MODULES = {
     "score_metrics similarity_matrix speaker_bootstrap speechbrain_eer "
     "voice_similarity zebra",
     "protocol.protocol": "load_protocol",
+    "report.figures.axes": "plot_det plot_ece plot_scores",
     "results.json_store": "load read_results",
     "results.signature": "signature",
     "stages.collect": "collect",

@@ -1,10 +1,14 @@
 """How Hypothesis runs in all tests, and in which order files of tests begin."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Before NumPy is loaded: threads of several processes would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # No deadline: a busy machine must not fail a test.
 settings.register_profile(
@@ -38,6 +42,8 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder))
+        # Hundreds of commands import the package: let the first one compile it.
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         yield folder
 
 

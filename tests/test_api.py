@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import argparse
 import ast
+import csv
 import inspect
+import io
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-from support import B1, imported
+from support import B1, ROOT, imported
 
 import privacy_eval as pe
 from privacy_eval import metrics
 from privacy_eval.asv.trials import score_trials
 from privacy_eval.asv.voice_similarity import measure
 from privacy_eval.cli import parser
+from privacy_eval.results.csv_export import to_csv
 from privacy_eval.results.json_store import to_json
 
 LAZY = sorted(set(pe.__all__) - {"PrivacyEvalError", "__version__"})
@@ -86,7 +90,7 @@ def test_load_reads_results(tmp_path: Path) -> None:
 #: Functions of the API with the verbs that call them, and what of their keywords is no option:
 #: back ends are read from --model, speakers of trials from utt2spk.
 AGREEING = {
-    "privacy-metrics": (pe.evaluate, {"target", "nontarget"}),
+    "privacy-metrics": (pe.evaluate, {"target", "nontarget", "speakers"}),
     "zebra": (pe.zebra, {"tags"}),
     "train-backend": (pe.train_backend, {"speakers"}),
     "asv-scores": (score_trials, {"enrolled", "enrollment", "trial"}),
@@ -101,3 +105,53 @@ def test_options_agree_with_keywords(verb: str) -> None:
     options = {o.dest for o in verbs.choices[verb]._actions}
     named = set(inspect.signature(function).parameters) - keywords - {"scores"}
     assert named - options == set()
+
+
+def test_evaluate_with_speakers_gives_the_intervals_of_the_bootstrap() -> None:
+    random = np.random.default_rng(1)
+    names = np.array(["a", "b", "c", "d"])
+    own = names.repeat(10)
+    pairs = np.array([(x, y) for x in names for y in names if x != y]).repeat(5, axis=0)
+    target, nontarget = random.normal(1, 1, len(own)), random.normal(0, 1, len(pairs))
+    result = pe.evaluate(target, nontarget, speakers=(own, pairs), bootstrap=30, seed=5)
+    replicates = pe.speaker_bootstrap(
+        np.append(target, nontarget),
+        np.repeat([True, False], [len(own), len(pairs)]),
+        np.append(own, pairs[:, 0]),
+        np.append(own, pairs[:, 1]),
+        statistic=lambda sample: pe.score_metrics(sample, variant="exact"),
+        replicates=30,
+        seed=5,
+    )
+    assert result.intervals == {key: replicates.interval(key) for key in result.values}
+    with pytest.raises(ValueError, match="shapes"):
+        pe.evaluate(target, nontarget, speakers=(own, pairs[:, 0]))
+
+
+def test_an_evaluation_prints_as_a_table_without_withheld_values() -> None:
+    result = pe.evaluate([3.0, 5.0, 7.0, 8.0], [1.0, 2.0, 4.0, 6.0])
+    rows = {row["metric"]: row["value"] for row in result.to_rows()}
+    assert rows["EER"] == "25.000 %" and rows["Linkability"] == "n/a"
+    assert "25.000 %" in repr(result) and result.caveats["few_targets"] in repr(result)
+    assert "<td>25.000 %" in result._repr_html_().replace(" </td>", "</td>")
+    inverted = pe.evaluate(np.arange(20.0), np.arange(20.0, 40.0))
+    assert inverted.to_rows()[0]["value"].endswith("? %") and "(A)" not in repr(inverted)
+    assert "n_target=4" in repr(result.scores)
+
+
+def test_results_give_the_rows_of_the_csv_and_escape_names() -> None:
+    results = imported(B1, system="<b>")
+    header, *lines = csv.reader(io.StringIO(to_csv(results)))
+    rows = results.to_rows()
+    assert [list(row) for row in rows] == [header] * len(lines)
+    assert "<b>" in repr(results) and len(repr(results)) < 200
+    html = results._repr_html_()
+    assert "&lt;b&gt;" in html and "<table>" in html and "<b>" not in html
+
+
+def test_the_script_of_the_docs_prints_intervals_and_plots(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text(to_json(imported(B1)), encoding="utf-8")
+    script = [sys.executable, ROOT / "docs" / "notebook.py", "results.json"]
+    done = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "95 % interval" in done.stdout and "\nB1 " in done.stdout
+    assert (tmp_path / "notebook.png").stat().st_size > 10_000

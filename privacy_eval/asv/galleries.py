@@ -17,9 +17,11 @@ from ..io.data_dir import read_utt2spk
 from ..io.scp import Vectors
 from ..metrics.confidence import Interval, expanded_interval
 from ..metrics.identification import (
+    SinglingOutCurve,
     SpeakerLinkage,
     beaters,
     linkage_of_beaters,
+    singling_out_curve,
     speaker_linkage,
 )
 from ..metrics.pav import FloatArray, IntArray
@@ -92,6 +94,8 @@ class Identification:
     rank, length : int
     without_vector : int
         Utterances of tests and enrollment that were left out, as they have no vector.
+    singling_out : SinglingOutCurve
+        Of the speakers who are enrolled and tested.
     """
 
     test_speakers: tuple[str, ...]
@@ -106,6 +110,7 @@ class Identification:
     rank: int
     length: int
     without_vector: int = 0
+    singling_out: SinglingOutCurve = SinglingOutCurve()
 
     @property
     def chance(self) -> FloatArray:
@@ -163,6 +168,7 @@ def identify(
     length: int = 1,
     distractors: Gallery | None = None,
     allow_missing: bool = False,
+    seed: int = 0,
 ) -> Identification:
     """Compute how often test speakers are found among the enrolled ones.
 
@@ -186,6 +192,8 @@ def identify(
         More enrolled speakers, none of them a test speaker.
     allow_missing : bool
         Leave out utterances that have no vector, and count them.
+    seed : int
+        Of the draws of singling out.
 
     Returns
     -------
@@ -223,7 +231,7 @@ def identify(
     used = [u for s, n in zip(tested, n_tests, strict=True) for u in utterances[s][: n * length]]
     of_test = np.repeat(np.arange(len(tested)), n_tests)
     place = {s: i for i, s in enumerate(enrolled)}
-    own = np.array([place[s] for s in tested])[of_test]
+    rows = [place[s] for s in tested]
     where = f"{gallery.vectors.path}, {tests.path}"
     try:
         conversations = _conversations(
@@ -234,9 +242,10 @@ def identify(
             more, more_counts = _enrolled(distractors)
             means, counts = np.concatenate([means, more]), np.concatenate([counts, more_counts])
         scores = score_matrix(means, counts, conversations, backend=backend, model=model)
-        beaten = beaters(scores.T, own)
+        beaten = beaters(scores.T, np.array(rows)[of_test])
     except (PrivacyEvalError, ValueError) as error:
         raise PrivacyEvalError(f"{where}: {error}") from error
+    singled = singling_out_curve(scores[rows], of_test, sizes or GALLERY_SIZES, seed=seed)
     wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < len(means)), len(means)))
     return Identification(
         tuple(tested),
@@ -251,6 +260,7 @@ def identify(
         rank,
         length,
         len(listed) - len(speaker_of) + n_enrollment - gallery.size,
+        singled,
     )
 
 

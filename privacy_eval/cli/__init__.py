@@ -11,11 +11,13 @@ exit code. What only `run` needs is imported there: a recipe starts dozens of co
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from ..errors import OutputError, PrivacyEvalError, UsageError
 from ..version import __version__
@@ -24,38 +26,57 @@ from .options import log
 #: Exit code of a job whose output cannot be written, so that no other need begin.
 OUTPUT_OF_JOB = 3
 
-#: The verbs, each in the module of its name.
-VERBS = {
-    "data-dir": "make a tree of folders of audio: data folders, trials, protocol",
-    "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
-    "train-backend": "train PLDA back ends on x-vectors",
-    "subsets": "make the evaluation subsets of the data folders",
-    "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
-    "features": "compute MFCC and voice activity of a data folder",
-    "xvectors": "extract the x-vectors of a data folder with Kaldi's networks",
-    "anonymize": "anonymize the data folders of a tree, by baseline B2 or a command",
-    "asv-scores": "score trials of speaker verification from x-vectors",
-    "privacy-metrics": "compute the privacy metrics of every trial condition, or of one score file",
-    "metrics": "compute the privacy metrics of one score file",
-    "wer": "compute word error rates of transcripts, with intervals over speakers",
-    "uar": "compute recalls of emotion recognition from predictions",
-    "pitch": "compute the pitch correlation of original and anonymized speech",
-    "similarity": "compute voice similarity matrices, DeID and G_VD",
-    "identification": "compute how often a speaker is found in galleries, from x-vectors",
-    "collect": "write results.json, results.csv and results.txt of a tree",
-    "tables": "write LaTeX, Markdown, text and CSV tables",
-    "figures": "draw figures as PNG, PDF and, of curves, pgfplots",
-    "report": "write one HTML file with tables, figures and provenance",
-    "listening": "evaluate the ratings of a listening test: metrics, tables and figures",
-    "pending": "print the first stage of the recipe, from 5 on, that has anything to do",
-    "import": "convert the results files of a challenge to results.json",
-    "export": "convert results.json to results.txt, CSV or averages",
-    "demo-tree": "simulate a challenge tree",
-    "demo-speech": "simulate folders of speech",
-    "zebra": "compute ZEBRA of one score file: numbers and profile",
-    "study": "run simulations that show what each metric sees",
-    "study-report": "write tables, figures and report of a metric study",
+#: The verbs by what they are for, each in the module of its name.
+GROUPS: dict[str, dict[str, str]] = {
+    "try it on simulated data": {
+        "demo-tree": "simulate a challenge tree",
+        "demo-speech": "simulate folders of speech",
+    },
+    "evaluate single files": {
+        "metrics": "compute the privacy metrics of one score file",
+        "zebra": "compute ZEBRA of one score file: numbers and profile",
+        "wer": "compute word error rates of transcripts, with intervals over speakers",
+        "uar": "compute recalls of emotion recognition from predictions",
+        "pitch": "compute the pitch correlation of original and anonymized speech",
+    },
+    "evaluate a tree, stage by stage": {
+        "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
+        "train-backend": "train PLDA back ends on x-vectors",
+        "subsets": "make the evaluation subsets of the data folders",
+        "anonymize": "anonymize the data folders of a tree, by baseline B2 or a command",
+        "asv-scores": "score trials of speaker verification from x-vectors",
+        "privacy-metrics": "compute the privacy metrics of every trial condition",
+        "similarity": "compute voice similarity matrices, DeID and G_VD",
+        "identification": "compute how often a speaker is found in galleries, from x-vectors",
+        "collect": "write results.json, results.csv and results.txt of a tree",
+    },
+    "show results": {
+        "tables": "write LaTeX, Markdown, text and CSV tables",
+        "figures": "draw figures as PNG, PDF and, of curves, pgfplots",
+        "report": "write one HTML file with tables, figures and provenance",
+        "import": "convert the results files of a challenge to results.json",
+        "export": "convert results.json to results.txt, CSV or averages",
+    },
+    "evaluate a listening test": {
+        "listening": "evaluate the ratings of a listening test: metrics, tables and figures",
+    },
+    "prepare speech": {
+        "data-dir": "make a tree of folders of audio: data folders, trials, protocol",
+        "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
+        "features": "compute MFCC and voice activity of a data folder",
+        "xvectors": "extract the x-vectors of a data folder with Kaldi's networks",
+    },
+    "study the metrics themselves": {
+        "study": "run simulations that show what each metric sees",
+        "study-report": "write tables, figures and report of a metric study",
+    },
+    "for scripts and shells": {
+        "pending": "print the first stage of the recipe, from 5 on, that has anything to do",
+        "completion": "print the completion of verbs and options, to be read by bash or zsh",
+    },
 }
+
+VERBS = {verb: purpose for verbs in GROUPS.values() for verb, purpose in verbs.items()}
 
 #: Verbs of earlier versions, which still work and are not listed.
 FORMER_VERBS = {
@@ -74,9 +95,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     _ignore_matplotlibrc()
     words = sys.argv[1:] if argv is None else list(argv)
-    arguments = parser(*words[:1]).parse_args(words)
+    verb = next(iter(words), "")
+    chosen = parser(verb)
+    if not verb:
+        print(chosen.format_help(), end="", file=sys.stderr)
+        return 2
+    if not verb.startswith("-") and verb not in {*VERBS, *FORMER_VERBS}:
+        chosen.error(f"no verb {verb!r}{_suggestion(verb)} (--help lists them)")
+    arguments = chosen.parse_args(words)
     try:
-        code: int = arguments.run(arguments)
+        with _user_metrics(arguments):
+            code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
     except PrivacyEvalError as error:
@@ -100,6 +129,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _user_metrics(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Have the metrics that `--metric` names in the registry."""
+    if not vars(arguments).get("user_metrics"):
+        return contextlib.nullcontext()
+    from ..io.user_metrics import load_user_metrics, registered
+
+    return registered(load_user_metrics(arguments.user_metrics))
+
+
 def _ignore_matplotlibrc() -> None:
     """Import matplotlib in another folder if the current one, perhaps of somebody else, has a
     `matplotlibrc`, which would come first."""
@@ -114,21 +152,53 @@ def _ignore_matplotlibrc() -> None:
 
 
 def parser(verb: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of one verb with its options, or a list of all verbs."""
+    """Return the parser of one verb with its options, or one that lists all verbs."""
+    as_written = argparse.RawDescriptionHelpFormatter
     top = argparse.ArgumentParser(
-        prog="privacy-eval", description="Evaluation of voice anonymization."
+        prog="privacy-eval",
+        usage="%(prog)s [-h] [--version] VERB ...",
+        description="Evaluation of voice anonymization.",
+        formatter_class=as_written,
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    verbs = top.add_subparsers(metavar="VERB", required=True, dest="verb")
+    verbs = top.add_subparsers(
+        prog="privacy-eval", metavar="VERB", required=True, dest="verb", help=argparse.SUPPRESS
+    )
     current = FORMER_VERBS.get(verb or "", verb)
     if verb is None or current not in VERBS:
-        for name, purpose in VERBS.items():
-            verbs.add_parser(name, help=purpose)
+        top.epilog = _listed() + "\n\noptions and an example of one: privacy-eval VERB --help"
+        for name in VERBS:
+            verbs.add_parser(name)
         return top
-    name = "import_" if current == "import" else current.replace("-", "_")
-    module = importlib.import_module(f".{name}", __name__)
+    module = _module(current)
     purpose = VERBS[current]
-    one = verbs.add_parser(verb, description=f"{purpose[0].upper()}{purpose[1:]}.")
+    one = verbs.add_parser(
+        verb,
+        description=f"{purpose[0].upper()}{purpose[1:]}.",
+        epilog=f"example:\n  privacy-eval {current} {module.EXAMPLE}",
+        formatter_class=as_written,
+    )
     one.set_defaults(run=module.run)
     module.add_arguments(one)
     return top
+
+
+def _module(verb: str) -> Any:
+    name = "import_" if verb == "import" else verb.replace("-", "_")
+    return importlib.import_module(f".{name}", __name__)
+
+
+def _listed() -> str:
+    """List the verbs, by group."""
+    lines = []
+    for title, verbs in GROUPS.items():
+        lines += ["", f"{title}:"]
+        lines += [f"  {verb:<16} {purpose}" for verb, purpose in verbs.items()]
+    return "\n".join(lines[1:])
+
+
+def _suggestion(word: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, [*VERBS, *FORMER_VERBS])
+    return f"; did you mean {' or '.join(near)}?" if near else ""

@@ -10,6 +10,8 @@ from .options import add, add_tree, log, value
 
 _BUILT_IN = "mcadams"
 
+EXAMPLE = "--tree baseline --results exp --anonymizer mcadams"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

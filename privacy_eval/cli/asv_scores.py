@@ -6,6 +6,8 @@ import argparse
 
 from .options import add, add_tree, flag, log, over_tree, path, two_forms
 
+EXAMPLE = "--tree baseline --results exp"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial list."""

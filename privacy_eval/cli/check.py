@@ -6,6 +6,8 @@ import argparse
 
 from .options import add, add_tree, positive, progress, replicates
 
+EXAMPLE = "--tree baseline --results exp"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, counted
-from .options import add, add_tree, log
+from .options import add, add_metric, add_tree, log
 
 if TYPE_CHECKING:
     from ..results.records import Results
@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 _ABSENT_SHOWN = 20
 _LINE = 200  # characters that are logged; results.json has all
 
+EXAMPLE = "--tree baseline --results exp"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
     add(parser, "--allow-missing")
+    add_metric(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

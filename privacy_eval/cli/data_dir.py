@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _RECIPE = Path(__file__).resolve().parents[2] / "recipes/vpc2020/run.sh"
 
+EXAMPLE = "--original wav --anonymized wav_anon --utt2spk utt2spk --out tree"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from .options import add, log, number, one_of, path, progress, value
 
+EXAMPLE = "audio --speakers 8 --utterances 6"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from .options import add, log, one_of, path, progress, value
 
+EXAMPLE = "tree --speakers 4 --utterances 3 --systems 20"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

@@ -7,6 +7,8 @@ import argparse
 from ..errors import PrivacyEvalError
 from .options import add, add_renamed, log, path, value
 
+EXAMPLE = "results.json --system B1 --out results.txt"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

@@ -8,6 +8,8 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from .options import add, add_features, progress
 
+EXAMPLE = "--data data/libri_test --out feats"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

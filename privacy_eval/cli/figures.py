@@ -7,6 +7,8 @@ import sys
 
 from .options import FIGURE_FORMATS, add, add_results, choice, path
 
+EXAMPLE = "--results results.json --out figures --format png"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
@@ -14,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, **path("DIR"))
     formats = choice(FIGURE_FORMATS, "default: all; may be given several times")
     parser.add_argument("--format", action="append", **formats)
-    add(parser, "--conventional", "--whiskers", "--job")
+    add(parser, "--all-figures", "--conventional", "--whiskers", "--job")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -24,7 +26,11 @@ def run(arguments: argparse.Namespace) -> int:
     from .report import read_shown, sources_of
 
     sources = sources_of(arguments, needed=True)
-    options = {"conventional": arguments.conventional, "whiskers": arguments.whiskers}
+    options = {
+        "conventional": arguments.conventional,
+        "whiskers": arguments.whiskers,
+        "everything": arguments.all_figures,
+    }
     run = run_of(arguments)
     if run.begin is not None:
         run.begin(0, 0, "reading results")

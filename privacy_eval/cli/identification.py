@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .options import add, add_tree, log, over_tree, path, positive, two_forms, value
 
 if TYPE_CHECKING:
     from ..stages.identification import GalleryOptions
+
+EXAMPLE = "--tree baseline --results exp --rank 5 --bootstrap 1000"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,11 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     length = value("L", "utterances in a test, averaged; default: 1", type=positive, default=1)
     parser.add_argument("--length", **length)
     add(parser, "--allow-pipes", "--bootstrap", "--seed")
+    more = "more enrolled speakers: a data set of the tree, or the x-vectors on single files"
+    add(parser, "--distractors", metavar="SET|SCP", help=more)
     files.add_argument("--enroll-vectors", required=True, **path("SCP"))
     files.add_argument("--spk2utt", required=True, **path("F", "of the enrollment"))
     files.add_argument("--trial-vectors", required=True, **path("SCP"))
     add(files, "--utt2spk", required=True)
-    files.add_argument("--distractors", **path("SCP", "x-vectors of more enrolled speakers"))
     files.add_argument("--distractors-spk2utt", **path("F", "of the distractors"))
     sizes = value("N,N,...", "default: 2,5,10,20,... and all enrolled speakers", type=_sizes)
     files.add_argument("--gallery-sizes", **sizes)
@@ -44,9 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def gallery_options(arguments: argparse.Namespace) -> GalleryOptions:
     """Return the options of the stage."""
+    from ..errors import UsageError
     from ..stages.identification import GalleryOptions
 
     given = vars(arguments)
+    name, data = given.get("distractors"), arguments.tree / "data"
+    if name is not None and ("/" in name or not (data / name).is_dir()):
+        raise UsageError(f"--distractors: {data}: no data set {name!r}")
     return GalleryOptions(**{f.name: given.get(f.name, f.default) for f in fields(GalleryOptions)})
 
 
@@ -81,7 +89,7 @@ def _files(arguments: argparse.Namespace) -> int:
     def gallery(vectors: str, spk2utt: str) -> Gallery:
         options = vars(arguments)
         return Gallery(
-            read_vectors_of(arguments, options[vectors]), load_enrollment(options[spk2utt])
+            read_vectors_of(arguments, Path(options[vectors])), load_enrollment(options[spk2utt])
         )
 
     more = arguments.distractors and gallery("distractors", "distractors_spk2utt")
@@ -95,6 +103,7 @@ def _files(arguments: argparse.Namespace) -> int:
         rank=arguments.rank,
         length=arguments.length,
         distractors=more,
+        seed=arguments.seed,
     )
     intervals = found.intervals(arguments.bootstrap, arguments.seed) if arguments.bootstrap else ()
     if found.utterances_left_out:
@@ -116,6 +125,8 @@ def _files(arguments: argparse.Namespace) -> int:
             "chance": found.chance.tolist(),
         }
         plain["speakers_size"], plain["speakers"] = found.speakers_size, to_plain(found.speakers())
+        singled = found.singling_out
+        plain["singling_out"] = {**to_plain(singled), "chance": singled.chance()}
         if intervals:
             plain["intervals"] = to_plain(intervals)
         print(json.dumps(plain, indent=1, allow_nan=False))
@@ -127,4 +138,11 @@ def _files(arguments: argparse.Namespace) -> int:
     for i, size in enumerate(found.sizes):
         among = f", {intervals[i].low:.1%} .. {intervals[i].high:.1%}" if intervals else ""
         print(f"group of {size}: {found.linkage[i]:.1%} found{among}; chance {found.chance[i]:.1%}")
+    singled = found.singling_out
+    if singled.refused:
+        print(f"no singling out: {singled.refused}")
+    for size, found_once, chance in zip(
+        singled.sizes, singled.values, singled.chance(), strict=True
+    ):
+        print(f"singled out of {size}: {found_once:.1%}; knowing nothing {chance:.1%}")
     return 0

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from .options import add, add_renamed, log, path, value
 
+EXAMPLE = "results.txt --system B1 --conf vpc2020 --out results.json"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

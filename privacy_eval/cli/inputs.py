@@ -57,34 +57,46 @@ def systems_of(
         keys=None if arguments.keys is None else tree / arguments.keys,
         allow_outside=arguments.allow_outside,
     )
-    if needed:
-        check_suffixes(arguments.anon_suffix or (), systems, tree, protocol)
-    conditions = [c for system in systems for c in system.conditions]
     hint = parent_hint(tree, results)
-    if hint and not any(c.trials for c in conditions):
+    if hint and not any(c.trials for system in systems for c in system.conditions):
         raise UsageError(f"{tree}: no trial keys{hint}")
-    if needed and not systems:
+    if needed:
+        require_systems(arguments, systems, protocol)
+    if warn:
+        warn_of_folders(systems, results, protocol)
+    return systems, protocol, out
+
+
+def require_systems(
+    arguments: argparse.Namespace, systems: list[System], protocol: Protocol
+) -> None:
+    """Refuse a results folder without systems, and suffixes of which there is nothing."""
+    tree, results = arguments.tree, arguments.tree / arguments.results
+    check_suffixes(arguments.anon_suffix or (), systems, tree, protocol)
+    if not systems:
         raise PrivacyEvalError(
             f"{results}: no results, expected folders ASV-<enrollment set>-<trial set> in it, or "
             f"folders results-* below that hold them{parent_hint(tree)}"
         )
-    if warn:
-        for parent, names in unmatched_folders(systems).items():
-            guess = suffix_of_unmatched(names, protocol)
-            log(
-                f"privacy-eval: warning: {parent}: skipped {counted(len(names), 'folder')} "
-                f"that match no condition of protocol {protocol.name} (check --conf and "
-                f"--anon-suffix): {abbreviate(names)}"
-                + (f"; to evaluate those of another suffix: --anon-suffix {guess}" if guess else "")
-            )
-        for group in look_alike(system.name for system in systems):
-            log(f"privacy-eval: warning: names of systems look alike: {', '.join(group)}")
-        for parent, names in sibling_results_folders(systems, results).items():
-            log(
-                f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
-                "systems; move aside any that are not"
-            )
-    return systems, protocol, out
+
+
+def warn_of_folders(systems: list[System], results: Path, protocol: Protocol) -> None:
+    """Warn of folders that match no condition, or may be no systems, and of look-alike names."""
+    for parent, names in unmatched_folders(systems).items():
+        guess = suffix_of_unmatched(names, protocol)
+        log(
+            f"privacy-eval: warning: {parent}: skipped {counted(len(names), 'folder')} "
+            f"that match no condition of protocol {protocol.name} (check --conf and "
+            f"--anon-suffix): {abbreviate(names)}"
+            + (f"; to evaluate those of another suffix: --anon-suffix {guess}" if guess else "")
+        )
+    for group in look_alike(system.name for system in systems):
+        log(f"privacy-eval: warning: names of systems look alike: {', '.join(group)}")
+    for parent, names in sibling_results_folders(systems, results).items():
+        log(
+            f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
+            "systems; move aside any that are not"
+        )
 
 
 def access_of(arguments: argparse.Namespace) -> TreeAccess:

@@ -17,11 +17,13 @@ from ..listening.evaluation import (
     ListeningTestCurves,
     evaluate_ratings,
 )
-from .options import FIGURE_FORMATS, add, choice, flag, log, natural, path, value
+from .options import FIGURE_FORMATS, add, add_table_style, choice, flag, log, natural, path, value
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
     from ..results.records import Results
+
+EXAMPLE = "--ratings ratings.csv --results results.json --holm --out listening_test"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-ratings", **value("N", few, type=natural, default=MIN_RATINGS))
     low = f"report evaluators who correlate less with the others (default: {MIN_AGREEMENT:g})"
     parser.add_argument("--min-agreement", **value("R", low, type=float, default=MIN_AGREEMENT))
-    add(parser, "--style")
+    add_table_style(parser)
     formats = choice(FIGURE_FORMATS, "of figures; default: all; may be given several times")
     parser.add_argument("--format", action="append", **formats)
 
@@ -107,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.out / "tables",
         [tables],
         f"{protocol.title}: subjective evaluation",
-        style=arguments.style,
+        style=arguments.table_style,
     )
     formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
     written, there = write_figures(

@@ -11,6 +11,8 @@ from .options import add, add_data, choice, flag, log, number, progress, value
 
 _LARGEST = 10
 
+EXAMPLE = "--data data/libri_test --out data/libri_test_anon --variant 2022"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

@@ -8,14 +8,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .options import KEY_FORMATS, METRICS, SCORE_FORMATS, Options, add, choice, flag, log, path
+from .options import (
+    KEY_FORMATS,
+    METRICS,
+    SCORE_FORMATS,
+    Options,
+    add,
+    add_metric,
+    choice,
+    flag,
+    log,
+    path,
+)
 
 if TYPE_CHECKING:
     from ..io.scores import PairedTrials
-    from ..metrics import Interval
+    from ..metrics import Variant
     from ..stages.privacy_metrics import ConditionMetrics
 
 SCORES = path("F", "score file; - is stdin")
+
+EXAMPLE = "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(usage_error=parser.error)
     add_files(parser)
     add(parser, *METRICS)
+    add_metric(parser)
 
 
 def add_files(options: Options) -> None:
@@ -147,10 +161,8 @@ def _speakers(trials: PairedTrials) -> list[dict[str, object]]:
 
 def _show(arguments: argparse.Namespace, found: ConditionMetrics, more: Mapping[str, Any]) -> None:
     """Print metrics and intervals; as JSON with what there is `more`."""
-    from ..io.results_txt import format_metrics
     from ..io.schema import to_plain
     from ..metrics import VARIANTS, withholding_caveat
-    from ..metrics.caveats import NOT_AVAILABLE
     from ..metrics.eer import eer_percent
 
     metrics, tags, intervals = found.metrics, found.tags, found.intervals
@@ -165,31 +177,32 @@ def _show(arguments: argparse.Namespace, found: ConditionMetrics, more: Mapping[
             plain["intervals"] = to_plain({v: intervals[v] for v in variants})
         print(json.dumps({**plain, **more}, indent=1, allow_nan=False))
         return
+    for variant in variants:
+        title = [variant] if len(variants) > 1 else []
+        title += ["95 % intervals over speakers"] if intervals else []
+        if title:
+            print(f"# {', '.join(title)}")
+        for line in _lines(found, variant):
+            print(line)
+    for reason in dict.fromkeys(
+        caveat.reason
+        for key in metrics[variants[0]]
+        if (caveat := withholding_caveat(found.caveats, key)) is not None
+    ):
+        print(f"caveat: {reason}")
     for speaker in more.get("speakers", ()):
         print(f"EER of {speaker['speaker']}, at most 50 %: {eer_percent(speaker['eer'])}%")
-    for variant in variants:
-        if len(variants) > 1:
-            print(f"# {variant}")
-        for line in format_metrics(metrics[variant], tags[variant], found.caveats):
-            print(line)
-        for p_target in ("0.01", "0.001"):
-            print(f"minDCF(p-target={p_target}): {metrics[variant][f'min_dcf_{p_target}']:.4f}")
-        withheld = {key: withholding_caveat(found.caveats, key) for key in metrics[variant]}
-        printed = [key for key, caveat in withheld.items() if caveat is None or caveat.printed]
-        for rate in ("0.01", "0.001"):
-            key = f"miss_at_fa_{rate}"
-            text = f"{100 * metrics[variant][key]:.2f}%" if key in printed else NOT_AVAILABLE
-            print(f"miss rate(false alarms={rate}): {text}")
-        for key, interval in intervals.get(variant, {}).items():
-            if key in printed:
-                print(f"95 % interval over speakers, {key}: {_interval_text(key, interval)}")
 
 
-def _interval_text(key: str, interval: Interval) -> str:
-    from ..metrics.eer import eer_percent
+def _lines(found: ConditionMetrics, variant: Variant) -> list[str]:
+    """Format a line per metric: name, value, unit and interval, in columns."""
+    from tabulate import tabulate
 
-    if key == "eer":
-        return f"{eer_percent(interval.low)}% .. {eer_percent(interval.high)}%"
-    if key == "rocch_eer":
-        return f"{100 * interval.low:.3f}% .. {100 * interval.high:.3f}%"
-    return f"{interval.low:.3f} .. {interval.high:.3f}"
+    from ..metrics import Evaluation
+
+    scores, tag = found.scores, found.tags[variant]
+    counts = scores.n_target, scores.n_nontarget
+    intervals = found.intervals.get(variant, {})
+    one = Evaluation(found.metrics[variant], tag, *counts, variant, found.caveats, intervals)
+    rows = [list(row.values()) for row in one.to_rows()]
+    return tabulate(rows, tablefmt="plain", disable_numparse=True).splitlines()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import printable
+from ..errors import PrivacyEvalError, printable
 
 #: Environment variable that asks for progress in lines.
 PROGRESS = "PRIVACY_EVAL_PROGRESS"
@@ -197,6 +197,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--model": path("DIR", "plda, mean.vec, transform.mat"),
     "--backend": choice(["plda", "cosine", "euclidean"], default="plda"),
     "--utt2spk": path("F", "speakers of trial utterances"),
+    "--distractors": value("SET", "data set of more enrolled speakers for identification"),
     "--bootstrap": value("N", _REPLICATES, type=replicates, default=0),
     "--seed": value("N", "of the random numbers", type=natural, default=0),
     "--variant": choice(["challenge", "exact", "both"], default="both"),
@@ -204,8 +205,11 @@ SHARED: dict[str, dict[str, Any]] = {
     "--published": value(
         "NAME", "published results beside them, or alone: vpc2020, vpc2022, vpc2024, ..."
     ),
-    "--style": choice(["challenge", "booktabs"], default="challenge"),
+    "--table-style": choice(
+        ["booktabs", "challenge"], "challenge: ruled like the challenge's", default="booktabs"
+    ),
     "--conventional": flag("also ECE, APE, NBER and NECE plots of every condition"),
+    "--all-figures": flag("also curves (DET, ECE, ...) of every condition, other metrics, splits"),
     "--whiskers": choice(
         ["speakers", "independent"],
         "95 %% intervals of bars: of the bootstrap over speakers, or as in the challenge's figures "
@@ -239,12 +243,46 @@ def add_tree(options: Options, common: Options = None) -> None:
         add(options, "--out")
 
 
+def add_metric(parser: Options, dest: str = "user_metrics") -> None:
+    """Add the option for metrics of the user, which `main` registers while a verb runs."""
+    metric = value("NAME=FILE.py:FUNCTION", "user-defined metric, a function of TrialScores")
+    parser.add_argument(
+        "--metric", action="append", default=[], type=_user_metric, dest=dest, **metric
+    )
+
+
+def _user_metric(text: str) -> str:
+    from ..io.user_metrics import check_user_metric
+
+    try:
+        return check_user_metric(text)
+    except PrivacyEvalError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def add_table_style(parser: Options) -> None:
+    """Add the style of LaTeX tables, by its former name, too."""
+    add(parser, "--table-style")
+    former = {**SHARED["--table-style"], "help": argparse.SUPPRESS, "dest": "table_style"}
+    parser.add_argument("--style", **former)
+
+
 def add_results(parser: argparse.ArgumentParser) -> None:
     """Add results to show, the protocol they are shown by, and published ones beside them."""
     results = path("results.json", "default: published results alone, or blank forms")
     parser.add_argument("--results", nargs="+", **results)
     add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
     add(parser, "--published")
+    add_selection(parser)
+    add_metric(parser)
+
+
+def add_selection(parser: argparse.ArgumentParser, prefix: str = "") -> None:
+    """Add what is shown of results."""
+    variants = choice(["challenge", "exact"], "of the metrics shown; default: the protocol's")
+    parser.add_argument(f"--{prefix}variant", **variants)
+    systems = "show only this system; several, in this order, by repeating the option"
+    parser.add_argument(f"--{prefix}system", **value("NAME", systems, action="append"))
 
 
 def add_renamed(parser: argparse.ArgumentParser, name: str, *former: str, **settings: Any) -> None:
@@ -297,7 +335,7 @@ def progress() -> Callable[[int, int, str], None] | None:
     """Return the progress reporter: a live line on a terminal, periodic log lines in a job
     (`scripts/split_jobs.sh` asks for these), otherwise none."""
     if sys.stderr.isatty():
-        return show_progress
+        return _LiveLine().show
     return _LogLines().show if in_job() else None
 
 
@@ -309,7 +347,7 @@ def in_job() -> bool:
 def beginnings() -> Callable[[int, int, str], None] | None:
     """Return the reporter of what begins: a log names it before it may take all memory."""
     if sys.stderr.isatty():
-        return show_progress
+        return _LiveLine().show
     if not in_job():
         return None
     return lambda done, total, name: log(f"{done}/{total} done; next: {name}")
@@ -325,11 +363,19 @@ class _LogLines:
             log(_position(done, total, name))
 
 
-def show_progress(done: int, total: int, name: str) -> None:
-    """Show progress in one line of a terminal; a total of 0 is unknown."""
-    end = "\n" if done == total else ""
-    sys.stderr.write(f"\r\033[K{_position(done, total, name)}{end}")
-    sys.stderr.flush()
+class _LiveLine:
+    """Shows progress in one line of a terminal, with an estimate; a total of 0 is unknown."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def show(self, done: int, total: int, name: str) -> None:
+        seconds, left = time.monotonic() - self._began, ""
+        if 0 < done < total and seconds > 4:
+            left = f", about {seconds * (total - done) / done:.0f} s left"
+        line = "" if done == total else _position(done, total, name) + left
+        sys.stderr.write(f"\r\033[K{line}")
+        sys.stderr.flush()
 
 
 def _position(done: int, total: int, name: str) -> str:
@@ -337,5 +383,11 @@ def _position(done: int, total: int, name: str) -> str:
 
 
 def log(text: str) -> None:
-    """Log to stderr. Names may be untrusted: control characters are escaped."""
-    print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
+    """Log to stderr. Names may be untrusted: control characters are escaped.
+
+    A terminal shows warnings in colour, unless `NO_COLOR` is set.
+    """
+    lines = "\n".join(map(printable, text.split("\n")))
+    if "warning: " in lines and sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
+        lines = f"\033[33m{lines}\033[0m"
+    print(lines, file=sys.stderr)

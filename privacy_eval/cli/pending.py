@@ -8,7 +8,9 @@ every set of x-vectors once.
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, UsageError
@@ -17,6 +19,8 @@ from .options import (
     METRICS,
     add,
     add_listening,
+    add_metric,
+    add_selection,
     add_tree,
     choice,
     flag,
@@ -29,14 +33,21 @@ from .options import (
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
     from ..report.data import ReportSources
+    from ..stages.access import AsvSystems, SystemUnderTest
+    from ..tree.conditions import System
 
 _FIRST, _LAST = number_of("asv_scores"), number_of("report")
+
+EXAMPLE = "--tree baseline --results exp --stage 6"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add(parser, *METRICS, "--allow-pipes", "--published", "--conventional", "--whiskers")
+    add(parser, *METRICS, "--allow-pipes", "--published", "--distractors")
+    add(parser, "--all-figures", "--conventional", "--whiskers", "--table-style")
+    add_selection(parser, "shown-")
+    add_metric(parser)
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
     parser.add_argument("--nj", **value("N", "also print how many jobs to run", type=positive))
@@ -51,15 +62,36 @@ def run(arguments: argparse.Namespace) -> int:
 
     Before a first run that is the first one asked for.
     """
-    if (code := _check_options(arguments)) or arguments.only_options:
+    tree = _Tree(arguments)
+    if (code := _check_options(arguments, tree)) or arguments.only_options:
         return code
-    first = _first_stage(arguments)
+    first = _first_stage(arguments, tree)
     in_parallel = arguments.nj is not None and first <= min(arguments.stop_stage, _LAST)
-    print(first, *([_jobs(arguments)] if in_parallel else []))
+    print(first, *([_jobs(arguments, tree)] if in_parallel else []))
     return 0
 
 
-def _check_options(arguments: argparse.Namespace) -> int:
+class _Tree:
+    """What the tree holds, found once."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+
+    @functools.cached_property
+    def systems(self) -> tuple[list[System], Protocol, Path]:
+        from .inputs import systems_of
+
+        return systems_of(self._arguments, needed=False, warn=False)
+
+    @functools.cached_property
+    def asv(self) -> tuple[AsvSystems, list[SystemUnderTest], list[str]]:
+        from .inputs import asv_of
+
+        systems, protocol, _ = self.systems
+        return asv_of(self._arguments, protocol, systems)
+
+
+def _check_options(arguments: argparse.Namespace, found: _Tree) -> int:
     """Check what a run would read much later, or in every job again; return the exit code."""
     from ..protocol.protocol import load_protocol
     from ..protocol.published import load_systems
@@ -70,7 +102,7 @@ def _check_options(arguments: argparse.Namespace) -> int:
     except PrivacyEvalError as error:
         log(f"privacy-eval: --conf: {error}")
         return 2 if isinstance(error, UsageError) else 1
-    problems = _check_names(arguments, protocol)
+    problems = _check_names(arguments, protocol, found)
     if arguments.published:
         try:
             load_systems(arguments.published)
@@ -85,15 +117,21 @@ def _check_options(arguments: argparse.Namespace) -> int:
     return 2 if problems else 0
 
 
-def _check_names(arguments: argparse.Namespace, protocol: Protocol) -> list[str]:
-    """Check the names of systems, results folders and anonymization suffixes in options."""
-    from .inputs import asv_of, systems_of
+def _check_names(arguments: argparse.Namespace, protocol: Protocol, found: _Tree) -> list[str]:
+    """Check the names of systems, data sets, results folders and anonymization suffixes in
+    options."""
+    from .identification import gallery_options
+    from .inputs import asv_of
 
     exists = (arguments.tree / arguments.results).exists()
+    anonymizes = arguments.anonymizer and arguments.stage <= number_of("anonymize")
     try:
-        systems = systems_of(arguments, needed=False, warn=False)[0] if exists else None
-        anonymizes = arguments.anonymizer and arguments.stage <= number_of("anonymize")
-        asv_of(arguments, protocol, systems, anonymized=not anonymizes)
+        gallery_options(arguments)
+        if exists and not anonymizes:
+            _ = found.asv
+        else:
+            systems = found.systems[0] if exists else None
+            asv_of(arguments, protocol, systems, anonymized=not anonymizes)
     except UsageError as error:
         return [str(error)]
     except PrivacyEvalError:  # the stage reports it
@@ -101,16 +139,15 @@ def _check_names(arguments: argparse.Namespace, protocol: Protocol) -> list[str]
     return []
 
 
-def _jobs(arguments: argparse.Namespace) -> int:
+def _jobs(arguments: argparse.Namespace, tree: _Tree) -> int:
     """Return how many jobs have something to do: no more than there are conditions with scores
     or with all that these are computed from, or voice similarities."""
     from ..stages.asv_scores import score_products
     from ..stages.similarity import similarity_products
-    from .inputs import asv_of, systems_of
 
     try:
-        systems, protocol, out = systems_of(arguments, needed=False, warn=False)
-        asv, under_test, _ = asv_of(arguments, protocol, systems)
+        systems, _, out = tree.systems
+        asv, under_test, _ = tree.asv
         conditions = [c for system in systems for c in system.conditions if c.scores is not None]
         scored = {f"{c.condition.system} {c.condition.label}" for c in conditions}
         scored |= {p.name for p in score_products(under_test, asv) if not p.absent()}
@@ -121,7 +158,7 @@ def _jobs(arguments: argparse.Namespace) -> int:
     return min(int(arguments.nj), found)
 
 
-def _first_stage(arguments: argparse.Namespace) -> int:
+def _first_stage(arguments: argparse.Namespace, found: _Tree) -> int:
     from ..io.confine import refuse_symlinks_below
 
     first: int = max(arguments.stage, _FIRST)
@@ -131,7 +168,7 @@ def _first_stage(arguments: argparse.Namespace) -> int:
     if not (out / "records").is_dir():
         return first
     try:
-        stages = _Stages(arguments)
+        stages = _Stages(arguments, found)
         stages.announce(first)
         while first <= min(arguments.stop_stage, _LAST) and not stages.work[first]():
             first += 1
@@ -143,13 +180,15 @@ def _first_stage(arguments: argparse.Namespace) -> int:
 class _Stages:
     """Whether there is anything to do in each stage, or anything to log: dry runs of it."""
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
+    def __init__(self, arguments: argparse.Namespace, tree: _Tree) -> None:
         from ..stages.freshness import Run
-        from .inputs import asv_of, systems_of
+        from .inputs import require_systems, warn_of_folders
 
         self._arguments = arguments
-        self._systems, self._protocol, self._out = systems_of(arguments)
-        self._asv, self._under_test, self._notes = asv_of(arguments, self._protocol, self._systems)
+        self._systems, self._protocol, self._out = tree.systems
+        require_systems(arguments, self._systems, self._protocol)
+        warn_of_folders(self._systems, arguments.tree / arguments.results, self._protocol)
+        self._asv, self._under_test, self._notes = tree.asv
         self._access = self._asv.access
         self._run = Run(dry_run=True)
         self._stale: Mapping[str, str] | None = None
@@ -252,24 +291,26 @@ class _Stages:
     def _tables(self) -> bool:
         from .tables import tables_product
 
-        as_usual = {"style": "challenge", "format": None, "rank_by": "eer", "attack_model": None}
-        shown = argparse.Namespace(out=self._out / "tables", **as_usual)
+        as_usual = {"format": None, "rank_by": "eer", "attack_model": None}
+        style = self._arguments.table_style
+        shown = argparse.Namespace(out=self._out / "tables", table_style=style, **as_usual)
         return not tables_product(shown, self._shown).is_current(self._access.inputs)
 
     def _figures(self) -> bool:
         from ..report.figure_folder import figure_folder
         from ..report.report import figures_source
-        from .report import report_product
+        from .report import report_products
 
         sources, figures, listening = self._shown, self._out / "figures", self._arguments.listening
         drawn_from = figures_source(
             sources,
             conventional=self._arguments.conventional,
             whiskers=self._arguments.whiskers,
+            everything=self._arguments.all_figures,
         )
         if not figure_folder(figures, drawn_from).is_current(self._access.inputs):
             return True
-        report = report_product(self._out / "report.html", sources, figures, listening)
+        (report,) = report_products(self._out / "report.html", None, sources, figures, listening)
         return not report.is_current(self._access.inputs)
 
     @property
@@ -283,4 +324,6 @@ class _Stages:
             (self._out / "results.json",),
             conf if conf in bundled() else str(self._access.tree / conf),
             self._arguments.published or "",
+            self._arguments.shown_variant,
+            tuple(self._arguments.shown_system or ()),
         )

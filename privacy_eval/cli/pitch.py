@@ -8,6 +8,8 @@ import json
 from ..errors import PrivacyEvalError, abbreviate
 from .options import add, log, path, progress, value
 
+EXAMPLE = "--original data/libri_test --anonymized data/libri_test_anon"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 
 from . import metrics
-from .options import METRICS, add, add_tree, log, over_tree, positive, two_forms
+from .options import METRICS, add, add_metric, add_tree, log, over_tree, positive, two_forms
+
+EXAMPLE = "--tree baseline --results exp --bootstrap 1000"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--scores", required=True, **metrics.SCORES)
     metrics.add_files(files)
     add(parser, *METRICS)
+    add_metric(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

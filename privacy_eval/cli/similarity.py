@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _LEAST_PROTECTED = 3
 
+EXAMPLE = "--tree baseline --results exp"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial set."""

@@ -7,11 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from .options import add, path, value
+from .options import add, add_metric, path, value
 
 if TYPE_CHECKING:
-    from ..study.protocol import StudyProtocol, UserMetric
+    from ..io.user_metrics import UserMetric
+    from ..study.protocol import StudyProtocol
     from ..study.tasks import Task
+
+EXAMPLE = "--out study --seed 1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,17 +31,7 @@ def add_shared(parser: argparse.ArgumentParser) -> None:
     add(parser, "--seed", default=None, help="instead of the study's own")
     add(parser, "--tree", default=None, help="attack the original speech of this tree")
     parser.add_argument("--tree-conf", **value("FILE", "protocol of the tree", default="vpc2020"))
-    metric = value("NAME=FILE.py:FUNCTION", "user-defined metric, a function of TrialScores")
-    parser.add_argument("--metric", action="append", default=[], type=_user_metric, **metric)
-
-
-def _user_metric(text: str) -> str:
-    from ..study.protocol import check_user_metric
-
-    try:
-        return check_user_metric(text)
-    except PrivacyEvalError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    add_metric(parser, dest="metric")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,16 +49,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def study_of(arguments: argparse.Namespace) -> tuple[StudyProtocol, list[Task], list[UserMetric]]:
     """Return the study, its tasks and the user-defined metrics that the options name."""
+    from ..io.user_metrics import load_user_metrics
     from ..protocol.protocol import load_protocol
-    from ..study.protocol import check_pairs, load_study, load_user_metric
+    from ..study.protocol import check_pairs, load_study
     from ..study.run import study_tasks
 
     study = load_study(arguments.conf)
     if arguments.seed is not None:
         study = replace(study, seed=arguments.seed)
-    own = [load_user_metric(text) for text in arguments.metric]
-    if len({metric.name.casefold() for metric in own}) < len(own):
-        raise PrivacyEvalError("--metric: two metrics of one name")
+    own = load_user_metrics(arguments.metric)
     check_pairs(study, own)
     if arguments.tree is None:
         return study, study_tasks(study), own

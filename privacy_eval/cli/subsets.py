@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
     from ..stages.freshness import Outcome
 
+EXAMPLE = "--tree baseline --results exp"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

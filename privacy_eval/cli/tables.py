@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..report.ranking import ranking_metrics
 from ..version import __version__
-from .options import add, add_results, choice, path, value
+from .options import add_results, add_table_style, choice, path, value
 
 if TYPE_CHECKING:
     from ..report.data import ReportSources
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 FORMATS = ("latex", "markdown", "text", "csv")
 
+EXAMPLE = "--results results.json --published vpc2020 --out tables"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_results(parser)
     parser.add_argument("--out", **path("DIR", "default: to stdout"))
-    add(parser, "--style")
+    add_table_style(parser)
     parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout text")
     ranked = choice(ranking_metrics(), "metric of the ranking (default: eer)", default="eer")
     parser.add_argument("--rank-by", **ranked)
@@ -59,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         for folder in results.results_folders(system)
         for table in system_tables(results, system, folder, data.curves)
     ] or blank_tables(results.protocol)
-    print("\n".join(render.write(table, arguments.style) for table in tables), end="")
+    print("\n".join(render.write(table, arguments.table_style) for table in tables), end="")
     return 0
 
 
@@ -72,7 +74,7 @@ def tables_product(arguments: argparse.Namespace, sources: ReportSources) -> Pro
     from ..stages.freshness import NOTE, Content, Product
     from .report import read_shown
 
-    out, style, only = arguments.out, arguments.style, arguments.format
+    out, style, only = arguments.out, arguments.table_style, arguments.format
 
     def make(*_: object) -> Content:
         data = read_shown(sources)
@@ -93,7 +95,7 @@ def tables_product(arguments: argparse.Namespace, sources: ReportSources) -> Pro
         "results": sources.digest(),
         "published": sources.published,
     }
-    names = ("style", "format", "rank_by", "attack_model")
+    names = ("table_style", "format", "rank_by", "attack_model")
     options = {name: getattr(arguments, name) for name in names}
     return Product(
         str(out), out, out / NOTE, (), lambda _: {}, make, subject=subject, options=options

@@ -6,6 +6,8 @@ import argparse
 
 from .options import add, add_tree, log, over_tree, path, positive, two_forms, value
 
+EXAMPLE = "--vectors xvector.scp --utt2spk data/train/utt2spk --out backend"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one back end."""

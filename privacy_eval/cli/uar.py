@@ -8,6 +8,8 @@ from typing import Any
 
 from .options import add, log, path
 
+EXAMPLE = "--predictions predictions.csv --utt2spk data/IEMOCAP_test/utt2spk"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 #: Replicates of the comparison, unless given.
 _REPLICATES = 1000
 
+EXAMPLE = "--hypothesis text --reference data/libri_test/text --utt2spk data/libri_test/utt2spk"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""

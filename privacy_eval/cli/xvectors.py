@@ -12,6 +12,8 @@ from .options import add, add_features, add_tree, log, over_tree, path, progress
 #: Where libraries of linear algebra look for their number of threads.
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
+EXAMPLE = "--data data/libri_test --model xvector_nnet_1a --out xvect_libri_test"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one data folder."""

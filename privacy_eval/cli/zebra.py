@@ -8,6 +8,8 @@ from ..errors import PrivacyEvalError
 from ..metrics import CATEGORICAL_TAGS, VARIANTS
 from .options import add, flag, log, path
 
+EXAMPLE = "--scores scores --trials trials --label 'LibriSpeech, B1' --export pdf"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the toolkit's `zero_evidence.py`."""

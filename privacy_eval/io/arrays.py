@@ -153,11 +153,10 @@ def _array(data: bytes) -> NDArray[Any]:
     version = npy.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"unknown version {version} of an array")
-    shape, _, dtype = _HEADERS[version](file)
+    shape, by_columns, dtype = _HEADERS[version](file)
     if dtype.hasobject:
         raise ValueError("Python objects, which are never read")
     if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise ValueError("an array declares another size than it has")
-    file.seek(0)
-    array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
-    return array
+    array = np.frombuffer(data, dtype, offset=file.tell())
+    return array.reshape(shape, order="F" if by_columns else "C").copy("K")

@@ -41,6 +41,8 @@ from .torch_vectors import LEGACY_MAGIC, ZIP_MAGIC, read_torch_vectors
 _PIECE_BYTES = 1 << 26
 #: Bytes of an entry of a zip before its name, and where the size of the name is.
 _ZIP_HEAD_BYTES, _ZIP_NAME_SIZE = 30, 26
+#: 18 digits are past the end of any file, and fit any integer.
+_ARCHIVE_AND_OFFSET = re.compile(r"([^|].*):([0-9]{1,18})", re.DOTALL)
 _LOOKS_LIKE_ARCHIVE = re.compile(rb"(\xef\xbb\xbf)?\s*\S+[ \t]\s*(\0B|\[)")
 
 
@@ -391,6 +393,9 @@ def read_scp(path: Path, expected: str = "<archive>:<offset>") -> list[ScpLine]:
 
 
 def _parse_target(number: int, name: str, target: str, where: str) -> ScpLine:
+    usual = _ARCHIVE_AND_OFFSET.fullmatch(target)
+    if usual:
+        return ScpLine(number, name, target, archive=usual[1], offset=int(usual[2]))
     expected = "expected <archive>:<offset>"
     if target.endswith("|"):
         return ScpLine(number, name, target, command=target[:-1])
@@ -403,16 +408,13 @@ def _parse_target(number: int, name: str, target: str, where: str) -> ScpLine:
         raise PrivacyEvalError(
             f"{where}: {name}: a range ({shorten(target)}) is not supported, {expected}"
         )
-    archive, colon, digits = target.rpartition(":")
+    _, colon, digits = target.rpartition(":")
     if not colon or "/" in digits:
         return ScpLine(number, name, target, archive=target)
-    # 18 digits are past the end of any file, and fit any integer.
-    if not archive or not re.fullmatch("[0-9]{1,18}", digits):
-        raise PrivacyEvalError(
-            f"{where}: {name}: {expected}, a number of bytes within the archive, found "
-            f"{shorten(target)}"
-        )
-    return ScpLine(number, name, target, archive=archive, offset=int(digits))
+    raise PrivacyEvalError(
+        f"{where}: {name}: {expected}, a number of bytes within the archive, found "
+        f"{shorten(target)}"
+    )
 
 
 def _archives(

@@ -204,7 +204,8 @@ def read_wer_folder(
             if text.lstrip(BLANKS).startswith("%WER"):
                 try:
                     lines.append(parse_wer_line(text, f"{path}:{number}"))
-                    sources[path] = digest(content)
+                    if path not in sources:
+                        sources[path] = digest(content)
                 except PrivacyEvalError as error:
                     if refused is None:
                         raise

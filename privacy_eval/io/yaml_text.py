@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Hashable
 from typing import Any
 
@@ -38,6 +40,12 @@ def _refusal(problem: str, node: yaml.Node) -> yaml.YAMLError:
     return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
 
+@functools.lru_cache(maxsize=8)
+def _loaded(text: str) -> object:
+    """Load a YAML text: a command reads its protocol several times, slowly."""
+    return yaml.load(text, Loader=_Loader)
+
+
 def parse_yaml(text: str, where: str) -> object:
     """Parse a YAML text of plain values.
 
@@ -65,7 +73,7 @@ def parse_yaml(text: str, where: str) -> object:
     if len(text) > MAX_YAML_BYTES:
         raise PrivacyEvalError(f"{where}: larger than {MAX_YAML_BYTES} bytes")
     try:
-        return yaml.load(text, Loader=_Loader)
+        return copy.deepcopy(_loaded(text))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""

@@ -21,6 +21,7 @@ from .identification import (
     LocalDisclosure,
     RankDisclosure,
     SinglingOut,
+    SinglingOutCurve,
     beaters,
     closed_set_linkage,
     linkage_of_beaters,
@@ -28,6 +29,7 @@ from .identification import (
     rank_disclosure,
     singling_out,
     singling_out_chance,
+    singling_out_curve,
 )
 from .linkability import LINKABILITY_MIN_TARGETS, Linkability, linkability
 from .pav import Groups, PavBlocks, pav
@@ -86,6 +88,7 @@ __all__ = [
     "RankDisclosure",
     "SimilarityMatrix",
     "SinglingOut",
+    "SinglingOutCurve",
     "TrialScores",
     "Variant",
     "VoiceSimilarity",
@@ -117,6 +120,7 @@ __all__ = [
     "similarity_metrics",
     "singling_out",
     "singling_out_chance",
+    "singling_out_curve",
     "speaker_bootstrap",
     "speaker_linkability",
     "speechbrain_eer",

@@ -60,11 +60,18 @@ def cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     """
     check_scores(scores)
     check_variant(variant)
-    if variant == "challenge" and (-scores.target[0] > _LOG_MAX or scores.nontarget[-1] > _LOG_MAX):
+    highest = scores.nontarget_at(scores.n_nontarget - 1)
+    if variant == "challenge" and (-scores.target[0] > _LOG_MAX or highest > _LOG_MAX):
         value = float("inf")
     else:
         # Each half is finite, their sum wherever the cost is.
-        value = _half_cost(scores.target, -1.0) + _half_cost(scores.nontarget, 1.0)
+        false_alarm = scores.mean_nontarget(softplus)
+        half = (
+            _half_cost(scores.nontarget, 1.0)
+            if false_alarm is None
+            else false_alarm / (2 * math.log(2))
+        )
+        value = _half_cost(scores.target, -1.0) + half
     return Cllr(value, scores.n_target, scores.n_nontarget, variant)
 
 

@@ -11,14 +11,15 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
-from .pav import IntArray
+from .pav import FloatArray, IntArray
 from .trial_scores import TrialScores
 
 Statistic = Callable[[TrialScores], Mapping[str, float]]
@@ -60,16 +61,27 @@ class BootstrapReplicates:
     design : str
         Digest of which speakers are compared and in how many trials.
     seed : int
+    curves : float64 array, shape (replicates, P), or None
+        Of the curve that was asked for.
     """
 
     values: Mapping[str, NDArray[np.float64]]
     n_speakers: int
     design: str
     seed: int
+    curves: FloatArray | None = None
 
     def interval(self, name: str, level: float = 0.95) -> Interval:
         """Compute the expanded percentile interval of a metric."""
         return expanded_interval(self.values[name], self.n_speakers, level)
+
+    def band(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Compute the expanded percentile intervals of the curve, point by point."""
+        if self.curves is None:
+            raise ValueError("the bootstrap was asked for no curve")
+        tail = expanded_tail((1 - level) / 2, self.n_speakers)
+        low, high = np.quantile(self.curves, [tail, 1 - tail], axis=0, method="inverted_cdf")
+        return low, high
 
 
 def speaker_bootstrap(
@@ -81,6 +93,7 @@ def speaker_bootstrap(
     statistic: Statistic,
     replicates: int,
     seed: int,
+    curve: Callable[[TrialScores], FloatArray] | None = None,
 ) -> BootstrapReplicates:
     """Compute metrics under resampling of speakers on both sides of the trials.
 
@@ -106,6 +119,8 @@ def speaker_bootstrap(
     seed : int
         The same seed draws the same speakers for every condition that has the same, and
         independent ones where they differ: averages over conditions rely on both.
+    curve : callable, optional
+        Points of a curve of one set of scores: always as many.
 
     Returns
     -------
@@ -150,18 +165,17 @@ def speaker_bootstrap(
     )
     generator = seeded_by(seed, [names[members].tolist() for members in strata])
     values: dict[str, list[float]] = {}
-    done = 0
+    curves: list[FloatArray] = []
+    done, presorted = 0, _Presorted(ascending, labels)
+    draws = np.ones(names.size + 1, dtype=np.int64)  # the last one: always once
+    other = np.where(labels, names.size, trial)  # a target trial is of one speaker
     while done < replicates:
-        draws = np.zeros(sum(s.size for s in strata), dtype=np.int64)
         for members in strata:
             drawn = generator.integers(0, members.size, members.size)
             draws[members] = np.bincount(drawn, minlength=members.size)
-        times = np.where(labels, draws[enrolled], draws[enrolled] * draws[trial])
-        if not times[labels].any() or not times[~labels].any():
+        sample = _Replicate(presorted, draws[enrolled] * draws[other])
+        if not sample.n_target or not sample.n_nontarget:
             continue  # no trial of a class is left: no statistic exists, draw again
-        sample = TrialScores.from_sorted_labels(
-            np.repeat(ascending, times), np.repeat(labels, times)
-        )
         found = statistic(sample)
         if not isinstance(found, Mapping):
             raise TypeError(
@@ -170,13 +184,104 @@ def speaker_bootstrap(
             )
         for name, value in found.items():
             values.setdefault(name, []).append(value)
+        if curve is not None:
+            curves.append(curve(sample))
         done += 1
     return BootstrapReplicates(
         values={name: np.array(of_samples) for name, of_samples in values.items()},
         n_speakers=int(np.unique(enrolled[labels]).size),
         design=_design(names, enrolled, trial),
         seed=seed,
+        curves=np.array(curves) if curve is not None else None,
     )
+
+
+class _Presorted:
+    """All trials of a bootstrap in score order, and what every replicate asks of them."""
+
+    def __init__(self, scores: NDArray[Any], is_target: NDArray[np.bool_]) -> None:
+        self.scores, self.is_target = scores, is_target
+        self.target_rows, self.nontarget_rows = (np.flatnonzero(r) for r in (is_target, ~is_target))
+        self.target, self.nontarget = scores[self.target_rows], scores[self.nontarget_rows]
+        self.below, self.up_to = (
+            np.searchsorted(self.nontarget, self.target, side) for side in ("left", "right")
+        )
+        self.starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+        self.costs: dict[Callable[[FloatArray], FloatArray], FloatArray] = {}
+
+    @cached_property
+    def single(self) -> _Presorted:
+        """The same in single precision."""
+        with np.errstate(over="ignore"):
+            return _Presorted(self.scores.astype(np.float32), self.is_target)
+
+
+class _Replicate(TrialScores):
+    """Trials that count several times or not at all: nontarget scores are counted, and repeated
+    only for statistics that ask for them."""
+
+    def __init__(self, of: _Presorted, times: IntArray) -> None:
+        self._of, self._times = of, times
+        self._target_times = times[of.target_rows]
+        self._nontarget_times = times[of.nontarget_rows]
+        self._ends = np.zeros(of.nontarget.size + 1, dtype=np.int64)
+        np.cumsum(self._nontarget_times, out=self._ends[1:])
+        self.target = np.repeat(of.target, self._target_times)
+
+    @cached_property
+    def nontarget(self) -> FloatArray:  # type: ignore[override]
+        return np.repeat(self._of.nontarget, self._nontarget_times)
+
+    @cached_property
+    def _in_file(self) -> tuple[FloatArray, NDArray[np.bool_]]:  # type: ignore[override]
+        repeated = (np.repeat(x, self._times) for x in (self._of.scores, self._of.is_target))
+        return next(repeated), next(repeated)
+
+    @property
+    def n_nontarget(self) -> int:
+        return int(self._ends[-1])
+
+    def nontarget_at(self, index: Any) -> Any:
+        return self._of.nontarget[np.searchsorted(self._ends, index, side="right") - 1]
+
+    def count_nontargets(self, values: ArrayLike, side: Literal["left", "right"]) -> IntArray:
+        return self._ends[np.searchsorted(self._of.nontarget, values, side=side)]
+
+    @cached_property
+    def nontargets_below(self) -> IntArray:
+        return np.repeat(self._ends[self._of.below], self._target_times)
+
+    @cached_property
+    def nontargets_up_to(self) -> IntArray:
+        return np.repeat(self._ends[self._of.up_to], self._target_times)
+
+    @cached_property
+    def has_mixed_ties(self) -> bool:
+        return not np.array_equal(self.nontargets_below, self.nontargets_up_to)
+
+    @property
+    def distinct(self) -> NDArray[Any]:
+        of, times = self._of, self._times
+        if of.starts.size < times.size:
+            times = np.add.reduceat(times, of.starts)
+        return of.scores[of.starts[times > 0]]
+
+    @cached_property
+    def single(self) -> TrialScores:
+        return _Replicate(self._of.single, self._times)
+
+    def mean_nontarget(self, cost: Callable[[FloatArray], FloatArray]) -> float:
+        if cost not in self._of.costs:
+            self._of.costs[cost] = cost(self._of.nontarget)
+        costs, total = self._of.costs[cost], self.n_nontarget
+        with np.errstate(over="ignore"):
+            found = float(costs @ self._nontarget_times)
+        # Costs near the largest float: the mean is finite where the sum is not.
+        return (
+            found / total
+            if math.isfinite(found)
+            else float(costs @ (self._nontarget_times / total))
+        )
 
 
 def expanded_interval(values: ArrayLike, n: int, level: float = 0.95) -> Interval:

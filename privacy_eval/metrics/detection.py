@@ -110,7 +110,7 @@ def miss_rate(scores: TrialScores, *, false_alarm: float) -> float:
     if not 0 <= false_alarm < 1:
         raise ValueError(f"false_alarm must be 0 or more and below 1, not {false_alarm}")
     allowed = int(Fraction(str(false_alarm)) * scores.n_nontarget)
-    highest_rejected = scores.nontarget[scores.n_nontarget - 1 - allowed]
+    highest_rejected = scores.nontarget_at(scores.n_nontarget - 1 - allowed)
     missed = np.searchsorted(scores.target, highest_rejected, side="right")
     return float(missed / scores.n_target)
 

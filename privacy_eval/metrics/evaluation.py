@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from .caveats import find_caveats, withholding_caveat
-from .registry import score_metrics, zebra_tag
+from .caveats import NOT_AVAILABLE, find_caveats, marked_text, withholding_caveat
+from .confidence import Interval, speaker_bootstrap
+from .registry import METRICS, score_metrics, zebra_tag
 from .trial_scores import TrialScores, Variant
+
+#: Speakers of trials: of the targets, shape (T,); enrolled and trial speaker of the nontargets,
+#: shape (N, 2).
+Speakers = tuple[ArrayLike, ArrayLike]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Value of every metric of one set of scores.
+    """Value of every metric of one set of scores; a table when printed.
 
     Attributes
     ----------
@@ -26,6 +33,9 @@ class Evaluation:
     variant : str
     caveats : mapping of str to str
         Reasons why values say little about privacy, by their key in `CAVEATS`.
+    intervals : mapping of str to Interval
+        95 % intervals of the bootstrap over speakers, where speakers were given.
+    scores : TrialScores
     """
 
     values: Mapping[str, float]
@@ -34,9 +44,58 @@ class Evaluation:
     n_nontarget: int
     variant: Variant
     caveats: Mapping[str, str]
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    scores: TrialScores | None = field(default=None, compare=False)
+
+    def to_rows(self) -> list[dict[str, str]]:
+        """Print the values of metrics that tables show: metric, value with unit, interval."""
+        rows = []
+        for key, value in self.values.items():
+            metric = METRICS[key]
+            if not metric.tabled:
+                continue
+            caveat = withholding_caveat(self.caveats, key)
+            text = marked_text(metric.format(value, detailed=True), caveat)
+            if text != NOT_AVAILABLE:
+                text = f"{text} {metric.printed_unit}".rstrip()
+            if key == "zebra_individual":
+                text += f" ({NOT_AVAILABLE if caveat else self.zebra_tag})"
+            row = {"metric": metric.sentence, "value": text}
+            if self.intervals:
+                bounds = self.intervals.get(key)
+                row["95 % interval"] = ""
+                if bounds is not None and (caveat is None or caveat.printed):
+                    ends = (metric.format(x, detailed=True) for x in (bounds.low, bounds.high))
+                    row["95 % interval"] = f"[{', '.join(ends)}]"
+            rows.append(row)
+        return rows
+
+    def __repr__(self) -> str:
+        return "\n".join((self._heading(), self._table("plain"), *self.caveats.values()))
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<li>{reason}</li>" for reason in self.caveats.values())
+        return f"<p>{self._heading()}</p>{self._table('html')}<ul>{notes}</ul>"
+
+    def _heading(self) -> str:
+        trials = f"{self.n_target} target and {self.n_nontarget} nontarget trials"
+        return f"{trials}, variant {self.variant}"
+
+    def _table(self, form: str) -> str:
+        from tabulate import tabulate
+
+        return tabulate(self.to_rows(), headers="keys", tablefmt=form, disable_numparse=True)
 
 
-def evaluate(target: ArrayLike, nontarget: ArrayLike, *, variant: Variant = "exact") -> Evaluation:
+def evaluate(
+    target: ArrayLike,
+    nontarget: ArrayLike,
+    *,
+    variant: Variant = "exact",
+    speakers: Speakers | None = None,
+    bootstrap: int = 1000,
+    seed: int = 0,
+) -> Evaluation:
     """Compute all metrics of target and nontarget scores.
 
     Parameters
@@ -48,6 +107,14 @@ def evaluate(target: ArrayLike, nontarget: ArrayLike, *, variant: Variant = "exa
         Scores of trials between two speakers.
     variant : {"exact", "challenge"}
         `challenge` reproduces the scripts released with VoicePrivacy 2020.
+    speakers : pair of array_like, optional
+        Speaker of each target trial, shape (T,), and enrolled and trial speaker of each
+        nontarget trial, shape (N, 2). With them every value gets a 95 % interval; without,
+        none: an interval of independent trials would be far too narrow.
+    bootstrap : int
+        Replicates of the bootstrap over speakers.
+    seed : int
+        Of the bootstrap.
 
     Returns
     -------
@@ -56,7 +123,14 @@ def evaluate(target: ArrayLike, nontarget: ArrayLike, *, variant: Variant = "exa
     Raises
     ------
     PrivacyEvalError
-        A class without trials; a score that is NaN or infinite.
+        A class without trials; a score that is NaN or infinite; speakers that contradict the
+        labels; target trials of fewer than two speakers.
+    ValueError
+        Not a speaker, or two, for each trial.
+
+    See Also
+    --------
+    speaker_bootstrap : the intervals, and what they assume.
 
     Examples
     --------
@@ -65,6 +139,10 @@ def evaluate(target: ArrayLike, nontarget: ArrayLike, *, variant: Variant = "exa
     (0.25, 0.25, 'A')
     >>> "few_targets" in result.caveats
     True
+    >>> own, others = ["a", "a", "b", "b"], [["a", "b"], ["a", "b"], ["b", "a"], ["b", "a"]]
+    >>> result = evaluate([3, 5, 7, 8], [1, 2, 4, 6], speakers=(own, others), bootstrap=20)
+    >>> result.intervals["eer"].high
+    0.25
     """
     scores = TrialScores(target, nontarget)
     values = score_metrics(scores, variant=variant)
@@ -72,4 +150,26 @@ def evaluate(target: ArrayLike, nontarget: ArrayLike, *, variant: Variant = "exa
     caveats = find_caveats(values["eer"], *counts)
     graded = withholding_caveat(caveats, "zebra_individual") is None
     tag = zebra_tag(values, variant) if graded else None
-    return Evaluation(values, tag, *counts, variant, caveats)
+    intervals: Mapping[str, Interval] = {}
+    if speakers is not None:
+        trials = np.append(target, nontarget), np.repeat([True, False], counts)
+        replicates = speaker_bootstrap(
+            *trials,
+            *_sides(speakers, *counts),
+            statistic=lambda sample: score_metrics(sample, variant=variant),
+            replicates=bootstrap,
+            seed=seed,
+        )
+        intervals = {key: replicates.interval(key) for key in replicates.values}
+    return Evaluation(values, tag, *counts, variant, caveats, intervals, scores)
+
+
+def _sides(speakers: Speakers, n_target: int, n_nontarget: int) -> tuple[Any, Any]:
+    """Return the enrolled and the trial speaker of every trial, targets first."""
+    own, pairs = (np.asarray(side, dtype=np.str_) for side in speakers)
+    if own.shape != (n_target,) or pairs.shape != (n_nontarget, 2):
+        raise ValueError(
+            f"speakers must be of shapes ({n_target},) and ({n_nontarget}, 2), not "
+            f"{own.shape} and {pairs.shape}"
+        )
+    return np.append(own, pairs[:, 0]), np.append(own, pairs[:, 1])

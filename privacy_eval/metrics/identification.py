@@ -26,6 +26,9 @@ from .trial_scores import BoolArray
 #: Scores that are compared with one another at a time: the memory they take is bounded.
 _BLOCK = 4_000_000
 
+#: Speakers that singling out is computed of: more are drawn from.
+_MAX_SINGLED = 200
+
 #: Tests without which a speaker's own linkage says little.
 MIN_SPEAKER_TESTS = 5
 
@@ -260,28 +263,49 @@ def speaker_linkage(
     return tuple(sorted(speakers, key=lambda s: (-s.linkage, s.speaker)))
 
 
-def worst_quarter(speakers: Sequence[SpeakerLinkage]) -> frozenset[str]:
-    """Return the quarter of speakers who are found most often, and who equal the last of them.
+def worst_overlaps(
+    linkage: ArrayLike, *, replicates: int = 200, seed: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """Compare which speakers are found most often by several attackers, or in several systems.
+
+    The worst are the quarter that is found most often, and who equal the last of them.
 
     Parameters
     ----------
-    speakers : sequence of SpeakerLinkage
-        Ordered as by `speaker_linkage`.
+    linkage : array_like, shape (K, S)
+        Of the same S speakers in K configurations.
+    replicates : int
+        Bootstrap replicates over the speakers.
+    seed : int
+        Of the bootstrap.
 
     Returns
     -------
-    frozenset of str
+    jaccard, correlation : float arrays, shape (replicates + 1, K, K)
+        Jaccard indices of the sets of the worst speakers, and rank correlations (Spearman's; 0
+        where all ranks are equal), of each pair: first those of all speakers, then those of the
+        replicates.
 
     Examples
     --------
-    >>> speakers = [SpeakerLinkage(n, 9, p, p, p) for n, p in zip("abcde", [1, 1, 1, 0, 0])]
-    >>> sorted(worst_quarter(speakers))
-    ['a', 'b', 'c']
+    >>> jaccard, correlation = worst_overlaps([[0.9, 0.5, 0.4, 0.3], [0.8, 0.9, 0.2, 0.1]])
+    >>> float(jaccard[0, 0, 1]), round(float(correlation[0, 0, 1]), 3)
+    (0.0, 0.8)
     """
-    if not speakers:
-        return frozenset()
-    last = speakers[-(-len(speakers) // 4) - 1].linkage
-    return frozenset(s.speaker for s in speakers if s.linkage >= last)
+    from scipy.stats import rankdata  # slow to import, and not always needed
+
+    values = np.asarray(linkage, dtype=np.float64)
+    n = values.shape[1]
+    rows = np.vstack([np.arange(n), np.random.default_rng(seed).integers(0, n, (replicates, n))])
+    drawn = values[:, rows].swapaxes(0, 1)
+    last = np.sort(drawn, axis=2)[..., n - -(-n // 4), None]
+    worst = (drawn >= last).astype(np.float64)
+    both, size = worst @ worst.swapaxes(1, 2), worst.sum(axis=2)
+    ranks = rankdata(drawn, axis=2)
+    ranks -= ranks.mean(axis=2, keepdims=True)
+    norm = np.sqrt((ranks**2).sum(axis=2, keepdims=True))
+    ranks /= np.where(norm > 0, norm, 1)
+    return both / (size[:, :, None] + size[:, None] - both), ranks @ ranks.swapaxes(1, 2)
 
 
 def split_halves(speakers: Sequence[SpeakerLinkage]) -> tuple[float, float]:
@@ -464,6 +488,100 @@ def singling_out_chance(n_speakers: ArrayLike) -> FloatArray:
     """
     sizes = np.asarray(n_speakers, dtype=np.float64)
     return np.asarray((1 - 1 / sizes) ** (sizes - 1), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class SinglingOutCurve:
+    """Singling out among several numbers of test speakers; never to be ranked.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        N; empty where it is refused.
+    values : tuple of float
+        See `SinglingOut.value`, means over draws of conversations and speakers.
+    n_speakers : int
+        Enrolled speakers with enough conversations; they are the test speakers, too.
+    refused : str
+        Why the data cannot give it.
+    """
+
+    sizes: tuple[int, ...] = ()
+    values: tuple[float, ...] = ()
+    n_speakers: int = 0
+    refused: str = ""
+
+    def chance(self) -> list[float]:
+        """Return the values of an attacker who knows nothing, by size."""
+        return [float(p) for p in singling_out_chance(self.sizes)]
+
+
+def singling_out_curve(
+    scores: ArrayLike,
+    speaker: ArrayLike,
+    sizes: Sequence[int],
+    *,
+    calibration: int = 9,
+    draws: int = 50,
+    seed: int = 0,
+) -> SinglingOutCurve:
+    """Compute singling out among N test speakers, with conversations drawn for calibration.
+
+    Every draw takes one test and `calibration` other conversations of each speaker, and N
+    speakers for each enrolled one.
+
+    Parameters
+    ----------
+    scores : array_like, shape (S, conversations)
+        Of the enrolled speakers, who speak all conversations.
+    speaker : array_like of int, shape (conversations,)
+        Row of each conversation's speaker.
+    sizes : sequence of int
+        N; those above the number of speakers with enough conversations are left out, and their
+        number is added.
+    calibration : int
+        Conversations of each speaker; the paper has 9.
+    draws, seed : int
+
+    Returns
+    -------
+    SinglingOutCurve
+        Refused if fewer than two speakers have `calibration` + 1 conversations.
+
+    Examples
+    --------
+    >>> singling_out_curve([[3.0, 0.0]], [0, 0], [2]).refused
+    '0 enrolled speakers have the 10 tests needed'
+    >>> scores = np.eye(3).repeat(2, axis=1)
+    >>> singling_out_curve(scores, [0, 0, 1, 1, 2, 2], [2], calibration=1).values
+    (1.0, 1.0)
+    """
+    values, of = np.asarray(scores), np.asarray(speaker)
+    needed, rng = calibration + 1, np.random.default_rng(seed)
+    enough = np.flatnonzero(np.bincount(of, minlength=len(values)) >= needed)
+    if enough.size < 2:
+        return SinglingOutCurve(
+            n_speakers=int(enough.size),
+            refused=f"{enough.size} enrolled speakers have the {needed} tests needed",
+        )
+    if enough.size > _MAX_SINGLED:
+        enough = np.sort(rng.choice(enough, _MAX_SINGLED, replace=False))
+    n = int(enough.size)
+    taken = (*(size for size in sizes if 2 <= size < n), n)
+    first = np.searchsorted(np.sort(of), enough)[:, None] + np.arange(needed)
+    found = np.zeros((draws, len(taken)))
+    for draw in range(draws):
+        order = np.lexsort((rng.random(of.size), of))
+        picked = values[np.ix_(enough, order[first].ravel())].reshape(n, n, needed)
+        for i, size in enumerate(taken):
+            one = singling_out(
+                *(picked[..., 0], picked[..., 1:], np.arange(n)),
+                n_speakers=size,
+                draws=1,
+                seed=int(rng.integers(2**32)),
+            )
+            found[draw, i] = one.value
+    return SinglingOutCurve(taken, tuple(found.mean(axis=0).tolist()), n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,11 +84,14 @@ def linkability(
     if not omega > 0:
         raise ValueError(f"omega must be positive, not {omega}")
     bins = max(min(scores.n_target // _TARGETS_PER_BIN, _MAX_BINS), 1)
-    if scores.target[0] == scores.nontarget[-1] and scores.nontarget[0] == scores.target[-1]:
+    lowest, highest = (scores.nontarget_at(i) for i in (0, scores.n_nontarget - 1))
+    if scores.target[0] == highest and lowest == scores.target[-1]:
         bins = 1  # all scores are equal
     edges = scores.edges(bins)
     target = histogram(scores.target, edges) / scores.n_target
-    nontarget = histogram(scores.nontarget, edges) / scores.n_nontarget
+    below = scores.count_nontargets(edges, "left")
+    below[-1] = scores.n_nontarget
+    nontarget = np.diff(below) / scores.n_nontarget
     # Bins are of equal width: the ratio of densities is that of the masses.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = omega * np.where(nontarget > 0, target / nontarget, 1.0)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from .cllr import cllr, min_cllr
 from .curves import dcf_profile, densities, det_curve
@@ -19,7 +19,7 @@ from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
 from .linkability import linkability
 from .pav import FloatArray
 from .similarity import VoiceSimilarity
-from .trial_scores import TrialScores, Variant
+from .trial_scores import TrialScores, Variant, check_scores
 from .zebra import (
     categorical_tag,
     ece_profile,
@@ -57,6 +57,10 @@ class Metric:
         Unit of stored values.
     name : str
         Within a sentence.
+    meaning : str
+        What a value says, in words, without a period.
+    source : str
+        Paper or program that defines it.
     function : callable or None
         Of `TrialScores` and the keyword `variant`, or of a `VoiceSimilarity`.
     best : "higher", "lower" or None
@@ -91,6 +95,8 @@ class Metric:
     curves : callable or None
         Of `TrialScores`: named arrays that figures are drawn from, of some kB however many trials
         there are.
+    in_variants : bool
+        The variants may differ in it.
     """
 
     key: str
@@ -98,6 +104,8 @@ class Metric:
     unit: str
     name: str
     function: Callable[..., float] | None = None
+    meaning: str = ""
+    source: str = ""
     best: Literal["higher", "lower"] | None = None
     range: tuple[float, float] = (0, math.inf)
     title: str = ""
@@ -114,6 +122,7 @@ class Metric:
     tabled: bool = True
     repeats_matter: bool = False
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
+    in_variants: bool = True
 
     @property
     def sentence(self) -> str:
@@ -134,6 +143,25 @@ class Metric:
     def axis(self) -> str:
         """Title of an axis."""
         return self.axis_label or self.heading.latex or self.heading.title
+
+    @property
+    def direction(self) -> str:
+        """Which values are better, and for what: "higher is more private"; "" if neither is."""
+        if self.best is None:
+            return ""
+        of = {"utility": "useful", "emotion": "useful"}.get(self.kind, "private")
+        return f"{self.best} is more {'distinctive' if self.key == 'gvd_db' else of}"
+
+    @property
+    def explanation(self) -> str:
+        """What the metric says and which way is private, in a line; "" if it is not known."""
+        direction = f"; {self.direction}" if self.direction else ""
+        return f"{self.sentence}: {self.meaning}{direction}." if self.meaning else ""
+
+    @property
+    def printed_unit(self) -> str:
+        """Unit of printed values; "" of those without dimension."""
+        return "%" if self.percent else self.unit if self.unit in ("bit", "dB", "log10 LR") else ""
 
     def shown(self, value: float) -> float:
         """Convert a stored value to the unit that is printed.
@@ -228,6 +256,9 @@ def _min_dcf(p_target: float) -> Metric:
         "normalized cost",
         f"min DCF at {p_target}",
         cost,
+        meaning=f"lowest cost of decisions where {100 * p_target:g} % of trials are targets; 1 is "
+        "that of ignoring the scores",
+        source="NIST speaker recognition evaluations",
         best="higher",
         range=(0, 1),
         title=f"Minimum detection cost at {p_target}",
@@ -246,6 +277,8 @@ def _miss_rate(false_alarm: float) -> Metric:
         "fraction",
         f"miss rate at {percent} false alarms",
         lambda scores, *, variant: miss_rate(scores, false_alarm=false_alarm),
+        meaning=f"share of targets missed where {percent} of nontargets are accepted",
+        source="NIST speaker recognition evaluations",
         best="higher",
         range=(0, 1),
         title=f"Miss rate at {percent} false alarms",
@@ -256,6 +289,7 @@ def _miss_rate(false_alarm: float) -> Metric:
         decimals=2,
         detail=2,
         compared=False,
+        in_variants=False,
     )
 
 
@@ -265,6 +299,8 @@ def _recall(emotion: str) -> Metric:
         "emotion",
         "fraction",
         f"recall of {emotion}",
+        meaning=f"recall of the emotion {emotion} by a classifier",
+        source="VoicePrivacy 2024",
         range=(0, 1),
         column_label=Label(f"{emotion}, %"),
         percent=True,
@@ -284,6 +320,8 @@ def _d_diag(matrix: str) -> Metric:
         "difference of similarities",
         f"diagonal dominance of {matrix}",
         dominance,
+        meaning=f"how far the diagonal of the similarity matrix {matrix} exceeds the rest",
+        source="Noé et al. 2020",
         range=(0, 1),
         compared=False,
         tabled=False,
@@ -305,11 +343,14 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "EER",
             lambda scores, *, variant: kaldi_eer(scores).value,
+            meaning="error rate of an attacker with as many misses as false alarms; 50 % is chance",
+            source="Kaldi, compute-eer",
             best="higher",
             range=(0, 1),
             percent=True,
             counted=True,
             decimals=2,
+            in_variants=False,
             line="EER: {eer}%",
             line_number=eer_percent,
             curves=_det_arrays,
@@ -320,12 +361,15 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "EER (SpeechBrain)",
             lambda scores, *, variant: speechbrain_eer(scores).value,
+            meaning="the EER at the threshold that SpeechBrain chooses",
+            source="SpeechBrain, EER",
             best="higher",
             range=(0, 1),
             percent=True,
             decimals=2,
             compared=False,
             tabled=False,
+            in_variants=False,
         ),
         Metric(
             "cllr_min",
@@ -333,6 +377,8 @@ METRICS: dict[str, Metric] = {
             "bit",
             "min Cllr",
             lambda scores, *, variant: min_cllr(scores, variant=variant).value,
+            meaning="what ideally calibrated scores do not tell of who speaks; 1 bit is all",
+            source="Brümmer and du Preez 2006",
             best="higher",
             range=(0, 1),
             column_label=Label("min Cllr", _C_LLR_MIN),
@@ -348,6 +394,8 @@ METRICS: dict[str, Metric] = {
             "bit",
             "Cllr",
             lambda scores, *, variant: cllr(scores, variant=variant).value,
+            meaning="the same without calibration; above 1 bit the scores mislead",
+            source="Brümmer and du Preez 2006",
             column_label=Label("Cllr", _C_LLR),
             heading_label=Label("Cllr, bit", f"{_C_LLR}, bit"),
             decimals=1,
@@ -359,6 +407,8 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "ROCCH-EER",
             lambda scores, *, variant: rocch_eer(scores, variant=variant).value,
+            meaning="EER on the convex hull of the ROC curve, never above the EER",
+            source="Brümmer and de Villiers 2013",
             best="higher",
             range=(0, 1),
             percent=True,
@@ -373,6 +423,8 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "linkability",
             lambda scores, *, variant: linkability(scores, variant=variant).value,
+            meaning="how far target and nontarget scores are apart, over all scores; 1 is entirely",
+            source="Gomez-Barrero et al. 2018, Maouche et al. 2020",
             best="lower",
             range=(0, 1),
             title="Linkability",
@@ -388,6 +440,8 @@ METRICS: dict[str, Metric] = {
             "bit",
             "expected privacy disclosure",
             population_disclosure,
+            meaning="information that scores disclose on average over all priors; 0.721 bit is all",
+            source="Nautsch et al. 2020",
             best="lower",
             range=(0, 0.5 / math.log(2)),
             title="Expected privacy disclosure (population)",
@@ -406,6 +460,8 @@ METRICS: dict[str, Metric] = {
             "log10 LR",
             "worst-case privacy disclosure",
             individual_disclosure,
+            meaning="strongest evidence that the attacker obtains in any trial",
+            source="Nautsch et al. 2020",
             best="lower",
             title="Worst-case privacy disclosure (individual)",
             column_label=Label("Individual, log10 LR", r"$\log_{10}(l)$"),
@@ -428,6 +484,8 @@ METRICS: dict[str, Metric] = {
             "utility",
             "fraction",
             "WER",
+            meaning="words that a recognizer gets wrong, per word spoken",
+            source="Levenshtein 1966",
             best="lower",
             percent=True,
             counted=True,
@@ -440,6 +498,8 @@ METRICS: dict[str, Metric] = {
             "emotion",
             "fraction",
             "UAR",
+            meaning="mean recall of four emotions by a classifier",
+            source="VoicePrivacy 2024",
             best="higher",
             range=(0, 1),
             title="Unweighted average recall of emotions",
@@ -455,6 +515,8 @@ METRICS: dict[str, Metric] = {
             "utility",
             "correlation",
             "pitch correlation",
+            meaning="correlation of the pitch of original and anonymized speech",
+            source="VoicePrivacy 2022",
             best="higher",
             range=(-1, 1),
             title="Pitch correlation",
@@ -466,6 +528,8 @@ METRICS: dict[str, Metric] = {
             "utility",
             "correlation",
             "standard deviation of the pitch correlation",
+            meaning="spread of that correlation among utterances",
+            source="VoicePrivacy 2022",
             range=(0, 1),
             column_label=Label("Pitch std.", "Std."),
             compared=False,
@@ -476,6 +540,8 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "de-identification (DeID)",
             lambda similarity: similarity.deid,
+            meaning="loss of resemblance of anonymized speech to its speaker; 100 % is all of it",
+            source="Noé et al. 2020",
             best="higher",
             range=(-math.inf, 1),
             title="De-identification (DeID)",
@@ -494,6 +560,8 @@ METRICS: dict[str, Metric] = {
             "dB",
             "gain of voice distinctiveness (G_VD)",
             lambda similarity: similarity.gvd_db,
+            meaning="how well anonymized voices are told apart; 0 dB is as well as original ones",
+            source="Noé et al. 2020",
             best="higher",
             range=(-math.inf, math.inf),
             title="Gain of voice distinctiveness (G_VD)",
@@ -577,7 +645,15 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     >>> values["eer"], values["rocch_eer"]
     (0.5, 0.25)
     """
-    return _computed("scores", scores, variant=variant)
+    check_scores(scores)
+    found: dict[str, float] = {}
+    for key, metric in of_kind("scores").items():
+        if metric.function is None:
+            continue
+        if metric.in_variants or key not in scores.memo:
+            scores.memo[key] = metric.function(scores, variant=variant)
+        found[key] = scores.memo[key]
+    return found
 
 
 def score_curves(scores: TrialScores) -> dict[str, FloatArray]:
@@ -624,12 +700,8 @@ def similarity_metrics(similarity: VoiceSimilarity) -> dict[str, float]:
     >>> round(similarity_metrics(voice_similarity(same, same, same))["gvd_db"], 3)
     0.0
     """
-    return _computed("matrices", similarity)
-
-
-def _computed(kind: Kind, of: object, **options: Any) -> dict[str, float]:
-    functions = {key: metric.function for key, metric in of_kind(kind).items()}
-    return {key: f(of, **options) for key, f in functions.items() if f is not None}
+    functions = {key: metric.function for key, metric in of_kind("matrices").items()}
+    return {key: f(similarity) for key, f in functions.items() if f is not None}
 
 
 def zebra_tag(values: Mapping[str, float], variant: Variant) -> str:

@@ -8,6 +8,7 @@ speaker.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -102,6 +103,12 @@ class TrialScores:
         self.target = np.sort(_as_scores(target, "target"))
         self.nontarget = np.sort(_as_scores(nontarget, "nontarget"))
 
+    def __repr__(self) -> str:
+        return (
+            f"TrialScores(n_target={self.n_target}, n_nontarget={self.n_nontarget}, mean target "
+            f"{self.target.mean():.4g}, mean nontarget {self.nontarget.mean():.4g})"
+        )
+
     @classmethod
     def from_labels(cls, scores: ArrayLike, is_target: ArrayLike) -> TrialScores:
         """Split scores in file order by a boolean label each, both of shape (T+N,)."""
@@ -144,6 +151,36 @@ class TrialScores:
         """N, the number of nontarget trials."""
         return int(self.nontarget.size)
 
+    def nontarget_at(self, index: Any) -> Any:
+        """Return the nontarget scores of some ranks, from 0 for the lowest."""
+        return self.nontarget[index]
+
+    def count_nontargets(self, values: ArrayLike, side: Literal["left", "right"]) -> IntArray:
+        """Count the nontarget scores below each value (left), or not above it (right)."""
+        return np.asarray(np.searchsorted(self.nontarget, values, side=side))
+
+    def mean_nontarget(self, cost: Callable[[FloatArray], FloatArray]) -> float | None:
+        """Average a cost that is known of every nontarget score; None where none is."""
+        return None
+
+    @cached_property
+    def single(self) -> TrialScores:
+        """The same scores in single precision; some become infinite."""
+        with np.errstate(over="ignore"):
+            return TrialScores.from_sorted(
+                self.target.astype(np.float32), self.nontarget.astype(np.float32)
+            )
+
+    @property
+    def distinct(self) -> NDArray[Any]:
+        """All scores, each once, ascending."""
+        return np.unique(np.concatenate([self.target, self.nontarget]))
+
+    @cached_property
+    def memo(self) -> dict[str, float]:
+        """The last values by metric: those that do not depend on the variant serve both."""
+        return {}
+
     @cached_property
     def targets_below(self) -> IntArray:
         """For every target score, how many target scores are below it, shape (T,)."""
@@ -156,20 +193,20 @@ class TrialScores:
     @cached_property
     def nontargets_below(self) -> IntArray:
         """For every target score, how many nontarget scores are below it, shape (T,)."""
-        return np.searchsorted(self.nontarget, self.target, side="left")
+        return self.count_nontargets(self.target, "left")
 
     @cached_property
     def nontargets_up_to(self) -> IntArray:
         """For every target score, how many nontarget scores are not above it, (T,)."""
         if not self.has_mixed_ties:
             return self.nontargets_below
-        return np.searchsorted(self.nontarget, self.target, side="right")
+        return self.count_nontargets(self.target, "right")
 
     @cached_property
     def has_mixed_ties(self) -> bool:
         """Whether any target shares its score with a nontarget."""
         last = self.n_nontarget - 1
-        nearest = self.nontarget[np.minimum(self.nontargets_below, last)]
+        nearest = self.nontarget_at(np.minimum(self.nontargets_below, last))
         return bool(np.any(nearest == self.target))
 
     @property
@@ -190,8 +227,8 @@ class TrialScores:
         -------
         float array, shape (bins + 1,)
         """
-        low = float(min(self.target[0], self.nontarget[0]))
-        high = float(max(self.target[-1], self.nontarget[-1]))
+        low = float(min(self.target[0], self.nontarget_at(0)))
+        high = float(max(self.target[-1], self.nontarget_at(self.n_nontarget - 1)))
         if low == high:
             low, high = low - 0.5, high + 0.5
         # The span of the largest floats is infinite; that of their halves is not.
@@ -212,7 +249,12 @@ class TrialScores:
 
     def pav_laplace(self, variant: Variant = "exact") -> PavBlocks:
         """Compute `pav` with Laplace's rule of succession: every LLR is finite."""
-        return with_laplace(self.pav(variant))
+        blocks = self.pav(variant)
+        return self._laplace_pooled if blocks is self._pav_pooled else with_laplace(blocks)
+
+    @cached_property
+    def _laplace_pooled(self) -> PavBlocks:
+        return with_laplace(self._pav_pooled)
 
     @cached_property
     def _pav_pooled(self) -> PavBlocks:

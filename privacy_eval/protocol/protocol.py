@@ -329,6 +329,10 @@ class Protocol:
             together.setdefault(next(supersets, name), []).append(trial_set)
         return together
 
+    def attack(self, name: str) -> AttackModel:
+        """Return an attack model by its id."""
+        return next(a for a in self.attack_models if a.id == name)
+
     def attack_model(self, enrollment: str, trial: str, asv_model: str) -> str | None:
         """Return the id of the attack model with this speech and ASV model, if any."""
         speech = (enrollment, trial, asv_model)

@@ -21,7 +21,7 @@ from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, load_systems
 from .latex import escape_latex
-from .table import Column, Table
+from .table import AVERAGE, Column, Table
 from .values import (
     LEFT_OUT_MARK,
     ORIGINAL_COLUMN,
@@ -30,6 +30,7 @@ from .values import (
     CellKey,
     Cells,
     average,
+    evaluated_text,
 )
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
@@ -119,8 +120,6 @@ def _direction(metric: Metric) -> str:
     what = "utility" if metric.kind == "utility" else "privacy"
     return f" {size} {metric.name} corresponds to better {what}." if size else ""
 
-
-_AVERAGE = "Weighted average"
 
 HIGHLIGHT_MEANS = "own systems; the others are published"
 
@@ -362,7 +361,7 @@ class _SplitTable:
                 )
             )
         if any(averages.values()):
-            add(_AVERAGE, "", averages, unranked)
+            add(AVERAGE, "", averages, unranked)
         return rows, best
 
     def _caption(self, metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:
@@ -373,7 +372,9 @@ class _SplitTable:
             plural = "s" if len(titles) > 1 else ""
             models = f" under the {_enumerated(titles)} attack model{plural}"
         split = self.protocol.split_title(self.split)
-        return f"Objective results: {names}{models} ({split}).{self.layout.direction}"
+        model = self.layout.asv_model
+        evaluated = evaluated_text(self.protocol.variant, asv_models=[model] if model else ())
+        return f"Objective results: {names}{models} ({split}).{self.layout.direction} {evaluated}"
 
     def _notes(
         self,
@@ -386,11 +387,11 @@ class _SplitTable:
         if any(metric.key == "zebra_individual" for metric, _ in pairs):
             odds = "; ".join(f"{tag}: {text}" for tag, text in POSTERIOR_ODDS.items())
             yield f"Worst-case disclosure, posterior odds ratio at a flat prior: {odds}"
-        if any(row[0] == _AVERAGE for rows in groups for row in rows):
+        if any(row[0] == AVERAGE for rows in groups for row in rows):
             weights = ", ".join(
                 f"{_row_title(d.title)} {d.weight:g}" for d in self.protocol.data_sets
             )
-            yield f"{_AVERAGE}: {weights} for each gender, blank where a value is missing"
+            yield f"{AVERAGE}: {weights} for each gender, blank where a value is missing"
         cells = [
             (metric, system, cell)
             for metric, attack in pairs

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import starmap
 from pathlib import Path
 from typing import Literal
 
-from ..errors import abbreviate
+from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.files import digest, read_bytes
+from ..io.user_metrics import user_digests
+from ..metrics import Variant
 from ..protocol.protocol import Protocol, load_protocol
 from ..results.arrays import Curves
 from ..results.json_store import read_json
@@ -37,11 +40,17 @@ class ReportSources:
         Name or file of a protocol, instead of that of the results.
     published : str
         Name of the published results beside them; "" for none.
+    variant : str or None
+        Of the metrics, instead of the protocol's.
+    systems : tuple of str
+        The only systems shown, in this order; () for all.
     """
 
     paths: tuple[Path, ...] = ()
     conf: str | None = None
     published: str = ""
+    variant: Variant | None = None
+    systems: tuple[str, ...] = ()
 
     def digest(self) -> str:
         """Digest of the results files, the protocol, and whether there are arrays, and this user
@@ -54,7 +63,9 @@ class ReportSources:
             protocol = load_protocol(self.conf or _USUAL)
         else:  # the same digest whether the protocol of the results is named or not
             protocol = read_json(self.paths[0]).protocol
-        return digest(json.dumps([protocol.to_dict(), files]).encode())
+        shown = [self.variant, self.systems, user_digests()]
+        shown = shown if any(shown) else []
+        return digest(json.dumps([protocol.to_dict(), files, *shown]).encode())
 
     def read(self) -> ReportData:
         """Read all of them.
@@ -70,6 +81,10 @@ class ReportSources:
             results = results.under(load_protocol(self.conf)) if self.conf else results
         else:
             results = Results(load_protocol(self.conf or _USUAL))
+        if self.variant:
+            results = results.under(replace(results.protocol, variant=self.variant))
+        if self.systems:
+            results = _selected(results, self.systems)
         cells = cells_from_results(results)
         if self.published:
             cells = merge_cells([cells, cells_from_published(self.published)])
@@ -107,6 +122,16 @@ class ReportData:
     def protocol(self) -> Protocol:
         """The protocol of the results."""
         return self.results.protocol
+
+
+def _selected(results: Results, systems: Sequence[str]) -> Results:
+    """Select systems, in this order."""
+    for name in systems:
+        if name not in results.systems:
+            raise PrivacyEvalError(
+                f"no system {printable(name)} in the results: {abbreviate(results.systems)}"
+            )
+    return merge([results.of(name) for name in dict.fromkeys(systems)])
 
 
 def _unsigned(path: Path, results: Results) -> str:

@@ -24,9 +24,9 @@ def escape_latex(text: str) -> str:
     return re.sub(r"([-,])(?=\1)", r"\1{}", escaped)  # no ligatures
 
 
-def to_latex(table: Table, style: Style = "challenge") -> str:
+def to_latex(table: Table, style: Style = "booktabs") -> str:
     """Write a `table` environment for a paper; needs the package booktabs in that style, and
-    graphicx, colortbl and lscape where the table is shrunk, shaded or turned, and array where
+    graphicx, colortbl and pdflscape where the table is shrunk, shaded or turned, and array where
     cells are wrapped.
 
     More rows than fit on a page make a `longtable` (package longtable), or several parts.
@@ -35,7 +35,7 @@ def to_latex(table: Table, style: Style = "challenge") -> str:
     if table.fit != "as is":
         parts = _parts(table)
         turned = table.fit == "landscape"
-        # lscape does not turn the page of a float that had to wait for one.
+        # pdflscape does not turn the page of a float that had to wait for one.
         between = "\\clearpage\n" if turned else ""
         text = between.join(
             _shrink_to_page(part, style, first=i == 0) for i, part in enumerate(parts)
@@ -79,7 +79,7 @@ _DOCUMENT = r"""\documentclass[a4paper,10pt]{article}
 \usepackage{longtable}
 \usepackage{graphicx}
 \usepackage{colortbl}
-\usepackage{lscape}
+\usepackage{pdflscape}
 \usepackage[margin=20mm]{geometry}
 \setlength{\belowcaptionskip}{4pt}
 \raggedbottom
@@ -136,7 +136,7 @@ def _shrink_to_page(table: Table, style: Style, *, first: bool) -> str:
     lines = [
         r"\begin{table}[htbp]",
         *counter,
-        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
+        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}\renewcommand{\arraystretch}{1.1}",
         f"\\caption{{{escape_latex(table.caption)}{again}}}{label}",
         rf"\def\wholetable{{\begin{{tabular}}{{{columns}}}",
         rules.top,

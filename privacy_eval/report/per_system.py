@@ -3,33 +3,43 @@
 Verification tables have the rows of the challenge's own converter: by data set and
 gender, the three comparisons o-o, o-a, a-a (enrollment, trial; o: original, a:
 anonymized), and a block of columns per split. Cells without a record stay blank; a
-data set without any record has no rows.
+data set, or a comparison, without any record has no rows.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from ..errors import counted
 from ..io.files import file_names
-from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
+from ..metrics import (
+    NOT_AVAILABLE,
+    VARIANTS,
+    Variant,
+    describe,
+    of_kind,
+    withholding_caveat,
+)
 from ..metrics.caveats import marked_text, worst_caveat
 from ..metrics.confidence import expanded_interval, least_replicates
-from ..metrics.identification import split_halves, worst_quarter
+from ..metrics.identification import singling_out_chance, split_halves, worst_overlaps
+from ..metrics.pav import FloatArray
 from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.arrays import Curves
 from ..results.averages import averages, weighted_mean
-from ..results.records import IdentificationRecord, Results
+from ..results.records import IdentificationRecord, Results, VerificationRecord
 from ..results.signature import network_notes, signature
 from ..tree.conditions import SetCondition
 from .ranking import average_replicates, bias_notes, too_few_replicates
 from .table import Column, Table
-from .values import caveat_notes
+from .values import caveat_notes, evaluated_text
 
 _Key = tuple[str, ...]
 
@@ -38,6 +48,8 @@ _LETTER = {speech: speech[0] for speech in SPEECH}
 _TAG = "Tag"
 
 _LEAST_PROTECTED = 3
+
+_NOT_RANKED = "Far above who knows nothing is bad; below is not more private"
 
 #: Verification tables of several metrics or with a special caption: caption and metrics. Every
 #: other metric on scores gets a separate table.
@@ -93,7 +105,8 @@ def table_groups(
     curves : Curves, optional
         Source of the bootstrap replicates of averages.
     """
-    groups = [[table] for table in across]
+    across = list(across)
+    groups = [across] if across else []
     folders = [(s, f) for s in results.systems for f in results.results_folders(s)]
     tables_of = {f"{s}{f}": system_tables(results, s, f, curves) for s, f in folders}
     if not tables_of and not groups:
@@ -158,6 +171,7 @@ def _all_tables(part: Results, title: str) -> list[Table]:
         trial_set_table(part, title),
         speakers_table(part, title),
         identification_table(part, title),
+        singling_out_table(part, title),
         identification_speakers_table(part, title),
         *(
             interval_table(
@@ -188,6 +202,10 @@ def verification_table(
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
         cells[key] = list(_texts(keys, r.values(variant), r.tag(variant), r.caveats).values())
         partial += [(key, r)] if r.left_out else []
+    # What nobody evaluated has no rows, but in a blank form.
+    pairs = {(r.condition.enrollment, r.condition.trial) for r in records} or {
+        (c.enrollment, c.trial) for c in protocol.comparisons
+    }
     note = "o: original, a: anonymized speech"
     if partial:
         note += (
@@ -207,13 +225,25 @@ def verification_table(
         [
             ((d, g, c.enrollment, c.trial), (_LETTER[c.enrollment], _LETTER[c.trial], g))
             for c in protocol.comparisons
+            if (c.enrollment, c.trial) in pairs
         ]
         for d, g in itertools.product(protocol.table_rows, protocol.genders)
     ]
     with_values = form.splits_with_values
     of_split = f", {protocol.split_title(with_values[0])}" if len(with_values) == 1 else ""
-    table = form.table(name, f"{caption}{of_split}: {title} ({note}).", groups)
+    evaluated = _evaluated(records, variant)
+    table = form.table(name, f"{caption}{of_split}: {title} ({note}). {evaluated}", groups)
     return replace(table, notes=tuple(caveat_notes(records, keys, marked=True)))
+
+
+def _evaluated(records: Sequence[VerificationRecord], variant: Variant) -> str:
+    """Tell in a caption what values are of."""
+    return evaluated_text(
+        variant,
+        [r.n_target + r.n_nontarget for r in records if r.n_target and r.n_nontarget],
+        [r.n_speakers for r in records if r.n_speakers],
+        {r.condition.asv_model for r in records},
+    )
 
 
 def recognition_table(results: Results, title: str) -> Table:
@@ -345,7 +375,7 @@ def interval_table(
     )
     caption = (
         f"95 % intervals from resampling speakers, {protocol.split_title(split)}: {title} "
-        "(o: original, a: anonymized speech)."
+        f"(o: original, a: anonymized speech). {_evaluated(records, variant)}"
     )
     notes = (*caveat_notes(records, keys, marked=True), *bias_notes(keys))
     return _number_rows(Table(name, caption, columns, _nonempty(rows.values()), notes=notes))
@@ -445,50 +475,90 @@ def speakers_table(results: Results, title: str) -> Table:
 
 def identification_table(results: Results, title: str) -> Table:
     """How often speakers are found in galleries: a row per trial set and attack model."""
-    protocol = results.protocol
-    sizes = sorted({size for r in results.identification for size in r.sizes} - {1})
-    records: dict[_Key, list[IdentificationRecord]] = {}
-    for r in results.identification:
-        records.setdefault(
-            (r.condition.split, r.condition.data_set, r.condition.gender), []
-        ).append(r)
-    attacks = {a.id: a.title for a in protocol.attack_models}
-    groups = []
-    for split, data_set, gender in itertools.product(
-        protocol.splits, protocol.table_rows, protocol.genders
-    ):
-        rows = []
-        for r in records.get((split, data_set, gender), ()):
-            found = dict(zip(r.sizes, r.linkage, strict=True))
-            bounds = dict(zip(r.sizes, r.intervals, strict=False))
-            cells = [_percent(found[n], bounds.get(n)) if n in found else "" for n in sizes]
-            attack = attacks.get(r.condition.attack_model or "", "")
-            name = protocol.data_set(data_set).row_name(split)
-            rows.append((name, gender, attack, str(r.n_tests), str(r.n_enrolled), *cells))
-        groups.append(rows)
-    columns = (
-        Column("Trial set", align="l", sparse=True),
-        Column("Gen", sparse=True),
-        Column("Attack model", align="l"),
-        Column("Tests", align="r"),
-        Column("Enrolled", align="r"),
-        *(Column(f"N = {n}", align="r") for n in sizes),
-    )
+    records = results.identification
+    sizes = sorted({size for r in records for size in r.sizes} - {1})
+
+    def cells(r: IdentificationRecord) -> list[str]:
+        found = dict(zip(r.sizes, r.linkage, strict=True))
+        bounds = dict(zip(r.sizes, r.intervals, strict=False))
+        linkage = [_percent(found[n], bounds.get(n)) if n in found else "" for n in sizes]
+        return [str(r.n_tests), str(r.n_enrolled), *linkage]
+
     chance = ", ".join(f"{100 / n:.3g}" for n in sizes)
     caption = (
         f"Identification: {title} (how often the right speaker scores highest in a group of N "
         f"enrolled speakers, %; chance: {chance})."
     )
-    left_out = sum(r.not_enrolled for r in results.identification)
-    notes = [f"{left_out} trial speakers of all rows are not enrolled and left out"]
-    return Table(
-        "identification",
-        caption,
-        columns,
-        _nonempty(groups),
-        notes=tuple(notes * bool(left_out)),
-        fit="landscape",
+    notes = []
+    if left_out := sum(r.not_enrolled for r in records):
+        notes.append(f"{left_out} trial speakers of all rows are not enrolled and left out")
+    if any(len(r.genders) > 1 for r in records):
+        notes.append("Groups are of both genders")
+    if more := [r for r in records if r.distractors]:
+        least, most = (f(r.n_distractors for r in more) for f in (min, max))
+        notes.append(
+            f"Of the enrolled speakers {least}{f' to {most}' * (most > least)} are distractors of "
+            f"{', '.join(sorted({r.distractors for r in more}))}"
+        )
+    headings = ("Tests", "Enrolled", *(f"N = {n}" for n in sizes))
+    table = _gallery_table(results.protocol, records, headings, cells)
+    return replace(table, name="identification", caption=caption, notes=tuple(notes))
+
+
+def singling_out_table(results: Results, title: str) -> Table:
+    """How often a decision for one person holds for exactly one person; never ranked."""
+    records = [r for r in results.identification if r.singling_out.sizes]
+    sizes = sorted({n for r in records for n in r.singling_out.sizes})
+
+    def cells(r: IdentificationRecord) -> list[str]:
+        values = dict(zip(r.singling_out.sizes, r.singling_out.values, strict=True))
+        shown = (_percent(values[n], None) if n in values else "" for n in sizes)
+        return [str(r.singling_out.n_speakers), *shown]
+
+    chance = ", ".join(f"{100 * p:.1f}" for p in singling_out_chance(sizes))
+    caption = (
+        f"Singling out: {title} (how often a decision for one enrolled speaker holds for exactly "
+        f"one of N test speakers, %; of who knows nothing: {chance})."
     )
+    notes = [_NOT_RANKED]
+    if refused := Counter(
+        r.singling_out.refused for r in results.identification if r.singling_out.refused
+    ):
+        notes += [f"Not computed in {counted(n, 'row')}: {why}" for why, n in refused.items()]
+    headings = ("Speakers", *(f"N = {n}" for n in sizes))
+    table = _gallery_table(results.protocol, records, headings, cells)
+    return replace(table, name="identification_singling_out", caption=caption, notes=tuple(notes))
+
+
+def _gallery_table(
+    protocol: Protocol,
+    records: Iterable[IdentificationRecord],
+    headings: Iterable[str],
+    cells: Callable[[IdentificationRecord], Iterable[str]],
+) -> Table:
+    """A row per trial set and attack model."""
+    of_set: dict[_Key, list[IdentificationRecord]] = {}
+    for r in records:
+        key = (r.condition.split, r.condition.data_set, r.condition.gender)
+        of_set.setdefault(key, []).append(r)
+    attacks = {a.id: a.title for a in protocol.attack_models}
+    groups = []
+    for key in itertools.product(protocol.splits, protocol.table_rows, protocol.genders):
+        split, data_set, gender = key
+        name = protocol.data_set(data_set).row_name(split)
+        groups.append(
+            [
+                (name, gender, attacks.get(r.condition.attack_model or "", ""), *cells(r))
+                for r in of_set.get(key, ())
+            ]
+        )
+    columns = (
+        Column("Trial set", align="l", sparse=True),
+        Column("Gen", sparse=True),
+        Column("Attack model", align="l"),
+        *(Column(heading, align="r") for heading in headings),
+    )
+    return Table("", "", columns, _nonempty(groups), fit="landscape")
 
 
 def identification_speakers_table(results: Results, title: str) -> Table:
@@ -500,7 +570,7 @@ def identification_speakers_table(results: Results, title: str) -> Table:
         if r.speakers:
             key = (r.condition.split, r.condition.data_set, r.condition.gender)
             of_set.setdefault(key, []).append(r)
-    groups, overlaps = [], _overlaps(of_set.values())
+    groups = []
     for key in itertools.product(protocol.splits, protocol.table_rows, protocol.genders):
         split, data_set, gender = key
         groups.append(
@@ -534,11 +604,7 @@ def identification_speakers_table(results: Results, title: str) -> Table:
             f"quarter picked by tests 1, 3, ... is found in {100 * first:.1f} % of these, and in "
             f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
         )
-    notes += [
-        f"Overlap (Jaccard index) of the quarters found most often, {attacks.get(a, a)} and "
-        f"{attacks.get(b, b)}: {np.mean(values):.2f} (about 0.14 if independent)"
-        for (a, b), values in overlaps.items()
-    ]
+    notes += overlap_sentences(results)
     caption = (
         f"The {_LEAST_PROTECTED} most often found speakers of each trial set: {title} (in groups "
         "of N enrolled speakers)."
@@ -553,33 +619,54 @@ def identification_speakers_table(results: Results, title: str) -> Table:
     )
 
 
-def _overlaps(of_sets: Iterable[list[IdentificationRecord]]) -> dict[tuple[str, str], list[float]]:
-    """Overlaps of the worst quarters in each trial set, by the attack models."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for one, other in itertools.chain.from_iterable(
-        itertools.combinations(records, 2) for records in of_sets
-    ):
-        a, b = worst_quarter(one.speakers), worst_quarter(other.speakers)
-        pair = one.condition.attack_model or "", other.condition.attack_model or ""
-        found.setdefault(pair, []).append(len(a & b) / len(a | b))
-    return found
+def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str]:
+    """How far the same speakers are found most often under two attack models, or by the same one
+    `of_systems`: means over trial sets."""
+    of_set: dict[tuple[str, str, str], list[IdentificationRecord]] = {}
+    for r in (r for r in results.identification if r.speakers):
+        key = (r.condition.split, r.condition.data_set, r.condition.gender)
+        of_set.setdefault(key, []).append(r)
+    found: dict[tuple[str, str], list[FloatArray]] = {}
+    people: dict[tuple[str, str], set[tuple[object, str]]] = {}
+    for key, records in of_set.items():
+        linkage = [{s.speaker: s.linkage for s in r.speakers} for r in records]
+        shared = sorted(set.intersection(*map(set, linkage)))
+        if len(shared) < 2:
+            continue
+        both = np.array(worst_overlaps([[of[name] for name in shared] for of in linkage]))
+        for i, j in itertools.combinations(range(len(records)), 2):
+            one, other = (records[k].condition for k in (i, j))
+            same = one.system == other.system, one.attack_model == other.attack_model
+            if same == (not of_systems, of_systems) and not (of_systems and one.is_original):
+                pair = one.attack_model or "", other.attack_model or ""
+                found.setdefault(pair, []).append(both[:, :, i, j])
+                people.setdefault(pair, set()).update((key, name) for name in shared)
+    attacks = {a.id: a.title for a in results.protocol.attack_models}
+    sentences = []
+    for (a, b), values in found.items():
+        mean, n = np.mean(values, axis=0), len(people[a, b])
+        jaccard, correlation = (
+            "{:.2f} [{i.low:.2f}, {i.high:.2f}]".format(of[0], i=expanded_interval(of[1:], n))
+            for of in mean
+        )
+        title = f"{attacks.get(a, a)} and {attacks.get(b, b)}"
+        if of_systems:
+            title = f"pairs of systems, {attacks.get(a, a)}"
+        sentences.append(
+            f"Overlap (Jaccard index) of the quarters found most often, {title}: {jaccard} (about "
+            f"0.14 if independent); rank correlation of all speakers: {correlation}"
+        )
+    return sentences
 
 
 def identification_sentences(results: Results) -> list[str]:
     """What identification means in plain words, a sentence per system and attack model."""
     attacks = {a.id: a for a in results.protocol.attack_models}
-    found: dict[tuple[str, str], list[IdentificationRecord]] = {}
-    for r in results.identification:
-        found.setdefault((r.condition.system, r.condition.attack_model or ""), []).append(r)
     sentences = []
-    for (system, attack), records in found.items():
-        shared = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in records))
-        ranks = {r.rank for r in records}
-        if not shared or len(ranks) > 1 or attack not in attacks:
+    reached: dict[str, list[tuple[float, str]]] = {}
+    for (system, attack), (size, rank, mean) in found_in_groups(results.identification).items():
+        if attack not in attacks:
             continue
-        size, rank = max(shared), ranks.pop()
-        linkage = [r.linkage[r.sizes.index(size)] for r in records]
-        mean = float(np.average(linkage, weights=[r.n_tests for r in records]))
         kind = attacks[attack]
         speech = "original speech" if kind.is_original else f"{kind.title.lower()} attacker"
         picks = "picks the right person" if rank == 1 else f"has the right person in {rank} picks"
@@ -587,7 +674,56 @@ def identification_sentences(results: Results) -> list[str]:
             f"{system}, {speech}: in a group of {size}, this attacker {picks} "
             f"{100 * mean:.0f} % of the time; chance is {100 * min(rank / size, 1):.3g} %."
         )
-    return sentences
+        sentences[-1] += _singled(
+            [
+                r
+                for r in results.identification
+                if (r.condition.system, r.condition.attack_model) == (system, attack)
+            ]
+        )
+        if not kind.is_original:
+            share = f"{100 * mean:.0f} % of the time in a group of {size}"
+            reached.setdefault(system, []).append((mean, f"{kind.title.lower()}: {share}"))
+    for system, of_system in reached.items():
+        if len(of_system) > 1:
+            sentences.append(f"{system}, the strongest of its attackers is {max(of_system)[1]}.")
+    return [*sentences, *(f"{s}." for s in overlap_sentences(results, of_systems=True))]
+
+
+def _singled(records: Sequence[IdentificationRecord]) -> str:
+    """Singling out in plain words; nothing where not all trial sets give it."""
+    curves = [r.singling_out for r in records]
+    shared = set.intersection(*(set(c.sizes) for c in curves))
+    if not shared:
+        return ""
+    size = max(shared)
+    values = [c.values[c.sizes.index(size)] for c in curves]
+    mean = float(np.average(values, weights=[c.n_speakers for c in curves]))
+    return (
+        f" Looking for one person among {size} voices, this attacker accepts exactly one of them "
+        f"{100 * mean:.0f} % of the time; who knows nothing, "
+        f"{100 * singling_out_chance([size])[0]:.0f} % (below that is not more private)."
+    )
+
+
+def found_in_groups(
+    records: Iterable[IdentificationRecord],
+) -> dict[tuple[str, str], tuple[int, int, float]]:
+    """Average how often the right person is found in the largest group of at most 20 that all
+    records of a system and attack model have: size, rank, and the mean over tests."""
+    groups: dict[tuple[str, str], list[IdentificationRecord]] = {}
+    for r in records:
+        groups.setdefault((r.condition.system, r.condition.attack_model or ""), []).append(r)
+    found = {}
+    for key, of_key in groups.items():
+        shared = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in of_key))
+        ranks = {r.rank for r in of_key}
+        if shared and len(ranks) == 1:
+            size = max(shared)
+            linkage = [r.linkage[r.sizes.index(size)] for r in of_key]
+            mean = float(np.average(linkage, weights=[r.n_tests for r in of_key]))
+            found[key] = size, ranks.pop(), mean
+    return found
 
 
 def _percent(value: float, bounds: Sequence[float] | None) -> str:

@@ -15,7 +15,6 @@ from ..results.records import (
     SimilarityRecord,
     VerificationRecord,
 )
-from ..results.signature import signature
 from ..version import __version__
 from .table import Column, Table
 
@@ -65,14 +64,12 @@ def provenance_tables(results: Results) -> list[Table]:
 def summary(results: Results) -> list[str]:
     """Describe what the report is of, and what is not in it."""
     lines = [
-        f"Protocol: {results.protocol.title} ({results.protocol.name}); tables show the variant "
-        f"{results.protocol.variant}. {counted(len(results.systems), 'system')}, "
+        f"{counted(len(results.systems), 'system')}, "
         f"{counted(len(results.verification), 'condition')}, "
         f"{counted(len(results.similarity), 'voice similarity')}, "
         f"{counted(len(results.recognition), 'word error rate')}. "
         f"Written by privacy_eval {__version__}.",
         *coverage(results),
-        f"Signature: {signature(results, variant=results.protocol.variant)}",
     ]
     partial = [r.condition for r in results.verification if r.left_out]
     if partial:

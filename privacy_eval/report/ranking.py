@@ -457,6 +457,15 @@ def _statement(ranked: RankedSystem) -> str:
     return "better than the next" if ranked.next.better else "not significantly different"
 
 
+def difference_text(metric: Metric, ranked: RankedSystem) -> str:
+    """Say how a system differs from the next one of the ranking, and whether that is certain;
+    "" if they are not compared."""
+    if ranked.next is None:
+        return ranked.why_not
+    found = metric.format(ranked.next.value) + " points" * metric.percent
+    return f"difference {found} {_bounds(metric, ranked.next.interval)}: {_statement(ranked)}"
+
+
 def _format_difference(metric: Metric, difference: Difference | None) -> list[str]:
     if difference is None:
         return ["", "", ""]

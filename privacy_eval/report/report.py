@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +13,15 @@ from ..io.files import digest
 from ..metrics import METRICS
 from ..protocol.protocol import Protocol
 from .across_systems import comparison_tables, submissions_table
+from .answer import front, main_split
 from .data import ReportData, ReportSources
 from .figure_folder import drawn_from, read_captions
 from .figures import KINDS
-from .html import Picture, Section
+from .html import Front, Picture, Section
 from .per_system import identification_sentences, system_tables
-from .provenance import provenance_tables, summary
+from .provenance import provenance_tables
 from .ranking import ranking_tables
+from .summary import summary_table
 from .table import Table
 from .utility import utility_tables
 from .values import caveat_notes
@@ -28,6 +30,11 @@ _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact)."
 )
 _SPEAKERS = "An average hides the speaker who is not protected."
+_GALLERY_TABLES = tuple(f"-identification{e}" for e in ("", "_singling_out", "_speakers"))
+_CURVES = (
+    "Point at a curve for its values. As files (PNG, PDF, pgfplots): privacy-eval figures "
+    "--all-figures."
+)
 _PROVENANCE = (
     "Files with the first digits of their SHA-256; results.json has them whole. Of gzip files it "
     "is that of the unpacked content. Paths are relative to the tree."
@@ -36,8 +43,9 @@ _PROVENANCE = (
 
 def report_sections(
     data: ReportData, *, figures: Path | None = None, inserted: Sequence[Section] = ()
-) -> tuple[list[Section], list[str]]:
-    """Compose the report, part by part; with the notes that a reader of the log needs.
+) -> tuple[Front, list[Section], list[str]]:
+    """Compose the report: the first screen, then the sections; with the notes that a reader of
+    the log needs.
 
     Parameters
     ----------
@@ -52,6 +60,15 @@ def report_sections(
         The figures are of other results, or damaged.
     """
     results = data.results
+    tables, notes = across_tables(data)
+    across = {table.name: table for table in tables}
+    split = main_split(data)
+    ranking = [across.pop(name) for name in [*across] if _is_ranking(name, data, split)]
+    published = [across.pop(name) for name in [*across] if name == "published_systems"]
+    drawn = _figure_sections(data, figures) if figures is not None else []
+    plane = tuple(p for s in drawn for p in s.pictures if p.name == f"plane_{split}")
+    drawn = [replace(s, pictures=tuple(p for p in s.pictures if p not in plane)) for s in drawn]
+    main = summary_table(data)
     parts = [(system, f) for system in results.systems for f in results.results_folders(system)]
     per_system = [
         [replace(t, name=f"{number}-{t.name}") for t in system_tables(results, *part, data.curves)]
@@ -59,32 +76,88 @@ def report_sections(
     ]
     variants, speakers, identified = (
         tuple(t for tables in per_system for t in tables if t.name.endswith(ending))
-        for ending in ("-variants", "-speakers", ("-identification", "-identification_speakers"))
+        for ending in ("-variants", "-speakers", _GALLERY_TABLES)
     )
-    about = (
-        summary(results)
-        if data.sources.paths
-        else [f"Published results: {data.sources.published}."]
-    )
-    across, notes = across_tables(data)
-    sentences = tuple(identification_sentences(results))
     sections = [
-        Section("Systems side by side", tables=tuple(across)),
-        Section("Finding one person among many", sentences, identified),
+        Section("Systems side by side", parts=tuple(_by_metric(across.values(), data.protocol))),
+        Section("The least protected speakers", (_SPEAKERS,), speakers, folded=True),
+        Section(
+            "Finding one person among many",
+            tuple(identification_sentences(results)),
+            identified,
+            folded=True,
+        ),
+        *drawn,
+        _curves(data),
         *inserted,
-        *(_figure_sections(data, figures) if figures is not None else ()),
-        Section("Where the two variants differ", (_VARIANTS,), variants, folded=True),
-        Section("The least protected speakers", (_SPEAKERS,), speakers),
     ]
-    for (system, folder), tables in zip(parts, per_system, strict=True):
-        rest = tuple(t for t in tables if t not in (*variants, *speakers, *identified))
-        sections.append(Section(f"System {system}{folder}", tables=rest, folded=True))
+    for (system, folder), of_system in zip(parts, per_system, strict=True):
+        rest = [t for t in of_system if t not in (*variants, *speakers, *identified)]
+        rest = [t for t in rest if not t.name.endswith("-asv")]  # in those of the splits
+        title = f"System {system}{folder}"
+        folded = tuple(Section(_title(t, f": {system}{folder}"), (), (t,), (), True) for t in rest)
+        sections.append(Section(title, folded=True, parts=folded))
     provenance = tuple(provenance_tables(results))
-    sections.append(Section("How each number was made", (_PROVENANCE,), provenance, folded=True))
-    caveats = caveat_notes(results.verification)
-    notes_on_cells = (*data.cells.not_comparable, *data.cells.notes)
-    first = Section("Summary", (*data.unsigned, *caveats, *about, *notes_on_cells))
-    return [first, *(s for s in sections if s.tables or s.pictures)], notes
+    sections += [
+        Section("Where the two variants differ", (_VARIANTS,), variants, folded=True),
+        Section("How each number was made", (_PROVENANCE,), provenance, folded=True),
+        Section("Published systems", tables=tuple(published), folded=True),
+    ]
+    first = (*ranking, *filter(None, [main]))
+    screen = replace(front(data), tables=first, pictures=plane)
+    return screen, [s for s in sections if not s.is_empty], notes
+
+
+def _is_ranking(name: str, data: ReportData, split: str) -> bool:
+    """Whether a table is the protocol's ranking, on the first screen."""
+    kind = f"ranking_{data.protocol.eer}_{data.protocol.average_attack_model}_{split}"
+    return name.startswith(kind)
+
+
+def _by_metric(tables: Iterable[Table], protocol: Protocol) -> Iterator[Section]:
+    """A part for each kind of table, of all splits; the first is open."""
+    grouped: dict[str, list[Table]] = {}
+    for table in tables:
+        grouped.setdefault(_title(table, *_split_titles(protocol)), []).append(table)
+    for title, of_title in grouped.items():
+        first = title == next(iter(grouped))
+        yield Section(title, tables=tuple(of_title), folded=not first)
+
+
+def _split_titles(protocol: Protocol) -> list[str]:
+    titles = [protocol.split_title(s) for s in protocol.splits]
+    return [end for t in titles for end in (f" ({t})", f", {t}")]
+
+
+def _title(table: Table, *ends: str) -> str:
+    """The beginning of a table's caption, up to any of these."""
+    title = table.caption.removeprefix("Objective results: ")
+    for end in (*ends, ". ", " (o: "):
+        title = title.partition(end)[0]
+    return title[:1].upper() + title[1:].rstrip(".")
+
+
+def _curves(data: ReportData) -> Section:
+    """The plots of curves: a part per trial set, of all kinds and attack models."""
+    from .figures import curve_figures  # matplotlib, which those without curves do without
+    from .figures.svg import to_svg
+
+    attacks = {a.id: a.title for a in data.protocol.attack_models if not a.is_original}
+    parts: dict[str, list[Picture]] = {}
+    for kind, drawing in curve_figures(data):
+        of = {(c.data_set, c.split, c.gender) for c in drawing.conditions}
+        under = {c.attack_model for c in drawing.conditions} & attacks.keys()
+        title = "Several trial sets"
+        if len(of) == 1:
+            ((data_set, split, gender),) = of
+            title = f"{data.protocol.data_set(data_set).title} {split}, "
+            title += data.protocol.genders[gender]
+        attack = attacks[under.pop() or ""] if len(under) == 1 else ""
+        parts.setdefault(title, []).append(
+            Picture(None, drawing.caption, to_svg(drawing.plot), (kind.section, attack))
+        )
+    whole = (Section(title, pictures=tuple(p), folded=True) for title, p in parts.items())
+    return Section("Curves", (_CURVES,), parts=tuple(whole), facets=("Figures", "Attack model"))
 
 
 def across_tables(
@@ -137,6 +210,13 @@ def figures_source(sources: ReportSources, **options: object) -> dict[str, objec
     }
 
 
+def summary_pictures(front: Front, sections: Iterable[Section]) -> list[Path]:
+    """Files of the pictures of a summary: those of the first screen, and the first ones of the
+    EER."""
+    bars = [p for s in sections for p in s.pictures if p.name.startswith("bars_")][-1:]
+    return [p.path for p in (*front.pictures, *bars) if p.path is not None]
+
+
 def folder_digest(figures: Path) -> str:
     """Digest of what a folder of figures was drawn from, and of its captions."""
     return digest(json.dumps([drawn_from(figures), read_captions(figures)], default=dict).encode())
@@ -161,10 +241,11 @@ def _figure_sections(data: ReportData, folder: Path) -> list[Section]:
     return [
         Section(
             kind.section,
-            pictures=tuple(p for p in found if p.path.name.startswith(kind.name)),
+            pictures=tuple(p for p in found if p.name.startswith(kind.name)),
             folded=kind.folded,
         )
         for kind in KINDS
+        if not kind.curves
     ]
 
 

@@ -12,6 +12,9 @@ Style = Literal["challenge", "booktabs"]
 
 Item = TypeVar("Item")
 
+#: First cell of a row of averages, which stays last where rows are sorted.
+AVERAGE = "Weighted average"
+
 #: Flag of the titles of highlighted columns, in formats without shading.
 _FLAG = "\u2020"
 

@@ -18,7 +18,7 @@ def write_tables(
     groups: Iterable[Sequence[Table]],
     title: str,
     *,
-    style: Style = "challenge",
+    style: Style = "booktabs",
     only: str | None = None,
 ) -> list[Path]:
     """Write `table_files`; remove other tables that an earlier call wrote."""
@@ -30,7 +30,7 @@ def table_files(
     groups: Iterable[Sequence[Table]],
     title: str,
     *,
-    style: Style = "challenge",
+    style: Style = "booktabs",
     only: str | None = None,
 ) -> dict[str, str]:
     """Return tables in every format (or in one) by file name; with LaTeX also `tables.tex`, a

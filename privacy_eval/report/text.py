@@ -11,8 +11,11 @@ from types import MappingProxyType
 from tabulate import tabulate
 
 from ..io.csv_text import csv_text
+from ..metrics import METRICS
 from .latex import to_latex
 from .table import (
+    AVERAGE,
+    Column,
     Style,
     Table,
     escape_cells,
@@ -86,35 +89,66 @@ def to_csv(table: Table) -> str:
 
 
 def to_html(table: Table) -> str:
-    """Write a `table` element and its notes; the class `own` is for a style sheet."""
-    shaded = [
-        (' class="own"' if c.highlight else "")
-        + (f' style="white-space: normal; min-width: {c.wrap}em"' if c.wrap else "")
-        for c in table.columns
+    """Write a `table` element with its caption, the meaning of its metrics, and notes.
+
+    Classes are for a style sheet: `own` columns, `l` for text, `mean` for rows of averages.
+    """
+    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+    classes = [
+        " ".join(["own"] * c.highlight + ["l"] * (not all(map(_NUMBER.match, filter(None, cells)))))
+        for c, cells in zip(table.columns, columns, strict=True)
     ]
-    wide = len(table.columns)
-    lines = [f'<table id="tab-{html.escape(table.name)}">']
-    lines.append(f"<caption>{_html(table.caption)}</caption>")
-    cells = "".join(
-        f"<th{shade}>{_html(c.title)}</th>" for c, shade in zip(table.columns, shaded, strict=True)
+    shaded = [
+        (f' class="{names}"' if names else "")
+        + (f' style="white-space: normal; min-width: {c.wrap}em"' if c.wrap else "")
+        for c, names in zip(table.columns, classes, strict=True)
+    ]
+    lines = [f'<figure class="table"><figcaption>{_html(table.caption)}</figcaption>']
+    lines += [f'<p class="note">{_html(line)}</p>' for line in _explanations(table)]
+    name = f"tab-{html.escape(table.name)}"
+    lines.append(f'<div class="scroll" tabindex="0"><table id="{name}">')
+    heads = "".join(
+        f"<th{shade}{_latex_of(c)}>{_html(c.title)}</th>"
+        for c, shade in zip(table.columns, shaded, strict=True)
     )
-    lines.append(f"<thead><tr>{cells}</tr></thead>")
+    lines.append(f"<thead><tr>{heads}</tr></thead>")
     rows = list(escape_cells(table, _html, sparse=False))  # pages may sort rows
     for number, group in enumerate(rows_by_group(table, rows)):
         lines.append("<tbody>")
         if table.headings:
             title = _html(table.headings[number].title)
-            lines.append(f'<tr><th colspan="{wide}">{title}</th></tr>')
+            lines.append(f'<tr><th colspan="{len(table.columns)}"><span>{title}</span></th></tr>')
         for row in group:
             cells = "".join(
                 f"<td{shade}>{f'<b>{shown}</b>' if bold and shown else shown}</td>"
                 for (shown, bold), shade in zip(row, shaded, strict=True)
             )
-            lines.append(f"<tr>{cells}</tr>")
+            mean = ' class="mean"' if row[0][0] == AVERAGE else ""
+            lines.append(f"<tr{mean}>{cells}</tr>")
         lines.append("</tbody>")
-    lines.append("</table>")
-    lines += [f"<p>{_html(note)}</p>" for note in table_notes(table, "bold", shaded="shaded")]
-    return "\n".join(lines) + "\n"
+    lines.append("</table></div>")
+    notes = table_notes(table, "bold", shaded="shaded")
+    lines += [f'<p class="note">{_html(note)}</p>' for note in notes]
+    return "\n".join(lines) + "</figure>\n"
+
+
+def _explanations(table: Table) -> list[str]:
+    """What the metrics in the columns or headings of a table mean, a line for each."""
+    titles = {c.title for c in table.columns}
+    headings = tuple(heading.title for heading in table.headings)
+    return [
+        m.explanation
+        for m in METRICS.values()
+        if m.explanation
+        and (
+            {m.column.title, m.heading.title, m.heading.title.removeprefix("ZEBRA: ")} & titles
+            or any(h.startswith(m.heading.title) for h in headings)
+        )
+    ]
+
+
+def _latex_of(column: Column) -> str:
+    return f' data-tex="{_html(column.latex)}"' if column.latex else ""
 
 
 @dataclass(frozen=True)
@@ -137,6 +171,10 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 
 def _html(text: str) -> str:
     return html.escape(one_line(text))
+
+
+#: A number, or what stands for one, whatever comes after it.
+_NUMBER = re.compile(r"[-+\u2212<]? ?[\d.]|n/a|inf|\[")
 
 
 _MARKUP = re.compile(r"[\\`*_{}\[\]#|<>&~$^]|^[-+!]")

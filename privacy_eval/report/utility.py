@@ -170,11 +170,12 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
     if not groups:
         return None
     own = {t.system for t in found} & data.cells.own
+    attack = protocol.attack(protocol.average_attack_model).title.lower()
     titles = (title for m in shown for title in (describe(m).column.title, "Rank"))
     note = f"Thresholds: {protocol.eer_thresholds_note}" if protocol.eer_thresholds_note else ""
     return Table(
         f"thresholds_{split}",
-        f"Systems by the thresholds of the average EER ({protocol.average_attack_model}), "
+        f"Systems by the thresholds of the average EER ({attack}), "
         f"{protocol.split_title(split)}: ranked by utility among those at or above each.",
         (
             Column("System", align="l"),

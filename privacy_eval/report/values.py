@@ -532,3 +532,28 @@ def _other_source_note(elsewhere: Iterable[CellKey], sources: Sequence[str]) -> 
 
 def _differ(one: Cell, two: Cell) -> bool:
     return float(one.text) != float(two.text)
+
+
+def evaluated_text(
+    variant: str,
+    trials: Collection[int] = (),
+    speakers: Collection[int] = (),
+    asv_models: Collection[str] = (),
+) -> str:
+    """Tell in a caption what values are of; of each condition where these differ.
+
+    Examples
+    --------
+    >>> evaluated_text("exact", [64, 448], [8], ["original"])
+    '64 to 448 trials of 8 speakers each; ASV model trained on original speech; variant exact.'
+    """
+    counts = [
+        f"{min(found)}" if min(found) == max(found) else f"{min(found)} to {max(found)}"
+        for found in (trials, speakers)
+        if found
+    ]
+    of = " of ".join(f"{n} {what}" for n, what in zip(counts, ("trials", "speakers"), strict=False))
+    models = " and ".join(sorted(asv_models, reverse=True))
+    model = f"ASV model trained on {models} speech" if models else ""
+    parts = filter(None, (f"{of} each" if of else "", model, f"variant {variant}"))
+    return "; ".join(parts) + "."

@@ -38,6 +38,7 @@ class Curves:
                 for suffix in results.results_folders(system):
                     folders = self._folders.setdefault((system, suffix), [])
                     folders.append(path.parent / "records")
+        self._plotted: dict[str, Arrays | None] = {}
 
     def absent(self, results: Results) -> int:
         """How many records were written with curves that are not beside the results."""
@@ -71,6 +72,16 @@ class Curves:
             raise PrivacyEvalError(f"{path}: no curves as evaluation stores them: {wrong}")
         return found
 
+    def plotted(self, record: VerificationRecord | SimilarityRecord) -> Arrays | None:
+        """The arrays of a record but for its bootstrap replicates; read once, as they are small
+        and every kind of figure needs them."""
+        key = f"{record.curves} {record.curves_sha256}"
+        if key not in self._plotted:
+            arrays = self.of(record)
+            small = {n: a for n, a in (arrays or {}).items() if not n.startswith("bootstrap_")}
+            self._plotted[key] = None if arrays is None else small
+        return self._plotted[key]
+
     def _paths(self, record: VerificationRecord | SimilarityRecord) -> list[Path]:
         """Where the curves of a record may be: a system may be spread over several files,
         each with its own `records/`."""
@@ -83,6 +94,9 @@ class Curves:
         return [f / record.curves for f in folders if os.path.isfile(f / record.curves)]
 
 
+#: Intervals of the miss rate at some false-alarm rates.
+DET_BAND = ("det_band_false_alarm", "det_band_low", "det_band_high")
+
 #: Curves that have a value for each point of one axis.
 _ALIKE = (
     (
@@ -94,6 +108,7 @@ _ALIKE = (
         "dcf_actual",
     ),
     ("det_miss", "det_false_alarm"),
+    DET_BAND,
     ("linkability_target_mass", "linkability_nontarget_mass", "linkability_local"),
     ("density_scores", "density_target", "density_nontarget"),
 )

@@ -6,12 +6,13 @@ Rates are fractions, disclosures and costs bits, G_VD dB.
 from __future__ import annotations
 
 import copy
+import html
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from ..errors import PrivacyEvalError, printable
+from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.edition_summary import SummaryLayout
 from ..io.names import check_name
 from ..io.schema import INLINED
@@ -26,8 +27,8 @@ from ..metrics import (
     of_kind,
     withholding_caveat,
 )
-from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL
-from ..metrics.identification import SpeakerLinkage
+from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL, marked_text
+from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
@@ -53,6 +54,8 @@ class VerificationRecord:
         always found anew from metrics and counts, and by `Results` from original speech.
     n_target, n_nontarget : int or None
         Numbers of trials; None where they are not known (imported results).
+    n_speakers : int or None
+        Enrolled speakers.
     eer_interval_if_independent : tuple or None
         95 % interval of the EER if trials were independent (Bengio & Mariethoz), which
         they are not.
@@ -74,6 +77,7 @@ class VerificationRecord:
     caveats: Mapping[str, str] = field(init=False)
     n_target: int | None = None
     n_nontarget: int | None = None
+    n_speakers: int | None = None
     eer_interval_if_independent: tuple[float, ...] | None = None
     speaker_intervals: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     trials_without_score: int | None = None
@@ -237,6 +241,14 @@ class IdentificationRecord:
         Size of the galleries of `speakers`; 0 where none was small enough.
     speakers : tuple of SpeakerLinkage
         Those with enough tests, from the most often found one.
+    distractors : str
+        Data set of more enrolled speakers; "" for none.
+    n_distractors : int
+        Of `n_enrolled`.
+    genders : tuple of str
+        Of the gallery, sorted; empty where they are not known.
+    singling_out : SinglingOutCurve
+        Of the speakers who are enrolled and tested.
     curves, curves_sha256 : str or None
         File of the tests' ranks (.npz) below `records/`, and its digest.
     """
@@ -254,6 +266,10 @@ class IdentificationRecord:
     utterances_left_out: int
     speakers_size: int = 0
     speakers: tuple[SpeakerLinkage, ...] = ()
+    distractors: str = ""
+    n_distractors: int = 0
+    genders: tuple[str, ...] = ()
+    singling_out: SinglingOutCurve = SinglingOutCurve()
     curves: str | None = None
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -402,6 +418,61 @@ class Results:
         for kind in _KINDS:
             yield from getattr(self, kind)
 
+    def to_rows(self) -> list[dict[str, Any]]:
+        """List every value as a row of results.csv: what it is of, unit, interval, caveat."""
+        return [
+            {name: row.get(name) for name in CSV_COLUMNS}
+            for record in self.records()
+            for row in _rows(record)
+        ]
+
+    def to_frame(self) -> Any:
+        """Make a pandas DataFrame of `to_rows`.
+
+        Raises
+        ------
+        PrivacyEvalError
+            pandas, an optional package, is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise PrivacyEvalError("to_frame() needs pandas: pip install pandas") from error
+        return pandas.DataFrame(self.to_rows(), columns=list(CSV_COLUMNS))
+
+    def __repr__(self) -> str:
+        found = [f"{len(getattr(self, kind))} {kind}" for kind in _KINDS if getattr(self, kind)]
+        systems = abbreviate(self.systems) if self.systems else "no systems"
+        return f"Results({self.protocol.name}: {systems}; records: {', '.join(found) or 'none'})"
+
+    def _repr_html_(self) -> str:
+        """Make a table of the EERs of anonymized speech."""
+        from tabulate import tabulate
+
+        eer, variant = METRICS[self.protocol.eer], self.protocol.variant
+        attacks = {a.id: a.title for a in self.protocol.attack_models}
+        rows = [
+            {
+                "system": r.condition.system,
+                "condition": r.condition.name,
+                "attack model": attacks.get(r.condition.attack_model or ""),
+                "EER, %": marked_text(eer.format(r.values(variant)[eer.key]), r.caveat(eer.key)),
+            }
+            for r in self.verification
+            if not r.condition.is_original and eer.key in r.values(variant)
+        ]
+        table = tabulate(rows, headers="keys", tablefmt="html", disable_numparse=True)
+        return f"<p>{html.escape(repr(self))}</p>{table}"
+
+
+#: Columns of results.csv.
+CSV_COLUMNS = tuple(
+    (
+        "system results_folder name data_set split gender enrollment trial model attack_model "
+        "n_target n_nontarget trials_without_score scores_without_trial variant metric unit value "
+        "low_95 high_95 caveat"
+    ).split()
+)
 
 #: Fields of `Results` that hold records.
 _KINDS = ("verification", "recognition", "utility", "similarity", "identification", "emotion")
@@ -415,6 +486,7 @@ _COUNTS = {
     **dict.fromkeys(("trials_without_score", "scores_without_trial"), 0),
     **dict.fromkeys(("errors", "words", "insertions", "deletions", "substitutions"), 0),
     **dict.fromkeys(("n_speakers", "n_utterances", "utterances_left_out", "not_enrolled"), 0),
+    "n_distractors": 0,
     **dict.fromkeys(("rank", "length", "n_tests", "n_test_speakers", "n_enrolled"), 1),
 }
 
@@ -484,9 +556,17 @@ def _check_linkage(record: IdentificationRecord, where: str) -> None:
         raise PrivacyEvalError(f"{where}: speakers_size: not within 1 to {record.n_enrolled}")
     for speaker in record.speakers:
         check_name(speaker.speaker, f"{where}: speakers")
+    singled = record.singling_out
+    for text in filter(None, (record.distractors, singled.refused, *record.genders)):
+        check_name(text, where)
+    if record.n_distractors >= record.n_enrolled:
+        raise PrivacyEvalError(f"{where}: n_distractors: not below {record.n_enrolled}")
+    sizes = singled.sizes
+    if len(singled.values) != len(sizes) or any(not 2 <= n <= singled.n_speakers for n in sizes):
+        raise PrivacyEvalError(f"{where}: singling_out: expected a value for every size")
     of_speakers = [p for s in record.speakers for p in (s.linkage, s.first, s.second)]
     bounds = [b for i in record.intervals for b in i]
-    if any(not 0 <= p <= 1 for p in (*record.linkage, *bounds, *of_speakers)):
+    if any(not 0 <= p <= 1 for p in (*record.linkage, *bounds, *of_speakers, *singled.values)):
         raise PrivacyEvalError(f"{where}: linkage: a probability is not within 0 to 1")
     _check_bounds(record.intervals, where)
 
@@ -537,3 +617,48 @@ def merge(parts: Iterable[Results]) -> Results:
         for name in (*_KINDS, "not_evaluated", "layouts")
     }
     return Results(protocol, **combined)
+
+
+def _rows(record: AnyRecord) -> Iterator[dict[str, object]]:
+    shared = {**vars(record), **vars(record.condition)}
+    suffix = ""
+    if isinstance(record, RecognitionRecord):
+        shared.update(trial=record.condition.speech, model=record.asr_model)
+        suffix = f"_{record.language_model}" if record.language_model else ""
+    elif isinstance(record, EmotionRecord):
+        shared["trial"] = record.condition.speech
+    elif isinstance(record, VerificationRecord | IdentificationRecord):
+        shared["model"] = record.condition.asv_model
+    if isinstance(record, IdentificationRecord):
+        shared["name"], shared["unit"] = record.condition.name, "fraction"
+        for number, size in enumerate(record.sizes):
+            low, high = record.intervals[number] if record.intervals else (None, None)
+            yield {
+                **shared,
+                "metric": f"linkage_{size}",
+                "value": record.linkage[number],
+                "low_95": low,
+                "high_95": high,
+            }
+        singled = record.singling_out
+        for size, value in zip(singled.sizes, singled.values, strict=True):
+            yield {**shared, "metric": f"singling_out_{size}", "value": value}
+    intervals = shared.get("speaker_intervals", {})
+    for variant, metrics in by_variant(record).items():
+        for metric, value in metrics.items():
+            low, high = intervals.get(variant, {}).get(metric, (None, None))
+            yield {
+                **shared,
+                "name": record.condition.name,
+                "variant": variant,
+                "metric": f"{metric}{suffix}",
+                "unit": METRICS[metric].unit,
+                "value": value,
+                "low_95": low,
+                "high_95": high,
+                "caveat": "; ".join(
+                    reason
+                    for key, reason in shared.get("caveats", {}).items()
+                    if CAVEATS[key].concerns(metric)
+                ),
+            }

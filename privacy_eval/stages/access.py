@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from ..asv.backend import BackendName, PldaBackend
@@ -118,6 +118,10 @@ class TreeAccess:
                 enrolls = folder / "enrolls"
                 return (speakers, enrolls) if enrolls.is_file() else (speakers,)
         raise MissingInput(ENROLLMENT, f"data/{name}{suffix}/spk2utt", name)
+
+    def find_genders(self, enrollment: tuple[Path, ...]) -> Path | None:
+        """spk2gender beside the files of an enrollment set, if there is one."""
+        return first_file([enrollment[0].with_name("spk2gender")])
 
     def find_utt2spk(self, name: str) -> Path:
         """utt2spk of a trial set.
@@ -376,6 +380,11 @@ class AsvSystems:
             tried = (relative(p, self.access.tree) for p in vectors.candidates(name, suffix))
             raise MissingInput(VECTORS, " or ".join(tried), f"{name}{suffix}", folder)
         return path
+
+    def finders(self, model: tuple[str, str], *sets: tuple[str, str]) -> list[Callable[[], object]]:
+        """What finds the back end of a model and the x-vectors of sets, see `absent`."""
+        vectors = [partial(self.find_vectors, *model, *name) for name in sets]
+        return [partial(self.find_backend, *model), *vectors]
 
     def read_vectors(self, scp: Path) -> Vectors:
         """Read x-vectors that `find_vectors` found."""

@@ -10,6 +10,7 @@ edited since, are external: a guarded product is then kept.
 
 from __future__ import annotations
 
+import functools
 import hmac
 import json
 import multiprocessing
@@ -154,22 +155,29 @@ class Fingerprint:
     def read(path: Path) -> Fingerprint | None:
         """Read a fingerprint; None where it is absent, damaged or not of this user."""
         key = user_key()
-        if key is None or not path.is_file() or path.is_symlink():
+        if key is None or path.is_symlink() or not path.is_file():
             return None
-        try:
-            plain = load_json(path)
-            signed = plain.pop(_HMAC, "") if isinstance(plain, dict) else ""
-            if not isinstance(signed, str) or not signed.isascii():
-                return None
-            if not hmac.compare_digest(signed, _keyed_digest(plain, key)):
-                return None
-            return from_plain(Fingerprint, plain, str(path))
-        except PrivacyEvalError:
-            return None
+        found = path.stat()
+        return _verified(path, key, (found.st_ino, found.st_mtime_ns, found.st_ctime_ns))
 
     def provenance(self) -> dict[str, Any]:
         """Inputs and options, as a record carries them."""
         return {"inputs": to_plain(self.inputs), "options": to_plain(self.options)}
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _verified(path: Path, key: bytes, _: tuple[int, ...]) -> Fingerprint | None:
+    """Read a fingerprint once, until its file changes."""
+    try:
+        plain = load_json(path)
+        signed = plain.pop(_HMAC, "") if isinstance(plain, dict) else ""
+        if not isinstance(signed, str) or not signed.isascii():
+            return None
+        if not hmac.compare_digest(signed, _keyed_digest(plain, key)):
+            return None
+        return from_plain(Fingerprint, plain, str(path))
+    except PrivacyEvalError:
+        return None
 
 
 def _keyed_digest(plain: object, key: bytes) -> str:

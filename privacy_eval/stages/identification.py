@@ -1,16 +1,19 @@
 """Stage 7: how often speakers are found in galleries, under every trial condition of a tree.
 
-The gallery holds the enrolled speakers of the condition's enrollment set, all of one gender
-where the protocol's sets are; the tests are all utterances of its trial set.
+The gallery holds all enrolled speakers of the condition's enrollment set, usually of both
+genders, and on request those of another data set as distractors; the tests are all utterances of
+the trial set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from ..asv.galleries import Gallery, Identification, identify
+from ..errors import PrivacyEvalError
+from ..io.data_dir import read_spk2gender
 from ..io.files import file_names
 from ..io.inputs import Inputs
 from ..results.record_files import record_content, record_paths
@@ -18,7 +21,7 @@ from ..results.records import IdentificationRecord
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..version import __version__
 from .access import AsvSystems
-from .asv_scores import extractor_of
+from .asv_scores import asv_sources
 from .freshness import (
     NOTE,
     Content,
@@ -49,12 +52,17 @@ class GalleryOptions:
     seed : int
     rank, length : int
         See `identify`.
+    distractors : str or None
+        Data set of more enrolled speakers: original or anonymized as the enrollment is, by the same
+        system, and seen by the same model. Those of a gender that the enrollment set lacks are left
+        out, where `spk2gender` tells.
     """
 
     bootstrap: int = 0
     seed: int = 0
     rank: int = 1
     length: int = 1
+    distractors: str | None = None
 
 
 def make_identifications(
@@ -82,8 +90,14 @@ def make_identifications(
 
 
 def identification_products(systems: Iterable[System], asv: AsvSystems, out: Path) -> list[Product]:
-    """The identification records of all systems."""
-    return [g.product() for g in _galleries(list(systems), asv, out, GalleryOptions())]
+    """The identification records of all systems, with the distractors that they were made with."""
+    products = []
+    for galleries in _galleries(list(systems), asv, out, GalleryOptions()):
+        noted = galleries.product().read_fingerprint()
+        name = None if noted is None else noted.options.get("distractors")
+        options = replace(galleries.options, distractors=name)
+        products.append(replace(galleries, options=options).product())
+    return products
 
 
 @dataclass(frozen=True)
@@ -115,41 +129,47 @@ class _Galleries:
         )
 
     def find(self, inputs: Inputs) -> Sources:
-        for error in missing_inputs(self.condition, self.anon_suffix, self.asv):
+        enrolled, tested = original_sets(self.condition, self.asv.protocol)
+        more = self.options.distractors
+        galleries = {"enrollment": enrolled}
+        if more:
+            galleries["distractors"] = more, enrolled[1]
+        for error in missing_inputs(self.condition, self.anon_suffix, self.asv, more):
             raise error
         model = self.condition.asv_model, self.anon_suffix
-        enrolled, tested = original_sets(self.condition, self.asv.protocol)
-        enrollment = self.asv.enrollment(*enrolled)
         utt2spk = self.asv.access.find_utt2spk(tested[0])
         self.asv.access.check_inside(utt2spk)
-        _, sources = self.asv.backend(*model)
-        sources |= {
-            "enrollment": Source(enrollment.path, enrollment.digest),
-            "utt2spk": Source(utt2spk, inputs.sha256(utt2spk)),
-        }
-        scps = {
-            role: self.asv.find_vectors(*model, *name)
-            for role, name in (("enrollment_vectors", enrolled), ("trial_vectors", tested))
-        }
-        for role, scp in scps.items():
-            sources[role] = Source(scp, self.asv.read_vectors(scp).digest)
-        return {**sources, **extractor_of(scps.values(), self.asv, inputs)}
+        sources = {"utt2spk": Source(utt2spk, inputs.sha256(utt2spk))}
+        for role, name in galleries.items():
+            enrollment = self.asv.enrollment(*name)
+            sources[role] = Source(enrollment.path, enrollment.digest)
+            genders = self.asv.access.find_genders(self.asv.access.find_enrollment(*name))
+            if genders is not None:
+                self.asv.access.check_inside(genders)
+                sources[f"{role}_genders"] = Source(genders, inputs.sha256(genders))
+        sets = {**galleries, "trial": tested}
+        return asv_sources(self.asv, model, sets, inputs, sources)
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
-        utt2spk = sources["utt2spk"].path
+        utt2spk, more = sources["utt2spk"].path, self.options.distractors
+        gallery, genders = self._gallery("enrollment", enrolled, sources, inputs)
+        distractors = None
+        if more:
+            name = more, enrolled[1]
+            distractors, of_more = self._gallery("distractors", name, sources, inputs, genders)
+            genders = genders if of_more else set()
         with inputs.supplied(utt2spk):
             found = identify(
-                Gallery(
-                    self.asv.read_vectors(sources["enrollment_vectors"].path),
-                    self.asv.enrollment(*enrolled),
-                ),
+                gallery,
                 self.asv.read_vectors(sources["trial_vectors"].path),
                 utt2spk,
                 backend=self.asv.compared_by,
                 model=self.asv.backend(self.condition.asv_model, self.anon_suffix)[0],
                 rank=self.options.rank,
                 length=self.options.length,
+                distractors=distractors,
+                seed=self.options.seed,
                 allow_missing=self.asv.access.allow_missing,
             )
         provenance = {
@@ -157,7 +177,7 @@ class _Galleries:
             "backend": self.asv.compared_by,
             **made_of.provenance(),
         }
-        record = to_record(self.condition, found, self.options, provenance)
+        record = to_record(self.condition, found, self.options, provenance, genders)
         arrays = {
             "speakers": found.test_speakers,
             "speaker": found.speaker,
@@ -165,7 +185,34 @@ class _Galleries:
         }
         lost = found.without_vector
         left_out = f"{lost} utterances without x-vectors left out" if lost else ""
-        return Content(record_content(self.path, record, arrays), left_out)
+        refused = found.singling_out.refused
+        notes = (f"no singling out: {refused}",) if refused else ()
+        return Content(record_content(self.path, record, arrays), left_out, notes=notes)
+
+    def _gallery(
+        self,
+        role: str,
+        name: tuple[str, str],
+        sources: Sources,
+        inputs: Inputs,
+        only: Collection[str] = (),
+    ) -> tuple[Gallery, set[str]]:
+        """Read a gallery and the genders in it, none if that of any speaker is not known; leave out
+        speakers of known genders but `only`, if any are given."""
+        vectors = self.asv.read_vectors(sources[f"{role}_vectors"].path)
+        enrollment, of = self.asv.enrollment(*name), sources.get(f"{role}_genders")
+        if of is None:
+            return Gallery(vectors, enrollment), set()
+        with inputs.supplied(of.path):
+            gender_of = read_spk2gender(of.path)
+        if any(speaker not in gender_of for speaker in enrollment.members):
+            return Gallery(vectors, enrollment), set()
+        members = {s: u for s, u in enrollment.members.items() if not only or gender_of[s] in only}
+        if not members:
+            raise PrivacyEvalError(f"{of.path}: no distractor of gender {' or '.join(only)}")
+        return Gallery(vectors, replace(enrollment, members=members)), {
+            gender_of[s] for s in members
+        }
 
 
 def to_record(
@@ -173,6 +220,7 @@ def to_record(
     found: Identification,
     options: GalleryOptions,
     provenance: dict[str, object],
+    genders: Collection[str] = (),
 ) -> IdentificationRecord:
     """Compose the record of a condition."""
     intervals = found.intervals(options.bootstrap, options.seed) if options.bootstrap else ()
@@ -190,22 +238,25 @@ def to_record(
         utterances_left_out=found.utterances_left_out,
         speakers_size=found.speakers_size,
         speakers=found.speakers(),
+        distractors=options.distractors or "",
+        n_distractors=found.n_distractors,
+        genders=tuple(sorted(genders)),
+        singling_out=found.singling_out,
         provenance=provenance,
     )
 
 
 def missing_inputs(
-    condition: TrialCondition, anon_suffix: str, asv: AsvSystems
+    condition: TrialCondition, anon_suffix: str, asv: AsvSystems, distractors: str | None = None
 ) -> list[MissingInput]:
     """What a condition's galleries lack, found without reading it."""
     enrolled, tested = original_sets(condition, asv.protocol)
-    model = condition.asv_model, anon_suffix
+    more = (distractors or enrolled[0], enrolled[1])
     return absent(
         lambda: asv.access.find_enrollment(*enrolled),
+        lambda: asv.access.find_enrollment(*more),
         lambda: asv.access.find_utt2spk(tested[0]),
-        lambda: asv.find_backend(*model),
-        lambda: asv.find_vectors(*model, *enrolled),
-        lambda: asv.find_vectors(*model, *tested),
+        *asv.finders((condition.asv_model, anon_suffix), enrolled, more, tested),
     )
 
 

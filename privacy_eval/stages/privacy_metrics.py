@@ -21,6 +21,7 @@ from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
 from ..io.scores import OPEN_END, PairedTrials, line_limit, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
+from ..io.user_metrics import user_digests
 from ..metrics import (
     VARIANTS,
     Interval,
@@ -33,6 +34,7 @@ from ..metrics import (
     zebra_tag,
 )
 from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
+from ..metrics.curves import BAND_FALSE_ALARM, miss_rates
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
@@ -56,7 +58,7 @@ from .jobs import Cost, likely_lines, metrics_cost
 from .word_errors import transcript_products
 
 #: Grows when the same inputs give other numbers or arrays.
-_REVISION = 2
+_REVISION = 3
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,7 @@ def _bootstrap(
         statistic=_both_variants,
         replicates=options.bootstrap,
         seed=options.seed,
+        curve=miss_rates,
     )
 
 
@@ -259,6 +262,7 @@ class _ConditionRecord:
             options={
                 "bootstrap": options.bootstrap,
                 "seed": options.seed if options.bootstrap else 0,
+                **({"user_metrics": own} if (own := user_digests()) else {}),
             },
             revision=_REVISION,
             cost=condition_cost(self.files, options),
@@ -311,6 +315,7 @@ class _ConditionRecord:
             zebra_tag=found.tags,
             n_target=scores.n_target,
             n_nontarget=scores.n_nontarget,
+            n_speakers=len(unique_fields(paired.speaker)[0]),
             eer_interval_if_independent=bengio_mariethoz_interval(
                 found.metrics["exact"]["eer"], scores.n_target, scores.n_nontarget
             ),
@@ -330,10 +335,15 @@ class _ConditionRecord:
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
-    """What systems are compared by; `report.ranking` reads it."""
+    """What systems are compared by, which `report.ranking` reads, and the band about the DET
+    curve."""
     if replicates is None:
         return {}
+    low, high = replicates.band()
     return {
+        "det_band_false_alarm": BAND_FALSE_ALARM,
+        "det_band_low": low,
+        "det_band_high": high,
         **{
             f"bootstrap_{name.replace(' ', '_', 1)}": values.astype(np.float32)
             for name, values in replicates.values.items()

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from ..asv.backend import BackendName
 from ..errors import PrivacyEvalError
-from ..io.files import digest, read_bytes
 from ..io.schema import from_plain, to_plain
-from ..metrics import METRICS, TrialScores, Variant
+from ..io.user_metrics import UserMetric
+from ..metrics import METRICS, Variant
 from ..protocol.protocol import bundled_studies, read_yaml_values
 
 Selection = Literal["const", "perm", "rand"]
@@ -179,23 +176,6 @@ class StudyProtocol:
         return plain
 
 
-@dataclass(frozen=True)
-class UserMetric:
-    """A user-defined metric: a function of `TrialScores` that returns a number.
-
-    Attributes
-    ----------
-    name : str
-    function : callable
-    sha256 : str
-        Of the file that defines it: results of another version are rebuilt.
-    """
-
-    name: str
-    function: Callable[[TrialScores], float]
-    sha256: str
-
-
 def load_study(name: str, *, base: Path = Path()) -> StudyProtocol:
     """Load a study by the name of a bundled one or by the path of a YAML file.
 
@@ -215,60 +195,6 @@ def study_from_dict(values: object, where: str) -> StudyProtocol:
         if not valid:
             raise PrivacyEvalError(f"{where}: {message}")
     return study
-
-
-def check_user_metric(text: str) -> str:
-    """Return `NAME=FILE.py:FUNCTION` or `NAME=MODULE:FUNCTION` if it has that form, and no
-    built-in metric a key or title that reads like the name.
-
-    Raises
-    ------
-    PrivacyEvalError
-        Another form, no identifier, or the name of a built-in metric.
-    """
-    name, equals, source = text.partition("=")
-    origin, colon, function = source.rpartition(":")
-    if not (name and equals and origin and colon and function):
-        raise PrivacyEvalError(f"expected NAME=FILE.py:FUNCTION, not {text!r}")
-    if not name.isidentifier():
-        raise PrivacyEvalError(f"{text}: {name!r} is not a valid identifier")
-    for metric in METRICS.values():
-        titles = (metric.key, metric.name, metric.sentence, metric.column.title)
-        if _letters(name) in map(_letters, titles):
-            raise PrivacyEvalError(f"{text}: {name!r} reads like the built-in metric {metric.key}")
-    return text
-
-
-def _letters(title: str) -> str:
-    """Letters and digits of a name or title, without regard to case."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", title).casefold()))
-
-
-def load_user_metric(text: str) -> UserMetric:
-    """Import a metric from `NAME=FILE.py:FUNCTION` or `NAME=MODULE:FUNCTION`.
-
-    Raises
-    ------
-    PrivacyEvalError
-        Not of this form, no such file or function, or the name of a built-in metric.
-    """
-    name, _, source = check_user_metric(text).partition("=")
-    origin, _, function = source.rpartition(":")
-    try:
-        if origin.endswith(".py"):
-            spec = importlib.util.spec_from_file_location(f"user_metric_{name}", origin)
-            assert spec is not None and spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-        else:
-            module = importlib.import_module(origin)
-    except (ImportError, OSError, SyntaxError) as error:
-        raise PrivacyEvalError(f"{text}: {origin}: cannot be imported ({error})") from error
-    imported = getattr(module, function, None)
-    if not callable(imported):
-        raise PrivacyEvalError(f"{text}: {origin} has no function {function!r}")
-    content = read_bytes(Path(module.__file__)) if module.__file__ else origin.encode()
-    return UserMetric(name, imported, digest(content))
 
 
 def check_pairs(study: StudyProtocol, user_metrics: Sequence[UserMetric]) -> None:

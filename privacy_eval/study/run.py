@@ -16,13 +16,14 @@ from ..io.files import digest
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..io.schema import to_plain
+from ..io.user_metrics import UserMetric
 from ..metrics import of_kind
 from ..protocol.protocol import Protocol
 from ..stages.freshness import NOTE, Content, Outcome, Product, Run, bring_up_to_date
 from .attacks import attack_tasks, read_tree_speech, simulated_speech
 from .estimators import estimator_tasks
 from .matrices import matrix_tasks
-from .protocol import StudyProtocol, UserMetric
+from .protocol import StudyProtocol
 from .scores import cluster_tasks, discrete_tasks, gaussian_tasks
 from .tasks import Metrics, Row, Task
 

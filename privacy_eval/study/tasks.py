@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
+from ..io.user_metrics import UserMetric
 from ..metrics import VARIANTS, TrialScores, linkability, score_metrics
-from .protocol import UserMetric
 
 #: A row of an experiment's results: plain JSON values.
 Row = dict[str, Any]
@@ -54,25 +52,8 @@ class Metrics:
         """
         for array in (scores.target, scores.nontarget):
             array.setflags(write=False)  # all metrics share them
-        values = {metric.name: _value(metric, scores) for metric in self.user_defined}
+        values = {metric.name: metric(scores) for metric in self.user_defined}
         return {v: {**score_metrics(scores, variant=v), **values} for v in VARIANTS}
-
-
-def _value(metric: UserMetric, scores: TrialScores) -> float:
-    trials = f"{scores.n_target} target, {scores.n_nontarget} nontarget trials"
-    try:
-        value = metric.function(scores)
-    except Exception as error:  # user code may raise anything
-        message = f"raised {type(error).__name__}: {error}"
-        raise PrivacyEvalError(f"metric {metric.name} of {trials}: {message}") from error
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        message = f"returned {value!r}, expected a finite number"
-        raise PrivacyEvalError(f"metric {metric.name} of {trials}: {message}")
-    return number
 
 
 def linkability_curves(scores: TrialScores) -> dict[str, list[float]]:

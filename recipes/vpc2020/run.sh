@@ -26,14 +26,20 @@ coefficient=         # of the anonymizer mcadams (default: 0.8 in 2020, from 0.5
 per_set=false        # mcadams of 2022: other coefficients of a speaker in every data set
 extractor=           # of missing x-vectors: kaldi, with KALDI_ROOT (default: built in)
 anon_suffix=         # suffixes of anonymized data sets, blanks between (default: from folder names)
+all_figures=false    # also draw DET curves, ECE profiles, ... of every condition as files
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
 whiskers=speakers    # of bars: intervals from --bootstrap, or of independent trials (independent)
+metric=              # metrics of your own: NAME=FILE.py:FUNCTION of TrialScores, blanks between
 published=           # published results to show as well: vpc2020
+table_style=booktabs # of LaTeX tables: booktabs, or ruled like the challenge's (challenge)
+shown_variant=       # of the metrics in tables, figures and report (default: the protocol's)
+shown_system=        # show only these systems, in this order, blanks between (default: all)
 ratings=             # ratings of a listening test, a file or folder (default: ratings.csv if it exists)
 bootstrap=0          # bootstrap replicates of speakers for confidence intervals; 0: none
 seed=0               # seed of the bootstrap, and of the coefficients of the anonymizer
 utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
 keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
+distractors=         # data set of more enrolled speakers for identification, such as train_clean_360
 allow_missing=false  # leave out what is missing or fails, and record it in the results
 allow_outside=false  # follow links and paths that lead out of the tree
 allow_pipes=false    # run commands in scp files of x-vectors
@@ -48,8 +54,27 @@ help_more="Stages: number | scripts in local/ | what | input -> output"$'\n'"$st
 # shellcheck source=scripts/parse_options.sh
 . "$recipe/../../scripts/parse_options.sh"
 
+# On a terminal each stage is one line, in bold type unless that is unwelcome (https://no-color.org).
+live=false running="" bold="" plain=""
+if [ -t 1 ] && [ -t 2 ]; then
+    live=true
+    if [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+fi
+# On a terminal, print the line of the stage that ran: what, counts other than 0, and its duration.
+finish() {
+    local counts counted='^[^|]*: ([0-9]+ [a-z]|results.json)|^[0-9]+ (conditions?|figures?) '
+    if [ -z "$running" ]; then return; fi
+    exec >&3 3>&-
+    counts=$(sed -En -e 's/\b0 [a-z -]+(, |$)//g; s/[ ,:]+$//' -e "/$counted/p" "$printed")
+    counts=${counts//"${tree%/}/"/}
+    printf '\r\033[K%s%s%s (%d s)\n' "$bold" "$running" "${counts:+: ${counts//$'\n'/; }}" \
+        "$((SECONDS - since))"
+    sed -En -e "/$counted/d" -e 's/^/    /p' "$printed"
+    rm -f -- "$printed"
+    running=""
+}
 # Jobs end with 3 if the output cannot be written.
-trap 'code=$?; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
+trap 'code=$?; finish; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
 log() { printf '%s %s\n' "$(date '+%Y-%m-%d %H:%M:%S')" "$*" >&2; }
 fail() {
     printf 'run.sh: %s\n' "$1" >&2
@@ -71,6 +96,14 @@ nj=$((10#$nj)) stage=$((10#$stage)) stop_stage=$((10#$stop_stage))
 for name in tree results conf; do
     [ -n "${!name}" ] || usage_error "--$name must not be empty"
 done
+case $table_style in
+    booktabs | challenge) ;;
+    *) usage_error "--table-style takes booktabs or challenge, not '$table_style'" ;;
+esac
+case $shown_variant in
+    "" | challenge | exact) ;;
+    *) usage_error "--shown-variant takes challenge or exact, not '$shown_variant'" ;;
+esac
 case $whiskers in
     speakers | independent) ;;
     *) usage_error "--whiskers takes speakers or independent, not '$whiskers'" ;;
@@ -119,13 +152,22 @@ case $conf in
     *) conf_path=$conf ;;
 esac
 
-# Whether a stage is to run; logs its line of the table.
+# Whether a stage is to run; logs its line of the table. On a terminal, what its commands print is kept
+# for `finish`.
 begin() {
     local number what flow
+    finish
     if [ "$stage" -gt "$1" ] || [ "$stop_stage" -lt "$1" ]; then return 1; fi
     IFS='|' read -r number _ what flow < <(sed -n "/^ *$1 |/s/ *| */|/gp" <<<"$stages")
     flow=${flow//RESULTS/"${results%/}"}
-    log "Stage $((number)): $what (${flow//OUT/"$out"})"
+    if [ "$live" = true ]; then
+        running="Stage $((number))$plain  $what" since=$SECONDS
+        printf '%s%s ...\r' "$bold" "$running" >&2
+        printed=$(mktemp "${TMPDIR:-/tmp}/run.XXXXXX")
+        exec 3>&1 >"$printed"
+    else
+        log "Stage $((number)): $what (${flow//OUT/"$out"})"
+    fi
 }
 
 common=(--results "$results" --conf "$conf")
@@ -138,13 +180,20 @@ of_tree=(--tree "$tree" "${common[@]}")
 missing=() pipes=() plots=(--whiskers "$whiskers") items=()
 if [ "$allow_missing" = true ]; then missing=(--allow-missing); fi
 if [ "$allow_pipes" = true ]; then pipes=(--allow-pipes); fi
+if [ "$all_figures" = true ]; then plots+=(--all-figures); fi
 if [ "$conventional" = true ]; then plots+=(--conventional); fi
 if [ "$details" = true ]; then items=(--details); fi
 evaluation=(--out "$out" --bootstrap "$bootstrap" --seed "$seed")
 if [ -n "$utt2spk" ]; then evaluation+=(--utt2spk "$utt2spk"); fi
 # Inputs of tables, figures and report.
+own=()
+for name in $metric; do own+=(--metric "$name"); done
 shown=(--results "$out_path/results.json" --conf "$conf_path")
 if [ -n "$published" ]; then shown+=(--published "$published"); fi
+evaluated=("${shown[@]}")
+shown+=(${own[@]+"${own[@]}"})
+if [ -n "$shown_variant" ]; then shown+=(--variant "$shown_variant"); fi
+for name in $shown_system; do shown+=(--system="$name"); done
 
 # Ratings of a listening test must exist if they are given.
 rated=$(in_tree "${ratings:-ratings.csv}")
@@ -154,14 +203,22 @@ fi
 if [ "$stop_stage" -lt 11 ] || { [ -z "$ratings" ] && [ ! -e "$rated" ]; }; then rated=""; fi
 
 # Check the options once, before any work.
-again=(--stage "$stage" --stop-stage "$stop_stage" --nj "$nj" ${plots[@]+"${plots[@]}"})
+again=(--stage "$stage" --stop-stage "$stop_stage" --nj "$nj" --table-style "$table_style" \
+    ${plots[@]+"${plots[@]}"})
 if [ -n "$published" ]; then again+=(--published "$published"); fi
+if [ -n "$shown_variant" ]; then again+=(--shown-variant "$shown_variant"); fi
+for name in $shown_system; do again+=(--shown-system="$name"); done
 if [ -n "$extractor" ]; then again+=(--extractor "$extractor"); fi
 if [ -n "$anonymizer" ]; then again+=(--anonymizer "$anonymizer"); fi
+galleries=(--bootstrap "$bootstrap" --seed "$seed")
+if [ -n "$distractors" ]; then
+    again+=(--distractors "$distractors")
+    galleries+=(--distractors "$distractors")
+fi
 if [ -n "$rated" ]; then again+=(--listening "$out_path/subjective"); fi
 pending() {
     privacy-eval pending "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
-        ${pipes[@]+"${pipes[@]}"} "${evaluation[@]}" "${again[@]}" "$@"
+        ${pipes[@]+"${pipes[@]}"} "${evaluation[@]}" "${again[@]}" ${own[@]+"${own[@]}"} "$@"
 }
 if [ "$stage" -lt 5 ] || [ "$stage" -gt 10 ]; then pending --only-options >/dev/null; fi
 
@@ -214,7 +271,7 @@ if begin 6; then
     code=0
     "$recipe/local/privacy_metrics.sh" "${jobs[@]}" -- \
         "${of_tree[@]}" ${missing[@]+"${missing[@]}"} ${items[@]+"${items[@]}"} \
-        "${evaluation[@]}" || code=$?
+        "${evaluation[@]}" ${own[@]+"${own[@]}"} || code=$?
     if [ "$code" -gt 125 ]; then exit "$code"; fi  # interrupted, or no runner
     if [ "$code" -eq 3 ]; then exit 1; fi          # the output cannot be written
     if [ "$code" -ne 0 ]; then
@@ -237,13 +294,14 @@ if begin 7; then
         ${items[@]+"${items[@]}"} --out "$out"
     "$recipe/local/identification.sh" "${jobs[@]}" -- "${of_tree[@]}" \
         ${missing[@]+"${missing[@]}"} ${pipes[@]+"${pipes[@]}"} ${items[@]+"${items[@]}"} \
-        --out "$out" --bootstrap "$bootstrap" --seed "$seed"
+        --out "$out" "${galleries[@]}"
 fi
 if begin 8; then
-    "$recipe/local/collect.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} --out "$out"
+    "$recipe/local/collect.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
+        ${own[@]+"${own[@]}"} --out "$out"
 fi
 if begin 9; then
-    "$recipe/local/tables.sh" "${shown[@]}" --out "$out_path/tables"
+    "$recipe/local/tables.sh" "${shown[@]}" --table-style "$table_style" --out "$out_path/tables"
     "$PRIVACY_EVAL_ROOT/scripts/compile_tables.sh" "$out_path/tables"
 fi
 if begin 10; then
@@ -261,7 +319,7 @@ if begin 11; then
     else
         others=()
         if [ -n "$system" ]; then others=(--any-system); fi  # ratings may include other systems
-        "$recipe/local/listening.sh" --ratings "$rated" "${shown[@]}" \
+        "$recipe/local/listening.sh" --ratings "$rated" "${evaluated[@]}" \
             ${others[@]+"${others[@]}"} --out "$out_path/subjective"
         "$PRIVACY_EVAL_ROOT/scripts/compile_tables.sh" "$out_path/subjective/tables"
         drawn=()
@@ -270,10 +328,15 @@ if begin 11; then
             --listening "$out_path/subjective" --out "$out_path/report.html"
     fi
 fi
+finish
 # End with the main results, and where everything is.
 if [ "$stop_stage" -ge 9 ]; then
-    if [ -f "$out_path/tables/summary.txt" ]; then
-        printf '\n%s\n\n' "$(<"$out_path/tables/summary.txt")"
+    summary=$out_path/tables/summary.txt
+    if [ -f "$summary" ]; then
+        printf '\n%s%s%s\n' "$bold" "$(head -n 1 -- "$summary")" "$plain"
+        sed -n 2,30p -- "$summary"
+        if [ "$(wc -l <"$summary")" -gt 30 ]; then printf '... (all: %s)\n' "$summary"; fi
+        printf '\n'
     fi
     reported=10
     if [ -n "$rated" ]; then reported=11; fi

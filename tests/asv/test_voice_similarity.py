@@ -271,7 +271,7 @@ def test_nothing_left(tmp_path: Path) -> None:
         )
 
 
-def test_original_voices_that_cannot_be_told_apart(tmp_path: Path) -> None:
+def test_indistinguishable_original_voices_are_refused(tmp_path: Path) -> None:
     original = simulated()
     same = Vectors(Path("o"), original.ids, np.ones_like(original.matrix))
     with pytest.raises(
@@ -280,7 +280,7 @@ def test_original_voices_that_cannot_be_told_apart(tmp_path: Path) -> None:
         measure(same, simulated(order=1), utt2spk(tmp_path), backend="cosine")
 
 
-def test_dimensions_and_values_that_do_not_do(tmp_path: Path) -> None:
+def test_wrong_dimensions_and_values_are_refused(tmp_path: Path) -> None:
     original, path = simulated(), utt2spk(tmp_path)
     narrow = Vectors(Path("a"), original.ids, original.matrix[:, :4])
     with pytest.raises(PrivacyEvalError, match=r"^o.scp, a: .* of 5 dimensions, .* of 4"):
@@ -379,7 +379,7 @@ CHANGES: dict[str, Callable[[SpeechTree], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_record_of_other_inputs_is_stale_and_made_anew(tree: SpeechTree, change: str) -> None:
+def test_a_record_of_other_inputs_is_stale_and_rebuilt(tree: SpeechTree, change: str) -> None:
     made(tree)
     CHANGES[change](tree)
     records, stale = collected(tree)
@@ -390,47 +390,38 @@ def test_a_record_of_other_inputs_is_stale_and_made_anew(tree: SpeechTree, chang
     assert made(tree).current == [NAME]
 
 
-def test_what_concerns_no_trial_set_makes_nothing_anew(tree: SpeechTree) -> None:
+def test_changes_outside_the_trial_set_rebuild_nothing(tree: SpeechTree) -> None:
     made(tree)
     tree.vectors(ENROLLS, seed=1)
     lines_to(tree.all_scores["oo"], ["s1 s1-u0 2"])
     assert made(tree).current == [NAME]
 
 
-@pytest.mark.parametrize(
-    "damage", ["record", "curves", "no curves", "a number", "not of 2020", "another set"]
-)
-def test_damaged_records_are_made_anew(tree: SpeechTree, damage: str) -> None:
+@pytest.mark.parametrize("damage", ["no curves", "not of 2020", "another set"])
+def test_damaged_records_are_rebuilt(tree: SpeechTree, damage: str) -> None:
     made(tree)
     before = snapshot(tree.root / "out")
     record = tree.root / "out/records/anon" / f"similarity-{TRIALS}.json"
-    curves = record.with_suffix(".npz")
-    if damage == "record":
-        record.write_text(record.read_text()[:-20])
-    elif damage == "curves":
-        curves.write_bytes(curves.read_bytes()[:-20])
-    elif damage == "no curves":
-        curves.unlink()
+    if damage == "no curves":
+        record.with_suffix(".npz").unlink()
     elif damage == "not of 2020":
         (tree.root / "out" / FOLDER_2020 / TRIALS / "gain_of_voice_distinctiveness").unlink()
-    elif damage == "another set":
-        record.write_text(record.read_text().replace(f'"{TRIALS}"', '"libri_test_trials_f"'))
     else:
-        record.write_text(re.sub(r'"deid": 0\.\d+', '"deid": 0.99', record.read_text(), count=1))
+        record.write_text(record.read_text().replace(f'"{TRIALS}"', '"libri_test_trials_f"'))
     if damage != "not of 2020":
         assert collected(tree)[0] == []
     assert made(tree).made == [NAME]
     assert snapshot(tree.root / "out") == before
 
 
-def test_shares_and_choice(tree: SpeechTree) -> None:
+def test_job_splits_and_chosen_systems(tree: SpeechTree) -> None:
     assert made(tree, job=(2, 2)).made == []
     assert made(tree, chosen=()).made == []
     assert files(tree) == []
     assert made(tree, job=(1, 2)).made == [NAME]
 
 
-def test_several_systems_have_folders_of_their_own(tmp_path: Path) -> None:
+def test_several_systems_have_separate_folders(tmp_path: Path) -> None:
     tree = SpeechTree(tmp_path)
     tree.anonymized("_two")
     for suffix in ("_anon", "_two"):
@@ -482,7 +473,7 @@ def test_every_results_folder_has_its_model(tmp_path: Path) -> None:
         (f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp", VECTORS),
     ],
 )
-def test_what_is_not_there(tree: SpeechTree, gone: str, kind: str) -> None:
+def test_missing_inputs_are_listed(tree: SpeechTree, gone: str, kind: str) -> None:
     made(tree)
     (tree.root / gone).unlink()
     outcome = made(tree)
@@ -600,9 +591,7 @@ def test_speakers_csv_of_several_sets(tree: SpeechTree) -> None:
         ({"mine": {"deid": 0.5}}, "unknown value mine deid"),
     ],
 )
-def test_records_without_a_meaning_are_refused(
-    tree: SpeechTree, metrics: Any, message: str
-) -> None:
+def test_inconsistent_records_are_refused(tree: SpeechTree, metrics: Any, message: str) -> None:
     made(tree)
     results = stored(tree)
     bad = replace(results.similarity[0], metrics=metrics)

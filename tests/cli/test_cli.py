@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -44,7 +45,7 @@ from support import (
 )
 
 from privacy_eval import __version__
-from privacy_eval.cli import FORMER_VERBS, VERBS, parser
+from privacy_eval.cli import FORMER_VERBS, GROUPS, VERBS, parser
 from privacy_eval.cli.options import add, add_tree, over_tree, two_forms
 from privacy_eval.metrics import of_kind
 from privacy_eval.stages import recipe as recipe_table
@@ -117,30 +118,32 @@ def test_infinite_values_are_words(files: Pair) -> None:
     plain = json.loads(run.out, parse_constant=lambda c: pytest.fail(f"{c} is no JSON"))
     assert plain["challenge"]["cllr"] == "inf"
     assert math.isfinite(plain["exact"]["cllr"])
-    assert re.search(r"^Cllr \(min/act\): \d\.\d{3}/inf$", files.run().out, re.M)
+    assert re.search(r"^Cllr +inf bit$", files.run().out, re.M)
 
 
 TEXT_LINES = [
-    r"EER: [\d.]+%",
-    r"Cllr \(min/act\): \d\.\d{3}/\d+\.\d{3}",
-    r"ROCCH-EER: \d+\.\d{3}%",
-    r"linkability: n/a",
-    r"Population: \d\.\d{3} bit",
-    r"Individual: \d\.\d{3} \([0A-F]\)",
-    r"caveat: Linkability .* fewer than 20 target scores",
-    r"minDCF\(p-target=0\.01\): \d\.\d{4}",
-    r"minDCF\(p-target=0\.001\): \d\.\d{4}",
-    r"miss rate\(false alarms=0\.01\): n/a",
-    r"miss rate\(false alarms=0\.001\): n/a",
+    r"EER +\d+\.\d{3} %",
+    r"min Cllr +\d\.\d{3} bit",
+    r"Cllr +\d+\.\d{3} bit",
+    r"ROCCH-EER +\d+\.\d{3} %",
+    r"Linkability +n/a",
+    r"Expected privacy disclosure \(population\) +\d\.\d{3} bit",
+    r"Worst-case privacy disclosure \(individual\) +\d\.\d{3} log10 LR \([0A-F]\)",
+    r"Minimum detection cost at 0\.01 +\d\.\d{4}",
+    r"Minimum detection cost at 0\.001 +\d\.\d{4}",
+    r"Miss rate at 1 % false alarms +n/a",
+    r"Miss rate at 0\.1 % false alarms +n/a",
 ]
 
 
 def test_metrics_as_text(files: Pair) -> None:
     lines = files.run().out.splitlines()
-    assert (lines[0], lines[12], len(lines)) == ("# challenge", "# exact", 24)
-    for block in (lines[1:12], lines[13:]):
+    assert (lines[0], lines[12], len(lines)) == ("# challenge", "# exact", 27)
+    for block in (lines[1:12], lines[13:24]):
         for line, pattern in zip(block, TEXT_LINES, strict=True):
             assert re.fullmatch(pattern, line)
+    assert "fewer than 20 target scores" in lines[24]
+    assert all(line.startswith("caveat: The miss rate") for line in lines[25:])
 
 
 def test_bootstrap(files: Pair) -> None:
@@ -154,10 +157,14 @@ def test_bootstrap(files: Pair) -> None:
         assert set(plain["intervals"][variant]["eer"]) >= {"low", "high"}
     assert first == files.run(*options, "--format", "json")
     text = files.run(*options, "--variant", "exact").out.splitlines()
-    intervals = [line for line in text if line.startswith("95 % interval over speakers, ")]
-    assert (
-        len(intervals) == len(of_kind("scores")) - 3
-    )  # linkability and miss rates are not available
+    assert "95 % intervals over speakers" in text[0]
+    printed = [line.split("  ")[0] for line in text if re.search(r"\[.*, .*\]$", line)]
+    withheld = {"linkability", "miss_at_fa_0.01", "miss_at_fa_0.001"}
+    assert printed == [
+        m.sentence for m in of_kind("scores").values() if m.tabled and m.key not in withheld
+    ]
+    eer = plain["intervals"]["exact"]["eer"]
+    assert f"[{100 * eer['low']:.3f}, {100 * eer['high']:.3f}]" in text[1]
     elsewhere = files.folder / "speakers"
     (files.folder / "utt2spk").rename(elsewhere)
     assert files.run(*options, "--utt2spk", elsewhere, "--format", "json") == first
@@ -175,7 +182,10 @@ def test_golden_cases_on_the_command_line(case: str) -> None:
     assert_golden(plain["challenge"], expected["reference"])
     assert_golden(plain["exact"], expected["exact"])
     text = cli("metrics", *paths, "--variant", "challenge").out
-    assert text.startswith(f"EER: {expected['kaldi_compute_eer_stdout'].strip()}%\n")
+    printed = re.match(r"EER +(\S+) %", text)
+    assert printed is not None
+    kaldi = float(expected["kaldi_compute_eer_stdout"])  # four digits
+    assert float(printed[1]) == pytest.approx(kaldi, abs=0.0055)
     implausible = case in ("inverted", "one_bin_of_ties")  # 79.9 and 88.3 %
     assert ("(n/a)" in text) is ("EER above 65 % is implausible" in text) is implausible
 
@@ -188,6 +198,7 @@ def test_golden_cases_on_the_command_line(case: str) -> None:
     [
         [],
         ["nonsense"],
+        ["completion", "fish"],
         ["metrics"],
         ["metrics", "--scores", "x", "--trials", "y", "--variant", "new"],
         ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "-1"],
@@ -227,12 +238,53 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
 
 def test_help_and_version() -> None:
     assert cli("--version").out == f"privacy-eval {__version__}\n"
-    listed = re.findall(r"^    (\S+)", cli("--help").out, re.M)
+    listed = re.findall(r"^  ([a-z]\S+)", cli("--help").out, re.M)
     assert listed == list(VERBS)
+    assert cli().err == cli("--help").out
     for verb in (*VERBS, *FORMER_VERBS):
         run = cli(verb, "--help")
         assert run.code == 0
         assert run.out.startswith(f"usage: privacy-eval {verb}")
+        example = run.out.splitlines()[-1].strip()
+        words = shlex.split(example.partition(" > ")[0])
+        assert run.out.endswith(f"\nexample:\n  {example}\n") and words[0] == "privacy-eval"
+        assert callable(parser(words[1]).parse_args(words[1:]).run)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("metrcs", "metrics"), ("asv_scores", "asv-scores"), ("sim", "no verb 'sim'")],
+)
+def test_a_mistyped_verb_gets_a_suggestion(word: str, meant: str) -> None:
+    run = cli(word, "--tree", "x")
+    assert run.code == 2 and run.out == ""
+    assert meant in run.err.splitlines()[-1]
+    assert ("did you mean" in run.err) is (meant in VERBS)
+
+
+COMPLETED = [
+    ("met", {"metrics"}),
+    ("metrics --var", {"--variant"}),
+    ("metrics --variant c", {"challenge"}),
+    ("check --results --qui", {"--quick"}),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), COMPLETED)
+def test_bash_completes_verbs_options_and_values(
+    line: str, expected: set[str], tmp_path: Path
+) -> None:
+    script = lines_to(tmp_path / "completion", [cli("completion", "bash").out])
+    words = ["privacy-eval", *line.split()]
+    program = f"""
+        . {script}
+        COMP_WORDS=({" ".join(words)}) COMP_CWORD={len(words) - 1}
+        _privacy_eval
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(["bash", "-euc", program], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == expected
+    assert cli("completion", "zsh").out.endswith(cli("completion", "bash").out)
 
 
 def test_help_loads_what_numpy_loads_and_little_more() -> None:
@@ -284,9 +336,10 @@ def test_a_stage_is_a_module_a_verb_and_a_row_of_the_table(
         add(stage, "--job")
         files.add_argument("--input", required=True)
 
-    module = SimpleNamespace(run=run, add_arguments=add_arguments)
+    module = SimpleNamespace(run=run, add_arguments=add_arguments, EXAMPLE="--input x")
     monkeypatch.setitem(sys.modules, "privacy_eval.cli.toy_stage", module)  # type: ignore[arg-type]
-    monkeypatch.setitem(VERBS, "toy-stage", "count the files")
+    for verbs in (VERBS, GROUPS["evaluate a tree, stage by stage"]):
+        monkeypatch.setitem(verbs, "toy-stage", "count the files")
     assert cli("toy-stage", "--results", tmp_path, "--job", "1/2").out == "over a tree (1, 2)\n"
     assert cli("toy-stage", "--input", "x").out == "x None\n"
     assert cli("toy-stage", "--input", "x", "--results", "y").code == 2
@@ -422,7 +475,7 @@ def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
     assert written == ({"records"} if failed == 1 else set())
 
 
-def test_allow_missing_says_what_it_leaves_out(files: Pair) -> None:
+def test_allow_missing_lists_what_it_leaves_out(files: Pair) -> None:
     lines_to(files.scores, [*files.scores.read_text().splitlines()[:-3], "s1 new 0.5"])
     run = files.run("--allow-missing", "--format", "json")
     assert run.code == 0
@@ -448,7 +501,7 @@ def test_a_last_line_without_newline_is_named(files: Pair, verb: str, file: str)
 
 @pytest.mark.parametrize("option", ["--scores", "--trials", "--utt2spk"])
 @pytest.mark.parametrize("what", ["missing", "a folder"])
-def test_files_that_are_not_there(files: Pair, option: str, what: str) -> None:
+def test_missing_files_are_reported(files: Pair, option: str, what: str) -> None:
     path = files.folder / "other"
     if what == "a folder":
         path.mkdir()
@@ -630,7 +683,7 @@ def test_no_traceback_from_the_program_itself(tmp_path: Path) -> None:
     )
 
 
-def test_a_reader_that_goes_away_is_no_error_of_ours(tmp_path: Path) -> None:
+def test_closed_stdout_ends_without_a_traceback(tmp_path: Path) -> None:
     out = tmp_path / "r.json"
     cli("import", B1, "--system", "B1", "--out", out)
     read, write = os.pipe()
@@ -661,11 +714,10 @@ def recipe(*arguments: object) -> Run:
     return Run(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("case", ["NaN", "trials without a score"])
-def test_bad_input_ends_the_recipe(tmp_path: Path, case: str) -> None:
+def test_bad_input_ends_the_recipe(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     scores = tree.root / "exp/results-now/ASV-libri_dev_enrolls-libri_dev_trials_f/scores"
-    message = damage(case, scores, tree.root / "data/libri_dev_trials_f/trials")
+    message = damage("NaN", scores, tree.root / "data/libri_dev_trials_f/trials")
     run = recipe("--stage", 6, "--tree", tree.root, "--results", "exp", "--out", "out", "--nj", 2)
     assert run.code == 1
     logs = "".join(p.read_text() for p in (tree.root / "out/log").iterdir())
@@ -674,14 +726,14 @@ def test_bad_input_ends_the_recipe(tmp_path: Path, case: str) -> None:
     assert not [p for p in snapshot(tree.root / "out") if p.startswith(("results", "tables"))]
 
 
-def test_the_recipe_goes_on_where_that_is_allowed(tmp_path: Path) -> None:
+def test_trials_without_a_score_are_left_out_where_that_is_allowed(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     scores = tree.root / "exp/results-now/ASV-libri_dev_enrolls-libri_dev_trials_f/scores"
     lines_to(scores, scores.read_text().splitlines()[:-2])
-    stages = ("--stage", 6, "--stop-stage", 8)
-    options = ("--tree", tree.root, "--results", "exp", "--out", "out")
-    run = recipe(*stages, *options, "--allow-missing", "true")
-    assert run.code == 0, run.err
+    for verb in ("privacy-metrics", "collect"):
+        options = ("--tree", tree.root, "--results", "exp", "--out", "out")
+        run = cli(verb, *options, "--allow-missing")
+        assert run.code == 0, run.err
     plain = json.loads((tree.root / "out/results.json").read_text())
     left_out = {r["condition"]: r["trials_without_score"] for r in plain["verification"]}
     assert sorted(left_out.values()) == [0, 0, 2]

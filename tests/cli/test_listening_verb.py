@@ -215,7 +215,7 @@ def test_the_template_is_a_file_of_ratings(tmp_path: Path) -> None:
         (("--published", "vpc1999"), "nothing published of this name"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_impossible_requests_are_reported(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     done = cli("listening", *arguments, "--out", tmp_path / "out")

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import ENROLLS, MODEL, TRIALS, SpeechTree, cli, lines_to, snapshot, undrawn
+
+from privacy_eval.cli import inputs
+from privacy_eval.stages.freshness import NOTE
+from privacy_eval.tree.discovery import find_systems
 
 OUT = "out"
 NOTHING = 11
@@ -71,6 +78,26 @@ def test_nothing_to_do(tree: SpeechTree) -> None:
         assert first(tree, "--stop-stage", stage) == stage + 1
 
 
+def test_files_are_read_and_the_tree_is_walked_once(
+    tree: SpeechTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: Counter[str] = Counter()
+    real = os.open
+
+    def counted(path: Any, *arguments: Any, **options: Any) -> int:
+        opened[os.path.relpath(path, tree.root)] += 1
+        return real(path, *arguments, **options)
+
+    walks: list[Path] = []
+    monkeypatch.setattr(os, "open", counted)
+    monkeypatch.setattr(
+        inputs, "find_systems", lambda *a, **o: walks.append(a[0]) or find_systems(*a, **o)
+    )
+    assert tree.run("pending", "--out", OUT).out == f"{NOTHING}\n"
+    assert len(walks) == 1
+    assert max(n for path, n in opened.items() if path.endswith(NOTE)) == 1
+
+
 def new_vectors(tree: SpeechTree) -> None:
     tree.vectors(TRIALS + tree.suffix, seed=7)
 
@@ -130,7 +157,7 @@ ONE = f"exp/*/ASV-{ENROLLS}-{TRIALS}_*/scores"
         )
     ],
 )
-def test_what_changed_says_where_to_begin(
+def test_first_stage_after_a_change(
     change: Callable[[SpeechTree], object], stage: int, tree: SpeechTree
 ) -> None:
     change(tree)
@@ -146,7 +173,7 @@ def test_what_changed_says_where_to_begin(
         (("--system", "other"), 6),
     ],
 )
-def test_other_options_say_where_to_begin(
+def test_first_stage_after_changed_options(
     options: tuple[object, ...], stage: int, tree: SpeechTree
 ) -> None:
     assert first(tree, *options) == stage
@@ -161,7 +188,7 @@ def test_intervals_are_not_dropped_in_silence(tree: SpeechTree) -> None:
     assert tree.run("pending", "--out", OUT, "--stage", 7).err == ""
 
 
-def test_what_is_wrong_is_met_by_the_stage(tree: SpeechTree) -> None:
+def test_damaged_input_is_left_to_its_stage(tree: SpeechTree) -> None:
     (tree.root / "data" / TRIALS / "trials").write_text("a b c\n")
     run = tree.run("pending", "--out", OUT)
     assert (run.code, run.out) == (0, "5\n")

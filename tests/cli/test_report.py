@@ -59,11 +59,12 @@ def defaults_of(function: Callable[..., object]) -> dict[str, object]:
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
-    shared = {"results", "conf", "published"}
+    shared = {"results", "conf", "published", "variant", "system"}
     drawing, writing, ranking = map(defaults_of, (write_figures, write_tables, ranking_table))
     options = options_of("figures")
     drawing |= defaults_of(all_figures)
     names = {"formats": "format"}
+    names |= {"everything": "all_figures"}
     assert set(options) == shared | {"out"} | {
         names.get(n, n) for n in drawing.keys() - {"drawn_from", "run"} | {"job"}
     }
@@ -72,7 +73,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     assert options["job"].default is None
     options = options_of("tables")
     assert options["format"].choices == tuple(TABLE_FORMATS)
-    names = {"only": "format", "metric": "rank_by"}
+    names = {"only": "format", "metric": "rank_by", "style": "table_style"}
     chosen = {names.get(n, n) for n in writing.keys() | ranking.keys()}
     assert set(options) == shared | {"out"} | chosen - {"split", "cells"}
     assert set(options["rank_by"].choices) == {
@@ -84,11 +85,11 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     for option, default in (
         ("rank_by", ranking["metric"]),
         ("attack_model", ranking["attack_model"]),
-        ("style", writing["style"]),
+        ("table_style", writing["style"]),
         ("format", writing["only"]),
     ):
         assert options[option].default == default
-    assert set(options_of("report")) == shared | {"figures", "listening", "out"}
+    assert set(options_of("report")) == shared | {"figures", "listening", "out", "summary_pdf"}
 
 
 # --- tables
@@ -554,7 +555,7 @@ def drawn(folder: Path, written: int, there: int) -> Run:
 @pytest.mark.usefixtures("few")
 def test_figures_are_drawn_once(measured: SpeechTree, tmp_path: Path) -> None:
     out = tmp_path / "new/D"
-    command = ("figures", "--results", results_of(measured), "--out", out)
+    command = ("figures", "--results", results_of(measured), "--out", out, "--all-figures")
     assert cli(*command) == drawn(out, 3, 0)
     captions = json.loads((out / "captions.json").read_text())
     assert len(captions) == 3 and set(captions) >= {CURVE}
@@ -573,7 +574,8 @@ def test_figures_are_drawn_once(measured: SpeechTree, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("few")
 def test_jobs_share_the_figures(measured: SpeechTree, tmp_path: Path) -> None:
     out = tmp_path / "D"
-    command = ("figures", "--results", results_of(measured), "--out", out, "--format", "png")
+    command = ("figures", "--results", results_of(measured), "--out", out)
+    command = (*command, "--all-figures", "--format", "png")
     assert cli(*command, "--job", "2/2") == drawn(out, 1, 0)
     assert cli(*command, "--job", "1/2") == drawn(out, 2, 0)
     captions = json.loads((out / "captions.json").read_text())
@@ -586,6 +588,7 @@ def test_jobs_share_the_figures(measured: SpeechTree, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("few")
 def test_only_the_formats_asked_for(measured: SpeechTree, tmp_path: Path) -> None:
     command = ("figures", "--results", results_of(measured), "--out", tmp_path)
+    command = (*command, "--all-figures")
     assert cli(*command, "--format", "png", "--format", "png") == drawn(tmp_path, 3, 0)
     assert {p.suffix for p in tmp_path.iterdir() if p.name[0] != "."} == {".png", ".json"}
     assert len(pictures(tmp_path)) == 3
@@ -596,7 +599,8 @@ def test_only_the_formats_asked_for(measured: SpeechTree, tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("few")
 def test_other_published_systems_make_other_figures(measured: SpeechTree, tmp_path: Path) -> None:
-    command = ("figures", "--results", results_of(measured), "--out", tmp_path, "--format", "png")
+    command = ("figures", "--results", results_of(measured), "--out", tmp_path)
+    command = (*command, "--all-figures", "--format", "png")
     assert cli(*command) == drawn(tmp_path, 3, 0)
     before = snapshot(tmp_path)
     assert cli(*command, "--published", "vpc2020") == drawn(tmp_path, 3, 0)
@@ -613,7 +617,7 @@ def test_published_values_alone_make_figures_and_a_report(
     undrawn(monkeypatch)
     out = tmp_path / "D"
     alone = ("--published", "vpc2020")
-    run = cli("figures", *alone, "--format", "png", "--out", out)
+    run = cli("figures", *alone, "--all-figures", "--format", "png", "--out", out)
     assert run.code == 0, run.err
     of_splits = ("eer", "cllr_min", "gvd_db", "deid", "attacks")
     names = {f"bars_{kind}_{split}" for kind in of_splits for split in ("dev", "test")}
@@ -627,9 +631,9 @@ def test_published_values_alone_make_figures_and_a_report(
     assert run.code == 0, run.err
     page = Page(path.read_text(encoding="utf-8"))
     figures_of = ["Privacy of the systems", "Metric against metric"]
-    assert page.titles == ["Summary", "Systems side by side", *figures_of]
+    assert page.titles == ["Answer", "Systems side by side", *figures_of, "Published systems"]
     assert sum(map(len, page.images.values())) == len(pictures(out))
-    assert page.texts["Summary"] == ["Published results: vpc2020."]
+    assert page.texts["Answer"][:2] == ["Published results", "vpc2020"]
 
 
 @pytest.mark.parametrize("verb", ["figures", "report"])
@@ -653,7 +657,7 @@ def test_without_curves_nothing_is_written_as_tex(measured: SpeechTree, tmp_path
     shutil.copy(results_of(measured), tmp_path)
     out = tmp_path / "D"
     command = ("figures", "--results", tmp_path / "results.json", "--out", out)
-    run = cli(*command, "--conventional", "--format", "tex")
+    run = cli(*command, "--all-figures", "--conventional", "--format", "tex")
     assert run.code == 0, run.err
     assert json.loads((out / "captions.json").read_text()) == {}
     assert pictures(out) == set()
@@ -691,7 +695,7 @@ def test_curves_that_are_not_those_of_the_record(
     path = folder / "records" / record.curves
     message = damage(path, folder / "results.json")
     common = ("--results", folder / "results.json")
-    run = cli("figures", *common, "--out", tmp_path / "D")
+    run = cli("figures", *common, "--all-figures", "--out", tmp_path / "D")
     assert (run.code, run.out) == (1, "")
     assert run.err.startswith(f"privacy-eval: {path}: {message}")
     assert not (tmp_path / "D/captions.json").exists()
@@ -743,7 +747,7 @@ def _drawings(measured: SpeechTree, tmp_path_factory: pytest.TempPathFactory) ->
     """All figures that there are, as PNG."""
     out = tmp_path_factory.mktemp("drawings") / "D"
     command = ("figures", "--results", results_of(measured), "--out", out, "--format", "png")
-    run = cli(*command, "--conventional")
+    run = cli(*command, "--all-figures", "--conventional")
     assert run.code == 0, run.err
     return out
 
@@ -753,18 +757,15 @@ def report(out: Path, results: object, *more: object) -> Page:
     assert (run.code, run.out) == (0, f"{out}\n"), run.err
     page = Page(out.read_text(encoding="utf-8"))
     assert len(page.ids) == len(set(page.ids))
-    assert {f"#s{i}" for i in range(len(page.titles))} == set(page.links)
+    assert len(page.links) == len(page.titles) and set(page.links) <= {f"#{i}" for i in page.ids}
     return page
 
 
 FIGURES = {
     "Privacy of the systems": "bars",
-    "ZEBRA profiles": "ece",
-    "Conventional plots": "conventional",
-    "Linkability": "linkability",
     "Voice similarity": "matrices",
-    "Detection error trade-off": "det",
     "Metric against metric": "scatter",
+    "Conventional plots": "conventional",
 }
 VARIANTS, LEAST = "Where the two variants differ", "The least protected speakers"
 OWN, MADE = f"System {ODD_NAME}", "How each number was made"
@@ -775,20 +776,23 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
     more = ("--figures", drawings, "--published", "vpc2020")
     page = report(out, results_of(measured), *more)
     assert page.titles == [
-        *("Summary", "Systems side by side", *FIGURES, VARIANTS, LEAST, OWN, MADE),
+        *("Answer", "Systems side by side", LEAST, *FIGURES, "Curves"),
+        *(OWN, VARIANTS, MADE, "Published systems"),
     ]
     captions = json.loads((drawings / "captions.json").read_text())
     for title, start in FIGURES.items():
         names = [n for n in captions if n.startswith(start)]
         assert page.images[title] == [(drawings / f"{n}.png").read_bytes() for n in names]
         assert {captions[n] for n in names} <= set(page.texts[title])
-    assert sum(map(len, page.images.values())) == len(captions) > 20
-    side_by_side = page.tables["Systems side by side"]
-    assert "tab-comparison_asv_dev" in side_by_side
-    assert side_by_side[-1] == "tab-ranking_eer_lazy-informed_dev"
+    curves = {n for n in captions if n.startswith(("det", "ece", "linkability"))}
+    assert sum(map(len, page.images.values())) == len(captions) - len(curves) > 10
+    drawn_inline = {n for n in curves if not n.startswith("ece-prior")}
+    assert {captions[n] for n in drawn_inline} <= set(page.texts["Curves"])
+    assert "tab-comparison_asv_dev" in page.tables["Systems side by side"]
+    assert page.tables["Answer"] == ["tab-ranking_eer_lazy-informed_dev", "tab-summary"]
     assert page.tables[VARIANTS] == ["tab-0-variants"]
     assert page.tables[LEAST] == ["tab-0-speakers"]
-    assert {"tab-0-asv", "tab-0-voice", "tab-0-intervals_dev"} <= set(page.tables[OWN])
+    assert {"tab-0-asv_dev", "tab-0-voice", "tab-0-intervals_dev"} <= set(page.tables[OWN])
     assert {"tab-0-variants", "tab-0-speakers"}.isdisjoint(page.tables[OWN])
     similarity = read_json(results_of(measured)).similarity[0]
     assert similarity.speakers[0].speaker in page.texts[LEAST]
@@ -827,14 +831,14 @@ def test_a_report_without_figures_and_other_systems(
 ) -> None:
     """No part is there that would be empty."""
     page = report(tmp_path / "report.html", baselines[0])
-    assert page.titles == ["Summary", "System B1", MADE]
+    assert page.titles == ["Answer", "System B1", MADE]
     assert page.images == {}
     run = cli("report", "--results", *baselines, "--out", tmp_path / "two.html")
     assert run.code == 0
     assert "Original speech differs between systems" in run.err
     page = Page((tmp_path / "two.html").read_text())
-    assert page.titles == ["Summary", "Systems side by side", "System B1", "System B2", MADE]
-    assert any("Original speech differs" in text for text in page.texts["Summary"])
+    assert page.titles == ["Answer", "Systems side by side", "System B1", "System B2", MADE]
+    assert any("Original speech differs" in text for text in page.texts["Answer"])
 
 
 def test_systems_and_results_folders_of_one_name_are_all_reported(tmp_path: Path) -> None:

@@ -484,7 +484,7 @@ def test_missing_x_vectors_are_asked_for(tree: SpeechTree) -> None:
     assert (run.code, run.out.split(",")[3]) == (0, " 1 missing an input")
 
 
-def test_a_failure_is_named_and_does_not_hinder_the_others(tree: SpeechTree) -> None:
+def test_a_failure_is_named_and_the_other_products_are_made(tree: SpeechTree) -> None:
     tree.vectors(f"{ENROLLS}_anon", without=["s2-e1"])
     tree.vectors(TRIALS, without=["s3-u0"])
     run = tree.run("asv-scores")
@@ -518,7 +518,7 @@ def test_an_unknown_suffix_does_not_stop_other_submissions(tree: SpeechTree, suf
     assert len(list((tree.root / "exp/two/results-1_other").glob("ASV-*/scores"))) == 3
 
 
-def test_the_notes_are_no_conditions(tree: SpeechTree) -> None:
+def test_notes_are_not_counted_as_conditions(tree: SpeechTree) -> None:
     assert tree.run("asv-scores").code == 0
     assert len(list(tree.root.rglob(f"ASV-*/{NOTE}"))) == 3
     run = tree.run("check")

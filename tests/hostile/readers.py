@@ -29,7 +29,7 @@ import numpy as np
 import second_readings as second
 import soundfile
 from hypothesis import strategies as st
-from inputs import TOKENS, json_with_edits, samples_with_edits, samples_with_quick_edits
+from inputs import TOKENS, json_with_edits, samples_with_edits, variants
 from reference_nnet3 import Net, Reference, write_model
 from second_readings import Plain, plain_array, text_of, unpacked
 from support import ANON, GOLDEN, OTHER_PLAN, imported
@@ -92,6 +92,8 @@ from privacy_eval.tree.conditions import SetCondition
 
 #: Seconds that an input of a few kB may take: far more than any does, less than a hang.
 SECONDS = 10
+#: Bytes of an input: repeated again and again, a few edits would make hundreds of MB.
+LARGEST = 1 << 18
 #: Bytes that it may ask for, and by which all inputs may raise the most that was ever in use; what
 #: one input may take beyond three times the file, of readers that promise it.
 ADDRESS_SPACE, GROWTH, SMALL = 512 << 20, 256 << 20, 64 << 20
@@ -138,8 +140,8 @@ class Reader:
     memory: int = ADDRESS_SPACE
 
 
-def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0) -> tuple[int, int]:
-    """Fuzz one reader; return how many inputs were read and refused."""
+def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0, edits: int = 0) -> tuple[int, int]:
+    """Fuzz one reader, with so many edits of each input, too; count what is read and refused."""
     counts = [0, 0]
     path = folder / READERS[name].name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +155,8 @@ def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0) -> tuple[int, i
     )
     @hypothesis.given(content=READERS[name].inputs)
     def answers(content: bytes) -> None:
-        counts[not try_one(name, path, content)] += 1
+        for one in (content, *variants(content, edits)):
+            counts[not try_one(name, path, one[:LARGEST])] += 1
 
     before = _most_memory()
     with _limits():
@@ -876,9 +879,7 @@ READERS: Mapping[str, Reader] = {
         samples_with_edits(*MATRICES) | _HEADERS, read_matrix, second.one_object(2), plain_array
     ),
     "wav": Reader(
-        samples_with_quick_edits(
-            *(audio(SPEECH, "WAV", s) for s in ("PCM_16", "PCM_24", "PCM_U8"))
-        ),
+        samples_with_edits(*(audio(SPEECH, "WAV", s) for s in ("PCM_16", "PCM_24", "PCM_U8"))),
         read_audio,
         check=check_wav,
         name="speech",
@@ -886,9 +887,7 @@ READERS: Mapping[str, Reader] = {
         memory=SMALL,
     ),
     "flac": Reader(
-        samples_with_quick_edits(
-            *(audio(SPEECH, "FLAC", s) for s in ("PCM_16", "PCM_24", "PCM_S8"))
-        ),
+        samples_with_edits(*(audio(SPEECH, "FLAC", s) for s in ("PCM_16", "PCM_24", "PCM_S8"))),
         read_audio,
         check=check_flac,
         name="speech",
@@ -896,7 +895,7 @@ READERS: Mapping[str, Reader] = {
         memory=SMALL,
     ),
     "networks": Reader(
-        samples_with_quick_edits(*NETWORKS, tokens=_MODEL_TOKENS),
+        samples_with_edits(*NETWORKS, tokens=_MODEL_TOKENS),
         read_network,
         check=check_network,
         name="final.raw",

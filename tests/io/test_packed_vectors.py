@@ -79,7 +79,7 @@ def test_vectors_come_back(tmp_path: Path, name: str) -> None:
     assert vector_locations(path) is None
 
 
-def test_another_name_of_the_file_is_no_matter(tmp_path: Path) -> None:
+def test_file_names_do_not_matter(tmp_path: Path) -> None:
     path = npz(tmp_path).rename(tmp_path / "xvector.scp")
     assert set(read_vectors(path).ids) == set(IDS)
 

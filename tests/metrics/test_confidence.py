@@ -13,10 +13,13 @@ from scipy.stats import norm
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import (
+    VARIANTS,
     Interval,
     TrialScores,
     bengio_mariethoz_interval,
+    confidence,
     kaldi_eer,
+    score_curves,
     score_metrics,
     speaker_bootstrap,
 )
@@ -26,6 +29,8 @@ from privacy_eval.metrics.confidence import (
     difference_p_value,
     expanded_interval,
 )
+from privacy_eval.metrics.curves import miss_rates
+from privacy_eval.metrics.detection import miss_rate
 
 Design = tuple[list[bool], list[str], list[str]]
 
@@ -330,6 +335,85 @@ def test_p_values_of_no_and_of_certain_difference() -> None:
     assert difference_p_value(np.zeros(100), 20) == 1
     # t of 19 degrees at which 1 of 1000 is cut off: sqrt(19/20) * 3.0902 = 3.0119; 0.0072.
     assert difference_p_value(np.ones(1000), 20) == pytest.approx(0.0072, abs=5e-5)
+
+
+def repeated(
+    scores: ArrayLike,
+    design: Sequence[ArrayLike],
+    statistic: Statistic,
+    *,
+    replicates: int,
+    seed: int,
+) -> dict[str, list[float]]:
+    """The bootstrap with every trial repeated as often as it counts: an oracle."""
+    trials = TrialScores.from_labels(scores, design[0])
+    ascending, labels, order = trials.in_score_order
+    columns = (np.asarray(design[1])[order], np.asarray(design[2])[order])
+    names, enrolled, trial, strata = confidence._speakers(*columns, labels)
+    generator = confidence.seeded_by(seed, [names[members].tolist() for members in strata])
+    found: dict[str, list[float]] = {}
+    done = 0
+    while done < replicates:
+        draws = np.zeros(names.size, dtype=np.int64)
+        for members in strata:
+            drawn = generator.integers(0, members.size, members.size)
+            draws[members] = np.bincount(drawn, minlength=members.size)
+        times = np.where(labels, draws[enrolled], draws[enrolled] * draws[trial])
+        if times[labels].any() and times[~labels].any():
+            sample = TrialScores.from_sorted_labels(
+                np.repeat(ascending, times), np.repeat(labels, times)
+            )
+            for name, value in statistic(sample).items():
+                found.setdefault(name, []).append(value)
+            done += 1
+    return found
+
+
+def everything(scores: TrialScores) -> dict[str, float]:
+    """Every metric in both variants, and medians of every array that figures are drawn from."""
+    values = {f"{v} {m}": x for v in VARIANTS for m, x in score_metrics(scores, variant=v).items()}
+    curves = {n: float(np.median(a[np.isfinite(a)])) for n, a in score_curves(scores).items()}
+    return {**values, **curves}
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 6])
+@pytest.mark.parametrize("scale", [1.0, 300.0, 1e307])
+def test_replicates_are_those_of_repeated_trials(decimals: int, scale: float) -> None:
+    """But for Cllr, a sum in another order, every metric is the same to the last bit."""
+    rng = np.random.default_rng(decimals)
+    names = [f"s{i}" for i in range(7)]
+    pairs = [(a, b) for a in names for b in [*names, "x", "y"] for _ in range(5)]
+    is_target = np.array([a == b for a, b in pairs])
+    order = rng.permutation(len(pairs))
+    scores = ((rng.normal(size=len(pairs)) + is_target).round(decimals) * scale)[order]
+    columns = [np.array(c)[order] for c in zip(*pairs, strict=True)]
+    design = (is_target[order], *columns)
+    found = bootstrap(scores, design, everything, replicates=20).values
+    expected = repeated(scores, design, everything, replicates=20, seed=7)
+    assert found.keys() == expected.keys()
+    for name, values in found.items():
+        close = 1e-12 if "cllr" in name or name == "ece_actual" else 0
+        assert values.tolist() == pytest.approx(expected[name], rel=close, abs=0), name
+
+
+def test_a_band_holds_the_intervals_of_single_rates() -> None:
+    """At rates of which every replicate has a whole number: no rounding counts."""
+    design = all_pairs()
+    rates = [0.0, 0.25, 0.5]
+    found = speaker_bootstrap(
+        noisy(design),
+        *design,
+        statistic=lambda s: {str(f): miss_rate(s, false_alarm=f) for f in rates},
+        replicates=50,
+        seed=1,
+        curve=lambda s: miss_rates(s, rates),
+    )
+    low, high = found.band()
+    for i, rate in enumerate(rates):
+        interval = found.interval(str(rate))
+        assert (low[i], high[i]) == (interval.low, interval.high)
+    with pytest.raises(ValueError, match="no curve"):
+        bootstrap(noisy(design), design).band()
 
 
 # Coverage

@@ -62,6 +62,7 @@ def test_registry_has_the_documented_metrics() -> None:
     }
     assert all(info.key == key for key, info in SCORE_METRICS.items())
     assert {info.best for info in SCORE_METRICS.values()} == {"higher", "lower", None}
+    assert all(info.meaning and info.source for info in METRICS.values())
 
 
 @each_variant

@@ -261,7 +261,7 @@ def test_systems() -> None:
     assert {name: f.colour for name, f in SYSTEMS.families.items()} == {"B1": "blue", "B2": "red"}
 
 
-def test_system_ids_tell_team_role_and_deadline() -> None:
+def test_system_ids_encode_team_role_and_deadline() -> None:
     families = defaultdict(set)
     for system in SYSTEMS.systems:
         parts = re.fullmatch(r"([A-Z])([12])(c[1-9])?", system.id)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from study_support import small_file, small_values
-from support import ROOT, Run, cli, snapshot, times
+from support import ROOT, Run, cli, snapshot, times, undrawn
 
 RUN = ROOT / "recipes" / "metric_study" / "run.sh"
 METRIC = "def median(scores):\n    return float(scores.target[scores.n_target // 2])\n"
@@ -39,10 +39,19 @@ def outputs(folder: Path) -> dict[str, bytes]:
     }
 
 
+def options(folder: Path) -> tuple[str, ...]:
+    """Those of a small study with a user-defined metric."""
+    (folder / "mine.py").write_text(METRIC)
+    gaussian = small_values()["gaussian"]
+    gaussian["pairs"].append(["eer", "my_median"])
+    conf = small_file(folder, gaussian=gaussian)
+    return ("--conf", str(conf), "--metric", f"my_median={folder}/mine.py:median")
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished")
-    done = run(folder, "--conf", small_file(folder), "--dir", folder / "out")
+    done = run(folder, *options(folder), "--dir", folder / "out")
     assert done.code == 0, done.err
     return folder / "out"
 
@@ -76,14 +85,18 @@ def test_everything_is_there(finished: Path) -> None:
         assert figure in captions
     report = (finished / "report.html").read_text()
     assert report.count("<img ") == len(captions)
+    first = report.partition('<section id="answer">')[2].partition("</section>")[0]
+    assert "depends on the attacker" in first and "target trials" in first
     assert (finished / "values.csv").read_text().count("\n") > 1000
+    assert "my_median" in (finished / "tables/discrete.csv").read_text()
+    assert "gaussian_eer_my_median" in captions
 
 
 def test_killed_and_resumed(finished: Path, tmp_path: Path) -> None:
     """Killed with all its jobs after some records, then run again."""
-    conf, out = small_file(tmp_path), tmp_path / "out"
+    out = tmp_path / "out"
     process = subprocess.Popen(
-        [RUN, "--conf", conf, "--dir", out],
+        [RUN, *options(tmp_path), "--dir", out],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -94,15 +107,15 @@ def test_killed_and_resumed(finished: Path, tmp_path: Path) -> None:
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    again = run(tmp_path, "--conf", conf, "--dir", out, "--stop-stage", 0)
+    again = run(tmp_path, *options(tmp_path), "--dir", out, "--stop-stage", 0)
     assert again.code == 0, again.err
     assert snapshot(out / "records") == snapshot(finished / "records")
 
 
-def test_nothing_is_made_twice(finished: Path) -> None:
+def test_a_second_run_makes_nothing(finished: Path) -> None:
     """In another number of jobs, too."""
     before, seen = outputs(finished), times(finished.rglob("*.[pj]*"))
-    again = run(finished, "--conf", "../small_study.yaml", "--dir", ".", "--nj", 1)
+    again = run(finished, *options(finished.parent), "--dir", ".", "--nj", 1)
     assert again.code == 0 and "0 figures drawn" in again.out
     assert outputs(finished) == before
     after = times(finished.rglob("*.[pj]*"))
@@ -110,22 +123,13 @@ def test_nothing_is_made_twice(finished: Path) -> None:
     assert not {n for n in made if n.endswith((".png", ".json", ".pdf"))}
 
 
-def test_a_metric_of_ones_own_is_in_tables_and_pairs(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(METRIC)
-    values = small_values()
-    parts = {name: values[name] for name in ("discrete", "gaussian")}
-    parts["gaussian"]["pairs"] = [["eer", "my_median"]]
-    plan = {**dict.fromkeys(("clusters", "attacks", "matrices", "estimators")), **parts}
-    conf = small_file(tmp_path, **plan)
-    metric = f"my_median={tmp_path}/mine.py:median"
-    done = run(tmp_path, "--conf", conf, "--dir", "out", "--metric", metric)
-    assert done.code == 0, done.err
-    assert "my_median" in (tmp_path / "out/tables/discrete.csv").read_text()
-    assert (tmp_path / "out/figures/gaussian_eer_my_median.png").is_file()
-    assert {p.name for p in (tmp_path / "out/tables").glob("*.csv")} == {
-        "discrete.csv",
-        "gaussian.csv",
-    }
+def test_experiments_can_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    undrawn(monkeypatch)
+    left_out = dict.fromkeys(("clusters", "attacks", "matrices", "estimators"))
+    study = ("--conf", small_file(tmp_path, **left_out), "--out", tmp_path / "out")
+    assert cli("study", *study).code == cli("study-report", *study).code == 0
+    tables = {p.name for p in (tmp_path / "out/tables").glob("*.csv")}
+    assert tables == {"discrete.csv", "gaussian.csv"}
 
 
 @pytest.mark.parametrize(
@@ -150,7 +154,7 @@ def test_wrong_options(options: tuple[str, ...], code: int, message: str, tmp_pa
         (("--tree", "none"), "none: no such folder (experiment tree)"),
     ],
 )
-def test_what_is_wrong_is_said(
+def test_wrong_inputs_are_reported(
     verb: str, options: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
     done = cli(verb, "--out", tmp_path / "out", *options)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support import B1, imported
+import pytest
+from support import B1, B2, imported
 
+from privacy_eval import PrivacyEvalError
+from privacy_eval.report.across_systems import comparison_tables
 from privacy_eval.report.data import ReportSources
 from privacy_eval.results.json_store import to_json
+from privacy_eval.results.records import merge
 
 
 def test_digest_is_the_same_whether_the_protocol_is_named_or_not(tmp_path: Path) -> None:
@@ -16,3 +20,26 @@ def test_digest_is_the_same_whether_the_protocol_is_named_or_not(tmp_path: Path)
     path.write_text(to_json(imported(B1)))
     assert ReportSources((path,)).digest() == ReportSources((path,), "vpc2020").digest()
     assert ReportSources((path,)).digest() != ReportSources((path,), "vpc2022").digest()
+
+
+def test_selected_systems_are_shown_in_the_order_asked_for(tmp_path: Path) -> None:
+    results = merge([imported(B1), imported(B2, system="B2")])
+    path = tmp_path / "results.json"
+    path.write_text(to_json(results), encoding="utf-8")
+    shown = ReportSources((path,), systems=("B2", "B1")).read()
+    assert shown.results.systems == ["B2", "B1"]
+    tables = comparison_tables(shown.cells, shown.protocol)
+    titles = [column.title for column in tables[0].columns]
+    assert titles.index("B2") < titles.index("B1")
+    (one,) = ReportSources((path,), systems=("B1",)).read().results.systems
+    assert one == "B1"
+    with pytest.raises(PrivacyEvalError, match="B3"):
+        ReportSources((path,), systems=("B3",)).read()
+
+
+def test_another_variant_than_the_protocols_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(to_json(imported(B1)), encoding="utf-8")
+    usual, exact = (ReportSources((path,), variant=v) for v in (None, "exact"))
+    assert usual.digest() != exact.digest()
+    assert exact.read().protocol.variant == "exact" != usual.read().protocol.variant

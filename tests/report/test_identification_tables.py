@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.metrics.identification import SpeakerLinkage
+from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.data import ReportData
 from privacy_eval.report.figures import identification
 from privacy_eval.report.per_system import (
     identification_sentences,
     identification_speakers_table,
+    singling_out_table,
 )
 from privacy_eval.results.records import IdentificationRecord, Results
 from privacy_eval.tree.conditions import TrialCondition, trial_conditions
@@ -81,7 +82,7 @@ def test_sentences_are_of_the_largest_group_that_all_sets_have() -> None:
 def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
     of = conditions()
     others = tuple(
-        replace(s, speaker=f"s{i}") for s, i in zip(SPEAKERS, (1, 7, *range(6)), strict=False)
+        replace(s, speaker=f"s{i}") for s, i in zip(SPEAKERS, (1, 7, 0, *range(2, 7)), strict=False)
     )
     table = identification_speakers_table(
         results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others)), "B1"
@@ -89,7 +90,46 @@ def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
     assert [row[4] for row in table.rows] == ["s0", "s1", "s2", "s1", "s7", "s0"]
     biased, overlap = table.notes
     assert "95.0 % of these" in biased and "5.0 % of tests" in biased
-    assert "Ignorant and Lazy-informed: 0.33" in overlap  # {s0, s1} and {s1, s7}
+    assert "Ignorant and Lazy-informed: 0.33 [" in overlap  # {s0, s1} and {s1, s7}
+    # Ranks of s0 to s7: 1 to 8, and 3, 1, 4, 5, 6, 7, 8, 2: 1 - 6 * 46 / (8 * 63).
+    assert "rank correlation of all speakers: 0.45 [" in overlap
+
+
+SINGLED = SinglingOutCurve((2, 8), (0.75, 0.5), 8)
+
+
+def test_singling_out_in_words_table_and_figure() -> None:
+    """Who knows nothing: (1/2)^1, and (7/8)^7 = 0.3927."""
+    of = conditions()
+    refused = SinglingOutCurve(n_speakers=1, refused="too few tests")
+    made = results(
+        record(of["ignorant"], singling_out=SINGLED),
+        record(of["lazy-informed"], singling_out=refused),
+    )
+    ignorant, lazy, _ = identification_sentences(made)
+    assert "8 voices" in ignorant and " 50 % of the time" in ignorant and " 39 %" in ignorant
+    assert "voices" not in lazy
+    table = singling_out_table(made, "B1")
+    assert [row[3:] for row in table.rows] == [("8", "75.0", "50.0")]
+    assert "50.0, 39.3" in table.caption
+    assert not table.bold
+    assert "1 row" in table.notes[1] and "too few tests" in table.notes[1]
+    drawn = [d for d in identification.figures(ReportData(made)) if "singling" in d.name]
+    (figure,) = drawn
+    own, chance = figure.plot.curves
+    assert own.y.tolist() == [75, 50]
+    assert chance.y[[0, -1]].tolist() == pytest.approx([50, 100 * (7 / 8) ** 7])
+
+
+def test_systems_have_their_worst_speakers_in_common() -> None:
+    one, other = conditions("B1"), conditions("B2")
+    made = results(
+        *(record(of["original"]) for of in (one, other)),  # the same speech
+        *(record(c) for c in (one["ignorant"], one["lazy-informed"], other["ignorant"])),
+    )
+    *_, strongest, overlap = identification_sentences(made)
+    assert strongest.startswith("B1") and "20 % of the time in a group of 16" in strongest
+    assert "pairs of systems, Ignorant: 1.00 [" in overlap
 
 
 def test_no_speakers_no_table() -> None:
@@ -106,6 +146,13 @@ def test_no_speakers_no_table() -> None:
         ({"speakers": (replace(SPEAKERS[0], linkage=1.1),)}, "0 to 1"),
         ({"speakers": (replace(SPEAKERS[0], second=-0.1),)}, "0 to 1"),
         ({"speakers": (replace(SPEAKERS[0], speaker="a\x1bb"),)}, "unprintable"),
+        ({"singling_out": replace(SINGLED, values=(0.5,))}, "every size"),
+        ({"singling_out": replace(SINGLED, n_speakers=7)}, "every size"),
+        ({"singling_out": replace(SINGLED, values=(0.5, 1.5))}, "0 to 1"),
+        ({"singling_out": replace(SINGLED, refused="a\x1bb")}, "unprintable"),
+        ({"distractors": "a\x1bb"}, "unprintable"),
+        ({"genders": ("\x1b",)}, "unprintable"),
+        ({"n_distractors": 17}, "n_distractors"),
     ],
 )
 def test_records_are_checked(change: dict[str, object], message: str) -> None:

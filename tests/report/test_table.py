@@ -173,7 +173,7 @@ def test_a_caption_is_escaped(caption: str) -> None:
 
 def test_challenge_style_has_rules_between_groups() -> None:
     rows = [(str(n), "x", "1.0") for n in range(1, 7)]
-    lines = to_latex(table(*rows, groups=2)).splitlines()
+    lines = to_latex(table(*rows, groups=2), "challenge").splitlines()
     body = lines[lines.index(r"\begin{tabular}{|c|l||c|}") + 1 : lines.index(r"\end{tabular}")]
     kinds = [line if line.startswith(r"\h") else "row" for line in body]
     assert kinds == [
@@ -326,7 +326,7 @@ def flagged() -> Table:
 
 
 def test_flags_in_latex() -> None:
-    lines = to_latex(flagged()).splitlines()
+    lines = to_latex(flagged(), "challenge").splitlines()
     rows = [line for line in lines if line.endswith(r" \\")]
     assert rows == [
         r"\textbf{Data} & \textbf{Gender} & \textbf{a\_b} & \textcolor{red}{\textbf{c}} \\",
@@ -416,22 +416,28 @@ def test_a_comment_is_in_sources_only_and_stays_one() -> None:
 
 def test_html() -> None:
     text = to_html(flagged())
-    assert '<tr><th colspan="4">min Cllr</th></tr>' in text
-    assert '<tr><td>x</td><td>f</td><td class="own"><b>-1.5</b></td><td>2.0</td></tr>' in text
-    assert "<p>shaded: ours &amp; co.</p>" in text
+    assert '<tr><th colspan="4"><span>min Cllr</span></th></tr>' in text
+    words, value = '<td class="l">x</td><td class="l">f</td>', '<td class="own"><b>-1.5</b></td>'
+    assert f"<tr>{words}{value}<td>2.0</td></tr>" in text
+    assert '<p class="note">shaded: ours &amp; co.</p>' in text
 
 
 def test_wrapped_cells() -> None:
     columns = (Column("a"), Column("b", wrap=20))
     wide = Table("n", "c", columns, ((("x", "long text"),),))
-    assert '<td>x</td><td style="white-space: normal; min-width: 20em">' in to_html(wide)
-    assert r"|c|>{\raggedright\arraybackslash}p{20em}|" in to_latex(wide)
+    assert (
+        '<td class="l">x</td><td class="l" style="white-space: normal; min-width: 20em">'
+        in to_html(wide)
+    )
+    assert r"|c|>{\raggedright\arraybackslash}p{20em}|" in to_latex(wide, "challenge")
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_html_is_escaped(name: str) -> None:
     text = to_html(replace(table(("1", name, "5")), caption=name, notes=(name,)))
-    bare = re.sub(r"</?(?:table|caption|thead|tbody|tr|th|td|p)(?: id=\"tab-name\")?>", "", text)
+    known = "table|figure|figcaption|div|thead|tbody|tr|th|td|p"
+    given = '(?: (?:id="tab-name"|class="(?:l|note|table|scroll)"|tabindex="0"))*'
+    bare = re.sub(f"</?(?:{known}){given}>", "", text)
     assert "<" not in bare and ">" not in bare
     assert not re.search(r"&(?!amp;|lt;|gt;|quot;|#x27;)", bare)
 

@@ -194,7 +194,7 @@ def test_killed_installation_is_rebuilt(checkout: Checkout, update: bool) -> Non
     assert checkout.is_current()
 
 
-def test_folder_that_is_no_environment_is_rebuilt(checkout: Checkout) -> None:
+def test_a_folder_without_an_environment_is_rebuilt(checkout: Checkout) -> None:
     checkout.venv.mkdir()
     checkout.run()
     assert checkout.calls() == INSTALLED

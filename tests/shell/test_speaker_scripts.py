@@ -90,7 +90,7 @@ def test_work_of_failed_splits_is_finished(splits: Splits) -> None:
 
 
 @pytest.mark.parametrize("option", ["--finish", "--isolate"])
-def test_after_a_killed_job_each_piece_has_a_process_of_its_own(
+def test_after_a_killed_job_products_are_made_in_separate_processes(
     option: str, splits: Splits
 ) -> None:
     run = splits.run('if [ "$3" = 1/2 ]; then kill -9 $$; fi', "--nj", 2, option)
@@ -370,7 +370,7 @@ def test_stage_5_without_kaldi_says_what_to_provide(kaldi: Kaldi) -> None:
     assert "Traceback" not in run.err
 
 
-def test_scores_of_others_need_no_x_vectors(kaldi: Kaldi) -> None:
+def test_external_scores_need_no_x_vectors(kaldi: Kaldi) -> None:
     for path in kaldi.tree.all_scores.values():
         lines_to(path, ["s1 s1-u0 1"])
     run = kaldi.recipe()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import shutil
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean
@@ -139,26 +138,24 @@ def test_layout_is_that_after_anonymization(tree: Path) -> None:
 
 def test_protocol_with_two_results_folders_gets_both_models(tmp_path: Path) -> None:
     tree = tmp_path / "t"
-    write_demo_tree(tree, load_protocol("vpc2022"))
-    assert below(tree / "data") == sets_of("B1", "B2")
-    assert below(tree / "exp/models") == {"asv_eval", "user_asv_eval_B1", "user_asv_eval_B2"}
-    for system in ("B1", "B2"):
-        vectors = {f"xvect_{name}" for name in sets_of(system)}
-        assert below(tree / f"exp/models/user_asv_eval_{system}/xvect_01709_1") == {
-            f"xvect_train_clean_360_{system}",
-            *vectors,
-        }
-        parts = [f"results-demo_{system}", f"results-demo_{system}.orig"]
-        assert below(tree / "exp" / system) == set(parts)
-        own, original = (tree / "exp" / system / part for part in parts)
-        assert below(own) == below(original)
-        assert len(below(own)) == 8
-        for name in below(own):
-            assert "user_asr_eval_anon/decode_" in (own / name / "WER").read_text()
-            assert "models/asr_eval/decode_" in (original / name / "WER").read_text()
+    write_demo_tree(tree, load_protocol("vpc2022"), systems=1)
+    assert below(tree / "data") == sets_of("B1")
+    assert below(tree / "exp/models") == {"asv_eval", "user_asv_eval_B1"}
+    vectors = {f"xvect_{name}" for name in sets_of("B1")}
+    assert below(tree / "exp/models/user_asv_eval_B1/xvect_01709_1") == {
+        "xvect_train_clean_360_B1",
+        *vectors,
+    }
+    parts = ["results-demo_B1", "results-demo_B1.orig"]
+    assert below(tree / "exp/B1") == set(parts)
+    own, original = (tree / "exp/B1" / part for part in parts)
+    assert below(own) == below(original)
+    assert len(below(own)) == 8
+    for name in below(own):
+        assert "user_asr_eval_anon/decode_" in (own / name / "WER").read_text()
+        assert "models/asr_eval/decode_" in (original / name / "WER").read_text()
     found = means(evaluated(tree, "vpc2022"))
-    for system in ("B1", "B2"):
-        assert found[system, "semi-informed"] < found[system, "lazy-informed"] - 0.05
+    assert found["B1", "semi-informed"] < found["B1", "lazy-informed"] - 0.05
 
 
 def test_protocol_of_one_gender_anonymizes_trial_sets_separately(tmp_path: Path) -> None:
@@ -302,11 +299,10 @@ def test_systems_sort_by_name(systems: int, names: list[str], tmp_path: Path) ->
     assert 5 < min(rates) and max(rates) < 17
 
 
-def test_smallest_tree_of_three_systems_is_evaluated(small: Path, tmp_path: Path) -> None:
-    results = evaluated(Path(shutil.copytree(small, tmp_path / "t")))
-    assert results.systems == ["B1", "B2", "S3"]
-    assert len(results.verification) == 3 * 36
-    assert len(results.similarity) == 3 * 12
+def test_smallest_tree_is_evaluated(tmp_path: Path) -> None:
+    write_demo_tree(tmp_path / "t", PROTOCOL, **{**SMALL, "systems": 1})
+    results = evaluated(tmp_path / "t")
+    assert (len(results.verification), len(results.similarity)) == (36, 12)
 
 
 @pytest.mark.parametrize(
@@ -348,12 +344,13 @@ def test_progress_counts_every_data_folder(plan: str, tmp_path: Path) -> None:
 # How well the systems anonymize
 
 
-@pytest.mark.parametrize("seed", [0, 3])
-def test_systems_resemble_the_baselines(seed: int, tmp_path: Path) -> None:
+def test_systems_resemble_the_baselines(tmp_path: Path) -> None:
     """Means over trial sets: EER, DeID and G_VD of the challenge's B1 and B2; further systems
     lie between poor and good ones."""
-    write_demo_tree(tmp_path / "t", PROTOCOL, seed=seed, systems=5)
-    found = means(evaluated(tmp_path / "t"))
+    write_demo_tree(tmp_path / "t", PROTOCOL, seed=0, systems=3)
+    results = evaluated(tmp_path / "t")
+    assert results.systems == ["B1", "B2", "S3"]
+    found = means(results)
     assert found["B1", "original"] == found["B2", "original"]
     bounds = {
         ("B1", "original"): (0.03, 0.06),
@@ -365,8 +362,8 @@ def test_systems_resemble_the_baselines(seed: int, tmp_path: Path) -> None:
         ("B2", "lazy-informed"): (0.12, 0.20),
         ("B2", "deid"): (0.5, 0.8),
         ("B2", "gvd_db"): (-5, -2),
-        **{(system, "ignorant"): (0.15, 0.55) for system in ("S3", "S4", "S5")},
-        **{(system, "lazy-informed"): (0.08, 0.45) for system in ("S3", "S4", "S5")},
+        ("S3", "ignorant"): (0.15, 0.55),
+        ("S3", "lazy-informed"): (0.08, 0.45),
     }
     assert not {k: found[k] for k, (low, high) in bounds.items() if not low < found[k] < high}
 

@@ -176,7 +176,7 @@ def test_packing_vectors_otherwise_changes_nothing(tree: SpeechTree) -> None:
 # --- whose scores
 
 
-def test_scores_of_others_are_kept_and_named(tree: SpeechTree) -> None:
+def test_external_scores_are_kept_and_listed(tree: SpeechTree) -> None:
     theirs = lines_to(tree.all_scores["oo"], ["s1 s1-u0 1.5"])
     packed = tree.all_scores["oa"].with_name("scores.gz")
     packed.parent.mkdir()
@@ -191,7 +191,7 @@ def test_scores_of_others_are_kept_and_named(tree: SpeechTree) -> None:
     assert outcome.current == names("aa")
 
 
-def test_a_copy_of_our_scores_elsewhere_stays_theirs(tree: SpeechTree) -> None:
+def test_copied_scores_count_as_external(tree: SpeechTree) -> None:
     made(tree)
     others = tree.root / "exp/results-others"
     for path in tree.all_scores.values():
@@ -275,19 +275,19 @@ def test_systems_that_share_a_suffix_are_left_alone(tree: SpeechTree) -> None:
         made(tree, name="four")
 
 
-def test_a_new_system_is_called_by_no_path(tree: SpeechTree) -> None:
+def test_names_of_new_systems_must_not_be_paths(tree: SpeechTree) -> None:
     for name in ("team/system", "../../elsewhere"):
         with pytest.raises(PrivacyEvalError, match="no system .* a new one has a name without /"):
             made(tree, name=name)
 
 
-def test_what_is_made_anew_is_named_with_what_changed(tree: SpeechTree) -> None:
+def test_rebuilt_products_are_named_with_their_changed_inputs(tree: SpeechTree) -> None:
     assert made(tree).rebuilt == {}
     tree.vectors(f"{TRIALS}_anon", seed=1)
     assert made(tree).rebuilt == {NAMES[k]: "trial_vectors" for k in ("oa", "aa")}
 
 
-def test_stale_scores_are_ours_of_other_inputs(tree: SpeechTree) -> None:
+def test_scores_of_other_inputs_are_stale(tree: SpeechTree) -> None:
     def stale() -> dict[str, str]:
         return outdated_scores(*stage_of(tree))
 
@@ -304,7 +304,7 @@ def test_stale_scores_are_ours_of_other_inputs(tree: SpeechTree) -> None:
     assert stale() == {}
 
 
-def test_folders_that_are_not_there(tree: SpeechTree) -> None:
+def test_missing_folders_are_reported(tree: SpeechTree) -> None:
     nowhere = tree.root / "nowhere"
     for access, message in (
         (TreeAccess(nowhere, nowhere / "exp"), r"nowhere: no such folder \(experiment tree\)"),
@@ -325,7 +325,7 @@ def test_folders_that_are_not_there(tree: SpeechTree) -> None:
 # --- where the inputs come from
 
 
-def test_x_vectors_of_a_larger_set_do(tree: SpeechTree) -> None:
+def test_x_vectors_of_a_superset_suffice(tree: SpeechTree) -> None:
     made(tree)
     before = tree.all_scores["oa"].read_bytes()
     own = tree.scp(f"{TRIALS}_anon")
@@ -349,7 +349,7 @@ def test_anonymized_enrollment_without_a_data_folder_is_enrolled_as_the_original
     assert tree.all_scores["aa"].read_bytes() == before
 
 
-def test_keys_of_a_folder_of_their_own(tree: SpeechTree) -> None:
+def test_keys_in_a_separate_folder(tree: SpeechTree) -> None:
     keys = tree.root / "the keys"
     keys.mkdir()
     (tree.root / f"data/{TRIALS}/trials").rename(keys / TRIALS)
@@ -387,7 +387,7 @@ GONE: dict[str, tuple[list[str], list[str], str, str]] = {
 
 
 @pytest.mark.parametrize("gone", GONE)
-def test_what_is_not_there_is_named_with_its_place(tree: SpeechTree, gone: str) -> None:
+def test_missing_inputs_are_named_with_their_expected_path(tree: SpeechTree, gone: str) -> None:
     files, concerned, kind, where = GONE[gone]
     for name in files:
         (tree.root / name).unlink()
@@ -420,7 +420,7 @@ def test_sets_of_speech_without_x_vectors(tree: SpeechTree) -> None:
     assert missing() == sets[1:2]
 
 
-def test_x_vectors_that_were_removed_are_extracted_anew_though_there_are_scores(
+def test_removed_x_vectors_are_extracted_again_despite_existing_scores(
     tree: SpeechTree,
 ) -> None:
     made(tree)
@@ -550,7 +550,7 @@ def test_bad_input_leaves_the_scores_before_it(tree: SpeechTree, bad: str) -> No
     assert snapshot(tree.root / "exp/results-anon") == before
 
 
-def test_allow_missing_leaves_out_and_says_so(tree: SpeechTree) -> None:
+def test_allow_missing_records_what_it_leaves_out(tree: SpeechTree) -> None:
     tree.vectors(TRIALS, without=["s2-u1"])
     tree.vectors(f"{ENROLLS}_anon", without=["s1-e0", "s3-e0", "s3-e1"])
     outcome = made(tree, allow_missing=True)

@@ -383,7 +383,7 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert any(n.endswith("/WER") for n in inputs) == (stage == "collect")
 
 
-def test_what_a_fingerprint_says(done: Case) -> None:
+def test_content_of_a_fingerprint(done: Case) -> None:
     plain = json.loads(done.note.read_text())
     assert {"key", "revision", "subject", "options", "inputs", "files"} <= set(plain)
     for entry in plain["inputs"].values():

@@ -9,9 +9,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import BACKEND, ENROLLS, TRIALS, SpeechTree, cli, times, utterances_of
+from support import (
+    BACKEND,
+    ENROLLS,
+    MODEL,
+    TRIALS,
+    SpeechTree,
+    cli,
+    lines_to,
+    times,
+    utterances,
+    utterances_of,
+    vectors_for,
+)
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.io.scp import write_vectors
 from privacy_eval.report.data import ReportSources
 from privacy_eval.report.figures import identification as figures
 from privacy_eval.report.per_system import identification_table
@@ -87,6 +100,72 @@ def test_missing_vectors_are_named(tree: SpeechTree) -> None:
     run = tree.run("identification", "--bootstrap", "20")
     assert "1 missing an input" in run.out
     assert f"xvect_{ENROLLS}_anon" in run.err
+
+
+def test_distractors_are_a_data_set_of_the_tree(tree: SpeechTree) -> None:
+    """20 speakers t0 to t19, original and anonymized; once half of them are male, 10 are left."""
+    sets = [tree.training_set(f"train{suffix}", MODEL) for suffix in ("", "_anon")]
+    options = ("--distractors", "train")
+    run = tree.run("identification", *options)
+    assert "3 computed" in run.out, run.err
+    assert tree.run("collect").code == 0
+    for record in results_of(tree).identification:
+        c = record.condition
+        single = cli(
+            "identification",
+            *("--model", tree.root / BACKEND, "--scp-base", tree.root, "--format", "json"),
+            *("--enroll-vectors", tree.scp(c.enrollment_set)),
+            *("--spk2utt", tree.root / "data" / c.enrollment_set / "spk2utt"),
+            *("--trial-vectors", tree.scp(c.trial_set)),
+            *("--utt2spk", tree.root / "data" / TRIALS / "utt2spk"),
+            *("--distractors", sets[c.enrollment == "anonymized"]),
+            *("--distractors-spk2utt", tree.root / "data/train/utt2spk"),
+        )
+        found = json.loads(single.out)
+        assert (record.n_enrolled, record.n_distractors, record.distractors) == (24, 20, "train")
+        assert record.genders == ()  # those of the distractors are not known
+        assert list(record.linkage) == found["linkage"]
+        assert record.singling_out.refused == found["singling_out"]["refused"] != ""
+    (note,) = identification_table(results_of(tree), "title").notes
+    assert "20 are distractors of train" in note
+    genders = "".join(f"t{i} {'fm'[i % 2]}\n" for i in range(20))
+    for suffix in ("", "_anon"):
+        (tree.root / f"data/train{suffix}/spk2gender").write_text(genders)
+    assert tree.run("collect").code == 1
+    assert "3 computed" in tree.run("identification", *options).out
+    assert tree.run("collect").code == 0
+    for record in results_of(tree).identification:
+        assert (record.n_distractors, record.genders) == (10, ("f",))
+    tree.training_set("train_anon", MODEL, seed=1)
+    stale = tree.run("collect")
+    assert stale.code == 1
+    assert f"{ENROLLS}_anon" in stale.err
+    assert "1 computed, 2 current" in tree.run("identification", *options).out
+
+
+@pytest.mark.parametrize("verb", ["identification", "pending"])
+def test_distractors_that_do_not_exist(tree: SpeechTree, verb: str) -> None:
+    for name in ("nobody", f"../data/{ENROLLS}"):
+        run = tree.run(verb, "--distractors", name)
+        assert run.code == 2
+        assert name in run.err
+
+
+def test_speakers_are_singled_out_where_there_are_enough_tests(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path / "tree")
+    spoken = utterances(each=10)
+    for name in (TRIALS, f"{TRIALS}_anon"):
+        lines_to(tree.root / f"data/{name}/utt2spk", (f"{u} {s}" for u, s in spoken.items()))
+        write_vectors(tree.scp(name), list(spoken), vectors_for(name, spoken), tree=tree.root)
+    for verb in STAGES:
+        run = tree.run(verb)
+        assert run.code == 0 or verb != "identification", run.err
+    assert tree.run("collect", "--allow-missing").code == 0
+    with open(tree.root / "exp/privacy_eval/results.csv") as file:
+        rows = [r for r in csv.DictReader(file) if r["metric"].startswith("singling_out_")]
+    records = results_of(tree).identification
+    assert [r.singling_out.sizes for r in records] == [(2, 4)] * 3
+    assert [float(r["value"]) for r in rows] == [v for r in records for v in r.singling_out.values]
 
 
 def test_utterances_without_vectors_are_left_out_on_request(tree: SpeechTree) -> None:

@@ -133,7 +133,7 @@ def conditions(root: Path) -> Tree:
     return tree
 
 
-def test_the_largest_condition_has_a_job_of_its_own(tmp_path: Path) -> None:
+def test_the_largest_condition_has_its_own_job(tmp_path: Path) -> None:
     tree = conditions(tmp_path)
     systems = find_systems(tmp_path, tmp_path / "exp", PLAN)
     largest = max(systems[0].conditions, key=lambda c: condition_cost(c).weight)
@@ -163,7 +163,7 @@ def test_a_trial_set_costs_by_its_utterances(tmp_path: Path) -> None:
     assert cost() == similarity_cost(0)
 
 
-def test_a_job_says_what_memory_it_needs(tmp_path: Path) -> None:
+def test_jobs_log_their_memory_estimate(tmp_path: Path) -> None:
     tree = SpeechTree(tmp_path / "t")
     assert tree.run("score-tree").code == 0
     for verb in ("evaluate", "similarity-tree"):

@@ -141,7 +141,7 @@ def test_a_command_that_fails_leaves_no_data_folder(tree: Tree, command: str, na
     assert "3 anonymized" in tree.run("anonymize", "--anonymizer", tree.command()).out
 
 
-def test_data_folders_of_others_are_kept(tree: Tree) -> None:
+def test_external_data_folders_are_kept(tree: Tree) -> None:
     lines_to(tree.data("speech_enrolls_anon") / "wav.scp", ["s000-000 mine.wav"])
     run = tree.run("anonymize", "--anonymizer", "mcadams")
     assert "1 external" in run.out

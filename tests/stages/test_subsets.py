@@ -284,7 +284,7 @@ def test_other_files_by_utterance(tmp_path: Path) -> None:
     assert not (made / "frames_of_mine").exists()
 
 
-def test_lines_that_are_missing_are_told(tmp_path: Path) -> None:
+def test_missing_lines_are_reported(tmp_path: Path) -> None:
     folder = challenge(tmp_path) / "data/libri_dev"
     lines_to(folder / "utt2dur", ["fa-2 1", "fb-2 1", "ma-2 1", "mb-2 1", "mb-3 1"])
     made = make(tmp_path)
@@ -293,7 +293,7 @@ def test_lines_that_are_missing_are_told(tmp_path: Path) -> None:
     assert make(tmp_path).notes == made.notes
 
 
-def test_files_in_some_parts_only_are_left_out_and_told(tmp_path: Path) -> None:
+def test_files_of_some_parts_only_are_left_out_with_a_note(tmp_path: Path) -> None:
     data = challenge(tmp_path) / "data"
     folder_of(data / "libri_dev_trials_f", LIBRI["trials_f"])
     lines_to(data / "libri_dev_trials_f/vad.scp", (f"{u} x" for u in LIBRI["trials_f"]))
@@ -420,7 +420,7 @@ def test_original_sets_are_cut_out_of_a_combined_one_by_a_list(tmp_path: Path) -
     check_folder(data / "vctk_dev_trials_f", VCTK_SETS["trials_f"])
 
 
-def test_what_is_lacking_is_said(tmp_path: Path) -> None:
+def test_missing_inputs_are_reported(tmp_path: Path) -> None:
     challenge(tmp_path)
     made = make(tmp_path, "_anon")
     assert (made.made, made.kept) == ([], [])
@@ -440,7 +440,7 @@ def test_what_is_lacking_is_said(tmp_path: Path) -> None:
 # --- what others made, and what has changed
 
 
-def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
+def test_external_folders_are_kept(tmp_path: Path) -> None:
     data = challenge(tmp_path) / "data"
     folder_of(data / "libri_dev_trials_f", ["fa-2"], kind="theirs")
     lines_to(data / "libri_dev_enrolls/enrolls", ["only a list"])
@@ -481,7 +481,7 @@ def append(line: str) -> Callable[[Path], object]:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_changed_source_remakes_what_is_made_of_it(
+def test_a_changed_source_rebuilds_its_subsets(
     tmp_path: Path, file: str, change: Callable[[Path], object]
 ) -> None:
     make(challenge(tmp_path))
@@ -501,7 +501,7 @@ def test_a_changed_source_remakes_what_is_made_of_it(
     assert make(tmp_path).made == []
 
 
-def test_only_what_is_made_of_a_changed_list_is_remade(tmp_path: Path) -> None:
+def test_a_changed_list_rebuilds_only_its_subsets(tmp_path: Path) -> None:
     make(challenge(tmp_path))
     (tmp_path / "data/vctk_dev/trials_f_mic2").write_text("fa fa-2 target\n")
     assert make(tmp_path).made == [
@@ -512,7 +512,7 @@ def test_only_what_is_made_of_a_changed_list_is_remade(tmp_path: Path) -> None:
     ]
 
 
-def test_features_that_kaldi_adds_remake_nothing(tmp_path: Path) -> None:
+def test_features_added_by_kaldi_rebuild_nothing(tmp_path: Path) -> None:
     data = challenge(tmp_path) / "data"
     make(tmp_path)
     lines_to(data / "libri_dev_trials_f/feats.scp", ["fa-2 x", "fa-3 x", "fb-2 x"])
@@ -526,7 +526,7 @@ def test_features_that_kaldi_adds_remake_nothing(tmp_path: Path) -> None:
     assert not (data / "libri_dev_trials_f/feats.scp").exists()
 
 
-def test_features_that_were_copied_and_change_remake(tmp_path: Path) -> None:
+def test_changed_copies_of_features_rebuild_subsets(tmp_path: Path) -> None:
     folder = challenge(tmp_path) / "data/libri_dev"
     used = [*LIBRI["enrolls"], *LIBRI["trials_f"], *LIBRI["trials_m"]]
     lines_to(folder / "vad.scp", (f"{u} old" for u in used))
@@ -537,7 +537,7 @@ def test_features_that_were_copied_and_change_remake(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["wav.scp", "mine"])
-def test_what_others_wrote_into_our_folder_is_not_lost(tmp_path: Path, file: str) -> None:
+def test_edited_folders_are_kept(tmp_path: Path, file: str) -> None:
     data = challenge(tmp_path) / "data"
     make(tmp_path)
     lines_to(data / "libri_dev_trials_f" / file, (f"{u} by hand" for u in LIBRI["trials_f"]))
@@ -549,7 +549,7 @@ def test_what_others_wrote_into_our_folder_is_not_lost(tmp_path: Path, file: str
     assert snapshot(data / "libri_dev_trials_f") == before
 
 
-def test_our_folders_stay_when_their_source_goes(tmp_path: Path) -> None:
+def test_built_folders_are_kept_after_their_source_is_removed(tmp_path: Path) -> None:
     data = challenge(tmp_path) / "data"
     make(tmp_path)
     shutil.rmtree(data / "libri_dev")
@@ -594,7 +594,7 @@ def process(root: Path, call: str = "rename", left: int = 10**9) -> subprocess.P
 
 
 @pytest.mark.parametrize(
-    ("call", "left"), [("mkdir", 0), ("mkdir", 1), ("mkdir", 5), *(("rename", n) for n in range(5))]
+    ("call", "left"), [("mkdir", 0), ("mkdir", 5), ("rename", 0), ("rename", 3)]
 )
 def test_killed(tmp_path: Path, call: str, left: int) -> None:
     """What is there afterwards is whole, and the next run makes the rest."""
@@ -620,8 +620,8 @@ def test_killed(tmp_path: Path, call: str, left: int) -> None:
 
 def test_several_at_once(tmp_path: Path) -> None:
     data = challenge(tmp_path) / "data"
-    runs = [process(tmp_path) for _ in range(4)]
-    assert [run.wait(60) for run in runs] == [0] * 4
+    runs = [process(tmp_path) for _ in range(2)]
+    assert [run.wait(60) for run in runs] == [0, 0]
     for name, utterances in sets("dev").items():
         check_folder(data / name, utterances)
     assert {p.name for p in data.iterdir()} == set(sets("dev")) | {"libri_dev", "vctk_dev"}

@@ -9,8 +9,9 @@ import pytest
 from study_support import small_file, small_study, small_values
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.io.user_metrics import load_user_metrics
 from privacy_eval.protocol.protocol import bundled, bundled_studies, load_protocol
-from privacy_eval.study.protocol import check_pairs, load_study, load_user_metric
+from privacy_eval.study.protocol import check_pairs, load_study
 
 
 def test_bundled_studies() -> None:
@@ -87,9 +88,9 @@ def test_pairs_must_be_of_known_metrics() -> None:
 def test_user_defined_metrics(tmp_path: Path) -> None:
     source = tmp_path / "mine.py"
     source.write_text("def spread(scores):\n    return scores.target[-1] - scores.target[0]\n")
-    metric = load_user_metric(f"spread={source}:spread")
+    metric = load_user_metrics([f"spread={source}:spread"])[0]
     source.write_text(source.read_text() + "\n")
-    assert load_user_metric(f"spread={source}:spread").sha256 != metric.sha256
+    assert load_user_metrics([f"spread={source}:spread"])[0].sha256 != metric.sha256
     (tmp_path / "broken.py").write_text("def (")
     for text, message in (
         ("spread", "expected NAME=FILE.py:FUNCTION"),
@@ -105,4 +106,4 @@ def test_user_defined_metrics(tmp_path: Path) -> None:
         ("x=no_such_module:f", "cannot be imported"),
     ):
         with pytest.raises(PrivacyEvalError, match=message):
-            load_user_metric(text)
+            load_user_metrics([text])

@@ -37,14 +37,20 @@ class FigureKind:
         Title of its section in the report.
     folded : bool
         The section is shown only when its title is clicked.
-    on_request : bool
-        Drawn only on request.
+    curves : bool
+        Plots of curves, which the report draws itself; their files only on request.
+    default : bool
+        Some of it is drawn without asking for all figures.
+    conventional : bool
+        Drawn only where conventional plots are asked for.
     """
 
     name: str
     section: str
     folded: bool = True
-    on_request: bool = False
+    curves: bool = False
+    default: bool = True
+    conventional: bool = False
 
     def figures(self, data: ReportData) -> Iterator[Drawing]:
         """All figures of the kind that there is data for."""
@@ -56,22 +62,30 @@ class FigureKind:
 
 #: In the order of the report.
 KINDS = (
-    FigureKind("bars", "Privacy of the systems", folded=False),
-    FigureKind("ece", "ZEBRA profiles"),
-    FigureKind("conventional", "Conventional plots", on_request=True),
-    FigureKind("linkability", "Linkability"),
-    FigureKind("matrices", "Voice similarity"),
-    FigureKind("identification", "Identification in groups of people", folded=False),
-    FigureKind("det", "Detection error trade-off"),
     FigureKind("plane", "Privacy and utility", folded=False),
-    FigureKind("scatter", "Metric against metric"),
+    FigureKind("bars", "Privacy of the systems", folded=False),
+    FigureKind("det", "Detection error trade-off", curves=True),
+    FigureKind("ece", "ZEBRA profiles", curves=True),
+    FigureKind("linkability", "Linkability", curves=True),
+    FigureKind("identification", "Identification in groups of people", curves=True),
+    FigureKind("matrices", "Voice similarity"),
+    FigureKind("scatter", "Metric against metric", default=False),
+    FigureKind("conventional", "Conventional plots", conventional=True),
 )
 
 
 def all_figures(
-    data: ReportData, *, conventional: bool = False, whiskers: Whiskers = "speakers"
+    data: ReportData,
+    *,
+    conventional: bool = False,
+    whiskers: Whiskers = "speakers",
+    everything: bool = False,
 ) -> Iterator[Drawing]:
-    """Every figure that there is data for, not drawn yet.
+    """Every figure that there is data for and that is asked for, not drawn yet.
+
+    By default those that a paper or a reader of the report needs first: privacy against utility,
+    the EER of each condition with its interval, and voice similarity. Of the others nearly all
+    are curves, which the report draws itself.
 
     Parameters
     ----------
@@ -79,14 +93,30 @@ def all_figures(
         Also the ZEBRA toolkit's conventional plots, one per condition of a system.
     whiskers : {"speakers", "independent"}
         Of bars: intervals of the bootstrap over speakers, or of independent trials.
+    everything : bool
+        Also those that are not drawn by default.
     """
     data = replace(data, whiskers=whiskers)
     for kind in KINDS:
-        if conventional or not kind.on_request:
-            for drawing in kind.figures(data):
-                notes = drawn_notes(data.results, drawing.conditions, drawing.metrics)
-                caption = "".join([drawing.caption, *(f" {note}." for note in notes)])
-                yield replace(drawing, caption=caption)
+        asked = everything or (kind.default and not kind.curves)
+        if conventional if kind.conventional else asked:
+            yield from _noted(kind, data, everything=everything)
+
+
+def curve_figures(data: ReportData) -> Iterator[tuple[FigureKind, Drawing]]:
+    """The plots of curves that the report draws, with their kinds."""
+    for kind in KINDS:
+        if kind.curves:
+            yield from ((kind, drawing) for drawing in _noted(kind, data))
+
+
+def _noted(kind: FigureKind, data: ReportData, *, everything: bool = False) -> Iterator[Drawing]:
+    """The figures of a kind, with the caveats of their values in their captions."""
+    for drawing in kind.figures(data):
+        if everything or drawing.default:
+            notes = drawn_notes(data.results, drawing.conditions, drawing.metrics)
+            caption = "".join([drawing.caption, *(f" {note}." for note in notes)])
+            yield replace(drawing, caption=caption)
 
 
 def write_figures(

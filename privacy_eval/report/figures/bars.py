@@ -54,6 +54,9 @@ _WHISKERS: Mapping[str, str] = {
 _BySystem = Mapping[str, Cell]
 
 
+_AS_ASKED = "Systems in the order asked for"
+
+
 @dataclass(frozen=True)
 class Series:
     """Bars of one fill, at position `slot` within the group of each system (-1: centred);
@@ -91,6 +94,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     Of each split: `bars_eer_*` (Figure 1), `bars_cllr_min_*` (2), `bars_gvd_db_*` (13),
     `bars_deid_*` (14), `bars_attacks_*` (15, attackers that have trained their own ASV model);
     over all splits `bars_mean_eer` (16). Many systems or data sets are split over several.
+    By default those of the EER of each split: the number that systems are ranked by, of every
+    condition and with its interval. The other metrics are in the tables.
     """
     if data.whiskers == "independent":
         values = {
@@ -112,15 +117,16 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     titles = {a.id: a.title for a in protocol.attack_models}
     average = titles.get(protocol.average_attack_model, protocol.average_attack_model)
     under_average = f"{genders[0]} speakers under the {average.lower()} attack model"
-    order = f"Ordered by the values of {under_average}"
+    by_value = not data.sources.systems
+    order = f"Ordered by the values of {under_average}" if by_value else _AS_ASKED
 
     for split, metric in itertools.product(protocol.splits, (protocol.eer, "cllr_min")):
         panels = functools.partial(_attack_panels, data, split, metric, untrained)
         yield from _split_figures(data, split, metric, untrained, panels, "", order)
-    order_of_similarity = f"Ordered by the values of {genders[-1]} speakers"
+    similar = f"Ordered by the values of {genders[-1]} speakers" if by_value else _AS_ASKED
     for split, metric in itertools.product(protocol.splits, ("gvd_db", "deid")):
         panels = functools.partial(_gender_panels, data, split, metric)
-        yield from _split_figures(data, split, metric, (None,), panels, "", order_of_similarity)
+        yield from _split_figures(data, split, metric, (None,), panels, "", similar)
     front = "; dark bars in front: attackers that have trained their own ASV model"
     for split in protocol.splits:
         panels = functools.partial(_attack_panels, data, split, protocol.eer, attacks)
@@ -198,7 +204,7 @@ def _attack_panels(
         for gender in protocol.genders
     }
     first = next(iter(by_gender.values()))
-    ordered = _ordered(first[protocol.average_attack_model], systems)
+    ordered = _ordered(data, first[protocol.average_attack_model], systems)
     return [
         _attack_panel(
             protocol,
@@ -248,7 +254,7 @@ def _gender_panels(
         )
         for i, (gender, title) in enumerate(data.protocol.genders.items())
     ]
-    return [_panel(f"{data_set.title}, {split}", _ordered(series[-1].cells, systems), series)]
+    return [_panel(f"{data_set.title}, {split}", _ordered(data, series[-1].cells, systems), series)]
 
 
 # Means over splits and data sets
@@ -302,7 +308,7 @@ def _mean_figures(
         title = f"{what[:1].upper()}{what[1:]}"
     sentences = [
         f"Mean EER over {what}",
-        f"Ordered by the means of {under_average}",
+        _AS_ASKED if data.sources.systems else f"Ordered by the means of {under_average}",
         "A system has a bar if it has values of all of these",
     ]
     if conflicting_originals(cells, originals):
@@ -310,7 +316,7 @@ def _mean_figures(
     with_mean = [s for s in cells.systems if any(s in of_key for of_key in means.values())]
     first = next(iter(protocol.genders))
     for number, systems in enumerate(style.split_evenly(with_mean, _MOST_SYSTEMS), start=1):
-        ordered = _ordered(means.get((protocol.average_attack_model, first), {}), systems)
+        ordered = _ordered(data, means.get((protocol.average_attack_model, first), {}), systems)
         group = [
             _attack_panel(
                 protocol,
@@ -353,9 +359,12 @@ def _by_system(
     return {s: cell for s, cell in found.items() if cell is not None}
 
 
-def _ordered(values: _BySystem, systems: Iterable[str]) -> tuple[str, ...]:
+def _ordered(data: ReportData, values: _BySystem, systems: Iterable[str]) -> tuple[str, ...]:
     """Order systems by value after original speech, those with implausible ones and those without
-    a value last (after infinite ones); equal ones keep their order."""
+    a value last (after infinite ones); equal ones keep their order, and all of them where an
+    order was asked for."""
+    if data.sources.systems:
+        return (ORIGINAL_COLUMN, *systems)
 
     def key(system: str) -> tuple[bool, bool, float]:
         cell = values.get(system)
@@ -408,7 +417,8 @@ def _drawing(
         parts.append(f"Trials were left out on request: {', '.join(names)}")
     draw = functools.partial(draw_groups, cells, metric, groups)
     conditions = {c for _, cell in drawn for c in cell.conditions}
-    return Drawing(name, ". ".join(parts) + ".", draw, (metric,), conditions)
+    default = metric in EERS and not name.startswith("bars_mean")
+    return Drawing(name, ". ".join(parts) + ".", draw, (metric,), conditions, default)
 
 
 # Drawing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def draw_into(canvas: Canvas, plot: Plot) -> None:
         if place not in panels:
             one.remove()
             continue
-        _draw_panel(one, panels[place])
+        draw_panel(one, panels[place])
         if plot.legend == "below":
             at = (0.5, -0.18 * 2.4 / plot.panel_height)
             _legend(one, plot, panels[place].curves, loc="upper center", bbox_to_anchor=at)
@@ -52,7 +53,16 @@ def _legend(owner: Canvas | Axes, plot: Plot, curves: Any, **options: Any) -> No
     style.legend(owner, map(_handle, entries), [_text(c, limit) for c in entries], **options)
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> None:
+def draw_legend(axes: Axes, curves: Iterable[Curve]) -> None:
+    """Draw the legend of the curves below their axes."""
+    entries = legend_entries(curves)
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "fontsize": style.SMALL_FONT}
+    labels = [_text(c, _TITLE) for c in entries]
+    style.legend(axes, map(_handle, entries), labels, ncols=2, frameon=False, **place)
+
+
+def draw_panel(axes: Axes, panel: Panel) -> None:
+    """Draw the curves, ticks and titles of a panel."""
     right = axes.twinx() if any(c.right for c in panel.curves) else axes
     if right is not axes:
         right.set_ylim(0, 1.05)

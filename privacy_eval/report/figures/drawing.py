@@ -8,13 +8,14 @@ import io
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from fontTools import subset  # which matplotlib needs and uses
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure as Canvas
+from PIL import Image  # likewise
 
 from ...io.files import atomic_path, write_text
 from ...results.arrays import FIGURE_FORMATS
@@ -24,12 +25,9 @@ from .plot import Plot
 from .style import styled
 from .tex import to_tex
 
-_CANVASES = MappingProxyType({"png": FigureCanvasAgg, "pdf": FigureCanvasPdf})
+_CANVASES = frozenset({"png", "pdf"})
 # Without these the same drawing gives other bytes tomorrow or under another version.
-_METADATA: Mapping[str, Mapping[str, None]] = {
-    "png": {"Software": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
+PDF_METADATA: Mapping[str, None] = dict.fromkeys(("CreationDate", "Creator", "Producer"))
 
 
 @dataclass(frozen=True)
@@ -46,6 +44,8 @@ class Drawing:
         A plot of curves, or what draws the matplotlib figure.
     metrics, conditions : collections of str and of TrialCondition
         Metrics and conditions of the scores that it shows.
+    default : bool
+        Shown unless all figures are asked for.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Drawing:
     content: Plot | Callable[[], Canvas]
     metrics: Collection[str] = ()
     conditions: Collection[TrialCondition] = ()
+    default: bool = True
 
     @functools.cached_property
     def canvas(self) -> Canvas:
@@ -107,17 +108,29 @@ def save(canvas: Canvas, files: Mapping[str, Path]) -> None:
     dpi = canvas.dpi
     for extension, path in files.items():
         canvas.dpi = dpi  # printing as PDF changes it
-        # Not `savefig`, which draws everything twice as soon as there is a layout.
-        to_print = getattr(_CANVASES[extension](canvas), f"print_{extension}")
         printed = io.BytesIO()  # matplotlib ends in other errors where a disk is full
-        with styled(), _plain_fonts():
-            to_print(printed, metadata=dict(_METADATA[extension]))
+        # Not `savefig`, which draws everything twice as soon as there is a layout.
+        with styled(), plain_fonts():
+            if extension == "pdf":
+                pdf: Any = FigureCanvasPdf(canvas)  # untyped
+                pdf.print_pdf(printed, metadata=dict(PDF_METADATA))
+            else:
+                _print_png(canvas, printed)
         with atomic_path(path) as temporary:
             temporary.write_bytes(printed.getvalue())
 
 
+def _print_png(canvas: Canvas, file: io.BytesIO) -> None:
+    """Print a figure as PNG with a palette, a third of the size of one without."""
+    agg: Any = FigureCanvasAgg(canvas)  # untyped
+    agg.draw()
+    image = Image.fromarray(np.asarray(agg.buffer_rgba())).convert("RGB")
+    small = image.quantize(256, Image.Quantize.MAXCOVERAGE)
+    small.save(file, "PNG", dpi=(canvas.dpi, canvas.dpi))
+
+
 @contextlib.contextmanager
-def _plain_fonts() -> Iterator[None]:
+def plain_fonts() -> Iterator[None]:
     """Embed fonts without their tables for typesetters, which no reader of a PDF looks at:
     cutting these down to the letters of a figure takes most of the time of embedding."""
     load = subset.load_font

@@ -149,6 +149,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
                 Plot(((profile_panel(page.items, looks, over=over, title=page.title),),)),
                 _METRICS,
                 page.conditions,
+                default=prefix == "ece",
             )
     yield from _system_profiles(data)
 

@@ -1,15 +1,17 @@
 """How often speakers are found in groups of several sizes, and how often each of them.
 
-A curve per system and attack model, and a dot per speaker.
+A curve per system and attack model, and a dot per speaker; how often speakers are singled out.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...metrics.identification import singling_out_chance
 from ...results.records import IdentificationRecord
 from ..data import ReportData
 from ..values import ORIGINAL_COLUMN
@@ -23,8 +25,9 @@ _MOST_BANDS = 4
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
-    """Yield `identification_*` per trial set and attack model: the curves of all systems, of
-    original speech, and chance; and `identification_speakers_*`, sorted dots of their speakers."""
+    """Yield, per trial set and attack model, all systems and original speech: `identification_*`,
+    curves and chance; `identification_speakers_*`, sorted dots of their speakers; and
+    `identification_singling_out_*`."""
     protocol = data.protocol
     found: dict[tuple[str, ...], list[IdentificationRecord]] = {}
     for r in data.results.identification:
@@ -39,45 +42,93 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             continue
         title = f"{set_title(protocol, *of_set)}, {attack.title.lower()}"
         for page, number, part in style.numbered_pages(records, MOST_SYSTEMS):
-            curves = [_curve(r, r.condition.system, styles[r.condition.system]) for r in page]
+            shown = [_Shown(r, r.condition.system, styles[r.condition.system]) for r in page]
             originals = found.get((*of_set, original), [])[:1]
-            curves += [_curve(r, ORIGINAL_COLUMN, style.ORIGINAL_STYLE) for r in originals]
-            if len(curves) <= _MOST_BANDS:
-                looks = [*(styles[r.condition.system] for r in page), style.ORIGINAL_STYLE]
-                pairs = zip((*page, *originals), looks, strict=False)
-                curves += [_band(r, look.colour) for r, look in pairs if r.intervals]
-            largest = max((*page, *originals), key=lambda r: r.n_enrolled)
-            yield Drawing(
-                style.file_stem("identification", attack.id, *of_set, *number),
-                f"Identification: {title}{part}. How often the right speaker scores highest in a "
-                "group of so many enrolled speakers; grey: chance."
-                + " Bands: 95 % intervals over test speakers."
-                * any(c.fill for c in curves),
-                Plot(((_panel([*curves, _chance(largest)], largest.n_enrolled, title),),)),
-            )
-            shown = [(r, r.condition.system, styles[r.condition.system]) for r in page]
-            shown += [(r, ORIGINAL_COLUMN, style.ORIGINAL_STYLE) for r in originals]
-            dots = [_dots(*of_one) for of_one in shown if of_one[0].speakers]
-            if dots:
-                sizes = sorted({r.speakers_size for r, *_ in shown if r.speakers})
-                chances = {min(r.rank / r.speakers_size, 1) for r, *_ in shown if r.speakers}
-                group = " or ".join(map(str, sizes))
-                yield Drawing(
-                    style.file_stem("identification_speakers", attack.id, *of_set, *number),
-                    f"Identification of each speaker: {title}{part}. A dot per speaker, from the "
-                    f"most often found one: how often the speaker scores highest in a group of "
-                    f"{group}; grey: chance. The worst of many are a biased pick.",
-                    Plot(((_speakers_panel([*dots, *map(_level, sorted(chances))], title),),)),
-                )
+            shown += [_Shown(r, ORIGINAL_COLUMN, style.ORIGINAL_STYLE) for r in originals]
+            stem = attack.id, *of_set, *number
+            for kind, draw in _KINDS.items():
+                if panel := draw(shown, title):
+                    caption, axes = panel
+                    name = style.file_stem(kind, *stem)
+                    text, of = caption.format(f"{title}{part}"), [r.condition for r in page]
+                    yield Drawing(name, text, Plot(((axes,),)), conditions=of)
 
 
-def _curve(record: IdentificationRecord, name: str, look: style.SystemStyle) -> Curve:
-    x, y = np.log10(record.sizes), 100 * np.array(record.linkage)
-    note = f"({y[-1]:.0f} % of {record.sizes[-1]})"
-    points = np.column_stack([x, y])
-    return Curve(
-        x, y, name, note, look.colour, look.line_style, marker=look.marker, marker_points=points
+@dataclass(frozen=True)
+class _Shown:
+    """A record in a figure."""
+
+    record: IdentificationRecord
+    name: str
+    look: style.SystemStyle
+
+    def curve(self, sizes: Sequence[int], rates: Sequence[float]) -> Curve:
+        """Rates over sizes, with the last one in the legend."""
+        x, y = np.log10(sizes), 100 * np.array(rates)
+        points = np.column_stack([x, y])
+        return Curve(
+            x,
+            y,
+            self.name,
+            f"({y[-1]:.0f} % of {sizes[-1]})",
+            self.look.colour,
+            self.look.line_style,
+            marker=self.look.marker,
+            marker_points=points,
+        )
+
+
+def _galleries(shown: list[_Shown], title: str) -> tuple[str, Panel]:
+    curves = [one.curve(one.record.sizes, one.record.linkage) for one in shown]
+    if len(curves) <= _MOST_BANDS:
+        curves += [_band(one.record, one.look.colour) for one in shown if one.record.intervals]
+    largest = max((one.record for one in shown), key=lambda r: r.n_enrolled)
+    caption = (
+        "Identification: {}. How often the right speaker scores highest in a group of so many "
+        "enrolled speakers; grey: chance."
+    ) + " Bands: 95 % intervals over test speakers." * any(c.fill for c in curves)
+    return caption, _panel([*curves, _chance(largest)], largest.n_enrolled, title)
+
+
+def _speakers(shown: list[_Shown], title: str) -> tuple[str, Panel] | None:
+    shown = [one for one in shown if one.record.speakers]
+    if not shown:
+        return None
+    dots = [_dots(one.record, one.name, one.look) for one in shown]
+    sizes = sorted({one.record.speakers_size for one in shown})
+    chances = {min(one.record.rank / one.record.speakers_size, 1) for one in shown}
+    caption = (
+        "Identification of each speaker: {}. A dot per speaker, from the most often found one: "
+        f"how often the speaker scores highest in a group of {' or '.join(map(str, sizes))}; grey: "
+        "chance. The worst of many are a biased pick."
     )
+    return caption, _speakers_panel([*dots, *map(_level, sorted(chances))], title)
+
+
+def _singling_out(shown: list[_Shown], title: str) -> tuple[str, Panel] | None:
+    found = [(one, one.record.singling_out) for one in shown if one.record.singling_out.sizes]
+    if not found:
+        return None
+    curves = [one.curve(singled.sizes, singled.values) for one, singled in found]
+    most = max(singled.n_speakers for _, singled in found)
+    sizes = np.unique(np.geomspace(2, most, 100).round())
+    chance = 100 * singling_out_chance(sizes)
+    curves.append(Curve(np.log10(sizes), chance, "knows nothing", colour=style.GREY))
+    caption = (
+        "Singling out: {}. How often a decision for one enrolled speaker holds for exactly one of "
+        "so many test speakers; grey: who knows nothing, (1 - 1/N)^(N - 1). Far above it is bad; "
+        "below it is not more private."
+    )
+    panel = _panel(curves, most, title)
+    return caption, replace(panel, x_label="test speakers", y_label="exactly one accepted (%)")
+
+
+#: By the beginning of the names: caption with a place for the title, and panel.
+_KINDS = {
+    "identification": _galleries,
+    "identification_speakers": _speakers,
+    "identification_singling_out": _singling_out,
+}
 
 
 def _band(record: IdentificationRecord, colour: str) -> Curve:
@@ -134,4 +185,5 @@ def _panel(curves: list[Curve], largest: int, title: str) -> Panel:
         (0.0, 105.0),
         title=title,
         x_ticks=tuple((float(np.log10(n)), str(n)) for n in ticks),
+        x_scale="log10",
     )

@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
-from ...metrics import Variant
 from ...protocol.protocol import ORIGINAL
 from ...results.arrays import Arrays
 from ...results.records import SimilarityRecord
@@ -42,7 +41,7 @@ _MIRRORED = (
 _COLOURS = "viridis"  # lightness increases with similarity: readable in grey
 
 
-def block(arrays: Arrays, variant: Variant) -> NDArray[np.float64]:
+def block(arrays: Arrays, variant: str) -> NDArray[np.float64]:
     """Compose the four matrices as one of shape (2 S, 2 S): original speech against original
     (upper left) and anonymized (upper right), anonymized against anonymized (lower right).
 
@@ -85,7 +84,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
 
     Of each split, data set and gender: `matrices_*` (Figures 8 to 11), by the ASV model
     trained on original speech; `matrices_models_*` (Figure 12), systems evaluated with several
-    models. At most six blocks per figure.
+    models; `matrices_challenge_*` as the challenge's script computes them. At most six blocks per
+    figure. By default the exact ones of the last split, the test set: the others look alike.
     """
     protocol = data.protocol
     for t in protocol.trial_sets():
@@ -99,7 +99,6 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         where = (
             f"on {t.data_set.title}, {protocol.split_title(t.split)}, for "
             f"{protocol.genders[t.gender]} speakers. {_BLOCKS_CAPTION}"
-            f"{_MIRRORED if protocol.variant == 'challenge' else ''}"
         )
         # The model trained on original speech first.
         by_system = [
@@ -107,24 +106,29 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             for s in data.results.systems
             if s in of_set
         ]
-        for name, words, records, draw in (
-            ("matrices", "", [some[:1] for some in by_system], similarity_matrices),
-            ("matrices_models", _BY_MODEL, [r for r in by_system if len(r) > 1], compared_matrices),
+        first = [some[:1] for some in by_system]
+        several = [some for some in by_system if len(some) > 1]
+        for name, words, records, draw, variant in (
+            ("matrices", "", first, similarity_matrices, "exact"),
+            ("matrices_models", _BY_MODEL, several, compared_matrices, "exact"),
+            ("matrices_challenge", "", first, similarity_matrices, "challenge"),
         ):
-            pages = _pages(data, records)
-            for number, blocks in enumerate(pages, start=1):
+            if variant == "challenge" and protocol.variant != variant:
+                continue
+            for number, blocks in enumerate(_pages(data, records, variant), start=1):
                 yield Drawing(
                     style.page_name(style.file_stem(name, *key), number),
-                    f"Voice similarity matrices {words}{where}",
+                    f"Voice similarity matrices {words}{where}"
+                    + _MIRRORED * (variant == "challenge"),
                     functools.partial(draw, blocks, title=title),
+                    default=variant == "exact" and t.split == protocol.splits[-1],
                 )
 
 
 def _pages(
-    data: ReportData, records: Sequence[Sequence[SimilarityRecord]]
+    data: ReportData, records: Sequence[Sequence[SimilarityRecord]], variant: str
 ) -> Iterator[list[Labelled]]:
     """Yield the blocks of each figure, those of a system together; arrays are read page by page."""
-    variant = data.protocol.variant
     of_system = max(map(len, records), default=1)
     for page in style.split_evenly(records, max(1, _MOST // of_system)):
         blocks = [

@@ -16,6 +16,7 @@ from matplotlib.lines import Line2D
 from ...metrics import describe
 from ..data import ReportData
 from ..utility import UTILITY, TradeOff, trade_offs
+from ..values import select
 from . import style
 from .drawing import Drawing
 
@@ -25,17 +26,17 @@ _MOST_NAMED = 12
 
 def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield `plane_<split>` for each split with systems that have an EER and a utility."""
-    for split in data.protocol.splits if data.protocol.weighs_utility else ():
+    for split in data.protocol.splits:
         found = trade_offs(data, split)
         metrics = [m for m in UTILITY if any(t.get(m) is not None for t in found)]
         absent = [t.system for t in found if len(t.utility) < len(metrics)]
         if not metrics:
             continue
-        attack = data.protocol.average_attack_model
+        attack = data.protocol.attack(data.protocol.average_attack_model).title.lower()
         caption = (
             f"Privacy against utility, {data.protocol.split_title(split)}: average EER ({attack}) "
-            "and utility of anonymized speech. Line: Pareto front; bars: 95 % intervals over "
-            "speakers, where there are"
+            "and utility of anonymized speech. The best are at the top right (line: Pareto front); "
+            "bars: 95 % intervals over speakers, where there are"
         )
         if data.protocol.eer_thresholds:
             caption += "; dashed: thresholds of the EER"
@@ -47,10 +48,14 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             caption += ". Named are the systems of the front, and your own among published ones"
         if absent:
             caption += f". Without a value of one axis, and not drawn there: {', '.join(absent)}"
+        under = data.protocol.average_attack_model
+        eers = select(data.cells, metric=data.protocol.eer, attack_model=under, split=split)
         yield Drawing(
             style.file_stem("plane", split),
             f"{caption}.",
             functools.partial(plane, data, found, metrics),
+            (data.protocol.eer,),
+            {c for cell in eers.values() for c in cell.conditions},
         )
 
 

@@ -16,6 +16,10 @@ LEGEND_LINE = 0.145  # inches
 _LONG_NAME, _FEW = 40, 4  # characters of a name in a legend of few entries
 
 
+#: What coordinates are of values.
+Scale = Literal["linear", "log10", "probit"]
+
+
 @dataclass(frozen=True)
 class Curve:
     """A line, or the area below it.
@@ -67,6 +71,8 @@ class Panel:
     x_limits, y_limits : (float, float)
     x_ticks, y_ticks : tuple of (float, str)
         Empty: automatic.
+    x_scale, y_scale : {"linear", "log10", "probit"}
+        What coordinates are of the values, which the report shows under the pointer.
     square : bool
     """
 
@@ -81,6 +87,8 @@ class Panel:
     right_label: str = ""
     x_ticks: tuple[tuple[float, str], ...] = ()
     y_ticks: tuple[tuple[float, str], ...] = ()
+    x_scale: Scale = "linear"
+    y_scale: Scale = "linear"
     square: bool = False
 
 

@@ -180,6 +180,8 @@ def scatter(
                 infinite += len(points) - len(finite)
                 if finite:
                     look = _marker(styles[system], filled=group == filled)
+                    if system in cells.own and len(cells.own) < len(cells.systems):
+                        look["zorder"] = 3  # not below published systems
                     if withheld:
                         look = _marker(replace(styles[system], colour=style.GREY), filled=False)
                     (line,) = axes.plot(*zip(*finite, strict=True), **look)

@@ -92,7 +92,7 @@ def conditions(
 
 def load(record: VerificationRecord, curves: Curves, names: Iterable[str]) -> Arrays | None:
     """Load the arrays of a record; None if any of these is missing."""
-    arrays = curves.of(record)
+    arrays = curves.plotted(record)
     return arrays if arrays is not None and set(names) <= arrays.keys() else None
 
 

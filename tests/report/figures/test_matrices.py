@@ -50,6 +50,10 @@ def figures(
     return list(matrices.figures(ReportData(results, curves=stored)))
 
 
+def by_default(*records: SimilarityRecord) -> list[Drawing]:
+    return [drawing for drawing in figures(*records) if drawing.default]
+
+
 def panels(drawing: Drawing) -> list[Axes]:
     return [a for a in drawing.canvas.axes if a.images]
 
@@ -71,11 +75,11 @@ def shown(axes: Axes) -> np.ndarray:
 
 def test_systems_are_side_by_side_with_one_colour_scale() -> None:
     records = [record("B1"), record(ODD)]
-    (drawing,) = figures(*records)
+    (drawing,) = by_default(*records)
     assert drawing.name == "matrices_libri_test_f"
     assert [a.get_title() for a in panels(drawing)] == ["B1", style.escape_mathtext(ODD)]
     for axes, r in zip(panels(drawing), records, strict=True):
-        np.testing.assert_array_equal(shown(axes), matrices.block(STORED.of(r), CONFIG.variant))
+        np.testing.assert_array_equal(shown(axes), matrices.block(STORED.of(r), "exact"))
         for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
             assert [t.get_text() for t in labels] == ["original", "anonymized"]
         across, down = axes.lines
@@ -88,13 +92,13 @@ def test_models_are_in_rows_the_original_one_first() -> None:
     systems = [("B1", "anonymized"), ("B1", "original"), ("B2", "original")]
     systems += [("M1", "original"), ("M1", "anonymized")]
     records = {one: record(*one) for one in systems}
-    one, compared = figures(*records.values())
+    one, compared = by_default(*records.values())
     assert [a.get_title() for a in panels(one)] == ["B1", "B2", "M1"]
     assert compared.name == "matrices_models_libri_test_f"
     rows = [(s, m) for m in ("original", "anonymized") for s in ("B1", "M1")]
     for axes, place in zip(panels(compared), rows, strict=True):
         assert axes.get_title() == place[0]
-        block = matrices.block(STORED.of(records[place]), "challenge")
+        block = matrices.block(STORED.of(records[place]), "exact")
         np.testing.assert_array_equal(shown(axes), block)
     labels = [panels(compared)[i].get_ylabel() for i in (0, 2)]
     assert [label.split()[-2] for label in labels] == ["original", "anonymized"]
@@ -104,18 +108,28 @@ def test_captions_describe_the_matrices() -> None:
     records = (record("B1"), record("B1", "anonymized"))
     for variant in ("challenge", "exact"):
         drawings = figures(*records, protocol=replace(CONFIG, variant=variant))
-        assert len(drawings) == 2
+        assert len(drawings) == (3 if variant == "challenge" else 2)
         titles = [d.canvas.get_suptitle() for d in drawings]
-        assert titles == ["LibriSpeech test, female"] * 2
+        assert titles == ["LibriSpeech test, female"] * len(drawings)
         for d in drawings:
             assert "Rows: speakers i, columns: speakers j of the trial set" in d.caption
             assert "nrollment" not in d.caption
-            assert ("half of the pairs" in d.caption) == (variant == "challenge")
+            replica = d.name.startswith("matrices_challenge")
+            assert ("half of the pairs" in d.caption) == replica
+            assert d.default == (not replica)
+
+
+def test_the_replica_of_the_script_is_drawn_on_request() -> None:
+    one = record("B1")
+    (drawing,) = (d for d in figures(one) if d.name.startswith("matrices_challenge"))
+    (axes,) = panels(drawing)
+    np.testing.assert_array_equal(shown(axes), matrices.block(STORED.of(one), "challenge"))
+    assert not drawing.default
 
 
 def test_at_most_six_blocks_to_a_figure() -> None:
     records = [record(f"S{i}", m) for i in range(8) for m in ("original", "anonymized")]
-    drawings = figures(*records)
+    drawings = by_default(*records)
     assert [(d.name.removeprefix("matrices_"), len(panels(d))) for d in drawings] == [
         ("libri_test_f", 4),
         ("libri_test_f_2", 4),
@@ -127,5 +141,5 @@ def test_at_most_six_blocks_to_a_figure() -> None:
 
 def test_records_without_arrays_are_omitted() -> None:
     records = [record("B1"), record("B2", curves=None), record("K2", curves="gone")]
-    (drawing,) = figures(*records, record("B2", curves="gone", gender="m"))
+    (drawing,) = by_default(*records, record("B2", curves="gone", gender="m"))
     assert [a.get_title() for a in panels(drawing)] == ["B1"]

@@ -1,0 +1,236 @@
+"""The first screen of the report: what was found, in sentences with numbers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from datetime import datetime, timezone
+
+from ..errors import abbreviate
+from ..metrics import describe
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
+from ..results.records import IdentificationRecord, Results
+from ..results.signature import signature
+from .data import ReportData
+from .html import Front
+from .per_system import few_replicates, found_in_groups
+from .provenance import summary
+from .ranking import Ranking, difference_text, rank
+from .summary import averages_by_attack
+from .utility import mean_utility
+from .values import ORIGINAL_COLUMN, caveat_notes, system_column
+
+#: What an attacker knows and does, by the speech enrolled, that tried, and that of training.
+_ATTACKERS = {
+    (ORIGINAL, ORIGINAL, ORIGINAL): "who has original speech to recognize",
+    (ORIGINAL, ANONYMIZED, ORIGINAL): "who does not know of the anonymization",
+    (ANONYMIZED, ANONYMIZED, ORIGINAL): "who anonymizes too",
+    (ANONYMIZED, ANONYMIZED, ANONYMIZED): "who anonymizes too, and trains on anonymized speech",
+    (ORIGINAL, ANONYMIZED, ANONYMIZED): "who trains on anonymized speech",
+}
+
+
+def front(data: ReportData) -> Front:
+    """Compose the first screen but for its tables and figures."""
+    results, protocol = data.results, data.protocol
+    if not results.systems:
+        facts = (("Published results", data.sources.published), ("Protocol", protocol.title))
+        return Front(facts, warnings=tuple(_warnings(data)), notes=tuple(_words(data)))
+    split = main_split(data)
+    ranking = _rank(data, split)
+    places = [system_column(s) for s in results.systems]
+    order = [r.system for r in ranking.ranked if r.system in places]
+    systems = sorted(
+        results.systems,
+        key=lambda s: order.index(system_column(s)) if system_column(s) in order else len(order),
+    )
+    return Front(
+        tuple(_facts(data, split)),
+        _verdict(data, ranking),
+        tuple((s, tuple(_sentences(data, s, split))) for s in systems),
+        tuple(dict.fromkeys(_warnings(data))),
+        tuple(_words(data)),
+    )
+
+
+def main_split(data: ReportData) -> str:
+    """The split of the first screen: the last one that has results, the test set."""
+    present = {r.condition.split for r in data.results.verification}
+    splits = data.protocol.splits
+    return next((s for s in reversed(splits) if s in present), splits[-1])
+
+
+def _rank(data: ReportData, split: str) -> Ranking:
+    """Rank all systems as the protocol does."""
+    protocol = data.protocol
+    return rank(
+        data.results,
+        data.curves,
+        metric=protocol.eer,
+        attack_model=protocol.average_attack_model,
+        split=split,
+        cells=data.cells,
+    )
+
+
+def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
+    results, protocol = data.results, data.protocol
+    yield "Systems", abbreviate(list(results.systems))
+    made = [path.stat().st_mtime for path in data.sources.paths if path.exists()]
+    if made:
+        day = datetime.fromtimestamp(max(made), timezone.utc).strftime("%Y-%m-%d")
+        names = (f"{path.absolute().parent.name}/{path.name}" for path in data.sources.paths)
+        yield "Results", f"{abbreviate(list(names))} of {day}"
+    if folders := list(dict.fromkeys(_folders(results))):
+        yield "Tree", f"scores in {abbreviate(folders)}"
+    attack = protocol.attack(protocol.average_attack_model)
+    yield (
+        "Protocol",
+        f"{protocol.title} ({protocol.name}), variant {protocol.variant}; ranked by EER, "
+        f"{attack.title.lower()} attacker; this screen shows the {protocol.split_title(split)}",
+    )
+    yield "Contents", summary(results)[0]
+    yield "Signature", signature(results, variant=protocol.variant)
+
+
+def _folders(results: Results) -> Iterator[str]:
+    """Folders of the systems' scores, relative to the tree."""
+    for r in results.verification:
+        inputs = r.provenance.get("inputs")
+        entry = inputs.get("scores") if isinstance(inputs, dict) else None
+        path = str(entry.get("path", "")) if isinstance(entry, dict) else ""
+        if path.count("/") > 1:
+            yield path.rsplit("/", 2)[0]
+
+
+def _verdict(data: ReportData, ranking: Ranking) -> str:
+    """Which system protects best, and whether that is certain."""
+    if len(ranking.ranked) < 2:
+        return ""
+    metric = describe(ranking.metric)
+    first, second = ranking.ranked[:2]
+    sentence = (
+        f"{first.system} protects best: EER {metric.format(first.value)} % against "
+        f"{metric.format(second.value)} % of {second.system}"
+    )
+    other = "no test of the difference is possible without bootstrap replicates"
+    # Published systems, which have no replicates, may be in between.
+    tested = difference_text(metric, first) if second.interval is not None else ""
+    return f"{sentence}; {tested or other}."
+
+
+def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
+    protocol = data.protocol
+    conditions = len(protocol.data_sets) * len(protocol.genders)
+    shown = [a for a in averages_by_attack(data) if (a.system, a.split) == (system, split)]
+    original = next((a.text(data, protocol.eer) for a in shown if a.attack.is_original), None)
+    records = [
+        r
+        for r in data.results.identification
+        if r.condition.system == system and r.condition.split == split
+    ]
+    found = found_in_groups(records)
+    for one in (a for a in shown if not a.attack.is_original):
+        eer = " ".join(filter(None, (f"{one.text(data, protocol.eer)} %", one.interval)))
+        sentence = f"Against an attacker {attacker(one.attack)}, {system} leaves an EER of {eer}"
+        if len(one.records) < conditions:
+            sentence += f" ({len(one.records)} of {conditions} conditions)"
+        sentence += "; 50 % is chance"
+        sentence += f", {original} % original speech" if original is not None else ""
+        if (system, one.attack.id) in found:
+            size, rank, mean = found[system, one.attack.id]
+            sentence += (
+                f". In a group of {size} the right person is found {100 * mean:.0f} % of the time; "
+                f"chance is {100 * min(rank / size, 1):.3g} %"
+            )
+        yield f"{sentence}."
+    rates = [
+        mean_utility(data.cells, protocol, "wer", split, s)
+        for s in (ORIGINAL_COLUMN, system_column(system))
+    ]
+    before, after = (None if v is None else f"{100 * v:.1f}" for v in rates)
+    if after is not None:
+        change = f"{before} \u2192 {after}" if before is not None else after
+        yield f"Words: a recognizer gets {change} % wrong (WER, original \u2192 anonymized)."
+    yield from _worst(data, system, split, records)
+
+
+def _worst(
+    data: ReportData, system: str, split: str, records: list[IdentificationRecord]
+) -> Iterator[str]:
+    """Who is protected least: found most often, or least de-identified."""
+    protocol = data.protocol
+    strongest = protocol.average_attack_model
+    speakers = [
+        (s.linkage, s.speaker, r)
+        for r in records
+        if r.condition.attack_model == strongest
+        for s in r.speakers
+    ]
+    if speakers:
+        linkage, speaker, record = max(speakers, key=lambda found: found[0])
+        yield (
+            f"Worst protected: speaker {speaker} ({_set(data, record.condition)}), found "
+            f"{100 * linkage:.0f} % of the time in a group of {record.speakers_size} by the "
+            f"{protocol.attack(strongest).title.lower()} attacker; the worst of {len(speakers)} "
+            "is a biased pick."
+        )
+        return
+    similar = [
+        (s.deid, s.speaker, r.condition)
+        for r in data.results.similarity
+        if r.condition.system == system and r.condition.split == split
+        for s in r.speakers
+    ]
+    if similar:
+        deid, speaker, condition = min(similar, key=lambda found: found[0])
+        yield (
+            f"Worst protected: speaker {speaker} ({_set(data, condition)}), de-identified by "
+            f"{describe('deid').format(deid)} %; the worst of {len(similar)} is a biased pick."
+        )
+
+
+def _set(data: ReportData, condition: object) -> str:
+    protocol = data.protocol
+    place = functools.partial(getattr, condition)
+    title = protocol.data_set(place("data_set")).title
+    return f"{title} {place('split')}, {protocol.genders[place('gender')]}"
+
+
+def attacker(attack: AttackModel) -> str:
+    """Say what an attacker knows and does, after "an attacker"."""
+    known = (attack.enrollment, attack.trial, attack.asv_model)
+    other = f"with {attack.enrollment} enrollment, {attack.trial} trials, {attack.asv_model} model"
+    return f"{_ATTACKERS.get(known, other)} ({attack.title.lower()})"
+
+
+def _warnings(data: ReportData) -> Iterator[str]:
+    results, protocol = data.results, data.protocol
+    yield from data.unsigned
+    yield from caveat_notes(results.verification)
+    yield from (*data.cells.not_comparable, *data.cells.notes)
+    if results.systems:
+        yield from summary(results)[1:]
+        present = {r.condition.attack_model for r in results.verification}
+        absent = [a for a in protocol.attack_models if a.id not in present and not a.is_original]
+        for attack in absent:
+            yield f"Not evaluated: an attacker {attacker(attack)}, who may find more"
+        if few := few_replicates(results, data.curves):
+            yield few
+
+
+def _words(data: ReportData) -> Iterator[tuple[str, str]]:
+    for attack in data.protocol.attack_models:
+        if not attack.is_original:
+            yield attack.title, f"an attacker {_known(attack)}"
+    yield (
+        "50 %",
+        "an EER of chance for one attacker, on average over speakers: it does not say that nobody "
+        "is recognized, as single speakers may be, or by a stronger attacker",
+    )
+
+
+def _known(attack: AttackModel) -> str:
+    speech = f"{attack.enrollment} recordings of the people, and {attack.trial} ones to attribute"
+    trained = f"; trained on {attack.asv_model} speech" if attack.asv_model else ""
+    return f"{attacker(attack).partition(' (')[0]}: has {speech}{trained}"

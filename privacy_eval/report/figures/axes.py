@@ -1,0 +1,142 @@
+"""Plots of one set of scores on axes of one's own, for notebooks and papers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from matplotlib.axes import Axes
+
+from ...metrics import (
+    Evaluation,
+    TrialScores,
+    linkability,
+    rocch_eer,
+    score_curves,
+    score_metrics,
+    zebra_tag,
+)
+from . import style
+from .det import Line, det_panel
+from .draw import draw_legend, draw_panel
+from .ece import Profile, profile_panel
+from .linkability import linkability_panel
+from .plot import Curve, Panel
+
+_LOOK = style.SystemStyle(style.PALETTE[0], "o", "-")
+_Describe = Callable[[TrialScores, str], Panel]
+
+
+def plot_det(scores: TrialScores | Evaluation, axes: Axes | None = None, *, name: str = "") -> Axes:
+    """Plot the DET curve: miss rate against false-alarm rate, with a marker at the EER.
+
+    Parameters
+    ----------
+    scores : TrialScores or Evaluation
+    axes : matplotlib Axes, optional
+        Default: those of a new figure.
+    name : str
+        In the legend.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> plot_det(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).get_xlabel()
+    'false-alarm rate (%)'
+    """
+    return _plot(_det, scores, axes, name)
+
+
+def plot_ece(scores: TrialScores | Evaluation, axes: Axes | None = None, *, name: str = "") -> Axes:
+    """Plot the ECE profile: actual, minimum and that of no evidence, against the prior log odds.
+
+    The area between the last two is the expected privacy disclosure (ZEBRA).
+
+    Parameters
+    ----------
+    scores : TrialScores or Evaluation
+    axes : matplotlib Axes, optional
+        Default: those of a new figure.
+    name : str
+        In the legend.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> plot_ece(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).get_ylabel()
+    'empirical cross-entropy (bit)'
+    """
+    return _plot(_ece, scores, axes, name)
+
+
+def plot_scores(
+    scores: TrialScores | Evaluation, axes: Axes | None = None, *, name: str = ""
+) -> Axes:
+    """Plot histograms and densities of target and nontarget scores, and the local linkability.
+
+    Parameters
+    ----------
+    scores : TrialScores or Evaluation
+    axes : matplotlib Axes, optional
+        Default: those of a new figure.
+    name : str
+        In the title.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> plot_scores(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).get_xlabel()
+    'score'
+    """
+    return _plot(_densities, scores, axes, name)
+
+
+def _plot(
+    describe: _Describe, given: TrialScores | Evaluation, axes: Axes | None, name: str
+) -> Axes:
+    scores = given.scores if isinstance(given, Evaluation) else given
+    if not isinstance(scores, TrialScores):
+        raise TypeError(f"expected TrialScores or what evaluate() returns, not {type(given)}")
+    if axes is None:
+        from matplotlib import pyplot
+
+        axes = pyplot.subplots()[1]
+    panel = describe(scores, name)
+    draw_panel(axes, panel)
+    draw_legend(axes, panel.curves)
+    return axes
+
+
+def _det(scores: TrialScores, name: str) -> Panel:
+    arrays, eer = score_curves(scores), rocch_eer(scores).value
+    line = Line(name or "EER", arrays["det_miss"], arrays["det_false_alarm"], eer)
+    return det_panel([line], {line.name: _LOOK})
+
+
+def _ece(scores: TrialScores, name: str) -> Panel:
+    arrays, values = score_curves(scores), score_metrics(scores, variant="exact")
+    profile = Profile(
+        name or "minimum",
+        arrays["prior_log_odds"],
+        arrays["ece_minimum"],
+        arrays["ece_zero_evidence"],
+        values["zebra_population"],
+        values["zebra_individual"],
+        zebra_tag(values, "exact"),
+    )
+    panel = profile_panel([profile], [_LOOK])
+    actual = Curve(profile.prior_log_odds, arrays["ece_actual"], "actual", colour="#D55E00")
+    return replace(panel, curves=(*panel.curves, actual))
+
+
+def _densities(scores: TrialScores, name: str) -> Panel:
+    return linkability_panel(score_curves(scores), linkability(scores).value, name or "Scores")

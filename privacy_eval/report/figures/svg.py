@@ -1,0 +1,202 @@
+"""Draw plots of curves as inline SVG for the report: some kB each, readable at any width, in
+light and dark pages, and with values under the pointer (report.js reads the paths back).
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+from collections.abc import Iterable
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+from ...metrics.pav import FloatArray
+from .plot import Curve, Panel, Plot, legend_entries
+from .style import LineStyle
+from .tex import Limits, thin_curve
+
+# Size of the axes in CSS pixels, coordinates of curves per pixel, and margins: left, top, right,
+# bottom.
+_WIDTH, _HEIGHT, _FINE = 280, 210, 2
+_LEFT, _TOP, _RIGHT, _BOTTOM = 46, 20, 12, 38
+_RIGHT_AXIS = 30
+_RIGHT_LIMITS: Limits = (0.0, 1.05)
+
+#: Outlines of markers about the origin, of at most 4 pixels; others are discs.
+_OUTLINES = {
+    "s": "M-3-3h6v6h-6z",
+    "^": "M0-4l4 7h-8z",
+    "v": "M0 4l4-7h-8z",
+    "<": "M-4 0l7-4v8z",
+    ">": "M4 0l-7-4v8z",
+    "D": "M0-4l4 4l-4 4l-4-4z",
+    "P": "M-1-4h2v3h3v2h-3v3h-2v-3h-3v-2h3z",
+    "X": "M-4-3l1-1l3 3l3-3l1 1l-3 3l3 3l-1 1l-3-3l-3 3l-1-1l3-3z",
+    "*": "M0-5l1 4h4l-3 2l1 4l-3-2l-3 2l1-4l-3-2h4z",
+}
+_DISC = "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z"
+
+
+def to_svg(plot: Plot) -> str:
+    """Write a plot as HTML: an `svg` element per panel, with legends.
+
+    Names are untrusted and escaped.
+    """
+    parts = []
+    side = ""
+    for _, column, panel in plot.panels():
+        side = panel.side_title if column == 0 or panel.side_title else side
+        title = ": ".join(filter(None, (side, f"{panel.title}{plain(panel.title_math)}")))
+        drawn = _panel(panel, title)
+        if plot.legend == "below":
+            drawn = f"<div>{drawn}{_legend(panel.curves)}</div>"
+        parts.append(drawn)
+    if plot.legend != "below":
+        parts.append(_legend(plot.curves))
+    return f'<div class="plots">{"".join(parts)}</div>'
+
+
+def plain(text: str) -> str:
+    """Turn built-in mathtext into plain text.
+
+    Examples
+    --------
+    >>> plain(r"prior log-odds $\\log(\\pi/(1-\\pi))$")
+    'prior log-odds log(π/(1-π))'
+    """
+    text = re.sub(r"\\mathrm\{([^}]*)\}", r"\1", text).replace(r"\pi", "\u03c0")
+    return re.sub(r"[\\{}$]", "", text)
+
+
+def _panel(panel: Panel, title: str) -> str:
+    has_right = any(c.right for c in panel.curves)
+    width, height = (_HEIGHT, _HEIGHT) if panel.square else (_WIDTH, _HEIGHT)
+    whole = (
+        _LEFT + width + (_RIGHT_AXIS if has_right else _RIGHT),
+        _TOP + height + _BOTTOM,
+    )
+    lines = [
+        f'<svg class="plot" viewBox="0 0 {whole[0]} {whole[1]}" width="{whole[0]}" role="img" '
+        f'aria-label="{_text(title)}"><text class="t" x="{_LEFT}" y="13">{_text(title)}</text>'
+    ]
+    grid, labels = [], []
+    for at, label in _ticks(panel.x_ticks, panel.x_limits):
+        x = _LEFT + _scaled(at, panel.x_limits) * width
+        grid.append(f"M{x:.0f} {_TOP}v{height}")
+        labels.append(f'<text x="{x:.0f}" y="{_TOP + height + 14}">{_text(label)}</text>')
+    for at, label in _ticks(panel.y_ticks, panel.y_limits):
+        y = _TOP + (1 - _scaled(at, panel.y_limits)) * height
+        grid.append(f"M{_LEFT} {y:.0f}h{width}")
+        labels.append(f'<text class="e" x="{_LEFT - 4}" y="{y + 4:.0f}">{_text(label)}</text>')
+    if has_right:
+        for at in (0.0, 0.5, 1.0):
+            y = _TOP + (1 - _scaled(at, _RIGHT_LIMITS)) * height
+            labels.append(f'<text x="{_LEFT + width + 12}" y="{y + 4:.0f}">{at:g}</text>')
+    lines.append(f'<path class="g" d="{"".join(grid)}"/>{"".join(labels)}')
+    lines.append(
+        f'<text x="{_LEFT + width // 2}" y="{whole[1] - 5}">{_text(plain(panel.x_label))}</text>'
+        f'<text transform="translate(11 {_TOP + height // 2})rotate(-90)">'
+        f"{_text(plain(panel.y_label))}</text>"
+    )
+    bounds = " ".join(f"{v:.6g}" for v in (*panel.x_limits, *panel.y_limits))
+    lines.append(
+        f'<svg x="{_LEFT}" y="{_TOP}" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width * _FINE} {height * _FINE}" data-b="{bounds}" '
+        f'data-s="{panel.x_scale} {panel.y_scale}">'
+        '<rect width="100%" height="100%" fill="none" pointer-events="all"/>'
+    )
+    lines += (_curve(curve, panel, width, height) for curve in panel.curves)
+    return "".join((*lines, "</svg></svg>"))
+
+
+def _curve(curve: Curve, panel: Panel, width: int, height: int) -> str:
+    limits = _RIGHT_LIMITS if curve.right else panel.y_limits
+    box = width * _FINE, height * _FINE
+    pixels = functools.partial(_pixels, x_limits=panel.x_limits, y_limits=limits, box=box)
+    colour, dashes = _colour(curve.colour), _dashes(curve.line_style)
+    if curve.fill:
+        x = np.concatenate([curve.x, curve.x[::-1]])
+        base = np.zeros_like(curve.y) if curve.base is None else curve.base
+        y = np.concatenate([curve.y, base[::-1]])
+        path = _path(*pixels(x, y))
+        return f'<path d="{path}z" fill="{colour}" opacity=".3"/>'
+    points = pixels(*thin_curve(curve.x, curve.y, panel.x_limits, limits))
+    name = f' data-n="{_text(curve.name)}"' if curve.name and not curve.right else ""
+    line = (
+        f'<path{name} d="{_path(*points)}" fill="none" stroke="{colour}" '
+        f'stroke-width="{_FINE * curve.width:g}"{dashes}/>'
+    )
+    outline = _OUTLINES.get(curve.marker, _DISC)
+    marks = (
+        f'<path d="{outline}" fill="{colour}" transform="translate({x} {y})scale({_FINE})"/>'
+        for x, y in zip(*pixels(*np.split(curve.marker_points.T.ravel(), 2)), strict=True)
+    )
+    return line + "".join(marks)
+
+
+def _legend(curves: Iterable[Curve]) -> str:
+    entries = []
+    for c in legend_entries(curves):
+        colour = _colour(c.colour)
+        swatch = f'<path d="M0 2h24v8h-24z" fill="{colour}" opacity=".3"/>'
+        if not c.fill:
+            mark = _OUTLINES.get(c.marker, _DISC) if c.marker else ""
+            swatch = (
+                f'<path d="M0 6h24" stroke="{colour}" stroke-width="{c.width:g}"'
+                f"{_dashes(c.line_style, 1)}/>"
+            ) + (f'<path d="{mark}" fill="{colour}" transform="translate(12 6)"/>' if mark else "")
+        note = f" <small>{_text(c.note)}</small>" if c.note else ""
+        entries.append(
+            f'<li><svg width="24" height="12">{swatch}</svg> {_text(plain(c.name))}{note}</li>'
+        )
+    return f'<ul class="key">{"".join(entries)}</ul>' if entries else ""
+
+
+def _pixels(
+    x: FloatArray, y: FloatArray, x_limits: Limits, y_limits: Limits, box: tuple[int, int]
+) -> tuple[list[int], list[int]]:
+    """Whole coordinates within a box, y downwards; far points are moved closer."""
+    across = np.clip(_scaled(x, x_limits), -1, 2) * box[0]
+    down = (1 - np.clip(_scaled(y, y_limits), -1, 2)) * box[1]
+    return np.rint(across).astype(int).tolist(), np.rint(down).astype(int).tolist()
+
+
+def _path(x: list[int], y: list[int]) -> str:
+    """Write a path in steps, without points on the straight line between their neighbours."""
+    points = np.column_stack([x, y])
+    steps = np.diff(points, axis=0)
+    kept = points[np.append(True, steps.any(axis=1))]
+    steps = np.diff(kept, axis=0)
+    bends = steps[:-1, 0] * steps[1:, 1] != steps[:-1, 1] * steps[1:, 0]
+    back = (steps[:-1] * steps[1:]).sum(axis=1) < 0
+    kept = kept[np.concatenate([[True], bends | back, [True]])] if len(kept) > 2 else kept
+    moves = " ".join(f"{dx} {dy}" for dx, dy in np.diff(kept, axis=0).tolist())
+    return f"M{kept[0][0]} {kept[0][1]}l{moves or '0 0'}".replace(" -", "-")
+
+
+def _scaled(value: FloatArray | float, limits: Limits) -> FloatArray:
+    low, high = limits
+    return np.asarray((np.asarray(value, np.float64) - low) / (high - low))
+
+
+def _ticks(ticks: tuple[tuple[float, str], ...], limits: Limits) -> list[tuple[float, str]]:
+    if not ticks:
+        found = MaxNLocator(6).tick_values(*limits)
+        ticks = tuple((float(v), f"{round(float(v), 10):g}") for v in found)
+    return [(at, label) for at, label in ticks if limits[0] <= at <= limits[1]]
+
+
+def _colour(colour: str) -> str:
+    return "currentColor" if colour in ("black", "#000000") else colour
+
+
+def _dashes(line: LineStyle, times: int = _FINE) -> str:
+    if isinstance(line, str):
+        return ' stroke-dasharray="0 9"' if line in ("", "none", "None") else ""
+    return f' stroke-dasharray="{" ".join(f"{times * 1.5 * d:g}" for d in line[1])}"'
+
+
+def _text(text: str) -> str:
+    return html.escape(text, quote=True)

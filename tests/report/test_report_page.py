@@ -1,0 +1,199 @@
+"""The report in a browser: what its script does, in light and dark, narrow, and on paper."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privacy_eval.metrics import Label
+from privacy_eval.report.figures.plot import Curve, Panel, Plot
+from privacy_eval.report.figures.svg import to_svg
+from privacy_eval.report.html import Front, Picture, Section, report_page
+from privacy_eval.report.table import AVERAGE, Column, Table
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+WIDTH = 400
+
+COLUMNS = (Column("Data", align="l"), Column("Gender"), Column("EER, %", r"EER, \%"))
+ROWS = (("a|b_1", "female", "9.5"), ("a|b_1", "male", "10.25"), ("c", "female", "2"))
+TABLE = Table("t", "Caption", COLUMNS, ((*ROWS, ("c", "male", ""), (AVERAGE, "", "3")),))
+BLOCKS = Table(
+    "blocks",
+    "Of two blocks",
+    COLUMNS,
+    (ROWS, (("d", "male", "=1+1"), ("d", "female", "-3"), ("e", "male", "4"))),
+    headings=(Label("Ignorant"), Label("Informed")),
+)
+
+#: Runs in the page after its own script, and puts what it finds into it.
+CHECKS = """
+const found = {};
+const cells = (table, column) => [...document.querySelectorAll(`#tab-${table} tbody tr`)].filter(
+  row => !row.hidden && !row.parentElement.hidden && row.cells.length > 1).map(
+  row => row.cells[column].textContent);
+const head = (table, column) => document.querySelectorAll(`#tab-${table} thead th`)[column];
+const select = (table, title) => [...document.getElementById(`tab-${table}`).closest("figure")
+  .querySelectorAll("select")].find(s => s.options[0].textContent.startsWith(title));
+const pick = (element, value) => {
+  element.value = value;
+  element.dispatchEvent(new Event("change"));
+};
+found.width = innerWidth;
+found.overflow = document.documentElement.scrollWidth - innerWidth;
+found.background = getComputedStyle(document.body).backgroundColor;
+found.caption = document.querySelector("#tab-t").closest("figure").querySelector("figcaption")
+  .offsetWidth;
+found.align = [...document.querySelector("#tab-t tbody tr").cells].map(
+  cell => getComputedStyle(cell).textAlign);
+const box = document.querySelector("#tab-long").parentElement;
+document.getElementById("long").querySelector("details").open = true;
+box.scrollTop = 500;
+box.scrollLeft = 200;
+const [corner, outer] = [head("long", 0).getBoundingClientRect(), box.getBoundingClientRect()];
+found.sticky = [Math.round(corner.top - outer.top), Math.round(corner.left - outer.left)];
+head("t", 2).click();
+found.up = cells("t", 2);
+head("t", 2).click();
+found.down = cells("t", 2);
+head("blocks", 2).click();
+found.blocks = cells("blocks", 2);
+pick(select("t", "Gender"), "female");
+found.filtered = cells("t", 0);
+pick(select("blocks", "Values"), "Informed");
+found.block = cells("blocks", 0);
+const copies = [];
+document.execCommand = () => copies.push(document.querySelector("textarea").value);
+const tools = document.querySelector("#tab-t").closest("figure");
+for (const button of tools.querySelectorAll("button")) button.click();
+copies.push(contents(document.getElementById("tab-blocks"), "CSV"));
+found.copies = copies;
+const closed = document.querySelector("#folded details");
+found.closed = closed.open;
+location.hash = "#tab-hidden";
+follow();
+found.opened = closed.open;
+pick(document.querySelector("div.select select"), "DET");
+found.figures = [...document.querySelectorAll("figure[data-f]")].map(f => f.hidden);
+found.values = values(document.querySelector("svg[data-b]"), 280);
+const result = document.createElement("pre");
+result.id = "found";
+result.textContent = JSON.stringify(found);
+document.body.append(result);
+"""
+
+
+def page() -> str:
+    line = Curve(np.array([0.0, 1.0]), np.array([0.0, 10.0]), "S & T")
+    plot = Plot(((Panel((line,), "x", "y", (0.0, 1.0), (0.0, 10.0), y_scale="log10"),),))
+    pictures = tuple(Picture(None, k, to_svg(plot), (k, "")) for k in ("DET", "ECE"))
+    long = Table("long", "Long", (Column("System", align="l"), *map(Column, "abcdefghijkl")), ())
+    rows = tuple((f"a long name {n}", *("12.345" for _ in range(12))) for n in range(90))
+    hidden = Table("hidden", "Hidden", COLUMNS, (ROWS,))
+    return report_page(
+        "Title",
+        [
+            Section("Tables", tables=(TABLE, BLOCKS)),
+            Section("Long", tables=(Table("long", "Long", long.columns, (rows,)),), folded=True),
+            Section("Folded", ("Words of a closed section.",), (hidden,), folded=True),
+            Section("Curves", parts=(Section("Set", pictures=pictures),), facets=("Figure", "")),
+        ],
+        Front((("Fact", "1"),), "A verdict.", (("S", ("A sentence.",)),), ("A warning",)),
+    )
+
+
+def browse(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+    path = folder / "page.html"
+    path.write_text(text, encoding="utf-8")
+    common = ("--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr")
+    profile = f"--user-data-dir={folder / 'profile'}"
+    return subprocess.run(
+        [str(CHROMIUM), *common, profile, *options, path.as_uri()],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=120,
+        cwd=folder,
+    )
+
+
+def console(run: subprocess.CompletedProcess[str]) -> list[str]:
+    return [line for line in run.stderr.splitlines() if ":CONSOLE" in line]
+
+
+@pytest.fixture(name="found", scope="module")
+def _found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the checks find in a narrow, dark window."""
+    folder = tmp_path_factory.mktemp("browser")
+    text = re.sub("script-src '[^']*'", "script-src 'unsafe-inline'", page())
+    text = text.replace("</body>", f"<script>{{{CHECKS}}}</script></body>")
+    dark = "--blink-settings=preferredColorScheme=0"
+    run = browse(folder, text, "--dump-dom", f"--window-size={WIDTH},800", dark)
+    match = re.search('<pre id="found">(.*?)</pre>', run.stdout, re.DOTALL)
+    assert match is not None, console(run) or run.stderr[-2000:]
+    found: dict[str, Any] = json.loads(html.unescape(match[1]))
+    return found
+
+
+def test_tables_sort_with_averages_last(found: dict[str, Any]) -> None:
+    assert found["up"] == ["2", "9.5", "10.25", "", "3"]
+    assert found["down"] == ["10.25", "9.5", "2", "", "3"]
+    assert found["blocks"] == ["2", "9.5", "10.25", "-3", "=1+1", "4"]  # blocks stay apart
+
+
+def test_tables_are_filtered(found: dict[str, Any]) -> None:
+    assert found["filtered"] == ["a|b_1", "c"]
+    assert sorted(found["block"]) == ["d", "d", "e"]
+
+
+def test_what_is_shown_is_copied(found: dict[str, Any]) -> None:
+    latex, csv, markdown, blocks = found["copies"]
+    assert latex.startswith("\\begin{tabular}{llr}") and "Data & Gender & EER, \\% \\\\" in latex
+    assert r"a$|$b\_1 & female & 9.5 \\" in latex and "male &" not in latex.replace("female", "")
+    assert csv.splitlines() == ['Data,Gender,"EER, %"', "a|b_1,female,9.5", "c,female,2"]
+    assert markdown.splitlines()[1:3] == ["| :-- | :-- | --: |", r"| a\|b\_1 | female | 9.5 |"]
+    assert "Informed,d,male,'=1+1" in blocks.splitlines()  # no formula of a spreadsheet
+    assert "Informed,d,female,-3" in blocks.splitlines()
+
+
+def test_links_open_closed_sections(found: dict[str, Any]) -> None:
+    assert (found["closed"], found["opened"]) == (False, True)
+
+
+def test_figures_are_selected_and_tell_values(found: dict[str, Any]) -> None:
+    assert found["figures"] == [False, True]
+    assert found["values"] == ["0.500", "S & T: 1.00e+5"]  # the middle of 10^0 to 10^10
+
+
+def test_narrow_and_dark(found: dict[str, Any]) -> None:
+    assert found["width"] <= 500 and found["overflow"] <= 0
+    assert found["caption"] > 0.8 * found["width"] - 60
+    assert max(map(int, re.findall(r"\d+", found["background"])[:3])) < 64
+    assert found["align"] == ["left", "left", "right"]
+    assert max(map(abs, found["sticky"])) <= 2  # the head and first column, after scrolling
+
+
+def test_printed_whole_and_without_errors(tmp_path: Path) -> None:
+    """The page as it is, under its own policy."""
+    out = tmp_path / "page.pdf"
+    run = browse(tmp_path, page(), f"--print-to-pdf={out}", "--no-pdf-header-footer")
+    assert out.is_file(), run.stderr[-2000:]
+    assert console(run) == []
+    if shutil.which("pdftotext") is None:
+        pytest.skip("pdftotext is not installed")
+    printed = subprocess.run(
+        ["pdftotext", str(out), "-"], capture_output=True, text=True, check=True
+    ).stdout
+    for words in ("A verdict.", "A warning", "Words of a closed section.", "a long name 89"):
+        assert words in printed
+    assert "copy LaTeX" not in printed
