@@ -2,6 +2,7 @@
 """Speed of the toolkit, on simulated data: the rows of the speed table of the design.
 
     scripts/bench.py score             metrics; reading and pairing; bootstrap
+    scripts/bench.py identification    linkage in all gallery sizes, and its peak memory
     scripts/bench.py similarity        voice similarity of a trial set, and its peak memory
     scripts/bench.py system            stages 5 to 10 of a whole system, twice
     scripts/bench.py speech            features and McAdams anonymization, per second of speech;
@@ -51,7 +52,14 @@ from privacy_eval.asv.voice_similarity import measure
 from privacy_eval.cli import VERBS
 from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.io.scp import read_vectors, write_vectors
-from privacy_eval.metrics import VARIANTS, TrialScores, Variant, score_metrics, speaker_bootstrap
+from privacy_eval.metrics import (
+    VARIANTS,
+    TrialScores,
+    Variant,
+    closed_set_linkage,
+    score_metrics,
+    speaker_bootstrap,
+)
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate import (
     Anonymization,
@@ -69,7 +77,7 @@ from privacy_eval.speech.xvector import Extractor, utterance_vector
 
 # Ratios, GiB, and seconds.
 METRICS_GOAL, PAIRING_GOAL, BOOTSTRAP_GOAL, SIMILARITY_GOAL, HELP_GOAL = 5.0, 1.2, 0.3, 6.0, 2.0
-SIMILARITY_GIB = 0.5
+IDENTIFICATION_GOAL, IDENTIFICATION_GIB, SIMILARITY_GIB = 2.0, 2.0, 0.5
 SYSTEM_GOAL, UNCHANGED_GOAL = 20.0, 1.0
 # Of real time, on one core: set OPENBLAS_NUM_THREADS=1.
 MFCC_GOAL, MCADAMS_GOAL = 0.002, 0.02
@@ -99,7 +107,8 @@ class Row:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "what", choices=["score", "similarity", "system", "speech", "help", "growth"]
+        "what",
+        choices=["score", "identification", "similarity", "system", "speech", "help", "growth"],
     )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
@@ -117,6 +126,8 @@ def main() -> int:
     )
     if arguments.what == "similarity":
         met = similarity((arguments.utterances or 5400) // scale, arguments.repeats)
+    elif arguments.what == "identification":
+        met = identification(22_000 // scale, 5_000 // scale, arguments.repeats)
     elif arguments.what == "system":
         met = system(arguments.speakers, arguments.utterances or 30)
     elif arguments.what == "speech":
@@ -160,6 +171,26 @@ def score(scale: int, repeats: int) -> bool:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"peak memory of this process: {peak:.2f} GiB")
     return met
+
+
+def identification(tests: int, enrolled: int, repeats: int) -> bool:
+    """Scores and linkage in galleries of every size against the product of the vectors, and the
+    peak memory of this process."""
+    generator = np.random.default_rng(7)
+    voices = generator.standard_normal((enrolled, 512), dtype=np.float32)
+    own = np.arange(tests) % enrolled
+    spoken = voices[own] + 6 * generator.standard_normal((tests, 512), dtype=np.float32)
+    sizes = np.arange(1, enrolled + 1)
+    times = in_turn(
+        lambda: closed_set_linkage(spoken @ voices.T, own, sizes),
+        lambda: spoken @ voices.T,
+        repeats,
+    )
+    work = f"identification, {tests} x {enrolled} scores, all gallery sizes"
+    met = show([Row(work, "product", *times, IDENTIFICATION_GOAL)])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"peak memory of this process: {peak:.2f} GiB (goal {IDENTIFICATION_GIB:g})")
+    return met and peak <= IDENTIFICATION_GIB
 
 
 def similarity(utterances: int, repeats: int) -> bool:

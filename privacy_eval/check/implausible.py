@@ -238,7 +238,7 @@ def _far_below(anonymized: Eer, original: Eer) -> bool:
     """Whether an EER is lower by more than chance and by much."""
     return (
         anonymized.value < FAR_BELOW * original.value
-        and anonymized.interval[1] < original.interval[0]
+        and anonymized.interval_if_independent[1] < original.interval_if_independent[0]
     )
 
 

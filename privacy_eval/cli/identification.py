@@ -60,10 +60,12 @@ def gallery_options(arguments: argparse.Namespace) -> GalleryOptions:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.identification import make_identifications
-    from .inputs import IN_PLACE, asv_of, report_outcome, run_of, systems_of
+    from .inputs import IN_PLACE, asv_of, lacks_vectors, report_outcome, run_of, systems_of
 
     systems, protocol, out = systems_of(arguments)
     asv, chosen, notes = asv_of(arguments, protocol, systems)
+    if lacks_vectors(asv, chosen, "identification"):
+        return 0
     for note in notes:
         log(f"privacy-eval: {note}")
     names = [system.name for system in chosen]

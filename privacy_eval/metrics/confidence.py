@@ -61,16 +61,27 @@ class BootstrapReplicates:
     design : str
         Digest of which speakers are compared and in how many trials.
     seed : int
+    curves : float64 array, shape (replicates, P), or None
+        Of the curve that was asked for.
     """
 
     values: Mapping[str, NDArray[np.float64]]
     n_speakers: int
     design: str
     seed: int
+    curves: FloatArray | None = None
 
     def interval(self, name: str, level: float = 0.95) -> Interval:
         """Compute the expanded percentile interval of a metric."""
         return expanded_interval(self.values[name], self.n_speakers, level)
+
+    def band(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Compute the expanded percentile intervals of the curve, point by point."""
+        if self.curves is None:
+            raise ValueError("the bootstrap was asked for no curve")
+        tail = expanded_tail((1 - level) / 2, self.n_speakers)
+        low, high = np.quantile(self.curves, [tail, 1 - tail], axis=0, method="inverted_cdf")
+        return low, high
 
 
 def speaker_bootstrap(
@@ -82,6 +93,7 @@ def speaker_bootstrap(
     statistic: Statistic,
     replicates: int,
     seed: int,
+    curve: Callable[[TrialScores], FloatArray] | None = None,
 ) -> BootstrapReplicates:
     """Compute metrics under resampling of speakers on both sides of the trials.
 
@@ -107,6 +119,8 @@ def speaker_bootstrap(
     seed : int
         The same seed draws the same speakers for every condition that has the same, and
         independent ones where they differ: averages over conditions rely on both.
+    curve : callable, optional
+        Points of a curve of one set of scores: always as many.
 
     Returns
     -------
@@ -151,6 +165,7 @@ def speaker_bootstrap(
     )
     generator = seeded_by(seed, [names[members].tolist() for members in strata])
     values: dict[str, list[float]] = {}
+    curves: list[FloatArray] = []
     done, presorted = 0, _Presorted(ascending, labels)
     draws = np.ones(names.size + 1, dtype=np.int64)  # the last one: always once
     other = np.where(labels, names.size, trial)  # a target trial is of one speaker
@@ -169,12 +184,15 @@ def speaker_bootstrap(
             )
         for name, value in found.items():
             values.setdefault(name, []).append(value)
+        if curve is not None:
+            curves.append(curve(sample))
         done += 1
     return BootstrapReplicates(
         values={name: np.array(of_samples) for name, of_samples in values.items()},
         n_speakers=int(np.unique(enrolled[labels]).size),
         design=_design(names, enrolled, trial),
         seed=seed,
+        curves=np.array(curves) if curve is not None else None,
     )
 
 

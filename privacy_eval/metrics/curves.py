@@ -26,6 +26,9 @@ _DET_BINS = 249
 _DENSITY_POINTS = 256
 _DENSITY_BINS = 2048
 
+#: Rates at which bands about DET curves are computed.
+BAND_FALSE_ALARM = scipy.special.ndtr(np.linspace(-3.2, 3.2, 65))
+
 
 @dataclass(frozen=True)
 class Det:
@@ -130,6 +133,37 @@ def det_curve(scores: TrialScores) -> Det:
         scores.n_target,
         scores.n_nontarget,
     )
+
+
+def miss_rates(scores: TrialScores, false_alarm: ArrayLike = BAND_FALSE_ALARM) -> FloatArray:
+    """Compute the least miss rates of all thresholds with at most some false-alarm rates.
+
+    Parameters
+    ----------
+    scores : TrialScores
+    false_alarm : array_like, shape (P,)
+        From 0 to below 1; 65 rates that are equally far apart in probits, unless given.
+
+    Returns
+    -------
+    float array, shape (P,)
+        The DET curve at these rates, from above.
+
+    See Also
+    --------
+    privacy_eval.metrics.detection.miss_rate : a single one, where rounding counts.
+
+    Examples
+    --------
+    >>> miss_rates(TrialScores([1.0, 3.0], [0.0, 2.0]), [0.5, 0.01])
+    array([0. , 0.5])
+    """
+    check_scores(scores)
+    # Rates that are ratios of counts, but for rounding, allow as many false alarms.
+    allowed = (np.asarray(false_alarm) * scores.n_nontarget * (1 + 1e-12)).astype(np.int64)
+    highest_rejected = scores.nontarget_at(scores.n_nontarget - 1 - allowed)
+    missed = np.searchsorted(scores.target, highest_rejected, side="right")
+    return np.asarray(missed / scores.n_target, dtype=np.float64)
 
 
 def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> DcfProfile:

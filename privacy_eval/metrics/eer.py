@@ -46,8 +46,8 @@ class Eer:
     method: str
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval under independent trials, see `bengio_mariethoz_interval`."""
+    def interval_if_independent(self) -> tuple[float, float]:
+        """95 % interval under independent trials, too narrow: see `bengio_mariethoz_interval`."""
         return bengio_mariethoz_interval(self.value, self.n_target, self.n_nontarget)
 
 
@@ -243,7 +243,9 @@ def bengio_mariethoz_interval(
 
     EER +- z sqrt( EER(1-EER)/(4N) + EER(1-EER)/(4T) ): Bengio & Mariethoz (2004), as drawn in
     Figure 1 of the VoicePrivacy 2020 supplement. Trials that share speakers are not
-    independent: it is too narrow, see `confidence`.
+    independent: it is too narrow, and the only one that scores without speakers can have. In
+    simulations of 20 to 40 speakers, intervals of independent trials at 95 % covered the true EER
+    in 55 to 79 %; `speaker_bootstrap`, which draws speakers, in 93 to 97 %.
 
     Parameters
     ----------

@@ -263,28 +263,49 @@ def speaker_linkage(
     return tuple(sorted(speakers, key=lambda s: (-s.linkage, s.speaker)))
 
 
-def worst_quarter(speakers: Sequence[SpeakerLinkage]) -> frozenset[str]:
-    """Return the quarter of speakers who are found most often, and who equal the last of them.
+def worst_overlaps(
+    linkage: ArrayLike, *, replicates: int = 200, seed: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """Compare which speakers are found most often by several attackers, or in several systems.
+
+    The worst are the quarter that is found most often, and who equal the last of them.
 
     Parameters
     ----------
-    speakers : sequence of SpeakerLinkage
-        Ordered as by `speaker_linkage`.
+    linkage : array_like, shape (K, S)
+        Of the same S speakers in K configurations.
+    replicates : int
+        Bootstrap replicates over the speakers.
+    seed : int
+        Of the bootstrap.
 
     Returns
     -------
-    frozenset of str
+    jaccard, correlation : float arrays, shape (replicates + 1, K, K)
+        Jaccard indices of the sets of the worst speakers, and rank correlations (Spearman's; 0
+        where all ranks are equal), of each pair: first those of all speakers, then those of the
+        replicates.
 
     Examples
     --------
-    >>> speakers = [SpeakerLinkage(n, 9, p, p, p) for n, p in zip("abcde", [1, 1, 1, 0, 0])]
-    >>> sorted(worst_quarter(speakers))
-    ['a', 'b', 'c']
+    >>> jaccard, correlation = worst_overlaps([[0.9, 0.5, 0.4, 0.3], [0.8, 0.9, 0.2, 0.1]])
+    >>> float(jaccard[0, 0, 1]), round(float(correlation[0, 0, 1]), 3)
+    (0.0, 0.8)
     """
-    if not speakers:
-        return frozenset()
-    last = speakers[-(-len(speakers) // 4) - 1].linkage
-    return frozenset(s.speaker for s in speakers if s.linkage >= last)
+    from scipy.stats import rankdata  # slow to import, and not always needed
+
+    values = np.asarray(linkage, dtype=np.float64)
+    n = values.shape[1]
+    rows = np.vstack([np.arange(n), np.random.default_rng(seed).integers(0, n, (replicates, n))])
+    drawn = values[:, rows].swapaxes(0, 1)
+    last = np.sort(drawn, axis=2)[..., n - -(-n // 4), None]
+    worst = (drawn >= last).astype(np.float64)
+    both, size = worst @ worst.swapaxes(1, 2), worst.sum(axis=2)
+    ranks = rankdata(drawn, axis=2)
+    ranks -= ranks.mean(axis=2, keepdims=True)
+    norm = np.sqrt((ranks**2).sum(axis=2, keepdims=True))
+    ranks /= np.where(norm > 0, norm, 1)
+    return both / (size[:, :, None] + size[:, None] - both), ranks @ ranks.swapaxes(1, 2)
 
 
 def split_halves(speakers: Sequence[SpeakerLinkage]) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 Verification tables have the rows of the challenge's own converter: by data set and
 gender, the three comparisons o-o, o-a, a-a (enrollment, trial; o: original, a:
 anonymized), and a block of columns per split. Cells without a record stay blank; a
-data set without any record has no rows.
+data set, or a comparison, without any record has no rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from ..metrics import (
 )
 from ..metrics.caveats import marked_text, worst_caveat
 from ..metrics.confidence import expanded_interval, least_replicates
-from ..metrics.identification import singling_out_chance, split_halves, worst_quarter
+from ..metrics.identification import singling_out_chance, split_halves, worst_overlaps
+from ..metrics.pav import FloatArray
 from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.arrays import Curves
 from ..results.averages import averages, weighted_mean
@@ -201,6 +202,10 @@ def verification_table(
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
         cells[key] = list(_texts(keys, r.values(variant), r.tag(variant), r.caveats).values())
         partial += [(key, r)] if r.left_out else []
+    # What nobody evaluated has no rows, but in a blank form.
+    pairs = {(r.condition.enrollment, r.condition.trial) for r in records} or {
+        (c.enrollment, c.trial) for c in protocol.comparisons
+    }
     note = "o: original, a: anonymized speech"
     if partial:
         note += (
@@ -220,6 +225,7 @@ def verification_table(
         [
             ((d, g, c.enrollment, c.trial), (_LETTER[c.enrollment], _LETTER[c.trial], g))
             for c in protocol.comparisons
+            if (c.enrollment, c.trial) in pairs
         ]
         for d, g in itertools.product(protocol.table_rows, protocol.genders)
     ]
@@ -564,7 +570,7 @@ def identification_speakers_table(results: Results, title: str) -> Table:
         if r.speakers:
             key = (r.condition.split, r.condition.data_set, r.condition.gender)
             of_set.setdefault(key, []).append(r)
-    groups, overlaps = [], _overlaps(of_set.values())
+    groups = []
     for key in itertools.product(protocol.splits, protocol.table_rows, protocol.genders):
         split, data_set, gender = key
         groups.append(
@@ -598,11 +604,7 @@ def identification_speakers_table(results: Results, title: str) -> Table:
             f"quarter picked by tests 1, 3, ... is found in {100 * first:.1f} % of these, and in "
             f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
         )
-    notes += [
-        f"Overlap (Jaccard index) of the quarters found most often, {attacks.get(a, a)} and "
-        f"{attacks.get(b, b)}: {np.mean(values):.2f} (about 0.14 if independent)"
-        for (a, b), values in overlaps.items()
-    ]
+    notes += overlap_sentences(results)
     caption = (
         f"The {_LEAST_PROTECTED} most often found speakers of each trial set: {title} (in groups "
         "of N enrolled speakers)."
@@ -617,22 +619,51 @@ def identification_speakers_table(results: Results, title: str) -> Table:
     )
 
 
-def _overlaps(of_sets: Iterable[list[IdentificationRecord]]) -> dict[tuple[str, str], list[float]]:
-    """Overlaps of the worst quarters in each trial set, by the attack models."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for one, other in itertools.chain.from_iterable(
-        itertools.combinations(records, 2) for records in of_sets
-    ):
-        a, b = worst_quarter(one.speakers), worst_quarter(other.speakers)
-        pair = one.condition.attack_model or "", other.condition.attack_model or ""
-        found.setdefault(pair, []).append(len(a & b) / len(a | b))
-    return found
+def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str]:
+    """How far the same speakers are found most often under two attack models, or by the same one
+    `of_systems`: means over trial sets."""
+    of_set: dict[tuple[str, str, str], list[IdentificationRecord]] = {}
+    for r in (r for r in results.identification if r.speakers):
+        key = (r.condition.split, r.condition.data_set, r.condition.gender)
+        of_set.setdefault(key, []).append(r)
+    found: dict[tuple[str, str], list[FloatArray]] = {}
+    people: dict[tuple[str, str], set[tuple[object, str]]] = {}
+    for key, records in of_set.items():
+        linkage = [{s.speaker: s.linkage for s in r.speakers} for r in records]
+        shared = sorted(set.intersection(*map(set, linkage)))
+        if len(shared) < 2:
+            continue
+        both = np.array(worst_overlaps([[of[name] for name in shared] for of in linkage]))
+        for i, j in itertools.combinations(range(len(records)), 2):
+            one, other = (records[k].condition for k in (i, j))
+            same = one.system == other.system, one.attack_model == other.attack_model
+            if same == (not of_systems, of_systems) and not (of_systems and one.is_original):
+                pair = one.attack_model or "", other.attack_model or ""
+                found.setdefault(pair, []).append(both[:, :, i, j])
+                people.setdefault(pair, set()).update((key, name) for name in shared)
+    attacks = {a.id: a.title for a in results.protocol.attack_models}
+    sentences = []
+    for (a, b), values in found.items():
+        mean, n = np.mean(values, axis=0), len(people[a, b])
+        jaccard, correlation = (
+            "{:.2f} [{i.low:.2f}, {i.high:.2f}]".format(of[0], i=expanded_interval(of[1:], n))
+            for of in mean
+        )
+        title = f"{attacks.get(a, a)} and {attacks.get(b, b)}"
+        if of_systems:
+            title = f"pairs of systems, {attacks.get(a, a)}"
+        sentences.append(
+            f"Overlap (Jaccard index) of the quarters found most often, {title}: {jaccard} (about "
+            f"0.14 if independent); rank correlation of all speakers: {correlation}"
+        )
+    return sentences
 
 
 def identification_sentences(results: Results) -> list[str]:
     """What identification means in plain words, a sentence per system and attack model."""
     attacks = {a.id: a for a in results.protocol.attack_models}
     sentences = []
+    reached: dict[str, list[tuple[float, str]]] = {}
     for (system, attack), (size, rank, mean) in found_in_groups(results.identification).items():
         if attack not in attacks:
             continue
@@ -650,7 +681,13 @@ def identification_sentences(results: Results) -> list[str]:
                 if (r.condition.system, r.condition.attack_model) == (system, attack)
             ]
         )
-    return sentences
+        if not kind.is_original:
+            share = f"{100 * mean:.0f} % of the time in a group of {size}"
+            reached.setdefault(system, []).append((mean, f"{kind.title.lower()}: {share}"))
+    for system, of_system in reached.items():
+        if len(of_system) > 1:
+            sentences.append(f"{system}, the strongest of its attackers is {max(of_system)[1]}.")
+    return [*sentences, *(f"{s}." for s in overlap_sentences(results, of_systems=True))]
 
 
 def _singled(records: Sequence[IdentificationRecord]) -> str:

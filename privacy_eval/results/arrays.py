@@ -94,6 +94,9 @@ class Curves:
         return [f / record.curves for f in folders if os.path.isfile(f / record.curves)]
 
 
+#: Intervals of the miss rate at some false-alarm rates.
+DET_BAND = ("det_band_false_alarm", "det_band_low", "det_band_high")
+
 #: Curves that have a value for each point of one axis.
 _ALIKE = (
     (
@@ -105,6 +108,7 @@ _ALIKE = (
         "dcf_actual",
     ),
     ("det_miss", "det_false_alarm"),
+    DET_BAND,
     ("linkability_target_mass", "linkability_nontarget_mass", "linkability_local"),
     ("density_scores", "density_target", "density_nontarget"),
 )

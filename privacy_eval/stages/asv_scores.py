@@ -146,7 +146,7 @@ def missing_inputs(
 
 
 def _scorings(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> Iterator[_Scoring]:
-    for system in systems:
+    for system in () if asv.protocol.scored_elsewhere else systems:
         for folder, condition in system.conditions(asv.protocol):
             yield _Scoring(folder, condition, system.anon_suffix, asv)
 

@@ -164,6 +164,7 @@ class _Galleries:
                 gallery,
                 self.asv.read_vectors(sources["trial_vectors"].path),
                 utt2spk,
+                backend=self.asv.compared_by,
                 model=self.asv.backend(self.condition.asv_model, self.anon_suffix)[0],
                 rank=self.options.rank,
                 length=self.options.length,
@@ -171,7 +172,11 @@ class _Galleries:
                 seed=self.options.seed,
                 allow_missing=self.asv.access.allow_missing,
             )
-        provenance = {"version": __version__, "backend": "plda", **made_of.provenance()}
+        provenance = {
+            "version": __version__,
+            "backend": self.asv.compared_by,
+            **made_of.provenance(),
+        }
         record = to_record(self.condition, found, self.options, provenance, genders)
         arrays = {
             "speakers": found.test_speakers,

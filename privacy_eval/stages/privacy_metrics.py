@@ -34,6 +34,7 @@ from ..metrics import (
     zebra_tag,
 )
 from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
+from ..metrics.curves import BAND_FALSE_ALARM, miss_rates
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
@@ -56,7 +57,7 @@ from .freshness import (
 from .jobs import Cost, likely_lines, metrics_cost
 
 #: Grows when the same inputs give other numbers or arrays.
-_REVISION = 2
+_REVISION = 3
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,7 @@ def _bootstrap(
         statistic=_both_variants,
         replicates=options.bootstrap,
         seed=options.seed,
+        curve=miss_rates,
     )
 
 
@@ -324,10 +326,15 @@ class _ConditionRecord:
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
-    """What systems are compared by; `report.ranking` reads it."""
+    """What systems are compared by, which `report.ranking` reads, and the band about the DET
+    curve."""
     if replicates is None:
         return {}
+    low, high = replicates.band()
     return {
+        "det_band_false_alarm": BAND_FALSE_ALARM,
+        "det_band_low": low,
+        "det_band_high": high,
         **{
             f"bootstrap_{name.replace(' ', '_', 1)}": values.astype(np.float32)
             for name, values in replicates.values.items()

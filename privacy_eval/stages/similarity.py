@@ -137,6 +137,7 @@ class _Similarity:
                 self.asv.read_vectors(sources["original_vectors"].path),
                 self.asv.read_vectors(sources["anonymized_vectors"].path),
                 utt2spk,
+                backend=self.asv.compared_by,
                 model=self.asv.backend(self.part.asv_model, self.anon_suffix)[0],
                 part=True,
                 allow_missing=self.asv.access.allow_missing,
@@ -144,7 +145,7 @@ class _Similarity:
         left_out = measured.left_out
         provenance = {
             "version": __version__,
-            "backend": "plda",
+            "backend": self.asv.compared_by,
             **made_of.provenance(),
             "options": {"allow_missing": left_out > 0},
         }

@@ -29,6 +29,8 @@ from privacy_eval.metrics.confidence import (
     difference_p_value,
     expanded_interval,
 )
+from privacy_eval.metrics.curves import miss_rates
+from privacy_eval.metrics.detection import miss_rate
 
 Design = tuple[list[bool], list[str], list[str]]
 
@@ -392,6 +394,26 @@ def test_replicates_are_those_of_repeated_trials(decimals: int, scale: float) ->
     for name, values in found.items():
         close = 1e-12 if "cllr" in name or name == "ece_actual" else 0
         assert values.tolist() == pytest.approx(expected[name], rel=close, abs=0), name
+
+
+def test_a_band_holds_the_intervals_of_single_rates() -> None:
+    """At rates of which every replicate has a whole number: no rounding counts."""
+    design = all_pairs()
+    rates = [0.0, 0.25, 0.5]
+    found = speaker_bootstrap(
+        noisy(design),
+        *design,
+        statistic=lambda s: {str(f): miss_rate(s, false_alarm=f) for f in rates},
+        replicates=50,
+        seed=1,
+        curve=lambda s: miss_rates(s, rates),
+    )
+    low, high = found.band()
+    for i, rate in enumerate(rates):
+        interval = found.interval(str(rate))
+        assert (low[i], high[i]) == (interval.low, interval.high)
+    with pytest.raises(ValueError, match="no curve"):
+        bootstrap(noisy(design), design).band()
 
 
 # Coverage

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import TrialScores, rocch_eer
 from privacy_eval.metrics.identification import (
-    SpeakerLinkage,
     beaters,
     closed_set_linkage,
     linkage_of_beaters,
@@ -28,7 +28,7 @@ from privacy_eval.metrics.identification import (
     singling_out_curve,
     speaker_linkage,
     split_halves,
-    worst_quarter,
+    worst_overlaps,
 )
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden" / "identification"
@@ -317,17 +317,34 @@ def test_the_worst_of_equal_speakers_are_so_by_chance() -> None:
     # The upper quarter of Binomial(10, 1/2) / 10 has a mean of about 0.5 + 1.27 * 0.158.
     assert first == pytest.approx(0.7, abs=0.03)
     assert second == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(100 * 10))
-    assert len(worst_quarter(found)) >= 100
 
 
-def test_a_quarter_has_those_who_equal_its_last() -> None:
-    speakers = [
-        SpeakerLinkage(n, 9, p, p, p)
-        for n, p in zip("abcdefgh", [9, 5, 5, 5, 4, 3, 2, 1], strict=True)
-    ]
-    assert worst_quarter(speakers) == set("abcd")
-    assert worst_quarter(speakers[:1]) == {"a"}
-    assert worst_quarter([]) == set()
+def test_overlaps_by_hand() -> None:
+    """Quarters of eight: the first two, with ties four. Spearman's is 1 - 6 sum d^2 / (n (n^2 - 1))
+    without ties."""
+    first, tied = [9, 8, 7, 6, 5, 4, 3, 2], [9, 5, 5, 5, 4, 3, 2, 1]
+    moved, equal = [8, 7, 9, 6, 5, 4, 3, 2], [1] * 8
+    (jaccard, *_), (correlation, *_) = worst_overlaps([first, tied, moved, equal], replicates=3)
+    assert jaccard[0].tolist() == pytest.approx([1, 2 / 4, 1 / 3, 2 / 8])
+    assert jaccard[1, 2] == pytest.approx(2 / 4)
+    assert correlation[0, 2] == pytest.approx(1 - 6 * (1 + 1 + 4) / (8 * 63))
+    assert correlation[0, 1] == pytest.approx(spearmanr(first, tied).statistic)
+    assert correlation[:, 3].tolist() == [0] * 4
+
+
+def test_replicates_of_overlaps_draw_speakers() -> None:
+    """Those who draw only speakers of one kind see the overlap of that kind."""
+    rng = np.random.default_rng(0)
+    values = rng.random((2, 12))
+    jaccard, correlation = worst_overlaps(values, replicates=400, seed=3)
+    assert jaccard.shape == correlation.shape == (401, 2, 2)
+    drawn = np.random.default_rng(3).integers(0, 12, (400, 12))
+    for i in (0, 17, 399):
+        one, other = values[:, drawn[i]]
+        worst = [set(np.flatnonzero(v >= sorted(v)[-3]).tolist()) for v in (one, other)]
+        expected = len(worst[0] & worst[1]) / len(worst[0] | worst[1])
+        assert jaccard[i + 1, 0, 1] == pytest.approx(expected)
+        assert correlation[i + 1, 0, 1] == pytest.approx(spearmanr(one, other).statistic)
 
 
 def test_curve_of_scores_that_tell_nothing_is_that_of_chance() -> None:

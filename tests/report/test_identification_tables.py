@@ -82,7 +82,7 @@ def test_sentences_are_of_the_largest_group_that_all_sets_have() -> None:
 def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
     of = conditions()
     others = tuple(
-        replace(s, speaker=f"s{i}") for s, i in zip(SPEAKERS, (1, 7, *range(6)), strict=False)
+        replace(s, speaker=f"s{i}") for s, i in zip(SPEAKERS, (1, 7, 0, *range(2, 7)), strict=False)
     )
     table = identification_speakers_table(
         results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others)), "B1"
@@ -90,7 +90,9 @@ def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
     assert [row[4] for row in table.rows] == ["s0", "s1", "s2", "s1", "s7", "s0"]
     biased, overlap = table.notes
     assert "95.0 % of these" in biased and "5.0 % of tests" in biased
-    assert "Ignorant and Lazy-informed: 0.33" in overlap  # {s0, s1} and {s1, s7}
+    assert "Ignorant and Lazy-informed: 0.33 [" in overlap  # {s0, s1} and {s1, s7}
+    # Ranks of s0 to s7: 1 to 8, and 3, 1, 4, 5, 6, 7, 8, 2: 1 - 6 * 46 / (8 * 63).
+    assert "rank correlation of all speakers: 0.45 [" in overlap
 
 
 SINGLED = SinglingOutCurve((2, 8), (0.75, 0.5), 8)
@@ -104,7 +106,7 @@ def test_singling_out_in_words_table_and_figure() -> None:
         record(of["ignorant"], singling_out=SINGLED),
         record(of["lazy-informed"], singling_out=refused),
     )
-    ignorant, lazy = identification_sentences(made)
+    ignorant, lazy, _ = identification_sentences(made)
     assert "8 voices" in ignorant and " 50 % of the time" in ignorant and " 39 %" in ignorant
     assert "voices" not in lazy
     table = singling_out_table(made, "B1")
@@ -117,6 +119,17 @@ def test_singling_out_in_words_table_and_figure() -> None:
     own, chance = figure.plot.curves
     assert own.y.tolist() == [75, 50]
     assert chance.y[[0, -1]].tolist() == pytest.approx([50, 100 * (7 / 8) ** 7])
+
+
+def test_systems_have_their_worst_speakers_in_common() -> None:
+    one, other = conditions("B1"), conditions("B2")
+    made = results(
+        *(record(of["original"]) for of in (one, other)),  # the same speech
+        *(record(c) for c in (one["ignorant"], one["lazy-informed"], other["ignorant"])),
+    )
+    *_, strongest, overlap = identification_sentences(made)
+    assert strongest.startswith("B1") and "20 % of the time in a group of 16" in strongest
+    assert "pairs of systems, Ignorant: 1.00 [" in overlap
 
 
 def test_no_speakers_no_table() -> None:

@@ -29,7 +29,7 @@ from privacy_eval.report.values import (
     cells_from_results,
     merge_cells,
 )
-from privacy_eval.results.arrays import Curves
+from privacy_eval.results.arrays import DET_BAND, Curves
 from privacy_eval.results.json_store import read_json
 from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.stages.collect import collect, write_outputs
@@ -395,6 +395,9 @@ def test_evaluation_stores_the_replicates_and_their_design(tmp_path: Path) -> No
         arrays = curves.of(record)
         assert arrays is not None
         assert int(arrays["bootstrap_seed"]) == 4 and int(arrays["bootstrap_speakers"]) == 4
+        at, low, high = (arrays[name] for name in DET_BAND)
+        assert np.all(np.diff(at) > 0) and np.all(low <= high)
+        assert np.all(np.diff(low) <= 0) and np.all(np.diff(high) <= 0)
         for variant, intervals in record.speaker_intervals.items():
             for metric, (low, high) in intervals.items():
                 values = arrays[f"bootstrap_{variant}_{metric}"]

@@ -22,6 +22,7 @@ from ...metrics import METRICS, Caveat
 from ...metrics.caveats import marked_text
 from ...metrics.eer import equal_rate
 from ...metrics.pav import FloatArray
+from ...results.arrays import DET_BAND
 from ...results.records import VerificationRecord
 from ..data import ReportData
 from . import style
@@ -42,6 +43,8 @@ _FAR = 8.0
 # Steps along the straight line between two points of a curve, dense at its ends.
 _STEPS = np.append(0.0, expit(np.linspace(-14, 14, 29)))
 _SHORT = 0.1
+# Bands of more curves hide one another.
+_MOST_BANDS = 4
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Line:
         Percent in the legend; default: that of the marker.
     caveat : Caveat or None
         For which its EER must be neither ranked nor graded.
+    band : tuple of float arrays, shape (Q,), or None
+        False-alarm rates, and lowest and highest miss rates there.
     """
 
     name: str
@@ -66,6 +71,7 @@ class Line:
     eer: float
     printed: str = ""
     caveat: Caveat | None = None
+    band: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -97,7 +103,8 @@ def det_panel(
         for v in _TICKS
         if low <= v <= high and (v not in (30, 50, 70) or low >= 5)
     )
-    curves = []
+    curves: list[Curve] = []
+    bands: list[Curve] = []
     for line in ordered:
         look = styles[line.name]
         x, y = probit_curve(line.miss, line.false_alarm)
@@ -115,8 +122,11 @@ def det_panel(
             marker_points=eer if limits[0] <= eer[0, 0] <= limits[1] else np.zeros((0, 2)),
         )
         curves.append(curve if line.caveat is None else withheld(curve))
+        if line.band is not None and len(ordered) <= _MOST_BANDS:
+            at, below, above = map(_probit, line.band)
+            bands.append(Curve(at, above, colour=look.colour, fill=True, base=below))
     return Panel(
-        tuple(curves),
+        (*curves, *bands),
         "false-alarm rate (%)",
         "miss rate (%)",
         limits,
@@ -165,15 +175,21 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             return None
         caveat = record.caveat("eer")
         printed = [marked_text(METRICS["eer"].format(rate), caveat) for rate in (eer, of_curve)]
-        return Line(name, miss, false_alarm, of_curve, " %, curve ".join(printed), caveat)
+        band = tuple(arrays[name] for name in DET_BAND if name in arrays)
+        whole = (band[0], band[1], band[2]) if len(band) == len(DET_BAND) else None
+        return Line(name, miss, false_alarm, of_curve, " %, curve ".join(printed), caveat, whole)
 
     kaldi = " (Kaldi's)" if data.protocol.eer == "eer" else ""
     for page in condition_pages(data, read, lambda line: line.rank):
+        panel = det_panel(page.items, styles, title=page.title)
+        bands = " Bands: 95 % intervals of the miss rate, by the bootstrap over speakers."
         yield Drawing(
             style.file_stem("det", *page.key),
             f"DET curves: {page.title}{page.part}. In brackets: EER as in tables{kaldi}, and the "
-            "rate at which the curve's miss and false-alarm rates are equal, at its marker.",
-            det_plot(det_panel(page.items, styles, title=page.title)),
+            "rate at which the curve's miss and false-alarm rates are equal, at its marker."
+            + bands
+            * any(c.fill for c in panel.curves),
+            det_plot(panel),
             ("eer",),
             page.conditions,
         )

@@ -121,6 +121,19 @@ def test_the_eer_lies_within_the_axes_and_on_the_curve(apart: float) -> None:
         assert np.hypot(*polyline).min() < 0.1
 
 
+def test_bands_of_few_curves_are_in_probits() -> None:
+    band = np.array([0.01, 0.5]), np.array([0.1, 0.0]), np.array([0.9, 0.2])
+    lines = [replace(line(scores_of(1.0, 400), f"B{i}"), band=band) for i in range(5)]
+    styles = style.system_styles([one.name for one in lines])
+    assert not any(c.fill for c in det.det_panel(lines, styles).curves)
+    panel = det.det_panel(lines[:1], styles)
+    (drawn,) = (c for c in panel.curves if c.fill)
+    assert drawn.base is not None
+    assert 100 * ndtr(drawn.x) == pytest.approx([1, 50])
+    assert 100 * ndtr(drawn.base) == pytest.approx([10, 0])
+    assert 100 * ndtr(drawn.y) == pytest.approx([90, 20])
+
+
 def test_a_curve_beyond_the_corner_runs_along_the_axes() -> None:
     separated = line(TrialScores(np.full(20, 1.0), np.zeros(30)), "B1")
     panel = det.det_panel(
