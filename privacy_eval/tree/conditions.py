@@ -86,9 +86,6 @@ class RecognitionCondition:
     speech: str
 
 
-AnyCondition = TrialCondition | SetCondition | RecognitionCondition
-
-
 @dataclass(frozen=True)
 class ConditionFiles:
     """A trial condition and its files.
