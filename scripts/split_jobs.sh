@@ -45,16 +45,19 @@ jobs=("${runner[@]}" "$job=1:$nj" "$log_dir/$name.$job.log" privacy-eval "$verb"
 # Jobs log their progress; a terminal shows their total.
 export PRIVACY_EVAL_PROGRESS=lines
 watch() {
-    local number
+    local number began=$SECONDS
     while sleep 1; do
         for ((number = 1; number <= nj; number++)); do
             # The log may not exist yet.
             tail -n 1 -- "$log_dir/$name.$number.log" 2>/dev/null || true
-        done | awk -v title="$name" '
+        done | awk -v title="$name" -v seconds="$((SECONDS - began))" '
             match($1, /^[0-9]+\/[0-9]+$/) { split($1, n, "/"); done += n[1]; all += n[2] }
             END {
-                if (all) printf "\r\033[K%s: %d of %d", title, done, all
-                else printf "\r\033[K%s: starting", title
+                printf "\r\033[K%s: ", title
+                if (!all) printf "starting"
+                else printf "%d of %d", done, all
+                if (done && done < all && seconds > 4)
+                    printf ", about %d s left", seconds * (all - done) / done + 1
             }' >&2
     done
 }
@@ -77,6 +80,17 @@ run() {
     return "$code"
 }
 
+# Add up the last lines of the jobs, such as "18 conditions computed, 0 current".
+total() {
+    local number
+    for ((number = 1; number <= nj; number++)); do
+        grep -v '^#' -- "$log_dir/$name.$number.log" 2>/dev/null | tail -n 1 || true
+    done | sed -En 's/^.*: ([0-9]+ [a-z ]*(computed|drawn), .*)$/\1/p' | awk '
+        { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+$/) sum[i] += $i; else word[i] = $i }
+        NF > most { most = NF }
+        END { for (i = 1; i <= most; i++) printf "%s%s", i in sum ? sum[i] : word[i], i < most ? " " : "\n" }'
+}
+
 # How the worst job ended, by the last lines of the logs: killed, output (exit code 3), or nothing.
 ending() {
     local number codes=()
@@ -95,6 +109,7 @@ ending() {
 code=0
 run || code=$?
 if [ "$code" -gt 125 ]; then exit "$code"; fi
+if [ "$code" -eq 0 ] && [ "$finish" = false ]; then total; fi
 if [ "$finish$isolate" = falsefalse ]; then exit "$code"; fi
 after=(--after-jobs)
 if [ "$finish" = false ]; then after=(); fi

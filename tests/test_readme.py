@@ -1,14 +1,17 @@
-"""Every command of the README runs in a copy of the checkout, and the files its demo makes are
-checked; the README's Python is run by pytest's doctest collection."""
+"""Every command and every example of README.md and docs/ runs, in a copy of the checkout, and the
+files that the README's demo makes are checked; links lead somewhere, tables are the registry's."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import math
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,40 +19,52 @@ import pytest
 from study_support import small_file
 from support import ROOT, Run, cli, executable, run_program, snapshot, times
 
+from privacy_eval.metrics import METRICS, Metric
+from privacy_eval.results.json_store import read_json
+
+README = "README.md"
+PAGES = [README, *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 TEST_COMMAND = "./scripts/test.sh"
 #: A second run of what the demo has done.
 AGAIN = "--results exp --out results"
 
 
-def commands() -> list[str]:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, flags=re.M | re.S)
-    assert {kind for kind, _ in blocks} == {"bash", "python"}
-    return [line for kind, body in blocks if kind == "bash" for line in in_context(body)]
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
 
 
-def in_context(block: str) -> list[str]:
-    """The commands of a block, each after what the block does to the shell before it."""
-    found, context = [], ""
-    for line in block.splitlines():
-        if re.match(r"cd |\w+=", line):
-            context += f"{line} && "
-        else:
-            found.append(context + line)
-    return found
+def blocks(page: str) -> list[str]:
+    """The scripts of a page; what the page only shows is of another kind."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```", text_of(page), flags=re.M | re.S)
+    assert {kind for kind, _ in found} <= {"bash", "python", "text", "yaml"}
+    return [body for kind, body in found if kind == "bash"]
+
+
+#: The command; figures that the demo has drawn before become dots, which takes no time.
+PRIVACY_EVAL = f"""#!{sys.executable}
+import sys
+from privacy_eval.cli import main
+if sys.argv[1] == "figures" and "results_B1" in " ".join(sys.argv):
+    sys.path.append({str(ROOT / "tests")!r})
+    import pytest, support
+    support.undrawn(pytest.MonkeyPatch())
+sys.exit(main())
+"""
 
 
 class Copy:
     """A copy of the checkout, without what was built in it, whose .venv is the interpreter that
-    runs this; what the commands printed, and the demo's files around its second run."""
+    runs this; what the blocks printed, and the demo's files around its second run."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.home = root / "home"
         self.demo = root / "recipes/demo/work"
-        ignore = shutil.ignore_patterns("work")
-        for name in ("recipes", "scripts", "local", "conf", "privacy_eval", "tests/data"):
+        ignore = shutil.ignore_patterns("work", "__pycache__")
+        folders = ("recipes", "scripts", "local", "conf", "privacy_eval", "tests/data", "docs")
+        for name in folders:
             shutil.copytree(ROOT / name, root / name, symlinks=True, ignore=ignore)
-        for name in ("setup.cfg", "pyproject.toml"):
+        for name in ("setup.cfg", "pyproject.toml", README):
             shutil.copy(ROOT / name, root)
         # The whole study takes minutes.
         study = root / "recipes/metric_study/run.sh"
@@ -59,7 +74,7 @@ class Copy:
         study.write_text(small)
         venv = root / ".venv"
         executable(venv / "bin/python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-        (venv / "bin/privacy-eval").symlink_to(Path(sys.executable).with_name("privacy-eval"))
+        executable(venv / "bin/privacy-eval", PRIVACY_EVAL)
         made_from = f"{root}\n" + "".join(
             (root / name).read_text() for name in ("setup.cfg", "pyproject.toml")
         )
@@ -67,21 +82,32 @@ class Copy:
             ["cksum"], input=made_from, capture_output=True, text=True, check=True
         ).stdout.strip()
         (venv / ".privacy_eval_stamp").write_text(f"test\n{fingerprint}\n{root}\n")
+        fill_home(self.home)
         self.printed: dict[str, Run] = {}
         self.states: list[dict[str, object]] = []
+        self._done: set[str] = set()
 
-    def run_all(self) -> None:
+    def run(self, page: str) -> None:
+        """Run the blocks of a page, then its examples in Python; once."""
+        if page in self._done:
+            return
+        self._done.add(page)
         path = f"{self.root}/.venv/bin:/usr/local/bin:/usr/bin:/bin"
-        for command in commands():
-            if command == TEST_COMMAND:  # runs this test
+        for block in blocks(page):
+            if block.strip() == TEST_COMMAND:  # runs this test
                 continue
-            if AGAIN in command:
+            if AGAIN in block:
                 self.states.append(self.state())
-            run = run_program("bash", "-c", command, cwd=self.root, PATH=path)
-            assert run.code == 0, f"{command}\n{run.out}\n{run.err}"
-            self.printed[command] = run
-            if AGAIN in command:
+            script = f"set -euo pipefail\n{block}"
+            run = run_program("bash", "-c", script, cwd=self.root, PATH=path, HOME=str(self.home))
+            assert run.code == 0, f"{page}: {block}\n{run.out}\n{run.err}"
+            self.printed[block] = run
+            if AGAIN in block:
                 self.states.append(self.state())
+        if ">>> " in text_of(page):
+            doctest = (sys.executable, "-m", "doctest", page)
+            run = run_program(*doctest, cwd=self.root, PYTHONPATH=str(self.root))
+            assert run.code == 0, run.out + run.err
 
     def of_the_demo(self) -> dict[str, bytes]:
         """The demo's tree and results, without what other commands put beside them; without
@@ -101,28 +127,141 @@ class Copy:
         }
 
 
+def fill_home(home: Path) -> None:
+    """Put into a home folder what the pages speak of: trees as the challenges' own recipes leave
+    them, a score file and its key."""
+    tree = home / "Voice-Privacy-Challenge-2020/baseline"
+    sizes = ("--speakers", "4", "--utterances", "4", "--systems", "1")
+    assert cli("demo-tree", tree, *sizes).code == 0
+    (tree / "exp/B1/results-demo_B1").rename(tree / "exp/results-anon")
+    for path in [*tree.glob("data/vctk_*"), *tree.glob("exp/*/*/*/xvect_vctk_*")]:
+        shutil.rmtree(path)  # LibriSpeech is enough
+    for path in sorted(tree.rglob("*"), reverse=True):
+        if path.name.endswith("_B1"):
+            path.rename(path.with_name(path.name.replace("_B1", "_anon")))
+        elif path.name == "xvector.scp":
+            path.write_text(path.read_text().replace("_B1/", "_anon/"))
+    with tarfile.open(ROOT / "tests/data/golden/editions/trees.tar.xz") as archive:
+        archive.extractall(home, filter="data")
+    (home / "tree2024").rename(home / "Voice-Privacy-Challenge-2024")
+    (home / "tree2026").rename(home / "Voice-Privacy-Challenge-2026")
+    golden = ROOT / "tests/data/golden/scores/few_trials"
+    for name in ("scores", "trials"):
+        (home / name).write_bytes(gzip.decompress((golden / f"{name}.gz").read_bytes()))
+
+
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    """The copy, after the commands of the README."""
     before = snapshot(ROOT / "recipes")
     copy = Copy(tmp_path_factory.mktemp("readme").resolve() / "a copy")
-    copy.run_all()
+    copy.run(README)
     yield copy
     assert snapshot(ROOT / "recipes") == before
 
 
-def test_commands_print_and_write_what_the_readme_says(ran: Copy) -> None:
-    verbs = {c: re.search(r"privacy-eval (\S+)", c) for c in ran.printed}
-    printed = {verb[1]: ran.printed[c].out for c, verb in verbs.items() if verb is not None}
-    assert "ASV-libri_test_enrolls-libri_test_trials_f\n  EER: " in printed["export"]
-    assert printed["metrics"].startswith("# challenge\nEER  ")
-    assert printed["similarity"].startswith("# challenge\nDe-Identification : ")
+@pytest.mark.parametrize("page", PAGES[1:])
+def test_commands_and_examples_of_a_page_run(page: str, ran: Copy) -> None:
+    ran.run(page)
+
+
+# Links, tables, messages
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+    plain = (re.sub(r"[^\w\- ]", "", heading).lower() for heading in headings)
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
+        if "://" not in link:
+            name, _, anchor = link.partition("#")
+            target = (ROOT / page).parent / name if name else ROOT / page
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    assert [page for page in PAGES[1:] if f"({page})" not in text_of(README)] == []
+
+
+def row(metric: Metric) -> str:
+    """A metric in the tables of the pages."""
+    low, high = (metric.shown(bound) if abs(bound) < math.inf else bound for bound in metric.range)
+    bounds = f"{low:.4g} to {high:.4g} {metric.printed_unit}".replace("inf", "∞").rstrip()
+    cells = (metric.sentence, metric.meaning, bounds, metric.best or "", metric.source)
+    return f"| {' | '.join(cells)} |"
+
+
+@pytest.mark.parametrize("page", [README, "docs/metrics.md"])
+def test_tables_of_metrics_are_the_registry_s(page: str) -> None:
+    """A comment above a table names its metrics (`all`: every one)."""
+    found = re.search(r"<!-- metrics: (.*) -->\n\|.*\n\|.*\n((?:\|.*\n)+)", text_of(page))
+    assert found is not None
+    keys = list(METRICS) if found[1] == "all" else found[1].split()
+    assert found[2].splitlines() == [row(METRICS[key]) for key in keys]
+
+
+def test_messages_of_the_faq_are_those_of_the_package() -> None:
+    """Every message in a heading, `...` standing for names and numbers."""
+    sources = [*(ROOT / "privacy_eval").rglob("*.py"), *(ROOT / "recipes").glob("*/run.sh")]
+    code = "".join(path.read_text(encoding="utf-8") for path in sources)
+    code = re.sub(r'"\s*\n\s*f?"', "", code)  # of one text in several lines
+    headings = re.findall(r"^## `(.*)`$", text_of("docs/faq.md"), re.M)
+    assert headings
+    for heading in headings:
+        for part in heading.split("..."):
+            assert part.strip() in code, heading
+
+
+# Facts of single pages
+
+
+def test_the_evaluations_of_editions_give_every_published_eer(ran: Copy) -> None:
+    """Those of 2024 and 2026 as the challenges' own code computed them."""
+    ran.run("docs/editions.md")
+    for year, original in (("2024", "asv_orig"), ("2026", "asv_ssl")):
+        tree = ran.home / f"Voice-Privacy-Challenge-{year}"
+        results = read_json(tree / "exp/privacy_eval/results.json")
+        found = {
+            (c.asv_model, c.split, c.gender, c.enrollment[:4], c.trial[:4]): str(
+                round(100 * v.metrics["challenge"]["eer_speechbrain"], 3)
+            )
+            for v in results.verification
+            for c in [v.condition]
+        }
+        expected = {}
+        for model, folder in (("original", original), ("anonymized", "asv_anon_toy")):
+            with open(tree / "exp" / folder / "results_toy.csv", newline="") as file:
+                for line in csv.DictReader(file):
+                    key = (line["split"], line["gender"], line["enrollment"][:4])
+                    expected[(model, *key, line["trial"][:4])] = line["EER"]
+        assert found == expected
+        assert not results.not_evaluated
+
+
+def test_commands_print_and_write_what_the_pages_say(ran: Copy) -> None:
+    for page in ("participants", "organizers", "listening"):
+        ran.run(f"docs/{page}.md")
+    printed = {
+        verb: run.out
+        for block, run in ran.printed.items()
+        for verb in re.findall(r"^privacy-eval (\S+)", block, re.M)
+    }
+    assert printed["metrics"].startswith("# challenge")
+    assert "\nsimilarity" not in printed["similarity"]
+    assert "# challenge\nDe-Identification : " in printed["similarity"]
     assert "enrolled speakers (0 distractors)\ngroup of 2: " in printed["identification"]
     assert printed["check"].startswith("ready: all ")
-    for folder, most in (("results", 220), ("results_B1", 190)):
-        out = ran.demo / folder
+    own = ran.home / "Voice-Privacy-Challenge-2020/baseline/exp/privacy_eval"
+    for out in (ran.demo / "results", own):
         drawn = {kind: len(list((out / "figures").glob(f"*.{kind}"))) for kind in ("png", "pdf")}
-        assert 40 < drawn["png"] == drawn["pdf"] <= most
-        assert (out / "report.html").stat().st_size > 1_000_000
+        assert 5 < drawn["png"] == drawn["pdf"] < 20
+        assert 200_000 < (out / "report.html").stat().st_size < 3_000_000
         assert "<h2>Subjective evaluation</h2>" in (out / "report.html").read_text()
         assert (out / "subjective/figures/subjective_violin.png").is_file()
     listening_test = ran.demo / "listening_test/tables"
@@ -130,14 +269,15 @@ def test_commands_print_and_write_what_the_readme_says(ran: Copy) -> None:
 
 
 def test_import_and_export_give_the_same_text(ran: Copy) -> None:
-    export = next(c for c in ran.printed if " export " in c)
-    source = re.search(r"import (\S+)", "\n".join(ran.printed))
+    ran.run("docs/results.md")
+    block, run = next((b, r) for b, r in ran.printed.items() if " export " in b)
+    source = re.search(r"import (\S+)", block)
     assert source is not None
-    assert ran.printed[export].out == (ran.root / source[1]).read_text(encoding="utf-8")
+    assert (ran.root / source[1]).read_text(encoding="utf-8") in run.out
 
 
 def test_the_test_command_is_what_ci_runs() -> None:
-    assert TEST_COMMAND in commands()
+    assert f"{TEST_COMMAND}\n" in blocks(README)
     assert TEST_COMMAND in (ROOT / ".ci/run").read_text(encoding="utf-8")
 
 
@@ -145,7 +285,8 @@ def test_the_test_command_is_what_ci_runs() -> None:
 
 
 def test_a_second_run_changes_no_byte(ran: Copy) -> None:
-    said = next(done.err for c, done in ran.printed.items() if AGAIN in c)
+    ran.run("docs/organizers.md")
+    said = next(run.err for block, run in ran.printed.items() if AGAIN in block)
     assert "Stages up to 10 have nothing to do" in said
     before, after = ran.states
     assert len(before) > 1000

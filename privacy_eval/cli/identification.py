@@ -25,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rank", **rank)
     length = value("L", "utterances in a test, averaged; default: 1", type=positive, default=1)
     parser.add_argument("--length", **length)
-    add(parser, "--backend", "--allow-pipes", "--bootstrap", "--seed")
+    add(parser, "--backend", default=None)
+    add(parser, "--allow-pipes", "--bootstrap", "--seed")
     more = "more enrolled speakers: a data set of the tree, or the x-vectors on single files"
     add(parser, "--distractors", metavar="SET|SCP", help=more)
     files.add_argument("--enroll-vectors", required=True, **path("SCP"))
@@ -60,10 +61,12 @@ def gallery_options(arguments: argparse.Namespace) -> GalleryOptions:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.identification import make_identifications
-    from .inputs import IN_PLACE, asv_of, report_outcome, run_of, systems_of
+    from .inputs import IN_PLACE, asv_of, lacks_vectors, report_outcome, run_of, systems_of
 
     systems, protocol, out = systems_of(arguments)
     asv, chosen, notes = asv_of(arguments, protocol, systems)
+    if lacks_vectors(asv, chosen, "identification"):
+        return 0
     for note in notes:
         log(f"privacy-eval: {note}")
     names = [system.name for system in chosen]
@@ -81,6 +84,7 @@ def _files(arguments: argparse.Namespace) -> int:
     from ..io.schema import to_plain
     from .inputs import load_model, read_vectors_of
 
+    arguments.backend = arguments.backend or "plda"
     if (arguments.distractors is None) != (arguments.distractors_spk2utt is None):
         raise PrivacyEvalError("--distractors and --distractors-spk2utt go together")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..asv.backend import PldaBackend
@@ -152,13 +152,25 @@ def asv_of(
 
 
 def does_not_apply(protocol: Protocol, what: str) -> bool:
-    """Tell whether a stage that works with x-vectors does not apply, and log it."""
+    """Tell whether a stage that makes scores of x-vectors does not apply, and log it."""
     if protocol.scored_elsewhere:
         log(
             f"privacy-eval: {what}: does not apply to protocol {protocol.name}, whose own "
             "evaluation makes the scores"
         )
     return protocol.scored_elsewhere
+
+
+def lacks_vectors(asv: AsvSystems, systems: Iterable[SystemUnderTest], what: str) -> bool:
+    """Tell whether an edition that makes its own scores left no x-vectors, and log it."""
+    protocol = asv.protocol
+    if not protocol.scored_elsewhere or asv.has_vectors_left(s.anon_suffix for s in systems):
+        return False
+    log(
+        f"privacy-eval: {what}: does not apply, as the evaluation of protocol {protocol.name} left "
+        f"no x-vectors ({asv.access.results}/<model>/{protocol.speaker_vectors})"
+    )
+    return True
 
 
 def log_unsigned(out: Path, names: Sequence[str]) -> None:

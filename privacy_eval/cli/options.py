@@ -335,7 +335,7 @@ def progress() -> Callable[[int, int, str], None] | None:
     """Return the progress reporter: a live line on a terminal, periodic log lines in a job
     (`scripts/split_jobs.sh` asks for these), otherwise none."""
     if sys.stderr.isatty():
-        return show_progress
+        return _LiveLine().show
     return _LogLines().show if in_job() else None
 
 
@@ -347,7 +347,7 @@ def in_job() -> bool:
 def beginnings() -> Callable[[int, int, str], None] | None:
     """Return the reporter of what begins: a log names it before it may take all memory."""
     if sys.stderr.isatty():
-        return show_progress
+        return _LiveLine().show
     if not in_job():
         return None
     return lambda done, total, name: log(f"{done}/{total} done; next: {name}")
@@ -363,11 +363,19 @@ class _LogLines:
             log(_position(done, total, name))
 
 
-def show_progress(done: int, total: int, name: str) -> None:
-    """Show progress in one line of a terminal; a total of 0 is unknown."""
-    end = "\n" if done == total else ""
-    sys.stderr.write(f"\r\033[K{_position(done, total, name)}{end}")
-    sys.stderr.flush()
+class _LiveLine:
+    """Shows progress in one line of a terminal, with an estimate; a total of 0 is unknown."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def show(self, done: int, total: int, name: str) -> None:
+        seconds, left = time.monotonic() - self._began, ""
+        if 0 < done < total and seconds > 4:
+            left = f", about {seconds * (total - done) / done:.0f} s left"
+        line = "" if done == total else _position(done, total, name) + left
+        sys.stderr.write(f"\r\033[K{line}")
+        sys.stderr.flush()
 
 
 def _position(done: int, total: int, name: str) -> str:
@@ -375,5 +383,11 @@ def _position(done: int, total: int, name: str) -> str:
 
 
 def log(text: str) -> None:
-    """Log to stderr. Names may be untrusted: control characters are escaped."""
-    print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
+    """Log to stderr. Names may be untrusted: control characters are escaped.
+
+    A terminal shows warnings in colour, unless `NO_COLOR` is set.
+    """
+    lines = "\n".join(map(printable, text.split("\n")))
+    if "warning: " in lines and sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
+        lines = f"\033[33m{lines}\033[0m"
+    print(lines, file=sys.stderr)

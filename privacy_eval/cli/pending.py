@@ -299,7 +299,7 @@ class _Stages:
     def _figures(self) -> bool:
         from ..report.figure_folder import figure_folder
         from ..report.report import figures_source
-        from .report import report_product
+        from .report import report_products
 
         sources, figures, listening = self._shown, self._out / "figures", self._arguments.listening
         drawn_from = figures_source(
@@ -310,7 +310,7 @@ class _Stages:
         )
         if not figure_folder(figures, drawn_from).is_current(self._access.inputs):
             return True
-        report = report_product(self._out / "report.html", sources, figures, listening)
+        (report,) = report_products(self._out / "report.html", None, sources, figures, listening)
         return not report.is_current(self._access.inputs)
 
     @property

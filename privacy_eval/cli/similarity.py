@@ -93,12 +93,12 @@ def _write_similarity(out: Path, measured: SimilarityResult) -> None:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.similarity import make_similarities
-    from .inputs import IN_PLACE, asv_of, does_not_apply, report_outcome, run_of, systems_of
+    from .inputs import IN_PLACE, asv_of, lacks_vectors, report_outcome, run_of, systems_of
 
     systems, protocol, out = systems_of(arguments)
-    if does_not_apply(protocol, "voice similarity"):
-        return 0
     asv, chosen, notes = asv_of(arguments, protocol, systems)
+    if lacks_vectors(asv, chosen, "voice similarity"):
+        return 0
     for note in notes:
         log(f"privacy-eval: {note}")
     names = [system.name for system in chosen]

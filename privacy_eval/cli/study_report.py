@@ -27,11 +27,11 @@ def run(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
     from ..report.figure_folder import read_captions
     from ..report.figures import write_figures
-    from ..report.html import Picture, Section, report_page
+    from ..report.html import Front, Picture, Section, report_page
     from ..report.table_set import write_tables
     from ..study.figures import study_figures
     from ..study.run import digest_of, read_rows
-    from ..study.tables import study_tables, values_csv
+    from ..study.tables import study_summary, study_tables, values_csv
 
     study, tasks, own = study_of(arguments)
     rows = read_rows(tasks, arguments.out, seed=study.seed, own=own)
@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         own_tables = [table for table in tables if table.name.startswith(experiment)]
         if pictures or own_tables:
             sections.append(Section(title, tables=tuple(own_tables), pictures=tuple(pictures)))
-    write_text(arguments.out / "report.html", report_page(study.title, sections))
+    front = Front(answers=(("What the study shows", tuple(study_summary(study, rows))),))
+    write_text(arguments.out / "report.html", report_page(study.title, sections, front))
     print(f"{arguments.out}: {len(tables)} tables, {drawn} figures drawn, {there} there")
     return 0

@@ -235,6 +235,7 @@ class Protocol:
     split_titles: Mapping[str, str] = field(default_factory=dict)
     data_folders: tuple[DataFolder, ...] = ()
     asv_models: tuple[AsvModel, ...] = ()
+    speaker_vectors: str = ""
 
     def trial_sets(self) -> Iterator[TrialSet]:
         """Iterate over all trial sets by split, data set and gender."""
@@ -261,7 +262,7 @@ class Protocol:
     @property
     def scored_elsewhere(self) -> bool:
         """Whether the edition's own evaluation makes all scores: there are no models of
-        x-vectors, and stages 2, 5 and 7 do not apply."""
+        x-vectors, and stages 2 and 5 do not apply."""
         return not self.asv_models and any(part.folders for part in self.results_folders)
 
     def shown(self, metric: str) -> str:
@@ -271,6 +272,17 @@ class Protocol:
     def asv_model(self, trained_on: str) -> AsvModel | None:
         """Return the ASV model trained on original or on anonymized speech."""
         return next((m for m in self.asv_models if m.trained_on == trained_on), None)
+
+    def vectors_left(self, trained_on: str, suffix: str, name: str) -> list[str]:
+        """List where the edition's own evaluation may have left the x-vectors of a data set, below
+        the results: beside the scores of the models trained on original or anonymized speech."""
+        within = self.speaker_vectors.replace("{set}", name)
+        return [
+            f"{folder.replace('{suffix}', suffix)}/{within}"
+            for part in self.results_folders
+            for folder in part.folders
+            if part.asv_model == trained_on and within
+        ]
 
     def folders(self) -> tuple[DataFolder, ...]:
         """List all data folders to create, with expanded names, each after its parts.
@@ -497,6 +509,7 @@ def _check_file_names(protocol: Protocol) -> None:
         )
     paths = [(path, True) for part in p.results_folders for path in part.folders]
     paths += [(path, True) for path in (*p.recognition.folders, p.emotion_folder)]
+    paths += [(p.speaker_vectors.replace("{set}", ""), True)]
     for model in p.asv_models:
         paths += [(model.folder, True), (model.training_set, False)]
     for path, slashes in paths:

@@ -3,7 +3,7 @@
 Verification tables have the rows of the challenge's own converter: by data set and
 gender, the three comparisons o-o, o-a, a-a (enrollment, trial; o: original, a:
 anonymized), and a block of columns per split. Cells without a record stay blank; a
-data set without any record has no rows.
+data set, or a comparison, without any record has no rows.
 """
 
 from __future__ import annotations
@@ -202,6 +202,10 @@ def verification_table(
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
         cells[key] = list(_texts(keys, r.values(variant), r.tag(variant), r.caveats).values())
         partial += [(key, r)] if r.left_out else []
+    # What nobody evaluated has no rows, but in a blank form.
+    pairs = {(r.condition.enrollment, r.condition.trial) for r in records} or {
+        (c.enrollment, c.trial) for c in protocol.comparisons
+    }
     note = "o: original, a: anonymized speech"
     if partial:
         note += (
@@ -221,6 +225,7 @@ def verification_table(
         [
             ((d, g, c.enrollment, c.trial), (_LETTER[c.enrollment], _LETTER[c.trial], g))
             for c in protocol.comparisons
+            if (c.enrollment, c.trial) in pairs
         ]
         for d, g in itertools.product(protocol.table_rows, protocol.genders)
     ]

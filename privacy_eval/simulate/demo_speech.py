@@ -16,7 +16,6 @@ from ..errors import PrivacyEvalError
 from ..io.files import atomic_folder, sweep, write_text
 from ..io.json_text import load_json
 from ..speech.audio import soundfile
-from ..version import __version__
 from .network import mfcc_statistics_network
 from .speech import RATE, SpeechModel
 
@@ -70,7 +69,7 @@ def write_demo_speech(
     PrivacyEvalError
         `folder` contains something else; the library soundfile is missing.
     """
-    marker = {"demo_speech": 1, "version": __version__, **asdict(demo)}
+    marker = {"demo_speech": 1, **asdict(demo)}
     folder = Path(os.path.abspath(folder))
     if (folder / _FINGERPRINT).is_file() and load_json(folder / _FINGERPRINT) == marker:
         return False

@@ -30,7 +30,6 @@ from ..io.plda import Plda
 from ..io.scp import write_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
-from ..version import __version__
 from .ratings import simulate_ratings
 from .vectors import Anonymization, Matrix, VectorModel
 
@@ -163,13 +162,7 @@ def write_demo_tree(
         allowed = DEMO_SIZES[name]
         if size not in allowed:
             raise ValueError(f"expected {name} from {allowed[0]} to {allowed[-1]}, not {size}")
-    marker = {
-        "demo_tree": 4,
-        "version": __version__,
-        "seed": seed,
-        "plan": protocol.name,
-        **sizes,
-    }
+    marker = {"demo_tree": 4, "seed": seed, "plan": protocol.name, **sizes}
     demo = _Demo(protocol, seed, speakers, utterances)
     drawn = _systems(systems, demo)
     models = _models(protocol, drawn)
@@ -192,7 +185,10 @@ def write_demo_tree(
 
 def _read_fingerprint(folder: Path) -> object:
     """Read the fingerprint of a demo tree; empty if there is none."""
-    return load_json(folder / _FINGERPRINT) if (folder / _FINGERPRINT).is_file() else {}
+    found = load_json(folder / _FINGERPRINT) if (folder / _FINGERPRINT).is_file() else {}
+    if isinstance(found, dict):
+        found.pop("version", None)  # of trees before 1.0
+    return found
 
 
 def _check_replaceable(folder: Path, expected: Mapping[str, object]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
-from ..asv.backend import PldaBackend
+from ..asv.backend import BackendName, PldaBackend
 from ..asv.model_folder import (
     BACKEND_FILES,
     StoredBackend,
@@ -286,13 +286,22 @@ class AsvSystems:
             raise MissingInput(kind, f"not in protocol {self.protocol.name}")
         return model, model.model_folder(suffix)
 
-    def find_backend(self, trained_on: str, suffix: str) -> Path:
-        """The folder of the back end trained on original or anonymized speech.
+    @property
+    def compared_by(self) -> BackendName:
+        """The back end of x-vectors: cosine of those that an edition's own evaluation leaves."""
+        left = self.protocol.scored_elsewhere and self.protocol.speaker_vectors
+        return "cosine" if left else "plda"
+
+    def find_backend(self, trained_on: str, suffix: str) -> Path | None:
+        """The folder of the back end trained on original or anonymized speech; None where none is
+        needed.
 
         Raises
         ------
         MissingInput
         """
+        if self.compared_by != "plda":
+            return None
         model, within = self.model_folder(trained_on, suffix)
         folder = backend_folder(self.access.tree, model, suffix)
         if folder is None:
@@ -305,8 +314,8 @@ class AsvSystems:
             )
         return folder
 
-    def backend(self, trained_on: str, suffix: str) -> tuple[PldaBackend, dict[str, Source]]:
-        """Load the back end trained on original or anonymized speech; its files.
+    def backend(self, trained_on: str, suffix: str) -> tuple[PldaBackend | None, dict[str, Source]]:
+        """Load the back end trained on original or anonymized speech, if one is needed; its files.
 
         Raises
         ------
@@ -315,6 +324,8 @@ class AsvSystems:
             It is damaged, or leads out of the tree.
         """
         folder = self.find_backend(trained_on, suffix)
+        if folder is None:
+            return None, {}
         if folder not in self._backends:
             self.access.check_inside(*(folder / name for name in BACKEND_FILES))
             files = [folder / name for name in BACKEND_FILES if (folder / name).is_file()]
@@ -322,6 +333,17 @@ class AsvSystems:
                 self._backends[folder] = load_backend(folder)
         stored = self._backends[folder]
         return stored.model, {n: Source(folder / n, sha) for n, sha in stored.sha256.items()}
+
+    def has_vectors_left(self, suffixes: Iterable[str]) -> bool:
+        """Whether the edition's own evaluation left x-vectors of any trial set."""
+        left = self.protocol.vectors_left
+        return any(
+            (self.access.results / path).is_file()
+            for suffix in suffixes
+            for part in self.protocol.results_folders
+            for trial_set in self.protocol.trial_sets()
+            for path in left(part.asv_model, suffix, trial_set.trials_name)
+        )
 
     def vectors(self, folder: Path) -> TreeVectors:
         """The x-vectors of a model folder."""
@@ -343,6 +365,14 @@ class AsvSystems:
         MissingInput
             None of the files that may hold them.
         """
+        if self.compared_by != "plda":
+            left = self.protocol.vectors_left(trained_on, anon_suffix, f"{name}{suffix}")
+            saved = [self.access.results / at for at in left]
+            path = first_file(saved)
+            if path is None:
+                where = " or ".join(relative(p, self.access.tree) for p in saved)
+                raise MissingInput(VECTORS, where, f"{name}{suffix}")
+            return path
         _, folder = self.model_folder(trained_on, anon_suffix)
         vectors = self.vectors(self.access.tree / folder)
         path = vectors.find(name, suffix)
@@ -350,6 +380,11 @@ class AsvSystems:
             tried = (relative(p, self.access.tree) for p in vectors.candidates(name, suffix))
             raise MissingInput(VECTORS, " or ".join(tried), f"{name}{suffix}", folder)
         return path
+
+    def finders(self, model: tuple[str, str], *sets: tuple[str, str]) -> list[Callable[[], object]]:
+        """What finds the back end of a model and the x-vectors of sets, see `absent`."""
+        vectors = [partial(self.find_vectors, *model, *name) for name in sets]
+        return [partial(self.find_backend, *model), *vectors]
 
     def read_vectors(self, scp: Path) -> Vectors:
         """Read x-vectors that `find_vectors` found."""

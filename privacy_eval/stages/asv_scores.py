@@ -5,7 +5,7 @@ Score files that another tool wrote, or that were edited, are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,15 +83,12 @@ class _Scoring:
         key = self.asv.access.find_key(self.condition, self.asv.protocol, check=True)
         enrolled, tested = original_sets(self.condition, self.asv.protocol)
         enrollment = self.asv.enrollment(*enrolled)
-        _, sources = self.asv.backend(*model)
-        scps = [self.asv.find_vectors(*model, *name) for name in (enrolled, tested)]
-        sources |= {
+        own = {
             "enrollment": Source(enrollment.path, enrollment.digest),
             "trials": Source(key, inputs.sha256(key)),
         }
-        for role, scp in zip(("enrollment_vectors", "trial_vectors"), scps, strict=True):
-            sources[role] = Source(scp, self.asv.read_vectors(scp).digest)
-        return {**sources, **extractor_of(scps, self.asv, inputs)}
+        sets = {"enrollment": enrolled, "trial": tested}
+        return asv_sources(self.asv, model, sets, inputs, own)
 
     def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
         key = sources["trials"].path
@@ -116,11 +113,24 @@ class _Scoring:
         return Content({self.folder / "scores": scored.text().encode()}, left_out)
 
 
-def extractor_of(scps: Iterable[Path], asv: AsvSystems, inputs: Inputs) -> Sources:
-    """The network of all these x-vectors, by its role, if it is known to be one."""
-    tree = asv.access.tree
-    first, *others = (noted_source(scp, EXTRACTOR_ROLE, tree, inputs, VECTORS_NOTE) for scp in scps)
-    return {EXTRACTOR_ROLE: first} if first is not None and {first} == {first, *others} else {}
+def asv_sources(
+    asv: AsvSystems,
+    model: tuple[str, str],
+    sets: Mapping[str, tuple[str, str]],
+    inputs: Inputs,
+    own: Sources,
+) -> Sources:
+    """The back end, a product's own sources, the x-vectors of sets by their role, and their
+    network, if it is known to be one."""
+    _, backend = asv.backend(*model)
+    scps = {role: asv.find_vectors(*model, *name) for role, name in sets.items()}
+    vectors = {f"{r}_vectors": Source(p, asv.read_vectors(p).digest) for r, p in scps.items()}
+    networks = {
+        noted_source(scp, EXTRACTOR_ROLE, asv.access.tree, inputs, VECTORS_NOTE)
+        for scp in scps.values()
+    }
+    network = networks.pop() if len(networks) == 1 else None
+    return {**backend, **own, **vectors, **({EXTRACTOR_ROLE: network} if network else {})}
 
 
 def missing_inputs(
@@ -128,18 +138,15 @@ def missing_inputs(
 ) -> list[MissingInput]:
     """What the scores of a condition cannot be computed without, found without reading it."""
     enrolled, tested = original_sets(condition, asv.protocol)
-    model = condition.asv_model, anon_suffix
     return absent(
         lambda: asv.access.find_key(condition, asv.protocol),
         lambda: asv.access.find_enrollment(*enrolled),
-        lambda: asv.find_backend(*model),
-        lambda: asv.find_vectors(*model, *enrolled),
-        lambda: asv.find_vectors(*model, *tested),
+        *asv.finders((condition.asv_model, anon_suffix), enrolled, tested),
     )
 
 
 def _scorings(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> Iterator[_Scoring]:
-    for system in systems:
+    for system in () if asv.protocol.scored_elsewhere else systems:
         for folder, condition in system.conditions(asv.protocol):
             yield _Scoring(folder, condition, system.anon_suffix, asv)
 

@@ -21,8 +21,8 @@ from ..results.record_files import record_content, record_paths
 from ..results.records import IdentificationRecord
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..version import __version__
-from .access import BACKEND, AsvSystems
-from .asv_scores import extractor_of
+from .access import AsvSystems
+from .asv_scores import asv_sources
 from .freshness import (
     NOTE,
     Content,
@@ -57,7 +57,8 @@ class GalleryOptions:
         Data set of more enrolled speakers: original or anonymized as the enrollment is, by the same
         system, and seen by the same model. Those of a gender that the enrollment set lacks are left
         out, where `spk2gender` tells.
-    backend : {"plda", "cosine", "euclidean"}
+    backend : {"plda", "cosine", "euclidean"} or None
+        Instead of the usual one.
     """
 
     bootstrap: int = 0
@@ -65,7 +66,7 @@ class GalleryOptions:
     rank: int = 1
     length: int = 1
     distractors: str | None = None
-    backend: BackendName = "plda"
+    backend: BackendName | None = None
 
 
 def make_identifications(
@@ -139,15 +140,12 @@ class _Galleries:
         galleries = {"enrollment": enrolled}
         if more:
             galleries["distractors"] = more, enrolled[1]
-        plda = self.options.backend == "plda"
         for error in missing_inputs(self.condition, self.anon_suffix, self.asv, more):
-            if plda or error.kind != BACKEND:
-                raise error
+            raise error
         model = self.condition.asv_model, self.anon_suffix
         utt2spk = self.asv.access.find_utt2spk(tested[0])
         self.asv.access.check_inside(utt2spk)
-        sources = self.asv.backend(*model)[1] if plda else {}
-        sources["utt2spk"] = Source(utt2spk, inputs.sha256(utt2spk))
+        sources = {"utt2spk": Source(utt2spk, inputs.sha256(utt2spk))}
         for role, name in galleries.items():
             enrollment = self.asv.enrollment(*name)
             sources[role] = Source(enrollment.path, enrollment.digest)
@@ -155,13 +153,8 @@ class _Galleries:
             if genders is not None:
                 self.asv.access.check_inside(genders)
                 sources[f"{role}_genders"] = Source(genders, inputs.sha256(genders))
-        scps = {
-            f"{role}_vectors": self.asv.find_vectors(*model, *name)
-            for role, name in {**galleries, "trial": tested}.items()
-        }
-        for role, scp in scps.items():
-            sources[role] = Source(scp, self.asv.read_vectors(scp).digest)
-        return {**sources, **extractor_of(scps.values(), self.asv, inputs)}
+        sets = {**galleries, "trial": tested}
+        return asv_sources(self.asv, model, sets, inputs, sources)
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
@@ -172,14 +165,14 @@ class _Galleries:
             name = more, enrolled[1]
             distractors, of_more = self._gallery("distractors", name, sources, inputs, genders)
             genders = genders if of_more else set()
-        model, backend = (self.condition.asv_model, self.anon_suffix), self.options.backend
+        backend = self.options.backend or self.asv.compared_by
         with inputs.supplied(utt2spk):
             found = identify(
                 gallery,
                 self.asv.read_vectors(sources["trial_vectors"].path),
                 utt2spk,
                 backend=backend,
-                model=self.asv.backend(*model)[0] if backend == "plda" else None,
+                model=self.asv.backend(self.condition.asv_model, self.anon_suffix)[0],
                 rank=self.options.rank,
                 length=self.options.length,
                 distractors=distractors,
@@ -261,16 +254,12 @@ def missing_inputs(
 ) -> list[MissingInput]:
     """What a condition's galleries lack, found without reading it."""
     enrolled, tested = original_sets(condition, asv.protocol)
-    model = condition.asv_model, anon_suffix
     more = (distractors or enrolled[0], enrolled[1])
     return absent(
         lambda: asv.access.find_enrollment(*enrolled),
         lambda: asv.access.find_enrollment(*more),
         lambda: asv.access.find_utt2spk(tested[0]),
-        lambda: asv.find_backend(*model),
-        lambda: asv.find_vectors(*model, *enrolled),
-        lambda: asv.find_vectors(*model, *more),
-        lambda: asv.find_vectors(*model, *tested),
+        *asv.finders((condition.asv_model, anon_suffix), enrolled, more, tested),
     )
 
 

@@ -20,7 +20,7 @@ from ..results.records import SimilarityRecord
 from ..tree.conditions import SetCondition, System, set_condition
 from ..version import __version__
 from .access import AsvSystems
-from .asv_scores import extractor_of
+from .asv_scores import asv_sources
 from .freshness import (
     NOTE,
     Content,
@@ -124,16 +124,11 @@ class _Similarity:
         asv, name = self.asv, self.condition.trial_set
         for error in self.absent():
             raise error
-        _, sources = asv.backend(self.part.asv_model, self.anon_suffix)
         utt2spk = asv.access.find_utt2spk(name)
         asv.access.check_inside(utt2spk)
-        sources["utt2spk"] = Source(utt2spk, inputs.sha256(utt2spk))
-        scps = {
-            role: asv.find_vectors(self.part.asv_model, self.anon_suffix, name, suffix)
-            for role, suffix in (("original_vectors", ""), ("anonymized_vectors", self.anon_suffix))
-        }
-        sources |= {role: Source(scp, asv.read_vectors(scp).digest) for role, scp in scps.items()}
-        return {**sources, **extractor_of(scps.values(), asv, inputs)}
+        sets = {"original": (name, ""), "anonymized": (name, self.anon_suffix)}
+        own = {"utt2spk": Source(utt2spk, inputs.sha256(utt2spk))}
+        return asv_sources(asv, (self.part.asv_model, self.anon_suffix), sets, inputs, own)
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
         utt2spk = sources["utt2spk"].path
@@ -142,6 +137,7 @@ class _Similarity:
                 self.asv.read_vectors(sources["original_vectors"].path),
                 self.asv.read_vectors(sources["anonymized_vectors"].path),
                 utt2spk,
+                backend=self.asv.compared_by,
                 model=self.asv.backend(self.part.asv_model, self.anon_suffix)[0],
                 part=True,
                 allow_missing=self.asv.access.allow_missing,
@@ -149,7 +145,7 @@ class _Similarity:
         left_out = measured.left_out
         provenance = {
             "version": __version__,
-            "backend": "plda",
+            "backend": self.asv.compared_by,
             **made_of.provenance(),
             "options": {"allow_missing": left_out > 0},
         }
@@ -180,9 +176,7 @@ def missing_inputs(
     model, name = (part.asv_model, anon_suffix), trial_set.trials_name
     return absent(
         lambda: asv.access.find_utt2spk(name),
-        lambda: asv.find_backend(*model),
-        lambda: asv.find_vectors(*model, name, ""),
-        lambda: asv.find_vectors(*model, name, anon_suffix),
+        *asv.finders(model, (name, ""), (name, anon_suffix)),
     )
 
 

@@ -56,6 +56,50 @@ def study_tables(study: StudyProtocol, rows: Rows) -> list[Table]:
     return tables
 
 
+def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:
+    """Say what the study shows, a sentence per experiment that has something to say."""
+    lines = []
+    if clusters := rows.get("clusters"):
+        values = [
+            [r["metrics"][v]["linkability"] for v in ("exact", "challenge")] for r in clusters
+        ]
+        gap = max(abs(exact - challenge) for exact, challenge in values)
+        lines.append(
+            f"Linkability by the released script is up to {gap:.2f} from its definition where "
+            "nontarget scores lie between target scores."
+        )
+    for speech, of_speech in _by(rows.get("attacks", ()), "speech").items():
+        eers = {
+            attacker: [r["metrics"][study.variant]["eer"] for r in of_attacker]
+            for attacker, of_attacker in _by(of_speech, "attacker").items()
+        }
+        means = {attacker: math.fsum(found) / len(found) for attacker, found in eers.items()}
+        shown = ", ".join(f"{format_value('eer', m)} % ({a})" for a, m in means.items())
+        lines.append(
+            f"The EER of the same converted speech depends on the attacker: {shown} on average "
+            f"over techniques, target selections and linkages ({speech})."
+        )
+    if matrices := rows.get("matrices"):
+        deid = [r["metrics"]["exact"]["deid"] for r in matrices]
+        lines.append(
+            f"DeID of artificial matrices is between {format_value('deid', min(deid))} and "
+            f"{format_value('deid', max(deid))} %, whatever their gain of voice distinctiveness."
+        )
+    if study.estimators is not None and rows.get("estimators"):
+        experiment = study.estimators
+        needed = _required(experiment, rows["estimators"], study.variant)
+        metrics = (m for m in _metrics(rows["estimators"]) if m in experiment.tolerances)
+        for metric, group in zip(metrics, needed.groups, strict=True):
+            _, tolerance, eer, trials, *_, speakers = group[-1]
+            unit = " points" * describe(metric).percent
+            lines.append(
+                f"{describe(metric).sentence} within {tolerance}{unit} of its value, where the EER "
+                f"is {eer} %, takes "
+                f"{trials} target trials with one nontarget each, or {speakers} speakers."
+            )
+    return lines
+
+
 def values_csv(rows: Rows) -> str:
     """List every value of every experiment: a line per set of scores, variant and metric; for
     `estimators` a line each for mean, deviation and both ends of the central 95 %."""

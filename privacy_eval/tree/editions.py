@@ -105,11 +105,18 @@ def _conditions(
     for folder in folders:
         if folder.name not in names:
             continue
-        below = folder / _VOICEPAT
-        for child in subfolders(below if below.is_dir() else folder):
+        for child in _children(folder):
             condition = known.get(f"ASV-{child.name}")
             if condition is not None:
                 yield condition, child
+
+
+def _children(folder: Path) -> Iterable[Path]:
+    """The folders of a model's conditions; VoicePAT's, unless there is one of the same name above.
+    Speaker vectors are below `cosine_out`, wherever the scores are."""
+    below = folder / _VOICEPAT
+    children = [*(subfolders(below) if below.is_dir() else ()), *subfolders(folder)]
+    return {child.name: child for child in children}.values()
 
 
 def _candidates(
@@ -124,7 +131,6 @@ def _candidates(
                 pattern = re.escape(template).replace(re.escape(_SUFFIX), "(?P<suffix>.+)")
                 match = re.fullmatch(pattern, folder.name)
                 found |= {match["suffix"]} if match and _SUFFIX in template else set()
-            below = folder / _VOICEPAT
-            names = [child.name for child in subfolders(below if below.is_dir() else folder)]
+            names = [child.name for child in _children(folder)]
             found |= {n.removeprefix(s) for n in names for s in sets if n.startswith(s)} - {""}
     return sorted(found)

@@ -57,19 +57,3 @@ privacy-eval data-dir "${audio[@]}" --training "$simulated/training" \
 "$recipe/../vpc2020/run.sh" --stage 4 --stop-stage "$stop_stage" --tree "$dir/tree" --results exp \
     --system B2 --out results --conf protocol.yaml --anonymizer mcadams --variant "$variant" \
     --per-set --seed "$seed" --nj "$nj" --allow-outside
-
-# Back end trained on original speech: attack models original, ignorant, lazy-informed; trained on
-# anonymized speech: semi-informed (enrollment and trials a).
-for name in B2.orig B2; do
-    table=$dir/tree/results/tables/${name}_asv_test.md
-    if [ -f "$table" ]; then
-        printf '\n'
-        cat -- "$table"
-    fi
-done
-printf '\n'
-for file in results.txt results.json results.csv tables figures report.html; do
-    if [ -e "$dir/tree/results/$file" ]; then
-        printf '%-13s %s\n' "$file" "$dir/tree/results/$file"
-    fi
-done

@@ -54,8 +54,27 @@ help_more="Stages: number | scripts in local/ | what | input -> output"$'\n'"$st
 # shellcheck source=scripts/parse_options.sh
 . "$recipe/../../scripts/parse_options.sh"
 
+# On a terminal each stage is one line, in bold type unless that is unwelcome (https://no-color.org).
+live=false running="" bold="" plain=""
+if [ -t 1 ] && [ -t 2 ]; then
+    live=true
+    if [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+fi
+# On a terminal, print the line of the stage that ran: what, counts other than 0, and its duration.
+finish() {
+    local counts counted='^[^|]*: ([0-9]+ [a-z]|results.json)|^[0-9]+ (conditions?|figures?) '
+    if [ -z "$running" ]; then return; fi
+    exec >&3 3>&-
+    counts=$(sed -En -e 's/\b0 [a-z -]+(, |$)//g; s/[ ,:]+$//' -e "/$counted/p" "$printed")
+    counts=${counts//"${tree%/}/"/}
+    printf '\r\033[K%s%s%s (%d s)\n' "$bold" "$running" "${counts:+: ${counts//$'\n'/; }}" \
+        "$((SECONDS - since))"
+    sed -En -e "/$counted/d" -e 's/^/    /p' "$printed"
+    rm -f -- "$printed"
+    running=""
+}
 # Jobs end with 3 if the output cannot be written.
-trap 'code=$?; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
+trap 'code=$?; finish; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
 log() { printf '%s %s\n' "$(date '+%Y-%m-%d %H:%M:%S')" "$*" >&2; }
 fail() {
     printf 'run.sh: %s\n' "$1" >&2
@@ -133,13 +152,22 @@ case $conf in
     *) conf_path=$conf ;;
 esac
 
-# Whether a stage is to run; logs its line of the table.
+# Whether a stage is to run; logs its line of the table. On a terminal, what its commands print is kept
+# for `finish`.
 begin() {
     local number what flow
+    finish
     if [ "$stage" -gt "$1" ] || [ "$stop_stage" -lt "$1" ]; then return 1; fi
     IFS='|' read -r number _ what flow < <(sed -n "/^ *$1 |/s/ *| */|/gp" <<<"$stages")
     flow=${flow//RESULTS/"${results%/}"}
-    log "Stage $((number)): $what (${flow//OUT/"$out"})"
+    if [ "$live" = true ]; then
+        running="Stage $((number))$plain  $what" since=$SECONDS
+        printf '%s%s ...\r' "$bold" "$running" >&2
+        printed=$(mktemp "${TMPDIR:-/tmp}/run.XXXXXX")
+        exec 3>&1 >"$printed"
+    else
+        log "Stage $((number)): $what (${flow//OUT/"$out"})"
+    fi
 }
 
 common=(--results "$results" --conf "$conf")
@@ -300,10 +328,15 @@ if begin 11; then
             --listening "$out_path/subjective" --out "$out_path/report.html"
     fi
 fi
+finish
 # End with the main results, and where everything is.
 if [ "$stop_stage" -ge 9 ]; then
-    if [ -f "$out_path/tables/summary.txt" ]; then
-        printf '\n%s\n\n' "$(<"$out_path/tables/summary.txt")"
+    summary=$out_path/tables/summary.txt
+    if [ -f "$summary" ]; then
+        printf '\n%s%s%s\n' "$bold" "$(head -n 1 -- "$summary")" "$plain"
+        sed -n 2,30p -- "$summary"
+        if [ "$(wc -l <"$summary")" -gt 30 ]; then printf '... (all: %s)\n' "$summary"; fi
+        printf '\n'
     fi
     reported=10
     if [ -n "$rated" ]; then reported=11; fi

@@ -85,6 +85,8 @@ def test_everything_is_there(finished: Path) -> None:
         assert figure in captions
     report = (finished / "report.html").read_text()
     assert report.count("<img ") == len(captions)
+    first = report.partition('<section id="answer">')[2].partition("</section>")[0]
+    assert "depends on the attacker" in first and "target trials" in first
     assert (finished / "values.csv").read_text().count("\n") > 1000
     assert "my_median" in (finished / "tables/discrete.csv").read_text()
     assert "gaussian_eer_my_median" in captions

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
+import pty
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -428,6 +431,32 @@ def test_the_last_line_says_what_was_left_out(recipe: Recipe) -> None:
     (recipe.out / "left_out.txt").write_text("B1: one\nB2: two\n")
     last = recipe.stages(8, 8).err.splitlines()[-1]
     assert "not complete: 2 notes" in last and "left_out.txt, first: B1: one" in last
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_shows_a_line_per_stage(recipe: Recipe, no_color: str) -> None:
+    """With counts of something, and a duration; in bold type unless that is unwelcome."""
+    text = "#!/bin/sh\n[ $1 != pending ] || exit 0\necho '2 |'\n"
+    text += "echo there/x: 3 made, 0 kept, 4 current\n"
+    executable(recipe.bin / "privacy-eval", text)
+    script = recipe.copy / "recipes/vpc2020/run.sh"
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [script, "--stage", "3", "--stop-stage", "3"],
+        cwd=recipe.tree,
+        env={"PATH": f"{recipe.bin}:/usr/bin:/bin", "TERM": "xterm", "NO_COLOR": no_color},
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        check=False,
+    )
+    printed = os.read(ours, 10000).decode()
+    os.close(theirs)
+    os.close(ours)
+    assert done.returncode == 0, printed
+    shown = printed.replace("\x1b[1m", "").replace("\x1b[0m", "")
+    assert re.search(r"\x1b\[KStage 3  .*: there/x: 3 made, 4 current \(\d+ s\)\r\n    2 \|", shown)
+    assert (shown == printed) is bool(no_color)
 
 
 def test_few_more_jobs_than_processors_on_this_machine(recipe: Recipe) -> None:

@@ -4,6 +4,8 @@ their summaries."""
 from __future__ import annotations
 
 import csv
+import itertools
+import json
 import shutil
 import tarfile
 from pathlib import Path
@@ -145,6 +147,60 @@ def test_four_languages_with_an_attacker_each(tree: Path) -> None:
     models = {"original": "asv_ssl", "anonymized": "asv_anon_toy"}
     found = {(*row, models[m]) for m in models for row in eers(results, "toy", m)}
     assert found == rows and len(rows) == 48
+
+
+def leave_vectors(tree: Path) -> None:
+    """Vectors of the male trial sets and the enrollment sets, as the challenge leaves them."""
+    golden = ROOT / "tests/data/golden/speaker_vectors"
+    for model, split in itertools.product(("asv_orig", "asv_anon_toy"), ("dev", "test")):
+        for name in (f"libri_{split}_enrolls", f"libri_{split}_trials_m"):
+            for suffix, matrix in (("", "float64"), ("_toy", "transposed")):
+                folder = tree / f"exp/{model}/cosine_out/emb_xvect/{name}{suffix}/utt-level"
+                folder.mkdir(parents=True)
+                shutil.copy(golden / matrix / "speaker_vectors.pt", folder)
+                lines = (tree / f"data/{name}{suffix}/utt2spk").read_text().splitlines()
+                ids = [*(line.split()[0] for line in lines), "x", "y", "z"][:24]
+                text = "".join(f"{u} {row}\n" for row, u in enumerate(ids))
+                (folder / "id2idx").write_text(text)
+
+
+def test_vectors_that_are_left_are_compared_by_cosine(tree: Path) -> None:
+    common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
+    for verb in ("similarity", "identification"):
+        done = cli(verb, *common)
+        assert done.code == 0 and "does not apply" in done.err and "emb_xvect" in done.err
+    leave_vectors(tree)
+    for verb, made in (("similarity", 4), ("identification", 8)):
+        done = cli(verb, *common)
+        assert done.code == 0, done.err
+        assert f"{made} computed" in done.out
+    results = evaluated(tree, "vpc2024")
+    assert {(s.condition.split, s.asv_model) for s in results.similarity} == {
+        (split, model) for split in ("dev", "test") for model in WORDS
+    }
+    assert all(s.provenance["backend"] == "cosine" for s in results.similarity)
+    data = tree / "data/libri_dev_trials_m"
+    emb = tree / "exp/asv_orig/cosine_out/emb_xvect"
+    original, anonymized = (
+        emb / f"libri_dev_trials_m{s}/utt-level/speaker_vectors.pt" for s in ("", "_toy")
+    )
+    words = ("--original", original, "--anonymized", anonymized, "--utt2spk", data / "utt2spk")
+    alone = json.loads(
+        cli(
+            "similarity", *words, "--backend", "cosine", "--format", "json", "--variant", "both"
+        ).out
+    )
+    (ours,) = (
+        s
+        for s in results.similarity
+        if (s.condition.trial_set, s.asv_model) == (data.name, "original")
+    )
+    for variant in ("challenge", "exact"):
+        assert ours.metrics[variant]["deid"] == alone[variant]["deid"]
+    enrolls = (emb / "libri_dev_enrolls/utt-level/speaker_vectors.pt").parent
+    (enrolls / "id2idx").unlink()
+    done = cli("identification", *common)
+    assert done.code == 1 and "id2idx" in done.err
 
 
 def test_check_finds_what_is_missing(tree: Path) -> None:

@@ -27,7 +27,7 @@ from .tex import to_tex
 
 _CANVASES = frozenset({"png", "pdf"})
 # Without these the same drawing gives other bytes tomorrow or under another version.
-_METADATA: Mapping[str, None] = dict.fromkeys(("CreationDate", "Creator", "Producer"))
+PDF_METADATA: Mapping[str, None] = dict.fromkeys(("CreationDate", "Creator", "Producer"))
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ def save(canvas: Canvas, files: Mapping[str, Path]) -> None:
         canvas.dpi = dpi  # printing as PDF changes it
         printed = io.BytesIO()  # matplotlib ends in other errors where a disk is full
         # Not `savefig`, which draws everything twice as soon as there is a layout.
-        with styled(), _plain_fonts():
+        with styled(), plain_fonts():
             if extension == "pdf":
                 pdf: Any = FigureCanvasPdf(canvas)  # untyped
-                pdf.print_pdf(printed, metadata=dict(_METADATA))
+                pdf.print_pdf(printed, metadata=dict(PDF_METADATA))
             else:
                 _print_png(canvas, printed)
         with atomic_path(path) as temporary:
@@ -130,7 +130,7 @@ def _print_png(canvas: Canvas, file: io.BytesIO) -> None:
 
 
 @contextlib.contextmanager
-def _plain_fonts() -> Iterator[None]:
+def plain_fonts() -> Iterator[None]:
     """Embed fonts without their tables for typesetters, which no reader of a PDF looks at:
     cutting these down to the letters of a figure takes most of the time of embedding."""
     load = subset.load_font
