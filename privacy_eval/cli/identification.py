@@ -25,8 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rank", **rank)
     length = value("L", "utterances in a test, averaged; default: 1", type=positive, default=1)
     parser.add_argument("--length", **length)
-    add(parser, "--backend", default=None)
-    add(parser, "--allow-pipes", "--bootstrap", "--seed")
+    add(parser, "--backend", "--allow-pipes", "--bootstrap", "--seed")
     more = "more enrolled speakers: a data set of the tree, or the x-vectors on single files"
     add(parser, "--distractors", metavar="SET|SCP", help=more)
     files.add_argument("--enroll-vectors", required=True, **path("SCP"))
@@ -84,7 +83,6 @@ def _files(arguments: argparse.Namespace) -> int:
     from ..io.schema import to_plain
     from .inputs import load_model, read_vectors_of
 
-    arguments.backend = arguments.backend or "plda"
     if (arguments.distractors is None) != (arguments.distractors_spk2utt is None):
         raise PrivacyEvalError("--distractors and --distractors-spk2utt go together")
 

@@ -123,13 +123,6 @@ class TrialScores:
         return self
 
     @classmethod
-    def from_sorted_labels(cls, scores: FloatArray, is_target: BoolArray) -> TrialScores:
-        """Split ascending finite scores as `from_labels` does, without sorting them again."""
-        self = cls.from_sorted(scores[is_target], scores[~is_target])
-        self._in_file = scores, is_target
-        return self
-
-    @classmethod
     def from_sorted(cls, target: NDArray[Any], nontarget: NDArray[Any]) -> TrialScores:
         """Take ascending finite scores of both classes as they are: float32 scores by the
         hundred million are neither copied nor widened."""
