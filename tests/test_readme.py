@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from study_support import small_file
 from support import ROOT, Run, cli, executable, run_program, snapshot, times
 
@@ -40,18 +41,6 @@ def blocks(page: str) -> list[str]:
     return [body for kind, body in found if kind == "bash"]
 
 
-#: The command; figures that the demo has drawn before become dots, which takes no time.
-PRIVACY_EVAL = f"""#!{sys.executable}
-import sys
-from privacy_eval.cli import main
-if sys.argv[1] == "figures" and "results_B1" in " ".join(sys.argv):
-    sys.path.append({str(ROOT / "tests")!r})
-    import pytest, support
-    support.undrawn(pytest.MonkeyPatch())
-sys.exit(main())
-"""
-
-
 class Copy:
     """A copy of the checkout, without what was built in it, whose .venv is the interpreter that
     runs this; what the blocks printed, and the demo's files around its second run."""
@@ -60,7 +49,7 @@ class Copy:
         self.root = root
         self.home = root / "home"
         self.demo = root / "recipes/demo/work"
-        ignore = shutil.ignore_patterns("work", "__pycache__")
+        ignore = shutil.ignore_patterns("work")
         folders = ("recipes", "scripts", "local", "conf", "privacy_eval", "tests/data", "docs")
         for name in folders:
             shutil.copytree(ROOT / name, root / name, symlinks=True, ignore=ignore)
@@ -74,7 +63,7 @@ class Copy:
         study.write_text(small)
         venv = root / ".venv"
         executable(venv / "bin/python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-        executable(venv / "bin/privacy-eval", PRIVACY_EVAL)
+        (venv / "bin/privacy-eval").symlink_to(Path(sys.executable).with_name("privacy-eval"))
         made_from = f"{root}\n" + "".join(
             (root / name).read_text() for name in ("setup.cfg", "pyproject.toml")
         )
@@ -185,8 +174,17 @@ def test_links_lead_somewhere(page: str) -> None:
             assert not anchor or anchor in anchors(target), link
 
 
-def test_every_page_is_linked_from_the_readme() -> None:
-    assert [page for page in PAGES[1:] if f"({page})" not in text_of(README)] == []
+def test_the_readme_shows_a_small_picture() -> None:
+    picture = ROOT / "docs/summary.png"
+    with Image.open(picture) as image:
+        assert image.mode == "P"
+    assert f"({picture.relative_to(ROOT)})" in text_of(README)
+    assert picture.stat().st_size < 150_000
+
+
+def test_every_page_is_linked() -> None:
+    linking = text_of(README) + text_of("CONTRIBUTING.md")
+    assert [page for page in PAGES[1:] if f"({page})" not in linking] == []
 
 
 def row(metric: Metric) -> str:
@@ -224,6 +222,8 @@ def test_messages_of_the_faq_are_those_of_the_package() -> None:
 def test_the_evaluations_of_editions_give_every_published_eer(ran: Copy) -> None:
     """Those of 2024 and 2026 as the challenges' own code computed them."""
     ran.run("docs/editions.md")
+    recipes = [run.err for block, run in ran.printed.items() if "vpc2024/run.sh" in block]
+    assert [err.count("does not apply") >= 2 for err in recipes] == [True, True]
     for year, original in (("2024", "asv_orig"), ("2026", "asv_ssl")):
         tree = ran.home / f"Voice-Privacy-Challenge-{year}"
         results = read_json(tree / "exp/privacy_eval/results.json")
@@ -260,9 +260,8 @@ def test_commands_print_and_write_what_the_pages_say(ran: Copy) -> None:
     own = ran.home / "Voice-Privacy-Challenge-2020/baseline/exp/privacy_eval"
     for out in (ran.demo / "results", own):
         drawn = {kind: len(list((out / "figures").glob(f"*.{kind}"))) for kind in ("png", "pdf")}
-        assert 5 < drawn["png"] == drawn["pdf"] < 20
-        assert 200_000 < (out / "report.html").stat().st_size < 3_000_000
-        assert "<h2>Subjective evaluation</h2>" in (out / "report.html").read_text()
+        assert 3 < drawn["png"] == drawn["pdf"]
+        assert (out / "report.html").is_file()
         assert (out / "subjective/figures/subjective_violin.png").is_file()
     listening_test = ran.demo / "listening_test/tables"
     assert (listening_test / "subjective_tests_speech_published.tex").is_file()
@@ -309,7 +308,7 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
         ):
             assert (out / "tables" / f"{system}_{table}.tex").stat().st_size > 300
             assert (out / "tables" / f"{system}_{table}.md").exists()
-    linked = sum(len(r["sizes"]) for r in plain["identification"])
+    linked = sum(len(r["sizes"]) + len(r["singling_out"]["sizes"]) for r in plain["identification"])
     assert linked > 2 * 72
     with open(out / "results.csv") as file:
         assert sum(1 for _ in csv.DictReader(file)) == 72 * 2 * 12 + 32 + 24 * 2 * 5 + linked

@@ -343,8 +343,8 @@ def replaced_curves(tree: Path, data: bytes) -> None:
 
 def figures(tree: Path) -> Run:
     results, out = tree / RESULTS, tree / "figures"
-    command = ("figures", "--results", results, "--out", out)
-    return cli(*command, "--all-figures", "--format", "tex")
+    drawn = ("--all-figures", "--format", "tex")
+    return cli("figures", "--results", results, "--out", out, *drawn)
 
 
 def changed_results(tree: Path, change: Callable[[dict[str, Any]], object]) -> Path:
