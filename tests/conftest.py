@@ -20,6 +20,7 @@ settings.load_profile("privacy_eval")
 # is left waiting at the end.
 _FIRST = (
     "test_readme.py",
+    "test_speech_demo.py",
     "test_readers.py",
     "test_runners.py",
     "test_crashes.py",

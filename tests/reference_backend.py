@@ -79,24 +79,6 @@ def read_array(path: Path) -> np.ndarray:
     return np.array(rows[0] if is_vector else rows, dtype=np.float32)
 
 
-def read_archive(path: Path) -> Vectors:
-    """All vectors of an archive, binary or text, in its order; float32."""
-    vectors: Vectors = {}
-    with path.open("rb") as stream:
-        while True:
-            key = b""
-            while (byte := stream.read(1)) not in (b" ", b""):
-                key += byte
-            if not byte:
-                return vectors
-            if stream.peek(2)[:2] == b"\0B":
-                stream.read(2)
-                value = read_binary(stream)
-            else:
-                value = np.array(numbers(stream.readline().decode()))
-            vectors[key.decode()] = value.astype(np.float32)
-
-
 def read_scp(path: Path, root: Path) -> Vectors:
     """The vectors that a list of `key path:offset` names, in its order; commands are refused."""
     vectors: Vectors = {}
@@ -286,20 +268,6 @@ def challenge_scores(
         {utterance: prepared(x, mean, matrix) for utterance, x in test.items()},
         trials,
     )
-
-
-def similarity_vectors(model: Plda, mean: Vector, matrix: np.ndarray, raw: Vectors) -> Vectors:
-    """Raw x-vectors of a trial set in the space of the model, each of one utterance."""
-    return {key: plda_transform(model, prepared(x, mean, matrix)) for key, x in raw.items()}
-
-
-def pair_scores(
-    model: Plda, first: Vectors, second: Vectors, pairs: Iterable[tuple[str, str]]
-) -> dict[tuple[str, str], float]:
-    """The printed score of every pair of transformed trial vectors."""
-    return {
-        (a, b): as_printed(log_likelihood_ratio(model, first[a], 1, second[b])) for a, b in pairs
-    }
 
 
 # --- training

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import privacy_eval
@@ -29,6 +29,7 @@ ROOMS = (
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 
 
+@functools.cache
 def modules() -> dict[tuple[str, ...], Path]:
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -38,9 +39,10 @@ def modules() -> dict[tuple[str, ...], Path]:
     return found
 
 
-def imported(module: tuple[str, ...], path: Path) -> Iterator[tuple[str, ...]]:
+@functools.cache
+def imported(module: tuple[str, ...], path: Path) -> list[tuple[str, ...]]:
     """Modules of the package that a module imports, also within functions."""
-    known = modules()
+    known, found = modules(), []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = module[: len(module) - node.level]
@@ -48,8 +50,9 @@ def imported(module: tuple[str, ...], path: Path) -> Iterator[tuple[str, ...]]:
             for alias in node.names:
                 for target in ((*base, alias.name), base, (*base, "__init__")):
                     if target in known:
-                        yield target
+                        found.append(target)
                         break
+    return found
 
 
 def test_no_import_goes_up() -> None:

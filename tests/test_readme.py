@@ -41,18 +41,6 @@ def blocks(page: str) -> list[str]:
     return [body for kind, body in found if kind == "bash"]
 
 
-#: The command; figures that the demo has drawn before become dots, which takes no time.
-PRIVACY_EVAL = f"""#!{sys.executable}
-import sys
-from privacy_eval.cli import main
-if sys.argv[1] == "figures" and "Voice-Privacy" in " ".join(sys.argv):
-    sys.path.append({str(ROOT / "tests")!r})
-    import pytest, support
-    support.undrawn(pytest.MonkeyPatch())
-sys.exit(main())
-"""
-
-
 class Copy:
     """A copy of the checkout, without what was built in it, whose .venv is the interpreter that
     runs this; what the blocks printed, and the demo's files around its second run."""
@@ -75,7 +63,7 @@ class Copy:
         study.write_text(small)
         venv = root / ".venv"
         executable(venv / "bin/python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-        executable(venv / "bin/privacy-eval", PRIVACY_EVAL)
+        (venv / "bin/privacy-eval").symlink_to(Path(sys.executable).with_name("privacy-eval"))
         made_from = f"{root}\n" + "".join(
             (root / name).read_text() for name in ("setup.cfg", "pyproject.toml")
         )

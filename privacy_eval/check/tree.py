@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tabulate import tabulate
-
 from ..errors import PrivacyEvalError, abbreviate, counted, printable
 from ..io.confine import outside_message
 from ..io.inputs import Inputs
@@ -283,6 +281,8 @@ def _table(systems: Iterable[System], outputs: Sequence[_Output]) -> list[str]:
         summary = dict.fromkeys(f"{m.what} ({m.source})" for m in missing)
         rows.append((*row, str(len(system.recognition)), ", ".join(summary) or "nothing"))
     headers = ("system", "scores", "similarity", "ASR", "missing")
+    from tabulate import tabulate
+
     return tabulate(rows, headers, tablefmt="plain", disable_numparse=True).splitlines()
 
 

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rank", **rank)
     length = value("L", "utterances in a test, averaged; default: 1", type=positive, default=1)
     parser.add_argument("--length", **length)
-    add(parser, "--allow-pipes", "--bootstrap", "--seed")
+    add(parser, "--backend", "--allow-pipes", "--bootstrap", "--seed")
     more = "more enrolled speakers: a data set of the tree, or the x-vectors on single files"
     add(parser, "--distractors", metavar="SET|SCP", help=more)
     files.add_argument("--enroll-vectors", required=True, **path("SCP"))
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--distractors-spk2utt", **path("F", "of the distractors"))
     sizes = value("N,N,...", "default: 2,5,10,20,... and all enrolled speakers", type=_sizes)
     files.add_argument("--gallery-sizes", **sizes)
-    add(files, "--model", "--backend", "--scp-base", "--format")
+    add(files, "--model", "--scp-base", "--format")
 
 
 def _sizes(text: str) -> tuple[int, ...]:

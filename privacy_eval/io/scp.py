@@ -41,6 +41,7 @@ from .torch_vectors import LEGACY_MAGIC, ZIP_MAGIC, read_torch_vectors
 _PIECE_BYTES = 1 << 26
 #: Bytes of an entry of a zip before its name, and where the size of the name is.
 _ZIP_HEAD_BYTES, _ZIP_NAME_SIZE = 30, 26
+_CONTROL_IN_LINES = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 #: 18 digits are past the end of any file, and fit any integer.
 _ARCHIVE_AND_OFFSET = re.compile(r"([^|].*):([0-9]{1,18})", re.DOTALL)
 _LOOKS_LIKE_ARCHIVE = re.compile(rb"(\xef\xbb\xbf)?\s*\S+[ \t]\s*(\0B|\[)")
@@ -367,10 +368,12 @@ def read_scp(path: Path, expected: str = "<archive>:<offset>") -> list[ScpLine]:
         With file and line: an id that is malformed or repeated, a target that is none.
     """
     lines: dict[str, ScpLine] = {}
-    for number, content in enumerate(read_bytes(path).split(b"\n"), start=1):
-        where = f"{path}:{number}"
+    whole, shown = read_bytes(path), str(path)
+    has_control = _CONTROL_IN_LINES.search(whole) is not None
+    for number, content in enumerate(whole.split(b"\n"), start=1):
+        where = f"{shown}:{number}"
         content = content.removesuffix(b"\r")
-        control = CONTROL.search(content)
+        control = CONTROL.search(content) if has_control else None
         if control:
             raise PrivacyEvalError(
                 f"{where}: control character {control[0][0]:#04x}, expected text; "

@@ -120,10 +120,11 @@ def _thresholds_after_trials(
 ) -> tuple[IntArray, IntArray]:
     """Count missed targets and rejected nontargets at the thresholds that can be best when
     one lies after every trial of a stable sort in file order."""
-    if scores.has_mixed_ties:
-        return scores.errors_in_score_order
     below_something = missed + rejected > 0
     missed, rejected = missed[below_something], rejected[below_something]
     if scores.nontargets_up_to[0] == 0:  # the lowest trial is a target
         missed, rejected = np.append(missed, 1), np.append(rejected, 0)
+    if scores.has_mixed_ties:
+        within = scores.errors_within_ties
+        missed, rejected = np.append(missed, within[0]), np.append(rejected, within[1])
     return missed, rejected

@@ -123,13 +123,6 @@ class TrialScores:
         return self
 
     @classmethod
-    def from_sorted_labels(cls, scores: FloatArray, is_target: BoolArray) -> TrialScores:
-        """Split ascending finite scores as `from_labels` does, without sorting them again."""
-        self = cls.from_sorted(scores[is_target], scores[~is_target])
-        self._in_file = scores, is_target
-        return self
-
-    @classmethod
     def from_sorted(cls, target: NDArray[Any], nontarget: NDArray[Any]) -> TrialScores:
         """Take ascending finite scores of both classes as they are: float32 scores by the
         hundred million are neither copied nor widened."""
@@ -288,10 +281,7 @@ class TrialScores:
     def in_score_order(self) -> tuple[FloatArray, BoolArray, IntArray]:
         """All trials by score, at ties in file order: scores, labels, file positions."""
         trials = self.n_target + self.n_nontarget
-        scores, is_target = self._in_file or (
-            np.concatenate([self.nontarget, self.target]),
-            np.arange(trials) >= self.n_nontarget,
-        )
+        scores, is_target = self._file_order
         order = np.argsort(scores)
         ascending = scores[order]
         # A stable sort of floats is slow: sort fast, then the positions within ties.
@@ -300,15 +290,39 @@ class TrialScores:
         return ascending, is_target[position], position
 
     @cached_property
-    def errors_in_score_order(self) -> tuple[IntArray, IntArray]:
-        """Missed targets and rejected nontargets after each trial in score and file
-        order that a target follows, and after the first trial where it is a target."""
-        is_target = self.in_score_order[1]
-        follows = np.append(~is_target[:-1] & is_target[1:], False)
-        follows[0] |= is_target[0]
-        end = np.flatnonzero(follows)
-        missed = np.cumsum(is_target, dtype=np.int64)[end]
-        return missed, end + 1 - missed
+    def errors_within_ties(self) -> tuple[IntArray, IntArray]:
+        """Missed targets and rejected nontargets at thresholds that a stable sort in file order
+        puts within ties of both classes: between a nontarget and a target that follows it, and
+        after a target that is the lowest trial of all. There must be mixed ties."""
+        new = np.flatnonzero(self.targets_below == np.arange(self.n_target))
+        mixed = self.nontargets_up_to[new] > self.nontargets_below[new]
+        first = new[mixed]
+        missed, rejected = first, self.nontargets_below[first]
+        size = (
+            np.diff(np.append(new, self.n_target))[mixed] + self.nontargets_up_to[first] - rejected
+        )
+        scores, is_target = self._file_order
+        start, tie = np.cumsum(size) - size, np.repeat(np.arange(first.size), size)
+        rows = np.argsort(scores)[np.arange(tie.size) + (missed + rejected - start)[tie]]
+        # Sorted by tie, then by place in the file; the lowest bit is the label.
+        key = (tie * scores.size + rows) * 2 + is_target[rows]
+        key.sort()
+        target = (key & 1).astype(np.bool_)
+        targets = np.append(0, np.cumsum(target))
+        after = np.flatnonzero(~target[:-1] & target[1:]) + 1
+        if target[0] and missed[0] + rejected[0] == 0:
+            after = np.append(1, after)
+        of = tie[after - 1]
+        passed = targets[after] - targets[start[of]]
+        return missed[of] + passed, rejected[of] + after - start[of] - passed
+
+    @property
+    def _file_order(self) -> tuple[FloatArray, BoolArray]:
+        """All scores in file order, and whether each is of a target."""
+        return self._in_file or (
+            np.concatenate([self.nontarget, self.target]),
+            np.arange(self.n_target + self.n_nontarget) >= self.n_nontarget,
+        )
 
 
 def _empty(name: str) -> str:

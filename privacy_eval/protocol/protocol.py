@@ -22,6 +22,7 @@ from ..io.files import read_text
 from ..io.schema import from_plain, to_plain
 from ..io.yaml_text import parse_yaml
 from ..metrics import Variant
+from ..metrics.wer import Normalization
 
 ORIGINAL, ANONYMIZED = "original", "anonymized"
 
@@ -117,7 +118,7 @@ class Recognition:
     """Speech recognition: sets, language models (marker by id), recognizers (folder by
     training speech), the language model of the averages, and the recognizer of anonymized speech
     in them (by default the one trained like the attacker's model); folders in `exp/` that contain
-    the sets, without the prefix `ASR-`."""
+    the sets, without the prefix `ASR-`; normalization of transcripts (`metrics.wer`)."""
 
     data_sets: tuple[RecognitionSet, ...]
     language_models: Mapping[str, str]
@@ -125,6 +126,7 @@ class Recognition:
     average: str
     average_model: str | None = None
     folders: tuple[str, ...] = ()
+    normalization: Normalization = "none"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
-from ..errors import abbreviate
+from ..errors import abbreviate, counted
 from ..metrics import describe
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import IdentificationRecord, Results
@@ -89,7 +89,15 @@ def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
         f"{protocol.title} ({protocol.name}), variant {protocol.variant}; ranked by EER, "
         f"{attack.title.lower()} attacker; this screen shows the {protocol.split_title(split)}",
     )
-    yield "Contents", summary(results)[0]
+    yield (
+        "Contents",
+        f"{summary(results)[0]} Speakers are named by their ids; there are no recordings, and the "
+        "file needs no network.",
+    )
+    left_out = sum(r.left_out > 0 for r in results.verification)
+    partial = f"trials of {counted(left_out, 'condition')} (see below)" if left_out else ""
+    absent = f"{counted(len(results.not_evaluated), 'note')} below" * bool(results.not_evaluated)
+    yield "Left out", ", ".join(filter(None, (partial, absent))) or "nothing that was evaluated"
     yield "Signature", signature(results, variant=protocol.variant)
 
 
@@ -223,6 +231,10 @@ def _words(data: ReportData) -> Iterator[tuple[str, str]]:
     for attack in data.protocol.attack_models:
         if not attack.is_original:
             yield attack.title, f"an attacker {_known(attack)}"
+    yield (
+        "Words",
+        "what is said is kept, and not anonymized: the WER tells how well it is still recognized",
+    )
     yield (
         "50 %",
         "an EER of chance for one attacker, on average over speakers: it does not say that nobody "

@@ -104,7 +104,7 @@ class Front:
     pictures: tuple[Picture, ...] = ()
 
 
-#: Systems whose sentences are shown without a click.
+#: As many systems have their sentences shown without a click; of more only the best.
 _OPEN_ANSWERS = 3
 
 
@@ -150,13 +150,14 @@ class _Page:
             lines = "".join(f"<li>{_text(line)}</li>\n" for line in front.warnings)
             yield f'<aside class="warnings"><h3>Read with care</h3><ul>{lines}</ul></aside>\n'
         yield '<div class="front"><div>\n'
+        shown = 1 if len(front.answers) > _OPEN_ANSWERS else len(front.answers)
         for number, (system, sentences) in enumerate(front.answers):
-            if number == _OPEN_ANSWERS:
+            if number == shown:
                 rest = len(front.answers) - number
                 yield f"<details><summary>{rest} more systems</summary>\n"
             lines = "".join(f"<p>{_text(sentence)}</p>\n" for sentence in sentences)
             yield f'<article class="card"><h3>{_text(system)}</h3>\n{lines}</article>\n'
-        yield "</details>\n" if len(front.answers) > _OPEN_ANSWERS else ""
+        yield "</details>\n" if len(front.answers) > shown else ""
         yield "</div><div>\n"
         for picture in front.pictures:
             yield from _figure(picture)
@@ -175,8 +176,11 @@ class _Page:
             yield f"<p>{_text(paragraph)}</p>\n"
         for table in section.tables:
             yield to_html(table)
-        for picture in section.pictures:
-            yield from _figure(picture)
+        if section.pictures:
+            yield '<div class="figures">\n'
+            for picture in section.pictures:
+                yield from _figure(picture)
+            yield "</div>\n"
         if section.facets:
             yield f'<div class="select" data-f="{_text("|".join(section.facets))}"></div>\n'
         for part in section.parts:

@@ -494,6 +494,8 @@ def identification_table(results: Results, title: str) -> Table:
         notes.append(f"{left_out} trial speakers of all rows are not enrolled and left out")
     if any(len(r.genders) > 1 for r in records):
         notes.append("Groups are of both genders")
+    if others := sorted({str(r.provenance.get("backend", "plda")) for r in records} - {"plda"}):
+        notes.append(f"Scores are not of PLDA but {' and '.join(others)}")
     if more := [r for r in records if r.distractors]:
         least, most = (f(r.n_distractors for r in more) for f in (min, max))
         notes.append(

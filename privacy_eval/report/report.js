@@ -119,7 +119,7 @@ for (const table of all("table")) {
     if (!head.classList.contains("l") || rows.length < 5) return;
     const found = new Set(rows.filter(r => r.cells.length > column && r.cells.length > 1)
       .map(row => text(row.cells[column])).filter(value => value));
-    if (found.size > 1 && found.size <= Math.min(12, rows.length / 2)) {
+    if (found.size > 1 && found.size <= Math.min(24, rows.length / 2)) {
       selects.set(choose(tools, text(head), found, act), column);
     }
   });

@@ -68,7 +68,8 @@ def summary_table(data: ReportData) -> Table | None:
     """Make a row for every system, split and attack model; None without evaluated systems."""
     results, protocol = data.results, data.protocol
     columns = [Column("System", align="l"), Column("Split"), Column("Attack model", align="l")]
-    columns += [Column("Conditions"), Column("EER, %"), Column("95 % interval")]
+    columns += [Column("Conditions"), Column(describe(protocol.eer).column.title)]
+    columns += [Column("95 % interval")]
     columns += [Column(describe(key).column.title) for key in _METRICS]
     averages = [a for a in averages_by_attack(data) if not a.attack.is_original]
     groups = []
@@ -92,7 +93,9 @@ def summary_table(data: ReportData) -> Table | None:
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     few = few_replicates(results, data.curves)
     notes += [few] if few else []
-    return Table("summary", caption, tuple(columns), tuple(groups), notes=tuple(notes))
+    return Table(
+        "summary", caption, tuple(columns), tuple(groups), notes=tuple(notes), fit="shrunk"
+    )
 
 
 def _interval(data: ReportData, records: Sequence[VerificationRecord]) -> str:
@@ -102,7 +105,8 @@ def _interval(data: ReportData, records: Sequence[VerificationRecord]) -> str:
     if replicates is None:
         return ""
     bounds = expanded_interval(replicates.values, replicates.n_speakers)
-    return f"[{describe('eer').format(bounds.low)}, {describe('eer').format(bounds.high)}]"
+    metric = describe(data.protocol.eer)
+    return f"[{metric.format(bounds.low)}, {metric.format(bounds.high)}]"
 
 
 def _mean(data: ReportData, records: Sequence[VerificationRecord], key: str) -> str:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from tabulate import tabulate
-
 from ..io.csv_text import csv_text
 from ..metrics import METRICS
 from .latex import to_latex
@@ -182,6 +180,8 @@ _MARKUP = re.compile(r"[\\`*_{}\[\]#|<>&~$^]|^[-+!]")
 
 def _tabulate(table: Table, head: list[str], rows: Iterable[Iterable[str]], kind: str) -> str:
     places = {"l": "left", "c": "center", "r": "right"}
+    from tabulate import tabulate
+
     return tabulate(
         [list(row) for row in rows],
         headers=head,

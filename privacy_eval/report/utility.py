@@ -12,7 +12,7 @@ from .across_systems import HIGHLIGHT_MEANS, MOST_UPRIGHT, highlighted, system_c
 from .data import ReportData
 from .ranking import rank
 from .table import Column, Table
-from .values import ORIGINAL_COLUMN, Cells
+from .values import ORIGINAL_COLUMN, Cell, Cells
 
 UTILITY = ("wer", "uar")
 
@@ -30,12 +30,15 @@ class TradeOff:
         95 % bounds of it over speakers.
     utility : mapping-like tuple of (str, float)
         Averages of anonymized speech by metric: `wer`, `uar`; missing ones are left out.
+    bounds : tuple of (str, (float, float))
+        95 % bounds of them over speakers, by metric, of those that are of one data set.
     """
 
     system: str
     eer: float
     interval: tuple[float, float] | None
     utility: tuple[tuple[str, float], ...]
+    bounds: tuple[tuple[str, tuple[float, float]], ...] = ()
 
     def get(self, metric: str) -> float | None:
         """Return the average of a metric of utility."""
@@ -58,7 +61,14 @@ def trade_offs(data: ReportData, split: str) -> list[TradeOff]:
     for system in (s for s in data.cells.systems if s in ranked):
         means = {m: mean_utility(data.cells, protocol, m, split, system) for m in UTILITY}
         utility = tuple((m, mean) for m, mean in means.items() if mean is not None)
-        found.append(TradeOff(system, ranked[system].value, ranked[system].interval, utility))
+        bounds = tuple(
+            (m, cell.interval)
+            for m in UTILITY
+            for cell in _only_cell(data.cells, protocol, m, split, system)
+            if cell.interval is not None
+        )
+        one = ranked[system]
+        found.append(TradeOff(system, one.value, one.interval, utility, bounds))
     return found
 
 
@@ -71,6 +81,15 @@ def mean_utility(
         for d in _sets(protocol, metric)
     )
     return weighted_mean((weight, cell.value if cell else None) for weight, cell in found)
+
+
+def _only_cell(
+    cells: Cells, protocol: Protocol, metric: str, split: str, system: str
+) -> list[Cell]:
+    """The value that is the average, where a single data set has a weight."""
+    weighted = [d.id for d in _sets(protocol, metric) if d.weight]
+    cell = cells.get(metric, None, split, weighted[0], "", system) if len(weighted) == 1 else None
+    return [] if cell is None else [cell]
 
 
 def utility_tables(data: ReportData) -> list[Table]:

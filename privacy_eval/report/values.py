@@ -310,16 +310,18 @@ def _utility_cells(results: Results) -> dict[CellKey, Cell]:
     recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: known.average_model or attack.asv_model}
     found: dict[CellKey, Cell] = {}
     measured = [
-        (r.condition, {"wer": r.line.wer})
+        (r.condition, {"wer": r.line.wer}, r.speaker_interval)
         for r in results.recognition
         if r.language_model == known.average and r.asr_model == recognizer[r.condition.speech]
     ]
-    measured += [(e.condition, dict(e.values)) for e in results.emotion]
-    for c, metrics in measured:
+    measured += [(e.condition, dict(e.values), ()) for e in results.emotion]
+    for c, metrics, bounds in measured:
         system = ORIGINAL_COLUMN if c.speech == ORIGINAL else system_column(c.system)
         for metric, value in metrics.items():
             key = CellKey(metric, None, c.split, c.data_set, "", system)
-            found.setdefault(key, Cell(value, describe(metric).format(value)))
+            interval = (bounds[0], bounds[1]) if bounds else None
+            cell = Cell(value, describe(metric).format(value), interval=interval)
+            found.setdefault(key, cell)
     return found
 
 

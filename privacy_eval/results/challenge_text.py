@@ -160,8 +160,10 @@ def recognition_records(
     protocol: Protocol,
     condition: RecognitionCondition,
     provenance: Mapping[str, Any],
+    speaker_interval: tuple[float, ...] = (),
 ) -> list[RecognitionRecord]:
-    """Make records of the `%WER` lines of one `ASR-*` folder."""
+    """Make records of the `%WER` lines of one `ASR-*` folder, of which a single one may have an
+    interval."""
     known = protocol.recognition
 
     def record(line: WerLine) -> RecognitionRecord:
@@ -173,6 +175,7 @@ def recognition_records(
             language_model=next(models, None),
             asr_model=next(recognizers, None),
             line=line,
+            speaker_interval=speaker_interval,
             provenance=provenance,
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import html
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -137,6 +137,8 @@ class RecognitionRecord:
     language_model, asr_model : str or None
         Ids of the protocol; None where the path of the decoding names none.
     line : WerLine
+    speaker_interval : tuple of float
+        95 % bounds from the bootstrap over speakers; empty without transcripts or bootstrap.
     """
 
     condition: Annotated[RecognitionCondition, INLINED]
@@ -144,6 +146,7 @@ class RecognitionRecord:
     asr_model: str | None
     line: Annotated[WerLine, INLINED]
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    speaker_interval: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -533,12 +536,12 @@ def _check_numbers(record: AnyRecord) -> None:
                 raise PrivacyEvalError(
                     f"{where}: {variant} {key}: {value:g} is not within {low:g} to {high:g}"
                 )
+    if isinstance(record, RecognitionRecord) and record.speaker_interval:
+        _check_bounds([record.speaker_interval], where)
     if isinstance(record, VerificationRecord):
         _check_known(record.speaker_intervals, known, f"{where}: speaker_intervals")
         bounds = [b for of in record.speaker_intervals.values() for b in of.values()]
-        for b in (*bounds, record.eer_interval_if_independent or (0.0, 1.0)):
-            if len(b) != 2 or b[0] > b[1]:
-                raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
+        _check_bounds((*bounds, record.eer_interval_if_independent or (0.0, 1.0)), where)
 
 
 def _check_linkage(record: IdentificationRecord, where: str) -> None:
@@ -565,7 +568,11 @@ def _check_linkage(record: IdentificationRecord, where: str) -> None:
     bounds = [b for i in record.intervals for b in i]
     if any(not 0 <= p <= 1 for p in (*record.linkage, *bounds, *of_speakers, *singled.values)):
         raise PrivacyEvalError(f"{where}: linkage: a probability is not within 0 to 1")
-    if any(len(i) != 2 or i[0] > i[1] for i in record.intervals):
+    _check_bounds(record.intervals, where)
+
+
+def _check_bounds(intervals: Iterable[Sequence[float]], where: str) -> None:
+    if any(len(i) != 2 or i[0] > i[1] for i in intervals):
         raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
 
 
@@ -592,7 +599,11 @@ def merge(parts: Iterable[Results]) -> Results:
     parts = list(parts)
     protocol = parts[0].protocol
     if any(part.protocol != protocol for part in parts):
-        raise PrivacyEvalError("results under different protocols cannot be merged")
+        of_systems = {f"{', '.join(part.systems)}: {part.protocol.name}": None for part in parts}
+        raise PrivacyEvalError(
+            "results under different protocols cannot be merged, as editions differ in data and "
+            f"attackers; show each alone ({'; '.join(of_systems)})"
+        )
     seen: dict[tuple[object, ...], int] = {}
     for number, part in enumerate(parts):
         for r in part.records():

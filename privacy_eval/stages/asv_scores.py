@@ -119,10 +119,12 @@ def asv_sources(
     sets: Mapping[str, tuple[str, str]],
     inputs: Inputs,
     own: Sources,
+    *,
+    plda: bool = True,
 ) -> Sources:
-    """The back end, a product's own sources, the x-vectors of sets by their role, and their
-    network, if it is known to be one."""
-    _, backend = asv.backend(*model)
+    """The back end if it is PLDA, a product's own sources, the x-vectors of sets by their role,
+    and their network, if it is known to be one."""
+    backend = asv.backend(*model)[1] if plda else {}
     scps = {role: asv.find_vectors(*model, *name) for role, name in sets.items()}
     vectors = {f"{r}_vectors": Source(p, asv.read_vectors(p).digest) for r, p in scps.items()}
     networks = {

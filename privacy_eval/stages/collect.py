@@ -12,6 +12,7 @@ from ..io.confine import outside_message
 from ..io.files import file_names, read_text, relative
 from ..io.inputs import Inputs
 from ..io.wer import WerLine, exact_wer, read_wer_folder
+from ..metrics.wer import WordErrors
 from ..protocol.protocol import Protocol
 from ..results.challenge_text import recognition_records, to_results_txt
 from ..results.csv_export import to_csv, to_speakers_csv
@@ -19,7 +20,7 @@ from ..results.editions import Importer
 from ..results.json_store import to_json
 from ..results.record_files import Record, read_record
 from ..results.records import EmotionRecord, RecognitionRecord, Results, VerificationRecord
-from ..tree.conditions import RecognitionFiles, System
+from ..tree.conditions import RecognitionCondition, RecognitionFiles, System
 from ..version import __version__
 from .access import AsvSystems, SystemUnderTest
 from .asv_scores import score_products
@@ -27,6 +28,7 @@ from .freshness import NOTE, Fingerprint, Product, Run, bring_up_to_date, file_s
 from .identification import identification_products
 from .privacy_metrics import condition_products
 from .similarity import similarity_products
+from .word_errors import RecognizedSet, read_recognized, transcript_products
 
 
 def collect(
@@ -61,6 +63,12 @@ def collect(
         for path in sorted({path for system in systems for path in system.unmatched})
     ]
     absent: list[str] = []
+    rated = {
+        files.condition
+        for system in systems
+        for files in system.recognition
+        if files.transcripts is None or files.transcripts.is_rated
+    }
     for product in condition_products(systems, out, tree):
         if product.name in stale:
             absent.append(f"{product.name} ({stale[product.name]})")
@@ -68,6 +76,14 @@ def collect(
             with inputs.supplied(product.files[-1]):
                 records.append(read_record(product.files[-1], VerificationRecord))
         else:
+            absent.append(product.name)
+    measured: dict[RecognitionCondition, RecognizedSet] = {}
+    given: dict[RecognitionCondition, dict[Path, str]] = {}
+    for condition, product in transcript_products(systems, out, tree).items():
+        if product.is_current(inputs, options=False):
+            measured[condition] = read_recognized(product.files[-1])
+            given[condition] = {s.path: s.sha256 for s in product.find(inputs).values()}
+        elif condition not in rated:
             absent.append(product.name)
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
     if absent and not partial:
@@ -82,6 +98,9 @@ def collect(
     for system in systems:
         for folder in system.recognition:
             lines, sources, refused = read_recognition(folder)
+            transcribed = measured.get(folder.condition)
+            if not lines and not refused and transcribed is not None:
+                lines, sources = [_line(transcribed.counts, folder)], given[folder.condition]
             if refused and not partial:
                 raise PrivacyEvalError(refused[0])
             unread += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
@@ -91,6 +110,7 @@ def collect(
                 protocol,
                 folder.condition,
                 {"version": __version__, "inputs": read},
+                () if transcribed is None else transcribed.speaker_interval,
             )
     emotion: list[EmotionRecord] = []
     for system, path, outside in ((s, f.path, f.outside) for s in systems for f in s.emotion):
@@ -124,13 +144,33 @@ def read_recognition(
     try:
         if files.outside:
             raise PrivacyEvalError(outside_message(files.outside[0]))
+        if files.transcripts is not None and not files.transcripts.is_rated:
+            return [], {}, []
         lines, sources = read_wer_folder(files.folder, refused=refused)
         if files.folder.name != files.condition.name:  # not ASR-*: of one recognizer
-            place = f"{files.folder.parent.name}/{files.folder.name}"
-            lines = [replace(line, wer=exact_wer(line), decode=place) for line in lines]
+            lines = [replace(line, wer=exact_wer(line), decode=_place(files)) for line in lines]
         return lines, sources, refused
     except PrivacyEvalError as error:
         return [], {}, [*refused, str(error)]
+
+
+def _place(files: RecognitionFiles) -> str:
+    return f"{files.folder.parent.name}/{files.folder.name}"
+
+
+def _line(counts: WordErrors, files: RecognitionFiles) -> WerLine:
+    """The errors of transcripts as a line that the recognizer's evaluation would have left."""
+    return WerLine(
+        counts.wer or 0.0,
+        counts.errors,
+        counts.words,
+        counts.insertions,
+        counts.deletions,
+        counts.substitutions,
+        _place(files),
+        None,
+        None,
+    )
 
 
 def current_records(
@@ -158,6 +198,7 @@ def noted_records(
     products = condition_products(systems, out, asv.access.tree)
     products += similarity_products(systems, asv, out)
     products += identification_products(systems, asv, out)
+    products += transcript_products(systems, out, asv.access.tree).values()
     noted = [product.read_fingerprint() for product in products]
     others = [
         product.name

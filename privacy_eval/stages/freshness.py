@@ -13,15 +13,12 @@ from __future__ import annotations
 import functools
 import hmac
 import json
-import multiprocessing
 import os
 import re
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -476,6 +473,8 @@ def _outcomes(
     begin = run.begin or (lambda *_: None)
     total, done = len(products), 0
     if run.nj > 1 and total > 1 and not run.isolated:
+        from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+
         with ProcessPoolExecutor(
             min(run.nj, total), initializer=_begin_worker, initargs=(os.getpid(),)
         ) as pool:
@@ -503,6 +502,8 @@ def _bring_isolated(
     product: Product, inputs: Inputs, allow_missing: bool, dry_run: bool
 ) -> Outcome:
     """As `_bring`, in a process of its own."""
+    import multiprocessing  # imports take longer than finding that there is nothing to do
+
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     parent = os.getpid()

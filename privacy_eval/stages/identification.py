@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+from ..asv.backend import BackendName
 from ..asv.galleries import Gallery, Identification, identify
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_spk2gender
@@ -20,7 +21,7 @@ from ..results.record_files import record_content, record_paths
 from ..results.records import IdentificationRecord
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..version import __version__
-from .access import AsvSystems
+from .access import BACKEND, AsvSystems
 from .asv_scores import asv_sources
 from .freshness import (
     NOTE,
@@ -56,6 +57,7 @@ class GalleryOptions:
         Data set of more enrolled speakers: original or anonymized as the enrollment is, by the same
         system, and seen by the same model. Those of a gender that the enrollment set lacks are left
         out, where `spk2gender` tells.
+    backend : {"plda", "cosine", "euclidean"}
     """
 
     bootstrap: int = 0
@@ -63,6 +65,7 @@ class GalleryOptions:
     rank: int = 1
     length: int = 1
     distractors: str | None = None
+    backend: BackendName = "plda"
 
 
 def make_identifications(
@@ -90,12 +93,14 @@ def make_identifications(
 
 
 def identification_products(systems: Iterable[System], asv: AsvSystems, out: Path) -> list[Product]:
-    """The identification records of all systems, with the distractors that they were made with."""
+    """The identification records of all systems, by the back end and with the distractors that
+    they were made with."""
     products = []
     for galleries in _galleries(list(systems), asv, out, GalleryOptions()):
         noted = galleries.product().read_fingerprint()
-        name = None if noted is None else noted.options.get("distractors")
-        options = replace(galleries.options, distractors=name)
+        made_with = {} if noted is None else noted.options
+        inputs = {n: made_with[n] for n in ("backend", "distractors") if n in made_with}
+        options = replace(galleries.options, **inputs)
         products.append(replace(galleries, options=options).product())
     return products
 
@@ -128,6 +133,11 @@ class _Galleries:
             cost=scoring_cost(likely_lines(key)),
         )
 
+    @property
+    def backend(self) -> BackendName:
+        """The back end asked for, or what the tree's x-vectors are compared by."""
+        return self.asv.compared_by if self.options.backend == "plda" else self.options.backend
+
     def find(self, inputs: Inputs) -> Sources:
         enrolled, tested = original_sets(self.condition, self.asv.protocol)
         more = self.options.distractors
@@ -135,7 +145,8 @@ class _Galleries:
         if more:
             galleries["distractors"] = more, enrolled[1]
         for error in missing_inputs(self.condition, self.anon_suffix, self.asv, more):
-            raise error
+            if self.backend == "plda" or error.kind != BACKEND:
+                raise error
         model = self.condition.asv_model, self.anon_suffix
         utt2spk = self.asv.access.find_utt2spk(tested[0])
         self.asv.access.check_inside(utt2spk)
@@ -148,7 +159,7 @@ class _Galleries:
                 self.asv.access.check_inside(genders)
                 sources[f"{role}_genders"] = Source(genders, inputs.sha256(genders))
         sets = {**galleries, "trial": tested}
-        return asv_sources(self.asv, model, sets, inputs, sources)
+        return asv_sources(self.asv, model, sets, inputs, sources, plda=self.backend == "plda")
 
     def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
@@ -159,24 +170,21 @@ class _Galleries:
             name = more, enrolled[1]
             distractors, of_more = self._gallery("distractors", name, sources, inputs, genders)
             genders = genders if of_more else set()
+        model = self.condition.asv_model, self.anon_suffix
         with inputs.supplied(utt2spk):
             found = identify(
                 gallery,
                 self.asv.read_vectors(sources["trial_vectors"].path),
                 utt2spk,
-                backend=self.asv.compared_by,
-                model=self.asv.backend(self.condition.asv_model, self.anon_suffix)[0],
+                backend=self.backend,
+                model=self.asv.backend(*model)[0] if self.backend == "plda" else None,
                 rank=self.options.rank,
                 length=self.options.length,
                 distractors=distractors,
                 seed=self.options.seed,
                 allow_missing=self.asv.access.allow_missing,
             )
-        provenance = {
-            "version": __version__,
-            "backend": self.asv.compared_by,
-            **made_of.provenance(),
-        }
+        provenance = {"version": __version__, "backend": self.backend, **made_of.provenance()}
         record = to_record(self.condition, found, self.options, provenance, genders)
         arrays = {
             "speakers": found.test_speakers,

@@ -55,6 +55,7 @@ from .freshness import (
     noted_source,
 )
 from .jobs import Cost, likely_lines, metrics_cost
+from .word_errors import transcript_products
 
 #: Grows when the same inputs give other numbers or arrays.
 _REVISION = 3
@@ -136,6 +137,14 @@ def evaluate(
     """
     systems = list(systems)
     products = condition_products(systems, out, tree, options)
+    products += transcript_products(
+        systems,
+        out,
+        tree,
+        bootstrap=options.bootstrap,
+        seed=options.seed,
+        allow_missing=options.allow_missing,
+    ).values()
     outcome = bring_up_to_date(
         products, inputs or Inputs(), run, allow_missing=options.allow_missing
     )

@@ -1,16 +1,26 @@
-"""Word error rates of transcripts: pooled, per speaker, with intervals and a paired test."""
+"""Word error rates of transcripts: pooled, per speaker, with intervals and a paired test; and
+those of a tree's recognized sets (stage 6)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib.util
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
+from ..io.confine import outside_message
 from ..io.data_dir import read_utt2spk
+from ..io.files import file_names
+from ..io.inputs import Inputs
+from ..io.json_text import load_json
+from ..io.schema import from_plain, to_plain
 from ..io.transcripts import pair_transcripts, speakers_of
 from ..metrics.confidence import Interval, difference_p_value, expanded_interval
 from ..metrics.wer import Normalization, WordErrors, total, wer_bootstrap, word_errors
+from ..tree.conditions import RecognitionCondition, RecognitionFiles, System, Transcripts
+from .freshness import NOTE, Content, Fingerprint, Product, Source, Sources
 
 
 @dataclass(frozen=True)
@@ -130,3 +140,116 @@ def compare(first: Recognized, second: Recognized, *, replicates: int, seed: int
         expanded_interval(differences, drawn.n_speakers),
         difference_p_value(differences, drawn.n_speakers),
     )
+
+
+@dataclass(frozen=True)
+class RecognizedSet:
+    """What the transcripts of a set in a tree give.
+
+    Attributes
+    ----------
+    counts : WordErrors
+    speaker_interval : tuple of float
+        95 % bounds from the bootstrap over speakers; empty without.
+    left_out : int
+        Utterances without reference or hypothesis, left out on request.
+    """
+
+    counts: WordErrors
+    speaker_interval: tuple[float, ...] = ()
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class _Transcribed:
+    """The word errors of one recognized set."""
+
+    files: RecognitionFiles
+    transcripts: Transcripts
+    path: Path
+    tree: Path
+    bootstrap: int
+    seed: int
+    allow_missing: bool
+
+    def product(self) -> Product:
+        condition = self.files.condition
+        return Product(
+            f"{condition.system} {condition.name}",
+            self.tree,
+            self.path.with_name(f".{self.path.stem}{NOTE}"),
+            (self.path,),
+            self.find,
+            self.make,
+            subject={"normalization": self.transcripts.normalization},
+            options={"bootstrap": self.bootstrap, "seed": self.seed if self.bootstrap else 0},
+        )
+
+    def find(self, inputs: Inputs) -> Sources:
+        if self.files.outside:
+            raise PrivacyEvalError(outside_message(self.files.outside[0]))
+        given = self.transcripts
+        paths = {"hypothesis": given.hypothesis, "reference": given.reference}
+        if self.bootstrap:
+            if given.utt2spk is None:
+                raise PrivacyEvalError(
+                    f"{given.reference.parent}: no utt2spk, which a bootstrap over speakers needs"
+                )
+            paths["utt2spk"] = given.utt2spk
+        return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
+
+    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
+        with inputs.supplied(*(source.path for source in sources.values())):
+            found = recognized(
+                self.transcripts.hypothesis,
+                self.transcripts.reference,
+                utt2spk=self.transcripts.utt2spk if self.bootstrap else None,
+                normalization=self.transcripts.normalization,
+                allow_missing=self.allow_missing,
+            )
+        bounds: tuple[float, ...] = ()
+        if self.bootstrap:
+            drawn = interval(found, replicates=self.bootstrap, seed=self.seed)
+            bounds = drawn.low, drawn.high
+        left_out = found.missing + found.extra
+        record = RecognizedSet(found.counts, bounds, left_out)
+        text = json.dumps(to_plain(record), indent=1, allow_nan=False)
+        note = f"{left_out} transcripts left out" if left_out else ""
+        return Content({self.path: f"{text}\n".encode()}, note)
+
+
+def transcript_products(
+    systems: Iterable[System],
+    out: Path,
+    tree: Path,
+    *,
+    bootstrap: int = 0,
+    seed: int = 0,
+    allow_missing: bool = False,
+) -> dict[RecognitionCondition, Product]:
+    """The word errors of the recognized sets with transcripts; of those with rates only where a
+    bootstrap is asked for, or was, and can be computed."""
+    systems = list(systems)
+    names = file_names(system.name for system in systems)
+    can_align = importlib.util.find_spec("kaldialign") is not None
+    options = tree, bootstrap, seed, allow_missing
+    products = {}
+    for name, files in ((names[s.name], files) for s in systems for files in s.recognition):
+        path = out / "records" / name / f"recognition-{files.folder.name}.json"
+        given = files.transcripts
+        if given is not None and (
+            not given.is_rated or (can_align and (bootstrap or path.is_file()))
+        ):
+            products[files.condition] = _Transcribed(files, given, path, *options).product()
+    return products
+
+
+def read_recognized(path: Path) -> RecognizedSet:
+    """Read the record of a product of `transcript_products`.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Damaged.
+    """
+    return from_plain(RecognizedSet, load_json(path), str(path))

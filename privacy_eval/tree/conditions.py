@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ..io.schema import Entry
+from ..metrics.wer import Normalization
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder, TrialSet
 
 
@@ -85,9 +86,6 @@ class RecognitionCondition:
     speech: str
 
 
-AnyCondition = TrialCondition | SetCondition | RecognitionCondition
-
-
 @dataclass(frozen=True)
 class ConditionFiles:
     """A trial condition and its files.
@@ -117,12 +115,35 @@ class ConditionFiles:
 
 
 @dataclass(frozen=True)
+class Transcripts:
+    """What a recognizer wrote of a set, and what was spoken.
+
+    Attributes
+    ----------
+    hypothesis, reference : Path
+        Kaldi's `text`.
+    utt2spk : Path or None
+        Beside the reference.
+    is_rated : bool
+        Whether the recognizer's evaluation left word error rates, too.
+    normalization : {"none", "vpc2026"}
+    """
+
+    hypothesis: Path
+    reference: Path
+    utt2spk: Path | None
+    is_rated: bool
+    normalization: Normalization
+
+
+@dataclass(frozen=True)
 class RecognitionFiles:
-    """One `ASR-<set>` folder with word error rates."""
+    """One `ASR-<set>` folder with word error rates, or with transcripts, or both."""
 
     condition: RecognitionCondition
     folder: Path
     outside: tuple[Path, ...]
+    transcripts: Transcripts | None = None
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def find_systems(
     roots = [] if allow_outside else [p for p in (tree, results, keys) if p is not None]
     search = _Search(protocol, tree / "data" if keys is None else None, key_folders, roots)
     given = [anon_suffix] if isinstance(anon_suffix, str) else anon_suffix
-    systems = edition_systems(results, protocol, given, search.files, search.outside)
+    systems = edition_systems(results, tree / "data", protocol, given, search.files, search.outside)
     for base_name, parts in _by_system(_results_folders(results, protocol), results, protocol):
         own = [suffix for folder, _ in parts for suffix in folder_suffixes(folder, protocol)]
         suffixes = dict.fromkeys((protocol.anon_suffix, *own))
@@ -285,6 +285,8 @@ def check_suffixes(
     }
     for suffix in suffixes:
         hint = None if suffix in known else suffix_hint(tree, protocol, [suffix])
+        if hint is None and known and suffix not in known:
+            hint = f"those of the results: {', '.join(sorted(known))}"
         if hint is not None:
             raise UsageError(f"no data set or results with anonymization suffix {suffix!r}; {hint}")
 

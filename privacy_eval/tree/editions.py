@@ -19,11 +19,12 @@ from .conditions import (
     EmotionFiles,
     RecognitionFiles,
     System,
+    Transcripts,
     TrialCondition,
     recognition_conditions,
     trial_conditions,
 )
-from .keys import subfolders
+from .keys import first_file, subfolders
 
 _SUFFIX = "{suffix}"
 _VOICEPAT = "cosine_out"
@@ -31,6 +32,7 @@ _VOICEPAT = "cosine_out"
 
 def edition_systems(
     exp: Path,
+    data: Path,
     protocol: Protocol,
     suffixes: Sequence[str] | None,
     files_of: Callable[[TrialCondition, Path], ConditionFiles],
@@ -40,6 +42,8 @@ def edition_systems(
 
     Parameters
     ----------
+    data : Path
+        Data folders, with what was spoken.
     suffixes : sequence of str or None
         By default all that any folder has anonymized speech of.
     files_of : callable
@@ -64,11 +68,13 @@ def edition_systems(
         folders = tuple(dict.fromkeys(files.folder.parent for files in conditions))
         original = next(p for p in protocol.results_folders if p.asv_model != ANONYMIZED)
         recognition = tuple(
-            RecognitionFiles(decoded, folder, outside_of([folder, *sorted(folder.glob("*"))]))
+            RecognitionFiles(decoded, folder, outside_of(paths), transcripts)
             for place in protocol.recognition.folders
             for decoded in recognition_conditions(protocol, original, suffix, name).values()
             for folder in [exp / place / decoded.name.removeprefix("ASR-")]
             if folder.is_dir()
+            for transcripts in [_transcripts(folder, data, suffix, protocol)]
+            for paths in [[folder, *sorted(folder.glob("*")), *_spoken(transcripts)]]
         )
         emotion = tuple(
             EmotionFiles(path, outside_of([path]))
@@ -80,6 +86,24 @@ def edition_systems(
             System(name, folders, suffix, tuple(conditions), recognition, (), None, emotion[:1])
         )
     return systems
+
+
+def _transcripts(folder: Path, data: Path, suffix: str, protocol: Protocol) -> Transcripts | None:
+    """Find the transcripts of a set; an anonymized one without its own reference has the original
+    one's."""
+    names = dict.fromkeys((folder.name, folder.name.removesuffix(suffix)))
+    reference = first_file(data / name / "text" for name in names)
+    if reference is None or not (folder / "text").is_file():
+        return None
+    utt2spk = first_file([reference.with_name("utt2spk")])
+    is_rated = any(path.name.lower() == "wer" for path in folder.iterdir())
+    normalization = protocol.recognition.normalization
+    return Transcripts(folder / "text", reference, utt2spk, is_rated, normalization)
+
+
+def _spoken(transcripts: Transcripts | None) -> list[Path]:
+    found = [] if transcripts is None else [transcripts.reference, transcripts.utt2spk]
+    return [path for path in found if path is not None]
 
 
 def _places(exp: Path, protocol: Protocol) -> Iterator[tuple[ResultsFolder, list[Path]]]:

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Demonstrate the whole way from speech to the report, without Kaldi: simulated speakers, baseline B2,
 # x-vectors, all attack models. The extractor is a network that needs no training: its x-vectors are
-# statistics of MFCC, so numbers say how the attack models differ, not how well B2 protects.
+# statistics of MFCC, so numbers say how the attack models differ, not how well B2 protects. Few
+# speakers leave chance: with another seed or size, ignorant and lazy-informed, which are a few
+# percent apart, may change places; with fewer speakers the others, too.
 #
 # Usage: run.sh [options]
 set -euo pipefail

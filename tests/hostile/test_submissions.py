@@ -343,7 +343,8 @@ def replaced_curves(tree: Path, data: bytes) -> None:
 
 def figures(tree: Path) -> Run:
     results, out = tree / RESULTS, tree / "figures"
-    return cli("figures", "--results", results, "--out", out, "--format", "tex")
+    drawn = ("--all-figures", "--format", "tex")
+    return cli("figures", "--results", results, "--out", out, *drawn)
 
 
 def changed_results(tree: Path, change: Callable[[dict[str, Any]], object]) -> Path:
@@ -561,7 +562,7 @@ def test_odd_names_are_escaped_in_every_output(tree: Path) -> None:
     assert systems == {*ODD_NAMES, "anon"}
     for verb, *more in (
         ("tables", "--out", out / "tables"),
-        ("figures", "--out", out / "figures", "--format", "tex"),
+        ("figures", "--out", out / "figures", "--all-figures", "--format", "tex"),
         ("report", "-o", out / "report.html"),
     ):
         assert cli(verb, "--results", results, *more).code == 0

@@ -360,9 +360,7 @@ def repeated(
             draws[members] = np.bincount(drawn, minlength=members.size)
         times = np.where(labels, draws[enrolled], draws[enrolled] * draws[trial])
         if times[labels].any() and times[~labels].any():
-            sample = TrialScores.from_sorted_labels(
-                np.repeat(ascending, times), np.repeat(labels, times)
-            )
+            sample = TrialScores.from_labels(np.repeat(ascending, times), np.repeat(labels, times))
             for name, value in statistic(sample).items():
                 found.setdefault(name, []).append(value)
             done += 1

@@ -86,19 +86,6 @@ def test_file_order_without_labels_is_nontargets_then_targets() -> None:
     assert labels.tolist() == [True, False, False, True]
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@settings(max_examples=50)
-@given(scores=any_scores())
-def test_sorted_labels_give_the_same_metrics(scores: ScoreLists, variant: str) -> None:
-    trials = TrialScores(*scores)
-    values, labels, _ = trials.in_score_order
-    again = TrialScores.from_sorted_labels(values, labels)
-    assert score_metrics(again, variant=variant) == score_metrics(  # type: ignore[arg-type]
-        trials,
-        variant=variant,  # type: ignore[arg-type]
-    )
-
-
 VARIED = {
     **{
         name: getattr(metrics, name)

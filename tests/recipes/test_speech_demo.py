@@ -47,9 +47,9 @@ def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_attack_models_are_in_the_order_of_what_they_know(tmp_path: Path) -> None:
-    """At the recipe's own sizes, as EERs of fewer trials are too coarse."""
+    """EERs of fewer trials are too coarse."""
     made = tmp_path / "demo"
-    run = recipe(made, "--stop-stage", 9)
+    run = recipe(made, *("--training", 40, "--utterances", 8, "--seconds", 2, "--stop-stage", 9))
     assert run.code == 0, run.err
     assert "|asv:" in (made / "tree/results/tables/B2_asv_test.md").read_text()
     eer = mean_eer(made)
@@ -72,19 +72,18 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(made: Path) -> Non
     before = made.with_name("whole")
     made.rename(before)
     try:
-        for seconds in (2.0, 4.0, 7.0):
-            process = subprocess.Popen(
-                [RUN, "--dir", made, *map(str, SMALL)],
-                cwd=made.parent,
-                env={**os.environ, "LC_ALL": "C"},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            time.sleep(seconds)
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process = subprocess.Popen(
+            [RUN, "--dir", made, *map(str, SMALL)],
+            cwd=made.parent,
+            env={**os.environ, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(5)  # while x-vectors are extracted, more or less
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
         assert recipe(made, *SMALL).code == 0
         assert products(made) == whole
     finally:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import ROOT
 
@@ -16,6 +18,7 @@ from privacy_eval.protocol.published import load_published, load_systems
 from privacy_eval.report.data import ReportData, ReportSources
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.plane import figures, pareto_front
+from privacy_eval.report.summary import summary_table
 from privacy_eval.report.table import Table
 from privacy_eval.report.utility import trade_offs, utility_tables
 from privacy_eval.report.values import cells_from_published, cells_from_results, merge_cells
@@ -46,6 +49,13 @@ def results_of(values: Mapping[str, tuple[float, float | None, float | None]]) -
             if (d.data_set, d.split, d.speech) == ("IEMOCAP", "test", "anonymized") and uar:
                 emotion.append(EmotionRecord(d, {"uar": uar}))
     return Results(PROTOCOL, tuple(verification), tuple(recognition), emotion=tuple(emotion))
+
+
+def test_the_main_results_have_the_eer_of_the_protocol() -> None:
+    table = summary_table(data_of(results_of({"a": (0.12, 0.05, 0.60)})))
+    assert table is not None and table.columns[4].title == "EER (SpeechBrain), %"
+    assert [row[4] for row in table.rows] == ["12.00"]
+    assert table.fit == "shrunk"  # names of systems may be long
 
 
 def data_of(results: Results, published: str = "") -> ReportData:
@@ -119,6 +129,18 @@ def test_plane_has_the_points_of_both_values() -> None:
     assert wer["a"] == [(pytest.approx(12), pytest.approx(5))]
     assert [round(x) for x, _ in wer["Pareto front"]] == [5, 31, 35]
     assert [round(x) for x, _ in uar["Pareto front"]] == [5, 12, 35, 45]
+
+
+def test_plane_has_intervals_of_word_error_rates() -> None:
+    results = results_of({"a": (0.12, 0.05, 0.60), "b": (0.3, 0.06, 0.55)})
+    rates = tuple(replace(r, speaker_interval=(0.04, 0.07)) for r in results.recognition)
+    results = replace(results, recognition=rates)
+    (drawing,) = figures(data_of(results))
+    wer, uar = (
+        [np.round(line.get_ydata(), 9).tolist() for line in axes.lines]
+        for axes in drawing.canvas.axes
+    )
+    assert wer.count([4.0, 7.0]) == 2 and [4.0, 7.0] not in uar
 
 
 def test_plane_of_forty_systems_names_the_front_only() -> None:

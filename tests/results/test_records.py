@@ -398,8 +398,9 @@ def test_duplicate_records_are_refused(kind: str) -> None:
 
 
 def test_results_under_different_protocols_are_not_merged() -> None:
-    with pytest.raises(PrivacyEvalError, match="under different protocols"):
+    with pytest.raises(PrivacyEvalError, match="under different protocols") as caught:
         merge([imported(B1), imported(ANON, protocol="vpc2022", system="M")])
+    assert "vpc2020" in str(caught.value) and "M: vpc2022" in str(caught.value)
 
 
 def test_results_with_another_protocol() -> None:

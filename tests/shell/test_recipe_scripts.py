@@ -96,8 +96,9 @@ def recipe(tmp_path: Path) -> Recipe:
 OPTIONS = {
     "vpc2020": "stage stop-stage tree results out conf nj cmd system anonymizer "
     "variant coefficient per-set extractor anon-suffix "
-    "all-figures conventional whiskers published ratings bootstrap seed utt2spk keys allow-missing "
-    "allow-outside allow-pipes details",
+    "all-figures conventional whiskers metric published table-style shown-variant shown-system "
+    "ratings bootstrap seed utt2spk keys distractors allow-missing allow-outside allow-pipes "
+    "details",
     "demo": "dir seed nj stage stop-stage",
 }
 
@@ -273,7 +274,7 @@ def test_output_folder_and_protocol_file(recipe: Recipe, tmp_path: Path) -> None
     out = tmp_path / "own"
     printed = recipe.stages(9, 9, "--out", out, "--conf", "my/c.yaml").out
     assert printed.splitlines() == [
-        f"<tables><--results><{out}/results.json><--conf><./my/c.yaml><--out><{out}/tables>",
+        f"<tables><--results><{out}/results.json><--conf><./my/c.yaml><--table-style><booktabs><--out><{out}/tables>",
         *("", "the main results", "", f"tables        {out}/tables"),
     ]
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from support import ROOT, cli
 
+from privacy_eval.report.data import ReportSources
+from privacy_eval.report.utility import trade_offs
 from privacy_eval.results.json_store import read_json
 from privacy_eval.results.records import Results
 
@@ -125,6 +127,12 @@ def test_other_layouts_give_the_same_numbers(tree: Path) -> None:
     assert only.systems == ["toy"]
     both = evaluated(tree, "vpc2024", "--anon-suffix", "_toy", "--anon-suffix", "_other_toy")
     assert both.systems == results.systems
+    for folder in (tree / "data").glob("*_toy"):  # as in a collection of submissions
+        shutil.rmtree(folder)
+    common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024", "--anon-suffix", "_toy")
+    done = cli("privacy-metrics", *common, "--anon-suffix", "_typo")
+    assert done.code == 2 and "'_typo'" in done.err and done.err.rstrip().endswith("_toy")
+    assert cli("privacy-metrics", *common).code == 0
 
 
 @pytest.mark.parametrize("tree", ["vpc2026_track1"], indirect=True)
@@ -147,6 +155,44 @@ def test_four_languages_with_an_attacker_each(tree: Path) -> None:
     models = {"original": "asv_ssl", "anonymized": "asv_anon_toy"}
     found = {(*row, models[m]) for m in models for row in eers(results, "toy", m)}
     assert found == rows and len(rows) == 48
+
+
+@pytest.mark.parametrize("tree", list(EDITIONS), indirect=True)
+def test_word_errors_of_transcripts(tree: Path) -> None:
+    """Without the challenge's `wer`, its numbers; with it, intervals besides."""
+    conf = "vpc2026_track1" if (tree / "exp/asv_ssl").is_dir() else "vpc2024"
+    shutil.rmtree(tree / "exp/ser")
+    for folder in (tree / "exp/asr").glob("IEMOCAP*"):
+        shutil.rmtree(folder)
+    common = ("--tree", tree, "--results", "exp", "--conf", conf)
+    rated = {r.condition.name: r for r in evaluated(tree, conf).recognition}
+    assert len(rated) == 4 and not any(r.speaker_interval for r in rated.values())
+    assert cli("privacy-metrics", *common, "--bootstrap", 40).code == 0
+    assert cli("collect", *common).code == 0
+    results = read_json(tree / "exp/privacy_eval/results.json")
+    for record in results.recognition:
+        low, high = record.speaker_interval
+        assert low < record.line.wer < high
+        assert record.line == rated[record.condition.name].line
+    data = ReportSources((tree / "exp/privacy_eval/results.json",)).read()
+    for split in ("dev", "test"):
+        (one,) = trade_offs(data, split)
+        assert dict(one.bounds).keys() == {"wer"} and one.interval is not None
+    for path in (tree / "exp/asr").glob("*/wer"):
+        path.unlink()
+    done = cli("collect", *common)
+    assert done.code == 0  # the transcripts are evaluated already
+    for record in evaluated(tree, conf).recognition:
+        line = rated[record.condition.name].line
+        assert record.line == line and not record.speaker_interval
+        assert "text" in str(record.provenance["inputs"])
+    text = tree / "exp/asr/libri_dev_asr_toy/text"
+    text.write_text(text.read_text().replace("\n", " MORE\n", 1))
+    done = cli("collect", *common)
+    assert done.code == 1 and "libri_dev_asr_toy" in done.err
+    text.write_text(text.read_text() + "unknown-1 A\n")
+    done = cli("privacy-metrics", *common)
+    assert done.code == 1 and "unknown-1" in done.err
 
 
 def leave_vectors(tree: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from study_support import small_study
 from support import (
+    ENROLLS,
     SMALL_PLAN_2022,
     TRIALS,
     SpeechTree,
@@ -35,6 +36,7 @@ from privacy_eval.stages.access import TreeAccess
 from privacy_eval.stages.asv_scores import make_scores
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.freshness import NOTE, Outcome, Product, Run, write_set
+from privacy_eval.stages.identification import make_identifications
 from privacy_eval.stages.privacy_metrics import Options, evaluate
 from privacy_eval.stages.similarity import make_similarities
 from privacy_eval.stages.subsets import make_subsets
@@ -149,7 +151,8 @@ def of_records(root: Path) -> Case:
     )
 
 
-def of_similarity(root: Path) -> Case:
+def of_vectors(root: Path, make: Callable[..., Outcome], record: str) -> Case:
+    """A stage that makes records of x-vectors."""
     tree = SpeechTree(root)
     for path in tree.all_scores.values():
         lines_to(path, ["s1 s1-u0 1"])
@@ -157,15 +160,23 @@ def of_similarity(root: Path) -> Case:
     def run(run: Run) -> Outcome:
         systems = find_systems(root, root / "exp", tree.protocol)
         _, asv = stage_of(tree)
-        return make_similarities(systems, ["anon"], asv, root / "out", run)
+        return make(systems, ["anon"], asv, root / "out", run)
 
     return Case(
         run,
         lambda: tree.vectors(f"{TRIALS}_anon", seed=1),
         root / "out",
-        root / f"out/records/anon/similarity-{TRIALS}.json",
+        root / f"out/records/anon/{record}.json",
         guarded=False,
     )
+
+
+def of_similarity(root: Path) -> Case:
+    return of_vectors(root, make_similarities, f"similarity-{TRIALS}")
+
+
+def of_identification(root: Path) -> Case:
+    return of_vectors(root, make_identifications, f"identification-ASV-{ENROLLS}-{TRIALS}_anon")
 
 
 def of_study(root: Path) -> Case:
@@ -186,6 +197,7 @@ CASES: dict[str, Callable[[Path], Case]] = {
     "subsets": of_subsets,
     "records": of_records,
     "similarity": of_similarity,
+    "identification": of_identification,
     "study": of_study,
 }
 

@@ -95,6 +95,18 @@ def test_other_options_are_other_numbers(tree: SpeechTree) -> None:
         assert two.chance()[-1] == 2 / two.n_enrolled
 
 
+def test_other_back_ends_need_no_model(tree: SpeechTree) -> None:
+    for file in (tree.root / BACKEND).iterdir():
+        if file.name in ("plda", "mean.vec", "transform.mat"):
+            file.unlink()
+    assert "3 missing an input" in tree.run("identification").out
+    assert "3 computed" in tree.run("identification", "--backend", "cosine").out
+    assert "3 current" in tree.run("identification", "--backend", "cosine").out
+    assert tree.run("collect", "--allow-missing").code == 0
+    table = identification_table(results_of(tree), "title")
+    assert any("cosine" in note for note in table.notes)
+
+
 def test_missing_vectors_are_named(tree: SpeechTree) -> None:
     tree.scp(f"{ENROLLS}_anon").unlink()
     run = tree.run("identification", "--bootstrap", "20")

@@ -90,6 +90,9 @@ def plane(data: ReportData, found: Sequence[TradeOff], metrics: Sequence[str]) -
                 if one.interval is not None:
                     low, high = (100 * bound for bound in one.interval)
                     axes.plot([low, high], [y, y], color=colour, linewidth=0.8)
+                if metric in dict(one.bounds):
+                    low, high = (100 * bound for bound in dict(one.bounds)[metric])
+                    axes.plot([x, x], [low, high], color=colour, linewidth=0.8)
                 (point,) = axes.plot(
                     [x], [y], marker=look.marker, color=colour, linestyle="none", markersize=4.5
                 )

@@ -20,7 +20,7 @@ from .tex import Limits, thin_curve
 # Size of the axes in CSS pixels, coordinates of curves per pixel, and margins: left, top, right,
 # bottom.
 _WIDTH, _HEIGHT, _FINE = 280, 210, 2
-_LEFT, _TOP, _RIGHT, _BOTTOM = 46, 20, 12, 38
+_LEFT, _TOP, _RIGHT, _BOTTOM = 52, 20, 12, 38
 _RIGHT_AXIS = 30
 _RIGHT_LIMITS: Limits = (0.0, 1.05)
 
@@ -148,9 +148,7 @@ def _legend(curves: Iterable[Curve]) -> str:
                 f"{_dashes(c.line_style, 1)}/>"
             ) + (f'<path d="{mark}" fill="{colour}" transform="translate(12 6)"/>' if mark else "")
         note = f" <small>{_text(c.note)}</small>" if c.note else ""
-        entries.append(
-            f'<li><svg width="24" height="12">{swatch}</svg> {_text(plain(c.name))}{note}</li>'
-        )
+        entries.append(f'<li><svg width="24" height="12">{swatch}</svg> {_text(c.name)}{note}</li>')
     return f'<ul class="key">{"".join(entries)}</ul>' if entries else ""
 
 
@@ -178,12 +176,16 @@ def _path(x: list[int], y: list[int]) -> str:
 
 def _scaled(value: FloatArray | float, limits: Limits) -> FloatArray:
     low, high = limits
-    return np.asarray((np.asarray(value, np.float64) - low) / (high - low))
+    with np.errstate(all="ignore"):  # stored arrays are untrusted
+        scaled = (np.asarray(value, np.float64) - low) / ((high - low) or 1.0)
+    return np.nan_to_num(scaled, nan=0.0)
 
 
 def _ticks(ticks: tuple[tuple[float, str], ...], limits: Limits) -> list[tuple[float, str]]:
+    if not np.isfinite(limits).all():
+        return []
     if not ticks:
-        found = MaxNLocator(6).tick_values(*limits)
+        found = MaxNLocator(6, integer=limits[1] - limits[0] >= 6).tick_values(*limits)
         ticks = tuple((float(v), f"{round(float(v), 10):g}") for v in found)
     return [(at, label) for at, label in ticks if limits[0] <= at <= limits[1]]
 

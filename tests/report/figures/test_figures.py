@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from matplotlib.figure import Figure as Canvas
-from support import ANON, imported
+from support import ANON, imported, undrawn
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.report.data import ReportData
@@ -135,7 +135,10 @@ def test_damaged_captions(tmp_path: Path) -> None:
             read_captions(tmp_path)
 
 
-def test_imported_results_have_bars_and_no_curves(tmp_path: Path) -> None:
+def test_imported_results_have_bars_and_no_curves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undrawn(monkeypatch)
     results = imported(ANON, protocol="vpc2022")
     data = ReportData(results, cells_from_results(results))
     drawings = all_figures(data, everything=True)
