@@ -11,7 +11,7 @@ estimation" (1986), eq. (3.31).
 
 from __future__ import annotations
 
-import functools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,24 +27,9 @@ _DET_BINS = 249
 _DENSITY_POINTS = 256
 _DENSITY_BINS = 2048
 
-
-@functools.cache
-def band_false_alarms() -> FloatArray:
-    """Compute the rates at which bands about DET curves are computed: 65, equally far apart in
-    probits.
-
-    Returns
-    -------
-    float array, shape (65,)
-
-    Examples
-    --------
-    >>> float(band_false_alarms()[32])
-    0.5
-    """
-    rates: FloatArray = scipy.special.ndtr(np.linspace(-3.2, 3.2, 65))
-    rates.setflags(write=False)
-    return rates
+#: Rates at which bands about DET curves are computed: the normal distribution function, without
+#: `scipy.special`, which every command would load.
+BAND_FALSE_ALARM = np.array([math.erfc(-x / math.sqrt(2)) / 2 for x in np.linspace(-3.2, 3.2, 65)])
 
 
 @dataclass(frozen=True)
@@ -152,14 +137,14 @@ def det_curve(scores: TrialScores) -> Det:
     )
 
 
-def miss_rates(scores: TrialScores, false_alarm: ArrayLike | None = None) -> FloatArray:
+def miss_rates(scores: TrialScores, false_alarm: ArrayLike = BAND_FALSE_ALARM) -> FloatArray:
     """Compute the least miss rates of all thresholds with at most some false-alarm rates.
 
     Parameters
     ----------
     scores : TrialScores
     false_alarm : array_like, shape (P,)
-        From 0 to below 1; `band_false_alarms`, unless given.
+        From 0 to below 1; 65 rates that are equally far apart in probits, unless given.
 
     Returns
     -------
@@ -177,8 +162,7 @@ def miss_rates(scores: TrialScores, false_alarm: ArrayLike | None = None) -> Flo
     """
     check_scores(scores)
     # Rates that are ratios of counts, but for rounding, allow as many false alarms.
-    rates = band_false_alarms() if false_alarm is None else np.asarray(false_alarm)
-    allowed = (rates * scores.n_nontarget * (1 + 1e-12)).astype(np.int64)
+    allowed = (np.asarray(false_alarm) * scores.n_nontarget * (1 + 1e-12)).astype(np.int64)
     highest_rejected = scores.nontarget_at(scores.n_nontarget - 1 - allowed)
     missed = np.searchsorted(scores.target, highest_rejected, side="right")
     return np.asarray(missed / scores.n_target, dtype=np.float64)

@@ -34,7 +34,7 @@ from ..metrics import (
     zebra_tag,
 )
 from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
-from ..metrics.curves import band_false_alarms, miss_rates
+from ..metrics.curves import BAND_FALSE_ALARM, miss_rates
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
@@ -341,7 +341,7 @@ def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any
         return {}
     low, high = replicates.band()
     return {
-        "det_band_false_alarm": band_false_alarms(),
+        "det_band_false_alarm": BAND_FALSE_ALARM,
         "det_band_low": low,
         "det_band_high": high,
         **{
