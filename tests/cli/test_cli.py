@@ -355,6 +355,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     inner = {"systems", "options", "announce", "progress", "dry_run"}
     keywords = set(signature(evaluate).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
     keywords |= {"isolate", "details"}
+    own |= {"user_metrics"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
     single = {"scores", "trials", "speakers", "variant", "format", "key_format", "distance"}
     single |= {"user_metrics"}
