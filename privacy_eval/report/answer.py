@@ -109,19 +109,25 @@ def _folders(results: Results) -> Iterator[str]:
 
 
 def _verdict(data: ReportData, ranking: Ranking) -> str:
-    """Which system protects best, and whether that is certain."""
-    if len(ranking.ranked) < 2:
+    """Which evaluated system protects best, and whether that is certain."""
+    own = {system_column(s) for s in data.results.systems}
+    ranked = [(n, r) for n, r in enumerate(ranking.ranked, 1) if r.system in own]
+    if len(ranking.ranked) < 2 or not ranked:
         return ""
-    metric = describe(ranking.metric)
-    first, second = ranking.ranked[:2]
+    number, first = ranked[0]
+    metric, among = describe(ranking.metric), f"number {number} of {len(ranking.ranked)} systems"
+    published = f", {among} with published ones" * (len(ranked) < len(ranking.ranked))
+    eer = f"EER {metric.format(first.value)} %"
+    if len(ranked) == 1:
+        return f"{first.system} leaves an {eer}{published}."
+    second = ranked[1][1]
     sentence = (
-        f"{first.system} protects best: EER {metric.format(first.value)} % against "
-        f"{metric.format(second.value)} % of {second.system}"
+        f"{first.system} protects best: {eer} against {metric.format(second.value)} % of "
+        f"{second.system}"
     )
     other = "no test of the difference is possible without bootstrap replicates"
-    # Published systems, which have no replicates, may be in between.
     tested = difference_text(metric, first) if second.interval is not None else ""
-    return f"{sentence}; {tested or other}."
+    return f"{sentence}; {tested or other}{published}."
 
 
 def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:

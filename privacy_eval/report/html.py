@@ -158,7 +158,7 @@ class _Page:
             lines = "".join(f"<p>{_text(sentence)}</p>\n" for sentence in sentences)
             yield f'<article class="card"><h3>{_text(system)}</h3>\n{lines}</article>\n'
         yield "</details>\n" if len(front.answers) > shown else ""
-        yield "</div><div>\n"
+        yield "</div><div>\n" if front.pictures else ""
         for picture in front.pictures:
             yield from _figure(picture)
         yield "</div></div>\n"

@@ -7,16 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import B1, Tree, cli, imported, three_conditions
+from support import B1, B2, Tree, cli, imported, three_conditions
 
 from privacy_eval.io.user_key import key_path
+from privacy_eval.metrics import METRICS
 from privacy_eval.report.data import ReportData, ReportSources
 from privacy_eval.report.per_system import averages_table
 from privacy_eval.report.provenance import coverage
 from privacy_eval.report.report import report_sections
 from privacy_eval.report.summary import summary_table
-from privacy_eval.report.values import cells_from_results
-from privacy_eval.results.records import Results
+from privacy_eval.report.values import (
+    average,
+    cells_from_published,
+    cells_from_results,
+    merge_cells,
+)
+from privacy_eval.results.records import Results, merge
 
 UNSIGNED = "not made by this user"
 
@@ -100,3 +106,28 @@ def test_intervals_that_are_absent_or_too_narrow_are_explained(tree: Tree) -> No
     assert table is not None and not any(row[5] for row in table.rows)
     assert any("95 % interval: only where every condition" in note for note in table.notes)
     assert any("Too few bootstrap replicates" in note for note in table.notes)
+
+
+def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
+    """Not about published ones beside them."""
+    results = merge([imported(B1, system="one"), imported(B2, system="two")])
+    own = cells_from_results(results)
+    alone, beside = (
+        report_sections(ReportData(results, cells))[0]
+        for cells in (own, merge_cells([own, cells_from_published("vpc2020")]))
+    )
+    better = alone.verdict.partition(" ")[0]
+    for front in (alone, beside):
+        assert [system for system, _ in front.answers][0] == better
+        assert f"{better} protects best: EER" in front.verdict
+        assert "without bootstrap replicates" in front.verdict
+    assert "published" not in alone.verdict and "with published ones" in beside.verdict
+    sentences = " ".join(alone.answers[0][1])
+    assert "50 % is chance" in sentences and "does not know of the anonymization" in sentences
+    values = {
+        f"{METRICS['eer'].format(value)} %"
+        for attack in ("ignorant", "lazy-informed")
+        for value in [average(own, results.protocol, "eer", attack, "test", better)]
+        if value is not None
+    }
+    assert len(values) == 2 and all(f"an EER of {value}" in sentences for value in values)
