@@ -222,8 +222,8 @@ def test_impossible_requests_are_reported(
     assert done.code == (2 if "vpc1999" in arguments else 1) and message in done.err
 
 
-def test_the_readme_names_every_column() -> None:
-    text = (ROOT / "README.md").read_text()
+def test_the_page_names_every_column() -> None:
+    text = (ROOT / "docs/listening.md").read_text()
     for column in TEMPLATE.splitlines()[0].split(","):
         assert f"`{column}`" in text, column
 

@@ -59,7 +59,7 @@ def defaults_of(function: Callable[..., object]) -> dict[str, object]:
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
-    shared = {"results", "conf", "published", "variant", "system"}
+    shared = {"results", "conf", "published", "variant", "system", "user_metrics"}
     drawing, writing, ranking = map(defaults_of, (write_figures, write_tables, ranking_table))
     options = options_of("figures")
     drawing |= defaults_of(all_figures)

@@ -76,6 +76,6 @@ def test_another_network_is_noted_below_the_tables_and_first_in_the_report() -> 
     data = ReportData(other, cells_from_results(other))
     summary = summary_table(data)
     assert summary is not None and note in summary.notes
-    assert note in report_sections(data)[0][0].text
+    assert note in report_sections(data)[0].warnings
     for known in (expecting(results, A), imported(B1)):
         assert network_notes(known) == []
