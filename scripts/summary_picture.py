@@ -18,13 +18,13 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 BACKGROUND, TEXT, FAINT, GREEN, RED = "#1e2230", "#d8dee9", "#7f8aa3", "#a3d977", "#f08080"
-#: Size of a character and of a line, in inches at a font of 10 points.
-WIDTH, HEIGHT = 0.0836, 0.19
+#: Size of a character (13 pixels) and of a line, in inches at a font of 10 points.
+WIDTH, HEIGHT = 0.0867, 0.19
 
 
 def draw(lines: list[str]) -> Image.Image:
     """Draw lines of text, EERs in colours from no to much privacy."""
-    columns = min(max(map(len, lines)), 112) + 4
+    columns = min(max(map(len, lines)), 116) + 5
     size = (columns * WIDTH, (len(lines) + 2) * HEIGHT)
     figure = Figure(figsize=size, dpi=150, facecolor=BACKGROUND)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, columns), ylim=(len(lines) + 1, -1))
