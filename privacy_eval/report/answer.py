@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from datetime import datetime, timezone
 
 from ..errors import abbreviate, counted
 from ..metrics import describe
@@ -75,9 +76,11 @@ def _rank(data: ReportData, split: str) -> Ranking:
 def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     results, protocol = data.results, data.protocol
     yield "Systems", abbreviate(list(results.systems))
-    names = [f"{path.absolute().parent.name}/{path.name}" for path in data.sources.paths]
-    if names:  # without their date: equal results give the same bytes on any day
-        yield "Results", abbreviate(names)
+    made = [path.stat().st_mtime for path in data.sources.paths if path.exists()]
+    if made:
+        day = datetime.fromtimestamp(max(made), timezone.utc).strftime("%Y-%m-%d")
+        names = [f"{path.absolute().parent.name}/{path.name}" for path in data.sources.paths]
+        yield "Results", f"{abbreviate(names)} of {day}"
     if folders := list(dict.fromkeys(_folders(results))):
         yield "Tree", f"scores in {abbreviate(folders)}"
     attack = protocol.attack(protocol.average_attack_model)
