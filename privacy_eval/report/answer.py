@@ -97,7 +97,7 @@ def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     left_out = sum(r.left_out > 0 for r in results.verification)
     partial = f"trials of {counted(left_out, 'condition')} (see below)" if left_out else ""
     absent = f"{counted(len(results.not_evaluated), 'note')} below" * bool(results.not_evaluated)
-    yield "Left out", ", ".join(filter(None, (partial, absent))) or "nothing that was evaluated"
+    yield "Left out", ", ".join(filter(None, (partial, absent))) or "no trials, no scores"
     yield "Signature", signature(results, variant=protocol.variant)
 
 
@@ -124,10 +124,13 @@ def _verdict(data: ReportData, ranking: Ranking) -> str:
     if len(ranked) == 1:
         return f"{first.system} leaves an {eer}{published}."
     second = ranked[1][1]
+    how = "better" if len(ranked) == 2 else "best"
     sentence = (
-        f"{first.system} protects best: {eer} against {metric.format(second.value)} % of "
+        f"{first.system} protects {how}: {eer} against {metric.format(second.value)} % of "
         f"{second.system}"
     )
+    if first.next is not None and first.next.too_few:
+        sentence = f"Perhaps {sentence}"
     other = "no test of the difference is possible without bootstrap replicates"
     tested = difference_text(metric, first) if second.interval is not None else ""
     return f"{sentence}; {tested or other}{published}."
@@ -237,6 +240,7 @@ def _words(data: ReportData) -> Iterator[tuple[str, str]]:
     for attack in data.protocol.attack_models:
         if not attack.is_original:
             yield attack.title, f"an attacker {_known(attack)}"
+    yield "To quote", "the strongest attacker that was evaluated, and which ones were not"
     yield (
         "Words",
         "what is said is kept, and not anonymized: the WER tells how well it is still recognized",
@@ -244,7 +248,8 @@ def _words(data: ReportData) -> Iterator[tuple[str, str]]:
     yield (
         "50 %",
         "an EER of chance for one attacker, on average over speakers: it does not say that nobody "
-        "is recognized, as single speakers may be, or by a stronger attacker",
+        "is recognized, as single speakers may be, or by a stronger attacker; a little above it is "
+        "chance, too, and far above it scores are the wrong way round",
     )
 
 

@@ -666,20 +666,24 @@ def identification_sentences(results: Results) -> list[str]:
     attacks = {a.id: a for a in results.protocol.attack_models}
     sentences = []
     reached: dict[str, list[tuple[float, str]]] = {}
-    for (system, attack), (size, rank, mean) in found_in_groups(results.identification).items():
+    present = {r.condition.split for r in results.identification}
+    split = next((s for s in reversed(results.protocol.splits) if s in present), "")
+    records = [r for r in results.identification if r.condition.split == split]
+    title = results.protocol.split_title(split) if split else ""
+    for (system, attack), (size, rank, mean) in found_in_groups(records).items():
         if attack not in attacks:
             continue
         kind = attacks[attack]
         speech = "original speech" if kind.is_original else f"{kind.title.lower()} attacker"
         picks = "picks the right person" if rank == 1 else f"has the right person in {rank} picks"
         sentences.append(
-            f"{system}, {speech}: in a group of {size}, this attacker {picks} "
+            f"{system}, {speech} ({title}): in a group of {size}, this attacker {picks} "
             f"{100 * mean:.0f} % of the time; chance is {100 * min(rank / size, 1):.3g} %."
         )
         sentences[-1] += _singled(
             [
                 r
-                for r in results.identification
+                for r in records
                 if (r.condition.system, r.condition.attack_model) == (system, attack)
             ]
         )

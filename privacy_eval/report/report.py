@@ -27,9 +27,13 @@ from .utility import utility_tables
 from .values import caveat_notes
 
 _VARIANTS = (
-    "Values that the released scripts (challenge) print differently from their definition (exact)."
+    "Values that the released scripts (challenge) print differently from their definition (exact), "
+    "and where they differ the EERs of Kaldi and SpeechBrain, which are the same in both."
 )
-_SPEAKERS = "An average hides the speaker who is not protected."
+_SPEAKERS = (
+    "An average hides the speaker who is not protected. By de-identification (voice similarity); "
+    "the first screen names who is found most often."
+)
 _GALLERY_TABLES = tuple(f"-identification{e}" for e in ("", "_singling_out", "_speakers"))
 _CURVES = (
     "Point at a curve for its values. As files (PNG, PDF, pgfplots): privacy-eval figures "

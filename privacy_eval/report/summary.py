@@ -87,7 +87,11 @@ def summary_table(data: ReportData) -> Table | None:
         f"{protocol.title}: averages over data sets and genders with the protocol's weights, of "
         f"the conditions there are (all: {len(protocol.data_sets) * len(protocol.genders)})."
     )
-    notes = [*coverage(results), *caveat_notes(shown, (protocol.eer, *_METRICS), marked=True)]
+    notes = [
+        "DeID does not depend on the attack model",
+        *coverage(results),
+        *caveat_notes(shown, (protocol.eer, *_METRICS), marked=True),
+    ]
     notes += network_notes(results)
     if not all(a.interval for a in averages) and any(r.speaker_intervals for r in shown):
         notes.append("95 % interval: only where every condition of the protocol has replicates")

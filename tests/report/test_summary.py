@@ -119,7 +119,7 @@ def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
     better = alone.verdict.partition(" ")[0]
     for front in (alone, beside):
         assert [system for system, _ in front.answers][0] == better
-        assert f"{better} protects best: EER" in front.verdict
+        assert f"{better} protects better: EER" in front.verdict
         assert "without bootstrap replicates" in front.verdict
     assert "published" not in alone.verdict and "with published ones" in beside.verdict
     sentences = " ".join(alone.answers[0][1])
