@@ -269,7 +269,8 @@ def test_commands_print_and_write_what_the_pages_say(ran: Copy) -> None:
 
 def test_import_and_export_give_the_same_text(ran: Copy) -> None:
     ran.run("docs/results.md")
-    block, run = next((b, r) for b, r in ran.printed.items() if " export " in b)
+    block = next(b for b in blocks("docs/results.md") if " export " in b)
+    run = ran.printed[block]
     source = re.search(r"import (\S+)", block)
     assert source is not None
     assert (ran.root / source[1]).read_text(encoding="utf-8") in run.out
