@@ -9,6 +9,10 @@
 # argument.
 set -euo pipefail
 
+# Jobs share the processors: threads of linear algebra in each would wait for those of the others.
+# A fixed number also gives the same bytes for any number of jobs.
+export OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}"
+
 state=$1 name=$2 log=$3 id=${4:-${SLURM_ARRAY_TASK_ID:-}}
 shift 4
 command=()
