@@ -13,7 +13,7 @@ from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.files import digest, read_bytes
 from ..io.user_metrics import user_digests
 from ..metrics import Variant
-from ..protocol.protocol import Protocol, load_protocol
+from ..protocol.protocol import Protocol, bundled, load_protocol
 from ..results.arrays import Curves
 from ..results.json_store import read_json
 from ..results.records import Results, merge
@@ -52,6 +52,11 @@ class ReportSources:
     variant: Variant | None = None
     systems: tuple[str, ...] = ()
 
+    @property
+    def _conf(self) -> str:
+        """The protocol without results: that of the published ones, if they name one."""
+        return self.conf or (self.published if self.published in bundled() else _USUAL)
+
     def digest(self) -> str:
         """Digest of the results files, the protocol, and whether there are arrays, and this user
         made them."""
@@ -60,7 +65,7 @@ class ReportSources:
             for path in self.paths
         ]
         if self.conf or not self.paths:
-            protocol = load_protocol(self.conf or _USUAL)
+            protocol = load_protocol(self._conf)
         else:  # the same digest whether the protocol of the results is named or not
             protocol = read_json(self.paths[0]).protocol
         shown = [self.variant, self.systems, user_digests()]
@@ -80,7 +85,7 @@ class ReportSources:
             results = merge([results for results, _ in read])
             results = results.under(load_protocol(self.conf)) if self.conf else results
         else:
-            results = Results(load_protocol(self.conf or _USUAL))
+            results = Results(load_protocol(self._conf))
         if self.variant:
             results = results.under(replace(results.protocol, variant=self.variant))
         if self.systems:

@@ -43,3 +43,9 @@ def test_another_variant_than_the_protocols_is_shown(tmp_path: Path) -> None:
     usual, exact = (ReportSources((path,), variant=v) for v in (None, "exact"))
     assert usual.digest() != exact.digest()
     assert exact.read().protocol.variant == "exact" != usual.read().protocol.variant
+
+
+def test_published_results_alone_have_their_own_protocol() -> None:
+    shown = ReportSources(published="vpc2024").read()
+    assert shown.protocol.name == "vpc2024" and shown.cells.systems
+    assert ReportSources(published="voice_similarity").read().protocol.name == "vpc2020"
