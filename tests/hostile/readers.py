@@ -90,7 +90,7 @@ from privacy_eval.speech.xvector import load_extractor
 from privacy_eval.study.protocol import StudyProtocol, study_from_dict
 from privacy_eval.tree.conditions import SetCondition
 
-#: Seconds that an input of a few kB may take: far more than any does, less than a hang.
+#: Seconds of processor time that an input of a few kB may take: far less than a hang takes.
 SECONDS = 10
 #: Bytes of an input: repeated again and again, a few edits would make hundreds of MB.
 LARGEST = 1 << 18
@@ -181,7 +181,7 @@ def try_one(name: str, path: Path, content: bytes) -> bool:
     path.write_bytes(content)
     refused: PrivacyEvalError | None = None
     used, most = _used_memory()[0], _most_memory()
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         result = reader.read(path)
     except PrivacyEvalError as error:
@@ -189,7 +189,7 @@ def try_one(name: str, path: Path, content: bytes) -> bool:
     except Hang as hang:
         raise AssertionError(f"more than {SECONDS} s") from hang
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     if _most_memory() > most:
         taken = _most_memory() - used
         assert taken < 3 * len(content) + reader.memory, f"took {taken} bytes"
@@ -222,12 +222,12 @@ class Hang(BaseException):
 
 @contextlib.contextmanager
 def _limits() -> Iterator[None]:
-    """Limit time by an alarm and memory by an address space limit."""
+    """Limit processor time by an alarm and memory by an address space limit."""
 
     def alarm(*_: object) -> None:
         raise Hang
 
-    handler = signal.signal(signal.SIGALRM, alarm)
+    handler = signal.signal(signal.SIGPROF, alarm)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = _used_memory()[1] + ADDRESS_SPACE
     resource.setrlimit(resource.RLIMIT_AS, (limit if hard < 0 else min(limit, hard), hard))
@@ -235,7 +235,7 @@ def _limits() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-        signal.signal(signal.SIGALRM, handler)
+        signal.signal(signal.SIGPROF, handler)
 
 
 # Results as plain values, and what else is asserted of them
