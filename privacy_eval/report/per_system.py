@@ -374,7 +374,8 @@ def interval_table(
         Column("Gen"),
     )
     caption = (
-        f"95 % intervals from resampling speakers, {protocol.split_title(split)}: {title} "
+        f"95 % intervals of {', '.join(describe(key).name for key in keys)} from resampling "
+        f"speakers, {protocol.split_title(split)}: {title} "
         f"(o: original, a: anonymized speech). {_evaluated(records, variant)}"
     )
     notes = (*caveat_notes(records, keys, marked=True), *bias_notes(keys))

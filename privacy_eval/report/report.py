@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -136,8 +137,9 @@ def _split_titles(protocol: Protocol) -> list[str]:
 def _title(table: Table, *ends: str) -> str:
     """The beginning of a table's caption, up to any of these."""
     title = table.caption.removeprefix("Objective results: ")
-    for end in (*ends, ". ", " (o: "):
+    for end in (*ends, " (o: "):
         title = title.partition(end)[0]
+    title = re.split(r"\. (?=[A-Z])", title)[0]  # not of "Dev. set"
     return title[:1].upper() + title[1:].rstrip(".")
 
 
