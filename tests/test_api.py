@@ -155,3 +155,16 @@ def test_the_script_of_the_docs_prints_intervals_and_plots(tmp_path: Path) -> No
     done = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "95 % interval" in done.stdout and "\nB1 " in done.stdout
     assert (tmp_path / "notebook.png").stat().st_size > 10_000
+
+
+def test_plots_of_implausible_scores_have_no_grade() -> None:
+    scores = pe.TrialScores(np.arange(20.0), np.arange(20.0, 40.0))
+    texts = {}
+    for plot in (pe.plot_det, pe.plot_ece, pe.plot_scores):
+        axes = plot(scores)
+        legend = [text.get_text() for text in axes.get_legend().get_texts()]
+        texts[plot.__name__] = " ".join([axes.get_title(), *legend])
+    assert "?)" in texts["plot_ece"] and ", A)" not in texts["plot_ece"]
+    assert "?" in texts["plot_scores"]
+    with pytest.raises(TypeError, match="TrialScores"):
+        pe.plot_det([1.0, 2.0])  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from .data import ReportData
 from .html import Front
-from .per_system import few_replicates, found_in_groups
+from .per_system import few_replicates, found_in_groups, main_split
 from .provenance import summary
 from .ranking import Ranking, difference_text, rank
 from .summary import averages_by_attack
@@ -36,7 +36,7 @@ def front(data: ReportData) -> Front:
     if not results.systems:
         facts = (("Published results", data.sources.published), ("Protocol", protocol.title))
         return Front(facts, warnings=tuple(_warnings(data)), notes=tuple(_words(data)))
-    split = main_split(data)
+    split = main_split(protocol, results.verification)
     ranking = _rank(data, split)
     places = [system_column(s) for s in results.systems]
     order = [r.system for r in ranking.ranked if r.system in places]
@@ -51,13 +51,6 @@ def front(data: ReportData) -> Front:
         tuple(dict.fromkeys(_warnings(data))),
         tuple(_words(data)),
     )
-
-
-def main_split(data: ReportData) -> str:
-    """The split of the first screen: the last one that has results, the test set."""
-    present = {r.condition.split for r in data.results.verification}
-    splits = data.protocol.splits
-    return next((s for s in reversed(splits) if s in present), splits[-1])
 
 
 def _rank(data: ReportData, split: str) -> Ranking:

@@ -662,15 +662,22 @@ def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str
     return sentences
 
 
+def main_split(
+    protocol: Protocol, records: Iterable[VerificationRecord | IdentificationRecord]
+) -> str:
+    """The split that sentences are of: the last one with records, usually the test set."""
+    present = {r.condition.split for r in records}
+    return next((s for s in reversed(protocol.splits) if s in present), protocol.splits[-1])
+
+
 def identification_sentences(results: Results) -> list[str]:
     """What identification means in plain words, a sentence per system and attack model."""
     attacks = {a.id: a for a in results.protocol.attack_models}
     sentences = []
     reached: dict[str, list[tuple[float, str]]] = {}
-    present = {r.condition.split for r in results.identification}
-    split = next((s for s in reversed(results.protocol.splits) if s in present), "")
+    split = main_split(results.protocol, results.identification)
     records = [r for r in results.identification if r.condition.split == split]
-    title = results.protocol.split_title(split) if split else ""
+    title = results.protocol.split_title(split)
     for (system, attack), (size, rank, mean) in found_in_groups(records).items():
         if attack not in attacks:
             continue

@@ -14,12 +14,12 @@ from ..io.files import digest
 from ..metrics import METRICS
 from ..protocol.protocol import Protocol
 from .across_systems import comparison_tables, submissions_table
-from .answer import front, main_split
+from .answer import front
 from .data import ReportData, ReportSources
 from .figure_folder import drawn_from, read_captions
 from .figures import KINDS
 from .html import Front, Picture, Section
-from .per_system import identification_sentences, system_tables
+from .per_system import identification_sentences, main_split, system_tables
 from .provenance import provenance_tables
 from .ranking import ranking_tables
 from .summary import summary_table
@@ -67,7 +67,7 @@ def report_sections(
     results = data.results
     tables, notes = across_tables(data)
     across = {table.name: table for table in tables}
-    split = main_split(data)
+    split = main_split(data.protocol, results.verification)
     ranking = [across.pop(name) for name in [*across] if _is_ranking(name, data, split)]
     published = [across.pop(name) for name in [*across] if name == "published_systems"]
     drawn = _figure_sections(data, figures) if figures is not None else []

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from matplotlib.axes import Axes
 
-from ...metrics import (
-    Evaluation,
-    TrialScores,
-    linkability,
-    rocch_eer,
-    score_curves,
-    score_metrics,
-    zebra_tag,
-)
+from ...metrics import Evaluation, TrialScores, evaluate, score_curves, withholding_caveat
+from ...metrics.caveats import IMPLAUSIBLE_MARK
+from ...metrics.pav import FloatArray
 from . import style
 from .det import Line, det_panel
 from .draw import draw_legend, draw_panel
@@ -24,7 +18,8 @@ from .linkability import linkability_panel
 from .plot import Curve, Panel
 
 _LOOK = style.SystemStyle(style.PALETTE[0], "o", "-")
-_Describe = Callable[[TrialScores, str], Panel]
+_Arrays = Mapping[str, FloatArray]
+_Describe = Callable[[Evaluation, _Arrays, str], Panel]
 
 
 def plot_det(scores: TrialScores | Evaluation, axes: Axes | None = None, *, name: str = "") -> Axes:
@@ -103,40 +98,48 @@ def plot_scores(
 def _plot(
     describe: _Describe, given: TrialScores | Evaluation, axes: Axes | None, name: str
 ) -> Axes:
-    scores = given.scores if isinstance(given, Evaluation) else given
-    if not isinstance(scores, TrialScores):
+    found = given
+    if isinstance(given, TrialScores):
+        found = evaluate(given.target, given.nontarget)
+    if not isinstance(found, Evaluation) or found.scores is None:
         raise TypeError(f"expected TrialScores or what evaluate() returns, not {type(given)}")
     if axes is None:
         from matplotlib import pyplot
 
         axes = pyplot.subplots()[1]
-    panel = describe(scores, name)
+    panel = describe(found, score_curves(found.scores), name)
     draw_panel(axes, panel)
     draw_legend(axes, panel.curves)
     return axes
 
 
-def _det(scores: TrialScores, name: str) -> Panel:
-    arrays, eer = score_curves(scores), rocch_eer(scores).value
-    line = Line(name or "EER", arrays["det_miss"], arrays["det_false_alarm"], eer)
+def _det(found: Evaluation, arrays: _Arrays, name: str) -> Panel:
+    line = Line(
+        name or "EER",
+        arrays["det_miss"],
+        arrays["det_false_alarm"],
+        found.values["rocch_eer"],
+        caveat=withholding_caveat(found.caveats, "rocch_eer"),
+    )
     return det_panel([line], {line.name: _LOOK})
 
 
-def _ece(scores: TrialScores, name: str) -> Panel:
-    arrays, values = score_curves(scores), score_metrics(scores, variant="exact")
+def _ece(found: Evaluation, arrays: _Arrays, name: str) -> Panel:
     profile = Profile(
         name or "minimum",
         arrays["prior_log_odds"],
         arrays["ece_minimum"],
         arrays["ece_zero_evidence"],
-        values["zebra_population"],
-        values["zebra_individual"],
-        zebra_tag(values, "exact"),
+        found.values["zebra_population"],
+        found.values["zebra_individual"],
+        found.zebra_tag or IMPLAUSIBLE_MARK,
+        withholding_caveat(found.caveats, "zebra_population"),
     )
     panel = profile_panel([profile], [_LOOK])
     actual = Curve(profile.prior_log_odds, arrays["ece_actual"], "actual", colour="#D55E00")
     return replace(panel, curves=(*panel.curves, actual))
 
 
-def _densities(scores: TrialScores, name: str) -> Panel:
-    return linkability_panel(score_curves(scores), linkability(scores).value, name or "Scores")
+def _densities(found: Evaluation, arrays: _Arrays, name: str) -> Panel:
+    caveat = withholding_caveat(found.caveats, "linkability")
+    return linkability_panel(arrays, found.values["linkability"], name or "Scores", caveat)
