@@ -241,8 +241,8 @@ def _lines(
             listening_column(d.system),
             miss,
             false_alarm,
-            d.curve_eer,
-            format_metric("eer", d.values(VARIANT)["eer"]),
+            d.values(VARIANT)["eer"],
+            text=format_metric("eer", d.values(VARIANT)["eer"]),
         )
         for d, miss, false_alarm in zip(
             subjective.detections, curves.miss, curves.false_alarm, strict=True

@@ -23,7 +23,7 @@ _Describe = Callable[[Evaluation, _Arrays, str], Panel]
 
 
 def plot_det(scores: TrialScores | Evaluation, axes: Axes | None = None, *, name: str = "") -> Axes:
-    """Plot the DET curve: miss rate against false-alarm rate, with a marker at the EER.
+    """Plot the DET curve: miss rate against false-alarm rate, with a marker where they are equal.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ def _det(found: Evaluation, arrays: _Arrays, name: str) -> Panel:
         name or "EER",
         arrays["det_miss"],
         arrays["det_false_alarm"],
-        found.values["rocch_eer"],
-        caveat=withholding_caveat(found.caveats, "rocch_eer"),
+        found.values["eer"],
+        caveat=withholding_caveat(found.caveats, "eer"),
     )
     return det_panel([line], {line.name: _LOOK})
 

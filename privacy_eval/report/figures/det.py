@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import expit, ndtri
@@ -56,9 +57,9 @@ class Line:
     name : str
     miss, false_alarm : float arrays, shape (P,)
     eer : float
-        Where both rates are equal, the position of its marker; a fraction.
-    printed : str
-        Percent in the legend; default: that of the marker.
+        As in tables, a fraction.
+    text : str
+        Percent in the legend; default: `eer` beside the rate at the marker.
     caveat : Caveat or None
         For which its EER must be neither ranked nor graded.
     band : tuple of float arrays, shape (Q,), or None
@@ -69,14 +70,28 @@ class Line:
     miss: FloatArray
     false_alarm: FloatArray
     eer: float
-    printed: str = ""
+    text: str = ""
     caveat: Caveat | None = None
     band: tuple[FloatArray, FloatArray, FloatArray] | None = None
+
+    @cached_property
+    def marker(self) -> float:
+        """Rate at which the curve's two rates are equal, a fraction."""
+        with np.errstate(all="ignore"):  # stored arrays are untrusted
+            return equal_rate(self.miss, self.false_alarm)
+
+    @property
+    def printed(self) -> str:
+        """Percent in the legend."""
+        if self.text:
+            return self.text
+        rates = (METRICS["eer"].format(rate) for rate in (self.eer, self.marker))
+        return " %, curve ".join(marked_text(rate, self.caveat) for rate in rates)
 
     @property
     def rank(self) -> tuple[bool, float]:
         """Place in the legend: implausible scores are last."""
-        return self.caveat is not None, -self.eer
+        return self.caveat is not None, -self.marker
 
 
 def det_panel(
@@ -94,7 +109,7 @@ def det_panel(
         By name of a line.
     """
     ordered = sorted(lines, key=lambda line: line.rank)
-    eers = [100 * line.eer for line in ordered]
+    eers = [100 * line.marker for line in ordered]
     low = max((v for v in _LOWEST if v <= min(eers) / 3), default=_LOWEST[0])
     high = min((v for v in _HIGHEST if v >= 1.5 * max(eers)), default=_HIGHEST[-1])
     limits = float(ndtri(low / 100)), float(ndtri(high / 100))
@@ -108,14 +123,14 @@ def det_panel(
     for line in ordered:
         look = styles[line.name]
         x, y = probit_curve(line.miss, line.false_alarm)
-        if 100 * line.eer < low:
+        if 100 * line.marker < low:
             x, y = np.clip(x, *limits), np.clip(y, *limits)
-        eer = np.full((1, 2), ndtri(np.clip(line.eer, low / 100, 1)))
+        eer = np.full((1, 2), ndtri(np.clip(line.marker, low / 100, 1)))
         curve = Curve(
             x,
             y,
             line.name,
-            f"({line.printed or f'{100 * line.eer:.2f}'} %)",
+            f"({line.printed} %)",
             look.colour,
             look.line_style,
             marker=look.marker,
@@ -168,16 +183,13 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         eer = record.values(data.protocol.variant).get(data.protocol.eer)
         if arrays is None or eer is None or not math.isfinite(eer):
             return None
-        miss, false_alarm = arrays["det_miss"], arrays["det_false_alarm"]
-        with np.errstate(all="ignore"):  # stored arrays are untrusted
-            of_curve = equal_rate(miss, false_alarm)
-        if not 0 <= of_curve <= 1:
-            return None
-        caveat = record.caveat("eer")
-        printed = [marked_text(METRICS["eer"].format(rate), caveat) for rate in (eer, of_curve)]
         band = tuple(arrays[name] for name in DET_BAND if name in arrays)
         whole = (band[0], band[1], band[2]) if len(band) == len(DET_BAND) else None
-        return Line(name, miss, false_alarm, of_curve, " %, curve ".join(printed), caveat, whole)
+        caveat = record.caveat("eer")
+        line = Line(
+            name, arrays["det_miss"], arrays["det_false_alarm"], eer, caveat=caveat, band=whole
+        )
+        return line if 0 <= line.marker <= 1 else None
 
     kaldi = " (Kaldi's)" if data.protocol.eer == "eer" else ""
     for page in condition_pages(data, read, lambda line: line.rank):

@@ -17,6 +17,7 @@ from scipy.special import ndtr, ndtri
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.curves import det_curve
 from privacy_eval.report.figures import det, style
+from privacy_eval.report.figures.axes import plot_det
 
 
 def crossing(miss: NDArray[np.float64], false_alarm: NDArray[np.float64]) -> float:
@@ -35,7 +36,7 @@ def crossing(miss: NDArray[np.float64], false_alarm: NDArray[np.float64]) -> flo
 
 def line(scores: TrialScores, name: str = "B1") -> det.Line:
     curve = det_curve(scores)
-    return det.Line(name, curve.miss, curve.false_alarm, crossing(curve.miss, curve.false_alarm))
+    return det.Line(name, curve.miss, curve.false_alarm, kaldi_eer(scores).value)
 
 
 def test_the_marker_is_on_the_curve_where_kaldis_eer_is_not(tmp_path: Path) -> None:
@@ -46,6 +47,9 @@ def test_the_marker_is_on_the_curve_where_kaldis_eer_is_not(tmp_path: Path) -> N
     (drawn,) = det.figures(data)
     (curve,) = drawn.plot.curves
     assert ndtr(curve.marker_points) == pytest.approx(np.full((1, 2), 0.25))
+    axes = plot_det(scores)
+    np.testing.assert_array_equal(axes.lines[-1].get_xydata(), curve.marker_points)
+    assert axes.get_legend().get_texts()[0].get_text() == f"EER {curve.note}"
     kaldi = kaldi_eer(scores).value
     assert kaldi in (0.2, 0.3) and curve.note == f"({100 * kaldi:.2f} %, curve 25.00 %)"
 
@@ -111,7 +115,7 @@ def test_the_eer_lies_within_the_axes_and_on_the_curve(apart: float) -> None:
     (curve,) = panel.curves
     visible = (curve.x >= low) & (curve.x <= high) & (curve.y >= low) & (curve.y <= high)
     assert visible.any()
-    if one.eer > 0.001:
+    if one.marker > 0.001:
         assert low < curve.marker_points[0, 0] < high
         way = np.linspace(0, curve.x.size - 1, 50 * curve.x.size)
         place = np.arange(curve.x.size)
@@ -141,7 +145,7 @@ def test_a_curve_beyond_the_corner_runs_along_the_axes() -> None:
     )
     curve = next(c for c in panel.curves if c.name == "B1")
     low, high = panel.x_limits
-    assert curve.note == "(0.00 %)"
+    assert curve.note == "(0.00 %, curve 0.00 %)"
     assert low == pytest.approx(ndtri(0.001))
     assert (curve.x.min(), curve.x.max(), curve.y.min(), curve.y.max()) == (low, high, low, high)
     assert np.all((curve.x == low) | (curve.y == low))
