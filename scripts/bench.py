@@ -557,7 +557,6 @@ def bootstrap_row(repeats: int) -> Row:
             drawn.is_target,
             drawn.enrolled_speaker.astype(str),
             drawn.trial_speaker.astype(str),
-            statistic=both,
             replicates=replicates,
             seed=0,
         )

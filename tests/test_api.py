@@ -123,7 +123,11 @@ def test_evaluate_with_speakers_gives_the_intervals_of_the_bootstrap() -> None:
         replicates=30,
         seed=5,
     )
-    assert result.intervals == {key: replicates.interval(key) for key in result.values}
+    assert list(result.intervals) == list(result.values)
+    for key, interval in result.intervals.items():
+        expected = replicates.interval(key)
+        assert (interval.level, interval.replicates) == (0.95, 30)
+        assert [interval.low, interval.high] == pytest.approx([expected.low, expected.high]), key
     with pytest.raises(ValueError, match="shapes"):
         pe.evaluate(target, nontarget, speakers=(own, pairs[:, 0]))
 

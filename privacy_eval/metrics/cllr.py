@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .pav import FloatArray, IntArray, sloped_llr
-from .trial_scores import TrialScores, Variant, check_scores, check_variant
+from .pav import FloatArray, IntArray, Sets, sloped_llr
+from .replicates import Replicates
+from .trial_scores import TrialScores, TrialSets, Variant, check_scores, check_variant
 
 _LOG_MAX = float(np.log(np.finfo(np.float64).max))
 _CHUNK = 1 << 16
@@ -65,13 +66,7 @@ def cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
         value = float("inf")
     else:
         # Each half is finite, their sum wherever the cost is.
-        false_alarm = scores.mean_nontarget(softplus)
-        half = (
-            _half_cost(scores.nontarget, 1.0)
-            if false_alarm is None
-            else false_alarm / (2 * math.log(2))
-        )
-        value = _half_cost(scores.target, -1.0) + half
+        value = _half_cost(scores.target, -1.0) + _half_cost(scores.nontarget, 1.0)
     return Cllr(value, scores.n_target, scores.n_nontarget, variant)
 
 
@@ -95,16 +90,66 @@ def min_cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     0.5
     """
     check_scores(scores)
-    blocks = scores.pav(variant)
+    value = float(min_cllrs(scores, variant=variant)[0])
+    return Cllr(value, scores.n_target, scores.n_nontarget, variant)
+
+
+def min_cllrs(trials: TrialSets, *, variant: Variant) -> FloatArray:
+    """Compute `min_cllr` of each set of trials.
+
+    Parameters
+    ----------
+    trials : TrialSets
+    variant : {"exact", "challenge"}
+
+    Returns
+    -------
+    float array, shape (R,)
+
+    Examples
+    --------
+    >>> min_cllrs(TrialScores([3, 5, 7, 8], [1, 2, 4, 6]), variant="exact").round(9)
+    array([0.5])
+    """
+    blocks = trials.pav(variant)
     if variant == "exact":
         of_targets = of_nontargets = blocks.llr
     else:
-        of_targets, of_nontargets = sloped_llr(blocks, scores.target_rank)
-    value = (
-        _weighted_softplus(-of_targets, blocks.targets)
-        + _weighted_softplus(of_nontargets, blocks.nontargets)
+        of_targets, of_nontargets = sloped_llr(blocks, trials.target_rank)
+    return (
+        _weighted_softplus(-of_targets, blocks.targets, blocks.sets)
+        + _weighted_softplus(of_nontargets, blocks.nontargets, blocks.sets)
     ) / 2
-    return Cllr(value, scores.n_target, scores.n_nontarget, variant)
+
+
+def cllrs(replicates: Replicates, *, variant: Variant) -> FloatArray:
+    """Compute `cllr` of each replicate.
+
+    Parameters
+    ----------
+    replicates : Replicates
+    variant : {"exact", "challenge"}
+
+    Returns
+    -------
+    float array, shape (R,)
+
+    See Also
+    --------
+    cllr : of a single set of trials.
+    """
+    of, times = replicates.of, replicates.times
+    counts = replicates.target_counts, replicates.nontarget_counts
+    totals = of.target.size, of.nontarget.size
+    halves = [
+        (times / n[:, None]) @ cost * total
+        for cost, n, total in zip(of.mean_costs(softplus), counts, totals, strict=True)
+    ]
+    found = (halves[0] + halves[1]) / (2 * math.log(2))
+    if variant == "challenge":
+        lowest, _, _, highest = replicates.extremes
+        found[(-lowest > _LOG_MAX) | (highest > _LOG_MAX)] = np.inf
+    return np.asarray(found)
 
 
 def softplus(x: FloatArray) -> FloatArray:
@@ -138,8 +183,8 @@ def _half_cost(values: FloatArray, sign: float) -> float:
     return total / (2 * math.log(2))
 
 
-def _weighted_softplus(llr: FloatArray, weight: IntArray) -> float:
-    """Average log2(1 + exp(llr)) over blocks with trials of the class, where
+def _weighted_softplus(llr: FloatArray, weight: IntArray, sets: Sets) -> FloatArray:
+    """Average log2(1 + exp(llr)) over the blocks of each set with trials of the class, where
     llr is finite or costs nothing."""
-    held = weight > 0
-    return float(np.sum(softplus(llr[held]) * weight[held]) / weight.sum() / np.log(2))
+    costs = softplus(np.where(weight > 0, llr, 0)) * weight
+    return np.asarray(sets.sums(costs) / sets.sums(weight) / np.log(2))

@@ -11,18 +11,23 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
+from .curves import replicated_miss_rates
 from .pav import FloatArray, IntArray
+from .registry import replicated_metrics
+from .replicates import PresortedTrials, Replicates
 from .trial_scores import TrialScores
 
 Statistic = Callable[[TrialScores], Mapping[str, float]]
+
+# Replicates are computed so many trials at a time, which caches hold.
+_TRIALS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -61,8 +66,8 @@ class BootstrapReplicates:
     design : str
         Digest of which speakers are compared and in how many trials.
     seed : int
-    curves : float64 array, shape (replicates, P), or None
-        Of the curve that was asked for.
+    curves : float64 array, shape (replicates, Q), or None
+        Miss rates at the false-alarm rates that were asked for.
     """
 
     values: Mapping[str, NDArray[np.float64]]
@@ -78,7 +83,7 @@ class BootstrapReplicates:
     def band(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Compute the expanded percentile intervals of the curve, point by point."""
         if self.curves is None:
-            raise ValueError("the bootstrap was asked for no curve")
+            raise ValueError("the bootstrap was asked for no DET curve")
         tail = expanded_tail((1 - level) / 2, self.n_speakers)
         low, high = np.quantile(self.curves, [tail, 1 - tail], axis=0, method="inverted_cdf")
         return low, high
@@ -90,10 +95,10 @@ def speaker_bootstrap(
     enrolled_speaker: ArrayLike,
     trial_speaker: ArrayLike,
     *,
-    statistic: Statistic,
+    statistic: Statistic | None = None,
     replicates: int,
     seed: int,
-    curve: Callable[[TrialScores], FloatArray] | None = None,
+    det_at: ArrayLike | None = None,
 ) -> BootstrapReplicates:
     """Compute metrics under resampling of speakers on both sides of the trials.
 
@@ -112,15 +117,17 @@ def speaker_bootstrap(
     is_target : array_like of bool, shape (P,)
     enrolled_speaker, trial_speaker : array_like of str, shape (P,)
         Speakers of both sides of each trial.
-    statistic : callable
-        Metrics of one set of scores, by name.
+    statistic : callable, optional
+        Metrics of one set of scores, by name. By default every metric in both variants, named
+        such as "exact eer", of many replicates at once: several times faster than one by one,
+        and equal to that up to 1e-12.
     replicates : int
         At least 2; 1000 is usual.
     seed : int
         The same seed draws the same speakers for every condition that has the same, and
         independent ones where they differ: averages over conditions rely on both.
-    curve : callable, optional
-        Points of a curve of one set of scores: always as many.
+    det_at : array_like, shape (Q,), optional
+        False-alarm rates at which the DET curve of every replicate is computed.
 
     Returns
     -------
@@ -164,124 +171,41 @@ def speaker_bootstrap(
         np.asarray(enrolled_speaker)[order], np.asarray(trial_speaker)[order], labels
     )
     generator = seeded_by(seed, [names[members].tolist() for members in strata])
-    values: dict[str, list[float]] = {}
+    # A target trial is of one speaker: the other, the last one, is always drawn once.
+    pairs, pair = np.unique(
+        enrolled * (names.size + 1) + np.where(labels, names.size, trial), return_inverse=True
+    )
+    sides = np.divmod(pairs, names.size + 1)
+    presorted = PresortedTrials(ascending, labels, pair)
+    found: list[Mapping[str, ArrayLike]] = []
     curves: list[FloatArray] = []
-    done, presorted = 0, _Presorted(ascending, labels)
-    draws = np.ones(names.size + 1, dtype=np.int64)  # the last one: always once
-    other = np.where(labels, names.size, trial)  # a target trial is of one speaker
+    done, at_once = 0, max(_TRIALS_AT_ONCE // labels.size, 1)
     while done < replicates:
-        for members in strata:
-            drawn = generator.integers(0, members.size, members.size)
-            draws[members] = np.bincount(drawn, minlength=members.size)
-        sample = _Replicate(presorted, draws[enrolled] * draws[other])
-        if not sample.n_target or not sample.n_nontarget:
-            continue  # no trial of a class is left: no statistic exists, draw again
-        found = statistic(sample)
-        if not isinstance(found, Mapping):
-            raise TypeError(
-                "statistic must return metrics by name, such as {'eer': 0.1}, not "
-                f"{type(found).__name__}"
+        draws = np.ones((min(at_once, replicates - done), names.size + 1), dtype=np.int64)
+        for draw in draws:
+            for members in strata:
+                drawn = generator.integers(0, members.size, members.size)
+                draw[members] = np.bincount(drawn, minlength=members.size)
+        times = draws[:, sides[0]] * draws[:, sides[1]]
+        # Where no trial of a class is left, no statistic exists: draw again.
+        own = sides[1] == names.size
+        times = times[times[:, own].any(axis=1) & times[:, ~own].any(axis=1)]
+        if times.size:
+            sample = Replicates(presorted, times)
+            found += (
+                [replicated_metrics(sample)]
+                if statistic is None
+                else [_by_name(statistic(one)) for one in sample]
             )
-        for name, value in found.items():
-            values.setdefault(name, []).append(value)
-        if curve is not None:
-            curves.append(curve(sample))
-        done += 1
+            curves += [] if det_at is None else [replicated_miss_rates(sample, det_at)]
+            done += len(times)
     return BootstrapReplicates(
-        values={name: np.array(of_samples) for name, of_samples in values.items()},
+        values={name: np.hstack([of_sample[name] for of_sample in found]) for name in found[0]},
         n_speakers=int(np.unique(enrolled[labels]).size),
         design=_design(names, enrolled, trial),
         seed=seed,
-        curves=np.array(curves) if curve is not None else None,
+        curves=np.concatenate(curves) if curves else None,
     )
-
-
-class _Presorted:
-    """All trials of a bootstrap in score order, and what every replicate asks of them."""
-
-    def __init__(self, scores: NDArray[Any], is_target: NDArray[np.bool_]) -> None:
-        self.scores, self.is_target = scores, is_target
-        self.target_rows, self.nontarget_rows = (np.flatnonzero(r) for r in (is_target, ~is_target))
-        self.target, self.nontarget = scores[self.target_rows], scores[self.nontarget_rows]
-        self.below, self.up_to = (
-            np.searchsorted(self.nontarget, self.target, side) for side in ("left", "right")
-        )
-        self.starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
-        self.costs: dict[Callable[[FloatArray], FloatArray], FloatArray] = {}
-
-    @cached_property
-    def single(self) -> _Presorted:
-        """The same in single precision."""
-        with np.errstate(over="ignore"):
-            return _Presorted(self.scores.astype(np.float32), self.is_target)
-
-
-class _Replicate(TrialScores):
-    """Trials that count several times or not at all: nontarget scores are counted, and repeated
-    only for statistics that ask for them."""
-
-    def __init__(self, of: _Presorted, times: IntArray) -> None:
-        self._of, self._times = of, times
-        self._target_times = times[of.target_rows]
-        self._nontarget_times = times[of.nontarget_rows]
-        self._ends = np.zeros(of.nontarget.size + 1, dtype=np.int64)
-        np.cumsum(self._nontarget_times, out=self._ends[1:])
-        self.target = np.repeat(of.target, self._target_times)
-
-    @cached_property
-    def nontarget(self) -> FloatArray:  # type: ignore[override]
-        return np.repeat(self._of.nontarget, self._nontarget_times)
-
-    @cached_property
-    def _in_file(self) -> tuple[FloatArray, NDArray[np.bool_]]:  # type: ignore[override]
-        repeated = (np.repeat(x, self._times) for x in (self._of.scores, self._of.is_target))
-        return next(repeated), next(repeated)
-
-    @property
-    def n_nontarget(self) -> int:
-        return int(self._ends[-1])
-
-    def nontarget_at(self, index: Any) -> Any:
-        return self._of.nontarget[np.searchsorted(self._ends, index, side="right") - 1]
-
-    def count_nontargets(self, values: ArrayLike, side: Literal["left", "right"]) -> IntArray:
-        return self._ends[np.searchsorted(self._of.nontarget, values, side=side)]
-
-    @cached_property
-    def nontargets_below(self) -> IntArray:
-        return np.repeat(self._ends[self._of.below], self._target_times)
-
-    @cached_property
-    def nontargets_up_to(self) -> IntArray:
-        return np.repeat(self._ends[self._of.up_to], self._target_times)
-
-    @cached_property
-    def has_mixed_ties(self) -> bool:
-        return not np.array_equal(self.nontargets_below, self.nontargets_up_to)
-
-    @property
-    def distinct(self) -> NDArray[Any]:
-        of, times = self._of, self._times
-        if of.starts.size < times.size:
-            times = np.add.reduceat(times, of.starts)
-        return of.scores[of.starts[times > 0]]
-
-    @cached_property
-    def single(self) -> TrialScores:
-        return _Replicate(self._of.single, self._times)
-
-    def mean_nontarget(self, cost: Callable[[FloatArray], FloatArray]) -> float:
-        if cost not in self._of.costs:
-            self._of.costs[cost] = cost(self._of.nontarget)
-        costs, total = self._of.costs[cost], self.n_nontarget
-        with np.errstate(over="ignore"):
-            found = float(costs @ self._nontarget_times)
-        # Costs near the largest float: the mean is finite where the sum is not.
-        return (
-            found / total
-            if math.isfinite(found)
-            else float(costs @ (self._nontarget_times / total))
-        )
 
 
 def expanded_interval(values: ArrayLike, n: int, level: float = 0.95) -> Interval:
@@ -397,12 +321,22 @@ def expanded_tail(tail: float, n: int) -> float:
     return float(scipy.special.ndtr(np.sqrt(n / (n - 1)) * scipy.special.stdtrit(n - 1, tail)))
 
 
+def _by_name(found: object) -> Mapping[str, float]:
+    if isinstance(found, Mapping):
+        return found
+    raise TypeError(
+        f"statistic must return metrics by name, such as {{'eer': 0.1}}, not {type(found).__name__}"
+    )
+
+
 def _speakers(
     enrolled: NDArray[np.str_], trial_speaker: NDArray[np.str_], is_target: NDArray[np.bool_]
 ) -> tuple[NDArray[np.str_], IntArray, IntArray, list[IntArray]]:
     """Enumerate the speakers of both sides by name, and group those drawn together."""
-    names, number = np.unique(np.concatenate([enrolled, trial_speaker]), return_inverse=True)
-    first, second = number[: enrolled.size], number[enrolled.size :]
+    sides = enrolled.tolist(), trial_speaker.tolist()
+    known = {name: number for number, name in enumerate(sorted({*sides[0], *sides[1]}))}
+    names = np.array(list(known))
+    first, second = (np.fromiter(map(known.__getitem__, side), np.int64) for side in sides)
     wrong = np.flatnonzero((first == second) != is_target)
     if wrong.size:
         row = int(wrong[0])

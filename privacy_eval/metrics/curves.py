@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from .eer import hull
 from .linkability import histogram
 from .pav import FloatArray, IntArray
-from .trial_scores import TrialScores, check_scores
+from .trial_scores import TrialScores, TrialSets, check_scores
 
 _DET_BINS = 249
 _DENSITY_POINTS = 256
@@ -161,11 +161,35 @@ def miss_rates(scores: TrialScores, false_alarm: ArrayLike = BAND_FALSE_ALARM) -
     array([0. , 0.5])
     """
     check_scores(scores)
+    return np.asarray(replicated_miss_rates(scores, false_alarm)[0])
+
+
+def replicated_miss_rates(trials: TrialSets, false_alarm: ArrayLike) -> FloatArray:
+    """Compute `miss_rates` of each set of trials.
+
+    Parameters
+    ----------
+    trials : TrialSets
+    false_alarm : array_like, shape (P,)
+
+    Returns
+    -------
+    float array, shape (R, P)
+
+    Examples
+    --------
+    >>> replicated_miss_rates(TrialScores([1.0, 3.0], [0.0, 2.0]), [0.5, 0.01])
+    array([[0. , 0.5]])
+    """
+    sets, totals = trials.target_sets, trials.nontarget_counts[:, None]
     # Rates that are ratios of counts, but for rounding, allow as many false alarms.
-    allowed = (np.asarray(false_alarm) * scores.n_nontarget * (1 + 1e-12)).astype(np.int64)
-    highest_rejected = scores.nontarget_at(scores.n_nontarget - 1 - allowed)
-    missed = np.searchsorted(scores.target, highest_rejected, side="right")
-    return np.asarray(missed / scores.n_target, dtype=np.float64)
+    rejected = totals - (np.asarray(false_alarm) * totals * (1 + 1e-12)).astype(np.int64)
+    # A target is missed that is not above so many nontargets. Counts of one set above those of
+    # the set before: one search for all.
+    apart = np.arange(sets.first.size) * (totals.max() + 1)
+    below = trials.nontargets_below + sets.spread(apart)
+    missed = np.searchsorted(below, rejected + apart[:, None]) - sets.first[:, None]
+    return np.asarray(missed / trials.target_counts[:, None])
 
 
 def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> DcfProfile:

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from .pav import IntArray
-from .trial_scores import TrialScores, Variant, check_scores, check_variant
+from .pav import FloatArray, IntArray
+from .trial_scores import TrialScores, TrialSets, Variant, check_scores, check_variant
 
 
 @dataclass(frozen=True)
@@ -63,17 +63,50 @@ def min_dcf(scores: TrialScores, *, p_target: float, variant: Variant = "exact")
     check_variant(variant)
     if not 0 < p_target < 1:
         raise ValueError(f"p_target must lie between 0 and 1, not {p_target}")
+    value = float(min_dcfs(scores, p_target, variant)[0])
+    return MinDcf(value, p_target, scores.n_target, scores.n_nontarget, variant)
+
+
+def min_dcfs(trials: TrialSets, p_target: float, variant: Variant) -> FloatArray:
+    """Compute `min_dcf` of each set of trials.
+
+    Parameters
+    ----------
+    trials : TrialSets
+    p_target : float
+    variant : {"exact", "challenge"}
+
+    Returns
+    -------
+    float array, shape (R,)
+
+    Examples
+    --------
+    >>> min_dcfs(TrialScores([1.0, 3.0], [0.0, 2.0]), 0.5, "exact")
+    array([1.])
+    """
+
+    def cost(
+        missed: IntArray, rejected: IntArray, n_target: IntArray, n_nontarget: IntArray
+    ) -> FloatArray:
+        false_alarm = 1 - rejected / n_nontarget
+        return np.asarray(p_target * (missed / n_target) + (1 - p_target) * false_alarm)
+
     # The cost falls with every rejected nontarget and rises with every rejected
     # target: it is least just before a target, or where all is rejected.
-    missed = scores.targets_below
-    rejected = scores.nontargets_below
+    sets, missed, rejected = trials.target_sets, trials.targets_below, trials.nontargets_below
+    counts = sets.spread(trials.target_counts), sets.spread(trials.nontarget_counts)
+    costs = cost(missed, rejected, *counts)
     if variant == "challenge":
-        missed, rejected = _thresholds_after_trials(scores, missed, rejected)
-    miss = np.append(missed, scores.n_target) / scores.n_target
-    false_alarm = 1 - np.append(rejected, scores.n_nontarget) / scores.n_nontarget
-    cost = p_target * miss + (1 - p_target) * false_alarm
-    value = float(cost.min()) / min(p_target, 1 - p_target)
-    return MinDcf(value, p_target, scores.n_target, scores.n_nontarget, variant)
+        costs[missed + rejected == 0] = np.inf
+    least = np.minimum(np.minimum.reduceat(costs, sets.first), p_target)
+    if variant == "challenge":
+        least = np.minimum(least, trials.least_within_ties(cost))
+        # A threshold after the first trial, if that is a target: nothing else is rejected.
+        one = cost(np.array(1), np.array(0), trials.target_counts, trials.nontarget_counts)
+        is_first = trials.nontargets_up_to[sets.first] == 0
+        least = np.where(is_first, np.minimum(least, one), least)
+    return least / min(p_target, 1 - p_target)
 
 
 def miss_rate(scores: TrialScores, *, false_alarm: float) -> float:
@@ -109,22 +142,30 @@ def miss_rate(scores: TrialScores, *, false_alarm: float) -> float:
     check_scores(scores)
     if not 0 <= false_alarm < 1:
         raise ValueError(f"false_alarm must be 0 or more and below 1, not {false_alarm}")
-    allowed = int(Fraction(str(false_alarm)) * scores.n_nontarget)
-    highest_rejected = scores.nontarget_at(scores.n_nontarget - 1 - allowed)
-    missed = np.searchsorted(scores.target, highest_rejected, side="right")
-    return float(missed / scores.n_target)
+    return float(miss_rates_at(scores, false_alarm)[0])
 
 
-def _thresholds_after_trials(
-    scores: TrialScores, missed: IntArray, rejected: IntArray
-) -> tuple[IntArray, IntArray]:
-    """Count missed targets and rejected nontargets at the thresholds that can be best when
-    one lies after every trial of a stable sort in file order."""
-    below_something = missed + rejected > 0
-    missed, rejected = missed[below_something], rejected[below_something]
-    if scores.nontargets_up_to[0] == 0:  # the lowest trial is a target
-        missed, rejected = np.append(missed, 1), np.append(rejected, 0)
-    if scores.has_mixed_ties:
-        within = scores.errors_within_ties
-        missed, rejected = np.append(missed, within[0]), np.append(rejected, within[1])
-    return missed, rejected
+def miss_rates_at(trials: TrialSets, false_alarm: float) -> FloatArray:
+    """Compute `miss_rate` of each set of trials.
+
+    Parameters
+    ----------
+    trials : TrialSets
+    false_alarm : float
+
+    Returns
+    -------
+    float array, shape (R,)
+
+    Examples
+    --------
+    >>> miss_rates_at(TrialScores([1.0, 3.0], [0.0, 2.0]), 0.01)
+    array([0.5])
+    """
+    rate = Fraction(str(false_alarm))
+    rejected = (
+        trials.nontarget_counts - rate.numerator * trials.nontarget_counts // rate.denominator
+    )
+    # A target is missed that is not above so many nontargets.
+    missed = trials.nontargets_below < trials.target_sets.spread(rejected)
+    return np.asarray(trials.target_sets.sums(missed.astype(np.int64)) / trials.target_counts)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .pav import FloatArray, IntArray, PavBlocks
+from .replicates import Replicates
 from .trial_scores import TrialScores, Variant, check_scores
 
 #: Beyond chance (50 %) by more than few trials explain: scores have the wrong sign, or are all
@@ -22,6 +23,8 @@ IMPLAUSIBLE_EER = 0.65
 
 # Thresholds that the search of SpeechBrain's EER tries at once, and those about the crossing.
 _TRIED, _NEAR = 64, 8
+# Up to so many trials of a class, rates of float32 that differ by one trial differ.
+_DISTINCT_RATES = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,32 @@ def kaldi_eer(scores: TrialScores) -> Eer:
     # t ascends and n is taken in descending order, so what stops once stops ever after.
     index = bisect.bisect_left(range(t.size - 1), True, key=stops)
     return Eer(index / t.size, float(t[index]), scores.n_target, scores.n_nontarget, "kaldi")
+
+
+def kaldi_eers(replicates: Replicates, *, variant: Variant) -> FloatArray:
+    """Compute `kaldi_eer` of each replicate.
+
+    Parameters
+    ----------
+    replicates : Replicates
+    variant : {"exact", "challenge"}
+        Both have the same.
+
+    Returns
+    -------
+    float array, shape (R,)
+
+    See Also
+    --------
+    kaldi_eer : of a single set of trials.
+    """
+    sets, number = replicates.target_sets, replicates.target_number
+    n_target, n_nontarget = replicates.target_counts, replicates.nontarget_counts
+    descending = sets.spread(n_nontarget) * number / sets.spread(n_target)
+    rank = np.maximum(sets.spread(n_nontarget) - 1 - descending.astype(np.int64), 0)
+    goes_on = replicates.nontargets_below_in_single <= rank
+    index = np.minimum(sets.sums(goes_on.astype(np.int64)), n_target - 1)
+    return np.asarray(index / n_target)
 
 
 def speechbrain_eer(scores: TrialScores) -> Eer:
@@ -164,6 +193,55 @@ def speechbrain_eer(scores: TrialScores) -> Eer:
     return Eer(value, at, scores.n_target, scores.n_nontarget, "speechbrain")
 
 
+def speechbrain_eers(replicates: Replicates, *, variant: Variant) -> FloatArray:
+    """Compute `speechbrain_eer` of each replicate.
+
+    Parameters
+    ----------
+    replicates : Replicates
+    variant : {"exact", "challenge"}
+        Both have the same.
+
+    Returns
+    -------
+    float array, shape (R,)
+
+    See Also
+    --------
+    speechbrain_eer : of a single set of trials.
+    """
+    counts = replicates.target_counts, replicates.nontarget_counts
+    if np.max(counts) > _DISTINCT_RATES:
+        return np.array([speechbrain_eer(scores).value for scores in replicates])
+    targets, nontargets = replicates.of.single.counts_up_to_scores
+    sets = np.arange(counts[0].size)
+
+    def errors(score: IntArray) -> tuple[IntArray, IntArray]:
+        missed = replicates.targets_up_to[sets, targets[score]]
+        return missed, replicates.nontargets_counted[sets, nontargets[score]]
+
+    def rates(score: IntArray) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        missed, rejected = errors(score)
+        n_target, n_nontarget = (n.astype(np.float32) for n in counts)
+        miss = missed.astype(np.float32) / n_target
+        return miss, (counts[1] - rejected).astype(np.float32) / n_nontarget
+
+    # The first score at which no fewer are missed than accepted, by bisection; midpoints have
+    # the rates of a score beside them. The best gap is there or at the score before.
+    low, crossing = np.zeros_like(sets), np.full_like(sets, targets.size - 1)
+    while np.any(low < crossing):
+        middle = (low + crossing) // 2
+        reached = np.greater_equal(*rates(middle))
+        low, crossing = np.where(reached, low, middle + 1), np.where(reached, middle, crossing)
+    before = np.maximum(crossing - 1, 0)
+    first = sum(errors(before)) == 0  # of those that count
+    best_gap = np.abs(np.subtract(*(r.astype(np.float64) for r in rates(before))))
+    gap = np.abs(np.subtract(*rates(crossing)))
+    pairs = zip(rates(before), rates(crossing), strict=True)
+    miss, false_alarm = (np.where(first | (gap < best_gap), b, a) for a, b in pairs)
+    return (miss.astype(np.float64) + false_alarm) / 2
+
+
 def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
     """Compute the EER of the ROC convex hull, never above 0.5: where it meets miss = false
     alarm.
@@ -186,6 +264,35 @@ def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
     check_scores(scores)
     value = equal_rate(*hull(scores.pav(variant)))
     return Eer(value, None, scores.n_target, scores.n_nontarget, f"rocch {variant}")
+
+
+def rocch_eers(replicates: Replicates, *, variant: Variant) -> FloatArray:
+    """Compute `rocch_eer` of each replicate.
+
+    Parameters
+    ----------
+    replicates : Replicates
+    variant : {"exact", "challenge"}
+
+    Returns
+    -------
+    float array, shape (R,)
+
+    See Also
+    --------
+    rocch_eer : of a single set of trials.
+    """
+    blocks = replicates.pav(variant)
+    sets = blocks.sets
+    n_target, n_nontarget = replicates.target_counts, replicates.nontarget_counts
+    missed, rejected = sets.before(blocks.targets), sets.before(blocks.nontargets)
+    ends = missed + blocks.targets, rejected + blocks.nontargets
+    before = ends[0] / sets.spread(n_target) < 1 - ends[1] / sets.spread(n_nontarget)
+    at = sets.first + sets.sums(before.astype(np.int64))  # the block that the curves cross in
+    miss, next_miss = missed[at] / n_target, ends[0][at] / n_target
+    false_alarm, next_false_alarm = 1 - rejected[at] / n_nontarget, 1 - ends[1][at] / n_nontarget
+    gap_before, gap_after = false_alarm - miss, next_miss - next_false_alarm
+    return np.asarray(miss + gap_before / (gap_before + gap_after) * (next_miss - miss))
 
 
 def equal_rate(miss: FloatArray, false_alarm: FloatArray) -> float:

@@ -156,11 +156,10 @@ def evaluate(
         replicates = speaker_bootstrap(
             *trials,
             *_sides(speakers, *counts),
-            statistic=lambda sample: score_metrics(sample, variant=variant),
             replicates=bootstrap,
             seed=seed,
         )
-        intervals = {key: replicates.interval(key) for key in replicates.values}
+        intervals = {key: replicates.interval(f"{variant} {key}") for key in values}
     return Evaluation(values, tag, *counts, variant, caveats, intervals, scores)
 
 

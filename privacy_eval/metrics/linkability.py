@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .pav import FloatArray, IntArray
+from .pav import FloatArray, IntArray, Sets
+from .replicates import Replicates
 from .trial_scores import TrialScores, Variant, check_scores, check_variant
 
 _MAX_BINS = 100
@@ -83,7 +84,7 @@ def linkability(
     check_variant(variant)
     if not omega > 0:
         raise ValueError(f"omega must be positive, not {omega}")
-    bins = max(min(scores.n_target // _TARGETS_PER_BIN, _MAX_BINS), 1)
+    bins = int(_bins(np.array(scores.n_target)))
     lowest, highest = (scores.nontarget_at(i) for i in (0, scores.n_nontarget - 1))
     if scores.target[0] == highest and lowest == scores.target[-1]:
         bins = 1  # all scores are equal
@@ -92,19 +93,87 @@ def linkability(
     below = scores.count_nontargets(edges, "left")
     below[-1] = scores.n_nontarget
     nontarget = np.diff(below) / scores.n_nontarget
+    local = _local(target, nontarget, omega)
+    value = float(_global(local * target, Sets(np.zeros(1, dtype=np.int64), bins), variant)[0])
+    return Linkability(
+        value, edges, target, nontarget, local, scores.n_target, scores.n_nontarget, variant
+    )
+
+
+def linkabilities(replicates: Replicates, *, variant: Variant) -> FloatArray:
+    """Compute `linkability` of each replicate.
+
+    Parameters
+    ----------
+    replicates : Replicates
+    variant : {"exact", "challenge"}
+
+    Returns
+    -------
+    float array, shape (R,)
+
+    See Also
+    --------
+    linkability : of a single set of trials.
+    """
+    of = replicates.of
+    n_target, n_nontarget = replicates.target_counts, replicates.nontarget_counts
+    lowest_target, highest_target, lowest, highest = replicates.extremes
+    equal = (lowest_target == highest) & (lowest == highest_target)
+    bins = np.where(equal, 1, _bins(n_target))
+    sets = Sets(np.cumsum(bins + 1) - bins - 1, int(bins.sum()) + bins.size)  # of edges
+    ends = np.minimum(lowest_target, lowest), np.maximum(highest_target, highest)
+    edges = _edges(*ends, bins, sets)
+    masses = []
+    for scores, counted, total in (
+        (of.target, replicates.targets_up_to, n_target),
+        (of.nontarget, replicates.nontargets_counted, n_nontarget),
+    ):
+        below = counted[sets.number, np.searchsorted(scores, edges)]
+        below[sets.last] = total
+        masses.append(np.append(np.diff(below), 0) / sets.spread(total))
+    within = np.delete(np.arange(sets.size), sets.last)
+    target, nontarget = (mass[within] for mass in masses)
+    linked = _local(target, nontarget, 1.0) * target
+    return _global(linked, Sets(np.cumsum(bins) - bins, within.size), variant)
+
+
+def _bins(n_target: IntArray) -> IntArray:
+    return np.clip(n_target // _TARGETS_PER_BIN, 1, _MAX_BINS)
+
+
+def _edges(low: FloatArray, high: FloatArray, bins: IntArray, sets: Sets) -> FloatArray:
+    """Divide each range as `TrialScores.edges` does, to the last bit."""
+    equal = low == high
+    low, high = low - 0.5 * equal, high + 0.5 * equal
+    with np.errstate(over="ignore"):
+        scale = np.where(np.isfinite(high - low), 1, 2)
+    low, high = low / scale, high / scale
+    number = np.arange(sets.size) - sets.spread(sets.first)
+    width, parts = sets.spread(high - low), sets.spread(bins)
+    step = width / parts
+    edges = np.where(step == 0, number / parts * width, number * step) + sets.spread(low)
+    edges[sets.last] = high
+    return np.asarray(edges * sets.spread(scale))
+
+
+def _local(target: FloatArray, nontarget: FloatArray, omega: float) -> FloatArray:
+    """D(s) of bins with these masses."""
     # Bins are of equal width: the ratio of densities is that of the masses.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = omega * np.where(nontarget > 0, target / nontarget, 1.0)
     local = np.where(ratio > 1, 2 * ratio / (1 + ratio) - 1, 0.0)
-    local = np.where((nontarget == 0) & (target > 0), 1.0, local)
-    linked = local * target
-    if variant == "exact":
-        value = float(linked.sum())
-    else:  # the trapezoid rule over bin centres: half of the first and the last bin
-        value = float((linked[1:] + linked[:-1]).sum() / 2)
-    return Linkability(
-        value, edges, target, nontarget, local, scores.n_target, scores.n_nontarget, variant
-    )
+    return np.where((nontarget == 0) & (target > 0), 1.0, local)
+
+
+def _global(linked: FloatArray, sets: Sets, variant: Variant) -> FloatArray:
+    """D_sys of each set of bins."""
+    if variant == "challenge":  # the trapezoid rule over bin centres: half of both end bins
+        linked = linked.copy()
+        linked[sets.first] /= 2
+        linked[sets.last] /= 2
+        linked[sets.first[sets.first == sets.last]] = 0
+    return sets.sums(linked)
 
 
 def histogram(ascending: FloatArray, edges: FloatArray) -> IntArray:

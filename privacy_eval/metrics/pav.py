@@ -2,7 +2,8 @@
 
 Its posteriors are the best any monotone calibration can do; log-likelihood
 ratios follow by taking the prior log odds off. All work is on groups of trials,
-since PAV depends on nothing but runs of equal labels in score order.
+since PAV depends on nothing but runs of equal labels in score order. The groups of many
+sets of trials, such as bootstrap replicates, are solved at once.
 
 Reference: Bruemmer & du Preez, "The PAV algorithm optimizes binary proper
 scoring rules" (2009), as cited by the ZEBRA paper [16].
@@ -10,7 +11,9 @@ scoring rules" (2009), as cited by the ZEBRA paper [16].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +25,56 @@ IntArray = NDArray[np.int64]
 CHALLENGE_SLOPE = 1e-6
 
 
+def _one_set() -> IntArray:
+    return np.zeros(1, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Sets:
+    """Rows of several sets, one set after the other; none is empty.
+
+    Attributes
+    ----------
+    first : int array, shape (R,)
+        First row of each set.
+    size : int
+        Number of rows.
+    """
+
+    first: IntArray
+    size: int
+
+    @cached_property
+    def last(self) -> IntArray:
+        """Last row of each set, shape (R,)."""
+        return np.append(self.first[1:], self.size) - 1
+
+    @cached_property
+    def number(self) -> IntArray:
+        """Number of the set of each row, shape (size,)."""
+        return np.repeat(np.arange(self.first.size), self.last - self.first + 1)
+
+    def spread(self, of_sets: NDArray[Any]) -> NDArray[Any]:
+        """Give each row the value of its set; one value, to be broadcast, for a single set."""
+        return of_sets if self.first.size == 1 else of_sets[self.number]
+
+    def sums(self, of_rows: NDArray[Any]) -> NDArray[Any]:
+        """Add the rows of each set."""
+        if self.first.size == 1:  # pairwise: exact to more digits
+            return np.asarray(of_rows.sum(keepdims=True))
+        return np.asarray(np.add.reduceat(of_rows, self.first))
+
+    def before(self, of_rows: IntArray) -> IntArray:
+        """Add all rows of its set before each row."""
+        found = np.cumsum(of_rows) - of_rows
+        return np.asarray(found - self.spread(found[self.first]))
+
+    def kept(self, rows: NDArray[np.bool_]) -> Sets:
+        """Find the sets when only some rows are kept."""
+        number = np.cumsum(rows)
+        return Sets((number - rows)[self.first], int(number[-1]))
+
+
 @dataclass(frozen=True)
 class Groups:
     """Consecutive trials in ascending score order, as counts: the input of PAV.
@@ -30,10 +83,18 @@ class Groups:
     ----------
     targets, nontargets : int arrays, shape (G,)
         Trials of each class per group; no group is empty.
+    first : int array, shape (R,)
+        First group of each set of trials.
     """
 
     targets: IntArray
     nontargets: IntArray
+    first: IntArray = field(default_factory=_one_set)
+
+    @cached_property
+    def sets(self) -> Sets:
+        """Groups of each set."""
+        return Sets(self.first, self.targets.size)
 
 
 @dataclass(frozen=True)
@@ -47,11 +108,19 @@ class PavBlocks:
     llr : float array, shape (B,)
         Natural-log likelihood ratio of each block, strictly increasing; -inf and
         inf are legal for a block of one class only.
+    first : int array, shape (R,)
+        First block of each set of trials.
     """
 
     targets: IntArray
     nontargets: IntArray
     llr: FloatArray
+    first: IntArray = field(default_factory=_one_set)
+
+    @cached_property
+    def sets(self) -> Sets:
+        """Blocks of each set."""
+        return Sets(self.first, self.targets.size)
 
 
 def pav(groups: Groups) -> PavBlocks:
@@ -71,9 +140,11 @@ def pav(groups: Groups) -> PavBlocks:
     >>> blocks.targets, blocks.nontargets
     (array([0, 1, 2]), array([2, 1, 0]))
     """
-    targets, nontargets = _pool_violators(groups.targets, groups.nontargets)
-    prior = np.log(targets.sum() / nontargets.sum())
-    return PavBlocks(targets, nontargets, _log_odds(targets, nontargets) - prior)
+    pooled = _pool_violators(groups)
+    sets = pooled.sets
+    prior = np.log(sets.sums(pooled.targets) / sets.sums(pooled.nontargets))
+    llr = _log_odds(pooled) - sets.spread(prior)
+    return PavBlocks(pooled.targets, pooled.nontargets, llr, pooled.first)
 
 
 def with_laplace(blocks: PavBlocks) -> PavBlocks:
@@ -98,16 +169,23 @@ def with_laplace(blocks: PavBlocks) -> PavBlocks:
     """
     # A point that is not a corner of the trials' hull is not one of a larger set's hull, so
     # the dummies may join the blocks instead of the single trials.
-    targets, nontargets = _pool_violators(
-        np.concatenate([[1, 0], blocks.targets, [1, 0]]).astype(np.int64),
-        np.concatenate([[0, 1], blocks.nontargets, [0, 1]]).astype(np.int64),
-    )
-    llr = _log_odds(targets, nontargets) - np.log(blocks.targets.sum() / blocks.nontargets.sum())
-    for edge in (0, -1):
-        targets[edge] -= 1
-        nontargets[edge] -= 1
-    real = targets + nontargets > 0
-    return PavBlocks(targets[real], nontargets[real], llr[real])
+    four = 4 * np.arange(blocks.first.size)
+    first, last = blocks.first + four, blocks.sets.last + four + 4
+    of_targets, of_nontargets = np.zeros((2, int(last[-1]) + 1), dtype=np.int64)
+    joined = Groups(of_targets, of_nontargets, first)
+    rows = np.arange(blocks.llr.size) + 2 + blocks.sets.spread(four)
+    joined.targets[rows], joined.nontargets[rows] = blocks.targets, blocks.nontargets
+    joined.targets[first] = joined.targets[last - 1] = 1
+    joined.nontargets[first + 1] = joined.nontargets[last] = 1
+    pooled = _pool_violators(joined)
+    prior = np.log(blocks.sets.sums(blocks.targets) / blocks.sets.sums(blocks.nontargets))
+    llr = _log_odds(pooled) - pooled.sets.spread(prior)
+    for edge in (pooled.first, pooled.sets.last):
+        pooled.targets[edge] -= 1
+        pooled.nontargets[edge] -= 1
+    real = pooled.targets + pooled.nontargets > 0
+    kept = pooled.sets.kept(real)
+    return PavBlocks(pooled.targets[real], pooled.nontargets[real], llr[real], kept.first)
 
 
 def sloped_llr(blocks: PavBlocks, target_position: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -120,7 +198,7 @@ def sloped_llr(blocks: PavBlocks, target_position: IntArray) -> tuple[FloatArray
     ----------
     blocks : PavBlocks
     target_position : int array, shape (T,)
-        Rank k of each target among all trials, ascending.
+        Rank k of each target among all trials of its set, ascending.
 
     Returns
     -------
@@ -133,37 +211,44 @@ def sloped_llr(blocks: PavBlocks, target_position: IntArray) -> tuple[FloatArray
     >>> sloped_llr(one, np.array([1]))
     (array([5.e-07]), array([0.]))
     """
-    slope = CHALLENGE_SLOPE / int(blocks.targets.sum() + blocks.nontargets.sum())
+    trials = blocks.targets + blocks.nontargets
+    slope = CHALLENGE_SLOPE / blocks.sets.spread(blocks.sets.sums(trials))
     cumulated = np.concatenate([[0], np.cumsum(target_position)])
     target_end = np.cumsum(blocks.targets)
     of_targets = cumulated[target_end] - cumulated[target_end - blocks.targets]
-    end = np.cumsum(blocks.targets + blocks.nontargets)
-    start = end - blocks.targets - blocks.nontargets
-    of_nontargets = (start + end - 1) * (end - start) // 2 - of_targets
+    start = blocks.sets.before(trials)
+    of_nontargets = (2 * start + trials - 1) * trials // 2 - of_targets
     return (
         blocks.llr + slope * of_targets / np.maximum(blocks.targets, 1),
         blocks.llr + slope * of_nontargets / np.maximum(blocks.nontargets, 1),
     )
 
 
-def _pool_violators(targets: IntArray, nontargets: IntArray) -> tuple[IntArray, IntArray]:
+def _pool_violators(groups: Groups) -> Groups:
     from scipy.optimize import isotonic_regression  # slow to import, and not always needed
 
+    targets, nontargets, sets = groups.targets, groups.nontargets, groups.sets
     size = targets + nontargets
-    solution = isotonic_regression(targets / size, weights=size.astype(np.float64))
+    # Fractions of one set are above those of the set before: sets are never pooled.
+    apart = sets.spread(2.0 * np.arange(sets.first.size))
+    solution = isotonic_regression(targets / size + apart, weights=size.astype(np.float64))
     starts = np.asarray(solution.blocks[:-1], dtype=np.intp)
     # The regression compares rounded means; the counts decide exactly. Neighbours
     # that do not increase share a block in the solution, so they are pooled here.
     while True:
         targets = np.add.reduceat(targets, starts)
         nontargets = np.add.reduceat(nontargets, starts)
-        increases = targets[:-1] * nontargets[1:] < targets[1:] * nontargets[:-1]
-        if increases.all():
-            return targets, nontargets
-        starts = np.flatnonzero(np.concatenate([[True], increases]))
+        sets = Sets(np.searchsorted(starts, sets.first), starts.size)
+        begins = np.concatenate(
+            [[True], targets[:-1] * nontargets[1:] < targets[1:] * nontargets[:-1]]
+        )
+        begins[sets.first] = True
+        if begins.all():
+            return Groups(targets, nontargets, sets.first)
+        starts = np.flatnonzero(begins)
 
 
-def _log_odds(targets: IntArray, nontargets: IntArray) -> FloatArray:
+def _log_odds(groups: Groups) -> FloatArray:
     with np.errstate(divide="ignore"):
-        odds = np.log(targets) - np.log(nontargets)
+        odds = np.log(groups.targets) - np.log(groups.nontargets)
     return np.asarray(odds, dtype=np.float64)

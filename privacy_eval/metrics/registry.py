@@ -6,25 +6,39 @@ Records, tables, figures, CSV and JSON read it: a new metric is its function and
 from __future__ import annotations
 
 import decimal
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from .cllr import cllr, min_cllr
+import numpy as np
+
+from .cllr import cllr, cllrs, min_cllr, min_cllrs
 from .curves import dcf_profile, densities, det_curve
-from .detection import min_dcf, miss_rate
-from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
-from .linkability import linkability
+from .detection import min_dcf, min_dcfs, miss_rate, miss_rates_at
+from .eer import (
+    eer_percent,
+    kaldi_eer,
+    kaldi_eers,
+    rocch_eer,
+    rocch_eers,
+    speechbrain_eer,
+    speechbrain_eers,
+)
+from .linkability import linkabilities, linkability
 from .pav import FloatArray
+from .replicates import Replicates
 from .similarity import VoiceSimilarity
-from .trial_scores import TrialScores, Variant, check_scores
+from .trial_scores import VARIANTS, TrialScores, Variant, check_scores
 from .zebra import (
     categorical_tag,
     ece_profile,
     individual_disclosure,
+    individual_disclosures,
     population_disclosure,
+    population_disclosures,
     zebra_number,
 )
 
@@ -97,6 +111,8 @@ class Metric:
         there are.
     in_variants : bool
         The variants may differ in it.
+    replicated : callable or None
+        Of `Replicates` and the keyword `variant`: `function` of each, all at once.
     """
 
     key: str
@@ -123,6 +139,7 @@ class Metric:
     repeats_matter: bool = False
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
     in_variants: bool = True
+    replicated: Callable[..., FloatArray] | None = None
 
     @property
     def sentence(self) -> str:
@@ -256,6 +273,7 @@ def _min_dcf(p_target: float) -> Metric:
         "normalized cost",
         f"min DCF at {p_target}",
         cost,
+        replicated=lambda trials, *, variant: min_dcfs(trials, p_target, variant),
         meaning=f"lowest cost of decisions where {100 * p_target:g} % of trials are targets; 1 is "
         "that of ignoring the scores",
         source="NIST speaker recognition evaluations",
@@ -277,6 +295,7 @@ def _miss_rate(false_alarm: float) -> Metric:
         "fraction",
         f"miss rate at {percent} false alarms",
         lambda scores, *, variant: miss_rate(scores, false_alarm=false_alarm),
+        replicated=lambda trials, *, variant: miss_rates_at(trials, false_alarm),
         meaning=f"share of targets missed where {percent} of nontargets are accepted",
         source="NIST speaker recognition evaluations",
         best="higher",
@@ -343,6 +362,7 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "EER",
             lambda scores, *, variant: kaldi_eer(scores).value,
+            replicated=kaldi_eers,
             meaning="error rate of an attacker with as many misses as false alarms; 50 % is chance",
             source="Kaldi, compute-eer",
             best="higher",
@@ -361,6 +381,7 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "EER (SpeechBrain)",
             lambda scores, *, variant: speechbrain_eer(scores).value,
+            replicated=speechbrain_eers,
             meaning="the EER at the threshold that SpeechBrain chooses",
             source="SpeechBrain, EER",
             best="higher",
@@ -377,6 +398,7 @@ METRICS: dict[str, Metric] = {
             "bit",
             "min Cllr",
             lambda scores, *, variant: min_cllr(scores, variant=variant).value,
+            replicated=min_cllrs,
             meaning="what ideally calibrated scores do not tell of who speaks; 1 bit is all",
             source="Brümmer and du Preez 2006",
             best="higher",
@@ -394,6 +416,7 @@ METRICS: dict[str, Metric] = {
             "bit",
             "Cllr",
             lambda scores, *, variant: cllr(scores, variant=variant).value,
+            replicated=cllrs,
             meaning="the same without calibration; above 1 bit the scores mislead",
             source="Brümmer and du Preez 2006",
             column_label=Label("Cllr", _C_LLR),
@@ -407,6 +430,7 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "ROCCH-EER",
             lambda scores, *, variant: rocch_eer(scores, variant=variant).value,
+            replicated=rocch_eers,
             meaning="EER on the convex hull of the ROC curve, never above the EER",
             source="Brümmer and de Villiers 2013",
             best="higher",
@@ -423,6 +447,7 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "linkability",
             lambda scores, *, variant: linkability(scores, variant=variant).value,
+            replicated=linkabilities,
             meaning="how far target and nontarget scores are apart, over all scores; 1 is entirely",
             source="Gomez-Barrero et al. 2018, Maouche et al. 2020",
             best="lower",
@@ -440,6 +465,7 @@ METRICS: dict[str, Metric] = {
             "bit",
             "expected privacy disclosure",
             population_disclosure,
+            replicated=population_disclosures,
             meaning="information that scores disclose on average over all priors; 0.721 bit is all",
             source="Nautsch et al. 2020",
             best="lower",
@@ -460,6 +486,7 @@ METRICS: dict[str, Metric] = {
             "log10 LR",
             "worst-case privacy disclosure",
             individual_disclosure,
+            replicated=individual_disclosures,
             meaning="strongest evidence that the attacker obtains in any trial",
             source="Nautsch et al. 2020",
             best="lower",
@@ -653,6 +680,33 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
         if metric.in_variants or key not in scores.memo:
             scores.memo[key] = metric.function(scores, variant=variant)
         found[key] = scores.memo[key]
+    return found
+
+
+def replicated_metrics(replicates: Replicates) -> dict[str, FloatArray]:
+    """Compute every metric on scores of each replicate, in both variants.
+
+    Parameters
+    ----------
+    replicates : Replicates
+
+    Returns
+    -------
+    dict
+        By names such as "exact eer": float arrays, shape (R,), see `score_metrics`.
+    """
+    found: dict[str, FloatArray] = {}
+    for variant, (key, metric) in itertools.product(VARIANTS, of_kind("scores").items()):
+        if metric.function is None:
+            continue
+        name, other = f"{variant} {key}", f"{VARIANTS[0]} {key}"
+        if not metric.in_variants and other in found:
+            found[name] = found[other]
+        elif metric.replicated is not None:
+            found[name] = metric.replicated(replicates, variant=variant)
+        else:
+            of_samples = (metric.function(sample, variant=variant) for sample in replicates)
+            found[name] = np.fromiter(of_samples, np.float64)
     return found
 
 

@@ -8,6 +8,7 @@ speaker.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -16,9 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
-from .pav import FloatArray, Groups, IntArray, PavBlocks, pav, with_laplace
+from .pav import FloatArray, Groups, IntArray, PavBlocks, Sets, pav, with_laplace
 
 BoolArray = NDArray[np.bool_]
+#: Of missed targets, rejected nontargets, and numbers of both.
+ErrorCost = Callable[[IntArray, IntArray, IntArray, IntArray], FloatArray]
 
 Variant = Literal["challenge", "exact"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
@@ -65,7 +68,130 @@ def check_scores(scores: object) -> None:
         raise TypeError(f"expected scores as TrialScores(target, nontarget), not {kind}")
 
 
-class TrialScores:
+class TrialSets(ABC):
+    """What metrics count in one set of trials, or in several at once, one after the other.
+
+    Attributes
+    ----------
+    target : float array, shape (T,)
+        Target scores of all sets, ascending in each.
+    """
+
+    target: FloatArray
+
+    @property
+    @abstractmethod
+    def target_sets(self) -> Sets:
+        """Rows of `target` of each set."""
+
+    @property
+    @abstractmethod
+    def target_counts(self) -> IntArray:
+        """Targets of each set, shape (R,)."""
+
+    @property
+    @abstractmethod
+    def nontarget_counts(self) -> IntArray:
+        """Nontargets of each set, shape (R,)."""
+
+    @property
+    @abstractmethod
+    def nontargets_below(self) -> IntArray:
+        """For every target score, how many nontarget scores of its set are below it, shape (T,)."""
+
+    @property
+    @abstractmethod
+    def nontargets_up_to(self) -> IntArray:
+        """For every target score, how many nontarget scores of its set are not above it, (T,)."""
+
+    @property
+    @abstractmethod
+    def has_mixed_ties(self) -> bool:
+        """Whether any target shares its score with a nontarget."""
+
+    @abstractmethod
+    def least_within_ties(self, cost: ErrorCost) -> FloatArray:
+        """Find the least cost of each set at thresholds within ties of both classes, where trials
+        are in file order; inf where there is none."""
+
+    @cached_property
+    def targets_below(self) -> IntArray:
+        """For every target score, how many target scores of its set are below it, shape (T,)."""
+        new = np.concatenate([[True], self.target[1:] != self.target[:-1]])
+        new[self.target_sets.first] = True
+        rows = np.flatnonzero(new)
+        if rows.size < self.target.size:
+            rows = np.repeat(rows, np.diff(np.append(rows, self.target.size)))
+        return np.asarray(rows - self.target_sets.spread(self.target_sets.first))
+
+    @property
+    def target_number(self) -> IntArray:
+        """Number of every target in its set, from 0, shape (T,)."""
+        sets = self.target_sets
+        return np.asarray(np.arange(sets.size) - sets.spread(sets.first))
+
+    @property
+    def target_rank(self) -> IntArray:
+        """Rank of every target among all trials of its set where nontargets precede targets at a
+        tie, shape (T,)."""
+        return self.target_number + self.nontargets_up_to
+
+    def pav(self, variant: Variant = "exact") -> PavBlocks:
+        """Pool adjacent violators of all trials, once per variant.
+
+        `exact` pools ties: one LLR per distinct score. `challenge` puts all
+        nontargets before all targets at a tie, every trial its own point, as the
+        scripts released with VoicePrivacy 2020 do for min Cllr and ROCCH-EER.
+        """
+        check_variant(variant)
+        pooled = variant == "exact" or not self.has_mixed_ties
+        return self._pav_pooled if pooled else self._pav_nontargets_first
+
+    def pav_laplace(self, variant: Variant = "exact") -> PavBlocks:
+        """Compute `pav` with Laplace's rule of succession: every LLR is finite."""
+        blocks = self.pav(variant)
+        return self._laplace_pooled if blocks is self._pav_pooled else with_laplace(blocks)
+
+    @cached_property
+    def _laplace_pooled(self) -> PavBlocks:
+        return with_laplace(self._pav_pooled)
+
+    @cached_property
+    def _pav_pooled(self) -> PavBlocks:
+        return pav(self._groups(pooled=True))
+
+    @cached_property
+    def _pav_nontargets_first(self) -> PavBlocks:
+        return pav(self._groups(pooled=False))
+
+    def _groups(self, *, pooled: bool) -> Groups:
+        """Make a group per distinct target score and per run of nontargets between two: of T
+        targets at most 2T+1, however many nontargets there are."""
+        sets, up_to = self.target_sets, self.nontargets_up_to
+        below = self.nontargets_below if pooled else up_to
+        # Targets that nothing separates, not even pooling, need no group each.
+        starts = np.concatenate([[True], below[1:] != below[:-1]])
+        starts[1:] |= up_to[1:] != up_to[:-1]
+        starts[sets.first] = True
+        rows, runs = np.flatnonzero(starts), sets.kept(starts)
+        up_to, below = up_to[rows], below[rows]
+        passed = np.append(0, up_to[:-1])
+        passed[runs.first] = 0
+        # Of each run: the nontargets before it, then its own trials. Of each set: the rest.
+        number = np.arange(runs.first.size)
+        at = 2 * np.arange(rows.size) + runs.spread(number)
+        t = np.zeros(2 * rows.size + runs.first.size, dtype=np.int64)
+        n = np.zeros_like(t)
+        t[at + 1] = np.diff(np.append(rows, sets.size))
+        n[at] = below - passed
+        n[at + 1] = up_to - below
+        n[2 * runs.last + number + 2] = self.nontarget_counts - up_to[runs.last]
+        nonempty = (t > 0) | (n > 0)
+        kept = Sets(2 * runs.first + number, t.size).kept(nonempty)
+        return Groups(t[nonempty], n[nonempty], kept.first)
+
+
+class TrialScores(TrialSets):
     """Scores of target and nontarget trials.
 
     Parameters
@@ -144,6 +270,21 @@ class TrialScores:
         """N, the number of nontarget trials."""
         return int(self.nontarget.size)
 
+    @property
+    def target_sets(self) -> Sets:
+        """See `TrialSets`: of a single set."""
+        return Sets(np.zeros(1, dtype=np.int64), self.n_target)
+
+    @property
+    def target_counts(self) -> IntArray:
+        """See `TrialSets`: of a single set."""
+        return np.array([self.n_target])
+
+    @property
+    def nontarget_counts(self) -> IntArray:
+        """See `TrialSets`: of a single set."""
+        return np.array([self.n_nontarget])
+
     def nontarget_at(self, index: Any) -> Any:
         """Return the nontarget scores of some ranks, from 0 for the lowest."""
         return self.nontarget[index]
@@ -151,10 +292,6 @@ class TrialScores:
     def count_nontargets(self, values: ArrayLike, side: Literal["left", "right"]) -> IntArray:
         """Count the nontarget scores below each value (left), or not above it (right)."""
         return np.asarray(np.searchsorted(self.nontarget, values, side=side))
-
-    def mean_nontarget(self, cost: Callable[[FloatArray], FloatArray]) -> float | None:
-        """Average a cost that is known of every nontarget score; None where none is."""
-        return None
 
     @cached_property
     def single(self) -> TrialScores:
@@ -175,15 +312,6 @@ class TrialScores:
         return {}
 
     @cached_property
-    def targets_below(self) -> IntArray:
-        """For every target score, how many target scores are below it, shape (T,)."""
-        new = np.concatenate([[True], self.target[1:] != self.target[:-1]])
-        first = np.flatnonzero(new)
-        if first.size == self.n_target:
-            return first
-        return np.repeat(first, np.diff(np.append(first, self.n_target)))
-
-    @cached_property
     def nontargets_below(self) -> IntArray:
         """For every target score, how many nontarget scores are below it, shape (T,)."""
         return self.count_nontargets(self.target, "left")
@@ -201,12 +329,6 @@ class TrialScores:
         last = self.n_nontarget - 1
         nearest = self.nontarget_at(np.minimum(self.nontargets_below, last))
         return bool(np.any(nearest == self.target))
-
-    @property
-    def target_rank(self) -> IntArray:
-        """Rank of every target among all trials where nontargets precede targets at a tie,
-        shape (T,)."""
-        return np.arange(self.n_target) + self.nontargets_up_to
 
     def edges(self, bins: int) -> FloatArray:
         """Divide the range of all scores into equal bins; where all are equal, the range is 1
@@ -228,54 +350,6 @@ class TrialScores:
         scale = 1 if math.isfinite(high - low) else 2
         edges: FloatArray = np.linspace(low / scale, high / scale, bins + 1, dtype=np.float64)
         return scale * edges
-
-    def pav(self, variant: Variant = "exact") -> PavBlocks:
-        """Pool adjacent violators of all trials, once per variant.
-
-        `exact` pools ties: one LLR per distinct score. `challenge` puts all
-        nontargets before all targets at a tie, every trial its own point, as the
-        scripts released with VoicePrivacy 2020 do for min Cllr and ROCCH-EER.
-        """
-        check_variant(variant)
-        pooled = variant == "exact" or not self.has_mixed_ties
-        return self._pav_pooled if pooled else self._pav_nontargets_first
-
-    def pav_laplace(self, variant: Variant = "exact") -> PavBlocks:
-        """Compute `pav` with Laplace's rule of succession: every LLR is finite."""
-        blocks = self.pav(variant)
-        return self._laplace_pooled if blocks is self._pav_pooled else with_laplace(blocks)
-
-    @cached_property
-    def _laplace_pooled(self) -> PavBlocks:
-        return with_laplace(self._pav_pooled)
-
-    @cached_property
-    def _pav_pooled(self) -> PavBlocks:
-        return pav(self._groups(pooled=True))
-
-    @cached_property
-    def _pav_nontargets_first(self) -> PavBlocks:
-        return pav(self._groups(pooled=False))
-
-    def _groups(self, *, pooled: bool) -> Groups:
-        """Make a group per distinct target score and per run of nontargets between two: at most
-        2T+1, however many nontargets there are."""
-        up_to = self.nontargets_up_to
-        below = self.nontargets_below if pooled else up_to
-        # Targets that nothing separates, not even pooling, need no group each.
-        starts = np.concatenate([[True], below[1:] != below[:-1]])
-        starts[1:] |= up_to[1:] != up_to[:-1]
-        first = np.flatnonzero(starts)
-        up_to, below = up_to[first], below[first]
-        t = np.zeros(2 * first.size + 1, dtype=np.int64)
-        n = np.zeros_like(t)
-        t[1::2] = np.diff(np.append(first, self.n_target))
-        n[0:-1:2] = below
-        n[2:-1:2] -= up_to[:-1]
-        n[1::2] = up_to - below
-        n[-1] = self.n_nontarget - up_to[-1]
-        nonempty = (t > 0) | (n > 0)
-        return Groups(t[nonempty], n[nonempty])
 
     @cached_property
     def in_score_order(self) -> tuple[FloatArray, BoolArray, IntArray]:
@@ -315,6 +389,13 @@ class TrialScores:
         of = tie[after - 1]
         passed = targets[after] - targets[start[of]]
         return missed[of] + passed, rejected[of] + after - start[of] - passed
+
+    def least_within_ties(self, cost: ErrorCost) -> FloatArray:
+        """See `TrialSets`: of a single set."""
+        if not self.has_mixed_ties:
+            return np.array([np.inf])
+        found = cost(*self.errors_within_ties, self.target_counts, self.nontarget_counts)
+        return np.array([found.min(initial=np.inf)])
 
     @property
     def _file_order(self) -> tuple[FloatArray, BoolArray]:

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 
 from .cllr import softplus
 from .curves import prior_grid
-from .pav import CHALLENGE_SLOPE, FloatArray, IntArray, PavBlocks, sloped_llr
-from .trial_scores import TrialScores, Variant, check_scores, check_variant
+from .pav import CHALLENGE_SLOPE, FloatArray, IntArray, PavBlocks, Sets, sloped_llr
+from .trial_scores import TrialScores, TrialSets, Variant, check_scores, check_variant
 
 #: Table 1 of the paper: tag and the log10 LR it begins at. Tag 0, before them, is
 #: "no evidence at all".
@@ -154,18 +154,38 @@ def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     """
     check_scores(scores)
     check_variant(variant)
-    blocks = scores.pav("exact")
+    return float(population_disclosures(scores, variant=variant)[0])
+
+
+def population_disclosures(trials: TrialSets, *, variant: Variant) -> FloatArray:
+    """Compute `population_disclosure` of each set of trials.
+
+    Parameters
+    ----------
+    trials : TrialSets
+    variant : {"exact", "challenge"}
+
+    Returns
+    -------
+    float array, shape (R,)
+
+    Examples
+    --------
+    >>> population_disclosures(TrialScores([1.0], [1.0]), variant="exact")
+    array([0.])
+    """
+    blocks = trials.pav("exact")
     if variant == "exact":
         of_targets = of_nontargets = blocks.llr
         t_weight, n_weight = blocks.targets, blocks.nontargets
     else:
-        position = np.arange(scores.n_target) + scores.nontargets_below
+        position = trials.target_number + trials.nontargets_below
         # Targets come first within a tie: all of it goes before the tied nontargets.
         of_targets, of_nontargets = sloped_llr(blocks, position)
         t_weight, n_weight = _trials_with_evidence(blocks, position)
-    total = _weighted_z(of_targets, t_weight) / scores.n_target
-    total += _weighted_z(-of_nontargets, n_weight) / scores.n_nontarget
-    return total / math.log(2)
+    total = _weighted_z(of_targets, t_weight, blocks.sets) / trials.target_counts
+    total += _weighted_z(-of_nontargets, n_weight, blocks.sets) / trials.nontarget_counts
+    return np.asarray(total / math.log(2))
 
 
 def individual_disclosure(scores: TrialScores, *, variant: Variant = "exact") -> float:
@@ -188,12 +208,32 @@ def individual_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     1.0414
     """
     check_scores(scores)
-    blocks = scores.pav_laplace(variant)
-    lowest, highest = float(blocks.llr[0]), float(blocks.llr[-1])
+    return float(individual_disclosures(scores, variant=variant)[0])
+
+
+def individual_disclosures(trials: TrialSets, *, variant: Variant) -> FloatArray:
+    """Compute `individual_disclosure` of each set of trials.
+
+    Parameters
+    ----------
+    trials : TrialSets
+    variant : {"exact", "challenge"}
+
+    Returns
+    -------
+    float array, shape (R,)
+
+    Examples
+    --------
+    >>> individual_disclosures(TrialScores([1.0], [1.0]), variant="exact")
+    array([0.])
+    """
+    blocks = trials.pav_laplace(variant)
+    lowest, highest = blocks.llr[blocks.first], blocks.llr[blocks.sets.last]
     if variant == "challenge":
-        trials = scores.n_target + scores.n_nontarget
-        highest += CHALLENGE_SLOPE * (trials - 1) / trials
-    return max(abs(lowest), abs(highest)) / math.log(10)
+        n = trials.target_counts + trials.nontarget_counts
+        highest = highest + CHALLENGE_SLOPE * (n - 1) / n
+    return np.asarray(np.maximum(np.abs(lowest), np.abs(highest)) / math.log(10))
 
 
 def categorical_tag(
@@ -397,22 +437,23 @@ def _binned_softplus(ascending: FloatArray, shift: FloatArray, low: float, bins:
     return np.array(values)
 
 
-def _weighted_z(log_lr: FloatArray, weight: IntArray) -> float:
-    held = weight > 0
-    return float((evidence_function(log_lr[held]) * weight[held]).sum())
+def _weighted_z(log_lr: FloatArray, weight: IntArray, sets: Sets) -> FloatArray:
+    evidence = evidence_function(np.where(weight > 0, log_lr, 0))
+    return np.asarray(sets.sums(evidence * weight))
 
 
 def _trials_with_evidence(blocks: PavBlocks, position: IntArray) -> tuple[IntArray, IntArray]:
     """Count per block the targets and nontargets that the released code counts, given the
     targets' ranks: those whose sloped |LLR| exceeds 1e-6."""
     targets, nontargets = blocks.targets.copy(), blocks.nontargets.copy()
-    trials = int(targets.sum() + nontargets.sum())
-    end = np.cumsum(blocks.targets + blocks.nontargets)
+    size = blocks.targets + blocks.nontargets
+    start, trials = blocks.sets.before(size), blocks.sets.sums(size)
     target_end = np.cumsum(blocks.targets)
     near_zero = np.abs(blocks.llr) <= _CHALLENGE_ZERO + CHALLENGE_SLOPE
     for b in np.flatnonzero(near_zero):  # a handful of blocks at most
-        rank = np.arange(end[b] - blocks.targets[b] - blocks.nontargets[b], end[b])
-        evident = np.abs(blocks.llr[b] + CHALLENGE_SLOPE * rank / trials) > _CHALLENGE_ZERO
+        rank = np.arange(start[b], start[b] + size[b])
+        n = trials[np.searchsorted(blocks.first, b, side="right") - 1]
+        evident = np.abs(blocks.llr[b] + CHALLENGE_SLOPE * rank / n) > _CHALLENGE_ZERO
         ranks = position[target_end[b] - blocks.targets[b] : target_end[b]]
         targets[b] = int(evident[ranks - rank[0]].sum())
         nontargets[b] = int(evident.sum()) - targets[b]

@@ -34,7 +34,7 @@ from ..metrics import (
     zebra_tag,
 )
 from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
-from ..metrics.curves import BAND_FALSE_ALARM, miss_rates
+from ..metrics.curves import BAND_FALSE_ALARM
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
@@ -221,10 +221,9 @@ def _bootstrap(
         trials.is_target,
         enrolled,
         trial_speakers,
-        statistic=_both_variants,
         replicates=options.bootstrap,
         seed=options.seed,
-        curve=miss_rates,
+        det_at=BAND_FALSE_ALARM,
     )
 
 
@@ -351,14 +350,6 @@ def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any
         "bootstrap_design": np.array(replicates.design),
         "bootstrap_seed": np.array(replicates.seed),
         "bootstrap_speakers": np.array(replicates.n_speakers),
-    }
-
-
-def _both_variants(scores: TrialScores) -> dict[str, float]:
-    return {
-        f"{variant} {name}": value
-        for variant in VARIANTS
-        for name, value in score_metrics(scores, variant=variant).items()
     }
 
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
@@ -29,8 +31,8 @@ from privacy_eval.metrics.confidence import (
     difference_p_value,
     expanded_interval,
 )
-from privacy_eval.metrics.curves import miss_rates
 from privacy_eval.metrics.detection import miss_rate
+from privacy_eval.metrics.registry import METRICS, Metric
 
 Design = tuple[list[bool], list[str], list[str]]
 
@@ -367,11 +369,83 @@ def repeated(
     return found
 
 
+def both_variants(scores: TrialScores) -> dict[str, float]:
+    return {f"{v} {m}": x for v in VARIANTS for m, x in score_metrics(scores, variant=v).items()}
+
+
 def everything(scores: TrialScores) -> dict[str, float]:
     """Every metric in both variants, and medians of every array that figures are drawn from."""
-    values = {f"{v} {m}": x for v in VARIANTS for m, x in score_metrics(scores, variant=v).items()}
+    values = both_variants(scores)
     curves = {n: float(np.median(a[np.isfinite(a)])) for n, a in score_curves(scores).items()}
     return {**values, **curves}
+
+
+def shuffled_pairs(rng: np.random.Generator, trials: int = 5) -> Design:
+    names = [f"s{i}" for i in range(7)]
+    pairs = [(a, b) for a in names for b in [*names, "x", "y"] for _ in range(trials)]
+    order = rng.permutation(len(pairs))
+    enrolled, trial = (np.array(side)[order] for side in zip(*pairs, strict=True))
+    return (enrolled == trial).tolist(), enrolled.tolist(), trial.tolist()
+
+
+@pytest.mark.parametrize("at_once", [1, 10**6])
+@pytest.mark.parametrize("decimals", [0, 1, 6])
+@pytest.mark.parametrize(
+    ("scale", "apart"),
+    [(1.0, 1), (1.0, -3), (1.0, 30), (0.0, 1), (300.0, 1), (1e307, 1), (1e-320, 1)],
+)
+def test_many_replicates_at_once_are_those_of_one_by_one(
+    scale: float, apart: float, decimals: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confidence, "_TRIALS_AT_ONCE", at_once)
+    rng = np.random.default_rng(decimals)
+    design = shuffled_pairs(rng, 8)
+    scores = (rng.normal(size=len(design[0])) + apart * np.array(design[0])).round(decimals)
+    check_all_at_once(scores * scale, design)
+
+
+@given(
+    # Few distinct scores, neighbours in float32, scores beyond it, and signed zeros.
+    st.lists(st.sampled_from([-1e39, -1.0, -0.0, 0.0, 1.0, 1.0 + 2**-30, 2.0, 1e39]), min_size=63),
+    st.integers(0, 99),
+)
+def test_replicates_of_any_scores_agree(values: list[float], seed: int) -> None:
+    design = shuffled_pairs(np.random.default_rng(seed), 1)
+    check_all_at_once(np.array(values[:63]), design)
+
+
+def check_all_at_once(scores: NDArray[np.float64], design: Design) -> None:
+    """All metrics of many replicates are those of each on its own to 1e-12."""
+    options = {"replicates": 10, "seed": 7}
+    found = speaker_bootstrap(scores, *design, det_at=[0.0, 0.1, 0.5], **options)
+    single = speaker_bootstrap(scores, *design, statistic=both_variants, **options)
+    rates = speaker_bootstrap(
+        scores,
+        *design,
+        statistic=lambda s: {str(f): miss_rate(s, false_alarm=f) for f in (0.0, 0.1, 0.5)},
+        **options,
+    )
+    assert list(found.values) == list(single.values)
+    for name, values in found.values.items():
+        np.testing.assert_allclose(
+            values, single.values[name], rtol=1e-12, atol=1e-12, err_msg=name
+        )
+    assert found.curves is not None
+    np.testing.assert_array_equal(found.curves.T, list(rates.values.values()))
+
+
+def test_a_metric_of_ones_own_is_computed_of_each_replicate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def distance(scores: TrialScores, *, variant: str) -> float:
+        return float(scores.target.mean() - scores.nontarget.mean())
+
+    monkeypatch.setitem(METRICS, "distance", Metric("distance", "scores", "", "distance", distance))
+    design = all_pairs()
+    found = speaker_bootstrap(noisy(design), *design, replicates=5, seed=0).values
+    assert found["exact distance"].shape == (5,)
+    one_by_one = bootstrap(noisy(design), design, both_variants, replicates=5, seed=0).values
+    assert np.array_equal(found["challenge distance"], one_by_one["challenge distance"])
 
 
 @pytest.mark.parametrize("decimals", [0, 1, 6])
@@ -379,13 +453,8 @@ def everything(scores: TrialScores) -> dict[str, float]:
 def test_replicates_are_those_of_repeated_trials(decimals: int, scale: float) -> None:
     """But for Cllr, a sum in another order, every metric is the same to the last bit."""
     rng = np.random.default_rng(decimals)
-    names = [f"s{i}" for i in range(7)]
-    pairs = [(a, b) for a in names for b in [*names, "x", "y"] for _ in range(5)]
-    is_target = np.array([a == b for a, b in pairs])
-    order = rng.permutation(len(pairs))
-    scores = ((rng.normal(size=len(pairs)) + is_target).round(decimals) * scale)[order]
-    columns = [np.array(c)[order] for c in zip(*pairs, strict=True)]
-    design = (is_target[order], *columns)
+    design = shuffled_pairs(rng)
+    scores = (rng.normal(size=len(design[0])) + design[0]).round(decimals) * scale
     found = bootstrap(scores, design, everything, replicates=20).values
     expected = repeated(scores, design, everything, replicates=20, seed=7)
     assert found.keys() == expected.keys()
@@ -404,13 +473,13 @@ def test_a_band_holds_the_intervals_of_single_rates() -> None:
         statistic=lambda s: {str(f): miss_rate(s, false_alarm=f) for f in rates},
         replicates=50,
         seed=1,
-        curve=lambda s: miss_rates(s, rates),
+        det_at=rates,
     )
     low, high = found.band()
     for i, rate in enumerate(rates):
         interval = found.interval(str(rate))
         assert (low[i], high[i]) == (interval.low, interval.high)
-    with pytest.raises(ValueError, match="no curve"):
+    with pytest.raises(ValueError, match="no DET curve"):
         bootstrap(noisy(design), design).band()
 
 

@@ -1,0 +1,239 @@
+"""Bootstrap replicates of a set of trials: which trial counts how often, in many of them at once.
+
+Trials are sorted once; all trials of one pair of speakers count equally often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .pav import FloatArray, IntArray, Sets
+from .trial_scores import ErrorCost, TrialScores, TrialSets
+
+
+class PresortedTrials:
+    """All trials of a bootstrap in score order, and what every replicate asks of them.
+
+    Parameters
+    ----------
+    scores : float array, shape (P,)
+        Ascending.
+    is_target : bool array, shape (P,)
+    pairs : int array, shape (P,)
+        Number of the pair of speakers of each trial, from 0.
+    """
+
+    def __init__(self, scores: NDArray[Any], is_target: NDArray[np.bool_], pairs: IntArray) -> None:
+        self.scores, self.is_target, self.pairs = scores, is_target, pairs
+        self.target_rows, self.nontarget_rows = (np.flatnonzero(r) for r in (is_target, ~is_target))
+        self.target, self.nontarget = scores[self.target_rows], scores[self.nontarget_rows]
+        self.below, self.up_to = (
+            np.searchsorted(self.nontarget, self.target, side) for side in ("left", "right")
+        )
+        self.starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+
+    @cached_property
+    def single(self) -> PresortedTrials:
+        """The same in single precision."""
+        with np.errstate(over="ignore"):
+            return PresortedTrials(self.scores.astype(np.float32), self.is_target, self.pairs)
+
+    @cached_property
+    def counts(self) -> tuple[IntArray, IntArray]:
+        """Targets and nontargets up to each trial, shapes (P,)."""
+        targets = np.cumsum(self.is_target, dtype=np.int64)
+        return targets, np.cumsum(~self.is_target, dtype=np.int64)
+
+    @cached_property
+    def counts_up_to_scores(self) -> tuple[IntArray, IntArray]:
+        """Targets and nontargets up to each distinct score, shapes (D,)."""
+        ends = np.append(self.starts[1:], self.scores.size) - 1
+        return self.counts[0][ends], self.counts[1][ends]
+
+    @cached_property
+    def counts_within_ties(self) -> tuple[IntArray, IntArray]:
+        """Targets and nontargets up to each trial that shares its score with one of the other
+        class, shapes (K,)."""
+        targets = np.add.reduceat(self.is_target.astype(np.int64), self.starts)
+        size = np.diff(np.append(self.starts, self.scores.size))
+        mixed = np.repeat((targets > 0) & (targets < size), size)
+        return self.counts[0][mixed], self.counts[1][mixed]
+
+    def sum_by_pair(self, of_trials: ArrayLike, rows: IntArray) -> FloatArray:
+        """Add the values of some trials by pair of speakers."""
+        n_pairs = int(self.pairs.max()) + 1
+        return np.asarray(np.bincount(self.pairs[rows], of_trials, n_pairs), dtype=np.float64)
+
+    def mean_costs(self, cost: Callable[[FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """Average a cost of minus the targets' scores, and of the nontargets' scores: what each
+        pair of speakers adds to it."""
+        n_target, n_nontarget = self.target.size, self.nontarget.size
+        return (
+            self.sum_by_pair(cost(-self.target) / n_target, self.target_rows),
+            self.sum_by_pair(cost(self.nontarget) / n_nontarget, self.nontarget_rows),
+        )
+
+
+class Replicates(TrialSets):
+    """Replicates of the same trials, of which none lacks a class.
+
+    Parameters
+    ----------
+    of : PresortedTrials
+    times : int array, shape (R, pairs)
+        How often the trials of each pair of speakers count in each replicate.
+    """
+
+    def __init__(self, of: PresortedTrials, times: IntArray) -> None:
+        self.of, self.times = of, times
+        #: How often targets, and nontargets, up to each one count, from none to all.
+        self.targets_up_to, self.nontargets_counted = (
+            _cumulated(times[:, of.pairs[rows]]) for rows in (of.target_rows, of.nontarget_rows)
+        )
+        counted = np.diff(self.targets_up_to).ravel()
+        self._number, self._row = np.divmod(
+            np.repeat(np.arange(counted.size), counted), of.target.size
+        )
+        self.target = of.target[self._row]
+
+    def __iter__(self) -> Iterator[TrialScores]:
+        """Each replicate on its own."""
+        return (_Replicate(self.of, of_pairs[self.of.pairs]) for of_pairs in self.times)
+
+    @property
+    def nontargets_below_in_single(self) -> IntArray:
+        """The same of scores in single precision as `nontargets_below`, shape (T,)."""
+        return np.asarray(self.nontargets_counted[self._number, self.of.single.below[self._row]])
+
+    @cached_property
+    def target_sets(self) -> Sets:
+        """Rows of `target` of each replicate."""
+        return Sets(np.cumsum(self.target_counts) - self.target_counts, self.target.size)
+
+    @property
+    def target_counts(self) -> IntArray:
+        """Targets that count in each, shape (R,)."""
+        return np.asarray(self.targets_up_to[:, -1])
+
+    @property
+    def nontarget_counts(self) -> IntArray:
+        """Nontargets that count in each, shape (R,)."""
+        return np.asarray(self.nontargets_counted[:, -1])
+
+    @cached_property
+    def nontargets_below(self) -> IntArray:
+        """See `TrialSets`."""
+        return np.asarray(self.nontargets_counted[self._number, self.of.below[self._row]])
+
+    @cached_property
+    def nontargets_up_to(self) -> IntArray:
+        """See `TrialSets`."""
+        return np.asarray(self.nontargets_counted[self._number, self.of.up_to[self._row]])
+
+    @cached_property
+    def has_mixed_ties(self) -> bool:
+        """See `TrialSets`."""
+        return not np.array_equal(self.nontargets_below, self.nontargets_up_to)
+
+    @cached_property
+    def nontarget_ends(self) -> tuple[IntArray, IntArray]:
+        """Rows of the lowest and the highest nontarget that count, shapes (R,)."""
+        rows = [
+            np.searchsorted(ends, [0, ends[-1] - 1], side="right") - 1
+            for ends in self.nontargets_counted
+        ]
+        lowest, highest = np.array(rows).T
+        return lowest, highest
+
+    @cached_property
+    def extremes(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Lowest and highest target, lowest and highest nontarget score, shapes (R,)."""
+        sets, (lowest, highest) = self.target_sets, self.nontarget_ends
+        targets = self.target[sets.first], self.target[sets.last]
+        return (*targets, self.of.nontarget[lowest], self.of.nontarget[highest])
+
+    def least_within_ties(self, cost: ErrorCost) -> FloatArray:
+        """See `TrialSets`."""
+        missed, rejected = (
+            of_class[:, counts]
+            for of_class, counts in zip(
+                (self.targets_up_to, self.nontargets_counted),
+                self.of.counts_within_ties,
+                strict=True,
+            )
+        )
+        totals = self.target_counts, self.nontarget_counts
+        costs = cost(missed, rejected, totals[0][:, None], totals[1][:, None])
+        costs[missed + rejected == 0] = np.inf
+        # Nothing but one target rejected, if that is the first trial.
+        one = cost(np.array(1), np.array(0), *totals)
+        first_target = self.of.target_rows[self._row[self.target_sets.first]]
+        is_first = first_target < self.of.nontarget_rows[self.nontarget_ends[0]]
+        least = costs.min(axis=1, initial=np.inf)
+        return np.asarray(np.minimum(least, np.where(is_first, one, np.inf)))
+
+
+class _Replicate(TrialScores):
+    """One replicate: nontarget scores are counted, and repeated only for statistics that ask for
+    them."""
+
+    def __init__(self, of: PresortedTrials, times: IntArray) -> None:
+        self._of, self._times = of, times
+        self._target_times = times[of.target_rows]
+        self._nontarget_times = times[of.nontarget_rows]
+        self._ends = _cumulated(self._nontarget_times)
+        self.target = np.repeat(of.target, self._target_times)
+
+    @cached_property
+    def nontarget(self) -> FloatArray:  # type: ignore[override]
+        return np.repeat(self._of.nontarget, self._nontarget_times)
+
+    @cached_property
+    def _in_file(self) -> tuple[FloatArray, NDArray[np.bool_]]:  # type: ignore[override]
+        repeated = (np.repeat(x, self._times) for x in (self._of.scores, self._of.is_target))
+        return next(repeated), next(repeated)
+
+    @property
+    def n_nontarget(self) -> int:
+        return int(self._ends[-1])
+
+    def nontarget_at(self, index: Any) -> Any:
+        return self._of.nontarget[np.searchsorted(self._ends, index, side="right") - 1]
+
+    def count_nontargets(self, values: ArrayLike, side: Literal["left", "right"]) -> IntArray:
+        return self._ends[np.searchsorted(self._of.nontarget, values, side=side)]
+
+    @cached_property
+    def nontargets_below(self) -> IntArray:
+        return np.repeat(self._ends[self._of.below], self._target_times)
+
+    @cached_property
+    def nontargets_up_to(self) -> IntArray:
+        return np.repeat(self._ends[self._of.up_to], self._target_times)
+
+    @cached_property
+    def has_mixed_ties(self) -> bool:
+        return not np.array_equal(self.nontargets_below, self.nontargets_up_to)
+
+    @property
+    def distinct(self) -> NDArray[Any]:
+        of, times = self._of, self._times
+        if of.starts.size < times.size:
+            times = np.add.reduceat(times, of.starts)
+        return of.scores[of.starts[times > 0]]
+
+    @cached_property
+    def single(self) -> TrialScores:
+        return _Replicate(self._of.single, self._times)
+
+
+def _cumulated(counts: IntArray) -> IntArray:
+    """Add up counts along the last axis, from 0 to all."""
+    found = np.zeros((*counts.shape[:-1], counts.shape[-1] + 1), dtype=np.int64)
+    np.cumsum(counts, axis=-1, out=found[..., 1:])
+    return found
