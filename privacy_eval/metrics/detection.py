@@ -94,14 +94,15 @@ def min_dcfs(trials: TrialSets, p_target: float, variant: Variant) -> FloatArray
 
     # The cost falls with every rejected nontarget and rises with every rejected
     # target: it is least just before a target, or where all is rejected.
-    sets, missed, rejected = trials.target_sets, trials.targets_below, trials.nontargets_below
+    rows, sets = trials.threshold_rows, trials.threshold_sets
+    missed, rejected = trials.targets_below[rows], trials.nontargets_below[rows]
     counts = sets.spread(trials.target_counts), sets.spread(trials.nontarget_counts)
     costs = cost(missed, rejected, *counts)
     if variant == "challenge":
         costs[missed + rejected == 0] = np.inf
     least = np.minimum(np.minimum.reduceat(costs, sets.first), p_target)
     if variant == "challenge":
-        least = np.minimum(least, trials.least_within_ties(cost))
+        least = trials.least_within_ties(cost, least)
         # A threshold after the first trial, if that is a target: nothing else is rejected.
         one = cost(np.array(1), np.array(0), trials.target_counts, trials.nontarget_counts)
         is_first = trials.nontargets_up_to[sets.first] == 0

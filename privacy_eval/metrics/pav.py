@@ -71,6 +71,8 @@ class Sets:
 
     def kept(self, rows: NDArray[np.bool_]) -> Sets:
         """Find the sets when only some rows are kept."""
+        if self.first.size == 1:
+            return Sets(self.first, int(np.count_nonzero(rows)))
         number = np.cumsum(rows)
         return Sets((number - rows)[self.first], int(number[-1]))
 

@@ -157,7 +157,7 @@ class Replicates(TrialSets):
         targets = self.target[sets.first], self.target[sets.last]
         return (*targets, self.of.nontarget[lowest], self.of.nontarget[highest])
 
-    def least_within_ties(self, cost: ErrorCost) -> FloatArray:
+    def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
         """See `TrialSets`."""
         missed, rejected = (
             of_class[:, counts]
@@ -170,12 +170,12 @@ class Replicates(TrialSets):
         totals = self.target_counts, self.nontarget_counts
         costs = cost(missed, rejected, totals[0][:, None], totals[1][:, None])
         costs[missed + rejected == 0] = np.inf
+        least = np.minimum(least, costs.min(axis=1, initial=np.inf))
         # Nothing but one target rejected, if that is the first trial.
         one = cost(np.array(1), np.array(0), *totals)
         first_target = self.of.target_rows[self._row[self.target_sets.first]]
         is_first = first_target < self.of.nontarget_rows[self.nontarget_ends[0]]
-        least = costs.min(axis=1, initial=np.inf)
-        return np.asarray(np.minimum(least, np.where(is_first, one, np.inf)))
+        return np.where(is_first, np.minimum(least, one), least)
 
 
 class _Replicate(TrialScores):
@@ -215,10 +215,6 @@ class _Replicate(TrialScores):
     @cached_property
     def nontargets_up_to(self) -> IntArray:
         return np.repeat(self._ends[self._of.up_to], self._target_times)
-
-    @cached_property
-    def has_mixed_ties(self) -> bool:
-        return not np.array_equal(self.nontargets_below, self.nontargets_up_to)
 
     @property
     def distinct(self) -> NDArray[Any]:

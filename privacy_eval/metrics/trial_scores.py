@@ -110,9 +110,24 @@ class TrialSets(ABC):
         """Whether any target shares its score with a nontarget."""
 
     @abstractmethod
-    def least_within_ties(self, cost: ErrorCost) -> FloatArray:
-        """Find the least cost of each set at thresholds within ties of both classes, where trials
-        are in file order; inf where there is none."""
+    def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
+        """Lower the least cost of each set to that of thresholds within ties of both classes,
+        where trials are in file order."""
+
+    @cached_property
+    def threshold_rows(self) -> IntArray:
+        """Rows of targets before which a nontarget is, ascending, and of the first of each set:
+        between two of them a threshold only misses more targets."""
+        below = self.nontargets_below
+        new = np.concatenate([[True], below[1:] != below[:-1]])
+        new[self.target_sets.first] = True
+        return np.flatnonzero(new)
+
+    @property
+    def threshold_sets(self) -> Sets:
+        """Those rows of each set."""
+        first = np.searchsorted(self.threshold_rows, self.target_sets.first)
+        return Sets(np.asarray(first, dtype=np.int64), self.threshold_rows.size)
 
     @cached_property
     def targets_below(self) -> IntArray:
@@ -314,21 +329,32 @@ class TrialScores(TrialSets):
     @cached_property
     def nontargets_below(self) -> IntArray:
         """For every target score, how many nontarget scores are below it, shape (T,)."""
-        return self.count_nontargets(self.target, "left")
+        rows = np.flatnonzero(self.targets_below == np.arange(self.n_target))
+        found = self.count_nontargets(self.target[rows], "left")
+        if rows.size == self.n_target:
+            return found
+        return np.repeat(found, np.diff(np.append(rows, self.n_target)))
 
     @cached_property
     def nontargets_up_to(self) -> IntArray:
         """For every target score, how many nontarget scores are not above it, (T,)."""
-        if not self.has_mixed_ties:
-            return self.nontargets_below
-        return self.count_nontargets(self.target, "right")
+        found, rows = self.nontargets_below, self._tied_rows
+        if rows.size:
+            found = found.copy()
+            found[rows] = self.count_nontargets(self.target[rows], "right")
+        return found
 
-    @cached_property
+    @property
     def has_mixed_ties(self) -> bool:
         """Whether any target shares its score with a nontarget."""
+        return self._tied_rows.size > 0
+
+    @cached_property
+    def _tied_rows(self) -> IntArray:
+        """Rows of targets that share their score with a nontarget."""
         last = self.n_nontarget - 1
         nearest = self.nontarget_at(np.minimum(self.nontargets_below, last))
-        return bool(np.any(nearest == self.target))
+        return np.flatnonzero(nearest == self.target)
 
     def edges(self, bins: int) -> FloatArray:
         """Divide the range of all scores into equal bins; where all are equal, the range is 1
@@ -363,39 +389,35 @@ class TrialScores(TrialSets):
         position = np.sort(tie + order) - tie
         return ascending, is_target[position], position
 
-    @cached_property
-    def errors_within_ties(self) -> tuple[IntArray, IntArray]:
-        """Missed targets and rejected nontargets at thresholds that a stable sort in file order
-        puts within ties of both classes: between a nontarget and a target that follows it, and
-        after a target that is the lowest trial of all. There must be mixed ties."""
-        new = np.flatnonzero(self.targets_below == np.arange(self.n_target))
-        mixed = self.nontargets_up_to[new] > self.nontargets_below[new]
-        first = new[mixed]
-        missed, rejected = first, self.nontargets_below[first]
-        size = (
-            np.diff(np.append(new, self.n_target))[mixed] + self.nontargets_up_to[first] - rejected
-        )
-        scores, is_target = self._file_order
-        start, tie = np.cumsum(size) - size, np.repeat(np.arange(first.size), size)
-        rows = np.argsort(scores)[np.arange(tie.size) + (missed + rejected - start)[tie]]
-        # Sorted by tie, then by place in the file; the lowest bit is the label.
-        key = (tie * scores.size + rows) * 2 + is_target[rows]
-        key.sort()
-        target = (key & 1).astype(np.bool_)
-        targets = np.append(0, np.cumsum(target))
-        after = np.flatnonzero(~target[:-1] & target[1:]) + 1
-        if target[0] and missed[0] + rejected[0] == 0:
-            after = np.append(1, after)
-        of = tie[after - 1]
-        passed = targets[after] - targets[start[of]]
-        return missed[of] + passed, rejected[of] + after - start[of] - passed
-
-    def least_within_ties(self, cost: ErrorCost) -> FloatArray:
+    def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
         """See `TrialSets`: of a single set."""
-        if not self.has_mixed_ties:
-            return np.array([np.inf])
-        found = cost(*self.errors_within_ties, self.target_counts, self.nontarget_counts)
-        return np.array([found.min(initial=np.inf)])
+        rows, counts = self._tied_rows, (self.target_counts, self.nontarget_counts)
+        first = rows[self.targets_below[rows] == rows]
+        # Of each tie, nothing is less than all of its nontargets rejected and no target.
+        bound = cost(first, self.nontargets_up_to[first], *counts)
+        first = first[bound < least]
+        if not first.size:
+            return least
+        missed, rejected = self._errors_within_ties(first)
+        within = float(cost(missed, rejected, *counts).min(initial=np.inf))
+        return np.asarray(np.minimum(least, within))
+
+    def _errors_within_ties(self, first: IntArray) -> tuple[IntArray, IntArray]:
+        """Missed targets and rejected nontargets at thresholds that a stable sort in file order
+        puts within some ties of both classes, of which the first targets' rows are given:
+        after each trial but those that accept all."""
+        scores, is_target = self._file_order
+        tied = self.target[first]
+        rows = np.flatnonzero((scores >= tied[0]) & (scores <= tied[-1]))
+        tie = np.searchsorted(tied, scores[rows])
+        found = tied[tie] == scores[rows]
+        rows, tie = rows[found], tie[found]
+        order = np.argsort(tie, kind="stable")
+        tie, target = tie[order], is_target[rows[order]].astype(np.int64)
+        sets = Sets(np.searchsorted(tie, np.arange(first.size)), tie.size)
+        missed = first[tie] + sets.before(target) + target
+        rejected = self.nontargets_below[first][tie] + sets.before(1 - target) + 1 - target
+        return missed, rejected
 
     @property
     def _file_order(self) -> tuple[FloatArray, BoolArray]:
