@@ -234,7 +234,7 @@ def _read_up_to(max_bytes: int, file: SupportsRead, max_lines: int) -> bytes:
     while left > 0 and max_lines >= 0 and (piece := file.read(min(left, _PIECE_BYTES))):
         pieces.append(piece)
         left -= len(piece)
-        max_lines -= piece.count(b"\n")
+        max_lines -= piece.count(b"\n") if max_lines < sys.maxsize else 0
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 

@@ -445,12 +445,10 @@ def _parse_numbers(field: Column, path: Path) -> NDArray[np.float64]:
     width = int(field.size.max())
     values: NDArray[np.float64] | None = None
     if width <= _USUAL_NUMBER_BYTES:
-        position = np.arange(width)
-        grid = field.data[field.start[:, None] + position]
-        grid[position >= field.size[:, None]] = 0
-        if not np.any(grid == ord("_")):  # Python's digit groups are no number here
+        grid = np.stack([words for _, words in field.words], axis=1)
+        if not np.any(grid.view(np.uint8) == ord("_")):  # digit groups of Python are no number
             with contextlib.suppress(ValueError):
-                values = grid.view(f"S{width}").ravel().astype(np.float64)
+                values = grid.view(f"S{8 * grid.shape[1]}").ravel().astype(np.float64)
     if values is None:
         values = np.array([_number(text) for text in field.tolist()], dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(values))

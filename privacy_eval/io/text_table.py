@@ -28,6 +28,8 @@ _MAX_LINE_BYTES = 1 << 20
 
 _SPACE, _TAB, _NEWLINE, _RETURN = 32, 9, 10, 13
 _PADDING = MAX_FIELD_BYTES + 16
+# Bytes looked at together, which caches hold.
+_BLOCK = 1 << 18
 #: Words stored for every row: ids of challenges have up to 32 bytes.
 _WORDS_OF_ALL = 4
 _ODD = 0x9E3779B97F4A7C15
@@ -75,13 +77,15 @@ class Column:
         view: WordArray = np.ndarray(
             (self.data.size - 7,), dtype="<u8", buffer=self.data, strides=(1,)
         )
-        longest = int(self.size.max(initial=0))
+        shortest, longest = int(self.size.min(initial=0)), int(self.size.max(initial=0))
         words: list[tuple[IndexArray | None, WordArray]] = []
         for offset in range(0, longest, 8):
             rows = None if offset < _WORDS_OF_ALL * 8 else np.flatnonzero(self.size > offset)
             chosen = slice(None) if rows is None else rows
-            used = np.clip(self.size[chosen] - offset, 0, 8)
-            words.append((rows, view[self.start[chosen] + offset] & _WORD_MASK[used]))
+            found = view[self.start[chosen] + offset]
+            if offset + 8 > shortest:  # beyond some fields' end
+                found &= _WORD_MASK[np.clip(self.size[chosen] - offset, 0, 8)]
+            words.append((rows, found))
         return tuple(words)
 
     def equals(self, text: bytes) -> NDArray[np.bool_]:
@@ -233,49 +237,74 @@ def _split(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column,
     ends_open = not content.endswith(b"\n")
     padded = content + (b"\n" if ends_open else b"") + bytes(_PADDING)
     data = np.frombuffer(padded, dtype=np.uint8)
-    size = data.size - _PADDING
-    text = data[:size]
-    blank = text <= _SPACE
-    _check_characters(content, text, blank, path)
-
-    # A field begins where a blank is followed by none, and ends where the reverse.
-    change = np.empty(size, dtype=np.bool_)
-    change[0] = not blank[0]
-    np.not_equal(blank[1:], blank[:-1], out=change[1:])
-    bounds = np.flatnonzero(change)
-    start, end = bounds[0::2], bounds[1::2]
-    if not start.size:
-        raise PrivacyEvalError(f"{path}: empty file, expected lines of {_describe(fields)}")
-    columns = len(fields)
-    newline = np.flatnonzero(text == _NEWLINE)
-    regular = start.size == columns * newline.size and bool(
-        np.all(end[columns - 1 :: columns] <= newline)
-        and np.all(start[columns::columns] > newline[:-1])
-    )
-    if not regular:
-        per_line = np.diff(np.searchsorted(start, newline), prepend=0)
-        wrong = np.flatnonzero((per_line != columns) & (per_line != 0))
-        if wrong.size:
-            line = int(wrong[0])
-            begin = 0 if line == 0 else int(newline[line - 1]) + 1
-            excerpt = text[begin : int(newline[line])][:80].tobytes().decode("utf-8", "replace")
-            cut = ends_open and line == newline.size - 1 and per_line[line] < columns
-            raise PrivacyEvalError(
-                f"{path}:{line + 1}: expected {columns} fields ({_describe(fields)}), "
-                f"found {per_line[line]}: {excerpt.strip()!r}"
-                + ("; the file was cut: copy it again" if cut else "")
-            )
-    length = end - start
-    too_long = np.flatnonzero(length > MAX_FIELD_BYTES)
-    if too_long.size:
-        raise PrivacyEvalError(
-            f"{path}:{_line_of(content, int(start[too_long[0]]))}: "
-            f"a field of {int(length[too_long[0]])} bytes (at most {MAX_FIELD_BYTES})"
+    text = data[: data.size - _PADDING]
+    _check_characters(content, text, path)
+    blocks: list[IndexArray] = []
+    begin = lines = 0
+    while begin < text.size:  # in blocks of whole lines, which caches hold
+        end = padded.rfind(b"\n", begin, begin + _BLOCK) + 1 or padded.find(b"\n", begin) + 1
+        block = text[begin:end]
+        blank = block <= _SPACE
+        # A field begins where a blank is followed by none, and ends where the reverse.
+        change = np.empty(block.size, dtype=np.bool_)
+        change[0] = not blank[0]
+        np.not_equal(blank[1:], blank[:-1], out=change[1:])
+        bounds = np.flatnonzero(change)
+        newlines, *others = (
+            int(np.count_nonzero(block == c)) for c in (_NEWLINE, _SPACE, _TAB, _RETURN)
         )
-    return tuple(
-        Column(data, start[i::columns].astype(np.int64), length[i::columns].astype(np.int64))
-        for i in range(columns)
-    )
+        if newlines + sum(others) != np.count_nonzero(blank):
+            at = begin + int(np.argmax(blank & ~np.isin(block, (_NEWLINE, _SPACE, _TAB, _RETURN))))
+            raise PrivacyEvalError(
+                f"{path}:{_line_of(content, at)}: control character {int(text[at]):#04x}, "
+                "expected text"
+            )
+        last = bounds[2 * len(fields) - 1 :: 2 * len(fields)]
+        # Regular: as many lines as last fields, each of which a line end follows.
+        if bounds.size != 2 * len(fields) * newlines or np.any(block[last] != _NEWLINE):
+            cut = ends_open and end == text.size
+            _check_fields(block, bounds[0::2], fields, lines, cut, path)
+        table = np.ascontiguousarray(bounds.reshape(-1, 2 * len(fields)).T)
+        table[1::2] -= table[0::2]
+        table[0::2] += begin
+        blocks.append(table)
+        begin, lines = end, lines + newlines
+    starts_and_sizes = np.concatenate(blocks, axis=1)
+    starts, sizes = starts_and_sizes[0::2], starts_and_sizes[1::2]
+    if not sizes.size:
+        raise PrivacyEvalError(f"{path}: empty file, expected lines of {_describe(fields)}")
+    if sizes.max() > MAX_FIELD_BYTES:
+        row, column = np.argwhere(sizes.T > MAX_FIELD_BYTES)[0]
+        raise PrivacyEvalError(
+            f"{path}:{_line_of(content, int(starts[column, row]))}: "
+            f"a field of {int(sizes[column, row])} bytes (at most {MAX_FIELD_BYTES})"
+        )
+    return tuple(Column(data, starts[i], sizes[i]) for i in range(len(fields)))
+
+
+def _check_fields(
+    block: ByteArray,
+    start: IndexArray,
+    fields: tuple[str, ...],
+    lines_before: int,
+    cut: bool,
+    path: Path,
+) -> None:
+    """Refuse lines that are not blank and have another number of fields."""
+    newline = np.flatnonzero(block == _NEWLINE)
+    per_line = np.diff(np.searchsorted(start, newline), prepend=0)
+    wrong = np.flatnonzero((per_line != len(fields)) & (per_line != 0))
+    if wrong.size:
+        line = int(wrong[0])
+        begin = 0 if line == 0 else int(newline[line - 1]) + 1
+        excerpt = block[begin : int(newline[line])][:80].tobytes().decode("utf-8", "replace")
+        cut = cut and line == newline.size - 1 and per_line[line] < len(fields)
+        raise PrivacyEvalError(
+            f"{path}:{lines_before + line + 1}: expected {len(fields)} fields "
+            f"({_describe(fields)}), found {per_line[line]}: {excerpt.strip()!r}"
+            + "; the file was cut: copy it again"
+            * bool(cut)
+        )
 
 
 def line_number(column: Column, row: int) -> int:
@@ -307,27 +336,22 @@ def _check_lines(content: bytes, path: Path) -> None:
         begin = end + 1
 
 
-def _check_characters(
-    content: bytes, text: ByteArray, blank: NDArray[np.bool_], path: Path
-) -> None:
-    allowed = (text == _SPACE) | (text == _TAB) | (text == _NEWLINE) | (text == _RETURN)
-    if np.count_nonzero(allowed) != np.count_nonzero(blank):
-        at = int(np.argmax(blank & ~allowed))
-        raise PrivacyEvalError(
-            f"{path}:{_line_of(content, at)}: control character {int(text[at]):#04x}, expected text"
-        )
-    returns = np.flatnonzero(text == _RETURN)
-    inside = returns[text[np.minimum(returns + 1, text.size - 1)] != _NEWLINE]
-    if inside.size:
-        raise PrivacyEvalError(
-            f"{path}:{_line_of(content, int(inside[0]))}: carriage return within the line"
-        )
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise PrivacyEvalError(
-            f"{path}:{_line_of(content, error.start)}: not UTF-8 text"
-        ) from error
+def _check_characters(content: bytes, text: ByteArray, path: Path) -> None:
+    """Refuse carriage returns within lines, and bytes that are not UTF-8."""
+    if b"\r" in content:
+        returns = np.flatnonzero(text == _RETURN)
+        inside = returns[text[np.minimum(returns + 1, text.size - 1)] != _NEWLINE]
+        if inside.size:
+            raise PrivacyEvalError(
+                f"{path}:{_line_of(content, int(inside[0]))}: carriage return within the line"
+            )
+    if not content.isascii():
+        try:
+            content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise PrivacyEvalError(
+                f"{path}:{_line_of(content, error.start)}: not UTF-8 text"
+            ) from error
 
 
 def _line_of(content: bytes, position: int) -> int:
