@@ -374,13 +374,20 @@ class Product:
     def write(self, inputs: Inputs, content: Content, made_of: Fingerprint) -> None:
         """Write files and fingerprint; remove other files of an earlier version.
 
-        Files that a killed run leaves are rebuilt, and not taken for external.
+        Files that a killed run leaves are rebuilt, and not taken for external. Files that have
+        the content already, as another run at the same time may have made them, are not touched:
+        who reads them never finds them missing.
         """
         noted = self.read_fingerprint()
         folder = self.note.parent
         files = {relative(path, folder): digest(data) for path, data in content.files.items()}
         made_of = replace(made_of, files=files, left_out=content.left_out, remarks=content.remarks)
+        for path in content.files:
+            inputs.forget(path)
         replaced = self.present(inputs, noted)
+        if replaced == files:
+            write_text(self.note, made_of.text())
+            return
         if self.guarded and len(self.files) > 1:
             self.files[-1].unlink(missing_ok=True)  # without it nobody takes the others for whole
         write_text(self.note, replace(made_of, replaces=replaced).text())
