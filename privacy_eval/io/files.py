@@ -34,6 +34,7 @@ MAX_TEXT_BYTES = 512 << 20
 _MAX_RATIO = 200
 _HARMLESS_BYTES = 64 << 20
 _PIECE_BYTES = 64 << 20
+_HASHED_BYTES = 1 << 20
 #: Where a shell puts `<(command)`; no submission can.
 _SHELL_PIPES = ("/dev/fd", "/proc/self/fd")
 #: Of the lines of a `LineLimit`, on average; those of scores and trials have about 30.
@@ -276,6 +277,40 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise PrivacyEvalError(f"{path}:{line}: not UTF-8 text") from error
+
+
+def large_digest(path: Path, more_than: int) -> str | None:
+    """Compute the SHA-256 of what `read_bytes` would read, without having it all in memory.
+
+    Parameters
+    ----------
+    path : Path
+    more_than : int
+        Bytes.
+
+    Returns
+    -------
+    str or None
+        64 hexadecimal digits; None for a file that is not larger than that, or is gzip.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Unreadable.
+    """
+    try:
+        if os.stat(path).st_size <= more_than:
+            return None
+    except OSError:
+        return None
+    with reading(path), open_regular(path) as file:
+        piece = file.read(_HASHED_BYTES)
+        if piece.startswith(GZIP_MAGIC):
+            return None
+        found = hashlib.sha256(piece.removeprefix(UTF8_BOM))
+        while piece := file.read(_HASHED_BYTES):
+            found.update(piece)
+    return found.hexdigest()
 
 
 def digest(data: bytes) -> str:

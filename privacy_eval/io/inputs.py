@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from .files import LineLimit, digest, read_bytes, supply
+from .files import LineLimit, digest, large_digest, read_bytes, supply
 
 #: Limit of the contents stored for later readers, in addition to the last two files.
 _KEPT_BYTES = 64 << 20
@@ -17,7 +17,8 @@ class Inputs:
     """Digests of the input files of a command, and their contents for the readers.
 
     A file is read from disk once: its content is hashed, and handed on to the reader that
-    parses it (`supplied`). What changes on disk in between is not seen.
+    parses it (`supplied`). What changes on disk in between is not seen. A large file, such as
+    an hour of speech, is hashed piece by piece instead; who reads it then learns of a change.
     """
 
     def __init__(self) -> None:
@@ -33,7 +34,11 @@ class Inputs:
             As `read_bytes`.
         """
         if path not in self._sha256:
-            self._read(path, limit)
+            large = large_digest(path, _KEPT_BYTES) if limit is None else None
+            if large is None:
+                self._read(path, limit)
+            else:
+                self._sha256[path] = large
         return self._sha256[path]
 
     @contextlib.contextmanager
