@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import h5py
 import hypothesis
@@ -36,6 +37,7 @@ from support import ANON, GOLDEN, OTHER_PLAN, imported
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.compat.zebra import read_tags
+from privacy_eval.io import text_table
 from privacy_eval.io.data_dir import (
     combine_data_dirs,
     read_data_dir,
@@ -159,7 +161,8 @@ def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0, edits: int = 0)
             counts[not try_one(name, path, one[:LARGEST])] += 1
 
     before = _most_memory()
-    with _limits():
+    # Blocks of a few lines, so that small tables have several.
+    with _limits(), mock.patch.object(text_table, "_BLOCK", 64):
         answers()
     assert _most_memory() - before < GROWTH, f"{name}: the inputs take more and more memory"
     return counts[0], counts[1]

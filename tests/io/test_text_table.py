@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.io import text_table
 from privacy_eval.io.text_table import (
     Column,
     hash_rows,
@@ -18,6 +20,15 @@ from privacy_eval.io.text_table import (
     split_columns,
     unique_fields,
 )
+
+
+@pytest.fixture(params=[16, 1 << 18], scope="module", autouse=True)
+def block(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tables of several blocks, and of one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_table, "_BLOCK", request.param)
+        yield
+
 
 NAME = Path("table")
 THREE = ("speaker", "utterance", "score")
