@@ -9,6 +9,7 @@ data set, or a comparison, without any record has no rows.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -76,6 +77,9 @@ _INTERVALS: Mapping[str, tuple[str, ...]] = {
     "intervals_miss": ("miss_at_fa_0.01", "miss_at_fa_0.001"),
 }
 
+#: Metrics by which attack models are compared: overall, and for attackers who accuse few.
+_MAXIMUM = ("eer", "linkability", "zebra_population", "miss_at_fa_0.01", "miss_at_fa_0.001")
+
 #: Tables of values that do not depend on x-vectors.
 _WITHOUT_NETWORK = ("asr", "emotion")
 
@@ -124,11 +128,12 @@ def system_tables(
     results: Results, system: str, results_folder: str, curves: Curves | None = None
 ) -> list[Table]:
     """Return the tables with any value of one results folder of a system; for the first folder
-    also the averages, over all folders, with intervals if there are `curves`."""
+    also, over all folders, the strongest attack models and the averages, with intervals if there
+    are `curves`."""
     tables = _all_tables(results.of(system, results_folder), f"{system}{results_folder}")
     whole = results.of(system)
     if results_folder == results.results_folders(system)[0]:
-        tables.append(averages_table(whole, system))
+        tables += [strongest_table(whole, system), averages_table(whole, system)]
         tables += [average_interval_table(whole, system, curves)] if curves else []
     networks = network_notes(whole)
     few = few_replicates(whole, curves) if curves else ""
@@ -234,6 +239,49 @@ def verification_table(
     evaluated = _evaluated(records, variant)
     table = form.table(name, f"{caption}{of_split}: {title} ({note}). {evaluated}", groups)
     return replace(table, notes=tuple(caveat_notes(records, keys, marked=True)))
+
+
+def strongest_table(results: Results, title: str) -> Table:
+    """What the strongest of all attack models reaches, by each metric."""
+    protocol, variant = results.protocol, results.protocol.variant
+    attacks = {a.id for a in protocol.attack_models if not a.is_original}
+    records = [r for r in results.verification if r.condition.attack_model in attacks]
+    by_set: dict[_Key, list[VerificationRecord]] = {}
+    for r in records:
+        by_set.setdefault((r.condition.split, r.condition.data_set, r.condition.gender), []).append(
+            r
+        )
+    several = {key: of_set for key, of_set in by_set.items() if len(of_set) > 1}
+    columns = {
+        key: [_strongest(of_set, key, variant) for of_set in several.values()]
+        for key in map(protocol.shown, _MAXIMUM)
+    }
+    keys = [key for key, cells in columns.items() if set(cells) != {NOT_AVAILABLE}]
+    form = _Form(
+        results,
+        {key: [columns[k][i] for k in keys] for i, key in enumerate(several)},
+        splits=protocol.splits,
+        values=_columns(keys),
+        condition=[Column("Gen", rule=True)],
+    )
+    rows = [((d, g), (g,)) for d, g in itertools.product(protocol.table_rows, protocol.genders)]
+    caption = f"The strongest of the attack models, by each metric: {title}."
+    table = form.table("strongest", f"{caption} {_evaluated(records, variant)}", [rows])
+    return replace(table, fit="landscape")
+
+
+def _strongest(records: Sequence[VerificationRecord], key: str, variant: Variant) -> str:
+    """The value of least privacy, and its attack model; values that are withheld do not count."""
+    metric, found = describe(key), list[tuple[float, VerificationRecord]]()
+    for r in records:
+        value = r.values(variant).get(key, math.nan)
+        if not math.isnan(value) and r.caveat(key) is None:
+            found.append((-value if metric.best == "higher" else value, r))
+    if not found:
+        return NOT_AVAILABLE
+    _, strongest = max(found, key=lambda pair: pair[0])
+    text = metric.format(strongest.values(variant)[key], detailed=True)
+    return f"{text} {strongest.condition.attack_model}"
 
 
 def _evaluated(records: Sequence[VerificationRecord], variant: Variant) -> str:

@@ -107,6 +107,52 @@ def test_both_splits_are_the_single_ones_side_by_side() -> None:
         assert cells(tables["asv"], "EER, %", which) == cells(tables[f"asv_{split}"], "EER, %")
 
 
+def test_the_strongest_attack_model_of_each_trial_set() -> None:
+    """Of B2, the lower EER of its two attackers, as the file has it."""
+    table = tables_of(imported(B2))["strongest"]
+    assert [c.title for c in table.columns][:4] == ["#", "Dev. set", "EER, %", "Gen"]
+    for which, split in enumerate(("dev", "test")):
+        found = cells(table, "EER, %", which)
+        for cell, (name, gender, *_) in zip(found, ROWS[::3], strict=True):
+            pairs = {"ignorant": ("o", "a"), "lazy-informed": ("a", "a")}
+            eers = {
+                attack: float(eer_in(B2.read_text(), name, gender, pair, split)["eer"])
+                for attack, pair in pairs.items()
+            }
+            value, attack = cell.split()
+            assert float(value) == min(eers.values()) == eers[attack]
+
+
+def test_the_strongest_is_the_most_linkable() -> None:
+    """Of all results folders of a system."""
+    results = imported(ANON, ORIG, protocol="vpc2022", system="M")
+    linkable = {
+        (r.condition.split, r.condition.data_set, r.condition.gender): 0.0
+        for r in results.verification
+    }
+    for r in results.verification:
+        c = r.condition
+        if c.attack_model not in (None, "original"):
+            key = (c.split, c.data_set, c.gender)
+            linkable[key] = max(linkable[key], r.values("challenge")["linkability"])
+    table = tables_of(results)["strongest"]
+    found = [float(cell.split()[0]) for cell in cells(table, "Linkability", 1)]
+    expected = [v for (split, *_), v in linkable.items() if split == "test"]
+    assert sorted(found) == pytest.approx(sorted(expected), abs=5e-4) and any(found)
+
+
+def test_implausible_values_are_no_attackers_strength() -> None:
+    results = imported(B2)
+    inverted = tuple(
+        changed(r, metrics={"challenge": {**r.values("challenge"), "eer": 0.9}})
+        if r.condition.attack_model == "lazy-informed"
+        else r
+        for r in results.verification
+    )
+    found = cells(tables_of(replace(results, verification=inverted))["strongest"], "EER, %")
+    assert all(cell.endswith("ignorant") for cell in found)
+
+
 @pytest.mark.parametrize("path", [B1, B2], ids=["B1", "B2"])
 def test_every_number_is_in_the_file(path: Path, tmp_path: Path) -> None:
     """ASV, ROCCH-EER and ASR tables, read back from CSV; and every number of the file's
@@ -162,6 +208,7 @@ def test_the_file_of_2022_has_all_its_metrics() -> None:
     text = ANON.read_text()
     assert set(tables) == {
         *("asv_dev", "asv_test", "asv", "rocch_eer", "linkability", "zebra", "asr", "voice"),
+        "strongest",
         "averages",
     }
     columns = {
@@ -182,7 +229,7 @@ def test_the_file_of_2022_has_all_its_metrics() -> None:
     tags = cells(tables["zebra"], "Tag", 0) + cells(tables["zebra"], "Tag", 1)
     assert sorted(tags) == sorted(re.findall(r"Individual: \S+ \((.)\)", text))
     other = tables_of(results, ".orig")
-    assert set(other) == set(tables) - {"voice", "averages"}
+    assert set(other) == set(tables) - {"voice", "strongest", "averages"}
     assert cells(other["asv"], "EER, %")[0] == "8.665"
     assert cells(tables["asv"], "EER, %")[0] == "14.910"
 
