@@ -9,6 +9,7 @@ import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from .score_formats import (
 from .text_table import (
     Column,
     IndexArray,
+    WordArray,
     hash_rows,
     line_number,
     read_columns,
@@ -66,6 +68,11 @@ class TrialList:
     utterance: Column
     digest: str
     ends_open: bool = field(default=False, kw_only=True)
+
+    @cached_property
+    def hashes(self) -> WordArray:
+        """A hash of each trial, shape (rows,)."""
+        return hash_rows((self.speaker, self.utterance))
 
 
 @dataclass(frozen=True)
@@ -207,8 +214,7 @@ def read_scores(
     if "score" not in columns:
         raise PrivacyEvalError(f"{path}:1: no column of scores")
     score = _parse_numbers(columns["score"], path)
-    _check_unique(path, columns["speaker"], columns["utterance"], "score")
-    return ScoreFile(
+    found = ScoreFile(
         path,
         columns["speaker"],
         columns["utterance"],
@@ -218,6 +224,8 @@ def read_scores(
         parse_labels(columns["label"], path) if "label" in columns else None,
         ends_open=name != "bosaris" and _ends_open(content),
     )
+    _check_unique(found, "score")
+    return found
 
 
 def _other_format(content: bytes, path: Path, name: str) -> str:
@@ -271,9 +279,10 @@ def read_trials(path: Path, *, format: str | None = "kaldi") -> TrialKey:
     except PrivacyEvalError as error:
         swapped = all(math.isfinite(_number(text)) for text in label.tolist())
         raise PrivacyEvalError(f"{error}{_SWAPPED * swapped}") from error
-    _check_unique(path, speaker, utterance, "trial")
     open_end = _ends_open(content)
-    return TrialKey(path, speaker, utterance, digest(content), is_target, ends_open=open_end)
+    key = TrialKey(path, speaker, utterance, digest(content), is_target, ends_open=open_end)
+    _check_unique(key, "trial")
+    return key
 
 
 def read_trial_list(path: Path) -> TrialList:
@@ -295,8 +304,9 @@ def read_trial_list(path: Path) -> TrialList:
     first = read_bytes(path).lstrip().split(b"\n", 1)[0]
     names = (*_ID, "target|nontarget")
     (speaker, utterance, *_), content = read_columns(path, names[: max(2, len(first.split()))])
-    _check_unique(path, speaker, utterance, "trial")
-    return TrialList(path, speaker, utterance, digest(content), ends_open=_ends_open(content))
+    found = TrialList(path, speaker, utterance, digest(content), ends_open=_ends_open(content))
+    _check_unique(found, "trial")
+    return found
 
 
 def _ends_open(content: bytes) -> bool:
@@ -337,9 +347,7 @@ def pair(
     >>> pair(read_scores(folder / "scores"), read_trials(folder / "trials")).is_target
     array([ True, False])
     """
-    score_row, trial_row = _join(
-        (scores.speaker, scores.utterance), (trials.speaker, trials.utterance)
-    )
+    score_row, trial_row = _join(scores, trials)
     missing = len(trials.speaker) - trial_row.size
     extra = len(scores.speaker) - score_row.size
     if (missing or extra) and not allow_missing:
@@ -382,7 +390,7 @@ def check_same_trials(key: TrialKey, other: TrialKey) -> None:
         like; else the first one that it lacks; how many labels differ and how many trials are
         in one key only.
     """
-    key_row, other_row = _join((key.speaker, key.utterance), (other.speaker, other.utterance))
+    key_row, other_row = _join(key, other)
     label = np.full(len(other.speaker), -1)
     label[other_row] = key.is_target[key_row]
     names = {-1: "missing", 0: "nontarget", 1: "target"}
@@ -406,18 +414,21 @@ def check_same_trials(key: TrialKey, other: TrialKey) -> None:
     )
 
 
-def _join(a: tuple[Column, Column], b: tuple[Column, Column]) -> tuple[IndexArray, IndexArray]:
-    """Rows of `a`, ascending, that occur in `b`, and where. Rows are unique in both."""
-    if len(a[0]) == len(b[0]) and all(same_fields(x, y) for x, y in zip(a, b, strict=True)):
+def _join(first: TrialList, second: TrialList) -> tuple[IndexArray, IndexArray]:
+    """Rows of the first, ascending, that occur in the second, and where. Both are unique."""
+    a, b = ((trials.speaker, trials.utterance) for trials in (first, second))
+    if np.array_equal(first.hashes, second.hashes) and all(map(same_fields, a, b)):
         rows = np.arange(len(a[0]))
         return rows, rows
-    hash_a, hash_b = hash_rows(a), hash_rows(b)
-    order_a, order_b = np.argsort(hash_a), np.argsort(hash_b)
-    hash_a, hash_b = hash_a[order_a], hash_b[order_b]
-    at = np.minimum(np.searchsorted(hash_b, hash_a), hash_b.size - 1)
-    matches = hash_b[at] == hash_a
+    order_a, order_b = np.argsort(first.hashes), np.argsort(second.hashes)
+    hash_a, hash_b = first.hashes[order_a], second.hashes[order_b]
     position = np.full(hash_a.size, -1, dtype=np.int64)
-    position[order_a[matches]] = order_b[at[matches]]
+    if np.array_equal(hash_a, hash_b):
+        position[order_a] = order_b
+    else:
+        at = np.minimum(np.searchsorted(hash_b, hash_a), hash_b.size - 1)
+        matches = hash_b[at] == hash_a
+        position[order_a[matches]] = order_b[at[matches]]
     row_a = np.flatnonzero(position >= 0)
     row_b = position[row_a]
     no_collision = all(np.all(h[1:] != h[:-1]) for h in (hash_a, hash_b))
@@ -470,8 +481,8 @@ def _number(text: str) -> float:
         return float("nan")
 
 
-def _check_unique(path: Path, speaker: Column, utterance: Column, what: str) -> None:
-    hashes = hash_rows((speaker, utterance))
+def _check_unique(trials: TrialList, what: str) -> None:
+    hashes, speaker, utterance = trials.hashes, trials.speaker, trials.utterance
     ascending = np.sort(hashes)
     repeated = ascending[1:][ascending[1:] == ascending[:-1]]
     if not repeated.size:
@@ -484,9 +495,10 @@ def _check_unique(path: Path, speaker: Column, utterance: Column, what: str) -> 
             duplicates.append(row)
         seen.add(key)
     if duplicates:
+        where = f"{trials.path}:{line_number(speaker, duplicates[0])}"
         raise PrivacyEvalError(
-            f"{path}:{line_number(speaker, duplicates[0])}: {len(duplicates)} duplicate {what} "
-            f"lines: {_quote_ids(speaker, utterance, duplicates)}"
+            f"{where}: {len(duplicates)} duplicate {what} lines: "
+            f"{_quote_ids(speaker, utterance, duplicates)}"
         )
 
 
@@ -523,11 +535,10 @@ def _mismatch(
 
 def _is_trial(ids: tuple[Column, Column], trials: TrialKey) -> bool:
     """Whether the first of some rows of ids is a trial."""
-    hashes = hash_rows((trials.speaker, trials.utterance))
     first = tuple(column.text(0) for column in ids)
     return any(
         (trials.speaker.text(row), trials.utterance.text(row)) == first
-        for row in np.flatnonzero(hashes == hash_rows(ids)[0]).tolist()
+        for row in np.flatnonzero(trials.hashes == hash_rows(ids)[0]).tolist()
     )
 
 
