@@ -83,7 +83,7 @@ def min_dcfs(trials: TrialSets, p_target: float, variant: Variant) -> FloatArray
     Examples
     --------
     >>> min_dcfs(TrialScores([1.0, 3.0], [0.0, 2.0]), 0.5, "exact")
-    array([1.])
+    array([0.5])
     """
 
     def cost(

@@ -138,10 +138,9 @@ def test_a_changed_set_rebuilds_only_its_products(evaluated: Path, tmp_path: Pat
     run = cli("asv-scores", *common)
     assert run.out.startswith("score files: 4 made, 32 current")
     written = {p.parent.name for p in scores if p.stat().st_mtime_ns != before[p]}
+    # The last utterance is of the common texts: the other two are the same as before.
     assert written == {
-        f"ASV-vctk_dev_enrolls{mark}-vctk_dev_trials_f{common}_anon"
-        for mark in ("", "_anon")
-        for common in ("", "_common")
+        f"ASV-vctk_dev_enrolls{mark}-vctk_dev_trials_f_common_anon" for mark in ("", "_anon")
     }
     run = cli("similarity", *common)
     # The last utterance is of one of the two sets that were cut out.
