@@ -6,6 +6,7 @@ field: a field is a byte range of the file, compared in words of 8 bytes.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +34,7 @@ _BLOCK = 1 << 18
 #: Words stored for every row: ids of challenges have up to 32 bytes.
 _WORDS_OF_ALL = 4
 _ODD = 0x9E3779B97F4A7C15
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _WORD_MASK = np.array([(1 << (8 * n)) - 1 for n in range(8)] + [(1 << 64) - 1], dtype=np.uint64)
 
 
@@ -68,33 +70,40 @@ class Column:
 
     def take(self, rows: IndexArray) -> Column:
         """Select rows, by an int array of shape (R,)."""
+        if rows.size == len(self) and np.array_equal(rows, np.arange(len(self))):
+            return self
         return Column(self.data, self.start[rows], self.size[rows])
 
     @cached_property
     def words(self) -> tuple[tuple[IndexArray | None, WordArray], ...]:
         """The fields as zero-filled words of 8 bytes: for each word number its rows (None: all)
         and its values. Words beyond the first few are stored for long rows only."""
-        view: WordArray = np.ndarray(
-            (self.data.size - 7,), dtype="<u8", buffer=self.data, strides=(1,)
-        )
         shortest, longest = int(self.size.min(initial=0)), int(self.size.max(initial=0))
         words: list[tuple[IndexArray | None, WordArray]] = []
         for offset in range(0, longest, 8):
             rows = None if offset < _WORDS_OF_ALL * 8 else np.flatnonzero(self.size > offset)
             chosen = slice(None) if rows is None else rows
-            found = view[self.start[chosen] + offset]
-            if offset + 8 > shortest:  # beyond some fields' end
+            found = self._view[self.start[chosen] + offset]
+            if shortest == longest:
+                found &= _WORD_MASK[min(longest - offset, 8)]
+            elif offset + 8 > shortest:  # beyond some fields' end
                 found &= _WORD_MASK[np.clip(self.size[chosen] - offset, 0, 8)]
             words.append((rows, found))
         return tuple(words)
 
     def equals(self, text: bytes) -> NDArray[np.bool_]:
-        """Tell which fields are `text` (of at most 32 bytes), shape (rows,)."""
+        """Tell which fields are `text`, shape (rows,)."""
         same: NDArray[np.bool_] = self.size == len(text)
-        for number, (_, values) in enumerate(self.words[: -(-len(text) // 8)]):
-            part = int.from_bytes(text[8 * number : 8 * number + 8], "little")
-            same &= values == np.uint64(part)
+        for offset in range(0, len(text), 8):
+            part = text[offset : offset + 8]
+            found = self._view[self.start + offset] & _WORD_MASK[len(part)]
+            same &= found == np.uint64(int.from_bytes(part, "little"))
         return same
+
+    @property
+    def _view(self) -> WordArray:
+        """The word that begins at each byte."""
+        return np.ndarray((self.data.size - 7,), dtype="<u8", buffer=self.data, strides=(1,))
 
 
 def same_fields(
@@ -157,17 +166,16 @@ def hash_rows(columns: tuple[Column, ...]) -> WordArray:
     uint64 array, shape (rows,)
         Equal rows hash equally; the converse must be checked with `same_fields`.
     """
+    # Products and sums wrap on purpose. Words beyond a field's end are 0 and add nothing.
     value = np.zeros(len(columns[0]), dtype=np.uint64)
     for place, column in enumerate(columns):
-        value += _scatter(column.size.astype(np.uint64), 1 + 1000 * place)
         for number, (rows, words) in enumerate(column.words):
-            # Words beyond a field's end are 0 and add nothing.
-            part = _scatter(words, 2 + 1000 * place + number)
-            if rows is None:
-                value += part
-            else:
-                value[rows] += part
-    return value
+            factor = np.uint64(pow(_ODD, 1 + 1000 * place + number, 1 << 64))
+            value[slice(None) if rows is None else rows] += words * factor
+    for shift in (29, 32):
+        value ^= value >> np.uint64(shift)
+        value *= np.uint64(_ODD)
+    return value ^ (value >> np.uint64(32))
 
 
 def read_columns(path: Path, fields: tuple[str, ...]) -> tuple[tuple[Column, ...], bytes]:
@@ -244,31 +252,18 @@ def _split(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column,
     while begin < text.size:  # in blocks of whole lines, which caches hold
         end = padded.rfind(b"\n", begin, begin + _BLOCK) + 1 or padded.find(b"\n", begin) + 1
         block = text[begin:end]
-        blank = block <= _SPACE
-        # A field begins where a blank is followed by none, and ends where the reverse.
-        change = np.empty(block.size, dtype=np.bool_)
-        change[0] = not blank[0]
-        np.not_equal(blank[1:], blank[:-1], out=change[1:])
-        bounds = np.flatnonzero(change)
-        newlines, *others = (
-            int(np.count_nonzero(block == c)) for c in (_NEWLINE, _SPACE, _TAB, _RETURN)
-        )
-        if newlines + sum(others) != np.count_nonzero(blank):
-            at = begin + int(np.argmax(blank & ~np.isin(block, (_NEWLINE, _SPACE, _TAB, _RETURN))))
-            raise PrivacyEvalError(
-                f"{path}:{_line_of(content, at)}: control character {int(text[at]):#04x}, "
-                "expected text"
-            )
-        last = bounds[2 * len(fields) - 1 :: 2 * len(fields)]
-        # Regular: as many lines as last fields, each of which a line end follows.
-        if bounds.size != 2 * len(fields) * newlines or np.any(block[last] != _NEWLINE):
+        table = _regular_fields(block, len(fields))
+        if table is None:
+            if control := _CONTROL.search(block.tobytes()):
+                raise PrivacyEvalError(
+                    f"{path}:{_line_of(content, begin + control.start())}: control character "
+                    f"{control[0][0]:#04x}, expected text"
+                )
             cut = ends_open and end == text.size
-            _check_fields(block, bounds[0::2], fields, lines, cut, path)
-        table = np.ascontiguousarray(bounds.reshape(-1, 2 * len(fields)).T)
-        table[1::2] -= table[0::2]
+            table = _fields(block, fields, lines, cut, path)
         table[0::2] += begin
         blocks.append(table)
-        begin, lines = end, lines + newlines
+        begin, lines = end, lines + int(np.count_nonzero(block == _NEWLINE))
     starts_and_sizes = np.concatenate(blocks, axis=1)
     starts, sizes = starts_and_sizes[0::2], starts_and_sizes[1::2]
     if not sizes.size:
@@ -282,15 +277,32 @@ def _split(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column,
     return tuple(Column(data, starts[i], sizes[i]) for i in range(len(fields)))
 
 
-def _check_fields(
-    block: ByteArray,
-    start: IndexArray,
-    fields: tuple[str, ...],
-    lines_before: int,
-    cut: bool,
-    path: Path,
-) -> None:
-    """Refuse lines that are not blank and have another number of fields."""
+def _regular_fields(block: ByteArray, fields: int) -> IndexArray | None:
+    """Find where the fields begin, and their sizes, in lines of fields that one space or tab
+    separates; None for any other lines. Shape (2 fields, rows): a row for each field's."""
+    ends: IndexArray = np.flatnonzero(block <= _SPACE)
+    if ends.size % fields:
+        return None
+    ends = np.ascontiguousarray(ends.reshape(-1, fields).T)
+    after = block[ends]
+    table: IndexArray = np.empty((2 * fields, ends[0].size), dtype=np.int64)
+    table[2::2] = ends[:-1] + 1
+    table[0, :1] = 0
+    table[0, 1:] = ends[-1, :-1] + 1
+    np.subtract(ends, table[0::2], out=table[1::2])
+    separated = (after[:-1] == _SPACE) | (after[:-1] == _TAB)
+    whole = separated.all() and np.all(after[-1] == _NEWLINE) and table[1::2].all()
+    return table if whole else None
+
+
+def _fields(
+    block: ByteArray, fields: tuple[str, ...], lines_before: int, cut: bool, path: Path
+) -> IndexArray:
+    """Find fields like `_regular_fields`, in any lines that are blank or have as many."""
+    blank = np.concatenate([[True], block <= _SPACE])
+    # A field begins where a blank is followed by none, and ends where the reverse.
+    bounds = np.flatnonzero(blank[1:] != blank[:-1])
+    start = bounds[0::2]
     newline = np.flatnonzero(block == _NEWLINE)
     per_line = np.diff(np.searchsorted(start, newline), prepend=0)
     wrong = np.flatnonzero((per_line != len(fields)) & (per_line != 0))
@@ -305,6 +317,9 @@ def _check_fields(
             + "; the file was cut: copy it again"
             * bool(cut)
         )
+    table = np.ascontiguousarray(bounds.reshape(-1, 2 * len(fields)).T)
+    table[1::2] -= table[0::2]
+    return table
 
 
 def line_number(column: Column, row: int) -> int:
@@ -360,13 +375,3 @@ def _line_of(content: bytes, position: int) -> int:
 
 def _describe(fields: tuple[str, ...]) -> str:
     return " ".join(f"<{name}>" for name in fields)
-
-
-def _scatter(words: WordArray, place: int) -> WordArray:
-    """Spread words over all integers, differently for every place; 0 stays 0. Products
-    wrap on purpose."""
-    spread = words * np.uint64(pow(_ODD, place, 1 << 64))
-    spread ^= spread >> np.uint64(29)
-    spread *= np.uint64(_ODD)
-    spread ^= spread >> np.uint64(32)
-    return spread
