@@ -81,7 +81,7 @@ def report_sections(
     ]
     variants, speakers, identified = (
         tuple(t for tables in per_system for t in tables if t.name.endswith(ending))
-        for ending in ("-variants", "-speakers", _GALLERY_TABLES)
+        for ending in (("-variants", "-eers"), "-speakers", _GALLERY_TABLES)
     )
     sections = [
         Section("Systems side by side", parts=tuple(_by_metric(across.values(), data.protocol))),
