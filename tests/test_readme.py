@@ -245,7 +245,7 @@ def test_the_evaluations_of_editions_give_every_published_eer(ran: Copy) -> None
 
 
 def test_commands_print_and_write_what_the_pages_say(ran: Copy) -> None:
-    for page in ("participants", "organizers", "listening"):
+    for page in ("participants", "organizers", "listening", "identification"):
         ran.run(f"docs/{page}.md")
     printed = {
         verb: run.out

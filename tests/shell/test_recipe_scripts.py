@@ -100,7 +100,7 @@ OPTIONS = {
     "all-figures conventional whiskers metric published table-style shown-variant shown-system "
     "ratings bootstrap seed utt2spk keys distractors allow-missing allow-outside allow-pipes "
     "details",
-    "demo": "dir seed nj stage stop-stage",
+    "demo": "dir seed nj bootstrap stage stop-stage",
 }
 
 
@@ -383,7 +383,7 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
         "<similarity><--tree><other><--results><exp><--conf><vpc2020><--out><results>"
         "<--after-jobs>",
         "<identification><--tree><other><--results><exp><--conf><vpc2020><--out><results>"
-        "<--bootstrap><0><--seed><0><--after-jobs>",
+        "<--bootstrap><500><--seed><0><--after-jobs>",
     ]
 
 
