@@ -90,7 +90,10 @@ def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     left_out = sum(r.left_out > 0 for r in results.verification)
     partial = f"trials of {counted(left_out, 'condition')} (see below)" if left_out else ""
     absent = f"{counted(len(results.not_evaluated), 'note')} below" * bool(results.not_evaluated)
-    yield "Left out", ", ".join(filter(None, (partial, absent))) or "no trials, no scores"
+    yield (
+        "Left out",
+        ", ".join(filter(None, (partial, absent))) or "nothing: every trial has a score",
+    )
     yield "Signature", signature(results, variant=protocol.variant)
 
 

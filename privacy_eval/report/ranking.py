@@ -529,7 +529,8 @@ def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[Verificatio
     numbers = " or ".join(map(str, ranking.replicates))
     units = " in percentage points" if metric.percent else ""
     return (
-        f"{caption} Intervals from {numbers} bootstrap replicates of speakers. Each system is "
-        f"compared with the next one that has them only (difference{units}, paired by replicate, "
-        "two-sided p-value): tests of pairs, not corrected for their number."
+        f"{caption} Intervals from {numbers} bootstrap replicates of speakers. Each system that "
+        f"has them is compared with the next one only (difference{units}, paired by replicate, "
+        "two-sided p-value, no smaller than so many replicates can tell): tests of pairs, not "
+        "corrected for their number."
     )

@@ -347,7 +347,8 @@ def test_interrupt_ends_the_jobs_and_their_processes(
     process.send_signal(number)
     assert finish(process).code == code
     logs = ["x.1.log", "x.2.log"]
-    assert until(lambda: [runner.code(log) for log in logs] == [143, 143])
+    until(lambda: [runner.code(log) for log in logs] == [143, 143])
+    assert [runner.code(log) for log in logs] == [143, 143], [runner.body(log) for log in logs]
     assert until(lambda: not any(is_alive(pid) for pid in pids), 5)
     assert runner.names() == ["pid.1", "pid.2", *logs]
 
