@@ -340,7 +340,8 @@ def test_interrupt_ends_the_jobs_and_their_processes(
 ) -> None:
     if runner.script == ON_SLURM and number == signal.SIGKILL:
         pytest.skip("a killed runner cannot cancel its jobs")
-    command = "bash -c 'echo $$ >new.JOB; mv new.JOB pid.JOB; sleep 300; :' && touch after.JOB"
+    # Whoever of the processes is signalled first, the others then fail, too.
+    command = "bash -c 'echo $$ >new.JOB; mv new.JOB pid.JOB; sleep 300 && :' && touch after.JOB"
     process = runner.start("--max-jobs-run", 2, "JOB=1:2", "x.JOB.log", "bash", "-c", command)
     assert until(lambda: len(runner.names("pid.*")) == 2)
     pids = [int((runner.folder / name).read_text()) for name in runner.names("pid.*")]
