@@ -293,6 +293,10 @@ def speaker_linkability(
     return values
 
 
+# Of the grid that LLRs are looked up by.
+_CELLS = 1 << 14
+
+
 class _Pairs:
     """Pairs of utterances to compare: rows and their columns."""
 
@@ -366,13 +370,55 @@ class _Calibration:
         of_targets = of_nontargets = blocks.llr
         if variant == "challenge":
             of_targets, of_nontargets = sloped_llr(blocks, trials.target_rank)
-        self._target = _block_starts(trials.target, blocks.targets), of_targets
-        self._nontarget = _block_starts(trials.nontarget, blocks.nontargets), of_nontargets
+        self._target = _Steps(_block_starts(trials.target, blocks.targets)), of_targets
+        self._nontarget = _Steps(_block_starts(trials.nontarget, blocks.nontargets)), of_nontargets
 
     def llr(self, scores: ScoreMatrix, *, target: bool) -> FloatArray:
-        """Look up the LLRs of target or nontarget trials, of any shape."""
-        begins, llr = self._target if target else self._nontarget
-        return llr[np.searchsorted(begins, scores, side="right")]
+        """Look up the LLRs of target or nontarget trials, shape (P,)."""
+        steps, llr = self._target if target else self._nontarget
+        return llr[steps.passed(scores)]
+
+
+class _Steps:
+    """Ascending steps, some of which are not above a value: a grid of equal cells tells how many,
+    several times as fast as bisection.
+
+    A cell's number never falls with the value, so that steps in lower cells are passed and those
+    in higher cells are not, however it is rounded. Only values in cells of several steps are
+    searched.
+    """
+
+    def __init__(self, begins: NDArray[np.floating]) -> None:
+        self._begins = begins
+        self._next = np.append(begins, np.array(np.inf, begins.dtype))
+        finite = begins[np.isfinite(begins)]
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            width = finite[-1] - finite[0] if finite.size else begins.dtype.type(0)
+            scale = begins.dtype.type(_CELLS) / width
+        self._has_grid = bool(0 < width < np.inf and scale < np.inf)
+        if self._has_grid:
+            self._low, self._scale = finite[0], scale
+            in_cell = np.bincount(self._cell(begins), minlength=_CELLS + 2)
+            self._lower = np.cumsum(in_cell) - in_cell
+            self._crowded = in_cell > 1
+
+    def passed(self, values: NDArray[np.floating]) -> IntArray:
+        """Count the steps that are not above each value, shape (P,)."""
+        if not self._has_grid:
+            return np.asarray(np.searchsorted(self._begins, values, side="right"))
+        cell = self._cell(values)
+        found = self._lower[cell]
+        found += values >= self._next[found]
+        rows = np.flatnonzero(self._crowded[cell])
+        found[rows] = np.searchsorted(self._begins, values[rows], side="right")
+        return np.asarray(found)
+
+    def _cell(self, values: NDArray[np.floating]) -> NDArray[np.int32]:
+        with np.errstate(over="ignore"):
+            cells = (values - self._low) * self._scale
+        cells += 1
+        cell: NDArray[np.int32] = np.clip(cells, 0, _CELLS + 1, out=cells).astype(np.int32)
+        return cell
 
 
 def _block_starts(ascending: NDArray[np.floating], counts: IntArray) -> NDArray[np.floating]:

@@ -28,6 +28,7 @@ from privacy_eval.metrics import (
     speaker_linkability,
     voice_similarity,
 )
+from privacy_eval.metrics.similarity import _Steps
 
 Scores = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -634,3 +635,28 @@ def test_every_order_of_two_targets_and_four_nontargets(variant: Variant) -> Non
         found = matrix_of(case, "oo", variant).values
         want = expected_matrix(case, "oo", variant)
         assert found == pytest.approx(want, abs=1e-12 if variant == "exact" else WITHIN_BLOCK)
+
+
+floats = st.floats(allow_nan=False, allow_infinity=False, width=32)
+
+
+@settings(max_examples=300)
+@given(
+    begins=st.lists(
+        floats | st.sampled_from([0.0, -0.0, 1.0, 1.5, 1e-45, 3e38, -3e38]), min_size=1
+    ),
+    more=st.lists(floats),
+    n_without=st.integers(0, 2),
+)
+def test_steps_are_counted_as_by_bisection(
+    begins: list[float], more: list[float], n_without: int
+) -> None:
+    """Also where steps are equal, neighbours, so far apart that a difference overflows, or where
+    the last blocks have no trial."""
+    ascending = np.sort(np.float32(begins + [np.inf] * n_without))
+    values = np.float32(begins + more)
+    near = [np.nextafter(values, np.float32(side)) for side in (-np.inf, np.inf)]
+    values = np.concatenate([values, *near])
+    values = values[np.isfinite(values)]
+    expected = np.searchsorted(ascending, values, side="right")
+    np.testing.assert_array_equal(_Steps(ascending).passed(values), expected)
