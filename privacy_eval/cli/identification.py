@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 from .options import add, add_tree, log, over_tree, path, positive, two_forms, value
 
 if TYPE_CHECKING:
+    from ..asv.galleries import Identification
+    from ..metrics import Interval
     from ..stages.identification import GalleryOptions
 
 EXAMPLE = "--tree baseline --results exp --rank 5 --bootstrap 1000"
@@ -130,7 +133,12 @@ def _files(arguments: argparse.Namespace) -> int:
         if intervals:
             plain["intervals"] = to_plain(intervals)
         print(json.dumps(plain, indent=1, allow_nan=False))
-        return 0
+    else:
+        _print_text(found, intervals)
+    return 0
+
+
+def _print_text(found: Identification, intervals: Sequence[Interval]) -> None:
     print(
         f"{found.beaten.size} tests of {len(found.test_speakers)} speakers, {found.n_enrolled} "
         f"enrolled speakers ({found.n_distractors} distractors)"
@@ -145,4 +153,3 @@ def _files(arguments: argparse.Namespace) -> int:
         singled.sizes, singled.values, singled.chance(), strict=True
     ):
         print(f"singled out of {size}: {found_once:.1%}; knowing nothing {chance:.1%}")
-    return 0

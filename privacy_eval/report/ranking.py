@@ -5,7 +5,7 @@ from the stored bootstrap replicates.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from .table import Column, Table
 from .values import (
     LEFT_OUT_MARK,
     ORIGINAL_COLUMN,
+    Cell,
     Cells,
     average,
     caveat_notes,
@@ -296,16 +297,9 @@ def ranking_table(
     blanks = [""] * (5 if tested else 1)
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
-    notes = bias_notes([metric]) if tested else []
-    if tested and ranking.replicates[0] < ranking.least_replicates:
-        notes.append(too_few_replicates(ranking.least_replicates))
-    notes += caveat_notes(records, [metric])
-    if tested and any(r.interval is None for r in ranking.ranked):
-        notes.append("Without intervals: systems without bootstrap replicates of all conditions")
     cells = cells_from_results(results) if cells is None else cells
     found = select(cells, metric=metric, attack_model=attack_model, split=split).values()
-    of_systems = (c.caveat for c in found if c.caveat and c.caveat not in CAVEATS.values())
-    notes += dict.fromkeys(caveat.reason for caveat in of_systems)
+    notes = _notes(ranking, [*caveat_notes(records, [metric]), *_caveats(found)])
     if mixed or known.kind == "scores":
         notes += cells.not_comparable
     if left_out:
@@ -318,6 +312,25 @@ def ranking_table(
         notes=tuple(notes),
         fit="shrunk",
     )
+
+
+def _notes(ranking: Ranking, caveats: Iterable[str]) -> list[str]:
+    """Notes on intervals, with the caveats of values."""
+    if not ranking.replicates:
+        return list(caveats)
+    notes = bias_notes([ranking.metric])
+    if ranking.replicates[0] < ranking.least_replicates:
+        notes.append(too_few_replicates(ranking.least_replicates))
+    notes += caveats
+    if any(r.interval is None for r in ranking.ranked):
+        notes.append("Without intervals: systems without bootstrap replicates of all conditions")
+    return notes
+
+
+def _caveats(found: Iterable[Cell]) -> Iterable[str]:
+    """Reasons of caveats that are of systems, not of values."""
+    caveats = [cell.caveat for cell in found if cell.caveat is not None]
+    return dict.fromkeys(c.reason for c in caveats if c not in CAVEATS.values())
 
 
 def ranking_tables(results: Results, curves: Curves, **options: Any) -> list[Table]:

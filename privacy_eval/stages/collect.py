@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -93,46 +93,70 @@ def collect(
             "scores and trials; "
             f"evaluate them first (or collect the others with --allow-missing):\n{shown}"
         )
+    read = _Read(protocol, tree, partial)
     recognition: list[RecognitionRecord] = []
-    unread: list[str] = []
     for system in systems:
         for folder in system.recognition:
-            lines, sources, refused = read_recognition(folder)
             transcribed = measured.get(folder.condition)
-            if not lines and not refused and transcribed is not None:
-                lines, sources = [_line(transcribed.counts, folder)], given[folder.condition]
-            if refused and not partial:
-                raise PrivacyEvalError(refused[0])
-            unread += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
-            read = {relative(path, tree): sha256 for path, sha256 in sources.items()}
-            recognition += recognition_records(
-                lines,
-                protocol,
-                folder.condition,
-                {"version": __version__, "inputs": read},
-                () if transcribed is None else transcribed.speaker_interval,
-            )
-    emotion: list[EmotionRecord] = []
-    for system, path, outside in ((s, f.path, f.outside) for s in systems for f in s.emotion):
-        try:
-            if outside:
-                raise PrivacyEvalError(outside_message(outside[0]))
-            with inputs.supplied(path):
-                sha256 = {relative(path, tree): inputs.sha256(path)}
-                made = {"version": __version__, "inputs": sha256}
-                importer = Importer(str(path), protocol, system.name, system.anon_suffix, made)
-                emotion += importer.csv(read_text(path), None).emotion
-        except PrivacyEvalError as error:
-            if not partial:
-                raise
-            unread.append(f"{system.name} {path.name} ({error})")
+            sources = given.get(folder.condition, {})
+            recognition += read.recognition(system, folder, transcribed, sources)
+    emotion = [record for system in systems for record in read.emotion(system, inputs)]
     return Results(
         protocol,
         tuple(records),
         tuple(recognition),
         emotion=tuple(emotion),
-        not_evaluated=(*unknown, *absent, *unread),
+        not_evaluated=(*unknown, *absent, *read.refused),
     )
+
+
+@dataclass
+class _Read:
+    """What other tools measured, read from their files."""
+
+    protocol: Protocol
+    tree: Path
+    partial: bool
+    refused: list[str] = field(default_factory=list)
+
+    def recognition(
+        self,
+        system: System,
+        folder: RecognitionFiles,
+        transcribed: RecognizedSet | None,
+        given: dict[Path, str],
+    ) -> list[RecognitionRecord]:
+        """Records of a folder's `%WER` lines or, where there are none, of its transcripts."""
+        lines, sources, refused = read_recognition(folder)
+        if not lines and not refused and transcribed is not None:
+            lines, sources = [_line(transcribed.counts, folder)], given
+        if refused and not self.partial:
+            raise PrivacyEvalError(refused[0])
+        self.refused += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
+        read = {relative(path, self.tree): sha256 for path, sha256 in sources.items()}
+        return recognition_records(
+            lines,
+            self.protocol,
+            folder.condition,
+            {"version": __version__, "inputs": read},
+            () if transcribed is None else transcribed.speaker_interval,
+        )
+
+    def emotion(self, system: System, inputs: Inputs) -> Iterator[EmotionRecord]:
+        """Records of a system's recalls of emotions."""
+        for path, outside in ((f.path, f.outside) for f in system.emotion):
+            try:
+                if outside:
+                    raise PrivacyEvalError(outside_message(outside[0]))
+                with inputs.supplied(path):
+                    sha256 = {relative(path, self.tree): inputs.sha256(path)}
+                    made = {"version": __version__, "inputs": sha256}
+                    named = str(path), self.protocol, system.name, system.anon_suffix, made
+                    yield from Importer(*named).csv(read_text(path), None).emotion
+            except PrivacyEvalError as error:
+                if not self.partial:
+                    raise
+                self.refused.append(f"{system.name} {path.name} ({error})")
 
 
 def read_recognition(
