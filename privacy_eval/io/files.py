@@ -16,7 +16,7 @@ import sys
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -311,6 +311,28 @@ def large_digest(path: Path, more_than: int) -> str | None:
         while piece := file.read(_HASHED_BYTES):
             found.update(piece)
     return found.hexdigest()
+
+
+@contextlib.contextmanager
+def digesting(data: bytes) -> Iterator[Callable[[], str]]:
+    """Compute the `digest` of much data in a thread, while it is read for other purposes.
+
+    Parameters
+    ----------
+    data : bytes
+
+    Yields
+    ------
+    callable
+        Waits for the digest, and returns it.
+    """
+    if len(data) < _HASHED_BYTES:
+        yield lambda: digest(data)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(digest, data).result
 
 
 def digest(data: bytes) -> str:

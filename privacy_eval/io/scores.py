@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
-from .files import LineLimit, digest, read_bytes
+from .files import LineLimit, digest, digesting, read_bytes
 from .score_formats import (
     KEY_FORMATS,
     LABELS,
@@ -204,6 +204,13 @@ def read_scores(
     array([ 1.5, -2. ])
     """
     content = read_bytes(path, limit=limit)
+    with digesting(content) as sha256:
+        return _score_file(content, path, format, distance, sha256)
+
+
+def _score_file(
+    content: bytes, path: Path, format: str | None, distance: bool, sha256: Callable[[], str]
+) -> ScoreFile:
     name = guess_score_format(content, path) if format is None else format
     if name not in SCORE_FORMATS:
         raise ValueError(f"format must be one of {', '.join(SCORE_FORMATS)}, not {name!r}")
@@ -218,7 +225,7 @@ def read_scores(
         path,
         columns["speaker"],
         columns["utterance"],
-        digest(content),
+        sha256(),
         -score if distance else score,
         name,
         parse_labels(columns["label"], path) if "label" in columns else None,
@@ -266,6 +273,13 @@ def read_trials(path: Path, *, format: str | None = "kaldi") -> TrialKey:
     array([ True, False])
     """
     content = read_bytes(path)
+    with digesting(content) as sha256:
+        return _trial_key(content, path, format, sha256)
+
+
+def _trial_key(
+    content: bytes, path: Path, format: str | None, sha256: Callable[[], str]
+) -> TrialKey:
     name = guess_key_format(content, path) if format is None else format
     if name not in KEY_FORMATS:
         raise ValueError(f"format must be one of {', '.join(KEY_FORMATS)}, not {name!r}")
@@ -280,7 +294,7 @@ def read_trials(path: Path, *, format: str | None = "kaldi") -> TrialKey:
         swapped = all(math.isfinite(_number(text)) for text in label.tolist())
         raise PrivacyEvalError(f"{error}{_SWAPPED * swapped}") from error
     open_end = _ends_open(content)
-    key = TrialKey(path, speaker, utterance, digest(content), is_target, ends_open=open_end)
+    key = TrialKey(path, speaker, utterance, sha256(), is_target, ends_open=open_end)
     _check_unique(key, "trial")
     return key
 
@@ -365,11 +379,15 @@ def pair(
     for name, empty in (("target", not is_target.any()), ("nontarget", bool(is_target.all()))):
         if empty:
             raise PrivacyEvalError(f"{trials.path}: no {name} trials with a score")
+    score, speaker, utterance = scores.score, scores.speaker, scores.utterance
+    if extra:  # else these are all rows, as they ascend
+        score = score[score_row]
+        speaker, utterance = (column.take(score_row) for column in (speaker, utterance))
     return PairedTrials(
-        scores.score[score_row],
+        score,
         is_target,
-        scores.speaker.take(score_row),
-        scores.utterance.take(score_row),
+        speaker,
+        utterance,
         missing,
         extra,
         tuple(file.path for file in (scores, trials) if file.ends_open),
@@ -431,8 +449,9 @@ def _join(first: TrialList, second: TrialList) -> tuple[IndexArray, IndexArray]:
         position[order_a[matches]] = order_b[at[matches]]
     row_a = np.flatnonzero(position >= 0)
     row_b = position[row_a]
+    some = row_a if row_a.size < position.size else None
     no_collision = all(np.all(h[1:] != h[:-1]) for h in (hash_a, hash_b))
-    if no_collision and all(same_fields(x, y, row_a, row_b) for x, y in zip(a, b, strict=True)):
+    if no_collision and all(same_fields(x, y, some, row_b) for x, y in zip(a, b, strict=True)):
         return row_a, row_b
     return _join_by_dictionary(a, b)
 
@@ -456,7 +475,7 @@ def _parse_numbers(field: Column, path: Path) -> NDArray[np.float64]:
     width = int(field.size.max())
     values: NDArray[np.float64] | None = None
     if width <= _USUAL_NUMBER_BYTES:
-        grid = np.stack([words for _, words in field.words], axis=1)
+        grid = field.first_words
         if not np.any(grid.view(np.uint8) == ord("_")):  # digit groups of Python are no number
             with contextlib.suppress(ValueError):
                 values = grid.view(f"S{8 * grid.shape[1]}").ravel().astype(np.float64)

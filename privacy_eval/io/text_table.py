@@ -70,40 +70,49 @@ class Column:
 
     def take(self, rows: IndexArray) -> Column:
         """Select rows, by an int array of shape (R,)."""
-        if rows.size == len(self) and np.array_equal(rows, np.arange(len(self))):
-            return self
         return Column(self.data, self.start[rows], self.size[rows])
+
+    @cached_property
+    def first_words(self) -> WordArray:
+        """The first four words of 8 bytes of each field, or as many as the longest has, zero
+        behind its end; shape (rows, words)."""
+        shortest, longest = int(self.size.min(initial=0)), int(self.size.max(initial=0))
+        words = self._words(self.start, min(-(-longest // 8), _WORDS_OF_ALL))
+        for number in range(shortest // 8, words.shape[1]):
+            words[:, number] &= _WORD_MASK[np.clip(self.size - 8 * number, 0, 8)]
+        return words
 
     @cached_property
     def words(self) -> tuple[tuple[IndexArray | None, WordArray], ...]:
         """The fields as zero-filled words of 8 bytes: for each word number its rows (None: all)
         and its values. Words beyond the first few are stored for long rows only."""
-        shortest, longest = int(self.size.min(initial=0)), int(self.size.max(initial=0))
-        words: list[tuple[IndexArray | None, WordArray]] = []
-        for offset in range(0, longest, 8):
-            rows = None if offset < _WORDS_OF_ALL * 8 else np.flatnonzero(self.size > offset)
-            chosen = slice(None) if rows is None else rows
-            found = self._view[self.start[chosen] + offset]
-            if shortest == longest:
-                found &= _WORD_MASK[min(longest - offset, 8)]
-            elif offset + 8 > shortest:  # beyond some fields' end
-                found &= _WORD_MASK[np.clip(self.size[chosen] - offset, 0, 8)]
+        words: list[tuple[IndexArray | None, WordArray]] = [(None, w) for w in self.first_words.T]
+        for offset in range(8 * _WORDS_OF_ALL, int(self.size.max(initial=0)), 8):
+            rows = np.flatnonzero(self.size > offset)
+            used = np.minimum(self.size[rows] - offset, 8)
+            found = self._words(self.start[rows] + offset, 1)[:, 0] & _WORD_MASK[used]
             words.append((rows, found))
         return tuple(words)
 
     def equals(self, text: bytes) -> NDArray[np.bool_]:
         """Tell which fields are `text`, shape (rows,)."""
         same: NDArray[np.bool_] = self.size == len(text)
-        for offset in range(0, len(text), 8):
-            part = text[offset : offset + 8]
-            found = self._view[self.start + offset] & _WORD_MASK[len(part)]
+        words = self._words(self.start, -(-len(text) // 8))
+        for number in range(words.shape[1]):
+            part = text[8 * number : 8 * number + 8]
+            found = words[:, number] & _WORD_MASK[len(part)]
             same &= found == np.uint64(int.from_bytes(part, "little"))
         return same
 
-    @property
-    def _view(self) -> WordArray:
-        """The word that begins at each byte."""
-        return np.ndarray((self.data.size - 7,), dtype="<u8", buffer=self.data, strides=(1,))
+    def _words(self, start: IndexArray, count: int) -> WordArray:
+        """Copy so many words that follow each of some bytes, shape (starts, count)."""
+        if not count:
+            return np.empty((start.size, 0), dtype="<u8")
+        size = 8 * count
+        view: NDArray[np.void] = np.ndarray(
+            (self.data.size - size + 1,), dtype=f"V{size}", buffer=self.data, strides=(1,)
+        )
+        return view[start].view("<u8").reshape(-1, count)
 
 
 def same_fields(
@@ -114,23 +123,22 @@ def same_fields(
     Parameters
     ----------
     a, b : Column
-    rows_a, rows_b : int arrays of one shape, optional
-        Both or none.
+    rows_a, rows_b : int arrays, optional
+        By default all rows.
 
     Returns
     -------
     bool
     """
-    if (
-        rows_a is not None
-        and rows_b is not None
-        and _WORDS_OF_ALL < max(len(a.words), len(b.words))
-    ):
-        a, b, rows_a, rows_b = a.take(rows_a), b.take(rows_b), None, None
-    of_a, of_b = (slice(None) if rows is None else rows for rows in (rows_a, rows_b))
-    return np.array_equal(a.size[of_a], b.size[of_b]) and all(
-        np.array_equal(x[of_a], y[of_b]) for (_, x), (_, y) in zip(a.words, b.words, strict=False)
-    )
+    long = max(c.size.max(initial=0) for c in (a, b)) > 8 * _WORDS_OF_ALL
+    if long or a.first_words.shape[1] != b.first_words.shape[1]:
+        a, b = (c if r is None else c.take(r) for c, r in ((a, rows_a), (b, rows_b)))
+        return np.array_equal(a.size, b.size) and all(
+            np.array_equal(x, y) for (_, x), (_, y) in zip(a.words, b.words, strict=True)
+        )
+    # No field contains a zero byte: those of other sizes have other words.
+    x, y = (c.first_words if r is None else c.first_words[r] for c, r in ((a, rows_a), (b, rows_b)))
+    return np.array_equal(x, y)
 
 
 def unique_fields(column: Column) -> tuple[list[str], IndexArray]:
