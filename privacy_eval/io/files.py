@@ -280,7 +280,7 @@ def read_text(path: Path) -> str:
 
 
 def large_digest(path: Path, more_than: int) -> str | None:
-    """Compute the SHA-256 of what `read_bytes` would read, without having it all in memory.
+    """Compute the SHA-256 of a large uncompressed file, without byte order mark, in chunks.
 
     Parameters
     ----------
@@ -291,15 +291,16 @@ def large_digest(path: Path, more_than: int) -> str | None:
     Returns
     -------
     str or None
-        64 hexadecimal digits; None for a file that is not larger than that, or is gzip.
+        64 hexadecimal digits; None if the file is not larger than that, is gzip or missing, is
+        larger than `MAX_BYTES`, or its content is supplied (`supply`).
 
     Raises
     ------
     PrivacyEvalError
-        Unreadable.
+        Unreadable, or not a regular file.
     """
     try:
-        if os.stat(path).st_size <= more_than:
+        if not more_than < os.stat(path).st_size <= MAX_BYTES or supplied(path) is not None:
             return None
     except OSError:
         return None

@@ -17,8 +17,9 @@ class Inputs:
     """Digests of the input files of a command, and their contents for the readers.
 
     A file is read from disk once: its content is hashed, and handed on to the reader that
-    parses it (`supplied`). What changes on disk in between is not seen. A large file, such as
-    an hour of speech, is hashed piece by piece instead; who reads it then learns of a change.
+    parses it (`supplied`). What changes on disk in between is not seen. Large uncompressed files,
+    such as an hour of speech, are hashed in chunks and read again when they are parsed; a change
+    in between is an error.
     """
 
     def __init__(self) -> None:
@@ -52,7 +53,7 @@ class Inputs:
             yield
 
     def forget(self, folder: Path) -> None:
-        """Forget the files of a folder that was written in the meantime."""
+        """Forget a file, or all files of a folder, that was written in the meantime."""
         below = f"{folder}/"
         for known in (self._sha256, self._content):
             for path in [path for path in known if f"{path}/".startswith(below)]:

@@ -29,11 +29,11 @@ _MAX_LINE_BYTES = 1 << 20
 
 _SPACE, _TAB, _NEWLINE, _RETURN = 32, 9, 10, 13
 _PADDING = MAX_FIELD_BYTES + 16
-# Bytes looked at together, which caches hold.
+# Bytes split at a time; they fit in the cache of a processor.
 _BLOCK = 1 << 18
 #: Words stored for every row: ids of challenges have up to 32 bytes.
 _WORDS_OF_ALL = 4
-_ODD = 0x9E3779B97F4A7C15
+_HASH_FACTOR = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _WORD_MASK = np.array([(1 << (8 * n)) - 1 for n in range(8)] + [(1 << 64) - 1], dtype=np.uint64)
 
@@ -76,7 +76,8 @@ class Column:
     def first_words(self) -> WordArray:
         """The first four words of 8 bytes of each field, or as many as the longest has, zero
         behind its end; shape (rows, words)."""
-        shortest, longest = int(self.size.min(initial=0)), int(self.size.max(initial=0))
+        longest = int(self.size.max(initial=0))
+        shortest = int(self.size.min(initial=longest))
         words = self._words(self.start, min(-(-longest // 8), _WORDS_OF_ALL))
         for number in range(shortest // 8, words.shape[1]):
             words[:, number] &= _WORD_MASK[np.clip(self.size - 8 * number, 0, 8)]
@@ -178,11 +179,11 @@ def hash_rows(columns: tuple[Column, ...]) -> WordArray:
     value = np.zeros(len(columns[0]), dtype=np.uint64)
     for place, column in enumerate(columns):
         for number, (rows, words) in enumerate(column.words):
-            factor = np.uint64(pow(_ODD, 1 + 1000 * place + number, 1 << 64))
+            factor = np.uint64(pow(_HASH_FACTOR, 1 + 1000 * place + number, 1 << 64))
             value[slice(None) if rows is None else rows] += words * factor
     for shift in (29, 32):
         value ^= value >> np.uint64(shift)
-        value *= np.uint64(_ODD)
+        value *= np.uint64(_HASH_FACTOR)
     return value ^ (value >> np.uint64(32))
 
 
@@ -306,7 +307,7 @@ def _regular_fields(block: ByteArray, fields: int) -> IndexArray | None:
 def _fields(
     block: ByteArray, fields: tuple[str, ...], lines_before: int, cut: bool, path: Path
 ) -> IndexArray:
-    """Find fields like `_regular_fields`, in any lines that are blank or have as many."""
+    """Find the fields as `_regular_fields` does, with any white space and blank lines."""
     blank = np.concatenate([[True], block <= _SPACE])
     # A field begins where a blank is followed by none, and ends where the reverse.
     bounds = np.flatnonzero(blank[1:] != blank[:-1])

@@ -90,11 +90,11 @@ def min_cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     0.5
     """
     check_scores(scores)
-    value = float(min_cllrs(scores, variant=variant)[0])
+    value = float(batch_min_cllr(scores, variant=variant)[0])
     return Cllr(value, scores.n_target, scores.n_nontarget, variant)
 
 
-def min_cllrs(trials: TrialSets, *, variant: Variant) -> FloatArray:
+def batch_min_cllr(trials: TrialSets, *, variant: Variant) -> FloatArray:
     """Compute `min_cllr` of each set of trials.
 
     Parameters
@@ -108,7 +108,7 @@ def min_cllrs(trials: TrialSets, *, variant: Variant) -> FloatArray:
 
     Examples
     --------
-    >>> min_cllrs(TrialScores([3, 5, 7, 8], [1, 2, 4, 6]), variant="exact").round(9)
+    >>> batch_min_cllr(TrialScores([3, 5, 7, 8], [1, 2, 4, 6]), variant="exact").round(9)
     array([0.5])
     """
     blocks = trials.pav(variant)
@@ -122,7 +122,7 @@ def min_cllrs(trials: TrialSets, *, variant: Variant) -> FloatArray:
     ) / 2
 
 
-def cllrs(replicates: Replicates, *, variant: Variant) -> FloatArray:
+def batch_cllr(replicates: Replicates, *, variant: Variant) -> FloatArray:
     """Compute `cllr` of each replicate.
 
     Parameters
@@ -142,10 +142,11 @@ def cllrs(replicates: Replicates, *, variant: Variant) -> FloatArray:
     counts = replicates.target_counts, replicates.nontarget_counts
     totals = of.target.size, of.nontarget.size
     halves = [
-        (times / n[:, None]) @ cost * total
+        (times / n[:, None]) @ cost * (total / (2 * math.log(2)))
         for cost, n, total in zip(of.mean_costs(softplus), counts, totals, strict=True)
     ]
-    found = (halves[0] + halves[1]) / (2 * math.log(2))
+    with np.errstate(over="ignore"):  # each half is finite, their sum wherever the cost is
+        found = halves[0] + halves[1]
     if variant == "challenge":
         lowest, _, _, highest = replicates.extremes
         found[(-lowest > _LOG_MAX) | (highest > _LOG_MAX)] = np.inf

@@ -18,15 +18,15 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
-from .curves import replicated_miss_rates
+from .curves import batch_miss_rates
 from .pav import FloatArray, IntArray
-from .registry import replicated_metrics
+from .registry import batch_metrics
 from .replicates import PresortedTrials, Replicates
 from .trial_scores import TrialScores
 
 Statistic = Callable[[TrialScores], Mapping[str, float]]
 
-# Replicates are computed so many trials at a time, which caches hold.
+# Trials of replicates computed at a time; they fit in the cache of a processor.
 _TRIALS_AT_ONCE = 1 << 20
 
 
@@ -83,7 +83,7 @@ class BootstrapReplicates:
     def band(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Compute the expanded percentile intervals of the curve, point by point."""
         if self.curves is None:
-            raise ValueError("the bootstrap was asked for no DET curve")
+            raise ValueError("no DET curves: pass det_at to speaker_bootstrap")
         tail = expanded_tail((1 - level) / 2, self.n_speakers)
         low, high = np.quantile(self.curves, [tail, 1 - tail], axis=0, method="inverted_cdf")
         return low, high
@@ -171,7 +171,7 @@ def speaker_bootstrap(
         np.asarray(enrolled_speaker)[order], np.asarray(trial_speaker)[order], labels
     )
     generator = seeded_by(seed, [names[members].tolist() for members in strata])
-    # A target trial is of one speaker: the other, the last one, is always drawn once.
+    # Target trials involve one speaker: pair it with a dummy, the last index, that counts once.
     pairs, pair = np.unique(
         enrolled * (names.size + 1) + np.where(labels, names.size, trial), return_inverse=True
     )
@@ -193,11 +193,11 @@ def speaker_bootstrap(
         if times.size:
             sample = Replicates(presorted, times)
             found += (
-                [replicated_metrics(sample)]
+                [batch_metrics(sample)]
                 if statistic is None
                 else [_by_name(statistic(one)) for one in sample]
             )
-            curves += [] if det_at is None else [replicated_miss_rates(sample, det_at)]
+            curves += [] if det_at is None else [batch_miss_rates(sample, det_at)]
             done += len(times)
     return BootstrapReplicates(
         values={name: np.hstack([of_sample[name] for of_sample in found]) for name in found[0]},

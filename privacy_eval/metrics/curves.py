@@ -161,10 +161,10 @@ def miss_rates(scores: TrialScores, false_alarm: ArrayLike = BAND_FALSE_ALARM) -
     array([0. , 0.5])
     """
     check_scores(scores)
-    return np.asarray(replicated_miss_rates(scores, false_alarm)[0])
+    return np.asarray(batch_miss_rates(scores, false_alarm)[0])
 
 
-def replicated_miss_rates(trials: TrialSets, false_alarm: ArrayLike) -> FloatArray:
+def batch_miss_rates(trials: TrialSets, false_alarm: ArrayLike) -> FloatArray:
     """Compute `miss_rates` of each set of trials.
 
     Parameters
@@ -178,14 +178,14 @@ def replicated_miss_rates(trials: TrialSets, false_alarm: ArrayLike) -> FloatArr
 
     Examples
     --------
-    >>> replicated_miss_rates(TrialScores([1.0, 3.0], [0.0, 2.0]), [0.5, 0.01])
+    >>> batch_miss_rates(TrialScores([1.0, 3.0], [0.0, 2.0]), [0.5, 0.01])
     array([[0. , 0.5]])
     """
     sets, totals = trials.target_sets, trials.nontarget_counts[:, None]
     # Rates that are ratios of counts, but for rounding, allow as many false alarms.
     rejected = totals - (np.asarray(false_alarm) * totals * (1 + 1e-12)).astype(np.int64)
-    # A target is missed that is not above so many nontargets. Counts of one set above those of
-    # the set before: one search for all.
+    # A target is missed if fewer than `rejected` nontargets are below it. Offsets keep the sets
+    # apart, so that one search serves all.
     apart = np.arange(sets.first.size) * (totals.max() + 1)
     below = trials.nontargets_below + sets.spread(apart)
     missed = np.searchsorted(below, rejected + apart[:, None]) - sets.first[:, None]

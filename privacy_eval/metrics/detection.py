@@ -63,11 +63,11 @@ def min_dcf(scores: TrialScores, *, p_target: float, variant: Variant = "exact")
     check_variant(variant)
     if not 0 < p_target < 1:
         raise ValueError(f"p_target must lie between 0 and 1, not {p_target}")
-    value = float(min_dcfs(scores, p_target, variant)[0])
+    value = float(batch_min_dcf(scores, p_target, variant)[0])
     return MinDcf(value, p_target, scores.n_target, scores.n_nontarget, variant)
 
 
-def min_dcfs(trials: TrialSets, p_target: float, variant: Variant) -> FloatArray:
+def batch_min_dcf(trials: TrialSets, p_target: float, variant: Variant) -> FloatArray:
     """Compute `min_dcf` of each set of trials.
 
     Parameters
@@ -82,7 +82,7 @@ def min_dcfs(trials: TrialSets, p_target: float, variant: Variant) -> FloatArray
 
     Examples
     --------
-    >>> min_dcfs(TrialScores([1.0, 3.0], [0.0, 2.0]), 0.5, "exact")
+    >>> batch_min_dcf(TrialScores([1.0, 3.0], [0.0, 2.0]), 0.5, "exact")
     array([0.5])
     """
 
@@ -143,10 +143,10 @@ def miss_rate(scores: TrialScores, *, false_alarm: float) -> float:
     check_scores(scores)
     if not 0 <= false_alarm < 1:
         raise ValueError(f"false_alarm must be 0 or more and below 1, not {false_alarm}")
-    return float(miss_rates_at(scores, false_alarm)[0])
+    return float(batch_miss_rate(scores, false_alarm)[0])
 
 
-def miss_rates_at(trials: TrialSets, false_alarm: float) -> FloatArray:
+def batch_miss_rate(trials: TrialSets, false_alarm: float) -> FloatArray:
     """Compute `miss_rate` of each set of trials.
 
     Parameters
@@ -160,13 +160,12 @@ def miss_rates_at(trials: TrialSets, false_alarm: float) -> FloatArray:
 
     Examples
     --------
-    >>> miss_rates_at(TrialScores([1.0, 3.0], [0.0, 2.0]), 0.01)
+    >>> batch_miss_rate(TrialScores([1.0, 3.0], [0.0, 2.0]), 0.01)
     array([0.5])
     """
     rate = Fraction(str(false_alarm))
-    rejected = (
-        trials.nontarget_counts - rate.numerator * trials.nontarget_counts // rate.denominator
-    )
-    # A target is missed that is not above so many nontargets.
+    allowed = [int(rate * n) for n in trials.nontarget_counts.tolist()]  # of any fraction
+    rejected = trials.nontarget_counts - np.array(allowed)
+    # A target is missed if fewer than `rejected` nontargets are below it.
     missed = trials.nontargets_below < trials.target_sets.spread(rejected)
     return np.asarray(trials.target_sets.sums(missed.astype(np.int64)) / trials.target_counts)

@@ -21,7 +21,7 @@ from .trial_scores import TrialScores, Variant, check_scores
 #: equal. The highest in the 2020 supplement is 60.4 % (table 3).
 IMPLAUSIBLE_EER = 0.65
 
-# Thresholds that the search of SpeechBrain's EER tries at once, and those about the crossing.
+# SpeechBrain's EER: thresholds evaluated per search step, and checked beside the crossing.
 _TRIED, _NEAR = 64, 8
 # Up to so many trials of a class, rates of float32 that differ by one trial differ.
 _DISTINCT_RATES = 1 << 21
@@ -84,14 +84,14 @@ def kaldi_eer(scores: TrialScores) -> Eer:
     return Eer(index / t.size, float(t[index]), scores.n_target, scores.n_nontarget, "kaldi")
 
 
-def kaldi_eers(replicates: Replicates, *, variant: Variant) -> FloatArray:
+def batch_kaldi_eer(replicates: Replicates, *, variant: Variant) -> FloatArray:
     """Compute `kaldi_eer` of each replicate.
 
     Parameters
     ----------
     replicates : Replicates
     variant : {"exact", "challenge"}
-        Both have the same.
+        Ignored: both variants give the same EER.
 
     Returns
     -------
@@ -193,14 +193,14 @@ def speechbrain_eer(scores: TrialScores) -> Eer:
     return Eer(value, at, scores.n_target, scores.n_nontarget, "speechbrain")
 
 
-def speechbrain_eers(replicates: Replicates, *, variant: Variant) -> FloatArray:
+def batch_speechbrain_eer(replicates: Replicates, *, variant: Variant) -> FloatArray:
     """Compute `speechbrain_eer` of each replicate.
 
     Parameters
     ----------
     replicates : Replicates
     variant : {"exact", "challenge"}
-        Both have the same.
+        Ignored: both variants give the same EER.
 
     Returns
     -------
@@ -217,8 +217,8 @@ def speechbrain_eers(replicates: Replicates, *, variant: Variant) -> FloatArray:
     sets = np.arange(counts[0].size)
 
     def errors(score: IntArray) -> tuple[IntArray, IntArray]:
-        missed = replicates.targets_up_to[sets, targets[score]]
-        return missed, replicates.nontargets_counted[sets, nontargets[score]]
+        missed = replicates.cumulative_targets[sets, targets[score]]
+        return missed, replicates.cumulative_nontargets[sets, nontargets[score]]
 
     def rates(score: IntArray) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         missed, rejected = errors(score)
@@ -226,15 +226,15 @@ def speechbrain_eers(replicates: Replicates, *, variant: Variant) -> FloatArray:
         miss = missed.astype(np.float32) / n_target
         return miss, (counts[1] - rejected).astype(np.float32) / n_nontarget
 
-    # The first score at which no fewer are missed than accepted, by bisection; midpoints have
-    # the rates of a score beside them. The best gap is there or at the score before.
+    # Bisect for the first score at which the miss rate is not below the false-alarm rate; midpoints
+    # have the rates of a score beside them. The best gap is there or at the score before.
     low, crossing = np.zeros_like(sets), np.full_like(sets, targets.size - 1)
     while np.any(low < crossing):
         middle = (low + crossing) // 2
         reached = np.greater_equal(*rates(middle))
         low, crossing = np.where(reached, low, middle + 1), np.where(reached, middle, crossing)
     before = np.maximum(crossing - 1, 0)
-    first = sum(errors(before)) == 0  # of those that count
+    first = sum(errors(before)) == 0  # no trial is rejected: no threshold of SpeechBrain's
     best_gap = np.abs(np.subtract(*(r.astype(np.float64) for r in rates(before))))
     gap = np.abs(np.subtract(*rates(crossing)))
     pairs = zip(rates(before), rates(crossing), strict=True)
@@ -266,7 +266,7 @@ def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
     return Eer(value, None, scores.n_target, scores.n_nontarget, f"rocch {variant}")
 
 
-def rocch_eers(replicates: Replicates, *, variant: Variant) -> FloatArray:
+def batch_rocch_eer(replicates: Replicates, *, variant: Variant) -> FloatArray:
     """Compute `rocch_eer` of each replicate.
 
     Parameters

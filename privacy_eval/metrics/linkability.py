@@ -100,8 +100,8 @@ def linkability(
     )
 
 
-def linkabilities(replicates: Replicates, *, variant: Variant) -> FloatArray:
-    """Compute `linkability` of each replicate.
+def batch_linkability(replicates: Replicates, *, variant: Variant) -> FloatArray:
+    """Compute `linkability` of each replicate, with omega = 1.
 
     Parameters
     ----------
@@ -126,8 +126,8 @@ def linkabilities(replicates: Replicates, *, variant: Variant) -> FloatArray:
     edges = _edges(*ends, bins, sets)
     masses = []
     for scores, counted, total in (
-        (of.target, replicates.targets_up_to, n_target),
-        (of.nontarget, replicates.nontargets_counted, n_nontarget),
+        (of.target, replicates.cumulative_targets, n_target),
+        (of.nontarget, replicates.cumulative_nontargets, n_nontarget),
     ):
         below = counted[sets.number, np.searchsorted(scores, edges)]
         below[sets.last] = total

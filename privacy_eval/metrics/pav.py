@@ -31,7 +31,7 @@ def _one_set() -> IntArray:
 
 @dataclass(frozen=True)
 class Sets:
-    """Rows of several sets, one set after the other; none is empty.
+    """Row ranges of several concatenated, nonempty sets.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Sets:
 
     @cached_property
     def number(self) -> IntArray:
-        """Number of the set of each row, shape (size,)."""
+        """Index of the set of each row, shape (size,)."""
         return np.repeat(np.arange(self.first.size), self.last - self.first + 1)
 
     def spread(self, of_sets: NDArray[Any]) -> NDArray[Any]:
@@ -60,17 +60,17 @@ class Sets:
 
     def sums(self, of_rows: NDArray[Any]) -> NDArray[Any]:
         """Add the rows of each set."""
-        if self.first.size == 1:  # pairwise: exact to more digits
+        if self.first.size == 1:  # NumPy's pairwise summation: less rounding
             return np.asarray(of_rows.sum(keepdims=True))
         return np.asarray(np.add.reduceat(of_rows, self.first))
 
     def before(self, of_rows: IntArray) -> IntArray:
-        """Add all rows of its set before each row."""
+        """Compute the exclusive cumulative sum within each set."""
         found = np.cumsum(of_rows) - of_rows
         return np.asarray(found - self.spread(found[self.first]))
 
     def kept(self, rows: NDArray[np.bool_]) -> Sets:
-        """Find the sets when only some rows are kept."""
+        """Return the sets after masking rows; every set must keep at least one row."""
         if self.first.size == 1:
             return Sets(self.first, int(np.count_nonzero(rows)))
         number = np.cumsum(rows)
@@ -231,7 +231,7 @@ def _pool_violators(groups: Groups) -> Groups:
 
     targets, nontargets, sets = groups.targets, groups.nontargets, groups.sets
     size = targets + nontargets
-    # Fractions of one set are above those of the set before: sets are never pooled.
+    # Offset each set above the one before, so that rows of different sets are never pooled.
     apart = sets.spread(2.0 * np.arange(sets.first.size))
     solution = isotonic_regression(targets / size + apart, weights=size.astype(np.float64))
     starts = np.asarray(solution.blocks[:-1], dtype=np.intp)

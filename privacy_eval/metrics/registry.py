@@ -15,30 +15,30 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .cllr import cllr, cllrs, min_cllr, min_cllrs
+from .cllr import batch_cllr, batch_min_cllr, cllr, min_cllr
 from .curves import dcf_profile, densities, det_curve
-from .detection import min_dcf, min_dcfs, miss_rate, miss_rates_at
+from .detection import batch_min_dcf, batch_miss_rate, min_dcf, miss_rate
 from .eer import (
+    batch_kaldi_eer,
+    batch_rocch_eer,
+    batch_speechbrain_eer,
     eer_percent,
     kaldi_eer,
-    kaldi_eers,
     rocch_eer,
-    rocch_eers,
     speechbrain_eer,
-    speechbrain_eers,
 )
-from .linkability import linkabilities, linkability
+from .linkability import batch_linkability, linkability
 from .pav import FloatArray
 from .replicates import Replicates
 from .similarity import VoiceSimilarity
 from .trial_scores import VARIANTS, TrialScores, Variant, check_scores
 from .zebra import (
+    batch_individual_disclosure,
+    batch_population_disclosure,
     categorical_tag,
     ece_profile,
     individual_disclosure,
-    individual_disclosures,
     population_disclosure,
-    population_disclosures,
     zebra_number,
 )
 
@@ -111,8 +111,8 @@ class Metric:
         there are.
     in_variants : bool
         The variants may differ in it.
-    replicated : callable or None
-        Of `Replicates` and the keyword `variant`: `function` of each, all at once.
+    batch_function : callable or None
+        Vectorized `function`: takes `Replicates` and the keyword `variant`; returns shape (R,).
     """
 
     key: str
@@ -139,7 +139,7 @@ class Metric:
     repeats_matter: bool = False
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
     in_variants: bool = True
-    replicated: Callable[..., FloatArray] | None = None
+    batch_function: Callable[..., FloatArray] | None = None
 
     @property
     def sentence(self) -> str:
@@ -273,7 +273,7 @@ def _min_dcf(p_target: float) -> Metric:
         "normalized cost",
         f"min DCF at {p_target}",
         cost,
-        replicated=lambda trials, *, variant: min_dcfs(trials, p_target, variant),
+        batch_function=lambda trials, *, variant: batch_min_dcf(trials, p_target, variant),
         meaning=f"lowest cost of decisions where {100 * p_target:g} % of trials are targets; 1 is "
         "that of ignoring the scores",
         source="NIST speaker recognition evaluations",
@@ -295,7 +295,7 @@ def _miss_rate(false_alarm: float) -> Metric:
         "fraction",
         f"miss rate at {percent} false alarms",
         lambda scores, *, variant: miss_rate(scores, false_alarm=false_alarm),
-        replicated=lambda trials, *, variant: miss_rates_at(trials, false_alarm),
+        batch_function=lambda trials, *, variant: batch_miss_rate(trials, false_alarm),
         meaning=f"share of targets missed where {percent} of nontargets are accepted",
         source="NIST speaker recognition evaluations",
         best="higher",
@@ -362,7 +362,7 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "EER",
             lambda scores, *, variant: kaldi_eer(scores).value,
-            replicated=kaldi_eers,
+            batch_function=batch_kaldi_eer,
             meaning="error rate of an attacker with as many misses as false alarms; 50 % is chance",
             source="Kaldi, compute-eer",
             best="higher",
@@ -381,7 +381,7 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "EER (SpeechBrain)",
             lambda scores, *, variant: speechbrain_eer(scores).value,
-            replicated=speechbrain_eers,
+            batch_function=batch_speechbrain_eer,
             meaning="the EER at the threshold that SpeechBrain chooses",
             source="SpeechBrain, EER",
             best="higher",
@@ -398,7 +398,7 @@ METRICS: dict[str, Metric] = {
             "bit",
             "min Cllr",
             lambda scores, *, variant: min_cllr(scores, variant=variant).value,
-            replicated=min_cllrs,
+            batch_function=batch_min_cllr,
             meaning="what ideally calibrated scores do not tell of who speaks; 1 bit is all",
             source="Brümmer and du Preez 2006",
             best="higher",
@@ -416,7 +416,7 @@ METRICS: dict[str, Metric] = {
             "bit",
             "Cllr",
             lambda scores, *, variant: cllr(scores, variant=variant).value,
-            replicated=cllrs,
+            batch_function=batch_cllr,
             meaning="the same without calibration; above 1 bit the scores mislead",
             source="Brümmer and du Preez 2006",
             column_label=Label("Cllr", _C_LLR),
@@ -430,7 +430,7 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "ROCCH-EER",
             lambda scores, *, variant: rocch_eer(scores, variant=variant).value,
-            replicated=rocch_eers,
+            batch_function=batch_rocch_eer,
             meaning="EER on the convex hull of the ROC curve, never above the EER",
             source="Brümmer and de Villiers 2013",
             best="higher",
@@ -447,7 +447,7 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "linkability",
             lambda scores, *, variant: linkability(scores, variant=variant).value,
-            replicated=linkabilities,
+            batch_function=batch_linkability,
             meaning="how far target and nontarget scores are apart, over all scores; 1 is entirely",
             source="Gomez-Barrero et al. 2018, Maouche et al. 2020",
             best="lower",
@@ -465,7 +465,7 @@ METRICS: dict[str, Metric] = {
             "bit",
             "expected privacy disclosure",
             population_disclosure,
-            replicated=population_disclosures,
+            batch_function=batch_population_disclosure,
             meaning="information that scores disclose on average over all priors; 0.721 bit is all",
             source="Nautsch et al. 2020",
             best="lower",
@@ -486,7 +486,7 @@ METRICS: dict[str, Metric] = {
             "log10 LR",
             "worst-case privacy disclosure",
             individual_disclosure,
-            replicated=individual_disclosures,
+            batch_function=batch_individual_disclosure,
             meaning="strongest evidence that the attacker obtains in any trial",
             source="Nautsch et al. 2020",
             best="lower",
@@ -683,7 +683,7 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     return found
 
 
-def replicated_metrics(replicates: Replicates) -> dict[str, FloatArray]:
+def batch_metrics(replicates: Replicates) -> dict[str, FloatArray]:
     """Compute every metric on scores of each replicate, in both variants.
 
     Parameters
@@ -702,8 +702,8 @@ def replicated_metrics(replicates: Replicates) -> dict[str, FloatArray]:
         name, other = f"{variant} {key}", f"{VARIANTS[0]} {key}"
         if not metric.in_variants and other in found:
             found[name] = found[other]
-        elif metric.replicated is not None:
-            found[name] = metric.replicated(replicates, variant=variant)
+        elif metric.batch_function is not None:
+            found[name] = metric.batch_function(replicates, variant=variant)
         else:
             of_samples = (metric.function(sample, variant=variant) for sample in replicates)
             found[name] = np.fromiter(of_samples, np.float64)

@@ -1,4 +1,4 @@
-"""Bootstrap replicates of a set of trials: which trial counts how often, in many of them at once.
+"""Bootstrap replicates of a set of trials, many at once, as how often each trial is repeated.
 
 Trials are sorted once; all trials of one pair of speakers count equally often.
 """
@@ -17,7 +17,7 @@ from .trial_scores import ErrorCost, TrialScores, TrialSets
 
 
 class PresortedTrials:
-    """All trials of a bootstrap in score order, and what every replicate asks of them.
+    """Sorted trials with the precomputed ranks and counts that all replicates share.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class PresortedTrials:
         return np.asarray(np.bincount(self.pairs[rows], of_trials, n_pairs), dtype=np.float64)
 
     def mean_costs(self, cost: Callable[[FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray]:
-        """Average a cost of minus the targets' scores, and of the nontargets' scores: what each
-        pair of speakers adds to it."""
+        """Return what each pair of speakers contributes to the mean of cost(-score) over targets
+        and of cost(score) over nontargets, both of shape (pairs,)."""
         n_target, n_nontarget = self.target.size, self.nontarget.size
         return (
             self.sum_by_pair(cost(-self.target) / n_target, self.target_rows),
@@ -80,7 +80,7 @@ class PresortedTrials:
 
 
 class Replicates(TrialSets):
-    """Replicates of the same trials, of which none lacks a class.
+    """Bootstrap replicates of one set of trials, each with at least one target and nontarget.
 
     Parameters
     ----------
@@ -91,11 +91,12 @@ class Replicates(TrialSets):
 
     def __init__(self, of: PresortedTrials, times: IntArray) -> None:
         self.of, self.times = of, times
-        #: How often targets, and nontargets, up to each one count, from none to all.
-        self.targets_up_to, self.nontargets_counted = (
+        #: Cumulative counts over the sorted targets and nontargets, from 0: (R, T+1) and (R, N+1),
+        #: where T and N are the numbers of targets and nontargets in the original trials.
+        self.cumulative_targets, self.cumulative_nontargets = (
             _cumulated(times[:, of.pairs[rows]]) for rows in (of.target_rows, of.nontarget_rows)
         )
-        counted = np.diff(self.targets_up_to).ravel()
+        counted = np.diff(self.cumulative_targets).ravel()
         self._number, self._row = np.divmod(
             np.repeat(np.arange(counted.size), counted), of.target.size
         )
@@ -108,7 +109,7 @@ class Replicates(TrialSets):
     @property
     def nontargets_below_in_single(self) -> IntArray:
         """The same of scores in single precision as `nontargets_below`, shape (T,)."""
-        return np.asarray(self.nontargets_counted[self._number, self.of.single.below[self._row]])
+        return np.asarray(self.cumulative_nontargets[self._number, self.of.single.below[self._row]])
 
     @cached_property
     def target_sets(self) -> Sets:
@@ -118,22 +119,22 @@ class Replicates(TrialSets):
     @property
     def target_counts(self) -> IntArray:
         """Targets that count in each, shape (R,)."""
-        return np.asarray(self.targets_up_to[:, -1])
+        return np.asarray(self.cumulative_targets[:, -1])
 
     @property
     def nontarget_counts(self) -> IntArray:
         """Nontargets that count in each, shape (R,)."""
-        return np.asarray(self.nontargets_counted[:, -1])
+        return np.asarray(self.cumulative_nontargets[:, -1])
 
     @cached_property
     def nontargets_below(self) -> IntArray:
         """See `TrialSets`."""
-        return np.asarray(self.nontargets_counted[self._number, self.of.below[self._row]])
+        return np.asarray(self.cumulative_nontargets[self._number, self.of.below[self._row]])
 
     @cached_property
     def nontargets_up_to(self) -> IntArray:
         """See `TrialSets`."""
-        return np.asarray(self.nontargets_counted[self._number, self.of.up_to[self._row]])
+        return np.asarray(self.cumulative_nontargets[self._number, self.of.up_to[self._row]])
 
     @cached_property
     def has_mixed_ties(self) -> bool:
@@ -145,7 +146,7 @@ class Replicates(TrialSets):
         """Rows of the lowest and the highest nontarget that count, shapes (R,)."""
         rows = [
             np.searchsorted(ends, [0, ends[-1] - 1], side="right") - 1
-            for ends in self.nontargets_counted
+            for ends in self.cumulative_nontargets
         ]
         lowest, highest = np.array(rows).T
         return lowest, highest
@@ -162,7 +163,7 @@ class Replicates(TrialSets):
         missed, rejected = (
             of_class[:, counts]
             for of_class, counts in zip(
-                (self.targets_up_to, self.nontargets_counted),
+                (self.cumulative_targets, self.cumulative_nontargets),
                 self.of.counts_within_ties,
                 strict=True,
             )

@@ -293,7 +293,7 @@ def speaker_linkability(
     return values
 
 
-# Of the grid that LLRs are looked up by.
+# Number of cells in the lookup grid.
 _CELLS = 1 << 14
 
 
@@ -370,22 +370,25 @@ class _Calibration:
         of_targets = of_nontargets = blocks.llr
         if variant == "challenge":
             of_targets, of_nontargets = sloped_llr(blocks, trials.target_rank)
-        self._target = _Steps(_block_starts(trials.target, blocks.targets)), of_targets
-        self._nontarget = _Steps(_block_starts(trials.nontarget, blocks.nontargets)), of_nontargets
+        self._target = _ThresholdIndex(_block_starts(trials.target, blocks.targets)), of_targets
+        self._nontarget = (
+            _ThresholdIndex(_block_starts(trials.nontarget, blocks.nontargets)),
+            of_nontargets,
+        )
 
     def llr(self, scores: ScoreMatrix, *, target: bool) -> FloatArray:
         """Look up the LLRs of target or nontarget trials, shape (P,)."""
-        steps, llr = self._target if target else self._nontarget
-        return llr[steps.passed(scores)]
+        thresholds, llr = self._target if target else self._nontarget
+        return llr[thresholds.count(scores)]
 
 
-class _Steps:
-    """Ascending steps, some of which are not above a value: a grid of equal cells tells how many,
+class _ThresholdIndex:
+    """Count how many sorted thresholds each value reaches, by a lookup grid of equal cells:
     several times as fast as bisection.
 
-    A cell's number never falls with the value, so that steps in lower cells are passed and those
-    in higher cells are not, however it is rounded. Only values in cells of several steps are
-    searched.
+    A cell's index never falls with the value, however it is rounded, so that thresholds in lower
+    cells are reached and those in higher cells are not. Only values in cells of several thresholds
+    are searched.
     """
 
     def __init__(self, begins: NDArray[np.floating]) -> None:
@@ -402,8 +405,8 @@ class _Steps:
             self._lower = np.cumsum(in_cell) - in_cell
             self._crowded = in_cell > 1
 
-    def passed(self, values: NDArray[np.floating]) -> IntArray:
-        """Count the steps that are not above each value, shape (P,)."""
+    def count(self, values: NDArray[np.floating]) -> IntArray:
+        """Count the thresholds that are not above each value, shape (P,)."""
         if not self._has_grid:
             return np.asarray(np.searchsorted(self._begins, values, side="right"))
         cell = self._cell(values)

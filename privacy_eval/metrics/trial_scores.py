@@ -20,7 +20,7 @@ from ..errors import PrivacyEvalError
 from .pav import FloatArray, Groups, IntArray, PavBlocks, Sets, pav, with_laplace
 
 BoolArray = NDArray[np.bool_]
-#: Of missed targets, rejected nontargets, and numbers of both.
+#: Detection cost, a function of (missed targets, rejected nontargets, n_target, n_nontarget).
 ErrorCost = Callable[[IntArray, IntArray, IntArray, IntArray], FloatArray]
 
 Variant = Literal["challenge", "exact"]
@@ -69,7 +69,7 @@ def check_scores(scores: object) -> None:
 
 
 class TrialSets(ABC):
-    """What metrics count in one set of trials, or in several at once, one after the other.
+    """Counts that metrics need, of R sets of trials at once: of one, or of R bootstrap replicates.
 
     Attributes
     ----------
@@ -111,13 +111,13 @@ class TrialSets(ABC):
 
     @abstractmethod
     def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
-        """Lower the least cost of each set to that of thresholds within ties of both classes,
-        where trials are in file order."""
+        """Return the lower of `least` and the minimum cost at thresholds within mixed ties, where
+        trials keep their file order, shape (R,)."""
 
     @cached_property
     def threshold_rows(self) -> IntArray:
-        """Rows of targets before which a nontarget is, ascending, and of the first of each set:
-        between two of them a threshold only misses more targets."""
+        """Rows of targets, ascending, that start a set or have more nontargets below them than the
+        target before: the candidates for an optimal threshold."""
         below = self.nontargets_below
         new = np.concatenate([[True], below[1:] != below[:-1]])
         new[self.target_sets.first] = True
@@ -125,7 +125,7 @@ class TrialSets(ABC):
 
     @property
     def threshold_sets(self) -> Sets:
-        """Those rows of each set."""
+        """`threshold_rows`, divided by set."""
         first = np.searchsorted(self.threshold_rows, self.target_sets.first)
         return Sets(np.asarray(first, dtype=np.int64), self.threshold_rows.size)
 
@@ -403,9 +403,8 @@ class TrialScores(TrialSets):
         return np.asarray(np.minimum(least, within))
 
     def _errors_within_ties(self, first: IntArray) -> tuple[IntArray, IntArray]:
-        """Missed targets and rejected nontargets at thresholds that a stable sort in file order
-        puts within some ties of both classes, of which the first targets' rows are given:
-        after each trial but those that accept all."""
+        """Count missed targets and rejected nontargets with a threshold after each trial of some
+        mixed ties, in file order; `first` has the row of the first target of each tie."""
         scores, is_target = self._file_order
         tied = self.target[first]
         rows = np.flatnonzero((scores >= tied[0]) & (scores <= tied[-1]))

@@ -154,10 +154,10 @@ def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     """
     check_scores(scores)
     check_variant(variant)
-    return float(population_disclosures(scores, variant=variant)[0])
+    return float(batch_population_disclosure(scores, variant=variant)[0])
 
 
-def population_disclosures(trials: TrialSets, *, variant: Variant) -> FloatArray:
+def batch_population_disclosure(trials: TrialSets, *, variant: Variant) -> FloatArray:
     """Compute `population_disclosure` of each set of trials.
 
     Parameters
@@ -171,7 +171,7 @@ def population_disclosures(trials: TrialSets, *, variant: Variant) -> FloatArray
 
     Examples
     --------
-    >>> population_disclosures(TrialScores([1.0], [1.0]), variant="exact")
+    >>> batch_population_disclosure(TrialScores([1.0], [1.0]), variant="exact")
     array([0.])
     """
     blocks = trials.pav("exact")
@@ -208,10 +208,10 @@ def individual_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     1.0414
     """
     check_scores(scores)
-    return float(individual_disclosures(scores, variant=variant)[0])
+    return float(batch_individual_disclosure(scores, variant=variant)[0])
 
 
-def individual_disclosures(trials: TrialSets, *, variant: Variant) -> FloatArray:
+def batch_individual_disclosure(trials: TrialSets, *, variant: Variant) -> FloatArray:
     """Compute `individual_disclosure` of each set of trials.
 
     Parameters
@@ -225,7 +225,7 @@ def individual_disclosures(trials: TrialSets, *, variant: Variant) -> FloatArray
 
     Examples
     --------
-    >>> individual_disclosures(TrialScores([1.0], [1.0]), variant="exact")
+    >>> batch_individual_disclosure(TrialScores([1.0], [1.0]), variant="exact")
     array([0.])
     """
     blocks = trials.pav_laplace(variant)
@@ -450,7 +450,7 @@ def _trials_with_evidence(blocks: PavBlocks, position: IntArray) -> tuple[IntArr
     start, trials = blocks.sets.before(size), blocks.sets.sums(size)
     target_end = np.cumsum(blocks.targets)
     near_zero = np.abs(blocks.llr) <= _CHALLENGE_ZERO + CHALLENGE_SLOPE
-    for b in np.flatnonzero(near_zero):  # a handful of blocks at most
+    for b in np.flatnonzero(near_zero):  # at most a few blocks of each set
         rank = np.arange(start[b], start[b] + size[b])
         n = trials[np.searchsorted(blocks.first, b, side="right") - 1]
         evident = np.abs(blocks.llr[b] + CHALLENGE_SLOPE * rank / n) > _CHALLENGE_ZERO

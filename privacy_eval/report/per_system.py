@@ -77,8 +77,8 @@ _INTERVALS: Mapping[str, tuple[str, ...]] = {
     "intervals_miss": ("miss_at_fa_0.01", "miss_at_fa_0.001"),
 }
 
-#: Metrics by which attack models are compared: overall, and for attackers who accuse few.
-_MAXIMUM = ("eer", "linkability", "zebra_population", "miss_at_fa_0.01", "miss_at_fa_0.001")
+#: Metrics in the table of strongest attack models: overall, and at low false-alarm rates.
+_STRONGEST = ("eer", "linkability", "zebra_population", "miss_at_fa_0.01", "miss_at_fa_0.001")
 
 #: Tables of values that do not depend on x-vectors.
 _WITHOUT_NETWORK = ("asr", "emotion")
@@ -243,7 +243,7 @@ def verification_table(
 
 
 def strongest_table(results: Results, title: str) -> Table:
-    """What the strongest of all attack models reaches, by each metric."""
+    """The least private value over all attack models, for each metric."""
     protocol, variant = results.protocol, results.protocol.variant
     attacks = {a.id for a in protocol.attack_models if not a.is_original}
     records = [r for r in results.verification if r.condition.attack_model in attacks]
@@ -255,7 +255,7 @@ def strongest_table(results: Results, title: str) -> Table:
     several = {key: of_set for key, of_set in by_set.items() if len(of_set) > 1}
     columns = {
         key: [_strongest(of_set, key, variant) for of_set in several.values()]
-        for key in map(protocol.shown, _MAXIMUM)
+        for key in map(protocol.shown, _STRONGEST)
     }
     keys = [key for key, cells in columns.items() if set(cells) != {NOT_AVAILABLE}]
     form = _Form(

@@ -543,7 +543,7 @@ def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[Verificatio
     units = " in percentage points" if metric.percent else ""
     return (
         f"{caption} Intervals from {numbers} bootstrap replicates of speakers. Each system that "
-        f"has them is compared with the next one only (difference{units}, paired by replicate, "
-        "two-sided p-value, no smaller than so many replicates can tell): tests of pairs, not "
-        "corrected for their number."
+        f"has them is compared with the next such system only (difference{units}, paired by "
+        "replicate, two-sided p-value, bounded below by the number of replicates): tests of pairs, "
+        "not corrected for their number."
     )

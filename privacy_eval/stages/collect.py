@@ -93,7 +93,7 @@ def collect(
             "scores and trials; "
             f"evaluate them first (or collect the others with --allow-missing):\n{shown}"
         )
-    read = _Read(protocol, tree, partial)
+    read = _Reader(protocol, tree, partial)
     recognition: list[RecognitionRecord] = []
     for system in systems:
         for folder in system.recognition:
@@ -111,8 +111,8 @@ def collect(
 
 
 @dataclass
-class _Read:
-    """What other tools measured, read from their files."""
+class _Reader:
+    """Reader of what other tools measured; collects what it refused."""
 
     protocol: Protocol
     tree: Path

@@ -375,8 +375,8 @@ class Product:
         """Write files and fingerprint; remove other files of an earlier version.
 
         Files that a killed run leaves are rebuilt, and not taken for external. Files that have
-        the content already, as another run at the same time may have made them, are not touched:
-        who reads them never finds them missing.
+        the content already, as another run at the same time may have made them, are not touched,
+        so that readers never find them missing.
         """
         noted = self.read_fingerprint()
         folder = self.note.parent

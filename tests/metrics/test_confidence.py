@@ -434,6 +434,12 @@ def check_all_at_once(scores: NDArray[np.float64], design: Design) -> None:
     np.testing.assert_array_equal(found.curves.T, list(rates.values.values()))
 
 
+def test_costs_beyond_the_largest_float_are_infinite_at_once_too() -> None:
+    design = all_pairs()
+    check_all_at_once(np.where(design[0], -1.7e308, 1.7e308), design)
+    check_all_at_once(np.where(design[0], -1.7e308, 0.0), design)
+
+
 def test_a_metric_of_ones_own_is_computed_of_each_replicate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

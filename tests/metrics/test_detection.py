@@ -101,7 +101,7 @@ def test_prior_must_lie_between_0_and_1(p_target: float) -> None:
 
 
 @settings(max_examples=100)
-@given(trials=labelled, rate=st.sampled_from([0, 0.001, 0.01, 0.1, 0.25, 0.3, 0.5, 0.999]))
+@given(trials=labelled, rate=st.sampled_from([0, 0.001, 0.01, 0.1, 0.25, 1 / 3, 0.5, 0.999]))
 def test_miss_rate_is_that_of_the_best_threshold(
     trials: list[reference.Trial], rate: float
 ) -> None:
@@ -122,3 +122,13 @@ def test_allowed_false_alarms_are_counted_in_decimals(rate: float, missed: int) 
 def test_other_false_alarm_rates_are_refused(rate: float) -> None:
     with pytest.raises(ValueError, match="false_alarm"):
         miss_rate(TrialScores([1.0], [0.0]), false_alarm=rate)
+
+
+@pytest.mark.parametrize("rate", [1 / 3, 0.1 + 0.2, 1e-20])
+def test_miss_rates_at_fractions_of_many_digits(rate: float) -> None:
+    rng = np.random.default_rng(0)
+    target, nontarget = rng.normal(1, 1, 50), rng.normal(0, 1, 5000)
+    allowed = sum(1 for i in range(1, 5001) if Fraction(i, 5000) <= Fraction(str(rate)))
+    threshold = sorted(nontarget)[-1 - allowed]
+    expected = sum(score <= threshold for score in target) / 50
+    assert miss_rate(TrialScores(target, nontarget), false_alarm=rate) == expected

@@ -28,7 +28,7 @@ from privacy_eval.metrics import (
     speaker_linkability,
     voice_similarity,
 )
-from privacy_eval.metrics.similarity import _Steps
+from privacy_eval.metrics.similarity import _ThresholdIndex
 
 Scores = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -660,4 +660,4 @@ def test_steps_are_counted_as_by_bisection(
     values = np.concatenate([values, *near])
     values = values[np.isfinite(values)]
     expected = np.searchsorted(ascending, values, side="right")
-    np.testing.assert_array_equal(_Steps(ascending).passed(values), expected)
+    np.testing.assert_array_equal(_ThresholdIndex(ascending).count(values), expected)
