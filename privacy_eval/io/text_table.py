@@ -138,7 +138,10 @@ def same_fields(
             np.array_equal(x, y) for (_, x), (_, y) in zip(a.words, b.words, strict=True)
         )
     # No field contains a zero byte: those of other sizes have other words.
-    x, y = (c.first_words if r is None else c.first_words[r] for c, r in ((a, rows_a), (b, rows_b)))
+    x, y = (
+        c.first_words if r is None else c.first_words.take(r, axis=0)
+        for c, r in ((a, rows_a), (b, rows_b))
+    )
     return np.array_equal(x, y)
 
 
@@ -176,15 +179,19 @@ def hash_rows(columns: tuple[Column, ...]) -> WordArray:
         Equal rows hash equally; the converse must be checked with `same_fields`.
     """
     # Products and sums wrap on purpose. Words beyond a field's end are 0 and add nothing.
-    value = np.zeros(len(columns[0]), dtype=np.uint64)
+    value, part = np.zeros((2, len(columns[0])), dtype=np.uint64)
     for place, column in enumerate(columns):
         for number, (rows, words) in enumerate(column.words):
             factor = np.uint64(pow(_HASH_FACTOR, 1 + 1000 * place + number, 1 << 64))
-            value[slice(None) if rows is None else rows] += words * factor
+            if rows is None:
+                value += np.multiply(words, factor, out=part)
+            else:
+                value[rows] += words * factor
     for shift in (29, 32):
-        value ^= value >> np.uint64(shift)
+        value ^= np.right_shift(value, np.uint64(shift), out=part)
         value *= np.uint64(_HASH_FACTOR)
-    return value ^ (value >> np.uint64(32))
+    value ^= np.right_shift(value, np.uint64(32), out=part)
+    return value
 
 
 def read_columns(path: Path, fields: tuple[str, ...]) -> tuple[tuple[Column, ...], bytes]:
