@@ -52,11 +52,17 @@ def collide_often(columns: tuple[Column, ...]) -> WordArray:
     return columns[0].data[columns[0].start].astype(np.uint64)
 
 
-@pytest.fixture(
-    params=[hash_rows, collide_often, collide_everywhere], ids=lambda hashing: hashing.__name__
-)
+def collide_in_first_bits(columns: tuple[Column, ...]) -> WordArray:
+    """Small numbers, which are often different."""
+    return hash_rows(columns) % np.uint64(997)
+
+
+HASHES = [hash_rows, collide_often, collide_everywhere, collide_in_first_bits]
+
+
+@pytest.fixture(params=HASHES, ids=lambda hashing: hashing.__name__)
 def hashing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real hash, and two under which ids collide."""
+    """The real hash, and three under which ids collide."""
     monkeypatch.setattr(module, "hash_rows", request.param)
 
 
@@ -321,7 +327,7 @@ def test_empty_class_is_an_error(tmp_path: Path, trials: str, message: str) -> N
             paired(tmp_path, SCORES, trials, allow_missing=allow_missing)
 
 
-@pytest.mark.parametrize("hashing_function", [hash_rows, collide_often, collide_everywhere])
+@pytest.mark.parametrize("hashing_function", HASHES)
 @settings(max_examples=120)
 @given(
     pool=st.lists(keys, min_size=2, max_size=14, unique=True),
