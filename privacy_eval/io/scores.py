@@ -509,7 +509,9 @@ def _parse_numbers(field: Column, path: Path) -> NDArray[np.float64]:
     values: NDArray[np.float64] | None = None
     if width <= _USUAL_NUMBER_BYTES:
         grid = field.first_words
-        if not np.any(grid.view(np.uint8) == ord("_")):  # digit groups of Python are no number
+        text, underscore = grid.view(np.uint8), ord("_")
+        # Digit groups of Python are no number.
+        if text.max(initial=0) < underscore or not np.any(text == underscore):
             with contextlib.suppress(ValueError):
                 values = grid.view(f"S{8 * grid.shape[1]}").ravel().astype(np.float64)
     if values is None:
