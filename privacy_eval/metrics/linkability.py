@@ -12,7 +12,7 @@ import numpy as np
 
 from .pav import FloatArray, IntArray, Sets
 from .replicates import Replicates
-from .trial_scores import TrialScores, Variant, check_scores, check_variant
+from .trial_scores import TrialScores, Variant, bin_edges, check_scores, check_variant
 
 _MAX_BINS = 100
 _TARGETS_PER_BIN = 10
@@ -123,7 +123,7 @@ def batch_linkability(replicates: Replicates, *, variant: Variant) -> FloatArray
     bins = np.where(equal, 1, _bins(n_target))
     sets = Sets(np.cumsum(bins + 1) - bins - 1, int(bins.sum()) + bins.size)  # of edges
     ends = np.minimum(lowest_target, lowest), np.maximum(highest_target, highest)
-    edges = _edges(*ends, bins, sets)
+    edges = bin_edges(*ends, bins, sets)
     masses = []
     for scores, counted, total in (
         (of.target, replicates.cumulative_targets, n_target),
@@ -140,21 +140,6 @@ def batch_linkability(replicates: Replicates, *, variant: Variant) -> FloatArray
 
 def _bins(n_target: IntArray) -> IntArray:
     return np.clip(n_target // _TARGETS_PER_BIN, 1, _MAX_BINS)
-
-
-def _edges(low: FloatArray, high: FloatArray, bins: IntArray, sets: Sets) -> FloatArray:
-    """Divide each range as `TrialScores.edges` does, to the last bit."""
-    equal = low == high
-    low, high = low - 0.5 * equal, high + 0.5 * equal
-    with np.errstate(over="ignore"):
-        scale = np.where(np.isfinite(high - low), 1, 2)
-    low, high = low / scale, high / scale
-    number = np.arange(sets.size) - sets.spread(sets.first)
-    width, parts = sets.spread(high - low), sets.spread(bins)
-    step = width / parts
-    edges = np.where(step == 0, number / parts * width, number * step) + sets.spread(low)
-    edges[sets.last] = high
-    return np.asarray(edges * sets.spread(scale))
 
 
 def _local(target: FloatArray, nontarget: FloatArray, omega: float) -> FloatArray:

@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from .pav import FloatArray, IntArray, Sets
 from .trial_scores import ErrorCost, TrialScores, TrialSets
 
+#: Of a score, elementwise.
+Cost = Callable[[FloatArray], FloatArray]
+
 
 class PresortedTrials:
     """Sorted trials with the precomputed ranks and counts that all replicates share.
@@ -36,6 +39,7 @@ class PresortedTrials:
             np.searchsorted(self.nontarget, self.target, side) for side in ("left", "right")
         )
         self.starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+        self._mean_costs: dict[Cost, tuple[FloatArray, FloatArray]] = {}
 
     @cached_property
     def single(self) -> PresortedTrials:
@@ -69,14 +73,16 @@ class PresortedTrials:
         n_pairs = int(self.pairs.max()) + 1
         return np.asarray(np.bincount(self.pairs[rows], of_trials, n_pairs), dtype=np.float64)
 
-    def mean_costs(self, cost: Callable[[FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray]:
+    def mean_costs(self, cost: Cost) -> tuple[FloatArray, FloatArray]:
         """Return what each pair of speakers contributes to the mean of cost(-score) over targets
         and of cost(score) over nontargets, both of shape (pairs,)."""
-        n_target, n_nontarget = self.target.size, self.nontarget.size
-        return (
-            self.sum_by_pair(cost(-self.target) / n_target, self.target_rows),
-            self.sum_by_pair(cost(self.nontarget) / n_nontarget, self.nontarget_rows),
-        )
+        if cost not in self._mean_costs:
+            n_target, n_nontarget = self.target.size, self.nontarget.size
+            self._mean_costs[cost] = (
+                self.sum_by_pair(cost(-self.target) / n_target, self.target_rows),
+                self.sum_by_pair(cost(self.nontarget) / n_nontarget, self.nontarget_rows),
+            )
+        return self._mean_costs[cost]
 
 
 class Replicates(TrialSets):

@@ -7,7 +7,6 @@ speaker.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
@@ -370,12 +369,8 @@ class TrialScores(TrialSets):
         """
         low = float(min(self.target[0], self.nontarget_at(0)))
         high = float(max(self.target[-1], self.nontarget_at(self.n_nontarget - 1)))
-        if low == high:
-            low, high = low - 0.5, high + 0.5
-        # The span of the largest floats is infinite; that of their halves is not.
-        scale = 1 if math.isfinite(high - low) else 2
-        edges: FloatArray = np.linspace(low / scale, high / scale, bins + 1, dtype=np.float64)
-        return scale * edges
+        whole = Sets(np.zeros(1, dtype=np.int64), bins + 1)
+        return bin_edges(np.array([low]), np.array([high]), np.array([bins]), whole)
 
     @cached_property
     def in_score_order(self) -> tuple[FloatArray, BoolArray, IntArray]:
@@ -425,6 +420,40 @@ class TrialScores(TrialSets):
             np.concatenate([self.nontarget, self.target]),
             np.arange(self.n_target + self.n_nontarget) >= self.n_nontarget,
         )
+
+
+def bin_edges(low: FloatArray, high: FloatArray, bins: IntArray, sets: Sets) -> FloatArray:
+    """Divide ranges into equal bins; one without extent is 1 around its value.
+
+    Parameters
+    ----------
+    low, high : float arrays, shape (R,)
+    bins : int array, shape (R,)
+    sets : Sets
+        Edges of each range: one more than its bins.
+
+    Returns
+    -------
+    float array, shape (sets.size,)
+        To the last bit what `numpy.linspace` gives for each range.
+
+    Examples
+    --------
+    >>> bin_edges(np.array([0.0]), np.array([1.0]), np.array([2]), Sets(np.array([0]), 3))
+    array([0. , 0.5, 1. ])
+    """
+    equal = low == high
+    low, high = low - 0.5 * equal, high + 0.5 * equal
+    # The span of the largest floats is infinite; that of their halves is not.
+    with np.errstate(over="ignore"):
+        scale = np.where(np.isfinite(high - low), 1, 2)
+    low, high = low / scale, high / scale
+    number = np.arange(sets.size) - sets.spread(sets.first)
+    width, parts = sets.spread(high - low), sets.spread(bins)
+    step = width / parts
+    edges = np.where(step == 0, number / parts * width, number * step) + sets.spread(low)
+    edges[sets.last] = high
+    return np.asarray(edges * sets.spread(scale))
 
 
 def _empty(name: str) -> str:

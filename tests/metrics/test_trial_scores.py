@@ -12,6 +12,11 @@ from strategies import ScoreLists, any_scores
 
 from privacy_eval import metrics
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics
+from privacy_eval.metrics.pav import Sets
+from privacy_eval.metrics.trial_scores import bin_edges
+
+#: Of whose differences none overflows.
+scores_of_any_size = st.floats(-8e307, 8e307) | st.sampled_from([0.0, 5e-324, 1e-320, 1.0, 1e300])
 
 
 def test_scores_are_sorted_and_counted() -> None:
@@ -102,3 +107,23 @@ VARIED = {
 def test_an_unknown_variant_is_an_error(name: str) -> None:
     with pytest.raises(ValueError, match="variant must be one of .* not 'Exact'"):
         VARIED[name](TrialScores([1.0], [0.0]), variant="Exact")
+
+
+@given(
+    st.lists(st.tuples(scores_of_any_size, scores_of_any_size), min_size=1, max_size=4),
+    st.integers(1, 100),
+)
+def test_edges_of_ranges_are_those_of_linspace(
+    ranges: list[tuple[float, float]], bins: int
+) -> None:
+    """To the last bit, of several ranges at once and of one alone."""
+    ends = [(min(pair), max(pair)) for pair in ranges]
+    counts = np.arange(bins, bins + len(ends))
+    sets = Sets(np.cumsum(counts + 1) - counts - 1, int((counts + 1).sum()))
+    low, high = np.array(ends).T
+    at_once = np.split(bin_edges(low, high, counts, sets), sets.first[1:])
+    for (first, last), count, found in zip(ends, counts.tolist(), at_once, strict=True):
+        around = 0.5 * (first == last)
+        expected = np.linspace(first - around, last + around, count + 1)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(TrialScores([first], [last]).edges(count), expected)
