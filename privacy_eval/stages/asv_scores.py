@@ -20,6 +20,7 @@ from .freshness import (
     Fingerprint,
     MissingInput,
     Outcome,
+    Paths,
     Product,
     Run,
     Source,
@@ -83,23 +84,22 @@ class _Scoring:
         key = self.asv.access.find_key(self.condition, self.asv.protocol, check=True)
         enrolled, tested = original_sets(self.condition, self.asv.protocol)
         enrollment = self.asv.enrollment(*enrolled)
-        own = {
+        own: dict[str, Path | Source] = {
             "enrollment": Source(enrollment.path, enrollment.digest),
-            "trials": Source(key, inputs.sha256(key)),
+            "trials": key,
         }
         sets = {"enrollment": enrolled, "trial": tested}
         return asv_sources(self.asv, model, sets, inputs, own)
 
-    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
-        key = sources["trials"].path
-        with inputs.supplied(key):
-            trials = read_trial_list(key)
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        with inputs.supplied(paths["trials"]):
+            trials = read_trial_list(paths["trials"])
         enrolled, _tested = original_sets(self.condition, self.asv.protocol)
         model, _files = self.asv.backend(self.condition.asv_model, self.anon_suffix)
         scored = score_trials(
-            self.asv.read_vectors(sources["enrollment_vectors"].path),
+            self.asv.read_vectors(paths["enrollment_vectors"]),
             self.asv.enrollment(*enrolled),
-            self.asv.read_vectors(sources["trial_vectors"].path),
+            self.asv.read_vectors(paths["trial_vectors"]),
             trials,
             model=model,
             allow_missing=self.asv.access.allow_missing,

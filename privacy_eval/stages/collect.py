@@ -78,11 +78,12 @@ def collect(
         else:
             absent.append(product.name)
     measured: dict[RecognitionCondition, RecognizedSet] = {}
-    given: dict[RecognitionCondition, dict[Path, str]] = {}
+    given: dict[RecognitionCondition, dict[str, str]] = {}
     for condition, product in transcript_products(systems, out, tree).items():
         if product.is_current(inputs, options=False):
             measured[condition] = read_recognized(product.files[-1])
-            given[condition] = {s.path: s.sha256 for s in product.find(inputs).values()}
+            made_of = product.fingerprint(inputs)[0].inputs.values()
+            given[condition] = {source.path: source.sha256 for source in made_of}
         elif condition not in rated:
             absent.append(product.name)
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
@@ -124,21 +125,21 @@ class _Reader:
         system: System,
         folder: RecognitionFiles,
         transcribed: RecognizedSet | None,
-        given: dict[Path, str],
+        given: dict[str, str],
     ) -> list[RecognitionRecord]:
         """Records of a folder's `%WER` lines or, where there are none, of its transcripts."""
-        lines, sources, refused = read_recognition(folder)
+        lines, read, refused = read_recognition(folder)
+        sources = {relative(path, self.tree): sha256 for path, sha256 in read.items()}
         if not lines and not refused and transcribed is not None:
             lines, sources = [_line(transcribed.counts, folder)], given
         if refused and not self.partial:
             raise PrivacyEvalError(refused[0])
         self.refused += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
-        read = {relative(path, self.tree): sha256 for path, sha256 in sources.items()}
         return recognition_records(
             lines,
             self.protocol,
             folder.condition,
-            {"version": __version__, "inputs": read},
+            {"version": __version__, "inputs": sources},
             () if transcribed is None else transcribed.speaker_interval,
         )
 

@@ -29,6 +29,7 @@ from .freshness import (
     Fingerprint,
     MissingInput,
     Outcome,
+    Paths,
     Product,
     Run,
     Source,
@@ -150,31 +151,31 @@ class _Galleries:
         model = self.condition.asv_model, self.anon_suffix
         utt2spk = self.asv.access.find_utt2spk(tested[0])
         self.asv.access.check_inside(utt2spk)
-        sources = {"utt2spk": Source(utt2spk, inputs.sha256(utt2spk))}
+        sources: dict[str, Path | Source] = {"utt2spk": utt2spk}
         for role, name in galleries.items():
             enrollment = self.asv.enrollment(*name)
             sources[role] = Source(enrollment.path, enrollment.digest)
             genders = self.asv.access.find_genders(self.asv.access.find_enrollment(*name))
             if genders is not None:
                 self.asv.access.check_inside(genders)
-                sources[f"{role}_genders"] = Source(genders, inputs.sha256(genders))
+                sources[f"{role}_genders"] = genders
         sets = {**galleries, "trial": tested}
         return asv_sources(self.asv, model, sets, inputs, sources, plda=self.backend == "plda")
 
-    def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
+    def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
-        utt2spk, more = sources["utt2spk"].path, self.options.distractors
-        gallery, genders = self._gallery("enrollment", enrolled, sources, inputs)
+        utt2spk, more = paths["utt2spk"], self.options.distractors
+        gallery, genders = self._gallery("enrollment", enrolled, paths, inputs)
         distractors = None
         if more:
             name = more, enrolled[1]
-            distractors, of_more = self._gallery("distractors", name, sources, inputs, genders)
+            distractors, of_more = self._gallery("distractors", name, paths, inputs, genders)
             genders = genders if of_more else set()
         model = self.condition.asv_model, self.anon_suffix
         with inputs.supplied(utt2spk):
             found = identify(
                 gallery,
-                self.asv.read_vectors(sources["trial_vectors"].path),
+                self.asv.read_vectors(paths["trial_vectors"]),
                 utt2spk,
                 backend=self.backend,
                 model=self.asv.backend(*model)[0] if self.backend == "plda" else None,
@@ -201,23 +202,23 @@ class _Galleries:
         self,
         role: str,
         name: tuple[str, str],
-        sources: Sources,
+        paths: Paths,
         inputs: Inputs,
         only: Collection[str] = (),
     ) -> tuple[Gallery, set[str]]:
         """Read a gallery and the genders in it, none if that of any speaker is not known; leave out
         speakers of known genders but `only`, if any are given."""
-        vectors = self.asv.read_vectors(sources[f"{role}_vectors"].path)
-        enrollment, of = self.asv.enrollment(*name), sources.get(f"{role}_genders")
+        vectors = self.asv.read_vectors(paths[f"{role}_vectors"])
+        enrollment, of = self.asv.enrollment(*name), paths.get(f"{role}_genders")
         if of is None:
             return Gallery(vectors, enrollment), set()
-        with inputs.supplied(of.path):
-            gender_of = read_spk2gender(of.path)
+        with inputs.supplied(of):
+            gender_of = read_spk2gender(of)
         if any(speaker not in gender_of for speaker in enrollment.members):
             return Gallery(vectors, enrollment), set()
         members = {s: u for s, u in enrollment.members.items() if not only or gender_of[s] in only}
         if not members:
-            raise PrivacyEvalError(f"{of.path}: no distractor of gender {' or '.join(only)}")
+            raise PrivacyEvalError(f"{of}: no distractor of gender {' or '.join(only)}")
         return Gallery(vectors, replace(enrollment, members=members)), {
             gender_of[s] for s in members
         }

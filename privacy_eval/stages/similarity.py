@@ -27,9 +27,9 @@ from .freshness import (
     Fingerprint,
     MissingInput,
     Outcome,
+    Paths,
     Product,
     Run,
-    Source,
     Sources,
     absent,
     bring_up_to_date,
@@ -127,15 +127,15 @@ class _Similarity:
         utt2spk = asv.access.find_utt2spk(name)
         asv.access.check_inside(utt2spk)
         sets = {"original": (name, ""), "anonymized": (name, self.anon_suffix)}
-        own = {"utt2spk": Source(utt2spk, inputs.sha256(utt2spk))}
-        return asv_sources(asv, (self.part.asv_model, self.anon_suffix), sets, inputs, own)
+        model = self.part.asv_model, self.anon_suffix
+        return asv_sources(asv, model, sets, inputs, {"utt2spk": utt2spk})
 
-    def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
-        utt2spk = sources["utt2spk"].path
+    def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
+        utt2spk = paths["utt2spk"]
         with inputs.supplied(utt2spk):
             measured = measure(
-                self.asv.read_vectors(sources["original_vectors"].path),
-                self.asv.read_vectors(sources["anonymized_vectors"].path),
+                self.asv.read_vectors(paths["original_vectors"]),
+                self.asv.read_vectors(paths["anonymized_vectors"]),
                 utt2spk,
                 backend=self.asv.compared_by,
                 model=self.asv.backend(self.part.asv_model, self.anon_suffix)[0],

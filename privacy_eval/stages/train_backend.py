@@ -19,6 +19,7 @@ from .freshness import (
     Fingerprint,
     MissingInput,
     Outcome,
+    Paths,
     Product,
     Run,
     Source,
@@ -104,13 +105,13 @@ class _Training:
         self.asv.access.check_inside(utt2spk)
         return {
             "vectors": Source(scp, self.asv.read_vectors(scp).digest),
-            "utt2spk": Source(utt2spk, inputs.sha256(utt2spk)),
+            "utt2spk": utt2spk,
         }
 
-    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
-        utt2spk = sources["utt2spk"].path
-        with inputs.supplied(utt2spk):
-            trained = train_from_vectors(self.asv.read_vectors(sources["vectors"].path), utt2spk)
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        with inputs.supplied(paths["utt2spk"]):
+            vectors = self.asv.read_vectors(paths["vectors"])
+            trained = train_from_vectors(vectors, paths["utt2spk"])
         with tempfile.TemporaryDirectory() as scratch:
             save_backend(Path(scratch), trained)
             files = {name: Path(scratch, name) for name in reversed(BACKEND_FILES)}

@@ -38,9 +38,9 @@ from .freshness import (
     Fingerprint,
     MissingInput,
     Outcome,
+    Paths,
     Product,
     Run,
-    Source,
     Sources,
     bring_up_to_date,
 )
@@ -199,9 +199,9 @@ class _Set:
         files = self.shared.extractor_files(Path(self.model_folder))
         named = {relative(path, self.shared.tree): path for path in paths}
         named[EXTRACTOR_ROLE] = files[EXTRACTOR_FILES[0]]
-        return {role: Source(path, inputs.sha256(path)) for role, path in named.items()}
+        return named
 
-    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         archives = [part.archive for part in self.parts if part.archive.stat().st_size]
         if not archives:
             raise PrivacyEvalError(f"{self.data}: no utterance has an x-vector")
@@ -262,10 +262,9 @@ class _Part:
         for name, path in self._paths.items():
             if not path.is_file():
                 raise PrivacyEvalError(f"{reader.where(name)}: no such regular file")
-        paths = {**{f"extractor {n}": p for n, p in files.items()}, **self._paths}
-        return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
+        return {**{f"extractor {n}": p for n, p in files.items()}, **self._paths}
 
-    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         shared = self.set.shared
         reader, extractor = (
             shared.reader(self.set.data),
