@@ -66,17 +66,16 @@ def _stage(arguments: argparse.Namespace) -> int:
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     if does_not_apply(protocol, "scoring of x-vectors"):
         return 0
-    asv, systems, notes = asv_of(arguments, protocol)
+    asv = asv_of(arguments, protocol)
     if arguments.missing_vectors:
-        for name, folder in missing_vectors(systems, asv):
+        for name, folder in missing_vectors(asv):
             print(name, folder)
         return 0
-    for note in notes:
+    for note in asv.notes:
         log(f"privacy-eval: {note}")
-    outcome = make_scores(systems, asv, run_of(arguments))
+    outcome = make_scores(asv, run_of(arguments))
     report_outcome(arguments, outcome, "score files", IN_PLACE if arguments.after_jobs else "made")
-    used = [system.anon_suffix for system in systems]
-    if outcome.missing and (hint := suffix_hint(arguments.tree, protocol, used)):
+    if outcome.missing and (hint := suffix_hint(arguments.tree, protocol, asv.suffixes)):
         log(f"privacy-eval: {hint}")
     kinds = {error.kind for error in outcome.missing.values()}
     if VECTORS in kinds:

@@ -63,17 +63,15 @@ def gallery_options(arguments: argparse.Namespace) -> GalleryOptions:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.identification import make_identifications
-    from .inputs import IN_PLACE, asv_of, lacks_vectors, report_outcome, run_of, systems_of
+    from .inputs import IN_PLACE, experiment_of, lacks_vectors, report_outcome, run_of
 
-    systems, protocol, out = systems_of(arguments)
-    asv, chosen, notes = asv_of(arguments, protocol, systems)
-    if lacks_vectors(asv, chosen, "identification"):
+    experiment = experiment_of(arguments)
+    if lacks_vectors(experiment.asv, "identification"):
         return 0
-    for note in notes:
+    for note in experiment.asv.notes:
         log(f"privacy-eval: {note}")
-    names = [system.name for system in chosen]
     options = gallery_options(arguments)
-    outcome = make_identifications(systems, names, asv, out, run_of(arguments), options)
+    outcome = make_identifications(experiment, run_of(arguments), options)
     done = IN_PLACE if arguments.after_jobs else "computed"
     report_outcome(arguments, outcome, "identifications", done)
     return 1 if outcome.failed else 0

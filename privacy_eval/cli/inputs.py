@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..asv.backend import PldaBackend
@@ -13,7 +13,7 @@ from ..io.confine import refuse_symlinks_below
 from ..io.names import look_alike
 from ..io.scp import Vectors, read_vectors
 from ..protocol.protocol import Protocol, load_protocol
-from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
+from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
 from ..stages.freshness import UNSIGNED, Outcome, Run
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
@@ -133,8 +133,8 @@ def asv_of(
     systems: list[System] | None = None,
     *,
     anonymized: bool = True,
-) -> tuple[AsvSystems, list[SystemUnderTest], list[str]]:
-    """Return the ASV systems of a tree, the systems under test, and why others are left alone.
+) -> AsvSystems:
+    """Return the ASV systems of a tree.
 
     `systems`: those of the results folder, if they are known already; `anonymized`: whether the
     data sets of their suffixes should exist by now.
@@ -148,7 +148,15 @@ def asv_of(
         anon_suffix=arguments.anon_suffix,
         anonymized=anonymized,
     )
-    return AsvSystems(access, protocol), found, notes
+    return AsvSystems(access, protocol, found, notes)
+
+
+def experiment_of(
+    arguments: argparse.Namespace, *, needed: bool = True, warn: bool = True
+) -> Experiment:
+    """Return the experiment that the options of a tree name; options as of `systems_of`."""
+    systems, protocol, out = systems_of(arguments, needed=needed, warn=warn)
+    return Experiment(systems, out, asv_of(arguments, protocol, systems))
 
 
 def does_not_apply(protocol: Protocol, what: str) -> bool:
@@ -161,10 +169,10 @@ def does_not_apply(protocol: Protocol, what: str) -> bool:
     return protocol.scored_elsewhere
 
 
-def lacks_vectors(asv: AsvSystems, systems: Iterable[SystemUnderTest], what: str) -> bool:
+def lacks_vectors(asv: AsvSystems, what: str) -> bool:
     """Tell whether an edition that makes its own scores left no x-vectors, and log it."""
     protocol = asv.protocol
-    if not protocol.scored_elsewhere or asv.has_vectors_left(s.anon_suffix for s in systems):
+    if not protocol.scored_elsewhere or asv.has_vectors_left():
         return False
     log(
         f"privacy-eval: {what}: does not apply, as the evaluation of protocol {protocol.name} left "

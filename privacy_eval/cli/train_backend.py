@@ -55,9 +55,9 @@ def _stage(arguments: argparse.Namespace) -> int:
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     if does_not_apply(protocol, "training of back ends"):
         return 0
-    asv, systems, notes = asv_of(arguments, protocol, anonymized=False)
-    for note in notes:
+    asv = asv_of(arguments, protocol, anonymized=False)
+    for note in asv.notes:
         log(f"privacy-eval: {note}")
-    outcome = train_backends(systems, asv)
+    outcome = train_backends(asv)
     report_outcome(arguments, outcome, "back ends", "trained")
     return 1 if outcome.failed else 0

@@ -41,8 +41,7 @@ def _stage(arguments: argparse.Namespace) -> int:
     from .inputs import IN_PLACE, asv_of, report_outcome, run_of
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    asv, systems, _ = asv_of(arguments, protocol)
-    outcome = make_vectors(systems, asv, run_of(arguments))
+    outcome = make_vectors(asv_of(arguments, protocol), run_of(arguments))
     what = "parts of sets of x-vectors" if arguments.job else "sets of x-vectors"
     report_outcome(arguments, outcome, what, IN_PLACE if arguments.after_jobs else "made")
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:

@@ -5,7 +5,7 @@ Score files that another tool wrote, or that were edited, are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ..asv.trials import score_trials
 from ..io.inputs import Inputs
 from ..io.scores import read_trial_list
 from ..tree.conditions import TrialCondition, original_sets
-from .access import AsvSystems, SystemUnderTest
+from .access import AsvSystems
 from .freshness import (
     NOTE,
     Content,
@@ -36,16 +36,17 @@ from .train_backend import training_sets
 VECTORS_NOTE, EXTRACTOR_ROLE = ".xvectors.json", "extractor"
 
 
-def make_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems, run: Run = Run()) -> Outcome:
-    """Compute the score files of all systems that are not current."""
-    products = score_products(systems, asv)
+def make_scores(asv: AsvSystems, run: Run = Run()) -> Outcome:
+    """Compute the score files of the systems under test that are not current."""
     access = asv.access
-    return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
+    return bring_up_to_date(
+        score_products(asv), access.inputs, run, allow_missing=access.allow_missing
+    )
 
 
-def score_products(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[Product]:
+def score_products(asv: AsvSystems) -> list[Product]:
     """The score files of all conditions of the protocol."""
-    return [scoring.product() for scoring in _scorings(systems, asv)]
+    return [scoring.product() for scoring in _scorings(asv)]
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,8 @@ def missing_inputs(
     )
 
 
-def _scorings(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> Iterator[_Scoring]:
-    for system in () if asv.protocol.scored_elsewhere else systems:
+def _scorings(asv: AsvSystems) -> Iterator[_Scoring]:
+    for system in () if asv.protocol.scored_elsewhere else asv.under_test:
         for folder, condition in system.conditions(asv.protocol):
             yield _Scoring(folder, condition, system.anon_suffix, asv)
 
@@ -160,12 +161,11 @@ def made_here(folder: Path, inputs: Inputs) -> bool:
     return scores.is_file() and not product.is_foreign(inputs)
 
 
-def vector_sets(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[tuple[str, str]]:
+def vector_sets(asv: AsvSystems) -> list[tuple[str, str]]:
     """Data sets that have speech, whose x-vectors are needed for scores or back ends and are
     not among those of a larger set: pairs of the set and the model folder, both as in the tree."""
-    systems = list(systems)
-    needed = training_sets(systems, asv)
-    for scoring in _scorings(systems, asv):
+    needed = training_sets(asv)
+    for scoring in _scorings(asv):
         model = asv.protocol.asv_model(scoring.condition.asv_model)
         if model is None or scoring.product().is_foreign(asv.access.inputs):
             continue
@@ -183,11 +183,11 @@ def vector_sets(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[tup
     return list(found)
 
 
-def missing_vectors(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[tuple[str, str]]:
+def missing_vectors(asv: AsvSystems) -> list[tuple[str, str]]:
     """Those of `vector_sets` without x-vectors."""
     tree = asv.access.tree
     return [
         (name, folder)
-        for name, folder in vector_sets(systems, asv)
+        for name, folder in vector_sets(asv)
         if not (tree / folder / f"xvect_{name}" / "xvector.scp").is_file()
     ]

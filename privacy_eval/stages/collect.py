@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,10 +20,23 @@ from ..results.csv_export import to_csv, to_speakers_csv
 from ..results.editions import Importer
 from ..results.json_store import to_json
 from ..results.record_files import Record, read_record
-from ..results.records import EmotionRecord, RecognitionRecord, Results, VerificationRecord
-from ..tree.conditions import RecognitionCondition, RecognitionFiles, System
+from ..results.records import (
+    EmotionRecord,
+    IdentificationRecord,
+    RecognitionRecord,
+    Results,
+    SimilarityRecord,
+    VerificationRecord,
+)
+from ..tree.conditions import (
+    RecognitionCondition,
+    RecognitionFiles,
+    System,
+    set_condition,
+    trial_conditions,
+)
 from ..version import __version__
-from .access import AsvSystems, SystemUnderTest
+from .access import AsvSystems, Experiment
 from .asv_scores import score_products
 from .freshness import NOTE, Fingerprint, Product, Run, bring_up_to_date, file_set, write_set
 from .identification import identification_products
@@ -198,6 +212,76 @@ def _line(counts: WordErrors, files: RecognitionFiles) -> WerLine:
     )
 
 
+def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Results:
+    """Gather all records of an experiment.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `collect`; unless `allow_missing`: records of other x-vectors or another back end than
+        those of the tree.
+    """
+    access, out = experiment.asv.access, experiment.out
+    results = collect(
+        experiment.systems,
+        out,
+        experiment.asv.protocol,
+        tree=access.tree,
+        partial=access.allow_missing,
+        stale=stale,
+        inputs=access.inputs,
+    )
+    similarity, changed = current_records(
+        similarity_products(experiment), SimilarityRecord, access.inputs
+    )
+    identification, changed_too = current_records(
+        identification_products(experiment), IdentificationRecord, access.inputs
+    )
+    changed += changed_too
+    if changed and not access.allow_missing:
+        raise PrivacyEvalError(
+            f"{out}: compute voice similarity and identification again (or leave them out with "
+            "--allow-missing): " + "; ".join(changed)
+        )
+    missing = _not_evaluated(experiment, similarity)
+    return replace(
+        results,
+        similarity=tuple(similarity),
+        identification=tuple(identification),
+        not_evaluated=(*results.not_evaluated, *changed, *missing),
+    )
+
+
+def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord]) -> list[str]:
+    """List what results lack although the tree has the trials: scores of conditions, and the
+    voice similarity of trial sets. Systems that lack the same share a line.
+    """
+    access, protocol = experiment.asv.access, experiment.asv.protocol
+    known = {s.condition for s in measured}
+    lines: dict[str, list[str]] = {}
+    for system, part in itertools.product(experiment.systems, protocol.results_folders):
+        if part.suffix not in system.parts:
+            continue
+        missing = system.missing(protocol)
+        unscored = [
+            c.name
+            for c in trial_conditions(protocol, part, system.anon_suffix).values()
+            if c.label in missing and access.trial_key(c, protocol)[0] is not None
+        ]
+        trial_sets = [] if protocol.scored_elsewhere else protocol.trial_sets()
+        sets = [set_condition(t, part, system.name) for t in trial_sets]
+        unmeasured = [
+            s.name
+            for s in sets
+            if s not in known and (access.tree / "data" / s.name / "utt2spk").is_file()
+        ]
+        for what, names in (("scores", unscored), ("voice similarity", unmeasured)):
+            if names:
+                text = f"no {what} of {len(names)}: {', '.join(names)}"
+                lines.setdefault(text, []).append(f"{system.name}{part.suffix}")
+    return [f"{', '.join(systems)}: {text}" for text, systems in lines.items()]
+
+
 def current_records(
     products: Iterable[Product], kind: type[Record], inputs: Inputs
 ) -> tuple[list[Record], list[str]]:
@@ -214,21 +298,18 @@ def current_records(
     return records, stale
 
 
-def noted_records(
-    systems: Iterable[System], asv: AsvSystems, out: Path
-) -> tuple[list[Fingerprint | None], list[str]]:
+def noted_records(experiment: Experiment) -> tuple[list[Fingerprint | None], list[str]]:
     """Fingerprints of all records, and the names of those that are there and do not count: this
     user did not make them, or they were edited since."""
-    systems = list(systems)
-    products = condition_products(systems, out, asv.access.tree)
-    products += similarity_products(systems, asv, out)
-    products += identification_products(systems, asv, out)
-    products += transcript_products(systems, out, asv.access.tree).values()
+    systems, out, access = experiment.systems, experiment.out, experiment.asv.access
+    products = condition_products(systems, out, access.tree)
+    products += similarity_products(experiment) + identification_products(experiment)
+    products += transcript_products(systems, out, access.tree).values()
     noted = [product.read_fingerprint() for product in products]
     others = [
         product.name
         for product, n in zip(products, noted, strict=True)
-        if (product.is_there() if n is None else _is_edited(product, n, asv.access.inputs))
+        if (product.is_there() if n is None else _is_edited(product, n, access.inputs))
     ]
     return noted, others
 
@@ -241,11 +322,11 @@ def _is_edited(product: Product, noted: Fingerprint, inputs: Inputs) -> bool:
     )
 
 
-def outdated_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> dict[str, str]:
+def outdated_scores(asv: AsvSystems) -> dict[str, str]:
     """Conditions whose scores were made here, but not of the present x-vectors, back end and
     trials: their names to the reason. Where any of these is missing, the scores are taken as
     they are: submissions travel without it."""
-    products = {product.name: product for product in score_products(systems, asv)}
+    products = {product.name: product for product in score_products(asv)}
     outcome = bring_up_to_date(
         products.values(), asv.access.inputs, Run(dry_run=True), allow_missing=True
     )

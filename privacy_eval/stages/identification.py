@@ -7,7 +7,7 @@ the trial set.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
@@ -19,9 +19,9 @@ from ..io.files import file_names
 from ..io.inputs import Inputs
 from ..results.record_files import record_content, record_paths
 from ..results.records import IdentificationRecord
-from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
+from ..tree.conditions import TrialCondition, original_sets, trial_conditions
 from ..version import __version__
-from .access import BACKEND, AsvSystems
+from .access import BACKEND, AsvSystems, Experiment
 from .asv_scores import asv_sources
 from .freshness import (
     NOTE,
@@ -70,34 +70,20 @@ class GalleryOptions:
 
 
 def make_identifications(
-    systems: Iterable[System],
-    chosen: Iterable[str],
-    asv: AsvSystems,
-    out: Path,
-    run: Run = Run(),
-    options: GalleryOptions = GalleryOptions(),
+    experiment: Experiment, run: Run = Run(), options: GalleryOptions = GalleryOptions()
 ) -> Outcome:
-    """Compute the identification records of some systems that are not current.
-
-    Parameters
-    ----------
-    systems : iterable of System
-        All systems of the results, by which their folders are named.
-    chosen : iterable of str
-        Names of those whose x-vectors the tree has.
-    """
-    names = set(chosen)
-    found = _galleries(list(systems), asv, out, options)
+    """Compute the identification records of the systems under test that are not current."""
+    names, access = experiment.under_test, experiment.asv.access
+    found = _galleries(experiment, options)
     products = [g.product() for g in found if g.condition.system in names]
-    access = asv.access
     return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
 
 
-def identification_products(systems: Iterable[System], asv: AsvSystems, out: Path) -> list[Product]:
+def identification_products(experiment: Experiment) -> list[Product]:
     """The identification records of all systems, by the back end and with the distractors that
     they were made with."""
     products = []
-    for galleries in _galleries(list(systems), asv, out, GalleryOptions()):
+    for galleries in _galleries(experiment, GalleryOptions()):
         noted = galleries.product().read_fingerprint()
         made_with = {} if noted is None else noted.options
         inputs = {n: made_with[n] for n in ("backend", "distractors") if n in made_with}
@@ -269,15 +255,14 @@ def missing_inputs(
     )
 
 
-def _galleries(
-    systems: list[System], asv: AsvSystems, out: Path, options: GalleryOptions
-) -> Iterator[_Galleries]:
+def _galleries(experiment: Experiment, options: GalleryOptions) -> Iterator[_Galleries]:
+    systems, asv = experiment.systems, experiment.asv
     names = file_names(system.name for system in systems)
     for system in systems:
         for part in asv.protocol.results_folders:
             if part.suffix not in system.parts:
                 continue
-            folder = out / "records" / f"{names[system.name]}{part.suffix}"
+            folder = experiment.out / "records" / f"{names[system.name]}{part.suffix}"
             conditions = trial_conditions(asv.protocol, part, system.anon_suffix, system.name)
             for name, condition in conditions.items():
                 if condition.attack_model is not None:

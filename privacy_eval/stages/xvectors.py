@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +31,7 @@ from ..speech.features import (
     utterance_features,
 )
 from ..speech.xvector import EXTRACTOR_FILES, Extractor, load_extractor, utterance_vectors
-from .access import AsvSystems, SystemUnderTest
+from .access import AsvSystems
 from .asv_scores import EXTRACTOR_ROLE, VECTORS_NOTE, vector_sets
 from .freshness import (
     Content,
@@ -56,12 +56,13 @@ _VECTOR_FILES = ("spk_xvector.ark", "spk_xvector.scp", "xvector.ark", "xvector.s
 _BYTES_PER_SECOND = 32000.0
 
 
-def make_vectors(systems: Iterable[SystemUnderTest], asv: AsvSystems, run: Run = Run()) -> Outcome:
-    """Extract all x-vectors that scores of the systems need and that are not current.
+def make_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
+    """Extract all x-vectors that scores of the systems under test need and that are not current.
 
     A job of several makes its share of the parts; sets are put together in a run without jobs.
     """
-    sets = _sets(systems, asv)
+    shared = _Shared(asv)
+    sets = [_Set(name, folder, shared) for name, folder in vector_sets(asv)]
     inputs, allow = asv.access.inputs, asv.access.allow_missing
     parts: list[_Part] = []
     whole: list[Product] = []
@@ -90,12 +91,6 @@ def make_vectors(systems: Iterable[SystemUnderTest], asv: AsvSystems, run: Run =
     kept.failed |= outcome.failed
     kept.left_out |= outcome.left_out
     return kept
-
-
-def _sets(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[_Set]:
-    """The sets with speech whose x-vectors are needed and not among those of a larger set."""
-    shared = _Shared(asv)
-    return [_Set(name, folder, shared) for name, folder in vector_sets(systems, asv)]
 
 
 @dataclass(frozen=True)

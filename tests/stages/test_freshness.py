@@ -21,6 +21,7 @@ from support import (
     SMALL_PLAN_2022,
     TRIALS,
     SpeechTree,
+    experiment_of,
     lines_to,
     snapshot,
     stage_of,
@@ -83,7 +84,7 @@ class Case:
 def of_scores(root: Path) -> Case:
     tree = SpeechTree(root)
     return Case(
-        lambda run: make_scores(*stage_of(tree), run),
+        lambda run: make_scores(stage_of(tree), run),
         lambda: tree.vectors(f"{TRIALS}_anon", seed=1),
         root / "exp/results-anon",
         tree.all_scores["aa"],
@@ -103,7 +104,7 @@ def of_backends(root: Path) -> Case:
         path.write_text(path.read_text().replace(" t7\n", " t8\n"))
 
     return Case(
-        lambda run: train_backends(*stage_of(tree), run), change, folder, folder / "plda", True
+        lambda run: train_backends(stage_of(tree), run), change, folder, folder / "plda", True
     )
 
 
@@ -158,9 +159,7 @@ def of_vectors(root: Path, make: Callable[..., Outcome], record: str) -> Case:
         lines_to(path, ["s1 s1-u0 1"])
 
     def run(run: Run) -> Outcome:
-        systems = find_systems(root, root / "exp", tree.protocol)
-        _, asv = stage_of(tree)
-        return make(systems, ["anon"], asv, root / "out", run)
+        return make(experiment_of(tree), run)
 
     return Case(
         run,
@@ -373,7 +372,7 @@ def test_leftovers_of_killed_writers_are_swept(done: Case) -> None:
 def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a run that computes, in one that has nothing to do, and when records are collected."""
     tree = SpeechTree(tmp_path / "tree")
-    make_scores(*stage_of(tree))
+    make_scores(stage_of(tree))
     wer = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/decode/wer_9_0.5"
     lines_to(tree.root / "exp/results-anon/ASR-libri_dev_asr/WER", [wer])
     opened: Counter[str] = Counter()
@@ -393,8 +392,8 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "evaluate": lambda: evaluate(systems, out, tree=tree.root, options=options),
         "evaluate again": lambda: evaluate(systems, out, tree=tree.root, options=options),
         "collect": lambda: collect(systems, out, tree.protocol, tree=tree.root),
-        "scores": lambda: make_scores(*stage_of(tree)),
-        "similarity": lambda: make_similarities(systems, ["anon"], stage_of(tree)[1], out),
+        "scores": lambda: make_scores(stage_of(tree)),
+        "similarity": lambda: make_similarities(experiment_of(tree)),
     }
     monkeypatch.setattr(os, "open", counted)
     for stage, run in stages.items():
