@@ -61,7 +61,7 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.access import BACKEND, VECTORS
     from ..stages.asv_scores import make_scores, missing_vectors
     from ..tree.discovery import suffix_hint
-    from .inputs import IN_PLACE, asv_of, does_not_apply, report_outcome, run_of
+    from .inputs import asv_of, does_not_apply, log_notes, report_outcome, run_of
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     if does_not_apply(protocol, "scoring of x-vectors"):
@@ -71,10 +71,9 @@ def _stage(arguments: argparse.Namespace) -> int:
         for name, folder in missing_vectors(asv):
             print(name, folder)
         return 0
-    for note in asv.notes:
-        log(f"privacy-eval: {note}")
+    log_notes(asv.notes)
     outcome = make_scores(asv, run_of(arguments))
-    report_outcome(arguments, outcome, "score files", IN_PLACE if arguments.after_jobs else "made")
+    code = report_outcome(arguments, outcome, "score files")
     if outcome.missing and (hint := suffix_hint(arguments.tree, protocol, asv.suffixes)):
         log(f"privacy-eval: {hint}")
     kinds = {error.kind for error in outcome.missing.values()}
@@ -87,4 +86,4 @@ def _stage(arguments: argparse.Namespace) -> int:
     needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)
     if needed and not arguments.allow_missing:
         log("privacy-eval: --allow-missing continues without them")
-    return 1 if outcome.failed or (needed and not arguments.allow_missing) else 0
+    return 1 if needed and not arguments.allow_missing else code

@@ -266,17 +266,17 @@ class _Stages:
         return bool(results.not_evaluated) or not product.is_current(self._access.inputs)
 
     def _tables(self) -> bool:
-        from .tables import tables_product
+        from ..report.products import TableOptions, tables_product
 
-        as_usual = {"format": None, "rank_by": "eer", "attack_model": None}
-        style = self._arguments.table_style
-        shown = argparse.Namespace(out=self._out / "tables", table_style=style, **as_usual)
-        return not tables_product(shown, self._shown).is_current(self._access.inputs)
+        options = TableOptions(self._arguments.table_style)
+        product = tables_product(self._shown, self._out / "tables", options)
+        return not product.is_current(self._access.inputs)
 
     def _figures(self) -> bool:
+        from ..listening.report import listening_insert
         from ..report.figure_folder import figure_folder
+        from ..report.products import report_products
         from ..report.report import figures_source
-        from .report import report_products
 
         sources, figures, listening = self._shown, self._out / "figures", self._arguments.listening
         drawn_from = figures_source(
@@ -287,7 +287,9 @@ class _Stages:
         )
         if not figure_folder(figures, drawn_from).is_current(self._access.inputs):
             return True
-        (report,) = report_products(self._out / "report.html", None, sources, figures, listening)
+        insert = listening_insert(listening) if listening else None
+        path = self._out / "report.html"
+        (report,) = report_products(sources, path, figures=figures, insert=insert)
         return not report.is_current(self._access.inputs)
 
     @property
