@@ -124,7 +124,8 @@ def anonymize_data(
     inputs = Inputs()
     outcome = bring_up_to_date(products, inputs, run)
     if run.job == (1, 1) and all(product.is_current(inputs) for product in products):
-        lists = bring_up_to_date([_lists(data, out, reader.ids, speaker_of, mcadams, base)], inputs)
+        new = _lists(data, out, reader.ids, speaker_of, mcadams, base)
+        lists = bring_up_to_date([new], inputs, Run(dry_run=run.dry_run))
         outcome.failed.update(lists.failed)
     return outcome
 

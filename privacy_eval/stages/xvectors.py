@@ -65,32 +65,30 @@ def make_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
     sets = [_Set(name, folder, shared) for name, folder in vector_sets(asv)]
     inputs, allow = asv.access.inputs, asv.access.allow_missing
     parts: list[_Part] = []
-    whole: list[Product] = []
-    kept = Outcome()
+    outcome = Outcome()
     for one in sets:
         try:
-            if one.product().is_foreign(inputs):
-                kept.kept.append(one.name)
-                continue
-            one.shared.extractor_files(Path(one.model_folder))
-            parts += one.parts
-            whole.append(one.product())
+            if not one.product().is_foreign(inputs):
+                shared.extractor_files(Path(one.model_folder))
+                parts += one.parts
         except MissingInput as error:
-            kept.missing[one.name] = error
+            outcome.missing[one.name] = error
         except PrivacyEvalError as error:
-            kept.failed[one.name] = str(error)
-    outcome = bring_up_to_date([p.product() for p in parts], inputs, run, allow_missing=allow)
+            outcome.failed[one.name] = str(error)
+    extracted = bring_up_to_date([p.product() for p in parts], inputs, run, allow_missing=allow)
     if run.job != (1, 1):
-        kept.add(outcome)
-        return kept
-    names = {p.set.name for p in parts if p.name in outcome.failed}
-    whole = [product for product in whole if product.name not in names]
-    found = bring_up_to_date(whole, inputs, replace(run, announce=None, progress=None))
-    kept.add(found)
-    kept.notes = [*outcome.notes, *kept.notes]
-    kept.failed |= outcome.failed
-    kept.left_out |= outcome.left_out
-    return kept
+        outcome.add(extracted)
+        return outcome
+    missing = {*extracted.failed, *(extracted.made if run.dry_run else ())}
+    incomplete = dict.fromkeys(part.set.name for part in parts if part.name in missing)
+    skipped = {*outcome.missing, *outcome.failed, *incomplete}
+    whole = [one.product() for one in sets if one.name not in skipped]
+    outcome.notes += extracted.notes
+    outcome.add(bring_up_to_date(whole, inputs, replace(run, announce=None, progress=None)))
+    outcome.made += incomplete if run.dry_run else ()
+    outcome.failed |= extracted.failed
+    outcome.left_out |= extracted.left_out
+    return outcome
 
 
 @dataclass(frozen=True)
