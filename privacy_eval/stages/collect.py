@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -71,35 +71,13 @@ def collect(
         Unless `partial`: conditions without such a record.
     """
     systems, inputs = list(systems), inputs or Inputs()
-    records: list[VerificationRecord] = []
     unknown = [
         f"{relative(path, tree)} (no condition of the protocol {protocol.name})"
         for path in sorted({path for system in systems for path in system.unmatched})
     ]
-    absent: list[str] = []
-    rated = {
-        files.condition
-        for system in systems
-        for files in system.recognition
-        if files.transcripts is None or files.transcripts.is_rated
-    }
-    for product in condition_products(systems, out, tree):
-        if product.name in stale:
-            absent.append(f"{product.name} ({stale[product.name]})")
-        elif product.is_current(inputs, options=False):
-            with inputs.supplied(product.files[-1]):
-                records.append(read_record(product.files[-1], VerificationRecord))
-        else:
-            absent.append(product.name)
-    measured: dict[RecognitionCondition, RecognizedSet] = {}
-    given: dict[RecognitionCondition, dict[str, str]] = {}
-    for condition, product in transcript_products(systems, out, tree).items():
-        if product.is_current(inputs, options=False):
-            measured[condition] = read_recognized(product.files[-1])
-            made_of = product.fingerprint(inputs)[0].inputs.values()
-            given[condition] = {source.path: source.sha256 for source in made_of}
-        elif condition not in rated:
-            absent.append(product.name)
+    records, unscored = _evaluated(condition_products(systems, out, tree), stale, inputs)
+    transcribed, untranscribed = _transcribed(systems, out, tree, inputs)
+    absent = [*unscored, *untranscribed]
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
     if absent and not partial:
         shown = "\n".join(f"  {name}" for name in absent[:5]) + ("\n  ..." * (len(absent) > 5))
@@ -109,12 +87,12 @@ def collect(
             f"evaluate them first (or collect the others with --allow-missing):\n{shown}"
         )
     read = _Reader(protocol, tree, partial)
-    recognition: list[RecognitionRecord] = []
-    for system in systems:
-        for folder in system.recognition:
-            transcribed = measured.get(folder.condition)
-            sources = given.get(folder.condition, {})
-            recognition += read.recognition(system, folder, transcribed, sources)
+    recognition = [
+        record
+        for system in systems
+        for folder in system.recognition
+        for record in read.recognition(system, folder, transcribed.get(folder.condition))
+    ]
     emotion = [record for system in systems for record in read.emotion(system, inputs)]
     return Results(
         protocol,
@@ -123,6 +101,48 @@ def collect(
         emotion=tuple(emotion),
         not_evaluated=(*unknown, *absent, *read.refused),
     )
+
+
+def _evaluated(
+    products: Iterable[Product], stale: Mapping[str, str], inputs: Inputs
+) -> tuple[list[VerificationRecord], list[str]]:
+    """Read the current records of conditions; the names of those without one, with the reason."""
+    records, absent = [], []
+    for product in products:
+        if product.name in stale:
+            absent.append(f"{product.name} ({stale[product.name]})")
+        elif product.is_current(inputs, options=False):
+            with inputs.supplied(product.files[-1]):
+                records.append(read_record(product.files[-1], VerificationRecord))
+        else:
+            absent.append(product.name)
+    return records, absent
+
+
+#: Errors of a set's transcripts, and SHA-256 of their files.
+_Transcribed = tuple[RecognizedSet, dict[str, str]]
+
+
+def _transcribed(
+    systems: Sequence[System], out: Path, tree: Path, inputs: Inputs
+) -> tuple[dict[RecognitionCondition, _Transcribed], list[str]]:
+    """Read the current errors of transcripts; the names of sets that have no other word error
+    rates and are without."""
+    rated = {
+        files.condition
+        for system in systems
+        for files in system.recognition
+        if files.transcripts is None or files.transcripts.is_rated
+    }
+    found, absent = {}, []
+    for condition, product in transcript_products(systems, out, tree).items():
+        if product.is_current(inputs, options=False):
+            made_of = product.fingerprint(inputs)[0].inputs.values()
+            sources = {source.path: source.sha256 for source in made_of}
+            found[condition] = read_recognized(product.files[-1]), sources
+        elif condition not in rated:
+            absent.append(product.name)
+    return found, absent
 
 
 @dataclass
@@ -135,17 +155,13 @@ class _Reader:
     refused: list[str] = field(default_factory=list)
 
     def recognition(
-        self,
-        system: System,
-        folder: RecognitionFiles,
-        transcribed: RecognizedSet | None,
-        given: dict[str, str],
+        self, system: System, folder: RecognitionFiles, transcribed: _Transcribed | None
     ) -> list[RecognitionRecord]:
         """Records of a folder's `%WER` lines or, where there are none, of its transcripts."""
         lines, read, refused = read_recognition(folder)
         sources = {relative(path, self.tree): sha256 for path, sha256 in read.items()}
         if not lines and not refused and transcribed is not None:
-            lines, sources = [_line(transcribed.counts, folder)], given
+            lines, sources = [_line(transcribed[0].counts, folder)], transcribed[1]
         if refused and not self.partial:
             raise PrivacyEvalError(refused[0])
         self.refused += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
@@ -154,7 +170,7 @@ class _Reader:
             self.protocol,
             folder.condition,
             {"version": __version__, "inputs": sources},
-            () if transcribed is None else transcribed.speaker_interval,
+            () if transcribed is None else transcribed[0].speaker_interval,
         )
 
     def emotion(self, system: System, inputs: Inputs) -> Iterator[EmotionRecord]:
