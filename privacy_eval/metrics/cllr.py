@@ -61,8 +61,8 @@ def cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     """
     check_scores(scores)
     check_variant(variant)
-    highest = scores.nontarget_at(scores.n_nontarget - 1)
-    if variant == "challenge" and (-scores.target[0] > _LOG_MAX or highest > _LOG_MAX):
+    worst = max(-scores.target[0], scores.nontarget[-1])
+    if variant == "challenge" and worst > _LOG_MAX:
         value = float("inf")
     else:
         # Each half is finite, their sum wherever the cost is.

@@ -19,7 +19,6 @@ import scipy
 from numpy.typing import ArrayLike
 
 from .eer import hull
-from .linkability import histogram
 from .pav import FloatArray, IntArray
 from .trial_scores import TrialScores, TrialSets, check_scores
 
@@ -137,44 +136,23 @@ def det_curve(scores: TrialScores) -> Det:
     )
 
 
-def miss_rates(scores: TrialScores, false_alarm: ArrayLike = BAND_FALSE_ALARM) -> FloatArray:
-    """Compute the least miss rates of all thresholds with at most some false-alarm rates.
-
-    Parameters
-    ----------
-    scores : TrialScores
-    false_alarm : array_like, shape (P,)
-        From 0 to below 1; 65 rates that are equally far apart in probits, unless given.
-
-    Returns
-    -------
-    float array, shape (P,)
-        The DET curve at these rates, from above.
-
-    See Also
-    --------
-    privacy_eval.metrics.detection.miss_rate : a single one, where rounding counts.
-
-    Examples
-    --------
-    >>> miss_rates(TrialScores([1.0, 3.0], [0.0, 2.0]), [0.5, 0.01])
-    array([0. , 0.5])
-    """
-    check_scores(scores)
-    return np.asarray(batch_miss_rates(scores, false_alarm)[0])
-
-
 def batch_miss_rates(trials: TrialSets, false_alarm: ArrayLike) -> FloatArray:
-    """Compute `miss_rates` of each set of trials.
+    """Compute the least miss rates of all thresholds with at most some false-alarm rates.
 
     Parameters
     ----------
     trials : TrialSets
     false_alarm : array_like, shape (P,)
+        From 0 to below 1.
 
     Returns
     -------
     float array, shape (R, P)
+        The DET curve of each set at these rates, from above.
+
+    See Also
+    --------
+    privacy_eval.metrics.detection.miss_rate : a single one, where rounding counts.
 
     Examples
     --------
@@ -286,7 +264,9 @@ def densities(scores: TrialScores) -> Densities:
 
 
 def _density(ascending: FloatArray, edges: FloatArray) -> FloatArray:
-    counts = histogram(ascending, edges)
+    below = np.searchsorted(ascending, edges)
+    below[-1] = ascending.size
+    counts = np.diff(below)
     # All in units of the range, so that no score is too large or too small.
     held = np.flatnonzero(counts)
     centre, weight = (held + 0.5) / counts.size, counts[held] / ascending.size
