@@ -7,6 +7,7 @@ or 1 (Kaldi: an attacker who is wrong more often than right).
 from __future__ import annotations
 
 import bisect
+import functools
 import math
 from dataclasses import dataclass
 
@@ -21,8 +22,8 @@ from .trial_scores import TrialScores, TrialSets, Variant, check_scores
 #: equal. The highest in the 2020 supplement is 60.4 % (table 3).
 IMPLAUSIBLE_EER = 0.65
 
-# SpeechBrain's EER: thresholds evaluated per search step, and checked beside the crossing.
-_TRIED, _NEAR = 64, 8
+# Of SpeechBrain's EER: thresholds evaluated per search step.
+_TRIED = 64
 # Up to so many trials of a class, rates of float32 that differ by one trial differ.
 _DISTINCT_RATES = 1 << 21
 
@@ -164,32 +165,20 @@ def speechbrain_eer(scores: TrialScores) -> Eer:
         end = int(tried[first]) if first < tried.size else end
         crossing = int(tried[first - 1]) + 1 if first else end
 
-    near = np.arange(max(crossing - _NEAR, 0), min(crossing + _NEAR, n_thresholds))
-    known = dict(zip(near.tolist(), zip(*rates(near), strict=True), strict=True))
-
-    def rates_at(i: int) -> tuple[np.float32, np.float32]:
-        if i not in known:
-            miss, false_alarm = rates(np.array([i]))
-            known[i] = miss[0], false_alarm[0]
-        return known[i]
-
-    def candidate_gap(i: int) -> float:
-        miss, false_alarm = rates_at(i)
-        return float(abs(false_alarm - miss))
-
-    def best_gap(i: int) -> float:
-        miss, false_alarm = rates_at(i)
-        return abs(float(false_alarm) - float(miss))
+    @functools.cache
+    def gaps(i: int) -> tuple[float, float]:
+        miss, false_alarm = (rate[0] for rate in rates(np.array([i])))
+        return float(abs(false_alarm - miss)), abs(float(false_alarm) - float(miss))
 
     best = max(crossing - 1, 0)
-    while best > 0 and candidate_gap(best) >= best_gap(best - 1):
+    while best > 0 and gaps(best)[0] >= gaps(best - 1)[1]:
         best -= 1
     for i in range(best + 1, n_thresholds):
-        if candidate_gap(i) < best_gap(best):
+        if gaps(i)[0] < gaps(best)[1]:
             best = i
         elif i >= crossing:
             break
-    value = sum(map(float, rates_at(best))) / 2
+    value = sum(float(rate[0]) for rate in rates(np.array([best]))) / 2
     at = float(threshold(np.array([best]))[0])
     return Eer(value, at, scores.n_target, scores.n_nontarget, "speechbrain")
 

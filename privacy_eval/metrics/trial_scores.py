@@ -166,12 +166,7 @@ class TrialSets(ABC):
 
     def pav_laplace(self, variant: Variant = "exact") -> PavBlocks:
         """Compute `pav` with Laplace's rule of succession: every LLR is finite."""
-        blocks = self.pav(variant)
-        return self._laplace_pooled if blocks is self._pav_pooled else with_laplace(blocks)
-
-    @cached_property
-    def _laplace_pooled(self) -> PavBlocks:
-        return with_laplace(self._pav_pooled)
+        return with_laplace(self.pav(variant))
 
     @cached_property
     def _pav_pooled(self) -> PavBlocks:
