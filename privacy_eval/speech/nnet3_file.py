@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,14 +168,18 @@ def read_model(path: Path, config: Path | None = None) -> ModelFile:
         reader = _Reader(file)
         if reader.token() != "Nnet3":
             raise file.error("expected <Nnet3>: not an nnet3 raw model")
-        nodes = dict(_nodes(reader.lines(), str(path)))
+        listed = list(_nodes(reader.lines()))
+        nodes = dict(listed)
+        if len(nodes) < len(listed):
+            name = Counter(name for name, _ in listed).most_common(1)[0][0]
+            raise PrivacyEvalError(f"{path}: duplicate node {name}")
         components = dict(_components(reader, path))
         file.where = str(path)
         file.end()
     if config is not None:
         lines = read_text(config).splitlines()
         numbered = ((f"{config}:{n}", line) for n, line in enumerate(lines, 1))
-        nodes.update(_parse_lines(numbered))
+        nodes.update(_nodes(numbered))
     return ModelFile(path, nodes, components)
 
 
@@ -358,16 +363,8 @@ def _fields(reader: _Reader, kind: str) -> dict[str, Any]:
     return fields
 
 
-def _nodes(lines: Iterator[tuple[str, str]], path: str) -> Iterator[tuple[str, Node]]:
-    names = set()
-    for name, node in _parse_lines(lines):
-        if name in names:
-            raise PrivacyEvalError(f"{path}: duplicate node {name}")
-        names.add(name)
-        yield name, node
-
-
-def _parse_lines(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, Node]]:
+def _nodes(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, Node]]:
+    """Parse the node lines of a model or of a configuration."""
     for where, line in lines:
         line = line.split("#", 1)[0].strip()
         if line:
