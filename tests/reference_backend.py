@@ -210,11 +210,6 @@ def score_line(enrolled: str, test: str, score: float) -> str:
     return f"{enrolled} {test} {score:.7g}"
 
 
-def as_printed(score: float) -> float:
-    """What a reader of the score file finds: seven digits do not hold every float32."""
-    return float(f"{score:.7g}")
-
-
 def smoothed(model: Plda, smoothing: float) -> Plda:
     """ivector-copy-plda --smoothing."""
     s = float(np.float32(smoothing))

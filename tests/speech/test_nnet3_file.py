@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference_nnet3 import Expression, Net, binary_value, text_of, write_model
+from reference_nnet3 import Expression, Net, binary_value, write_model
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.speech.nnet3 import Network
@@ -218,14 +218,3 @@ def test_damaged_models_are_refused_or_right(tmp_path: Path) -> None:
                 assert str(path) in str(error)
                 refused += 1
     assert 400 < refused < 800
-
-
-def test_text_of_descriptors_is_parsed_back() -> None:
-    e = ("Sum", ("Scale", ("ref", "a"), 0.5), ("IfDefined", ("Offset", ("ref", "b.c-d"), -3)))
-    (term,) = parse_descriptor(text_of(e), "final.raw")
-    assert (term.operator, term.parts[0].numbers, term.parts[1].operator) == (
-        "Sum",
-        (0.5,),
-        "IfDefined",
-    )
-    assert list(term.reads()) == ["a", "b.c-d"]
