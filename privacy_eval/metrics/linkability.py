@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .pav import FloatArray, Sets
-from .trial_scores import TrialScores, TrialSets, Variant, bin_edges, check_scores, check_variant
+from .trial_scores import TrialScores, TrialSets, Variant, bin_edges, check_scores
 
 _MAX_BINS = 100
 _TARGETS_PER_BIN = 10
@@ -79,8 +79,7 @@ def linkability(
     >>> linkability(TrialScores([2.0] * 20, [0.0] * 20)).value
     1.0
     """
-    check_scores(scores)
-    check_variant(variant)
+    check_scores(scores, variant)
     if not omega > 0:
         raise ValueError(f"omega must be positive, not {omega}")
     edges, (target, nontarget), sets = _histograms(scores)

@@ -46,17 +46,20 @@ def check_variant(variant: str) -> None:
         raise ValueError(f"variant must be one of {VARIANTS}, not {variant!r}")
 
 
-def check_scores(scores: object) -> None:
-    """Raise unless scores have labels, as every metric on scores needs.
+def check_scores(scores: object, variant: str = "exact") -> None:
+    """Raise unless scores have labels, as every metric on scores needs, and the variant exists.
 
     Parameters
     ----------
     scores : object
+    variant : str
 
     Raises
     ------
     TypeError
         Not `TrialScores`.
+    ValueError
+        As `check_variant`.
 
     Examples
     --------
@@ -65,6 +68,7 @@ def check_scores(scores: object) -> None:
     if not isinstance(scores, TrialScores):
         kind = type(scores).__name__
         raise TypeError(f"expected scores as TrialScores(target, nontarget), not {kind}")
+    check_variant(variant)
 
 
 class TrialSets(ABC):

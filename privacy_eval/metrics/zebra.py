@@ -152,8 +152,7 @@ def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     >>> population_disclosure(TrialScores([1.0], [1.0]))
     0.0
     """
-    check_scores(scores)
-    check_variant(variant)
+    check_scores(scores, variant)
     return float(batch_population_disclosure(scores, variant=variant)[0])
 
 
