@@ -67,10 +67,6 @@ class Case:
         return [f"u{i}" for i in np.argsort(self.column_of)]
 
     @property
-    def anonymized_speaker(self) -> Ints:
-        return self.speaker[np.argsort(self.column_of)]
-
-    @property
     def speaker_of(self) -> dict[str, str]:
         return {u: str(s) for u, s in zip(self.original, self.speaker, strict=True)}
 
@@ -78,7 +74,8 @@ class Case:
         """Arguments of the package for one of the three matrices."""
         if kind == "oa":
             return self.oa, self.speaker, self.column_of
-        return getattr(self, kind), self.speaker if kind == "oo" else self.anonymized_speaker, None
+        others = self.speaker[np.argsort(self.column_of)]
+        return getattr(self, kind), self.speaker if kind == "oo" else others, None
 
     def sides(self, kind: str) -> tuple[list[str], list[str]]:
         """Ids of rows and columns."""
@@ -208,9 +205,6 @@ def test_deid_and_gain_by_hand() -> None:
         abs=1e-5,
     )
     assert (found.oo, found.oa, found.aa) == (oo, oa, aa)
-
-
-def test_deid_and_gain_of_more_distinct_voices() -> None:
     clear, blurred = make([[0.9, 0.1], [0.1, 0.9]]), make([[0.6, 0.2], [0.2, 0.6]])
     found = voice_similarity(blurred, clear, clear)
     assert found.deid == pytest.approx(-1)
@@ -236,23 +230,13 @@ def test_deid_of_speakers_by_hand() -> None:
 # --- against the slow implementation
 
 
-def slow_matrix(case: Case, kind: str, variant: str) -> slow.Matrix:
-    first, second = case.sides(kind)
-    if variant == "challenge":
-        pairs = slow.challenge_pairs(first, second)
-    elif kind == "oa":
-        pairs = slow.ordered_pairs(first, second)
-    else:
-        pairs = slow.unordered_pairs(first)
-    return slow.matrix_of(
-        pairs, case.pairs(kind), case.speaker_of, first, variant, cross=kind == "oa"
-    )
-
-
 def expected_matrix(case: Case, kind: str, variant: str) -> NDArray[np.float64] | None:
     """Rows and columns by the number of the speaker, None where a cell is empty."""
+    sides = case.sides(kind)
+    pairs = slow.pairs_of(case.original, case.anonymized, variant)[kind]
+    arguments = pairs, case.pairs(kind), case.speaker_of, sides[0], variant
     try:
-        found = slow_matrix(case, kind, variant)
+        found = slow.matrix_of(*arguments, cross=kind == "oa")
     except PrivacyEvalError:
         return None
     names = [str(s) for s in range(case.speaker.max() + 1)]
@@ -278,30 +262,6 @@ def test_matrices_agree_with_reference(case: Case, kind: str, variant: Variant) 
 
 
 @each_variant
-@settings(max_examples=40)
-@given(case=cases())
-def test_deid_and_gain_agree_with_reference(case: Case, variant: Variant) -> None:
-    tables = [expected_matrix(case, kind, variant) for kind in ("oo", "oa", "aa")]
-    assume(all(table is not None for table in tables))
-    scores = {kind: case.pairs(kind) for kind in ("oo", "oa", "aa")}
-    try:
-        want = slow.similarity(
-            scores, case.speaker_of, case.original, variant, anonymized=case.anonymized
-        )
-    except PrivacyEvalError:
-        want = None
-    if want is None or want.d_diag_oo < 1e-9:
-        return  # rounding decides whether that is 0; below there are cases that are
-    found = measured(case, variant)
-    tolerance = (1e-12 if variant == "exact" else 2 * WITHIN_BLOCK) / want.d_diag_oo
-    assert found.deid == pytest.approx(want.deid, abs=2 * tolerance / want.d_diag_oo)
-    for name in ("d_diag_oo", "d_diag_oa", "d_diag_aa"):
-        assert similarity_metrics(found)[name] == pytest.approx(getattr(want, name), abs=tolerance)
-    if want.d_diag_aa > 1e-3:
-        assert found.gvd_db == pytest.approx(want.gvd_db, abs=1e4 * tolerance)
-
-
-@each_variant
 @pytest.mark.parametrize("kind", ["oo", "oa"])
 @settings(max_examples=30)
 @given(case=cases())
@@ -310,11 +270,7 @@ def test_evidence_and_counts_agree_with_loops(case: Case, kind: str, variant: Va
         found = matrix_of(case, kind, variant)
     except PrivacyEvalError:
         assume(False)
-    sides = case.sides(kind)
-    pairs = {
-        ("oo", "exact"): slow.unordered_pairs(sides[0]),
-        ("oa", "exact"): slow.ordered_pairs(*sides),
-    }.get((kind, variant), slow.challenge_pairs(*sides))
+    pairs = slow.pairs_of(case.original, case.anonymized, variant)[kind]
     calibrated = slow.calibrate(pairs, case.pairs(kind), case.speaker_of, variant)
     strongest = dict.fromkeys(range(case.speaker.max() + 1), -math.inf)
     for entry in calibrated:
