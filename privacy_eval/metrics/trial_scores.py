@@ -243,6 +243,12 @@ class TrialScores(TrialSets):
         )
 
     def _set(self, target: FloatArray, nontarget: FloatArray) -> None:
+        for name, scores in (("target", target), ("nontarget", nontarget)):
+            if not scores.size:
+                raise PrivacyEvalError(
+                    f"no {name} trials: every metric needs at least one target and one nontarget "
+                    "trial"
+                )
         self.target, self.nontarget = target, nontarget
         self.target_counts, self.nontarget_counts = np.array([[target.size], [nontarget.size]])
         self._in_file: tuple[FloatArray, BoolArray] | None = None
@@ -272,9 +278,6 @@ class TrialScores(TrialSets):
         hundred million are neither copied nor widened."""
         self = cls.__new__(cls)
         self._set(target, nontarget)
-        for name, scores in (("target", target), ("nontarget", nontarget)):
-            if not scores.size:
-                raise PrivacyEvalError(_empty(name))
         return self
 
     @property
@@ -433,10 +436,6 @@ def bin_edges(low: FloatArray, high: FloatArray, bins: IntArray, sets: Sets) -> 
     return np.asarray(edges * sets.spread(scale))
 
 
-def _empty(name: str) -> str:
-    return f"no {name} trials: every metric needs at least one target and one nontarget trial"
-
-
 def _as_numbers(values: ArrayLike, name: str) -> FloatArray:
     array: NDArray[Any] = np.asarray(values)
     if array.dtype.kind not in "iuf":  # NumPy would parse text
@@ -448,8 +447,6 @@ def _as_scores(values: ArrayLike, name: str) -> FloatArray:
     array = _as_numbers(values, f"{name} scores")
     if array.ndim != 1:
         raise ValueError(f"{name} scores must be a vector, not of shape {array.shape}")
-    if not array.size:
-        raise PrivacyEvalError(_empty(name))
     finite = np.isfinite(array)
     if not finite.all():
         bad = np.flatnonzero(~finite)
