@@ -52,10 +52,13 @@ COMPONENT_TYPES = frozenset(
     Dropout GeneralDropout ScaleAndOffset""".split()
 )
 
+_INTEGER = re.compile(r"[+-]?\d{1,10}", re.ASCII)
+_REAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _KEY = re.compile(r"\s+(?=[A-Za-z][A-Za-z-]*=)")
 _TAG = re.compile(rb"<")
-_NEWLINE = re.compile(rb"\n")  #: Node lines: keys that must be there.
+_NEWLINE = re.compile(rb"\n")
+#: Node lines: keys that must be there.
 _LINES = {
     "input-node": ("name", "dim"),
     "component-node": ("name", "component", "input"),
@@ -222,7 +225,7 @@ class _Reader:
 
     def integer(self) -> int:
         if not self.is_binary:
-            return int(self._number(re.compile(r"[+-]?\d{1,10}\Z", re.ASCII)))
+            return int(self._number(_INTEGER, self.word()))
         value: int = self._unpack(b"\4", "<i")
         return value
 
@@ -230,9 +233,7 @@ class _Reader:
         if self.is_binary:
             value: float = self._unpack(*((b"\4", "<f") if self._next() == 4 else (b"\10", "<d")))
         else:
-            value = float(
-                self._number(re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII))
-            )
+            value = float(self._number(_REAL, self.word()))
         if not math.isfinite(value):
             raise self.file.error(f"{value}, expected a finite number")
         return value
@@ -253,7 +254,7 @@ class _Reader:
         if not self.is_binary:
             if self.word() != "[":
                 raise self.file.error("expected [ of whole numbers")
-            return tuple(int(word) for word in iter(self.word, "]") if self._is_integer(word))
+            return tuple(int(self._number(_INTEGER, word)) for word in iter(self.word, "]"))
         count: int = self._unpack(b"\4", "<i")
         values = self.file.read(4 * count) if 0 <= count <= MAX_PARTS else b""
         if len(values) != 4 * count:
@@ -302,16 +303,11 @@ class _Reader:
             raise self.file.error(f"truncated, or damaged: expected a number, found {data!r}")
         return struct.unpack(code, data[1:])[0]
 
-    def _number(self, pattern: re.Pattern[str]) -> str:
-        word = self.word()
-        if not pattern.match(word):
-            raise self.file.error(f"expected a number, found {printable(word[:40])!r}")
+    def _number(self, pattern: re.Pattern[str], word: str) -> str:
+        if not pattern.fullmatch(word):
+            kind = "whole number" if pattern is _INTEGER else "number"
+            raise self.file.error(f"expected a {kind}, found {printable(word[:40])!r}")
         return word
-
-    def _is_integer(self, word: str) -> bool:
-        if not re.fullmatch(r"[+-]?\d{1,10}", word, re.ASCII):
-            raise self.file.error(f"expected a whole number, found {printable(word[:40])!r}")
-        return True
 
     def _array(self, dimensions: int) -> NDArray[np.float32]:
         read = read_binary_array if self.is_binary else read_text_array
