@@ -43,14 +43,18 @@ TRIAL_IMPOSTORS = ("J", "K")
 
 def all_pairs() -> Design:
     """Every enrolled against every trial speaker, targets twice."""
-    is_target, enrolled, trial = [], [], []
-    for a in TARGET_SPEAKERS + ENROLLED_IMPOSTORS:
-        for b in TARGET_SPEAKERS + TRIAL_IMPOSTORS:
-            for _ in range(2 if a == b else 1):
-                is_target.append(a == b)
-                enrolled.append(a)
-                trial.append(b)
-    return is_target, enrolled, trial
+    pairs = [
+        (a, b)
+        for a in TARGET_SPEAKERS + ENROLLED_IMPOSTORS
+        for b in TARGET_SPEAKERS + TRIAL_IMPOSTORS
+        for _ in range(2 if a == b else 1)
+    ]
+    return design_of(pairs)
+
+
+def design_of(pairs: Sequence[tuple[str, str]]) -> Design:
+    enrolled, trial = zip(*pairs, strict=True)
+    return [a == b for a, b in pairs], list(enrolled), list(trial)
 
 
 def noisy(design: Design, seed: int = 0) -> NDArray[np.float64]:
@@ -162,7 +166,7 @@ def test_interval_has_the_expanded_percentiles() -> None:
     Phi(-1.7740) = 0.03803; the 38.03th and the 961.97th of 1000, rounded up."""
     names = [f"s{i:02d}" for i in range(20)]
     pairs = [(a, b) for a in names for b in names]
-    design = ([a == b for a, b in pairs], [a for a, _ in pairs], [b for _, b in pairs])
+    design = design_of(pairs)
     result = bootstrap(noisy(design), design, counting(), replicates=1000)
     assert result.interval("call", 0.9) == Interval(39.0, 962.0, level=0.9, replicates=1000)
     assert (result.n_speakers, result.seed) == (20, 7)
@@ -200,38 +204,24 @@ def test_infinite_values_sort_to_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_target", "enrolled", "trial", "message"),
+    ("labels", "enrolled", "trial", "message"),
     [
-        # A target trial between two speakers.
         (
-            [True, True, False],
-            ["A", "B", "A"],
-            ["A", "C", "B"],
-            "labels of 1 trials .* target trial of enrolled speaker B and trial speaker C",
+            "TTN",
+            "ABA",
+            "ACB",
+            "1 trials .*: a target trial of enrolled speaker B and trial speaker C",
         ),
-        # A nontarget trial within one.
-        (
-            [True, True, False],
-            ["A", "B", "A"],
-            ["A", "B", "A"],
-            "labels of 1 trials .* nontarget trial of enrolled speaker A and trial speaker A",
-        ),
-        # Nobody else to draw.
-        (
-            [True, True, False],
-            ["A", "A", "A"],
-            ["A", "A", "B"],
-            "needs target trials of two speakers",
-        ),
-        ([True, True, True], ["A", "B", "C"], ["A", "B", "C"], "no nontarget trials"),
-        ([False, False, False], ["A", "B", "C"], ["B", "A", "A"], "no target trials"),
+        ("TTN", "ABA", "ABA", "1 trials .* a nontarget trial of enrolled speaker A and trial .* A"),
+        ("TTN", "AAA", "AAB", "needs target trials of two speakers"),
+        ("TTT", "ABC", "ABC", "no nontarget trials"),
+        ("NNN", "ABC", "BAA", "no target trials"),
     ],
 )
-def test_invalid_designs_are_refused(
-    is_target: list[bool], enrolled: list[str], trial: list[str], message: str
-) -> None:
+def test_invalid_designs_are_refused(labels: str, enrolled: str, trial: str, message: str) -> None:
+    design = ([label == "T" for label in labels], list(enrolled), list(trial))
     with pytest.raises(PrivacyEvalError, match=message):
-        bootstrap([0.2, 0.4, 0.1], (is_target, enrolled, trial), eer, replicates=10)
+        bootstrap([0.2, 0.4, 0.1], design, eer, replicates=10)
 
 
 @pytest.mark.parametrize("replicates", [-1, 0, 1])
@@ -272,15 +262,10 @@ def test_design_digest_covers_speaker_pairs_and_counts() -> None:
     order = np.random.default_rng(1).permutation(len(is_target))
     permuted = tuple(np.array(column)[order].tolist() for column in design)
     assert resampled(permuted, seed=8, scores=3).design == same
+    renamed = ["".join(side).replace("A", "D") for side in (enrolled, trial)]
     others = {
         resampled((is_target[:-1], enrolled[:-1], trial[:-1])).design,
-        resampled(
-            (
-                is_target,
-                ["D" if s == "A" else s for s in enrolled],
-                ["D" if s == "A" else s for s in trial],
-            )
-        ).design,
+        resampled((is_target, list(renamed[0]), list(renamed[1]))).design,
         resampled((is_target + [True], [*enrolled, "A"], [*trial, "A"])).design,
     }
     assert len(others | {same}) == 4
@@ -335,9 +320,7 @@ def both_variants(scores: TrialScores) -> dict[str, float]:
 def shuffled_pairs(rng: np.random.Generator, trials: int = 5) -> Design:
     names = [f"s{i}" for i in range(7)]
     pairs = [(a, b) for a in names for b in [*names, "x", "y"] for _ in range(trials)]
-    order = rng.permutation(len(pairs))
-    enrolled, trial = (np.array(side)[order] for side in zip(*pairs, strict=True))
-    return (enrolled == trial).tolist(), enrolled.tolist(), trial.tolist()
+    return design_of([pairs[i] for i in rng.permutation(len(pairs))])
 
 
 @pytest.mark.parametrize("at_once", [1, 10**6])
