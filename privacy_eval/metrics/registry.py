@@ -322,16 +322,12 @@ def _recall(emotion: str) -> Metric:
 
 
 def _d_diag(matrix: str) -> Metric:
-    def dominance(similarity: VoiceSimilarity) -> float:
-        value: float = getattr(similarity, matrix).d_diag
-        return value
-
     return Metric(
         f"d_diag_{matrix}",
         "matrices",
         "difference of similarities",
         f"diagonal dominance of {matrix}",
-        dominance,
+        lambda similarity: getattr(similarity, matrix).d_diag,
         meaning=f"how far the diagonal of the similarity matrix {matrix} exceeds the rest",
         source="Noé et al. 2020",
         range=(0, 1),
