@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from support import B1, ROOT, imported
@@ -172,3 +173,4 @@ def test_plots_of_implausible_scores_have_no_grade() -> None:
     assert "?" in texts["plot_scores"]
     with pytest.raises(TypeError, match="TrialScores"):
         pe.plot_det([1.0, 2.0])  # type: ignore[arg-type]
+    plt.close("all")
