@@ -138,6 +138,12 @@ class Replicates:
     n_speakers: int
     drawn: tuple[tuple[str, str, str, int], ...]
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % bounds of the average."""
+        bounds = expanded_interval(self.values, self.n_speakers, LEVEL)
+        return bounds.low, bounds.high
+
 
 def rank(
     results: Results,
@@ -200,8 +206,7 @@ def rank(
     for index, (system, mean) in enumerate(order):
         first, interval, difference, why_not = replicates.get(system), None, None, ""
         if first is not None:
-            bounds = expanded_interval(first.values, first.n_speakers, LEVEL)
-            interval = (bounds.low, bounds.high)
+            interval = first.interval
             # Published systems, which have no replicates, may be in between.
             after = [pair for pair in order[index + 1 :] if pair in paired]
             second = replicates[after[0][0]] if after else None
@@ -291,7 +296,7 @@ def ranking_table(
     for number, r in enumerate(ranking.ranked, start=1):
         shown = [known.format(r.value) + LEFT_OUT_MARK * (r.system in left_out)]
         if tested:
-            shown += [_bounds(known, r.interval), *_format_difference(known, r.next)]
+            shown += [interval_text(known, r.interval), *_format_difference(known, r.next)]
         shown += [_statement(r)] if stated else []
         ranked.append(row(str(number), r.system, *shown))
     blanks = [""] * (5 if tested else 1)
@@ -476,7 +481,7 @@ def difference_text(metric: Metric, ranked: RankedSystem) -> str:
     if ranked.next is None:
         return ranked.why_not
     found = metric.format(ranked.next.value) + " points" * metric.percent
-    return f"difference {found} {_bounds(metric, ranked.next.interval)}: {_statement(ranked)}"
+    return f"difference {found} {interval_text(metric, ranked.next.interval)}: {_statement(ranked)}"
 
 
 def _format_difference(metric: Metric, difference: Difference | None) -> list[str]:
@@ -486,7 +491,7 @@ def _format_difference(metric: Metric, difference: Difference | None) -> list[st
     # Rounded up: a bound must stay one.
     text = f"< {math.ceil(1000 * p) / 1000:.3f}" if difference.p_value_is_bound else f"{p:.3f}"
     text = "" if difference.too_few else text
-    return [metric.format(difference.value), _bounds(metric, difference.interval), text]
+    return [metric.format(difference.value), interval_text(metric, difference.interval), text]
 
 
 def bias_notes(metrics: Sequence[str]) -> list[str]:
@@ -508,7 +513,8 @@ def too_few_replicates(least: float) -> str:
     )
 
 
-def _bounds(metric: Metric, interval: Sequence[float] | None) -> str:
+def interval_text(metric: Metric, interval: Sequence[float] | None) -> str:
+    """Format an interval; "" for none."""
     if interval is None:
         return ""
     return f"[{metric.format(interval[0])}, {metric.format(interval[1])}]"

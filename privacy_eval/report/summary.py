@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ..metrics import describe
 from ..metrics.caveats import marked_text, worst_caveat
-from ..metrics.confidence import expanded_interval
 from ..protocol.protocol import AttackModel
 from ..results.averages import weighted_mean
 from ..results.records import VerificationRecord
@@ -16,7 +15,7 @@ from ..results.signature import network_notes
 from .data import ReportData
 from .per_system import few_replicates
 from .provenance import coverage
-from .ranking import average_replicates
+from .ranking import average_replicates, interval_text
 from .table import Column, Table
 from .values import ORIGINAL_COLUMN, caveat_notes, system_column
 
@@ -106,11 +105,8 @@ def _interval(data: ReportData, records: Sequence[VerificationRecord]) -> str:
     """Format the interval of the average EER, which needs replicates of all conditions."""
     by_set = {(r.condition.data_set, r.condition.gender): r for r in records}
     replicates = average_replicates(by_set, data.curves, data.protocol, data.protocol.eer)
-    if replicates is None:
-        return ""
-    bounds = expanded_interval(replicates.values, replicates.n_speakers)
-    metric = describe(data.protocol.eer)
-    return f"[{metric.format(bounds.low)}, {metric.format(bounds.high)}]"
+    interval = None if replicates is None else replicates.interval
+    return interval_text(describe(data.protocol.eer), interval)
 
 
 def _mean(data: ReportData, records: Sequence[VerificationRecord], key: str) -> str:
