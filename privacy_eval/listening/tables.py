@@ -16,13 +16,7 @@ from ..io.ratings import METRICS, ORIGINAL_SYSTEM
 from ..metrics import VARIANTS, Label, Variant, describe
 from ..protocol.protocol import Protocol
 from ..protocol.published import load_p_values, load_published
-from ..report.across_systems import (
-    HIGHLIGHT_MEANS,
-    MOST_UPRIGHT,
-    colours_mean,
-    highlighted,
-    system_columns,
-)
+from ..report.across_systems import table_of_systems
 from ..report.latex import escape_latex
 from ..report.table import Column, Table
 from ..report.values import (
@@ -224,20 +218,17 @@ def significance_table(
         groups.append(tuple(rows))
     subject = "speaker similarity" if name.endswith(SIMILARITY) else " and ".join(quantities)
     titles = [QUANTITY_TITLES[q].removeprefix("Similarity, ").capitalize() for q in quantities]
-    upright = len(systems) <= MOST_UPRIGHT
-    return Table(
+    table = Table(
         name,
         f"Significance tests on subjective {subject} ({where}): p-values.",
-        (Column("", align="l"), *system_columns(cells, systems, turned=not upright)),
+        (Column("", align="l"),),
         tuple(groups),
         headings=tuple(Label(f"({'ab'[i]}) {t}") for i, t in enumerate(titles)),
         bold=frozenset(bold),
         bold_means=f"significant (p < {SIGNIFICANT:g})",
-        colour_means=colours_mean(cells),
         notes=notes,
-        fit="shrunk" if upright else "landscape",
-        repeated=1,
     )
+    return table_of_systems(table, cells, systems, highlight=False)
 
 
 def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> Table | None:
@@ -263,30 +254,21 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
     present = [i for i in range(len(trial_sets)) if any(any(b[i]) for b in blocks.values())]
     titles = [(protocol.data_set(d).title, protocol.genders[g]) for d, g in trial_sets]
     any_objective = any(label.title.endswith("objective") for label in blocks)
-    submitted = highlighted(cells, systems)
     variant = f" (submitted systems: {VARIANT})" if cells.own & set(systems) else ""
     objective = " Objective metrics are those of the ignorant attack model."
-    upright = len(systems) <= MOST_UPRIGHT
-    return Table(
+    table = Table(
         "objective_subjective",
         f"Objective and subjective metrics ({protocol.split_title(split)})."
         f"{objective if any_objective else ''}",
-        (
-            Column("Data", align="l", sparse=True),
-            Column("Gender", align="l"),
-            *system_columns(cells, systems, own=submitted, turned=not upright),
-        ),
+        (Column("Data", align="l", sparse=True), Column("Gender", align="l")),
         tuple(tuple((*titles[i], *block[i]) for i in present) for block in blocks.values()),
         headings=tuple(blocks),
-        highlight_means=HIGHLIGHT_MEANS,
-        colour_means=colours_mean(cells),
         notes=(
             f"Subjective metrics: normalized ranks of similarity, used as LLRs{variant}",
             *cells.notes,
         ),
-        fit="shrunk" if upright else "landscape",
-        repeated=2,
     )
+    return table_of_systems(table, cells, systems)
 
 
 def pooled_table(test: ListeningTest) -> Table | None:

@@ -121,10 +121,8 @@ def _direction(metric: Metric) -> str:
     return f" {size} {metric.name} corresponds to better {what}." if size else ""
 
 
-HIGHLIGHT_MEANS = "own systems; the others are published"
-
 #: More systems than this make a page wide.
-MOST_UPRIGHT = 10
+_MOST_UPRIGHT = 10
 
 #: Longer names than this are turned in LaTeX.
 _MOST_LEVEL = 9
@@ -223,16 +221,28 @@ def system_columns(
         yield Column(system, latex, rule=index == 0, highlight=system in own, colour=colour)
 
 
-def colours_mean(cells: Cells) -> str:
-    """Return the note on colours below a table."""
+def table_of_systems(
+    table: Table, cells: Cells, systems: Sequence[str], *, highlight: bool = True
+) -> Table:
+    """Add a column per system to the columns of a table that identify its rows.
+
+    Parameters
+    ----------
+    highlight : bool
+        Shade the columns of submitted systems among published ones.
+    """
+    upright = len(systems) <= _MOST_UPRIGHT
+    published = set(systems) - {ORIGINAL_COLUMN} - cells.own
+    own = cells.own if highlight and published else ()
     colours = ", ".join(f"{style.colour} {family}" for family, style in cells.families.items())
-    return f"Names by the baseline that systems were developed from: {colours}"
-
-
-def highlighted(cells: Cells, systems: Iterable[str]) -> Set[str]:
-    """Return the submitted systems among others; none if there are no others."""
-    others = set(systems) - {ORIGINAL_COLUMN} - cells.own
-    return cells.own & set(systems) if others else frozenset()
+    return replace(
+        table,
+        columns=(*table.columns, *system_columns(cells, systems, own=own, turned=not upright)),
+        highlight_means="own systems; the others are published",
+        colour_means=f"Names by the baseline that systems were developed from: {colours}",
+        fit="shrunk" if upright else "landscape",
+        repeated=table.repeated or len(table.columns),
+    )
 
 
 def zebra_category(cell: Cell) -> str | None:
@@ -284,27 +294,19 @@ class _SplitTable:
             rows, best = self._block(metric, attack, systems)
             bold |= {(first + row, 2 + column) for row, column in best}
             groups.append(tuple(rows))
-        upright = len(systems) <= MOST_UPRIGHT
-        own = highlighted(self.cells, systems)
-        return Table(
+        table = Table(
             name,
             self._caption([metric for metric, _ in blocks], present),
-            (
-                Column("Data", align="l", sparse=True),
-                Column("Gender", align="l"),
-                *system_columns(self.cells, systems, own=own, turned=not upright),
-            ),
+            (Column("Data", align="l", sparse=True), Column("Gender", align="l")),
             tuple(groups),
             headings=tuple(_heading(metric, attack) for metric, attack in blocks),
             bold=frozenset(bold),
             bold_means="the best of the anonymized systems of a row, by its printed value, where "
             "they differ",
-            highlight_means=HIGHLIGHT_MEANS,
-            colour_means=colours_mean(self.cells),
             notes=tuple(self._notes(blocks, groups, systems)),
-            fit="shrunk" if upright else "landscape",
             repeated=3 if systems[0] == ORIGINAL_COLUMN else 2,
         )
+        return table_of_systems(table, self.cells, systems)
 
     def _values(
         self, key: str, attack: AttackModel | None, system: str, columns: Sequence[str] = ()

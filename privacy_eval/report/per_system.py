@@ -48,7 +48,7 @@ from .table import Column, Table
 from .values import caveat_notes, evaluated_text
 
 _Key = tuple[str, ...]
-_OfSet = TypeVar("_OfSet", VerificationRecord, SimilarityRecord, IdentificationRecord)
+_OfSet = TypeVar("_OfSet", bound=VerificationRecord | SimilarityRecord | IdentificationRecord)
 
 _LETTER = {speech: speech[0] for speech in SPEECH}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..metrics import Label, describe
 from ..protocol.protocol import Protocol, RecognitionSet
 from ..results.averages import weighted_mean
-from .across_systems import HIGHLIGHT_MEANS, MOST_UPRIGHT, highlighted, system_columns
+from .across_systems import table_of_systems
 from .data import ReportData
 from .ranking import rank
 from .table import Column, Table
@@ -120,23 +120,16 @@ def _utility(data: ReportData, split: str) -> Table | None:
                 rows.setdefault(metric, []).append((d.row_name(split), *texts))
     if not rows or set(systems) <= {ORIGINAL_COLUMN}:
         return None
-    upright = len(systems) <= MOST_UPRIGHT
-    own = highlighted(cells, systems)
-    return Table(
+    table = Table(
         f"utility_{split}",
         f"Utility, {protocol.split_title(split)}: word error rate (smaller is better) and "
         "unweighted average recall of emotions (larger is better).",
-        (
-            Column("Data", align="l"),
-            *system_columns(cells, systems, own=own, turned=not upright),
-        ),
+        (Column("Data", align="l"),),
         tuple(tuple(lines) for lines in rows.values()),
         headings=tuple(Label(*describe(metric).heading) for metric in rows),
-        highlight_means=HIGHLIGHT_MEANS,
         notes=tuple(f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)),
-        fit="shrunk" if upright else "landscape",
-        repeated=1,
     )
+    return table_of_systems(table, cells, systems)
 
 
 def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
