@@ -243,7 +243,8 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
         DETECTION_METRICS, (("", ATTACK, "objective"), (PREFIX, None, "subjective"))
     ):
         found = [
-            [cells.get(prefix + metric, attack, split, *t, s) for s in systems] for t in trial_sets
+            [cells.get(CellKey(prefix + metric, attack, split, *t, s)) for s in systems]
+            for t in trial_sets
         ]
         if any(map(any, found)):
             heading, rest = describe(metric).heading, f" \u2013 {kind}"
@@ -276,7 +277,7 @@ def pooled_table(test: ListeningTest) -> Table | None:
     rows = tuple(
         (
             d.system,
-            *(format_metric(key, d.values(VARIANT)[key]) for key in DETECTION_METRICS),
+            *(format_metric(key, d.metrics[VARIANT][key]) for key in DETECTION_METRICS),
             str(d.n_target),
             str(d.n_nontarget),
         )
@@ -303,7 +304,7 @@ def variants_table(test: ListeningTest) -> Table | None:
     protocol = test.protocol
     rows = []
     for d, key in itertools.product(_verification(test), DETECTION_METRICS):
-        texts = [format_metric(key, d.values(variant)[key]) for variant in VARIANTS]
+        texts = [format_metric(key, d.metrics[variant][key]) for variant in VARIANTS]
         if len(set(texts)) > 1:
             trial_set = "pooled"
             if d.data_set is not None and d.gender is not None:
@@ -402,7 +403,7 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
     for d in _verification(test):
         if d.data_set is not None and d.gender is not None:
             at = (test.split, d.data_set, d.gender, listening_column(d.system))
-            for metric, value in d.values(VARIANT).items():
+            for metric, value in d.metrics[VARIANT].items():
                 text, counts = format_metric(metric, value), (d.n_target, d.n_nontarget)
                 key = CellKey(f"{PREFIX}{metric}", None, *at)
                 values[key] = Cell(value, text, None, None, *counts)

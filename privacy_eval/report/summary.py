@@ -17,7 +17,7 @@ from .per_system import few_replicates
 from .provenance import coverage
 from .ranking import average_replicates, interval_text
 from .table import Column, Table
-from .values import ORIGINAL_COLUMN, caveat_notes, system_column
+from .values import ORIGINAL_COLUMN, CellKey, caveat_notes, system_column
 
 _METRICS = ("cllr_min", "linkability", "deid")
 _UNKNOWN = "n/a"
@@ -116,7 +116,7 @@ def _mean(data: ReportData, records: Sequence[VerificationRecord], key: str) -> 
     for c in (r.condition for r in records):
         attack = c.attack_model if metric.kind == "scores" else None
         system = ORIGINAL_COLUMN if c.is_original else system_column(c.system)
-        cell = data.cells.get(key, attack, c.split, c.data_set, c.gender, system)
+        cell = data.cells.get(CellKey(key, attack, c.split, c.data_set, c.gender, system))
         if cell is not None:
             found.append((weights[c.data_set], cell))
     mean = weighted_mean((weight, cell.value) for weight, cell in found)

@@ -22,9 +22,9 @@ from ..metrics.caveats import marked_text, note_of
 from ..report.table import Column, Table
 from .estimators import individual_ceiling, population_values
 from .protocol import NONTARGET, TARGET, EstimatorsExperiment, StudyProtocol
+from .tasks import Row
 
-Row = Mapping[str, Any]
-
+#: Rows of an experiment, by experiment.
 Rows = Mapping[str, Sequence[Row]]
 
 #: Built-in metrics in tables, next to all user-defined ones.
@@ -45,7 +45,7 @@ def study_tables(study: StudyProtocol, rows: Rows) -> list[Table]:
         tables.append(_gaussian(rows["gaussian"], study.variant))
     if rows.get("clusters"):
         tables.append(_clusters(rows["clusters"]))
-    for speech, of_speech in _by(rows.get("attacks", ()), "speech").items():
+    for speech, of_speech in group_rows(rows.get("attacks", ()), "speech").items():
         tables.append(_attacks(speech, of_speech, study.variant))
     if rows.get("matrices"):
         tables.append(_matrices(rows["matrices"]))
@@ -68,10 +68,10 @@ def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:
             f"Linkability by the released script is up to {gap:.2f} from its definition where "
             "nontarget scores lie between target scores."
         )
-    for speech, of_speech in _by(rows.get("attacks", ()), "speech").items():
+    for speech, of_speech in group_rows(rows.get("attacks", ()), "speech").items():
         eers = {
             attacker: [r["metrics"][study.variant]["eer"] for r in of_attacker]
-            for attacker, of_attacker in _by(of_speech, "attacker").items()
+            for attacker, of_attacker in group_rows(of_speech, "attacker").items()
         }
         means = {attacker: math.fsum(found) / len(found) for attacker, found in eers.items()}
         shown = ", ".join(f"{format_value('eer', m)} % ({a})" for a, m in means.items())
@@ -88,7 +88,7 @@ def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:
     if study.estimators is not None and rows.get("estimators"):
         experiment = study.estimators
         needed = _required(experiment, rows["estimators"], study.variant)
-        metrics = (m for m in _metrics(rows["estimators"]) if m in experiment.tolerances)
+        metrics = (m for m in metrics_of(rows["estimators"]) if m in experiment.tolerances)
         for metric, group in zip(metrics, needed.groups, strict=True):
             _, tolerance, eer, trials, *_, speakers = group[-1]
             unit = " points" * describe(metric).percent
@@ -115,7 +115,7 @@ def values_csv(rows: Rows) -> str:
     return csv_text(lines)
 
 
-def _metrics(rows: Iterable[Row], built_in: Sequence[str] = _BUILT_IN) -> list[str]:
+def metrics_of(rows: Iterable[Row], built_in: Sequence[str] = _BUILT_IN) -> list[str]:
     """The metrics in tables: some built-in ones, and all user-defined ones."""
     first = next(iter(rows))
     variants = first.get("metrics") or first["estimates"]
@@ -142,7 +142,7 @@ def _columns(align: str, *titles: str, sparse: bool = False) -> list[Column]:
 
 
 def _discrete(rows: Sequence[Row], variant: str) -> Table:
-    metrics = _metrics(rows)
+    metrics = metrics_of(rows)
     printed = [m for m in metrics if any(m in row["printed"] for row in rows)]
     columns = _columns("l", "Case", "Labels")
     columns += [_column(m, rule=m == metrics[0]) for m in metrics]
@@ -174,9 +174,9 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
 
 
 def _gaussian(rows: Sequence[Row], variant: str) -> Table:
-    metrics = _metrics(rows)
+    metrics = metrics_of(rows)
     lines = []
-    for case, of_case in _by(rows, "case").items():
+    for case, of_case in group_rows(rows, "case").items():
         values = [[row["metrics"][variant][m] for row in of_case] for m in metrics]
         extents = (
             f"{format_value(m, min(v))}\u2013{format_value(m, max(v))}"
@@ -221,14 +221,14 @@ def _clusters(rows: Sequence[Row]) -> Table:
 
 
 def _attacks(speech: str, rows: Sequence[Row], variant: str) -> Table:
-    metrics = _metrics(rows, _OF_ATTACKS)
+    metrics = metrics_of(rows, _OF_ATTACKS)
     linkages = list(dict.fromkeys(row["linkage"] for row in rows))
     columns = _columns("l", "Technique", "Targets", "Attacker")
     for linkage in linkages:
         before = f"{'PLDA' if linkage == 'plda' else linkage}: "
         columns += [_column(m, before, align="r", rule=m == metrics[0]) for m in metrics]
     groups = []
-    for of_technique in _by(rows, "technique").values():
+    for of_technique in group_rows(rows, "technique").values():
         lines: dict[tuple[str, ...], list[str]] = {}
         for row in of_technique:  # linkage by linkage
             texts = (format_value(m, row["metrics"][variant][m]) for m in metrics)
@@ -289,13 +289,17 @@ def _required(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: st
         Column("Speakers", align="r", rule=True),
     ]
     groups = []
-    for metric in (m for m in _metrics(rows) if m in experiment.tolerances):
+    for metric in (m for m in metrics_of(rows) if m in experiment.tolerances):
         tolerance = experiment.tolerances[metric]
         lines = []
         for eer in experiment.eers:
             sizes = (
                 _smallest(
-                    [row for row in rows if (row["eer"], _ratio(row)) == (eer, ratio)],
+                    [
+                        row
+                        for row in rows
+                        if (row["eer"], nontargets_per_target(row)) == (eer, ratio)
+                    ],
                     metric,
                     tolerance,
                     variant,
@@ -327,7 +331,7 @@ def _name(metric: str) -> str:
     return describe(metric).column.title.split(",")[0]
 
 
-def _ratio(row: Row) -> int | None:
+def nontargets_per_target(row: Row) -> int | None:
     """Nontarget trials per target trial; None if trials are of speakers."""
     return None if row["speakers"] is not None else row["n_nontarget"] // row["n_target"]
 
@@ -378,7 +382,7 @@ def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: s
         *_columns("r", "EER, %", sparse=True),
         *_columns("r", "Speakers", "Targets", "Nontargets"),
     ]
-    for metric in _metrics(rows):
+    for metric in metrics_of(rows):
         what = "mean" if population_values(0.25).get(metric) is None else "bias"
         for of_variant in (variant, other) if metric == "linkability" else (variant,):
             title = _name(metric) + (f" ({other})" if of_variant == other else "")
@@ -394,8 +398,10 @@ def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: s
             cells += [format_value(metric, bias), format_value(metric, estimate["deviation"])]
         return tuple(cells)
 
-    ordered = sorted(rows, key=lambda r: (r["eer"], _ratio(r) or math.inf, size_of(r)))
-    groups = itertools.groupby(ordered, key=lambda r: (r["eer"], _ratio(r)))
+    ordered = sorted(
+        rows, key=lambda r: (r["eer"], nontargets_per_target(r) or math.inf, size_of(r))
+    )
+    groups = itertools.groupby(ordered, key=lambda r: (r["eer"], nontargets_per_target(r)))
     return Table(
         "estimators",
         f"Bias and standard deviation of {experiment.replicates} estimates by numbers of trials.",
@@ -406,8 +412,9 @@ def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: s
     )
 
 
-def _by(rows: Iterable[Row], key: str) -> dict[str, list[Row]]:
-    groups: dict[str, list[Row]] = {}
+def group_rows(rows: Iterable[Row], key: str) -> dict[Any, list[Row]]:
+    """Group rows by one of their entries."""
+    groups: dict[Any, list[Row]] = {}
     for row in rows:
         groups.setdefault(row[key], []).append(row)
     return groups

@@ -20,7 +20,7 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from ...metrics import METRICS, bengio_mariethoz_interval
+from ...metrics import bengio_mariethoz_interval, describe
 from ...metrics.caveats import worst_caveat
 from ...protocol.protocol import EERS, DataSet, Protocol
 from ..data import ReportData
@@ -164,7 +164,7 @@ def _split_figures(
     data_sets = [d for d in protocol.data_sets if any(p.data_set == d.id for p in under)]
     systems = [s for s in cells.systems if any(p.system == s for p in under)]
     name = style.file_stem("bars", "attacks" if note else metric, split)
-    what = f"{style.METRIC_NAMES[metric]} on the {protocol.split_title(split)}{note}"
+    what = f"{describe(metric).sentence} on the {protocol.split_title(split)}{note}"
     number = 0
     for some_sets, some_systems in itertools.product(
         style.split_evenly(data_sets, _MOST_DATA_SETS), style.split_evenly(systems, _MOST_SYSTEMS)
@@ -355,7 +355,7 @@ def _by_system(
     systems = (ORIGINAL_COLUMN, *cells.systems)
     if attack is not None:
         systems = (ORIGINAL_COLUMN,) if attack == ORIGINAL_ATTACK else cells.systems
-    found = {s: cells.get(metric, attack, split, data_set, gender, s) for s in systems}
+    found = {s: cells.get(CellKey(metric, attack, split, data_set, gender, s)) for s in systems}
     return {s: cell for s, cell in found.items() if cell is not None}
 
 
@@ -401,7 +401,7 @@ def _drawing(
     present = {s for group in groups for panel in group for s in panel.systems}
     if any(_whisker(cell) is not None for _, cell in drawn):
         parts.append(_WHISKERS[data.whiskers])
-        if data.whiskers == "speakers" and METRICS[metric].repeats_matter:
+        if data.whiskers == "speakers" and describe(metric).repeats_matter:
             parts.append("They are biased to less privacy and need not include the value")
     if metric in _NO_DISCLOSURE:
         parts.append("Dashed line: no disclosure")
@@ -455,7 +455,7 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
             place = _place(axes)
             axes.tick_params(axis="x", length=0, labelbottom=named[place.rowspan.start])
             if place.is_first_col():
-                axes.set_ylabel(style.METRIC_LABELS[metric])
+                axes.set_ylabel(describe(metric).axis)
         is_withheld = any(cell.withheld for p in panels for cell in p.cells.values())
         if metric != "gvd_db":
             low, high = canvas.axes[0].get_ylim()
@@ -479,7 +479,7 @@ def _draw_panel(axes: Axes, metric: str, panel: Panel) -> None:
     for series in (s for s in panel.series if s.cells):
         offset = 0.0 if series.slot < 0 else (series.slot + 0.5) * wide - 0.4
         x = np.array([panel.systems.index(s) + offset for s in series.cells])
-        values = np.array([style.axis_value(metric, c.value) for c in series.cells.values()])
+        values = np.array([describe(metric).shown(c.value) for c in series.cells.values()])
         finite = np.isfinite(values)
         bars = axes.bar(
             x[finite],
@@ -507,7 +507,7 @@ def _draw_panel(axes: Axes, metric: str, panel: Panel) -> None:
         colour = style.GREY if series.front else "black"
         _draw_whiskers(axes, metric, x, series.cells.values(), colour)
     if metric in _NO_DISCLOSURE:
-        level = style.axis_value(metric, _NO_DISCLOSURE[metric])
+        level = describe(metric).shown(_NO_DISCLOSURE[metric])
         axes.axhline(level, color="black", linewidth=0.6, linestyle=(0, (4, 3)), zorder=1.5)
     axes.axhline(0, color="black", linewidth=0.6, zorder=2.5)
     axes.grid(axis="y")
@@ -519,7 +519,7 @@ def _draw_whiskers(
     axes: Axes, metric: str, x: NDArray[np.float64], cells: Iterable[Cell], colour: str
 ) -> None:
     intervals = [
-        (at, *(style.axis_value(metric, bound) for bound in bounds))
+        (at, *(describe(metric).shown(bound) for bound in bounds))
         for at, cell in zip(x, cells, strict=True)
         if (bounds := _whisker(cell)) is not None
     ]

@@ -16,6 +16,7 @@ from typing import Any
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
+from ...metrics import describe
 from ...protocol.protocol import Protocol, TrialSet
 from ...tree.conditions import TrialCondition
 from ..data import ReportData
@@ -54,7 +55,7 @@ class Axis:
     @property
     def label(self) -> str:
         """Label of the axis, with the unit."""
-        return self.words + style.METRIC_LABELS[self.metric.removeprefix("subjective_")]
+        return self.words + describe(self.metric).axis
 
     @property
     def logarithmic(self) -> bool:
@@ -95,15 +96,12 @@ def points_of(
     """Collect the points of all systems and original speech that have both values."""
     points = []
     for system, t in itertools.product((*cells.systems, ORIGINAL_COLUMN), trial_sets):
-        cell_x, cell_y = (cells.get_by_key(_place(axis, t, system)) for axis in (x, y))
+        cell_x, cell_y = (cells.get(_place(axis, t, system)) for axis in (x, y))
         if cell_x is not None and cell_y is not None:
-            at_x, at_y = (
-                style.axis_value(axis.metric, cell.value)
-                for axis, cell in ((x, cell_x), (y, cell_y))
-            )
+            at = (describe(x.metric).shown(cell_x.value), describe(y.metric).shown(cell_y.value))
             withheld = cell_x.withheld or cell_y.withheld
             shown = (*cell_x.conditions, *cell_y.conditions)
-            points.append(Point(system, group(t), at_x, at_y, withheld, shown))
+            points.append(Point(system, group(t), *at, withheld, shown))
     return points
 
 
@@ -220,15 +218,18 @@ def _kinds(protocol: Protocol) -> Iterator[tuple[str, str, list[tuple[str, Axis,
         for a in protocol.attack_models
         if not a.is_original
     }
-    names = style.METRIC_NAMES
     for x, y in (map(protocol.shown, pair) for pair in PAIRS):
         panels = [(title, Axis(x, attack), Axis(y, attack)) for attack, title in titles.items()]
-        yield f"scatter_{x}_{y}", f"{names[x]} vs. {names[y]} by attack model", panels
+        yield (
+            f"scatter_{x}_{y}",
+            f"{describe(x).sentence} vs. {describe(y).sentence} by attack model",
+            panels,
+        )
     first = next(iter(titles), None)
     titles[None] = "Voice similarity"
     against = [Axis("gvd_db", None), *(Axis(m, first) for m in (protocol.eer, "cllr_min") if first)]
     panels = [(titles[axis.attack_model], Axis("deid", None), axis) for axis in against]
-    yield "scatter_deid", f"{names['deid']} vs. other metrics", panels
+    yield "scatter_deid", f"{describe('deid').sentence} vs. other metrics", panels
 
 
 def _panel(cells: Cells, protocol: Protocol, title: str, x: Axis, y: Axis) -> Panel | None:
@@ -245,7 +246,7 @@ def _originals_of(cells: Cells, protocol: Protocol, panels: Sequence[Panel]) -> 
     """Cells of the points of original speech."""
     for panel, t in itertools.product(panels, protocol.trial_sets()):
         both = [_place(axis, t, ORIGINAL_COLUMN) for axis in (panel.x, panel.y)]
-        if all(cells.get_by_key(place) is not None for place in both):
+        if all(cells.get(place) is not None for place in both):
             yield from both
 
 

@@ -10,6 +10,7 @@ from figure_data import ATTACKS, CONFIG, ODD, PUBLISHED, data_of, texts_of
 from matplotlib.axes import Axes
 from matplotlib.colors import same_color
 
+from privacy_eval.metrics import describe
 from privacy_eval.report.figures import scatter, style
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.scatter import Axis
@@ -73,7 +74,7 @@ def test_points_are_pairs_of_cells(name: str) -> None:
     canvas = drawings(PUBLISHED)[name].canvas
     for axes, (x, y) in zip(canvas.axes, PANELS[name], strict=True):
         assert points(axes) == expected(x, y)
-        assert axes.get_xlabel() == style.METRIC_LABELS[x.metric]
+        assert axes.get_xlabel() == describe(x.metric).axis
         assert axes.get_yscale() == ("log" if y.metric == "cllr" else "linear")
     assert len(points(canvas.axes[0])) >= 18 * 12
 
