@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
@@ -11,6 +10,7 @@ from ..metrics import describe
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
+from ..tree.conditions import SetCondition, TrialCondition
 from .data import ReportData
 from .html import Front
 from .per_system import few_replicates, found_in_groups, main_split
@@ -187,11 +187,9 @@ def _worst(
         )
 
 
-def _set(data: ReportData, condition: object) -> str:
-    protocol = data.protocol
-    place = functools.partial(getattr, condition)
-    title = protocol.data_set(place("data_set")).title
-    return f"{title} {place('split')}, {protocol.genders[place('gender')]}"
+def _set(data: ReportData, condition: TrialCondition | SetCondition) -> str:
+    title = data.protocol.data_set(condition.data_set).title
+    return f"{title} {condition.split}, {data.protocol.genders[condition.gender]}"
 
 
 def attacker(attack: AttackModel) -> str:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..metrics import describe
+from ..metrics import NOT_AVAILABLE, describe
 from ..metrics.caveats import marked_text, worst_caveat
 from ..protocol.protocol import AttackModel
 from ..results.averages import weighted_mean
@@ -20,7 +20,6 @@ from .table import Column, Table
 from .values import ORIGINAL_COLUMN, CellKey, caveat_notes, system_column
 
 _METRICS = ("cllr_min", "linkability", "deid")
-_UNKNOWN = "n/a"
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,20 @@ class Average:
     interval: str
 
     def text(self, data: ReportData, metric: str) -> str:
-        """Format the average of a metric, with the mark of its caveat."""
-        return _mean(data, self.records, metric)
+        """Format the average of a metric, with the mark of its caveat; that of voice similarity
+        does not depend on the attack."""
+        info, weights = describe(metric), {d.id: d.weight for d in data.protocol.data_sets}
+        found = []
+        for c in (r.condition for r in self.records):
+            attack = c.attack_model if info.kind == "scores" else None
+            system = ORIGINAL_COLUMN if c.is_original else system_column(c.system)
+            key = CellKey(metric, attack, c.split, c.data_set, c.gender, system)
+            if (cell := data.cells.get(key)) is not None:
+                found.append((weights[c.data_set], cell))
+        mean = weighted_mean((weight, cell.value) for weight, cell in found)
+        if mean is None:
+            return NOT_AVAILABLE
+        return marked_text(info.format(mean), worst_caveat(c.caveat for _, c in found))
 
 
 def averages_by_attack(data: ReportData) -> Iterator[Average]:
@@ -66,22 +77,21 @@ def averages_by_attack(data: ReportData) -> Iterator[Average]:
 def summary_table(data: ReportData) -> Table | None:
     """Make a row for every system, split and attack model; None without evaluated systems."""
     results, protocol = data.results, data.protocol
-    columns = [Column("System", align="l"), Column("Split"), Column("Attack model", align="l")]
-    columns += [Column("Conditions"), Column(describe(protocol.eer).column.title)]
-    columns += [Column("95 % interval")]
-    columns += [Column(describe(key).column.title) for key in _METRICS]
+    shown = (protocol.eer, *_METRICS)
+    titles = [Column(describe(key).column.title) for key in shown]
+    titles.insert(1, Column("95 % interval"))
     averages = [a for a in averages_by_attack(data) if not a.attack.is_original]
     groups = []
     for _, of_system in itertools.groupby(averages, key=lambda a: a.system):
         rows = []
         for a in of_system:
-            eer, *others = (a.text(data, key) for key in (protocol.eer, *_METRICS))
+            eer, *others = (a.text(data, key) for key in shown)
             place = (a.system, protocol.split_title(a.split), a.attack.title)
             rows.append((*place, str(len(a.records)), eer, a.interval, *others))
         groups.append(tuple(rows))
     if not averages:
         return None
-    shown = [r for a in averages for r in a.records]
+    records = [r for a in averages for r in a.records]
     caption = (
         f"{protocol.title}: averages over data sets and genders with the protocol's weights, of "
         f"the conditions there are (all: {len(protocol.data_sets) * len(protocol.genders)})."
@@ -89,16 +99,21 @@ def summary_table(data: ReportData) -> Table | None:
     notes = [
         "DeID does not depend on the attack model",
         *coverage(results),
-        *caveat_notes(shown, (protocol.eer, *_METRICS), marked=True),
+        *caveat_notes(records, shown, marked=True),
     ]
     notes += network_notes(results)
-    if not all(a.interval for a in averages) and any(r.speaker_intervals for r in shown):
+    if not all(a.interval for a in averages) and any(r.speaker_intervals for r in records):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     few = few_replicates(results, data.curves)
     notes += [few] if few else []
-    return Table(
-        "summary", caption, tuple(columns), tuple(groups), notes=tuple(notes), fit="shrunk"
+    columns = (
+        Column("System", align="l"),
+        Column("Split"),
+        Column("Attack model", align="l"),
+        Column("Conditions"),
+        *titles,
     )
+    return Table("summary", caption, columns, tuple(groups), notes=tuple(notes), fit="shrunk")
 
 
 def _interval(data: ReportData, records: Sequence[VerificationRecord]) -> str:
@@ -107,19 +122,3 @@ def _interval(data: ReportData, records: Sequence[VerificationRecord]) -> str:
     replicates = average_replicates(by_set, data.curves, data.protocol, data.protocol.eer)
     interval = None if replicates is None else replicates.interval
     return interval_text(describe(data.protocol.eer), interval)
-
-
-def _mean(data: ReportData, records: Sequence[VerificationRecord], key: str) -> str:
-    """Format the average of a metric; that of voice similarity does not depend on the attack."""
-    metric, weights = describe(key), {d.id: d.weight for d in data.protocol.data_sets}
-    found = []
-    for c in (r.condition for r in records):
-        attack = c.attack_model if metric.kind == "scores" else None
-        system = ORIGINAL_COLUMN if c.is_original else system_column(c.system)
-        cell = data.cells.get(CellKey(key, attack, c.split, c.data_set, c.gender, system))
-        if cell is not None:
-            found.append((weights[c.data_set], cell))
-    mean = weighted_mean((weight, cell.value) for weight, cell in found)
-    if mean is None:
-        return _UNKNOWN
-    return marked_text(metric.format(mean), worst_caveat(c.caveat for _, c in found))

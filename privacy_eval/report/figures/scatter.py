@@ -18,7 +18,6 @@ from matplotlib.lines import Line2D
 
 from ...metrics import describe
 from ...protocol.protocol import Protocol, TrialSet
-from ...tree.conditions import TrialCondition
 from ..data import ReportData
 from ..values import ORIGINAL_COLUMN, CellKey, Cells, conflicting_originals
 from . import style
@@ -65,15 +64,15 @@ class Axis:
 
 @dataclass(frozen=True)
 class Point:
-    """The two values of a system; `group` determines whether the marker is filled or open.
-    Either is `withheld` if it must be neither ranked nor graded."""
+    """The two values of a system, at `keys`; `group` determines whether the marker is filled or
+    open. Either is `withheld` if it must be neither ranked nor graded."""
 
     system: str
     group: str
     x: float
     y: float
-    withheld: bool = False
-    conditions: tuple[TrialCondition, ...] = ()
+    withheld: bool
+    keys: tuple[CellKey, ...]
 
 
 @dataclass(frozen=True)
@@ -96,12 +95,15 @@ def points_of(
     """Collect the points of all systems and original speech that have both values."""
     points = []
     for system, t in itertools.product((*cells.systems, ORIGINAL_COLUMN), trial_sets):
-        cell_x, cell_y = (cells.get(_place(axis, t, system)) for axis in (x, y))
+        keys = tuple(
+            CellKey(axis.metric, axis.attack_model, t.split, t.data_set.id, t.gender, system)
+            for axis in (x, y)
+        )
+        cell_x, cell_y = map(cells.get, keys)
         if cell_x is not None and cell_y is not None:
             at = (describe(x.metric).shown(cell_x.value), describe(y.metric).shown(cell_y.value))
             withheld = cell_x.withheld or cell_y.withheld
-            shown = (*cell_x.conditions, *cell_y.conditions)
-            points.append(Point(system, group(t), *at, withheld, shown))
+            points.append(Point(system, group(t), *at, withheld, keys))
     return points
 
 
@@ -120,20 +122,21 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         )
         caption = f"{what}. {_points_caption(groups, {p.group for p in points})}"
         for number, (some_panels, some_systems) in enumerate(parts, start=1):
-            originals = conflicting_originals(cells, _originals_of(cells, protocol, some_panels))
             drawn = [*some_systems, ORIGINAL_COLUMN]
+            keys = [
+                key
+                for panel in some_panels
+                for p in panel.points
+                if p.system in drawn
+                for key in p.keys
+            ]
+            originals = conflicting_originals(cells, keys)
             yield Drawing(
                 style.page_name(name, number),
                 f"{caption} {originals}." if originals else caption,
                 functools.partial(scatter, cells, some_panels, groups, drawn),
                 {axis.metric for panel in some_panels for axis in (panel.x, panel.y)},
-                {
-                    c
-                    for panel in some_panels
-                    for p in panel.points
-                    if p.system in drawn
-                    for c in p.conditions
-                },
+                {c for key in keys if (cell := cells.get(key)) for c in cell.conditions},
             )
 
 
@@ -236,18 +239,6 @@ def _panel(cells: Cells, protocol: Protocol, title: str, x: Axis, y: Axis) -> Pa
     """Make a panel if any system has points in it."""
     points = points_of(cells, x, y, protocol.trial_sets(), lambda t: t.split)
     return Panel(title, x, y, points) if {p.system for p in points} - {ORIGINAL_COLUMN} else None
-
-
-def _place(axis: Axis, t: TrialSet, system: str) -> CellKey:
-    return CellKey(axis.metric, axis.attack_model, t.split, t.data_set.id, t.gender, system)
-
-
-def _originals_of(cells: Cells, protocol: Protocol, panels: Sequence[Panel]) -> Iterator[CellKey]:
-    """Cells of the points of original speech."""
-    for panel, t in itertools.product(panels, protocol.trial_sets()):
-        both = [_place(axis, t, ORIGINAL_COLUMN) for axis in (panel.x, panel.y)]
-        if all(cells.get(place) is not None for place in both):
-            yield from both
 
 
 def _points_caption(splits: Mapping[str, str], present: Collection[str]) -> str:

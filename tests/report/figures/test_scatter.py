@@ -37,10 +37,10 @@ def expected(x: Axis, y: Axis) -> list[Point]:
     for t in CONFIG.trial_sets():
         for system in (*PUBLISHED.systems, "Orig"):
             at = (t.split, t.data_set.id, t.gender, system)
-            cells = [PUBLISHED.get(a.metric, a.attack_model, *at) for a in (x, y)]
+            cells = [PUBLISHED.get(CellKey(a.metric, a.attack_model, *at)) for a in (x, y)]
             if None not in cells:
                 values = [
-                    style.axis_value(a.metric, c.value) for a, c in zip((x, y), cells, strict=True)
+                    describe(a.metric).shown(c.value) for a, c in zip((x, y), cells, strict=True)
                 ]
                 found.append((system, t.split, *values))
     return sorted(found)
