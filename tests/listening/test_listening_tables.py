@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from latex_support import compiled, needs_latex
 from listening_support import PROTOCOL, ratings_of, simulated
 from support import B1, ODD_NAME, ROOT, imported
 
@@ -214,18 +213,11 @@ def test_flagged_evaluators_are_named(test: ListeningTest) -> None:
     assert "listener17" in tables_of(left_out)["subjective_summary"].notes[1]
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@needs_latex
 def test_tables_of_odd_names_compile(tmp_path: Path) -> None:
     names = [ODD_NAME, "Orig $x$", *(f"long_system_name_{i}" for i in range(10))]
     test = evaluated(tmp_path, *names)
     cells = objective_and_subjective(test, None, "vpc2020")
     tables = listening_test_tables(test, cells, PROTOCOL, "test", published="vpc2020")
     write_tables(tmp_path / "tables", [tables], f"A test & {ODD_NAME}")
-    done = subprocess.run(
-        ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
-        cwd=tmp_path / "tables",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
+    compiled(tmp_path / "tables")
