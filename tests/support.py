@@ -7,7 +7,6 @@ import base64
 import contextlib
 import io
 import os
-import re
 import subprocess
 import sys
 import time
@@ -172,11 +171,6 @@ def inverted(*systems: str) -> Results:
         return replace(r, metrics={"challenge": {**values, "eer": 1 - values["eer"]}})
 
     return replace(results, verification=tuple(map(one, results.verification)))
-
-
-def numbers_of(text: str) -> set[float]:
-    """All numbers that a text holds."""
-    return {float(x) for x in re.findall(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?", text)}
 
 
 SPEAKERS = ("s1", "s2", "s3", "s4")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 
 from ..io.files import file_names
-from ..metrics import METRICS, Caveat, Label, Metric
+from ..metrics import METRICS, Label, Metric
 from ..metrics.caveats import marked_text, note_of
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
@@ -277,7 +277,7 @@ class _SplitTable:
         blocks = [
             (METRICS[key], attack)
             for key, attack in itertools.product(self.layout.metrics, attacks)
-            if any(self._values(key, attack, s) for s in self.cells.systems)
+            if any(self._rows(key, attack, self.cells.systems))
         ]
         if not blocks:
             return None
@@ -285,13 +285,16 @@ class _SplitTable:
         systems = [
             s
             for s in (ORIGINAL_COLUMN, *self.cells.columns(present[0].id if present[0] else None))
-            if any(self._values(metric.key, attack, s) for metric, attack in blocks)
+            if any(any(self._rows(metric.key, attack, [s])) for metric, attack in blocks)
         ]
         groups: list[tuple[tuple[str, ...], ...]] = []
         bold: set[tuple[int, int]] = set()
+        shown: list[tuple[str, Cell]] = []
         for metric, attack in blocks:
+            cells = self._rows(metric.key, attack, systems)
+            shown += [(s, row[s]) for s in systems for row in cells if s in row]
             first = sum(map(len, groups))
-            rows, best = self._block(metric, attack, systems)
+            rows, best = self._block(metric, attack, systems, cells)
             bold |= {(first + row, 2 + column) for row, column in best}
             groups.append(tuple(rows))
         table = Table(
@@ -303,66 +306,66 @@ class _SplitTable:
             bold=frozenset(bold),
             bold_means="the best of the anonymized systems of a row, by its printed value, where "
             "they differ",
-            notes=tuple(self._notes(blocks, groups, systems)),
+            notes=tuple(self._notes(blocks, groups, systems, shown)),
             repeated=3 if systems[0] == ORIGINAL_COLUMN else 2,
         )
         return table_of_systems(table, self.cells, systems)
 
-    def _values(
-        self, key: str, attack: AttackModel | None, system: str, columns: Sequence[str] = ()
-    ) -> list[Cell]:
+    def _rows(
+        self, key: str, attack: AttackModel | None, systems: Sequence[str]
+    ) -> list[dict[str, Cell]]:
+        """Return the values of systems side by side, a row per data set and gender."""
         model = attack.id if attack else None
-        found = (
-            self.cells.beside(CellKey(key, model, self.split, data_set.id, gender, system), columns)
-            for data_set in self.protocol.data_sets
-            for gender in self.protocol.genders
-        )
-        return [cell for cell in found if cell is not None]
+        rows = []
+        for data_set, gender in itertools.product(self.protocol.data_sets, self.protocol.genders):
+            found = {
+                s: self.cells.beside(
+                    CellKey(key, model, self.split, data_set.id, gender, s), systems
+                )
+                for s in systems
+            }
+            rows.append({s: cell for s, cell in found.items() if cell is not None})
+        return rows
 
     def _block(
-        self, metric: Metric, attack: AttackModel | None, systems: Sequence[str]
+        self,
+        metric: Metric,
+        attack: AttackModel | None,
+        systems: Sequence[str],
+        cells: Sequence[Mapping[str, Cell]],
     ) -> tuple[list[tuple[str, ...]], set[tuple[int, int]]]:
-        """Return the rows of a metric, and which of their cells are best."""
+        """Return the rows of a metric with their averages, and which of their cells are best."""
         model = attack.id if attack else None
         best: set[tuple[int, int]] = set()
         rows: list[tuple[str, ...]] = []
-        unranked = {ORIGINAL_COLUMN}  # and systems with a caveat
-        withheld: dict[str, Caveat] = {}
-        others: dict[str, str] = {}
 
-        def add(title: str, gender: str, row: Mapping[str, Cell | None], apart: Set[str]) -> None:
+        def add(title: str, gender: str, row: Mapping[str, Cell], withheld: Set[str]) -> None:
             printed = {
-                column: float(cell.text)
-                for column, (system, cell) in enumerate(row.items())
-                if cell is not None and system not in apart
+                column: float(row[system].text)
+                for column, system in enumerate(systems)
+                if system in row and system not in withheld | {ORIGINAL_COLUMN}
             }
             best.update((len(rows), column) for column in _best(metric, printed))
-            rows.append((title, gender, *(_text(metric, cell) for cell in row.values())))
+            rows.append((title, gender, *(_text(metric, row.get(s)) for s in systems)))
 
-        for data_set in self.protocol.data_sets:
-            for gender, word in self.protocol.genders.items():
-                key = (metric.key, model, self.split, data_set.id, gender)
-                row = {s: self.cells.beside(CellKey(*key, s), systems) for s in systems}
-                apart = {s for s, c in row.items() if c and c.withheld}
-                add(_row_title(data_set.title), word, row, {ORIGINAL_COLUMN} | apart)
-                unranked |= apart
-                withheld |= {s: c.caveat for s, c in row.items() if c and c.caveat}
-                others |= {s: c.other_source for s, c in row.items() if c and c.other_source}
-        averages: dict[str, Cell | None] = {}
+        sets = itertools.product(self.protocol.data_sets, self.protocol.genders.values())
+        for (data_set, word), row in zip(sets, cells, strict=True):
+            withheld = {s for s, cell in row.items() if cell.withheld}
+            add(_row_title(data_set.title), word, row, withheld)
+        averages: dict[str, Cell] = {}
         for s in systems:
             mean = average(self.cells, self.protocol, metric.key, model, self.split, s)
-            averages[s] = (
-                None
-                if mean is None
-                else Cell(
+            of_system = [row[s] for row in reversed(cells) if s in row]
+            if mean is not None:
+                averages[s] = Cell(
                     mean,
                     metric.format(mean),
                     "",
-                    caveat=withheld.get(s),
-                    other_source=others.get(s, ""),
+                    caveat=next((c.caveat for c in of_system if c.caveat), None),
+                    other_source=next((c.other_source for c in of_system if c.other_source), ""),
                 )
-            )
-        if any(averages.values()):
+        if averages:
+            unranked = {s for row in cells for s, cell in row.items() if cell.withheld}
             add(AVERAGE, "", averages, unranked)
         return rows, best
 
@@ -383,6 +386,7 @@ class _SplitTable:
         pairs: Sequence[tuple[Metric, AttackModel | None]],
         groups: Sequence[Sequence[tuple[str, ...]]],
         systems: Sequence[str],
+        shown: Sequence[tuple[str, Cell]],
     ) -> Iterator[str]:
         if any(attack for _, attack in pairs):
             yield "Speech in enrollment and trial: o original, a anonymized"
@@ -394,21 +398,15 @@ class _SplitTable:
                 f"{_row_title(d.title)} {d.weight:g}" for d in self.protocol.data_sets
             )
             yield f"{AVERAGE}: {weights} for each gender, blank where a value is missing"
-        cells = [
-            (metric, system, cell)
-            for metric, attack in pairs
-            for system in systems
-            for cell in self._values(metric.key, attack, system, systems)
-        ]
-        caveats = (cell.caveat for _, _, cell in cells)
+        caveats = (cell.caveat for _, cell in shown)
         yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
         absent = sorted(self.cells.own - set(systems))
         if absent:
             yield f"Without a value here: {', '.join(absent)}"
-        left_out = Counter(system for _, system, cell in cells if cell.left_out)
+        left_out = Counter(system for system, cell in shown if cell.left_out)
         for system, number in left_out.items():
             yield f"{LEFT_OUT_MARK} {system}: trials were left out of {number} of its values"
-        for source in dict.fromkeys(cell.other_source for _, _, cell in cells):
+        for source in dict.fromkeys(cell.other_source for _, cell in shown):
             if source:
                 yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike those unmarked"
         yield from (*self.cells.not_comparable, *self.cells.notes)

@@ -196,28 +196,27 @@ def rank(
         ((s, m) for s, m in means.items() if m is not None and s not in uninformative),
         key=lambda pair: -sign * pair[1],
     )
-    replicates = {
-        s: average_replicates(records[s], curves, protocol, metric)
-        for s, _ in order
-        if s in records
-    }
-    paired = [(s, m) for s, m in order if replicates.get(s) is not None]
+    replicates = {}
+    for s, _ in order:
+        found_of = average_replicates(records.get(s, {}), curves, protocol, metric)
+        if found_of is not None:
+            replicates[s] = found_of
     ranked = []
     for index, (system, mean) in enumerate(order):
-        first, interval, difference, why_not = replicates.get(system), None, None, ""
-        if first is not None:
-            interval = first.interval
-            # Published systems, which have no replicates, may be in between.
-            after = [pair for pair in order[index + 1 :] if pair in paired]
-            second = replicates[after[0][0]] if after else None
-            if second is None:
-                if any(s in records for s, _ in order[index + 1 :]):
-                    why_not = "not paired: no replicates of one of the two"
-            elif first.drawn == second.drawn:
-                difference = _difference(mean, after[0][1], first, second, sign)
-            else:
-                why_not = "not paired: other trials, speakers, seed or number of replicates"
-        ranked.append(RankedSystem(system, mean, interval, difference, why_not))
+        if system not in replicates:
+            ranked.append(RankedSystem(system, mean))
+            continue
+        first, difference, why_not = replicates[system], None, ""
+        # Published systems, which have no replicates, may be in between.
+        after = [pair for pair in order[index + 1 :] if pair[0] in replicates]
+        if not after:
+            if any(s in records for s, _ in order[index + 1 :]):
+                why_not = "not paired: no replicates of one of the two"
+        elif first.drawn == replicates[after[0][0]].drawn:
+            difference = _difference(mean, after[0][1], first, replicates[after[0][0]], sign)
+        else:
+            why_not = "not paired: other trials, speakers, seed or number of replicates"
+        ranked.append(RankedSystem(system, mean, first.interval, difference, why_not))
     unranked = {
         s: _UNINFORMATIVE
         if s in uninformative
@@ -225,9 +224,8 @@ def rank(
         for s, m in means.items()
         if m is None or s in uninformative
     }
-    present = [r for r in replicates.values() if r is not None]
-    numbers = tuple(sorted({r.values.size for r in present}))
-    least = max((least_replicates(r.n_speakers, LEVEL) for r in present), default=0.0)
+    numbers = tuple(sorted({r.values.size for r in replicates.values()}))
+    least = max((least_replicates(r.n_speakers, LEVEL) for r in replicates.values()), default=0.0)
     return Ranking(metric, attack_model, split, tuple(ranked), unranked, numbers, least)
 
 

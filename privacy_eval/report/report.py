@@ -68,7 +68,9 @@ def report_sections(
     tables, notes = across_tables(data)
     across = {table.name: table for table in tables}
     split = main_split(data.protocol, results.verification)
-    ranking = [across.pop(name) for name in [*across] if _is_ranking(name, data, split)]
+    protocol = data.protocol
+    ranked = f"ranking_{protocol.eer}_{protocol.average_attack_model}_{split}"
+    ranking = [across.pop(name) for name in [*across] if name.startswith(ranked)]
     published = [across.pop(name) for name in [*across] if name == "published_systems"]
     drawn = _figure_sections(data, figures) if figures is not None else []
     plane = tuple(p for s in drawn for p in s.pictures if p.name == f"plane_{split}")
@@ -84,7 +86,7 @@ def report_sections(
         for ending in (("-variants", "-eers"), "-speakers", _GALLERY_TABLES)
     )
     sections = [
-        Section("Systems side by side", parts=tuple(_by_metric(across.values(), data.protocol))),
+        Section("Systems side by side", parts=tuple(_by_metric(across.values(), protocol))),
         Section("The least protected speakers", (_SPEAKERS,), speakers, folded=True),
         Section(
             "Finding one person among many",
@@ -113,25 +115,16 @@ def report_sections(
     return screen, [s for s in sections if not s.is_empty], notes
 
 
-def _is_ranking(name: str, data: ReportData, split: str) -> bool:
-    """Whether a table is the protocol's ranking, on the first screen."""
-    kind = f"ranking_{data.protocol.eer}_{data.protocol.average_attack_model}_{split}"
-    return name.startswith(kind)
-
-
 def _by_metric(tables: Iterable[Table], protocol: Protocol) -> Iterator[Section]:
     """A part for each kind of table, of all splits; the first is open."""
+    splits = [protocol.split_title(s) for s in protocol.splits]
+    ends = [end for split in splits for end in (f" ({split})", f", {split}")]
     grouped: dict[str, list[Table]] = {}
     for table in tables:
-        grouped.setdefault(_title(table, *_split_titles(protocol)), []).append(table)
+        grouped.setdefault(_title(table, *ends), []).append(table)
     for title, of_title in grouped.items():
         first = title == next(iter(grouped))
         yield Section(title, tables=tuple(of_title), folded=not first)
-
-
-def _split_titles(protocol: Protocol) -> list[str]:
-    titles = [protocol.split_title(s) for s in protocol.splits]
-    return [end for t in titles for end in (f" ({t})", f", {t}")]
 
 
 def _title(table: Table, *ends: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..metrics import NOT_AVAILABLE, describe
@@ -71,7 +71,12 @@ def averages_by_attack(data: ReportData) -> Iterator[Average]:
             == (system, split, attack.id)
         )
         if records:
-            yield Average(system, split, attack, records, _interval(data, records))
+            # Without replicates of all conditions there is no interval.
+            by_set = {(r.condition.data_set, r.condition.gender): r for r in records}
+            eer = data.protocol.eer
+            replicates = average_replicates(by_set, data.curves, data.protocol, eer)
+            interval = interval_text(describe(eer), replicates.interval if replicates else None)
+            yield Average(system, split, attack, records, interval)
 
 
 def summary_table(data: ReportData) -> Table | None:
@@ -114,11 +119,3 @@ def summary_table(data: ReportData) -> Table | None:
         *titles,
     )
     return Table("summary", caption, columns, tuple(groups), notes=tuple(notes), fit="shrunk")
-
-
-def _interval(data: ReportData, records: Sequence[VerificationRecord]) -> str:
-    """Format the interval of the average EER, which needs replicates of all conditions."""
-    by_set = {(r.condition.data_set, r.condition.gender): r for r in records}
-    replicates = average_replicates(by_set, data.curves, data.protocol, data.protocol.eer)
-    interval = None if replicates is None else replicates.interval
-    return interval_text(describe(data.protocol.eer), interval)

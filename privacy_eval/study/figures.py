@@ -346,7 +346,9 @@ def _estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: 
                 _band(axes, found, metric, of_variant, colour)
                 handles[f"EER {100 * eer:g} %"] = Line2D([], [], color=colour)
             if metric == "zebra_individual":
-                _ceiling(axes, next(iter(by_eer.values())))
+                found = next(iter(by_eer.values()))
+                ceilings = [individual_ceiling(r["n_target"], r["n_nontarget"]) for r in found]
+                axes.plot([*map(size_of, found)], ceilings, "k:", linewidth=0.9)
             title = _short_name(metric)
             axes.set_title(f"{title}, {of_variant}" if metric == "linkability" else title)
             axes.set_ylabel(_label(metric), fontsize=style.SMALL_FONT)
@@ -376,16 +378,6 @@ def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: st
     if truth is not None:
         level = describe(metric).shown(truth)
         axes.axhline(level, color=colour, linestyle=":", linewidth=0.9)
-
-
-def _ceiling(axes: Axes, rows: Sequence[Row]) -> None:
-    axes.plot(
-        [size_of(row) for row in rows],
-        [individual_ceiling(row["n_target"], row["n_nontarget"]) for row in rows],
-        color="black",
-        linestyle=":",
-        linewidth=0.9,
-    )
 
 
 # Shared

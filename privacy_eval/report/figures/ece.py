@@ -8,6 +8,7 @@ bit, worst case in log10 LR, category)`.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -137,10 +138,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     styles = style.system_styles(data.results.systems)
     overs: tuple[tuple[str, Over], ...] = (("ece", "log odds"), ("ece-prior", "prior"))
 
-    def read(name: str, record: VerificationRecord) -> Profile | None:
-        return _profile(name, record, data)
-
-    for page in condition_pages(data, read, lambda p: p.rank):
+    for page in condition_pages(data, functools.partial(_profile, data), lambda p: p.rank):
         looks = [styles[p.name] for p in page.items]
         for prefix, over in overs:
             yield Drawing(
@@ -179,7 +177,7 @@ def _system_profiles(data: ReportData) -> Iterator[Drawing]:
                     for r in reversed(of_system)
                     if (r.condition.split, r.condition.attack_model) == (split, attack.id)
                 }
-                read = {key: _profile(labels[key], r, data) for key, r in records.items()}
+                read = {key: _profile(data, labels[key], r) for key, r in records.items()}
                 profiles = [p for p in read.values() if p is not None]
                 if profiles:
                     conditions += [records[key].condition for key, p in read.items() if p]
@@ -196,7 +194,7 @@ def _system_profiles(data: ReportData) -> Iterator[Drawing]:
                 )
 
 
-def _profile(name: str, record: VerificationRecord, data: ReportData) -> Profile | None:
+def _profile(data: ReportData, name: str, record: VerificationRecord) -> Profile | None:
     variant = data.protocol.variant
     arrays, values = load(record, data.curves, _ARRAYS), record.values(variant)
     if arrays is None or not set(_METRICS) <= values.keys():
