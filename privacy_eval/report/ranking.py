@@ -24,6 +24,7 @@ from .values import (
     LEFT_OUT_MARK,
     ORIGINAL_COLUMN,
     Cell,
+    CellKey,
     Cells,
     average,
     caveat_notes,
@@ -218,9 +219,7 @@ def rank(
             why_not = "not paired: other trials, speakers, seed or number of replicates"
         ranked.append(RankedSystem(system, mean, first.interval, difference, why_not))
     unranked = {
-        s: _UNINFORMATIVE
-        if s in uninformative
-        else _missing(cells, protocol, metric, attack_model, split, s)
+        s: _UNINFORMATIVE if s in uninformative else _missing(found, protocol, s)
         for s, m in means.items()
         if m is None or s in uninformative
     }
@@ -452,10 +451,9 @@ def _difference(
     return Difference(value, (bounds.low, bounds.high), p_value, is_bound, better, too_few)
 
 
-def _missing(
-    cells: Cells, protocol: Protocol, metric: str, attack_model: str | None, split: str, system: str
-) -> str:
-    found = select(cells, metric=metric, attack_model=attack_model, split=split, system=system)
+def _missing(found: Iterable[CellKey], protocol: Protocol, system: str) -> str:
+    """Say which values a system lacks for an average."""
+    found = [key for key in found if key.system == system]
     present = {(key.data_set, key.gender) for key in found}
     expected = [(d.id, g) for d in protocol.data_sets for g in protocol.genders]
     missing = [" ".join(key) for key in expected if key not in present]

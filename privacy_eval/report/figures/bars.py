@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,17 +118,17 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     by_value = not data.sources.systems
     order = f"Ordered by the values of {under_average}" if by_value else _AS_ASKED
 
+    series = _attack_series(protocol, untrained)
     for split, metric in itertools.product(protocol.splits, (protocol.eer, "cllr_min")):
-        panels = functools.partial(_attack_panels, data, split, metric, untrained)
-        yield from _split_figures(data, split, metric, untrained, panels, "", order)
+        yield from _split_figures(data, split, metric, series, untrained, order)
+    series = _gender_series(protocol)
     similar = f"Ordered by the values of {genders[-1]} speakers" if by_value else _AS_ASKED
     for split, metric in itertools.product(protocol.splits, ("gvd_db", "deid")):
-        panels = functools.partial(_gender_panels, data, split, metric)
-        yield from _split_figures(data, split, metric, (None,), panels, "", similar)
+        yield from _split_figures(data, split, metric, series, (None,), similar)
+    series = _attack_series(protocol, attacks)
     front = "; dark bars in front: attackers that have trained their own ASV model"
     for split in protocol.splits:
-        panels = functools.partial(_attack_panels, data, split, protocol.eer, attacks)
-        yield from _split_figures(data, split, protocol.eer, trained, panels, front, order)
+        yield from _split_figures(data, split, protocol.eer, series, trained, order, front)
     yield from _mean_figures(data, attacks, under_average)
 
 
@@ -149,10 +149,10 @@ def _split_figures(
     data: ReportData,
     split: str,
     metric: str,
+    series: Sequence[Series],
     required: Sequence[str | None],
-    panels_of: Callable[[DataSet, Sequence[str]], list[Panel]],
-    note: str,
     order: str,
+    note: str = "",
 ) -> Iterator[Drawing]:
     """Figures of the systems and data sets with values under any of the `required` attack
     models, where None is voice similarity; `note` is set for attackers with their own model."""
@@ -167,7 +167,9 @@ def _split_figures(
     for some_sets, some_systems in itertools.product(
         style.split_evenly(data_sets, _MOST_DATA_SETS), style.split_evenly(systems, _MOST_SYSTEMS)
     ):
-        groups = _with_systems(panels_of(data_set, some_systems) for data_set in some_sets)
+        groups = _with_systems(
+            _panels(data, split, metric, series, data_set, some_systems) for data_set in some_sets
+        )
         if groups:
             number += 1
             ids = {d.id for d in some_sets}
@@ -183,29 +185,29 @@ def _split_figures(
             )
 
 
-def _attack_panels(
+def _panels(
     data: ReportData,
     split: str,
     metric: str,
-    attacks: Sequence[str],
+    series: Sequence[Series],
     data_set: DataSet,
     systems: Sequence[str],
 ) -> list[Panel]:
-    """A panel per gender, systems ordered by the values of the first one under the protocol's
-    average attack model."""
-    protocol, series = data.protocol, _attack_series(data.protocol, attacks)
+    """A panel per gender with a series per attack model, systems ordered by the values of the
+    first one under the protocol's average attack model; of voice similarity a panel with a series
+    per gender, ordered by the last one."""
+    protocol, place = data.protocol, f"{data_set.title}, {split}"
 
-    def values(attack: str, gender: str) -> _BySystem:
+    def values(attack: str | None, gender: str) -> _BySystem:
         return _by_system(data.cells, metric, attack, split, data_set.id, gender)
 
+    if describe(metric).kind == "matrices":
+        bars = {s: values(None, s.key) for s in series}
+        return [_panel(place, _ordered(data, bars[series[-1]], systems), bars)]
     first = values(protocol.average_attack_model, next(iter(protocol.genders)))
     ordered = _ordered(data, first, systems)
     return [
-        _panel(
-            f"{data_set.title}, {split}, {title}",
-            ordered,
-            {s: values(s.key, gender) for s in series},
-        )
+        _panel(f"{place}, {title}", ordered, {s: values(s.key, gender) for s in series})
         for gender, title in protocol.genders.items()
     ]
 
@@ -227,17 +229,12 @@ def _attack_series(protocol: Protocol, attacks: Sequence[str]) -> list[Series]:
     return found
 
 
-def _gender_panels(
-    data: ReportData, split: str, metric: str, data_set: DataSet, systems: Sequence[str]
-) -> list[Panel]:
-    """A panel with a series per gender, systems ordered by the values of the last one."""
-    bars = {}
-    for i, (gender, title) in enumerate(data.protocol.genders.items()):
-        fill = _GENDER_STYLES[i % len(_GENDER_STYLES)]
-        series = Series(gender, style.escape_mathtext(title), fill, i)
-        bars[series] = _by_system(data.cells, metric, None, split, data_set.id, gender)
-    ordered = _ordered(data, list(bars.values())[-1], systems)
-    return [_panel(f"{data_set.title}, {split}", ordered, bars)]
+def _gender_series(protocol: Protocol) -> list[Series]:
+    """A series per gender."""
+    return [
+        Series(gender, style.escape_mathtext(title), _GENDER_STYLES[i % len(_GENDER_STYLES)], i)
+        for i, (gender, title) in enumerate(protocol.genders.items())
+    ]
 
 
 # Means over splits and data sets
