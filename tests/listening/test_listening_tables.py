@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from latex_support import compiled, needs_latex
 from listening_support import PROTOCOL, ratings_of, simulated
-from support import B1, ODD_NAME, ROOT, imported
+from support import B1, ODD_NAME, ROOT, imported, record_at
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.listening.evaluation import (
@@ -150,12 +150,7 @@ def test_objective_values_of_the_same_systems_are_shown(test: ListeningTest) -> 
     assert table is not None
     assert len(table.headings) == 8
     assert "ignorant attack model" in table.caption
-    (record,) = [
-        r
-        for r in results.verification
-        if (r.condition.attack_model, r.condition.split, r.condition.data_set, r.condition.gender)
-        == ("ignorant", "test", "libri", "f")
-    ]
+    record = record_at(results, "ignorant", "test", "libri", "f")
     row = table.groups[0][0]
     header = [c.title for c in table.columns]
     assert header == ["Data", "Gender", "Orig", "B1", "B2"]

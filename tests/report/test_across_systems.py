@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from latex_support import compiled, needs_latex, well_set
-from support import ANON, B1, B2, ODD_NAME, ORIG, OTHER_PLAN, ROOT, changed, imported
+from support import ANON, B1, B2, ODD_NAME, ORIG, OTHER_PLAN, ROOT, changed, imported, with_eer
 
 from privacy_eval.metrics import CAVEATS
 from privacy_eval.protocol.protocol import load_protocol
@@ -271,9 +271,7 @@ def test_original_speech_of_another_source_is_marked_and_named() -> None:
     """Own values under columns of published systems only; published ones beside own systems."""
     results = imported(B1, system="mine")
     records = tuple(
-        replace(r, metrics={"challenge": {**r.metrics["challenge"], "eer": 0.0408}})
-        if r.condition.attack_model == "original"
-        else r
+        with_eer(r, 0.0408) if r.condition.attack_model == "original" else r
         for r in results.verification
         if (r.condition.split, r.condition.data_set) == ("dev", "libri")
     )
@@ -315,12 +313,7 @@ def test_a_system_with_inverted_original_speech_is_nowhere_best() -> None:
     """Its anonymized values may look plausible: 62 % of what was 38 %."""
     results = merge([imported(B1, system="mine"), imported(B2, system="other")])
     records = tuple(
-        replace(
-            r,
-            metrics={"challenge": {**r.metrics["challenge"], "eer": 1 - r.values("exact")["eer"]}},
-        )
-        if r.condition.system == "mine"
-        else r
+        with_eer(r, 1 - r.values("exact")["eer"]) if r.condition.system == "mine" else r
         for r in results.verification
     )
     values = [r.values("exact")["eer"] for r in records if r.condition.system == "mine"]
@@ -438,19 +431,11 @@ def test_left_out_trials_are_named() -> None:
 def test_reversed_scores_are_never_the_best() -> None:
     results = merge([imported(B1, system="mine"), imported(B2, system="other")])
 
-    def reversed_at(number: int) -> list[Table]:
-        record = results.verification[number]
-        metrics = {v: {**m, "eer": 0.8} for v, m in record.metrics.items()}
-        changed = [*results.verification]
-        changed[number] = replace(record, metrics=metrics)
-        return comparison_tables(
-            cells_from_results(replace(results, verification=tuple(changed))), PLAN
-        )
-
-    number = next(
-        i for i, r in enumerate(results.verification) if r.condition.attack_model == "ignorant"
-    )
-    tables = reversed_at(number)
+    records = [*results.verification]
+    number = next(i for i, r in enumerate(records) if r.condition.attack_model == "ignorant")
+    records[number] = with_eer(records[number], 0.8)
+    cells = cells_from_results(replace(results, verification=tuple(records)))
+    tables = comparison_tables(cells, PLAN)
     assert any("80.00?" in row for t in tables for row in t.rows)
     for table in tables:
         marked = [cell for row in table.rows for cell in row if cell.endswith("?")]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from latex_support import compiled, needs_latex
-from support import ANON, B1, B2, ODD_NAME, ORIG, changed, cli, imported
+from support import ANON, B1, B2, ODD_NAME, ORIG, changed, cli, imported, with_eer, with_first
 
 from privacy_eval import __version__
 from privacy_eval.protocol.protocol import load_protocol
@@ -138,9 +138,7 @@ def test_the_strongest_is_the_most_linkable() -> None:
 def test_implausible_values_are_no_attackers_strength() -> None:
     results = imported(B2)
     inverted = tuple(
-        changed(r, metrics={"challenge": {**r.values("challenge"), "eer": 0.9}})
-        if r.condition.attack_model == "lazy-informed"
-        else r
+        with_eer(r, 0.9) if r.condition.attack_model == "lazy-informed" else r
         for r in results.verification
     )
     found = cells(tables_of(replace(results, verification=inverted))["strongest"], "EER, %")
@@ -284,7 +282,7 @@ def with_intervals() -> Results:
         "zebra_individual": (1.5, 2.5),
     }
     first = replace(results.verification[0], speaker_intervals={"challenge": bounds})
-    return replace(results, verification=(first, *results.verification[1:]))
+    return with_first(results, first)
 
 
 def test_intervals() -> None:
@@ -351,11 +349,8 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
     assert f"{lazy} [" in dev["Lazy-informed"]
     low, high = map(float, dev["Lazy-informed"].split("[")[1].rstrip("]").split(", "))
     assert (low, high) == pytest.approx((mean - wide, mean + wide), abs=0.005)
-    metrics = {"challenge": {**results.verification[0].metrics["challenge"], "eer": 0.97}}
-    counts = {"n_target": 100, "n_nontarget": 900}
-    first = replace(results.verification[0], metrics=metrics, **counts)
-    records = (first, *results.verification[1:])
-    found = system_tables(replace(results, verification=records), "M", "", Drawn(1001, 30))  # type: ignore[arg-type]
+    first = replace(with_eer(results.verification[0], 0.97), n_target=100, n_nontarget=900)
+    found = system_tables(with_first(results, first), "M", "", Drawn(1001, 30))  # type: ignore[arg-type]
     withheld = {t.name: t for t in found}["intervals_averages"]
     assert withheld.groups[0][0][2].endswith("]?")
     assert any(note.startswith("?") for note in withheld.notes)
@@ -367,7 +362,7 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
 def test_linkability_of_few_targets_is_noted(n_target: int | None, noted: bool) -> None:
     results = with_intervals()
     first = replace(results.verification[0], n_target=n_target)
-    tables = tables_of(replace(results, verification=(first, *results.verification[1:])))
+    tables = tables_of(with_first(results, first))
     with_note = {
         name
         for name, table in tables.items()
@@ -386,8 +381,7 @@ def test_variants_that_print_differently() -> None:
         metrics={"challenge": same, "exact": other},
         zebra_tag={"challenge": "C", "exact": "B"},
     )
-    results = replace(results, verification=(record, *results.verification[1:]))
-    table = tables_of(results)["variants"]
+    table = tables_of(with_first(results, record))["variants"]
     assert table.rows == [
         (first.condition.name, "Linkability", "0.661", "0.750"),
         (first.condition.name, "Tag", "C", "B"),
@@ -514,7 +508,7 @@ def test_latex_compiles_and_fits(case: str, style: str, tmp_path: Path) -> None:
 def test_rows_with_missing_trials_are_flagged() -> None:
     results = imported(B1)
     first = replace(results.verification[0], trials_without_score=3, scores_without_trial=0)
-    results = replace(results, verification=(first, *results.verification[1:]))
+    results = with_first(results, first)
     table = tables_of(results)["asv"]
     assert "*: 3 trials without a score and 0 scores without a trial left out" in table.caption
     assert [row[1] for row in table.rows].count("libri_dev*") == 1

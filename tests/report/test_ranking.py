@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr
-from support import B1, B2, ODD_NAME, SMALL_PLAN, Tree, changed, imported, three_conditions
+from support import (
+    B1,
+    B2,
+    ODD_NAME,
+    SMALL_PLAN,
+    Tree,
+    changed,
+    imported,
+    record_at,
+    three_conditions,
+)
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.confidence import BootstrapReplicates, speaker_bootstrap
@@ -74,12 +84,7 @@ def replicates(values: NDArray[Any], *, n: int = 20, **other: object) -> dict[st
 
 def results_of(plan: Protocol, eers: Mapping[str, float]) -> Results:
     """Systems of one value each, under the ignorant attack model."""
-    (template,) = (
-        r
-        for r in imported(B1).verification
-        if (r.condition.attack_model, r.condition.split, r.condition.data_set, r.condition.gender)
-        == ("ignorant", "dev", "libri", "f")
-    )
+    template = record_at(imported(B1), "ignorant", "dev", "libri", "f")
     records = tuple(
         changed(template, system=system, metrics={"challenge": {"eer": eer}})
         for system, eer in eers.items()

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from support import B1, B2, imported
+from support import B1, B2, imported, with_first
 
 from privacy_eval.metrics import describe
 from privacy_eval.protocol.protocol import load_protocol
@@ -103,7 +103,7 @@ def test_original_speech_of_the_first_source_is_noted() -> None:
     assert "linkability (dev)" in note and "subjective" not in note
     first = replace(results.verification[0], metrics={"challenge": {"eer": 0.1}})
     assert first.condition.attack_model == "original"
-    changed = replace(results, verification=(first, *results.verification[1:]))
+    changed = with_first(results, first)
     cells = merge_cells([cells_from_results(changed), PUBLISHED])
     assert any("sources differ in 1 of" in note for note in cells.notes)
 
