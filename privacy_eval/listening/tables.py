@@ -16,9 +16,8 @@ from ..io.ratings import METRICS, ORIGINAL_SYSTEM
 from ..metrics import VARIANTS, Label, Variant, describe
 from ..protocol.protocol import Protocol
 from ..protocol.published import load_p_values, load_published
-from ..report.across_systems import table_of_systems
-from ..report.latex import escape_latex
-from ..report.table import Column, Table
+from ..report.across_systems import heading_of, table_of_systems
+from ..report.table import Column, Table, aligned
 from ..report.values import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
@@ -176,7 +175,7 @@ def summary_table(test: ListeningTest) -> Table:
         "subjective_summary",
         "Subjective evaluation: ratings as normalized ranks per evaluator, from 0 to 1 "
         f"({_pooled(test)}).",
-        (Column("System", align="l"), *(Column(title, align="r") for title in titles)),
+        (*aligned("l", "System"), *aligned("r", *titles)),
         tuple(map(tuple, groups.values())),
         headings=tuple(map(Label, groups)),
         notes=tuple(notes),
@@ -247,9 +246,7 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
             for t in trial_sets
         ]
         if any(map(any, found)):
-            heading, rest = describe(metric).heading, f" \u2013 {kind}"
-            latex = (heading.latex or escape_latex(heading.title)) + escape_latex(rest)
-            blocks[Label(heading.title + rest, latex)] = [
+            blocks[heading_of(describe(metric), f" \u2013 {kind}")] = [
                 [cell.text if cell else "" for cell in row] for row in found
             ]
     present = [i for i in range(len(trial_sets)) if any(any(b[i]) for b in blocks.values())]
@@ -292,8 +289,7 @@ def pooled_table(test: ListeningTest) -> Table | None:
         (
             Column("System", align="l"),
             *(Column(*describe(key).column) for key in DETECTION_METRICS),
-            Column("Same-speaker ratings", align="r"),
-            Column("Different-speaker ratings", align="r"),
+            *aligned("r", "Same-speaker ratings", "Different-speaker ratings"),
         ),
         (rows,),
     )
@@ -312,12 +308,11 @@ def variants_table(test: ListeningTest) -> Table | None:
             rows.append((d.system, trial_set, describe(key).column.title, *texts))
     if not rows:
         return None
-    titles = ("System", "Trial set", "Metric")
     return Table(
         "subjective_variants",
         "Subjective metrics whose values by the released scripts (challenge), which break ties, "
         "differ from those by definition (exact), which are shown elsewhere.",
-        (*(Column(t, align="l") for t in titles), *(Column(v, align="r") for v in VARIANTS)),
+        (*aligned("l", "System", "Trial set", "Metric"), *aligned("r", *VARIANTS)),
         _by_first_cell(rows),
     )
 

@@ -302,7 +302,10 @@ class _SplitTable:
             self._caption([metric for metric, _ in blocks], present),
             (Column("Data", align="l", sparse=True), Column("Gender", align="l")),
             tuple(groups),
-            headings=tuple(_heading(metric, attack) for metric, attack in blocks),
+            headings=tuple(
+                heading_of(m, f" \u2013 {a.title} ({a.enrollment[0]}{a.trial[0]})" if a else "")
+                for m, a in blocks
+            ),
             bold=frozenset(bold),
             bold_means="the best of the anonymized systems of a row, by its printed value, where "
             "they differ",
@@ -422,13 +425,11 @@ def _text(metric: Metric, cell: Cell | None) -> str:
     return f"{text}{LEFT_OUT_MARK}" if cell.left_out else text
 
 
-def _heading(metric: Metric, attack: AttackModel | None) -> Label:
+def heading_of(metric: Metric, rest: str) -> Label:
+    """Return the heading of a block of a metric with more words in plain text."""
     title = metric.heading
-    if attack is None:
-        return title
-    rest = f" \u2013 {attack.title} ({attack.enrollment[0]}{attack.trial[0]})"
     latex = title.latex or escape_latex(title.title)
-    return Label(title.title + rest, latex + escape_latex(rest))
+    return Label(title.title + rest, latex + escape_latex(rest)) if rest else title
 
 
 def _best(metric: Metric, printed: Mapping[int, float]) -> list[int]:

@@ -44,7 +44,7 @@ from ..results.records import (
 from ..results.signature import network_notes, signature
 from ..tree.conditions import SetCondition
 from .ranking import average_replicates, bias_notes, too_few_replicates
-from .table import Column, Table
+from .table import Column, Table, aligned
 from .values import caveat_notes, evaluated_text
 
 _Key = tuple[str, ...]
@@ -534,8 +534,7 @@ def identification_table(results: Results, title: str) -> Table:
             f"Of the enrolled speakers {least}{f' to {most}' * (most > least)} are distractors of "
             f"{', '.join(sorted({r.distractors for r in more}))}"
         )
-    headings = ("Tests", "Enrolled", *(f"N = {n}" for n in sizes))
-    columns = [Column(heading, align="r") for heading in headings]
+    columns = aligned("r", "Tests", "Enrolled", *(f"N = {n}" for n in sizes))
     table = _gallery_table(results.protocol, records, columns, rows)
     return replace(table, name="identification", caption=caption, notes=tuple(notes))
 
@@ -560,8 +559,7 @@ def singling_out_table(results: Results, title: str) -> Table:
         r.singling_out.refused for r in results.identification if r.singling_out.refused
     ):
         notes += [f"Not computed in {counted(n, 'row')}: {why}" for why, n in refused.items()]
-    headings = ("Speakers", *(f"N = {n}" for n in sizes))
-    columns = [Column(heading, align="r") for heading in headings]
+    columns = aligned("r", "Speakers", *(f"N = {n}" for n in sizes))
     table = _gallery_table(results.protocol, records, columns, rows)
     return replace(table, name="identification_singling_out", caption=caption, notes=tuple(notes))
 
@@ -576,8 +574,7 @@ def identification_speakers_table(results: Results, title: str) -> Table:
             yield str(r.speakers_size), s.speaker, str(s.n_tests), *rates
 
     columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
-    titles = ("Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
-    columns += [Column(title, align="r") for title in titles]
+    columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
     notes = []
     if records:
         first, second = np.mean([split_halves(r.speakers) for r in records], axis=0)
@@ -744,10 +741,8 @@ def averages_table(results: Results, title: str) -> Table:
         rows.setdefault(average.quantity, {})[average.split] = average.text
     known = tuple((q, *cells.values()) for q, cells in rows.items() if any(cells.values()))
     unknown = [q for q, cells in rows.items() if not any(cells.values())]
-    columns = (
-        Column("Average", align="l"),
-        *(Column(results.protocol.split_title(split), align="r") for split in splits),
-    )
+    titles = map(results.protocol.split_title, splits)
+    columns = (*aligned("l", "Average"), *aligned("r", *titles))
     notes = caveat_notes(results.verification, ["eer"], marked=True)
     if unknown:
         notes.append(
@@ -777,11 +772,7 @@ def variants_table(results: Results, title: str) -> Table:
                 if all(texts) and texts[1] != texts[2]
             ]
         )
-    columns = (
-        Column("Condition", align="l"),
-        Column("Metric", align="l"),
-        *(Column(variant, align="r") for variant in VARIANTS),
-    )
+    columns = (*aligned("l", "Condition", "Metric"), *aligned("r", *VARIANTS))
     caption = f"Values that the released scripts print differently from their definition: {title}."
     return Table("variants", caption, columns, _nonempty(groups))
 
@@ -794,11 +785,7 @@ def eers_table(results: Results, title: str) -> Table:
         texts = _texts(both, r.values(results.protocol.variant), None, r.caveats)
         if len({*texts} - {""}) > 1:
             rows.append((r.condition.name, *texts))
-    columns = (
-        Column("Condition", align="l"),
-        Column("Kaldi", align="r"),
-        Column("SpeechBrain", align="r"),
-    )
+    columns = (*aligned("l", "Condition"), *aligned("r", "Kaldi", "SpeechBrain"))
     caption = f"EER, %, of Kaldi and of SpeechBrain where they differ: {title}."
     return Table("eers", caption, columns, _nonempty([rows]))
 

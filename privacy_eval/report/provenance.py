@@ -10,7 +10,7 @@ from ..errors import counted
 from ..results.averages import averages
 from ..results.records import AnyRecord, Results
 from ..version import __version__
-from .table import Column, Table
+from .table import Table, aligned
 
 # Of what was not evaluated, which may be hundreds of conditions.
 _ABSENT_SHOWN = 20
@@ -113,7 +113,7 @@ def _table(
                 ", ".join(f"{name}: {value}" for name, value in shown if value),
             )
         )
-    columns = (Column(t, align="l") for t in ("System", *titles, "Version", "Made from", "Options"))
+    columns = aligned("l", "System", *titles, "Version", "Made from", "Options")
     return Table(name, caption, tuple(columns), (tuple(rows),))
 
 

@@ -19,7 +19,7 @@ from ..metrics import (
     withholding_caveat,
 )
 from ..metrics.caveats import marked_text, note_of
-from ..report.table import Column, Table
+from ..report.table import Column, Table, aligned
 from .estimators import individual_ceiling, population_values
 from .protocol import NONTARGET, TARGET, EstimatorsExperiment, StudyProtocol
 from .tasks import Row
@@ -137,14 +137,10 @@ def format_value(metric: str, value: float, decimals: int = 3) -> str:
     return text if float(text) else text.removeprefix("-")
 
 
-def _columns(align: str, *titles: str, sparse: bool = False) -> list[Column]:
-    return [Column(title, align=align, sparse=sparse) for title in titles]
-
-
 def _discrete(rows: Sequence[Row], variant: str) -> Table:
     metrics = metrics_of(rows)
     printed = [m for m in metrics if any(m in row["printed"] for row in rows)]
-    columns = _columns("l", "Case", "Labels")
+    columns = aligned("l", "Case", "Labels")
     columns += [_column(m, rule=m == metrics[0]) for m in metrics]
     columns += [_column(m, after=" printed", rule=m == printed[0]) for m in printed]
     lines: list[tuple[str, ...]] = []
@@ -186,7 +182,7 @@ def _gaussian(rows: Sequence[Row], variant: str) -> Table:
     return Table(
         "gaussian",
         "Gaussian scores: smallest and largest value over all combinations of deviations.",
-        (*_columns("l", "Case"), *_columns("r", "Sets"), *map(_column, metrics)),
+        (*aligned("l", "Case"), *aligned("r", "Sets"), *map(_column, metrics)),
         (tuple(lines),),
         fit="shrunk",
     )
@@ -206,8 +202,8 @@ def _clusters(rows: Sequence[Row]) -> Table:
         "Nontarget scores between target scores: x is the fraction of target scores below the "
         "nontarget scores.",
         (
-            *_columns("l", "Pairs that are trials"),
-            *_columns("r", "Targets", "Nontargets"),
+            *aligned("l", "Pairs that are trials"),
+            *aligned("r", "Targets", "Nontargets"),
             Column("x", "$x$"),
             _column("cllr_min", after=" by formula"),
             _column("cllr_min"),
@@ -223,7 +219,7 @@ def _clusters(rows: Sequence[Row]) -> Table:
 def _attacks(speech: str, rows: Sequence[Row], variant: str) -> Table:
     metrics = metrics_of(rows, _OF_ATTACKS)
     linkages = list(dict.fromkeys(row["linkage"] for row in rows))
-    columns = _columns("l", "Technique", "Targets", "Attacker")
+    columns = aligned("l", "Technique", "Targets", "Attacker")
     for linkage in linkages:
         before = f"{'PLDA' if linkage == 'plda' else linkage}: "
         columns += [_column(m, before, align="r", rule=m == metrics[0]) for m in metrics]
@@ -267,8 +263,8 @@ def _matrices(rows: Sequence[Row]) -> Table:
         "Artificial voice similarity matrices: de-identification and gain of voice "
         "distinctiveness.",
         (
-            *_columns("l", "Case", sparse=True),
-            *_columns("l", "Variant"),
+            *aligned("l", "Case", sparse=True),
+            *aligned("l", "Variant"),
             _column("deid"),
             _column("gvd_db"),
             *diagonals,
@@ -282,9 +278,9 @@ def _required(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: st
     ratios = experiment.nontargets_per_target
     titles = [f"{n} nontarget{'s' if n > 1 else ''} per target" for n in ratios]
     columns = [
-        *_columns("l", "Metric", sparse=True),
-        *_columns("r", "Tolerance", sparse=True),
-        *_columns("r", "EER, %"),
+        *aligned("l", "Metric", sparse=True),
+        *aligned("r", "Tolerance", sparse=True),
+        *aligned("r", "EER, %"),
         *(Column(title, align="r", rule=not i) for i, title in enumerate(titles)),
         Column("Speakers", align="r", rule=True),
     ]
@@ -367,7 +363,7 @@ def _ceilings(rows: Sequence[Row]) -> Table:
         "ZEBRA's individual disclosure is bounded by the number of trials: its value for "
         "perfectly separated scores.",
         (
-            *_columns("r", "Target trials", "Nontarget trials"),
+            *aligned("r", "Target trials", "Nontarget trials"),
             Column("Ceiling, log10 LR", r"Ceiling, $\log_{10}(l)$", align="r"),
             Column("Tag at the ceiling"),
         ),
@@ -379,15 +375,15 @@ def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: s
     (other,) = set(VARIANTS) - {variant}
     quantities = []
     columns = [
-        *_columns("r", "EER, %", sparse=True),
-        *_columns("r", "Speakers", "Targets", "Nontargets"),
+        *aligned("r", "EER, %", sparse=True),
+        *aligned("r", "Speakers", "Targets", "Nontargets"),
     ]
     for metric in metrics_of(rows):
         what = "mean" if population_values(0.25).get(metric) is None else "bias"
         for of_variant in (variant, other) if metric == "linkability" else (variant,):
             title = _name(metric) + (f" ({other})" if of_variant == other else "")
             quantities.append((metric, of_variant))
-            columns += [Column(f"{title}: {what}", align="r", rule=True), *_columns("r", "dev.")]
+            columns += [Column(f"{title}: {what}", align="r", rule=True), *aligned("r", "dev.")]
 
     def line(row: Row) -> tuple[str, ...]:
         counts = (str(row[key] or "") for key in ("speakers", "n_target", "n_nontarget"))

@@ -25,7 +25,7 @@ from ...results.records import VerificationRecord
 from ..data import ReportData
 from . import style
 from .drawing import Drawing
-from .plot import Curve, Panel, Plot, in_pairs, withheld
+from .plot import Curve, Panel, Plot, in_pairs, system_curve
 from .selection import condition_pages, load
 from .style import SystemStyle
 
@@ -108,17 +108,9 @@ def profile_panel(
     curves = [Curve(*full, "full privacy", width=2.0)]
     for number, (profile, look) in enumerate(ordered):
         x, y = _against(profile.prior_log_odds, profile.minimum, over)
-        curve = Curve(
-            x,
-            y,
-            profile.name,
-            profile.triple,
-            look.colour,
-            look.line_style,
-            marker=look.marker,
-            marker_points=_markers(x, y, number / len(ordered), over),
-        )
-        curves.append(curve if profile.caveat is None else withheld(curve))
+        points = _markers(x, y, number / len(ordered), over)
+        entry = (profile.name, profile.triple, profile.caveat)
+        curves.append(system_curve(look, x, y, points, *entry))
     limits = float(full[0][0]), float(full[0][-1])
     return Panel(
         tuple(curves),

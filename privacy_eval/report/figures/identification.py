@@ -18,7 +18,7 @@ from ..data import ReportData
 from ..values import ORIGINAL_COLUMN
 from . import style
 from .drawing import Drawing
-from .plot import Curve, Panel, Plot
+from .plot import Curve, Panel, Plot, system_curve
 from .selection import MOST_SYSTEMS, set_title
 
 #: Bands of more curves hide one another.
@@ -67,17 +67,8 @@ class _Shown:
     def curve(self, sizes: Sequence[int], rates: Sequence[float]) -> Curve:
         """Rates over sizes, with the last one in the legend."""
         x, y = np.log10(sizes), 100 * np.array(rates)
-        points = np.column_stack([x, y])
-        return Curve(
-            x,
-            y,
-            self.name,
-            f"({y[-1]:.0f} % of {sizes[-1]})",
-            self.look.colour,
-            self.look.line_style,
-            marker=self.look.marker,
-            marker_points=points,
-        )
+        note = f"({y[-1]:.0f} % of {sizes[-1]})"
+        return system_curve(self.look, x, y, np.column_stack([x, y]), self.name, note)
 
 
 def _galleries(shown: list[_Shown], title: str) -> tuple[str, Panel]:
@@ -101,7 +92,13 @@ def _speakers(shown: list[_Shown], title: str) -> tuple[str, Panel] | None:
     shown = [one for one in shown if one.record.speakers]
     if not shown:
         return None
-    dots = [_dots(one.record, one.name, one.look) for one in shown]
+    dots = []
+    for one in shown:
+        y = 100 * np.array([s.linkage for s in one.record.speakers])
+        x = np.arange(1, y.size + 1, dtype=np.float64)
+        note = f"({np.median(y):.0f} % median)"
+        dot = system_curve(one.look, x, y, np.column_stack([x, y]), one.name, note)
+        dots.append(replace(dot, width=0.4))
     sizes = sorted({one.record.speakers_size for one in shown})
     chances = {min(one.record.rank / one.record.speakers_size, 1) for one in shown}
     caption = (
@@ -144,22 +141,6 @@ _KINDS = {
     "identification_speakers": _speakers,
     "identification_singling_out": _singling_out,
 }
-
-
-def _dots(record: IdentificationRecord, name: str, look: style.SystemStyle) -> Curve:
-    y = 100 * np.array([s.linkage for s in record.speakers])
-    x = np.arange(1, y.size + 1, dtype=np.float64)
-    return Curve(
-        x,
-        y,
-        name,
-        f"({np.median(y):.0f} % median)",
-        look.colour,
-        look.line_style,
-        width=0.4,
-        marker=look.marker or "o",
-        marker_points=np.column_stack([x, y]),
-    )
 
 
 def _grey(x: FloatArray, rates: FloatArray, name: str = "chance") -> Curve:
