@@ -465,6 +465,8 @@ def _average_text(
         for d in protocol.data_sets
         for g in protocol.genders
     )
+    if mean is None:
+        return ""
     numbers = (mean, *replicates.interval)
     text = "{} [{}, {}]".format(*(_text(key, number) for number in numbers))
     return marked_text(text, worst_caveat(r.caveat(key) for r in records.values()))
