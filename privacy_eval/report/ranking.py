@@ -19,16 +19,15 @@ from ..protocol.protocol import Protocol
 from ..results.arrays import Curves
 from ..results.averages import weighted_mean
 from ..results.records import Results, VerificationRecord
+from .data import ReportData
 from .table import Column, Table
 from .values import (
     LEFT_OUT_MARK,
     ORIGINAL_COLUMN,
     Cell,
     CellKey,
-    Cells,
     average,
     caveat_notes,
-    cells_from_results,
     select,
     system_column,
 )
@@ -146,15 +145,7 @@ class Replicates:
         return bounds.low, bounds.high
 
 
-def rank(
-    results: Results,
-    curves: Curves,
-    *,
-    metric: str,
-    attack_model: str | None,
-    split: str,
-    cells: Cells | None = None,
-) -> Ranking:
+def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str) -> Ranking:
     """Rank systems by their average over data sets and genders, with the protocol's weights.
 
     The average of each replicate is over the replicates of the conditions: those of the same
@@ -163,15 +154,11 @@ def rank(
 
     Parameters
     ----------
-    results : Results
-        Evaluated systems.
-    curves : Curves
-        Source of the replicates.
+    data : ReportData
+        Evaluated systems with their replicates, and published ones.
     metric, attack_model, split : str
         `metric` is one of `ranking_metrics()`; `attack_model` is None for metrics without
         attack models, which have no replicates either.
-    cells : Cells or None
-        All systems, including published ones; default: those of `results`.
 
     Raises
     ------
@@ -180,8 +167,7 @@ def rank(
     """
     if metric not in ranking_metrics():
         raise ValueError(f"no ranking by {metric}, only by {', '.join(ranking_metrics())}")
-    protocol = results.protocol
-    cells = cells_from_results(results) if cells is None else cells
+    results, cells, protocol = data.results, data.cells, data.protocol
     means = {s: average(cells, protocol, metric, attack_model, split, s) for s in cells.systems}
     sign = 1 if METRICS[metric].best == "higher" else -1
     records: dict[str, dict[tuple[str, str], VerificationRecord]] = {
@@ -199,7 +185,7 @@ def rank(
     )
     replicates = {}
     for s, _ in order:
-        found_of = average_replicates(records.get(s, {}), curves, protocol, metric)
+        found_of = average_replicates(records.get(s, {}), data.curves, protocol, metric)
         if found_of is not None:
             replicates[s] = found_of
     ranked = []
@@ -239,13 +225,7 @@ def _records(results: Results, attack_model: str | None, split: str) -> list[Ver
 
 
 def ranking_table(
-    results: Results,
-    curves: Curves,
-    *,
-    metric: str = "eer",
-    attack_model: str | None = None,
-    split: str,
-    cells: Cells | None = None,
+    data: ReportData, *, metric: str = "eer", attack_model: str | None = None, split: str
 ) -> Table | None:
     """Make a table of the ranking; None if no system has any of its values.
 
@@ -253,15 +233,13 @@ def ranking_table(
     ----------
     attack_model : str or None
         Default: the one that the protocol averages; None for metrics without attack models.
-    results, curves, metric, split, cells
+    data, metric, split
         As in `rank`.
     """
-    protocol, known = results.protocol, METRICS[metric]
+    results, protocol, known = data.results, data.protocol, METRICS[metric]
     if attack_model is None and known.kind == "scores":
         attack_model = protocol.average_attack_model
-    ranking = rank(
-        results, curves, metric=metric, attack_model=attack_model, split=split, cells=cells
-    )
+    ranking = rank(data, metric=metric, attack_model=attack_model, split=split)
     if not ranking.ranked and all(_NOTHING == reason for reason in ranking.unranked.values()):
         return None
     own = {system_column(s) for s in results.systems}
@@ -299,11 +277,10 @@ def ranking_table(
     blanks = [""] * (5 if tested else 1)
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
-    cells = cells_from_results(results) if cells is None else cells
-    found = select(cells, metric=metric, attack_model=attack_model, split=split).values()
+    found = select(data.cells, metric=metric, attack_model=attack_model, split=split).values()
     notes = _notes(ranking, [*caveat_notes(records, [metric]), *_caveats(found)])
     if mixed or known.kind == "scores":
-        notes += cells.not_comparable
+        notes += data.cells.not_comparable
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     return Table(
@@ -335,22 +312,23 @@ def _caveats(found: Iterable[Cell]) -> Iterable[str]:
     return dict.fromkeys(c.reason for c in caveats if c not in CAVEATS.values())
 
 
-def ranking_tables(results: Results, curves: Curves, **options: Any) -> list[Table]:
+def ranking_tables(data: ReportData, **options: Any) -> list[Table]:
     """Make the table of the ranking; where systems lack values, also one over the data sets (and
     genders) that all systems have.
 
     Parameters
     ----------
-    results, curves, options
+    data, options
         As in `ranking_table`.
     """
-    whole = ranking_table(results, curves, **options)
-    protocol, shared = results.protocol, _shared(results, **options)
+    whole = ranking_table(data, **options)
+    protocol, shared = data.protocol, _shared(data, **options)
     if whole is None or shared == protocol:
         return [] if whole is None else [whole]
     if shared is None:
         return [whole]
-    part = ranking_table(replace(results, protocol=shared), curves, **options)
+    of_shared = replace(data, results=replace(data.results, protocol=shared))
+    part = ranking_table(of_shared, **options)
     assert part is not None
     named = ", ".join(d.title for d in shared.data_sets)
     if shared.genders != protocol.genders:
@@ -366,21 +344,15 @@ def ranking_tables(results: Results, curves: Curves, **options: Any) -> list[Tab
 
 
 def _shared(
-    results: Results,
-    *,
-    metric: str = "eer",
-    attack_model: str | None = None,
-    split: str,
-    cells: Cells | None = None,
+    data: ReportData, *, metric: str = "eer", attack_model: str | None = None, split: str
 ) -> Protocol | None:
     """Narrow the protocol to data sets of which all systems with any value have all, of all
     genders or of one; None if there are none."""
-    protocol = results.protocol
+    protocol = data.protocol
     if attack_model is None and METRICS[metric].kind == "scores":
         attack_model = protocol.average_attack_model
-    cells = cells_from_results(results) if cells is None else cells
     present: dict[str, set[tuple[str, str]]] = {}
-    for key in select(cells, metric=metric, attack_model=attack_model, split=split):
+    for key in select(data.cells, metric=metric, attack_model=attack_model, split=split):
         if key.system != ORIGINAL_COLUMN:
             present.setdefault(key.system, set()).add((key.data_set, key.gender))
     common = set.intersection(*present.values()) if present else set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +24,7 @@ from .ranking import ranking_tables
 from .summary import summary_table
 from .table import Table
 from .utility import utility_tables
-from .values import caveat_notes
+from .values import caveat_notes, cells_from_results
 
 _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact), "
@@ -181,15 +180,15 @@ def across_tables(
     _check_attack_model(data.protocol, metric, attack_model)
     if not published and len(results.systems) < 2:
         return [], caveat_notes(results.verification)
-    rank = functools.partial(
-        ranking_tables, results, data.curves, metric=metric, attack_model=attack_model
-    )
+    options = {"metric": metric, "attack_model": attack_model}
     found: list[Table] = []
     for split in data.protocol.splits:
-        found += rank(split=split, cells=data.cells)
+        found += ranking_tables(data, split=split, **options)
         if published and len(results.systems) > 1:
             # Published systems between submitted ones leave no two of these to be compared.
-            found += [replace(own, name=f"{own.name}_own") for own in rank(split=split)]
+            alone = replace(data, cells=cells_from_results(results))
+            own = ranking_tables(alone, split=split, **options)
+            found += [replace(table, name=f"{table.name}_own") for table in own]
     notes = [*caveat_notes(results.verification), *data.cells.not_comparable, *data.cells.notes]
     if not found:
         under = f" under the attack model {attack_model}" if attack_model else ""

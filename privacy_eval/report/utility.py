@@ -44,14 +44,9 @@ class TradeOff:
 
 def average_ranking(data: ReportData, split: str) -> Ranking:
     """Rank all systems as the protocol does."""
-    return rank(
-        data.results,
-        data.curves,
-        metric=data.protocol.eer,
-        attack_model=data.protocol.average_attack_model,
-        split=split,
-        cells=data.cells,
-    )
+    protocol = data.protocol
+    attack = protocol.average_attack_model
+    return rank(data, metric=protocol.eer, attack_model=attack, split=split)
 
 
 def trade_offs(data: ReportData, split: str) -> list[TradeOff]:
