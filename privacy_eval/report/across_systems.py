@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ..io.files import file_names
@@ -91,17 +91,14 @@ _GROUPS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def layouts(shown: Callable[[str], str] = str) -> list[TableLayout]:
-    """List all tables, in the order of the 2020 supplement; a metric of no group has its own.
-
-    Parameters
-    ----------
-    shown : callable
-        `Protocol.shown`, the metric in place of another one.
-    """
+def layouts(protocol: Protocol) -> list[TableLayout]:
+    """List all tables, in the order of the 2020 supplement, with the EER that the protocol shows; a
+    metric of no group has its own."""
     grouped = {key for keys, _ in _GROUPS.values() for key in keys}
     alone = [m for m in METRICS.values() if m.compared and m.key not in grouped]
-    groups = {n: (tuple(map(shown, keys)), better) for n, (keys, better) in _GROUPS.items()}
+    groups = {
+        n: (tuple(map(protocol.shown, keys)), better) for n, (keys, better) in _GROUPS.items()
+    }
     groups |= {m.key: ((m.key,), _direction(m)) for m in alone}
     of_scores = {n: g for n, g in groups.items() if METRICS[g[0][0]].kind == "scores"}
     others = {n: g for n, g in groups.items() if n not in of_scores}
@@ -190,7 +187,7 @@ def comparison_tables(
     cells = cells if coloured else replace(cells, families={})
     forms = {
         f"comparison_{layout.name}_{split}": _SplitTable(cells, protocol, layout, split)
-        for layout, split in itertools.product(layouts(protocol.shown), protocol.splits)
+        for layout, split in itertools.product(layouts(protocol), protocol.splits)
     }
     names = file_names(forms)
     tables = [form.table(names[name]) for name, form in forms.items()]
