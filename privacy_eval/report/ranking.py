@@ -183,11 +183,10 @@ def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str)
         ((s, m) for s, m in means.items() if m is not None and s not in uninformative),
         key=lambda pair: -sign * pair[1],
     )
-    replicates = {}
-    for s, _ in order:
-        found_of = average_replicates(records.get(s, {}), data.curves, protocol, metric)
-        if found_of is not None:
-            replicates[s] = found_of
+    read = {
+        s: average_replicates(records.get(s, {}), data.curves, protocol, metric) for s, _ in order
+    }
+    replicates = {s: of_system for s, of_system in read.items() if of_system is not None}
     ranked = []
     for index, (system, mean) in enumerate(order):
         if system not in replicates:
