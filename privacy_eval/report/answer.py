@@ -15,9 +15,9 @@ from .data import ReportData
 from .html import Front
 from .per_system import few_replicates, found_in_groups, main_split
 from .provenance import summary
-from .ranking import Ranking, difference_text
+from .ranking import Ranking, average_ranking, difference_text
 from .summary import averages_by_attack
-from .utility import average_ranking, mean_utility
+from .utility import mean_utility
 from .values import ORIGINAL_COLUMN, caveat_notes, system_column
 
 #: What an attacker knows and does, by the speech enrolled, that tried, and that of training.

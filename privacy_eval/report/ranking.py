@@ -213,6 +213,13 @@ def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str)
     return Ranking(metric, attack_model, split, tuple(ranked), unranked, numbers, least)
 
 
+def average_ranking(data: ReportData, split: str) -> Ranking:
+    """Rank all systems as the protocol does."""
+    protocol = data.protocol
+    attack = protocol.average_attack_model
+    return rank(data, metric=protocol.eer, attack_model=attack, split=split)
+
+
 def _records(results: Results, attack_model: str | None, split: str) -> list[VerificationRecord]:
     return [
         r

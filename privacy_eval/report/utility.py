@@ -11,7 +11,7 @@ from ..protocol.protocol import Protocol, RecognitionSet
 from ..results.averages import weighted_mean
 from .across_systems import table_of_systems
 from .data import ReportData
-from .ranking import Ranking, rank
+from .ranking import average_ranking
 from .table import Column, Table
 from .values import ORIGINAL_COLUMN, Cell, CellKey
 
@@ -40,13 +40,6 @@ class TradeOff:
     interval: tuple[float, float] | None
     utility: Mapping[str, float]
     bounds: Mapping[str, tuple[float, float]]
-
-
-def average_ranking(data: ReportData, split: str) -> Ranking:
-    """Rank all systems as the protocol does."""
-    protocol = data.protocol
-    attack = protocol.average_attack_model
-    return rank(data, metric=protocol.eer, attack_model=attack, split=split)
 
 
 def trade_offs(data: ReportData, split: str) -> list[TradeOff]:
