@@ -80,16 +80,12 @@ def pairs_of(
     original: Sequence[str], anonymized: Sequence[str], variant: str
 ) -> dict[str, list[Pair]]:
     """The pairs of the three score sets."""
+    sides = {"oo": (original,) * 2, "oa": (original, anonymized), "aa": (anonymized,) * 2}
     if variant == "challenge":
-        return {
-            "oo": challenge_pairs(original, original),
-            "oa": challenge_pairs(original, anonymized),
-            "aa": challenge_pairs(anonymized, anonymized),
-        }
+        return {kind: challenge_pairs(*both) for kind, both in sides.items()}
     return {
-        "oo": unordered_pairs(original),
-        "oa": ordered_pairs(original, anonymized),
-        "aa": unordered_pairs(anonymized),
+        kind: ordered_pairs(*both) if kind == "oa" else unordered_pairs(both[0])
+        for kind, both in sides.items()
     }
 
 

@@ -6,8 +6,6 @@ import cmath
 import math
 from collections.abc import Sequence
 
-EPSILON = 2.0**-23
-
 
 def frame_starts(count: int, window: int, shift: int, snip_edges: bool) -> list[int]:
     """First sample of every frame, which may be before the beginning."""

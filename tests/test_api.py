@@ -57,9 +57,9 @@ def test_a_public_name_is_no_module_and_is_documented(name: str) -> None:
     assert not callable(value) or inspect.getdoc(value)
 
 
-@pytest.mark.parametrize("name", metrics.__all__)
-def test_metric_names_are_not_modules(name: str) -> None:
-    assert not inspect.ismodule(getattr(metrics, name))
+@pytest.mark.parametrize("name", ["cllr", "linkability", "pav", "zebra"])
+def test_metrics_hide_the_modules_of_their_names(name: str) -> None:
+    assert inspect.isfunction(getattr(metrics, name))
 
 
 def test_the_package_is_imported_without_numpy() -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
@@ -147,13 +146,11 @@ class Identification:
         if n < 2:
             raise PrivacyEvalError("an interval over speakers needs two test speakers")
         drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), replicates)
-        values = self._linkage(drawn[:, self.speaker])
-        return tuple(expanded_interval(of_size, n, level) for of_size in values.T)
-
-    def _linkage(self, weights: ArrayLike) -> FloatArray:
-        return linkage_of_beaters(
+        weights = drawn[:, self.speaker]
+        values = linkage_of_beaters(
             self.beaten, self.n_enrolled, self.sizes, self.rank, weights=weights
         )
+        return tuple(expanded_interval(of_size, n, level) for of_size in values.T)
 
 
 def identify(

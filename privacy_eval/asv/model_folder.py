@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import check_inside
@@ -14,27 +14,11 @@ from ..io.files import digest, read_bytes
 from ..io.kaldi_objects import FloatMatrix, read_matrix, read_vector, write_matrix, write_vector
 from ..io.plda import read_plda, write_plda
 from ..io.scp import Vectors, read_vectors, vector_locations, write_vectors
+from ..protocol.protocol import AsvModel, Protocol
 from .backend import PldaBackend, speaker_means, train_backend
 
 #: Files of a back end; only the first is required.
 BACKEND_FILES = ("plda", "mean.vec", "transform.mat")
-
-
-class Supersets(Protocol):
-    """Provider of the supersets of data sets, such as an evaluation protocol."""
-
-    def supersets(self, name: str) -> Iterable[str]:
-        """Return the data sets that contain a set."""
-
-
-class ModelFolders(Protocol):
-    """Provider of the folders of an ASV model, such as an evaluation protocol's models."""
-
-    def model_folder(self, suffix: str) -> str:
-        """Return the model folder, relative to the tree."""
-
-    def training_name(self, suffix: str) -> str:
-        """Return the name of its training set."""
 
 
 @dataclass(frozen=True)
@@ -182,8 +166,7 @@ class TreeVectors:
     Parameters
     ----------
     tree : Path
-    protocol : Supersets
-        Usually an evaluation protocol.
+    protocol : Protocol
     folder : Path
         The model folder.
     allow_pipes, allow_outside : bool
@@ -193,7 +176,7 @@ class TreeVectors:
     def __init__(
         self,
         tree: Path,
-        protocol: Supersets,
+        protocol: Protocol,
         folder: Path,
         *,
         allow_pipes: bool = False,
@@ -255,14 +238,13 @@ class TreeVectors:
             check_inside([path], [self._tree])
 
 
-def backend_folder(tree: Path, model: ModelFolders, suffix: str) -> Path | None:
+def backend_folder(tree: Path, model: AsvModel, suffix: str) -> Path | None:
     """Find the back end of an ASV model.
 
     Parameters
     ----------
     tree : Path
-    model : ModelFolders
-        Usually an ASV model of an evaluation protocol.
+    model : AsvModel
     suffix : str
         Anonymization suffix of its training set.
 

@@ -30,7 +30,14 @@ from ..metrics import (
 from ..metrics.similarity import SpeakerSimilarity
 from .backend import BackendName, PldaBackend, score_matrix
 
-_FILES_2020 = {"oo": "osp_osp", "oa": "osp_psp", "aa": "psp_psp"}
+_KINDS = ("oo", "oa", "aa")
+
+#: Names of `files_2020`: original speech is `osp`, pseudonymized speech `psp`.
+NAMES_2020 = (
+    *(f"similarity_matrix_{name}.npy" for name in ("osp_osp", "osp_psp", "psp_psp")),
+    "DeIDentification",
+    "gain_of_voice_distinctiveness",
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ class SimilarityResult:
         """Return the matrices of every variant, for the figures."""
         found: dict[str, Any] = {"speakers": np.array(self.speakers)}
         for variant, similarity in self.by_variant.items():
-            for kind in _FILES_2020:
+            for kind in _KINDS:
                 found[f"{variant}_{kind}"] = getattr(similarity, kind).values
         return found
 
@@ -206,25 +213,14 @@ def files_2020(similarity: VoiceSimilarity) -> dict[str, bytes]:
     -------
     dict of str to bytes
     """
-    files = {}
-    for kind, name in _FILES_2020.items():
+    contents = []
+    for kind in _KINDS:
         file = io.BytesIO()
         np.save(file, getattr(similarity, kind).values)
-        files[f"similarity_matrix_{name}.npy"] = file.getvalue()
+        contents.append(file.getvalue())
     lines = format_metrics(similarity_metrics(similarity), kind="matrices")
-    for name, line in zip(
-        ("DeIDentification", "gain_of_voice_distinctiveness"), lines, strict=True
-    ):
-        files[name] = f"{line}\n".encode()
-    return files
-
-
-#: Names of `files_2020`.
-NAMES_2020 = (
-    *(f"similarity_matrix_{name}.npy" for name in _FILES_2020.values()),
-    "DeIDentification",
-    "gain_of_voice_distinctiveness",
-)
+    contents += [f"{line}\n".encode() for line in lines]
+    return dict(zip(NAMES_2020, contents, strict=True))
 
 
 def write_2020(folder: Path, similarity: VoiceSimilarity) -> None:

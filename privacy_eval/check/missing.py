@@ -10,8 +10,8 @@ from ..protocol.protocol import ORIGINAL, ResultsFolder, TrialSet
 from ..stages import asv_scores, similarity, train_backend
 from ..stages.access import BACKEND, ENROLLMENT, KEYS, TRIALS, VECTORS, AsvSystems
 from ..stages.freshness import MissingInput, absent
-from ..stages.recipe import STAGES, number_of
-from ..stages.subsets import makeable
+from ..stages.recipe import STAGES, stage_number
+from ..stages.subsets import creatable_folders
 from ..tree.conditions import System, TrialCondition
 
 #: Source of what no stage creates.
@@ -24,7 +24,7 @@ OUTDATED = "scores of the current trials"
 
 def stages(*names: str | int) -> str:
     """Stages of the recipe that run one after the other, by name or number, as text."""
-    numbers = (number_of(stage) if isinstance(stage, str) else stage for stage in names)
+    numbers = (stage_number(stage) if isinstance(stage, str) else stage for stage in names)
     return ", then ".join(f"stage {number}" for number in dict.fromkeys(numbers))
 
 
@@ -71,7 +71,7 @@ class MissingInputs:
 
     def of_scores(self, condition: TrialCondition, suffix: str) -> list[Missing]:
         """Return missing inputs of a condition's scores, or the scores if none is missing."""
-        if self.protocol.scored_elsewhere:
+        if self.protocol.has_own_scoring:
             return [Missing(SCORES, EVALUATION)]
         if suffix in self._shared:
             return [Missing(SCORES, TEAM)]
@@ -129,8 +129,8 @@ class MissingInputs:
     def _data_stage(self, name: str, suffix: str = "") -> int:
         """The stage that creates a data folder."""
         if suffix not in self._subsets:
-            self._subsets[suffix] = makeable(self.access.tree, self.protocol, suffix)
+            self._subsets[suffix] = creatable_folders(self.access.tree, self.protocol, suffix)
         if name not in self._subsets[suffix]:
-            return number_of("anonymize" if suffix else "data")
+            return stage_number("anonymize" if suffix else "data")
         both = [stage.number for stage in STAGES if "subsets" in stage.names]
         return max(both) if suffix else min(both)

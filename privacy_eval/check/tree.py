@@ -15,12 +15,12 @@ from ..io.inputs import Inputs
 from ..io.names import look_alike
 from ..protocol.protocol import ResultsFolder
 from ..stages.access import AsvSystems, SystemUnderTest
-from ..stages.asv_scores import made_here
+from ..stages.asv_scores import has_computed_scores
 from ..stages.collect import read_recognition
 from ..stages.freshness import Progress
 from ..stages.jobs import (
     Cost,
-    likely_lines,
+    estimate_lines,
     metrics_cost,
     needed_bytes,
     scoring_cost,
@@ -52,8 +52,8 @@ SUFFIX = "anonymization suffix"
 WER_LINES = "word error rates that cannot be used"
 UNUSABLE = "cannot be evaluated"
 UNKNOWN_FOLDERS = "folders that match no condition of the protocol (--conf, --anon-suffix)"
-BESIDE = "results folders beside each other, each treated as a separate system"
-ALIKE = "names that look alike"
+SIBLING_RESULTS = "results folders beside each other, each treated as a separate system"
+SIMILAR_NAMES = "names that look alike"
 NO_RECOGNITION = "no ASR-* folders, so that word error rates will be left out"
 MEMORY = "more memory than this machine has (use fewer --nj)"
 EXTERNAL = "written by another tool"
@@ -207,10 +207,10 @@ def _conditions(
             missing = [Missing("valid scores", TEAM)]
         costs = {}
         if any(m.is_creatable for m in missing):
-            trials = likely_lines(inputs.access.trial_key(condition, inputs.protocol)[0])
+            trials = estimate_lines(inputs.access.trial_key(condition, inputs.protocol)[0])
             costs = {SCORING: scoring_cost(trials), EVALUATION: metrics_cost(trials)}
         elif c is not None and not missing:
-            costs = {EVALUATION: metrics_cost(scores.trials.get(c) or likely_lines(c.scores))}
+            costs = {EVALUATION: metrics_cost(scores.trials.get(c) or estimate_lines(c.scores))}
         yield _Output(condition, missing, costs, c, errors)
 
 
@@ -218,7 +218,7 @@ def _similarity(
     system: System, part: ResultsFolder, inputs: MissingInputs, sets: DataSets
 ) -> Iterator[_Output]:
     protocol = inputs.protocol
-    for trial_set in () if protocol.scored_elsewhere else protocol.trial_sets():
+    for trial_set in () if protocol.has_own_scoring else protocol.trial_sets():
         missing = inputs.of_similarity(trial_set, part, system.anon_suffix)
         cost = similarity_cost(len(sets.speakers(trial_set.trials_name) or ()))
         costs = {} if missing else {stages("similarity"): cost}
@@ -245,7 +245,7 @@ def _wer_errors(systems: Iterable[System], tree: Path) -> Iterator[Finding]:
 def _is_external(c: ConditionFiles | None, inputs: Inputs) -> bool:
     """Whether scores were written by another tool."""
     try:
-        return c is not None and c.scores is not None and not made_here(c.folder, inputs)
+        return c is not None and c.scores is not None and not has_computed_scores(c.folder, inputs)
     except PrivacyEvalError:  # reported when its scores were read
         return True
 
@@ -325,12 +325,14 @@ def _folders(systems: Sequence[System], asv: AsvSystems) -> list[Finding]:
         for folder, names in unmatched_folders(systems).items()
     ]
     for folder, names in sibling_results_folders(systems, results).items():
-        findings.append(Finding(BESIDE, f"{folder} ({', '.join(names)})"))
+        findings.append(Finding(SIBLING_RESULTS, f"{folder} ({', '.join(names)})"))
     for kind, names in (
         ("systems", [system.name for system in systems]),
         ("data sets", [folder.name for folder in data_folders(asv.access.tree)]),
     ):
-        findings += [Finding(ALIKE, f"{kind} {', '.join(group)}") for group in look_alike(names)]
+        findings += [
+            Finding(SIMILAR_NAMES, f"{kind} {', '.join(group)}") for group in look_alike(names)
+        ]
     if recognition:
         findings += [Finding(NO_RECOGNITION, s.name) for s in systems if not s.recognition]
     return findings

@@ -24,7 +24,7 @@ from ..version import __version__
 from .options import log
 
 #: Exit code of a job that cannot write its output, so that no further job is started.
-OUTPUT_OF_JOB = 3
+JOB_OUTPUT_ERROR = 3
 
 #: The verbs by purpose, each implemented in the module of the same name.
 GROUPS: dict[str, dict[str, str]] = {
@@ -113,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, UsageError):
             return 2
         in_jobs = vars(arguments).get("job") or vars(arguments).get("isolate")
-        return OUTPUT_OF_JOB if isinstance(error, OutputError) and in_jobs else 1
+        return JOB_OUTPUT_ERROR if isinstance(error, OutputError) and in_jobs else 1
     except BrokenPipeError:
         # The reader of our output has exited (head, a closed pager).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

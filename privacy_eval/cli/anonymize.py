@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.anonymize import Command, McAdams, anonymize_tree
-    from .inputs import access_of, report_outcome, run_of
+    from .inputs import report_outcome, run_settings, tree_access
 
     anonymizer = arguments.anonymizer
     if anonymizer != _BUILT_IN and not ("{in}" in anonymizer and "{out}" in anonymizer):
@@ -46,11 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
         level=arguments.level,
     )
     outcome = anonymize_tree(
-        access_of(arguments),
+        tree_access(arguments),
         protocol,
         suffixes[0],
         mcadams if anonymizer == _BUILT_IN else Command(anonymizer),
-        run_of(arguments),
+        run_settings(arguments),
         per_set=arguments.per_set,
     )
     if not any(vars(outcome).values()):

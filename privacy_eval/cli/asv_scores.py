@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .options import add, add_tree, flag, log, over_tree, path, two_forms
+from .options import add, add_tree, flag, log, path, runs_as_stage, two_forms
 
 EXAMPLE = "--tree baseline --results exp"
 
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    stage = over_tree(arguments, tree_as_base=arguments.verb == "score")
+    stage = runs_as_stage(arguments, tree_as_base=arguments.verb == "score")
     return _stage(arguments) if stage else _files(arguments)
 
 
@@ -35,13 +35,13 @@ def _files(arguments: argparse.Namespace) -> int:
     from ..asv.trials import load_enrollment, score_trials
     from ..io.files import write_text
     from ..io.scores import read_trial_list
-    from .inputs import load_model, read_vectors_of
+    from .inputs import load_model, load_vectors
 
     model = load_model(arguments)
     scored = score_trials(
-        read_vectors_of(arguments, arguments.enroll_vectors),
+        load_vectors(arguments, arguments.enroll_vectors),
         load_enrollment(arguments.spk2utt, arguments.enrolls),
-        read_vectors_of(arguments, arguments.trial_vectors),
+        load_vectors(arguments, arguments.trial_vectors),
         read_trial_list(arguments.trials),
         backend=arguments.backend,
         model=model,
@@ -61,18 +61,24 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.access import BACKEND, VECTORS
     from ..stages.asv_scores import make_scores, missing_vectors
     from ..tree.discovery import suffix_hint
-    from .inputs import asv_of, does_not_apply, log_notes, report_outcome, run_of
+    from .inputs import (
+        load_asv_systems,
+        log_if_not_applicable,
+        log_notes,
+        report_outcome,
+        run_settings,
+    )
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    if does_not_apply(protocol, "scoring of x-vectors"):
+    if log_if_not_applicable(protocol, "scoring of x-vectors"):
         return 0
-    asv = asv_of(arguments, protocol)
+    asv = load_asv_systems(arguments, protocol)
     if arguments.missing_vectors:
         for name, folder in missing_vectors(asv):
             print(name, folder)
         return 0
     log_notes(asv.notes)
-    outcome = make_scores(asv, run_of(arguments))
+    outcome = make_scores(asv, run_settings(arguments))
     code = report_outcome(arguments, outcome, "score files")
     if outcome.missing and (hint := suffix_hint(arguments.tree, protocol, asv.suffixes)):
         log(f"privacy-eval: {hint}")

@@ -20,7 +20,7 @@ from ..speech.features import (
 from .options import log
 
 
-def audio_of(arguments: argparse.Namespace, *, mix: bool = False) -> AudioReader:
+def audio_reader(arguments: argparse.Namespace, *, mix: bool = False) -> AudioReader:
     """Return the reader of a data folder's audio."""
     return AudioReader(
         arguments.data,
@@ -43,7 +43,7 @@ def feature_options(arguments: argparse.Namespace) -> tuple[MfccOptions, VadOpti
     return options, vad
 
 
-def features_of(
+def iterate_features(
     arguments: argparse.Namespace, reader: AudioReader, options: MfccOptions
 ) -> Iterator[tuple[str, Features]]:
     """Yield the MFCC of utterances; with --allow-missing, log those that cannot be read."""

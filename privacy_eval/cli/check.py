@@ -30,10 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..check import check_tree
     from ..stages.access import AsvSystems, new_system
-    from .inputs import access_of, systems_of
+    from .inputs import load_systems, tree_access
 
-    systems, protocol, _ = systems_of(arguments, needed=False, warn=False)
-    access = access_of(arguments)
+    systems, protocol, _ = load_systems(arguments, needed=False, warn=False)
+    access = tree_access(arguments)
     report = check_tree(
         systems,
         AsvSystems(access, protocol),

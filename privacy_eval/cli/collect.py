@@ -24,12 +24,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..report.values import caveat_notes
     from ..results.signature import network_notes
-    from ..stages.collect import collect_experiment, noted_records, outdated_scores, write_outputs
-    from .inputs import experiment_of, log_unsigned
+    from ..stages.collect import (
+        collect_experiment,
+        outdated_scores,
+        record_fingerprints,
+        write_outputs,
+    )
+    from .inputs import load_experiment, log_unsigned
 
-    experiment = experiment_of(arguments)
+    experiment = load_experiment(arguments)
     out = experiment.out
-    log_unsigned(out, noted_records(experiment)[1])
+    log_unsigned(out, record_fingerprints(experiment)[1])
     results = collect_experiment(experiment, outdated_scores(experiment.asv))
     absent = results.not_evaluated
     for line in absent[:_ABSENT_SHOWN]:

@@ -20,17 +20,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..io.scp import archive_writer
     from ..speech.features import voice_activity
-    from .audio import audio_of, feature_options, features_of, log_remarks
+    from .audio import audio_reader, feature_options, iterate_features, log_remarks
 
     options, vad = feature_options(arguments)
-    reader, show = audio_of(arguments), progress()
+    reader, show = audio_reader(arguments), progress()
     base = arguments.scp_base or Path()
     written = frames = voiced_frames = 0
     with (
         archive_writer(arguments.out / "mfcc.scp", tree=base) as write_mfcc,
         archive_writer(arguments.out / "vad.scp", tree=base) as write_vad,
     ):
-        for name, features in features_of(arguments, reader, options):
+        for name, features in iterate_features(arguments, reader, options):
             voiced = voice_activity(features, vad)
             write_mfcc(name, features)
             write_vad(name, voiced.astype("float32"))

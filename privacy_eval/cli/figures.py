@@ -22,15 +22,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..report.figures import all_figures, write_figures
     from ..report.report import figures_source
-    from .inputs import log_notes, run_of, sources_of
+    from .inputs import log_notes, report_sources, run_settings
 
-    sources = sources_of(arguments, needed=True)
+    sources = report_sources(arguments, needed=True)
     options = {
         "conventional": arguments.conventional,
         "whiskers": arguments.whiskers,
         "everything": arguments.all_figures,
     }
-    run = run_of(arguments)
+    run = run_settings(arguments)
     if run.begin is not None:
         run.begin(0, 0, "reading results")
     data = sources.read()

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import add, add_tree, log, over_tree, path, positive, two_forms, value
+from .options import add, add_tree, log, path, positive, runs_as_stage, two_forms, value
 
 if TYPE_CHECKING:
     from ..asv.galleries import Identification
@@ -46,7 +46,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return _stage(arguments) if over_tree(arguments, tree_as_base=True) else _files(arguments)
+    return _stage(arguments) if runs_as_stage(arguments, tree_as_base=True) else _files(arguments)
 
 
 def gallery_options(arguments: argparse.Namespace) -> GalleryOptions:
@@ -63,14 +63,14 @@ def gallery_options(arguments: argparse.Namespace) -> GalleryOptions:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.identification import make_identifications
-    from .inputs import experiment_of, lacks_vectors, log_notes, report_outcome, run_of
+    from .inputs import load_experiment, log_if_no_vectors, log_notes, report_outcome, run_settings
 
-    experiment = experiment_of(arguments)
-    if lacks_vectors(experiment.asv, "identification"):
+    experiment = load_experiment(arguments)
+    if log_if_no_vectors(experiment.asv, "identification"):
         return 0
     log_notes(experiment.asv.notes)
     options = gallery_options(arguments)
-    outcome = make_identifications(experiment, run_of(arguments), options)
+    outcome = make_identifications(experiment, run_settings(arguments), options)
     return report_outcome(arguments, outcome, "identifications", "computed")
 
 
@@ -79,7 +79,7 @@ def _files(arguments: argparse.Namespace) -> int:
     from ..asv.trials import load_enrollment
     from ..errors import PrivacyEvalError
     from ..io.schema import to_plain
-    from .inputs import load_model, read_vectors_of
+    from .inputs import load_model, load_vectors
 
     if (arguments.distractors is None) != (arguments.distractors_spk2utt is None):
         raise PrivacyEvalError("--distractors and --distractors-spk2utt go together")
@@ -87,13 +87,13 @@ def _files(arguments: argparse.Namespace) -> int:
     def gallery(vectors: str, spk2utt: str) -> Gallery:
         options = vars(arguments)
         return Gallery(
-            read_vectors_of(arguments, Path(options[vectors])), load_enrollment(options[spk2utt])
+            load_vectors(arguments, Path(options[vectors])), load_enrollment(options[spk2utt])
         )
 
     more = arguments.distractors and gallery("distractors", "distractors_spk2utt")
     found = identify(
         gallery("enroll_vectors", "spk2utt"),
-        read_vectors_of(arguments, arguments.trial_vectors),
+        load_vectors(arguments, arguments.trial_vectors),
         arguments.utt2spk,
         backend=arguments.backend,
         model=load_model(arguments),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..report.data import ReportSources
 
 
-def systems_of(
+def load_systems(
     arguments: argparse.Namespace, *, needed: bool = True, warn: bool = True
 ) -> tuple[list[System], Protocol, Path]:
     """Return the systems, protocol and output folder that the options of a tree name.
@@ -102,7 +102,7 @@ def warn_of_folders(systems: list[System], results: Path, protocol: Protocol) ->
         )
 
 
-def access_of(arguments: argparse.Namespace) -> TreeAccess:
+def tree_access(arguments: argparse.Namespace) -> TreeAccess:
     """Return the paths of a tree, and which of its files may be read."""
     tree: Path = arguments.tree
     return TreeAccess(
@@ -121,7 +121,7 @@ def log_memory(costs: Sequence[Cost]) -> None:
     log(f"privacy-eval: this job needs about {gib:.1f} GiB of memory")
 
 
-def options_of(arguments: argparse.Namespace, base: Path) -> Options:
+def metric_options(arguments: argparse.Namespace, base: Path) -> Options:
     return Options(
         bootstrap=arguments.bootstrap,
         seed=arguments.seed,
@@ -130,7 +130,7 @@ def options_of(arguments: argparse.Namespace, base: Path) -> Options:
     )
 
 
-def asv_of(
+def load_asv_systems(
     arguments: argparse.Namespace,
     protocol: Protocol,
     systems: list[System] | None = None,
@@ -142,7 +142,7 @@ def asv_of(
     `systems`: those of the results folder, if already known; `anonymized`: whether their
     anonymized data sets should already exist.
     """
-    access = access_of(arguments)
+    access = tree_access(arguments)
     found, notes = systems_under_test(
         access,
         protocol,
@@ -154,28 +154,28 @@ def asv_of(
     return AsvSystems(access, protocol, found, notes)
 
 
-def experiment_of(
+def load_experiment(
     arguments: argparse.Namespace, *, needed: bool = True, warn: bool = True
 ) -> Experiment:
-    """Return the experiment that the options of a tree name; arguments as for `systems_of`."""
-    systems, protocol, out = systems_of(arguments, needed=needed, warn=warn)
-    return Experiment(systems, out, asv_of(arguments, protocol, systems))
+    """Return the experiment that the options of a tree name; arguments as for `load_systems`."""
+    systems, protocol, out = load_systems(arguments, needed=needed, warn=warn)
+    return Experiment(systems, out, load_asv_systems(arguments, protocol, systems))
 
 
-def does_not_apply(protocol: Protocol, what: str) -> bool:
+def log_if_not_applicable(protocol: Protocol, what: str) -> bool:
     """Log and return whether a stage that scores x-vectors does not apply to the protocol."""
-    if protocol.scored_elsewhere:
+    if protocol.has_own_scoring:
         log(
             f"privacy-eval: {what}: does not apply to protocol {protocol.name}, whose own "
             "evaluation computes the scores"
         )
-    return protocol.scored_elsewhere
+    return protocol.has_own_scoring
 
 
-def lacks_vectors(asv: AsvSystems, what: str) -> bool:
+def log_if_no_vectors(asv: AsvSystems, what: str) -> bool:
     """Log and return whether an edition with its own scoring left no x-vectors."""
     protocol = asv.protocol
-    if not protocol.scored_elsewhere or asv.has_vectors_left():
+    if not protocol.has_own_scoring or asv.has_saved_vectors():
         return False
     log(
         f"privacy-eval: {what}: does not apply, as the evaluation of protocol {protocol.name} left "
@@ -193,7 +193,7 @@ def log_unsigned(out: Path, names: Sequence[str]) -> None:
         )
 
 
-def sources_of(arguments: argparse.Namespace, *, needed: bool = False) -> ReportSources:
+def report_sources(arguments: argparse.Namespace, *, needed: bool = False) -> ReportSources:
     """Return the results to show; raise an error if there are none and they are needed."""
     from ..report.data import ReportSources
 
@@ -224,7 +224,7 @@ def log_notes(notes: Iterable[str]) -> None:
         log(f"privacy-eval: {note}")
 
 
-def run_of(arguments: argparse.Namespace) -> Run:
+def run_settings(arguments: argparse.Namespace) -> Run:
     """Return the run settings of a stage: job, processes, progress."""
     job = getattr(arguments, "job", None)
     announce = log_memory if job else None
@@ -250,7 +250,7 @@ def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
     return stored.model
 
 
-def read_vectors_of(arguments: argparse.Namespace, path: Path) -> Vectors:
+def load_vectors(arguments: argparse.Namespace, path: Path) -> Vectors:
     return read_vectors(
         path,
         tree=arguments.scp_base or arguments.tree,

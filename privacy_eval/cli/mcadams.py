@@ -36,12 +36,12 @@ def add_coefficients(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..stages.anonymize import COEFFICIENTS, McAdams, anonymize_data
     from ..stages.freshness import Run
-    from .audio import audio_of, log_remarks
+    from .audio import audio_reader, log_remarks
 
     data, out, base = arguments.data, arguments.out, arguments.scp_base or Path()
     if os.path.realpath(data) == os.path.realpath(out):
         raise PrivacyEvalError(f"{out}: --out must be another folder than --data")
-    reader = audio_of(arguments, mix=arguments.variant == "2020")
+    reader = audio_reader(arguments, mix=arguments.variant == "2020")
     mcadams = McAdams(
         arguments.variant,
         coefficient=arguments.coefficient,

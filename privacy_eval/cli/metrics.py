@@ -124,9 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _run_on_file(arguments: argparse.Namespace) -> int:
     from ..io.scores import OPEN_END
     from ..stages.privacy_metrics import evaluate_trials
-    from .inputs import options_of
+    from .inputs import metric_options
 
-    options = options_of(arguments, Path())
+    options = metric_options(arguments, Path())
     trials = read_paired(arguments, options.allow_missing)
     utt2spk = options.utt2spk or (arguments.trials or arguments.scores).parent / "utt2spk"
     found = evaluate_trials(trials, options, utt2spk)

@@ -42,7 +42,7 @@ Options = Any
 class Form:
     """One of the two forms of a verb: options that go together.
 
-    A verb runs either as a stage over a tree or on single files; `over_tree` decides which,
+    A verb runs either as a stage over a tree or on single files; `runs_as_stage` decides which,
     and exits with code 2 if options of both are mixed or required ones are missing.
     """
 
@@ -86,7 +86,7 @@ def two_forms(parser: argparse.ArgumentParser, *, needed: str = "") -> tuple[For
     return stage, files
 
 
-def over_tree(arguments: argparse.Namespace, *, tree_as_base: bool = False) -> bool:
+def runs_as_stage(arguments: argparse.Namespace, *, tree_as_base: bool = False) -> bool:
     """Tell whether a verb runs as the stage over a tree, not on single files.
 
     `tree_as_base`: accept `--tree` with single files, the former name of `--scp-base`.

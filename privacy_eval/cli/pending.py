@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, UsageError
-from ..stages.recipe import number_of
+from ..stages.recipe import stage_number
 from .options import (
     METRICS,
     add,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..report.data import ReportSources
     from ..stages.access import Experiment
 
-_FIRST, _LAST = number_of("asv_scores"), number_of("report")
+_FIRST, _LAST = stage_number("asv_scores"), stage_number("report")
 
 EXAMPLE = "--tree baseline --results exp --stage 6"
 
@@ -60,10 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     Before a first run, print the first requested stage.
     """
-    from .inputs import experiment_of
+    from .inputs import load_experiment
 
     # Read once, and only if needed.
-    experiment = functools.cache(lambda: experiment_of(arguments, needed=False, warn=False))
+    experiment = functools.cache(lambda: load_experiment(arguments, needed=False, warn=False))
     if (code := _check_options(arguments, experiment)) or arguments.only_options:
         return code
     first = _first_stage(arguments, experiment)
@@ -104,16 +104,16 @@ def _check_names(
     """Check the names of systems, data sets, results folders and anonymization suffixes in
     options."""
     from .identification import gallery_options
-    from .inputs import asv_of
+    from .inputs import load_asv_systems
 
     exists = (arguments.tree / arguments.results).exists()
-    anonymizes = arguments.anonymizer and arguments.stage <= number_of("anonymize")
+    anonymizes = arguments.anonymizer and arguments.stage <= stage_number("anonymize")
     try:
         gallery_options(arguments)
         if exists and not anonymizes:
             experiment()
         else:
-            asv_of(arguments, protocol, anonymized=not anonymizes)
+            load_asv_systems(arguments, protocol, anonymized=not anonymizes)
     except UsageError as error:
         return [str(error)]
     except PrivacyEvalError:  # the stage reports it
@@ -180,27 +180,27 @@ class _Stages:
             "figures": self._figures,
         }
         self.work: Mapping[int, Callable[[], bool]] = {
-            number_of(name): query for name, query in queries.items()
+            stage_number(name): query for name, query in queries.items()
         }
 
     def announce(self, first: int) -> None:
         """Log which results of earlier runs are not reused."""
-        from ..stages.collect import made_by_user, noted_records
+        from ..stages.collect import made_by_user, record_fingerprints
         from ..stages.privacy_metrics import dropped_intervals
-        from .inputs import log_unsigned, options_of
+        from .inputs import log_unsigned, metric_options
 
         path = self._out / "results.json"
-        if first > number_of("collect") and path.exists() and not made_by_user(path):
+        if first > stage_number("collect") and path.exists() and not made_by_user(path):
             log(
                 f"privacy-eval: warning: {path} was not made by this user's "
-                f"recipe, and is shown as it is (--stage {number_of('privacy_metrics')} "
+                f"recipe, and is shown as it is (--stage {stage_number('privacy_metrics')} "
                 "recomputes it)"
             )
-        if first > number_of("privacy_metrics"):
+        if first > stage_number("privacy_metrics"):
             return
-        noted, unsigned = noted_records(self._experiment)
+        noted, unsigned = record_fingerprints(self._experiment)
         log_unsigned(self._out, unsigned)
-        dropped = dropped_intervals(noted, options_of(self._arguments, self._access.tree))
+        dropped = dropped_intervals(noted, metric_options(self._arguments, self._access.tree))
         for replicates, records in dropped.items():
             log(
                 f"privacy-eval: the previous run used --bootstrap {replicates}; without it, "
@@ -235,13 +235,13 @@ class _Stages:
 
     def _metrics(self) -> bool:
         from ..stages.privacy_metrics import evaluate
-        from .inputs import options_of
+        from .inputs import metric_options
 
         return evaluate(
             self._systems,
             self._out,
             tree=self._access.tree,
-            options=options_of(self._arguments, self._access.tree),
+            options=metric_options(self._arguments, self._access.tree),
             run=self._run,
             inputs=self._access.inputs,
         ).has_work

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from . import metrics
-from .options import METRICS, add, add_metric, add_tree, log, over_tree, positive, two_forms
+from .options import METRICS, add, add_metric, add_tree, log, positive, runs_as_stage, two_forms
 
 EXAMPLE = "--tree baseline --results exp --bootstrap 1000"
 
@@ -26,18 +26,18 @@ def run(arguments: argparse.Namespace) -> int:
     from ..errors import abbreviate, counted
     from ..metrics import CAVEATS
     from ..stages.privacy_metrics import evaluate
-    from .inputs import log_items, options_of, run_of, systems_of
+    from .inputs import load_systems, log_items, metric_options, run_settings
 
-    if not over_tree(arguments):
+    if not runs_as_stage(arguments):
         return metrics.run(arguments)
 
-    systems, _, out = systems_of(arguments)
+    systems, _, out = load_systems(arguments)
     outcome = evaluate(
         systems,
         out,
         tree=arguments.tree,
-        options=options_of(arguments, arguments.tree),
-        run=run_of(arguments),
+        options=metric_options(arguments, arguments.tree),
+        run=run_settings(arguments),
     )
     rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
     log_items(arguments, "rebuilt", rebuilt)

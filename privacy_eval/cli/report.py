@@ -22,10 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..listening.report import listening_insert
     from ..report.products import report_products
-    from .inputs import sources_of, write_products
+    from .inputs import report_sources, write_products
 
     products = report_products(
-        sources_of(arguments, needed=True),
+        report_sources(arguments, needed=True),
         arguments.out,
         summary=arguments.summary_pdf,
         figures=arguments.figures,

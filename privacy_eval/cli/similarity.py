@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import add, add_tree, log, over_tree, path, two_forms
+from .options import add, add_tree, log, path, runs_as_stage, two_forms
 
 if TYPE_CHECKING:
     from ..asv.voice_similarity import SimilarityResult
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return _stage(arguments) if over_tree(arguments, tree_as_base=True) else _files(arguments)
+    return _stage(arguments) if runs_as_stage(arguments, tree_as_base=True) else _files(arguments)
 
 
 def _files(arguments: argparse.Namespace) -> int:
@@ -39,12 +39,12 @@ def _files(arguments: argparse.Namespace) -> int:
     from ..io.results_txt import format_metrics
     from ..io.schema import to_plain
     from ..metrics import VARIANTS, similarity_metrics
-    from .inputs import load_model, read_vectors_of
+    from .inputs import load_model, load_vectors
 
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     measured = measure(
-        read_vectors_of(arguments, arguments.original),
-        read_vectors_of(arguments, arguments.anonymized),
+        load_vectors(arguments, arguments.original),
+        load_vectors(arguments, arguments.anonymized),
         arguments.utt2spk,
         backend=arguments.backend,
         model=load_model(arguments),
@@ -93,11 +93,11 @@ def _write_similarity(out: Path, measured: SimilarityResult) -> None:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.similarity import make_similarities
-    from .inputs import experiment_of, lacks_vectors, log_notes, report_outcome, run_of
+    from .inputs import load_experiment, log_if_no_vectors, log_notes, report_outcome, run_settings
 
-    experiment = experiment_of(arguments)
-    if lacks_vectors(experiment.asv, "voice similarity"):
+    experiment = load_experiment(arguments)
+    if log_if_no_vectors(experiment.asv, "voice similarity"):
         return 0
     log_notes(experiment.asv.notes)
-    outcome = make_similarities(experiment, run_of(arguments))
+    outcome = make_similarities(experiment, run_settings(arguments))
     return report_outcome(arguments, outcome, "voice similarities", "computed")

@@ -35,19 +35,21 @@ def add_shared(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..study.run import remove_others, run_tasks
-    from .inputs import run_of
+    from ..study.run import remove_stale_records, run_tasks
+    from .inputs import run_settings
 
-    study, tasks, own = study_of(arguments)
+    study, tasks, own = load_study_tasks(arguments)
     if arguments.job is None or arguments.job[0] == 1:
-        remove_others(tasks, arguments.out)
-    outcome = run_tasks(tasks, arguments.out, seed=study.seed, own=own, run=run_of(arguments))
+        remove_stale_records(tasks, arguments.out)
+    outcome = run_tasks(tasks, arguments.out, seed=study.seed, own=own, run=run_settings(arguments))
     made, current = len(outcome.made), len(outcome.current)
     print(f"{arguments.out}: {made} simulations made, {current} current")
     return 0
 
 
-def study_of(arguments: argparse.Namespace) -> tuple[StudyProtocol, list[Task], list[UserMetric]]:
+def load_study_tasks(
+    arguments: argparse.Namespace,
+) -> tuple[StudyProtocol, list[Task], list[UserMetric]]:
     """Return the study, its tasks and the user-defined metrics that the options name."""
     from ..io.user_metrics import load_user_metrics
     from ..protocol.protocol import load_protocol

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .study import add_shared, study_of
+from .study import add_shared, load_study_tasks
 
 _TITLES = {
     "discrete": "Discrete scores",
@@ -30,10 +30,10 @@ def run(arguments: argparse.Namespace) -> int:
     from ..report.html import Front, Picture, Section, report_page
     from ..report.table_set import write_tables
     from ..study.figures import study_figures
-    from ..study.run import digest_of, read_rows
+    from ..study.run import read_rows, study_digest
     from ..study.tables import study_summary, study_tables, values_csv
 
-    study, tasks, own = study_of(arguments)
+    study, tasks, own = load_study_tasks(arguments)
     rows = read_rows(tasks, arguments.out, seed=study.seed, own=own)
     tables = study_tables(study, rows)
     write_tables(arguments.out / "tables", [tables], study.title)
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     drawn, there = write_figures(
         study_figures(study, rows),
         figures,
-        drawn_from={"study": digest_of(tasks, study, own)},
+        drawn_from={"study": study_digest(tasks, study, own)},
     )
     captions = read_captions(figures)
     sections = []

@@ -27,18 +27,18 @@ def run(arguments: argparse.Namespace) -> int:
     from ..errors import counted
     from ..protocol.protocol import load_protocol
     from ..stages.subsets import make_subsets
-    from .inputs import access_of, asv_of, log_items
+    from .inputs import load_asv_systems, log_items, tree_access
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     suffixes = [""]
     if arguments.anonymized:
-        suffixes = asv_of(arguments, protocol).suffixes
+        suffixes = load_asv_systems(arguments, protocol).suffixes
         if arguments.anon_suffix is None:  # derived from arbitrary folder names
             unused = [s for s in suffixes if not _has_sets(arguments.tree / "data", s)]
             suffixes = [s for s in suffixes if s not in unused]
             for suffix in unused:
                 log(f"privacy-eval: {arguments.tree / 'data'}: no data set with suffix {suffix!r}")
-    outcome = make_subsets(access_of(arguments), protocol, suffixes=suffixes)
+    outcome = make_subsets(tree_access(arguments), protocol, suffixes=suffixes)
     log_items(arguments, "data folders: notes", outcome.notes)
     log_items(arguments, *_not_made(arguments, outcome, protocol, suffixes))
     print(

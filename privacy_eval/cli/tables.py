@@ -29,9 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ..report.per_system import blank_tables, system_tables
     from ..report.products import TableOptions, tables_product
     from ..report.report import across_tables
-    from .inputs import log_notes, sources_of, write_products
+    from .inputs import log_notes, report_sources, write_products
 
-    sources = sources_of(arguments)
+    sources = report_sources(arguments)
     style, only = arguments.table_style, arguments.format
     options = TableOptions(style, only, arguments.rank_by, arguments.attack_model)
     if arguments.out is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .options import add, add_tree, over_tree, path, positive, two_forms, value
+from .options import add, add_tree, path, positive, runs_as_stage, two_forms, value
 
 EXAMPLE = "--vectors xvector.scp --utt2spk data/train/utt2spk --out backend"
 
@@ -24,15 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return _stage(arguments) if over_tree(arguments, tree_as_base=True) else _files(arguments)
+    return _stage(arguments) if runs_as_stage(arguments, tree_as_base=True) else _files(arguments)
 
 
 def _files(arguments: argparse.Namespace) -> int:
     from ..asv.model_folder import save_backend, train_from_vectors
     from ..io.data_dir import read_utt2spk
-    from .inputs import read_vectors_of
+    from .inputs import load_vectors
 
-    vectors = read_vectors_of(arguments, arguments.vectors)
+    vectors = load_vectors(arguments, arguments.vectors)
     model = train_from_vectors(
         vectors,
         arguments.utt2spk,
@@ -50,11 +50,11 @@ def _files(arguments: argparse.Namespace) -> int:
 def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.train_backend import train_backends
-    from .inputs import asv_of, does_not_apply, log_notes, report_outcome
+    from .inputs import load_asv_systems, log_if_not_applicable, log_notes, report_outcome
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    if does_not_apply(protocol, "training of back ends"):
+    if log_if_not_applicable(protocol, "training of back ends"):
         return 0
-    asv = asv_of(arguments, protocol, anonymized=False)
+    asv = load_asv_systems(arguments, protocol, anonymized=False)
     log_notes(asv.notes)
     return report_outcome(arguments, train_backends(asv), "back ends", "trained")

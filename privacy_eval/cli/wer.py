@@ -36,14 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..io.schema import to_plain
     from ..io.wer import WerLine, format_wer_line
-    from ..stages.word_errors import compare, interval, recognized
+    from ..stages.word_errors import compare, count_word_errors, interval
 
     if arguments.utt2spk is None and (arguments.bootstrap or arguments.versus):
         arguments.parser.error("--bootstrap and --versus need --utt2spk")
     files = [arguments.hypothesis] + ([arguments.versus] if arguments.versus else [])
     options = ("utt2spk", "normalization", "allow_missing")
     found = [
-        recognized(file, arguments.reference, **{name: vars(arguments)[name] for name in options})
+        count_word_errors(
+            file, arguments.reference, **{name: vars(arguments)[name] for name in options}
+        )
         for file in files
     ]
     for file, one in zip(files, found, strict=True):

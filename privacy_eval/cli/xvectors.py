@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from .options import add, add_features, add_tree, log, over_tree, path, progress, two_forms
+from .options import add, add_features, add_tree, log, path, progress, runs_as_stage, two_forms
 
 #: Environment variables that set the number of threads of linear algebra libraries.
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
@@ -32,16 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     # One thread, set before NumPy is imported: identical bytes on any number of cores.
     os.environ.update(dict.fromkeys(_THREADS, "1"))
-    return _stage(arguments) if over_tree(arguments) else _files(arguments)
+    return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
 
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.xvectors import EXTRACTOR, make_vectors
-    from .inputs import asv_of, report_outcome, run_of
+    from .inputs import load_asv_systems, report_outcome, run_settings
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    outcome = make_vectors(asv_of(arguments, protocol), run_of(arguments))
+    outcome = make_vectors(load_asv_systems(arguments, protocol), run_settings(arguments))
     what = "parts of sets of x-vectors" if arguments.job else "sets of x-vectors"
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
@@ -57,15 +57,15 @@ def _files(arguments: argparse.Namespace) -> int:
     from ..asv.model_folder import save_vectors
     from ..io.data_dir import read_utt2spk
     from ..speech.xvector import load_extractor, utterance_vectors
-    from .audio import audio_of, feature_options, features_of, log_remarks
+    from .audio import audio_reader, feature_options, iterate_features, log_remarks
 
     options, vad = feature_options(arguments)
     extractor = load_extractor(arguments.model, network=arguments.network)
     utt2spk, base = arguments.data / "utt2spk", arguments.scp_base or Path()
     read_utt2spk(utt2spk)  # fail before the work, not after it
-    reader, show = audio_of(arguments), progress()
+    reader, show = audio_reader(arguments), progress()
     vectors = {}
-    features = features_of(arguments, reader, options)
+    features = iterate_features(arguments, reader, options)
     found = utterance_vectors(extractor, reader, features, vad)
     for number, (name, vector) in enumerate(found, 1):
         if vector is not None:

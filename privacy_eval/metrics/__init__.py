@@ -4,128 +4,67 @@
 computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs.
 """
 
-from .caveats import CAVEATS, NOT_AVAILABLE, Caveat, find_caveats, withholding_caveat
-from .cllr import Cllr, cllr, min_cllr
-from .confidence import BootstrapReplicates, Interval, speaker_bootstrap
-from .detection import MinDcf, min_dcf
-from .eer import (
-    IMPLAUSIBLE_EER,
-    Eer,
-    bengio_mariethoz_interval,
-    kaldi_eer,
-    rocch_eer,
-    speechbrain_eer,
-)
-from .evaluation import Evaluation, evaluate
-from .identification import (
-    LocalDisclosure,
-    RankDisclosure,
-    SinglingOut,
-    SinglingOutCurve,
-    beaters,
-    closed_set_linkage,
-    linkage_of_beaters,
-    local_disclosure,
-    rank_disclosure,
-    singling_out,
-    singling_out_chance,
-    singling_out_curve,
-)
-from .linkability import LINKABILITY_MIN_TARGETS, Linkability, linkability
-from .pav import Groups, PavBlocks, pav
-from .registry import (
-    METRICS,
-    Label,
-    Metric,
-    describe,
-    of_kind,
-    score_curves,
-    score_metrics,
-    similarity_metrics,
-    zebra_tag,
-)
-from .similarity import (
-    SimilarityMatrix,
-    VoiceSimilarity,
-    similarity_matrix,
-    speaker_linkability,
-    voice_similarity,
-)
-from .trial_scores import VARIANTS, TrialScores, Variant
-from .zebra import (
-    CATEGORICAL_TAGS,
-    EceProfile,
-    Zebra,
-    categorical_tag,
-    ece_profile,
-    individual_disclosure,
-    population_disclosure,
-    zebra,
-)
-
-__all__ = [
-    "CATEGORICAL_TAGS",
-    "CAVEATS",
-    "IMPLAUSIBLE_EER",
-    "LINKABILITY_MIN_TARGETS",
-    "METRICS",
-    "NOT_AVAILABLE",
-    "VARIANTS",
-    "BootstrapReplicates",
-    "Caveat",
-    "Cllr",
-    "EceProfile",
-    "Eer",
-    "Evaluation",
-    "Groups",
-    "Interval",
-    "Label",
-    "Linkability",
-    "LocalDisclosure",
-    "Metric",
-    "MinDcf",
-    "PavBlocks",
-    "RankDisclosure",
-    "SimilarityMatrix",
-    "SinglingOut",
-    "SinglingOutCurve",
-    "TrialScores",
-    "Variant",
-    "VoiceSimilarity",
-    "Zebra",
-    "beaters",
-    "bengio_mariethoz_interval",
-    "categorical_tag",
-    "cllr",
-    "closed_set_linkage",
-    "describe",
-    "ece_profile",
-    "evaluate",
-    "find_caveats",
-    "individual_disclosure",
-    "kaldi_eer",
-    "linkability",
-    "linkage_of_beaters",
-    "local_disclosure",
-    "min_cllr",
-    "min_dcf",
-    "of_kind",
-    "pav",
-    "population_disclosure",
-    "rank_disclosure",
-    "rocch_eer",
-    "score_curves",
-    "score_metrics",
-    "similarity_matrix",
-    "similarity_metrics",
-    "singling_out",
-    "singling_out_chance",
-    "singling_out_curve",
-    "speaker_bootstrap",
-    "speaker_linkability",
-    "speechbrain_eer",
-    "voice_similarity",
-    "withholding_caveat",
-    "zebra",
-    "zebra_tag",
-]
+from .caveats import CAVEATS as CAVEATS
+from .caveats import NOT_AVAILABLE as NOT_AVAILABLE
+from .caveats import Caveat as Caveat
+from .caveats import find_caveats as find_caveats
+from .caveats import withholding_caveat as withholding_caveat
+from .cllr import Cllr as Cllr
+from .cllr import cllr as cllr
+from .cllr import min_cllr as min_cllr
+from .confidence import BootstrapReplicates as BootstrapReplicates
+from .confidence import Interval as Interval
+from .confidence import speaker_bootstrap as speaker_bootstrap
+from .detection import MinDcf as MinDcf
+from .detection import min_dcf as min_dcf
+from .eer import IMPLAUSIBLE_EER as IMPLAUSIBLE_EER
+from .eer import Eer as Eer
+from .eer import bengio_mariethoz_interval as bengio_mariethoz_interval
+from .eer import kaldi_eer as kaldi_eer
+from .eer import rocch_eer as rocch_eer
+from .eer import speechbrain_eer as speechbrain_eer
+from .evaluation import Evaluation as Evaluation
+from .evaluation import evaluate as evaluate
+from .identification import LocalDisclosure as LocalDisclosure
+from .identification import RankDisclosure as RankDisclosure
+from .identification import SinglingOut as SinglingOut
+from .identification import SinglingOutCurve as SinglingOutCurve
+from .identification import beaters as beaters
+from .identification import closed_set_linkage as closed_set_linkage
+from .identification import linkage_of_beaters as linkage_of_beaters
+from .identification import local_disclosure as local_disclosure
+from .identification import rank_disclosure as rank_disclosure
+from .identification import singling_out as singling_out
+from .identification import singling_out_chance as singling_out_chance
+from .identification import singling_out_curve as singling_out_curve
+from .linkability import LINKABILITY_MIN_TARGETS as LINKABILITY_MIN_TARGETS
+from .linkability import Linkability as Linkability
+from .linkability import linkability as linkability
+from .pav import Groups as Groups
+from .pav import PavBlocks as PavBlocks
+from .pav import pav as pav
+from .registry import METRICS as METRICS
+from .registry import Label as Label
+from .registry import Metric as Metric
+from .registry import describe as describe
+from .registry import of_kind as of_kind
+from .registry import score_curves as score_curves
+from .registry import score_metrics as score_metrics
+from .registry import similarity_metrics as similarity_metrics
+from .registry import zebra_tag as zebra_tag
+from .similarity import SimilarityMatrix as SimilarityMatrix
+from .similarity import VoiceSimilarity as VoiceSimilarity
+from .similarity import similarity_matrix as similarity_matrix
+from .similarity import speaker_linkability as speaker_linkability
+from .similarity import voice_similarity as voice_similarity
+from .trial_scores import VARIANTS as VARIANTS
+from .trial_scores import TrialScores as TrialScores
+from .trial_scores import Variant as Variant
+from .zebra import CATEGORICAL_TAGS as CATEGORICAL_TAGS
+from .zebra import EceProfile as EceProfile
+from .zebra import Zebra as Zebra
+from .zebra import categorical_tag as categorical_tag
+from .zebra import ece_profile as ece_profile
+from .zebra import individual_disclosure as individual_disclosure
+from .zebra import population_disclosure as population_disclosure
+from .zebra import zebra as zebra

@@ -15,7 +15,7 @@ import numpy as np
 
 from .pav import FloatArray, IntArray, Sets, sloped_llr
 from .replicates import Replicates
-from .trial_scores import TrialScores, TrialSets, Variant, check_scores, check_variant
+from .trial_scores import TrialScores, TrialSets, Variant, check_scores
 
 _LOG_MAX = float(np.log(np.finfo(np.float64).max))
 _CHUNK = 1 << 16
@@ -59,10 +59,9 @@ def cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     >>> cllr(TrialScores([0.0], [0.0])).value
     1.0
     """
-    check_scores(scores)
-    check_variant(variant)
-    highest = scores.nontarget_at(scores.n_nontarget - 1)
-    if variant == "challenge" and (-scores.target[0] > _LOG_MAX or highest > _LOG_MAX):
+    check_scores(scores, variant)
+    worst = max(-scores.target[0], scores.nontarget[-1])
+    if variant == "challenge" and worst > _LOG_MAX:
         value = float("inf")
     else:
         # Each half is finite, their sum wherever the cost is.

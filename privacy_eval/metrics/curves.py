@@ -19,7 +19,6 @@ import scipy
 from numpy.typing import ArrayLike
 
 from .eer import hull
-from .linkability import histogram
 from .pav import FloatArray, IntArray
 from .trial_scores import TrialScores, TrialSets, check_scores
 
@@ -41,28 +40,26 @@ class Det:
     miss, false_alarm : float arrays, shape (P,)
         Rates at thresholds between distinct scores, from accepting all (0, 1) to rejecting
         all (1, 0): `miss` ascends, `false_alarm` descends.
-    n_target, n_nontarget : int
     """
 
     miss: FloatArray
     false_alarm: FloatArray
-    n_target: int
-    n_nontarget: int
 
 
 @dataclass(frozen=True)
-class DcfProfile:
-    """Bayes error rate, which is the detection cost with costs of 1, over the prior.
+class PriorProfile:
+    """A cost over the attacker's prior: the Bayes error rate, or the empirical cross-entropy.
 
     Attributes
     ----------
     prior_log_odds : float array, shape (P,)
+        log(pi / (1 - pi)).
     zero_evidence : float array, shape (P,)
-        min(pi, 1 - pi): that of the best decision without scores.
+        Of the best decision without scores.
     minimum : float array, shape (P,)
-        At the best threshold for each prior, which is that of PAV-calibrated scores.
+        Of the PAV-calibrated scores: the attacker's.
     actual : float array, shape (P,)
-        Of the scores taken as LLRs: accepted where they are not below -log odds.
+        Of the scores taken as LLRs.
     """
 
     prior_log_odds: FloatArray
@@ -129,52 +126,26 @@ def det_curve(scores: TrialScores) -> Det:
         corner = np.arange(corners)
     missed, rejected = _errors(scores, corner)
     new = np.append(True, (np.diff(missed) != 0) | (np.diff(rejected) != 0))
-    return Det(
-        missed[new] / scores.n_target,
-        1 - rejected[new] / scores.n_nontarget,
-        scores.n_target,
-        scores.n_nontarget,
-    )
-
-
-def miss_rates(scores: TrialScores, false_alarm: ArrayLike = BAND_FALSE_ALARM) -> FloatArray:
-    """Compute the least miss rates of all thresholds with at most some false-alarm rates.
-
-    Parameters
-    ----------
-    scores : TrialScores
-    false_alarm : array_like, shape (P,)
-        From 0 to below 1; 65 rates that are equally far apart in probits, unless given.
-
-    Returns
-    -------
-    float array, shape (P,)
-        The DET curve at these rates, from above.
-
-    See Also
-    --------
-    privacy_eval.metrics.detection.miss_rate : a single one, where rounding counts.
-
-    Examples
-    --------
-    >>> miss_rates(TrialScores([1.0, 3.0], [0.0, 2.0]), [0.5, 0.01])
-    array([0. , 0.5])
-    """
-    check_scores(scores)
-    return np.asarray(batch_miss_rates(scores, false_alarm)[0])
+    return Det(missed[new] / scores.n_target, 1 - rejected[new] / scores.n_nontarget)
 
 
 def batch_miss_rates(trials: TrialSets, false_alarm: ArrayLike) -> FloatArray:
-    """Compute `miss_rates` of each set of trials.
+    """Compute the least miss rates of all thresholds with at most some false-alarm rates.
 
     Parameters
     ----------
     trials : TrialSets
     false_alarm : array_like, shape (P,)
+        From 0 to below 1.
 
     Returns
     -------
     float array, shape (R, P)
+        The DET curve of each set at these rates, from above.
+
+    See Also
+    --------
+    privacy_eval.metrics.detection.miss_rate : a single one, where rounding counts.
 
     Examples
     --------
@@ -192,8 +163,12 @@ def batch_miss_rates(trials: TrialSets, false_alarm: ArrayLike) -> FloatArray:
     return np.asarray(missed / trials.target_counts[:, None])
 
 
-def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> DcfProfile:
-    """Compute Bayes error rates over the prior log odds.
+def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> PriorProfile:
+    """Compute Bayes error rates, which are detection costs with costs of 1, over the prior log
+    odds.
+
+    Without evidence they are min(pi, 1 - pi). `minimum` is that at the best threshold for each
+    prior; actual decisions accept scores that are not below -log odds.
 
     Parameters
     ----------
@@ -203,7 +178,7 @@ def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
 
     Returns
     -------
-    DcfProfile
+    PriorProfile
 
     Examples
     --------
@@ -219,7 +194,7 @@ def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     corner = np.searchsorted(blocks.llr, -grid, side="left")
     missed = np.searchsorted(scores.target, -grid, side="left")
     rejected = np.searchsorted(scores.nontarget, -grid, side="left")
-    return DcfProfile(
+    return PriorProfile(
         grid,
         np.minimum(prior, rest),
         prior * miss[corner] + rest * false_alarm[corner],
@@ -286,7 +261,9 @@ def densities(scores: TrialScores) -> Densities:
 
 
 def _density(ascending: FloatArray, edges: FloatArray) -> FloatArray:
-    counts = histogram(ascending, edges)
+    below = np.searchsorted(ascending, edges)
+    below[-1] = ascending.size
+    counts = np.diff(below)
     # All in units of the range, so that no score is too large or too small.
     held = np.flatnonzero(counts)
     centre, weight = (held + 0.5) / counts.size, counts[held] / ascending.size

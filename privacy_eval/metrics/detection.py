@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from .pav import FloatArray, IntArray
-from .trial_scores import TrialScores, TrialSets, Variant, check_scores, check_variant
+from .trial_scores import TrialScores, TrialSets, Variant, check_scores
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,7 @@ def min_dcf(scores: TrialScores, *, p_target: float, variant: Variant = "exact")
     >>> min_dcf(TrialScores([1.0, 3.0], [0.0, 2.0]), p_target=0.5).value
     0.5
     """
-    check_scores(scores)
-    check_variant(variant)
+    check_scores(scores, variant)
     if not 0 < p_target < 1:
         raise ValueError(f"p_target must lie between 0 and 1, not {p_target}")
     value = float(batch_min_dcf(scores, p_target, variant)[0])

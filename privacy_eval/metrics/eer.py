@@ -7,6 +7,7 @@ or 1 (Kaldi: an attacker who is wrong more often than right).
 from __future__ import annotations
 
 import bisect
+import functools
 import math
 from dataclasses import dataclass
 
@@ -15,14 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from .pav import FloatArray, IntArray, PavBlocks
 from .replicates import Replicates
-from .trial_scores import TrialScores, Variant, check_scores
+from .trial_scores import TrialScores, TrialSets, Variant, check_scores
 
 #: Beyond chance (50 %) by more than few trials explain: scores have the wrong sign, or are all
 #: equal. The highest in the 2020 supplement is 60.4 % (table 3).
 IMPLAUSIBLE_EER = 0.65
 
-# SpeechBrain's EER: thresholds evaluated per search step, and checked beside the crossing.
-_TRIED, _NEAR = 64, 8
+# Of SpeechBrain's EER: thresholds evaluated per search step.
+_TRIED = 64
 # Up to so many trials of a class, rates of float32 that differ by one trial differ.
 _DISTINCT_RATES = 1 << 21
 
@@ -77,7 +78,7 @@ def kaldi_eer(scores: TrialScores) -> Eer:
     t, n = scores.single.target, scores.n_nontarget
 
     def stops(i: int) -> bool:
-        return bool(scores.single.nontarget_at(max(0, n - 1 - int(n * i / t.size))) < t[i])
+        return bool(scores.single.nontarget[max(0, n - 1 - int(n * i / t.size))] < t[i])
 
     # t ascends and n is taken in descending order, so what stops once stops ever after.
     index = bisect.bisect_left(range(t.size - 1), True, key=stops)
@@ -137,7 +138,8 @@ def speechbrain_eer(scores: TrialScores) -> Eer:
     0.5
     """
     check_scores(scores)
-    single, distinct = scores.single, scores.single.distinct
+    single = scores.single
+    distinct = np.unique(np.concatenate([single.target, single.nontarget]))
     n_thresholds = 2 * distinct.size - 1
 
     def threshold(i: IntArray) -> NDArray[np.float32]:
@@ -149,7 +151,7 @@ def speechbrain_eer(scores: TrialScores) -> Eer:
     def rates(i: IntArray) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         at = threshold(i)
         missed = np.searchsorted(single.target, at, side="right")
-        accepted = scores.n_nontarget - single.count_nontargets(at, "right")
+        accepted = scores.n_nontarget - np.searchsorted(single.nontarget, at, side="right")
         miss = missed.astype(np.float32) / np.float32(scores.n_target)
         return miss, accepted.astype(np.float32) / np.float32(scores.n_nontarget)
 
@@ -163,32 +165,20 @@ def speechbrain_eer(scores: TrialScores) -> Eer:
         end = int(tried[first]) if first < tried.size else end
         crossing = int(tried[first - 1]) + 1 if first else end
 
-    near = np.arange(max(crossing - _NEAR, 0), min(crossing + _NEAR, n_thresholds))
-    known = dict(zip(near.tolist(), zip(*rates(near), strict=True), strict=True))
-
-    def rates_at(i: int) -> tuple[np.float32, np.float32]:
-        if i not in known:
-            miss, false_alarm = rates(np.array([i]))
-            known[i] = miss[0], false_alarm[0]
-        return known[i]
-
-    def candidate_gap(i: int) -> float:
-        miss, false_alarm = rates_at(i)
-        return float(abs(false_alarm - miss))
-
-    def best_gap(i: int) -> float:
-        miss, false_alarm = rates_at(i)
-        return abs(float(false_alarm) - float(miss))
+    @functools.cache
+    def gaps(i: int) -> tuple[float, float]:
+        miss, false_alarm = (rate[0] for rate in rates(np.array([i])))
+        return float(abs(false_alarm - miss)), abs(float(false_alarm) - float(miss))
 
     best = max(crossing - 1, 0)
-    while best > 0 and candidate_gap(best) >= best_gap(best - 1):
+    while best > 0 and gaps(best)[0] >= gaps(best - 1)[1]:
         best -= 1
     for i in range(best + 1, n_thresholds):
-        if candidate_gap(i) < best_gap(best):
+        if gaps(i)[0] < gaps(best)[1]:
             best = i
         elif i >= crossing:
             break
-    value = sum(map(float, rates_at(best))) / 2
+    value = sum(float(rate[0]) for rate in rates(np.array([best]))) / 2
     at = float(threshold(np.array([best]))[0])
     return Eer(value, at, scores.n_target, scores.n_nontarget, "speechbrain")
 
@@ -262,29 +252,30 @@ def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
     0.25
     """
     check_scores(scores)
-    value = equal_rate(*hull(scores.pav(variant)))
+    value = float(batch_rocch_eer(scores, variant=variant)[0])
     return Eer(value, None, scores.n_target, scores.n_nontarget, f"rocch {variant}")
 
 
-def batch_rocch_eer(replicates: Replicates, *, variant: Variant) -> FloatArray:
-    """Compute `rocch_eer` of each replicate.
+def batch_rocch_eer(trials: TrialSets, *, variant: Variant) -> FloatArray:
+    """Compute `rocch_eer` of each set of trials.
 
     Parameters
     ----------
-    replicates : Replicates
+    trials : TrialSets
     variant : {"exact", "challenge"}
 
     Returns
     -------
     float array, shape (R,)
 
-    See Also
+    Examples
     --------
-    rocch_eer : of a single set of trials.
+    >>> batch_rocch_eer(TrialScores([1, 3], [0, 2]), variant="exact")
+    array([0.25])
     """
-    blocks = replicates.pav(variant)
+    blocks = trials.pav(variant)
     sets = blocks.sets
-    n_target, n_nontarget = replicates.target_counts, replicates.nontarget_counts
+    n_target, n_nontarget = trials.target_counts, trials.nontarget_counts
     missed, rejected = sets.before(blocks.targets), sets.before(blocks.nontargets)
     ends = missed + blocks.targets, rejected + blocks.nontargets
     before = ends[0] / sets.spread(n_target) < 1 - ends[1] / sets.spread(n_nontarget)

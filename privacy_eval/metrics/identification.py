@@ -64,7 +64,7 @@ def beaters(scores: ArrayLike, own: ArrayLike) -> IntArray:
             f"expected scores of tests by enrolled speakers and a column for each test, not "
             f"arrays of shapes {values.shape} and {columns.shape}"
         )
-    if columns.dtype.kind not in "iu" or columns.min() < 0 or columns.max() >= values.shape[1]:
+    if not _within(columns, values.shape[1]):
         raise PrivacyEvalError(f"columns of the own speakers must be 0 to {values.shape[1] - 1}")
     found = np.empty(columns.size, dtype=np.int64)
     rows = max(1, _BLOCK // values.shape[1])
@@ -356,11 +356,6 @@ class SinglingOut:
     thresholds: FloatArray
     above: IntArray
     isolated: BoolArray
-
-    @property
-    def chance(self) -> float:
-        """Of an attacker who knows nothing, see `singling_out_chance`."""
-        return float(singling_out_chance([self.drawn.shape[-1]])[0])
 
 
 def singling_out(

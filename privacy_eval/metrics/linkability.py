@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .pav import FloatArray, IntArray, Sets
-from .replicates import Replicates
-from .trial_scores import TrialScores, Variant, bin_edges, check_scores, check_variant
+from .pav import FloatArray, Sets
+from .trial_scores import TrialScores, TrialSets, Variant, bin_edges, check_scores
 
 _MAX_BINS = 100
 _TARGETS_PER_BIN = 10
@@ -80,66 +79,52 @@ def linkability(
     >>> linkability(TrialScores([2.0] * 20, [0.0] * 20)).value
     1.0
     """
-    check_scores(scores)
-    check_variant(variant)
+    check_scores(scores, variant)
     if not omega > 0:
         raise ValueError(f"omega must be positive, not {omega}")
-    bins = int(_bins(np.array(scores.n_target)))
-    lowest, highest = (scores.nontarget_at(i) for i in (0, scores.n_nontarget - 1))
-    if scores.target[0] == highest and lowest == scores.target[-1]:
-        bins = 1  # all scores are equal
-    edges = scores.edges(bins)
-    target = histogram(scores.target, edges) / scores.n_target
-    below = scores.count_nontargets(edges, "left")
-    below[-1] = scores.n_nontarget
-    nontarget = np.diff(below) / scores.n_nontarget
+    edges, (target, nontarget), sets = _histograms(scores)
     local = _local(target, nontarget, omega)
-    value = float(_global(local * target, Sets(np.zeros(1, dtype=np.int64), bins), variant)[0])
+    value = float(_global(local * target, sets, variant)[0])
     return Linkability(
         value, edges, target, nontarget, local, scores.n_target, scores.n_nontarget, variant
     )
 
 
-def batch_linkability(replicates: Replicates, *, variant: Variant) -> FloatArray:
-    """Compute `linkability` of each replicate, with omega = 1.
+def batch_linkability(trials: TrialSets, *, variant: Variant) -> FloatArray:
+    """Compute `linkability` of each set of trials, with omega = 1.
 
     Parameters
     ----------
-    replicates : Replicates
+    trials : TrialSets
     variant : {"exact", "challenge"}
 
     Returns
     -------
     float array, shape (R,)
 
-    See Also
+    Examples
     --------
-    linkability : of a single set of trials.
+    >>> batch_linkability(TrialScores([2.0] * 20, [0.0] * 20), variant="exact")
+    array([1.])
     """
-    of = replicates.of
-    n_target, n_nontarget = replicates.target_counts, replicates.nontarget_counts
-    lowest_target, highest_target, lowest, highest = replicates.extremes
+    _, (target, nontarget), sets = _histograms(trials)
+    return _global(_local(target, nontarget, 1.0) * target, sets, variant)
+
+
+def _histograms(trials: TrialSets) -> tuple[FloatArray, list[FloatArray], Sets]:
+    """Compute edges of bins and the masses of targets and nontargets in them, set after set."""
+    lowest_target, highest_target, lowest, highest = trials.extremes
     equal = (lowest_target == highest) & (lowest == highest_target)
-    bins = np.where(equal, 1, _bins(n_target))
+    bins = np.where(equal, 1, np.clip(trials.target_counts // _TARGETS_PER_BIN, 1, _MAX_BINS))
     sets = Sets(np.cumsum(bins + 1) - bins - 1, int(bins.sum()) + bins.size)  # of edges
     ends = np.minimum(lowest_target, lowest), np.maximum(highest_target, highest)
     edges = bin_edges(*ends, bins, sets)
     masses = []
-    for scores, counted, total in (
-        (of.target, replicates.cumulative_targets, n_target),
-        (of.nontarget, replicates.cumulative_nontargets, n_nontarget),
-    ):
-        below = counted[sets.number, np.searchsorted(scores, edges)]
-        below[sets.last] = total
-        masses.append(np.append(np.diff(below), 0) / sets.spread(total))
-    within = np.delete(np.arange(sets.size), sets.last)
-    target, nontarget = (mass[within] for mass in masses)
-    linked = _local(target, nontarget, 1.0) * target
-    return _global(linked, Sets(np.cumsum(bins) - bins, within.size), variant)
-
-
-def _bins(n_target: IntArray) -> IntArray:
-    return np.clip(n_target // _TARGETS_PER_BIN, 1, _MAX_BINS)
+    counts = trials.target_counts, trials.nontarget_counts
+    for below, total in zip(trials.counts_below(edges, sets), counts, strict=True):
+        below[sets.last] = total  # the last bin has its upper edge
+        masses.append(np.delete(np.append(np.diff(below), 0) / sets.spread(total), sets.last))
+    return edges, masses, Sets(np.cumsum(bins) - bins, int(bins.sum()))
 
 
 def _local(target: FloatArray, nontarget: FloatArray, omega: float) -> FloatArray:
@@ -159,25 +144,3 @@ def _global(linked: FloatArray, sets: Sets, variant: Variant) -> FloatArray:
         linked[sets.last] /= 2
         linked[sets.first[sets.first == sets.last]] = 0
     return sets.sums(linked)
-
-
-def histogram(ascending: FloatArray, edges: FloatArray) -> IntArray:
-    """Count sorted values per bin; the last bin includes its upper edge.
-
-    Parameters
-    ----------
-    ascending : float array, shape (N,)
-    edges : float array, shape (B+1,)
-
-    Returns
-    -------
-    int array, shape (B,)
-
-    Examples
-    --------
-    >>> histogram(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 2.0]))
-    array([1, 2])
-    """
-    cumulated = np.searchsorted(ascending, edges, side="left")
-    cumulated[-1] = ascending.size
-    return np.diff(cumulated)

@@ -100,29 +100,17 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class PavBlocks:
-    """PAV's solution: blocks of trials that share one posterior, in score order.
+class PavBlocks(Groups):
+    """PAV's solution: groups of trials, the blocks, that share one posterior.
 
     Attributes
     ----------
-    targets, nontargets : int arrays, shape (B,)
-        Real trials of each block.
     llr : float array, shape (B,)
         Natural-log likelihood ratio of each block, strictly increasing; -inf and
         inf are legal for a block of one class only.
-    first : int array, shape (R,)
-        First block of each set of trials.
     """
 
-    targets: IntArray
-    nontargets: IntArray
-    llr: FloatArray
-    first: IntArray = field(default_factory=_one_set)
-
-    @cached_property
-    def sets(self) -> Sets:
-        """Blocks of each set."""
-        return Sets(self.first, self.targets.size)
+    llr: FloatArray = field(kw_only=True)
 
 
 def pav(groups: Groups) -> PavBlocks:
@@ -143,10 +131,7 @@ def pav(groups: Groups) -> PavBlocks:
     (array([0, 1, 2]), array([2, 1, 0]))
     """
     pooled = _pool_violators(groups)
-    sets = pooled.sets
-    prior = np.log(sets.sums(pooled.targets) / sets.sums(pooled.nontargets))
-    llr = _log_odds(pooled) - sets.spread(prior)
-    return PavBlocks(pooled.targets, pooled.nontargets, llr, pooled.first)
+    return PavBlocks(pooled.targets, pooled.nontargets, pooled.first, llr=_llr(pooled, pooled))
 
 
 def with_laplace(blocks: PavBlocks) -> PavBlocks:
@@ -165,7 +150,7 @@ def with_laplace(blocks: PavBlocks) -> PavBlocks:
 
     Examples
     --------
-    >>> one = PavBlocks(np.array([3]), np.array([3]), np.array([0.0]))
+    >>> one = PavBlocks(np.array([3]), np.array([3]), llr=np.array([0.0]))
     >>> with_laplace(one).llr
     array([0.])
     """
@@ -180,14 +165,13 @@ def with_laplace(blocks: PavBlocks) -> PavBlocks:
     joined.targets[first] = joined.targets[last - 1] = 1
     joined.nontargets[first + 1] = joined.nontargets[last] = 1
     pooled = _pool_violators(joined)
-    prior = np.log(blocks.sets.sums(blocks.targets) / blocks.sets.sums(blocks.nontargets))
-    llr = _log_odds(pooled) - pooled.sets.spread(prior)
+    llr = _llr(pooled, blocks)
     for edge in (pooled.first, pooled.sets.last):
         pooled.targets[edge] -= 1
         pooled.nontargets[edge] -= 1
     real = pooled.targets + pooled.nontargets > 0
     kept = pooled.sets.kept(real)
-    return PavBlocks(pooled.targets[real], pooled.nontargets[real], llr[real], kept.first)
+    return PavBlocks(pooled.targets[real], pooled.nontargets[real], kept.first, llr=llr[real])
 
 
 def sloped_llr(blocks: PavBlocks, target_position: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -209,7 +193,7 @@ def sloped_llr(blocks: PavBlocks, target_position: IntArray) -> tuple[FloatArray
 
     Examples
     --------
-    >>> one = PavBlocks(np.array([1]), np.array([1]), np.array([0.0]))
+    >>> one = PavBlocks(np.array([1]), np.array([1]), llr=np.array([0.0]))
     >>> sloped_llr(one, np.array([1]))
     (array([5.e-07]), array([0.]))
     """
@@ -250,7 +234,10 @@ def _pool_violators(groups: Groups) -> Groups:
         starts = np.flatnonzero(begins)
 
 
-def _log_odds(groups: Groups) -> FloatArray:
+def _llr(pooled: Groups, trials: Groups) -> FloatArray:
+    """Compute log odds less the prior log odds of the trials, set by set."""
+    sets = trials.sets
+    prior = np.log(sets.sums(trials.targets) / sets.sums(trials.nontargets))
     with np.errstate(divide="ignore"):
-        odds = np.log(groups.targets) - np.log(groups.nontargets)
-    return np.asarray(odds, dtype=np.float64)
+        odds = np.log(pooled.targets) - np.log(pooled.nontargets)
+    return np.asarray(odds - pooled.sets.spread(prior), dtype=np.float64)

@@ -11,20 +11,19 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .cllr import batch_cllr, batch_min_cllr, cllr, min_cllr
+from .cllr import batch_cllr, batch_min_cllr, cllr
 from .curves import dcf_profile, densities, det_curve
-from .detection import batch_min_dcf, batch_miss_rate, min_dcf, miss_rate
+from .detection import batch_min_dcf, batch_miss_rate
 from .eer import (
     batch_kaldi_eer,
     batch_rocch_eer,
     batch_speechbrain_eer,
     eer_percent,
     kaldi_eer,
-    rocch_eer,
     speechbrain_eer,
 )
 from .linkability import batch_linkability, linkability
@@ -37,8 +36,6 @@ from .zebra import (
     batch_population_disclosure,
     categorical_tag,
     ece_profile,
-    individual_disclosure,
-    population_disclosure,
     zebra_number,
 )
 
@@ -230,50 +227,52 @@ class Metric:
             return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"
 
 
-def _det_arrays(scores: TrialScores) -> dict[str, FloatArray]:
-    det = det_curve(scores)
-    return {"det_miss": det.miss, "det_false_alarm": det.false_alarm}
-
-
-def _dcf_arrays(scores: TrialScores) -> dict[str, FloatArray]:
-    cost = dcf_profile(scores)
-    return {"dcf_minimum": cost.minimum, "dcf_actual": cost.actual}
+def _named(prefix: str, result: object, names: str) -> dict[str, FloatArray]:
+    """Name some attributes of a result."""
+    return {f"{prefix}_{name}": getattr(result, name) for name in names.split()}
 
 
 def _linkability_arrays(scores: TrialScores) -> dict[str, FloatArray]:
-    link, density = linkability(scores), densities(scores)
-    return {
-        "linkability_edges": link.edges,
-        "linkability_target_mass": link.target_mass,
-        "linkability_nontarget_mass": link.nontarget_mass,
-        "linkability_local": link.local,
-        "density_scores": density.scores,
-        "density_target": density.target,
-        "density_nontarget": density.nontarget,
-    }
+    masses = _named("linkability", linkability(scores), "edges target_mass nontarget_mass local")
+    return masses | _named("density", densities(scores), "scores target nontarget")
 
 
 def _ece_arrays(scores: TrialScores) -> dict[str, FloatArray]:
     profile = ece_profile(scores)
-    return {
-        "prior_log_odds": profile.prior_log_odds,
-        "ece_zero_evidence": profile.zero_evidence,
-        "ece_minimum": profile.minimum,
-        "ece_actual": profile.actual,
-    }
+    ece = _named("ece", profile, "zero_evidence minimum actual")
+    return {"prior_log_odds": profile.prior_log_odds} | ece
+
+
+def _of_scores(
+    key: str,
+    unit: str,
+    name: str,
+    batch_function: Callable[..., FloatArray],
+    function: Callable[..., float] | None = None,
+    **fields: Any,
+) -> Metric:
+    """Make the entry of a metric on scores: `function`, unless given, is `batch_function` of a
+    single set of trials."""
+
+    def of_one(scores: TrialScores, *, variant: Variant) -> float:
+        return float(batch_function(scores, variant=variant)[0])
+
+    fields = {"function": function or of_one, "batch_function": batch_function, **fields}
+    return Metric(key, "scores", unit, name, **fields)
+
+
+def _error_rate(key: str, name: str, *functions: Callable[..., Any], **fields: Any) -> Metric:
+    """Make the entry of a rate of the attacker's errors."""
+    fields = {"best": "higher", "range": (0, 1), "percent": True, **fields}
+    return _of_scores(key, "fraction", name, *functions, **fields)
 
 
 def _min_dcf(p_target: float) -> Metric:
-    def cost(scores: TrialScores, *, variant: Variant) -> float:
-        return min_dcf(scores, p_target=p_target, variant=variant).value
-
-    return Metric(
+    return _of_scores(
         f"min_dcf_{p_target:g}",
-        "scores",
         "normalized cost",
         f"min DCF at {p_target}",
-        cost,
-        batch_function=lambda trials, *, variant: batch_min_dcf(trials, p_target, variant),
+        lambda trials, *, variant: batch_min_dcf(trials, p_target, variant),
         meaning=f"lowest cost of decisions where {100 * p_target:g} % of trials are targets; 1 is "
         "that of ignoring the scores",
         source="NIST speaker recognition evaluations",
@@ -289,21 +288,15 @@ def _min_dcf(p_target: float) -> Metric:
 
 def _miss_rate(false_alarm: float) -> Metric:
     percent = f"{100 * false_alarm:g} %"
-    return Metric(
+    return _error_rate(
         f"miss_at_fa_{false_alarm:g}",
-        "scores",
-        "fraction",
         f"miss rate at {percent} false alarms",
-        lambda scores, *, variant: miss_rate(scores, false_alarm=false_alarm),
-        batch_function=lambda trials, *, variant: batch_miss_rate(trials, false_alarm),
+        lambda trials, *, variant: batch_miss_rate(trials, false_alarm),
         meaning=f"share of targets missed where {percent} of nontargets are accepted",
         source="NIST speaker recognition evaluations",
-        best="higher",
-        range=(0, 1),
         title=f"Miss rate at {percent} false alarms",
         column_label=Label(f"Miss at {percent} FA, %"),
         heading_label=Label(f"Miss rate at {percent} false alarms, %"),
-        percent=True,
         counted=True,
         decimals=2,
         detail=2,
@@ -329,16 +322,12 @@ def _recall(emotion: str) -> Metric:
 
 
 def _d_diag(matrix: str) -> Metric:
-    def dominance(similarity: VoiceSimilarity) -> float:
-        value: float = getattr(similarity, matrix).d_diag
-        return value
-
     return Metric(
         f"d_diag_{matrix}",
         "matrices",
         "difference of similarities",
         f"diagonal dominance of {matrix}",
-        dominance,
+        lambda similarity: getattr(similarity, matrix).d_diag,
         meaning=f"how far the diagonal of the similarity matrix {matrix} exceeds the rest",
         source="Noé et al. 2020",
         range=(0, 1),
@@ -356,49 +345,37 @@ _DISCLOSURE = "ZEBRA: {} privacy disclosure ({}), "
 METRICS: dict[str, Metric] = {
     metric.key: metric
     for metric in (
-        Metric(
+        _error_rate(
             "eer",
-            "scores",
-            "fraction",
             "EER",
+            batch_kaldi_eer,
             lambda scores, *, variant: kaldi_eer(scores).value,
-            batch_function=batch_kaldi_eer,
             meaning="error rate of an attacker with as many misses as false alarms; 50 % is chance",
             source="Kaldi, compute-eer",
-            best="higher",
-            range=(0, 1),
-            percent=True,
             counted=True,
             decimals=2,
             in_variants=False,
             line="EER: {eer}%",
             line_number=eer_percent,
-            curves=_det_arrays,
+            curves=lambda scores: _named("det", det_curve(scores), "miss false_alarm"),
         ),
-        Metric(
+        _error_rate(
             "eer_speechbrain",
-            "scores",
-            "fraction",
             "EER (SpeechBrain)",
+            batch_speechbrain_eer,
             lambda scores, *, variant: speechbrain_eer(scores).value,
-            batch_function=batch_speechbrain_eer,
             meaning="the EER at the threshold that SpeechBrain chooses",
             source="SpeechBrain, EER",
-            best="higher",
-            range=(0, 1),
-            percent=True,
             decimals=2,
             compared=False,
             tabled=False,
             in_variants=False,
         ),
-        Metric(
+        _of_scores(
             "cllr_min",
-            "scores",
             "bit",
             "min Cllr",
-            lambda scores, *, variant: min_cllr(scores, variant=variant).value,
-            batch_function=batch_min_cllr,
+            batch_min_cllr,
             meaning="what ideally calibrated scores do not tell of who speaks; 1 bit is all",
             source="Brümmer and du Preez 2006",
             best="higher",
@@ -410,44 +387,35 @@ METRICS: dict[str, Metric] = {
             repeats_matter=True,
         ),
         # Badly calibrated scores have a large Cllr, however much they tell: no value is best.
-        Metric(
+        _of_scores(
             "cllr",
-            "scores",
             "bit",
             "Cllr",
+            batch_cllr,
             lambda scores, *, variant: cllr(scores, variant=variant).value,
-            batch_function=batch_cllr,
             meaning="the same without calibration; above 1 bit the scores mislead",
             source="Brümmer and du Preez 2006",
             column_label=Label("Cllr", _C_LLR),
             heading_label=Label("Cllr, bit", f"{_C_LLR}, bit"),
             decimals=1,
-            curves=_dcf_arrays,
+            curves=lambda scores: _named("dcf", dcf_profile(scores), "minimum actual"),
         ),
-        Metric(
+        _error_rate(
             "rocch_eer",
-            "scores",
-            "fraction",
             "ROCCH-EER",
-            lambda scores, *, variant: rocch_eer(scores, variant=variant).value,
-            batch_function=batch_rocch_eer,
+            batch_rocch_eer,
             meaning="EER on the convex hull of the ROC curve, never above the EER",
             source="Brümmer and de Villiers 2013",
-            best="higher",
-            range=(0, 1),
-            percent=True,
             line="ROCCH-EER: {rocch_eer}%",
             line_number=lambda value: f"{100 * value:.3f}",
             compared=False,
             repeats_matter=True,
         ),
-        Metric(
+        _of_scores(
             "linkability",
-            "scores",
             "fraction",
             "linkability",
-            lambda scores, *, variant: linkability(scores, variant=variant).value,
-            batch_function=batch_linkability,
+            batch_linkability,
             meaning="how far target and nontarget scores are apart, over all scores; 1 is entirely",
             source="Gomez-Barrero et al. 2018, Maouche et al. 2020",
             best="lower",
@@ -459,13 +427,11 @@ METRICS: dict[str, Metric] = {
             repeats_matter=True,
             curves=_linkability_arrays,
         ),
-        Metric(
+        _of_scores(
             "zebra_population",
-            "scores",
             "bit",
             "expected privacy disclosure",
-            population_disclosure,
-            batch_function=batch_population_disclosure,
+            batch_population_disclosure,
             meaning="information that scores disclose on average over all priors; 0.721 bit is all",
             source="Nautsch et al. 2020",
             best="lower",
@@ -480,13 +446,11 @@ METRICS: dict[str, Metric] = {
             repeats_matter=True,
             curves=_ece_arrays,
         ),
-        Metric(
+        _of_scores(
             "zebra_individual",
-            "scores",
             "log10 LR",
             "worst-case privacy disclosure",
-            individual_disclosure,
-            batch_function=batch_individual_disclosure,
+            batch_individual_disclosure,
             meaning="strongest evidence that the attacker obtains in any trial",
             source="Nautsch et al. 2020",
             best="lower",

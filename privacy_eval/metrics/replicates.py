@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,6 +102,8 @@ class Replicates(TrialSets):
         self.cumulative_targets, self.cumulative_nontargets = (
             _cumulated(times[:, of.pairs[rows]]) for rows in (of.target_rows, of.nontarget_rows)
         )
+        self.target_counts = self.cumulative_targets[:, -1]
+        self.nontarget_counts = self.cumulative_nontargets[:, -1]
         counted = np.diff(self.cumulative_targets).ravel()
         self._number, self._row = np.divmod(
             np.repeat(np.arange(counted.size), counted), of.target.size
@@ -109,28 +111,18 @@ class Replicates(TrialSets):
         self.target = of.target[self._row]
 
     def __iter__(self) -> Iterator[TrialScores]:
-        """Each replicate on its own."""
-        return (_Replicate(self.of, of_pairs[self.of.pairs]) for of_pairs in self.times)
+        """Each replicate on its own, its trials repeated as often as they count."""
+        for of_pairs in self.times:
+            times = of_pairs[self.of.pairs]
+            trials = (
+                np.repeat(of_trials, times) for of_trials in (self.of.scores, self.of.is_target)
+            )
+            yield TrialScores.from_labels(*trials)
 
     @property
     def nontargets_below_in_single(self) -> IntArray:
         """The same of scores in single precision as `nontargets_below`, shape (T,)."""
         return np.asarray(self.cumulative_nontargets[self._number, self.of.single.below[self._row]])
-
-    @cached_property
-    def target_sets(self) -> Sets:
-        """Rows of `target` of each replicate."""
-        return Sets(np.cumsum(self.target_counts) - self.target_counts, self.target.size)
-
-    @property
-    def target_counts(self) -> IntArray:
-        """Targets that count in each, shape (R,)."""
-        return np.asarray(self.cumulative_targets[:, -1])
-
-    @property
-    def nontarget_counts(self) -> IntArray:
-        """Nontargets that count in each, shape (R,)."""
-        return np.asarray(self.cumulative_nontargets[:, -1])
 
     @cached_property
     def nontargets_below(self) -> IntArray:
@@ -143,11 +135,6 @@ class Replicates(TrialSets):
         return np.asarray(self.cumulative_nontargets[self._number, self.of.up_to[self._row]])
 
     @cached_property
-    def has_mixed_ties(self) -> bool:
-        """See `TrialSets`."""
-        return not np.array_equal(self.nontargets_below, self.nontargets_up_to)
-
-    @cached_property
     def nontarget_ends(self) -> tuple[IntArray, IntArray]:
         """Rows of the lowest and the highest nontarget that count, shapes (R,)."""
         rows = [
@@ -158,11 +145,17 @@ class Replicates(TrialSets):
         return lowest, highest
 
     @cached_property
-    def extremes(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Lowest and highest target, lowest and highest nontarget score, shapes (R,)."""
-        sets, (lowest, highest) = self.target_sets, self.nontarget_ends
-        targets = self.target[sets.first], self.target[sets.last]
-        return (*targets, self.of.nontarget[lowest], self.of.nontarget[highest])
+    def extremes(self) -> FloatArray:
+        """See `TrialSets`."""
+        targets = self.target[[self.target_sets.first, self.target_sets.last]]
+        return np.concatenate([targets, self.of.nontarget[np.array(self.nontarget_ends)]])
+
+    def counts_below(self, values: FloatArray, sets: Sets) -> tuple[IntArray, IntArray]:
+        """See `TrialSets`."""
+        return (
+            self.cumulative_targets[sets.number, np.searchsorted(self.of.target, values)],
+            self.cumulative_nontargets[sets.number, np.searchsorted(self.of.nontarget, values)],
+        )
 
     def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
         """See `TrialSets`."""
@@ -183,56 +176,6 @@ class Replicates(TrialSets):
         first_target = self.of.target_rows[self._row[self.target_sets.first]]
         is_first = first_target < self.of.nontarget_rows[self.nontarget_ends[0]]
         return np.where(is_first, np.minimum(least, one), least)
-
-
-class _Replicate(TrialScores):
-    """One replicate: nontarget scores are counted, and repeated only for statistics that ask for
-    them."""
-
-    def __init__(self, of: PresortedTrials, times: IntArray) -> None:
-        self._of, self._times = of, times
-        self._target_times = times[of.target_rows]
-        self._nontarget_times = times[of.nontarget_rows]
-        self._ends = _cumulated(self._nontarget_times)
-        self.target = np.repeat(of.target, self._target_times)
-
-    @cached_property
-    def nontarget(self) -> FloatArray:  # type: ignore[override]
-        return np.repeat(self._of.nontarget, self._nontarget_times)
-
-    @cached_property
-    def _in_file(self) -> tuple[FloatArray, NDArray[np.bool_]]:  # type: ignore[override]
-        repeated = (np.repeat(x, self._times) for x in (self._of.scores, self._of.is_target))
-        return next(repeated), next(repeated)
-
-    @property
-    def n_nontarget(self) -> int:
-        return int(self._ends[-1])
-
-    def nontarget_at(self, index: Any) -> Any:
-        return self._of.nontarget[np.searchsorted(self._ends, index, side="right") - 1]
-
-    def count_nontargets(self, values: ArrayLike, side: Literal["left", "right"]) -> IntArray:
-        return self._ends[np.searchsorted(self._of.nontarget, values, side=side)]
-
-    @cached_property
-    def nontargets_below(self) -> IntArray:
-        return np.repeat(self._ends[self._of.below], self._target_times)
-
-    @cached_property
-    def nontargets_up_to(self) -> IntArray:
-        return np.repeat(self._ends[self._of.up_to], self._target_times)
-
-    @property
-    def distinct(self) -> NDArray[Any]:
-        of, times = self._of, self._times
-        if of.starts.size < times.size:
-            times = np.add.reduceat(times, of.starts)
-        return of.scores[of.starts[times > 0]]
-
-    @cached_property
-    def single(self) -> TrialScores:
-        return _Replicate(self._of.single, self._times)
 
 
 def _cumulated(counts: IntArray) -> IntArray:

@@ -46,17 +46,20 @@ def check_variant(variant: str) -> None:
         raise ValueError(f"variant must be one of {VARIANTS}, not {variant!r}")
 
 
-def check_scores(scores: object) -> None:
-    """Raise unless scores have labels, as every metric on scores needs.
+def check_scores(scores: object, variant: str = "exact") -> None:
+    """Raise unless scores have labels, as every metric on scores needs, and the variant exists.
 
     Parameters
     ----------
     scores : object
+    variant : str
 
     Raises
     ------
     TypeError
         Not `TrialScores`.
+    ValueError
+        As `check_variant`.
 
     Examples
     --------
@@ -65,6 +68,7 @@ def check_scores(scores: object) -> None:
     if not isinstance(scores, TrialScores):
         kind = type(scores).__name__
         raise TypeError(f"expected scores as TrialScores(target, nontarget), not {kind}")
+    check_variant(variant)
 
 
 class TrialSets(ABC):
@@ -74,24 +78,13 @@ class TrialSets(ABC):
     ----------
     target : float array, shape (T,)
         Target scores of all sets, ascending in each.
+    target_counts, nontarget_counts : int arrays, shape (R,)
+        Trials of each set.
     """
 
     target: FloatArray
-
-    @property
-    @abstractmethod
-    def target_sets(self) -> Sets:
-        """Rows of `target` of each set."""
-
-    @property
-    @abstractmethod
-    def target_counts(self) -> IntArray:
-        """Targets of each set, shape (R,)."""
-
-    @property
-    @abstractmethod
-    def nontarget_counts(self) -> IntArray:
-        """Nontargets of each set, shape (R,)."""
+    target_counts: IntArray
+    nontarget_counts: IntArray
 
     @property
     @abstractmethod
@@ -105,13 +98,27 @@ class TrialSets(ABC):
 
     @property
     @abstractmethod
-    def has_mixed_ties(self) -> bool:
-        """Whether any target shares its score with a nontarget."""
+    def extremes(self) -> FloatArray:
+        """Lowest and highest target, lowest and highest nontarget score, shape (4, R)."""
+
+    @abstractmethod
+    def counts_below(self, values: FloatArray, sets: Sets) -> tuple[IntArray, IntArray]:
+        """Count the targets and the nontargets of a set below each of its values."""
 
     @abstractmethod
     def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
         """Return the lower of `least` and the minimum cost at thresholds within mixed ties, where
         trials keep their file order, shape (R,)."""
+
+    @cached_property
+    def target_sets(self) -> Sets:
+        """Rows of `target` of each set."""
+        return Sets(np.cumsum(self.target_counts) - self.target_counts, self.target.size)
+
+    @cached_property
+    def has_mixed_ties(self) -> bool:
+        """Whether any target shares its score with a nontarget."""
+        return not np.array_equal(self.nontargets_below, self.nontargets_up_to)
 
     @cached_property
     def threshold_rows(self) -> IntArray:
@@ -163,12 +170,7 @@ class TrialSets(ABC):
 
     def pav_laplace(self, variant: Variant = "exact") -> PavBlocks:
         """Compute `pav` with Laplace's rule of succession: every LLR is finite."""
-        blocks = self.pav(variant)
-        return self._laplace_pooled if blocks is self._pav_pooled else with_laplace(blocks)
-
-    @cached_property
-    def _laplace_pooled(self) -> PavBlocks:
-        return with_laplace(self._pav_pooled)
+        return with_laplace(self.pav(variant))
 
     @cached_property
     def _pav_pooled(self) -> PavBlocks:
@@ -235,13 +237,21 @@ class TrialScores(TrialSets):
     (2, 3)
     """
 
-    target: FloatArray
-    nontarget: FloatArray
-
     def __init__(self, target: ArrayLike, nontarget: ArrayLike) -> None:
+        self._set(
+            np.sort(_as_scores(target, "target")), np.sort(_as_scores(nontarget, "nontarget"))
+        )
+
+    def _set(self, target: FloatArray, nontarget: FloatArray) -> None:
+        for name, scores in (("target", target), ("nontarget", nontarget)):
+            if not scores.size:
+                raise PrivacyEvalError(
+                    f"no {name} trials: every metric needs at least one target and one nontarget "
+                    "trial"
+                )
+        self.target, self.nontarget = target, nontarget
+        self.target_counts, self.nontarget_counts = np.array([[target.size], [nontarget.size]])
         self._in_file: tuple[FloatArray, BoolArray] | None = None
-        self.target = np.sort(_as_scores(target, "target"))
-        self.nontarget = np.sort(_as_scores(nontarget, "nontarget"))
 
     def __repr__(self) -> str:
         return (
@@ -267,11 +277,7 @@ class TrialScores(TrialSets):
         """Take ascending finite scores of both classes as they are: float32 scores by the
         hundred million are neither copied nor widened."""
         self = cls.__new__(cls)
-        self._in_file = None
-        self.target, self.nontarget = target, nontarget
-        for name, scores in (("target", target), ("nontarget", nontarget)):
-            if not scores.size:
-                raise PrivacyEvalError(_empty(name))
+        self._set(target, nontarget)
         return self
 
     @property
@@ -285,27 +291,14 @@ class TrialScores(TrialSets):
         return int(self.nontarget.size)
 
     @property
-    def target_sets(self) -> Sets:
+    def extremes(self) -> FloatArray:
         """See `TrialSets`: of a single set."""
-        return Sets(np.zeros(1, dtype=np.int64), self.n_target)
+        ends = [[of_class[0], of_class[-1]] for of_class in (self.target, self.nontarget)]
+        return np.array(ends, dtype=np.float64).reshape(4, 1)
 
-    @property
-    def target_counts(self) -> IntArray:
+    def counts_below(self, values: FloatArray, sets: Sets) -> tuple[IntArray, IntArray]:
         """See `TrialSets`: of a single set."""
-        return np.array([self.n_target])
-
-    @property
-    def nontarget_counts(self) -> IntArray:
-        """See `TrialSets`: of a single set."""
-        return np.array([self.n_nontarget])
-
-    def nontarget_at(self, index: Any) -> Any:
-        """Return the nontarget scores of some ranks, from 0 for the lowest."""
-        return self.nontarget[index]
-
-    def count_nontargets(self, values: ArrayLike, side: Literal["left", "right"]) -> IntArray:
-        """Count the nontarget scores below each value (left), or not above it (right)."""
-        return np.asarray(np.searchsorted(self.nontarget, values, side=side))
+        return np.searchsorted(self.target, values), np.searchsorted(self.nontarget, values)
 
     @cached_property
     def single(self) -> TrialScores:
@@ -314,11 +307,6 @@ class TrialScores(TrialSets):
             return TrialScores.from_sorted(
                 self.target.astype(np.float32), self.nontarget.astype(np.float32)
             )
-
-    @property
-    def distinct(self) -> NDArray[Any]:
-        """All scores, each once, ascending."""
-        return np.unique(np.concatenate([self.target, self.nontarget]))
 
     @cached_property
     def memo(self) -> dict[str, float]:
@@ -329,7 +317,7 @@ class TrialScores(TrialSets):
     def nontargets_below(self) -> IntArray:
         """For every target score, how many nontarget scores are below it, shape (T,)."""
         rows = np.flatnonzero(self.targets_below == np.arange(self.n_target))
-        found = self.count_nontargets(self.target[rows], "left")
+        found = np.searchsorted(self.nontarget, self.target[rows])
         if rows.size == self.n_target:
             return found
         return np.repeat(found, np.diff(np.append(rows, self.n_target)))
@@ -340,19 +328,13 @@ class TrialScores(TrialSets):
         found, rows = self.nontargets_below, self._tied_rows
         if rows.size:
             found = found.copy()
-            found[rows] = self.count_nontargets(self.target[rows], "right")
+            found[rows] = np.searchsorted(self.nontarget, self.target[rows], side="right")
         return found
-
-    @property
-    def has_mixed_ties(self) -> bool:
-        """Whether any target shares its score with a nontarget."""
-        return self._tied_rows.size > 0
 
     @cached_property
     def _tied_rows(self) -> IntArray:
         """Rows of targets that share their score with a nontarget."""
-        last = self.n_nontarget - 1
-        nearest = self.nontarget_at(np.minimum(self.nontargets_below, last))
+        nearest = self.nontarget[np.minimum(self.nontargets_below, self.n_nontarget - 1)]
         return np.flatnonzero(nearest == self.target)
 
     def edges(self, bins: int) -> FloatArray:
@@ -367,10 +349,8 @@ class TrialScores(TrialSets):
         -------
         float array, shape (bins + 1,)
         """
-        low = float(min(self.target[0], self.nontarget_at(0)))
-        high = float(max(self.target[-1], self.nontarget_at(self.n_nontarget - 1)))
-        whole = Sets(np.zeros(1, dtype=np.int64), bins + 1)
-        return bin_edges(np.array([low]), np.array([high]), np.array([bins]), whole)
+        low, high = self.extremes.min(axis=0), self.extremes.max(axis=0)
+        return bin_edges(low, high, np.array([bins]), Sets(np.array([0]), bins + 1))
 
     @cached_property
     def in_score_order(self) -> tuple[FloatArray, BoolArray, IntArray]:
@@ -456,10 +436,6 @@ def bin_edges(low: FloatArray, high: FloatArray, bins: IntArray, sets: Sets) -> 
     return np.asarray(edges * sets.spread(scale))
 
 
-def _empty(name: str) -> str:
-    return f"no {name} trials: every metric needs at least one target and one nontarget trial"
-
-
 def _as_numbers(values: ArrayLike, name: str) -> FloatArray:
     array: NDArray[Any] = np.asarray(values)
     if array.dtype.kind not in "iuf":  # NumPy would parse text
@@ -471,8 +447,6 @@ def _as_scores(values: ArrayLike, name: str) -> FloatArray:
     array = _as_numbers(values, f"{name} scores")
     if array.ndim != 1:
         raise ValueError(f"{name} scores must be a vector, not of shape {array.shape}")
-    if not array.size:
-        raise PrivacyEvalError(_empty(name))
     finite = np.isfinite(array)
     if not finite.all():
         bad = np.flatnonzero(~finite)

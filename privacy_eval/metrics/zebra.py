@@ -18,7 +18,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from .cllr import softplus
-from .curves import prior_grid
+from .curves import PriorProfile, prior_grid
 from .pav import CHALLENGE_SLOPE, FloatArray, IntArray, PavBlocks, Sets, sloped_llr
 from .trial_scores import TrialScores, TrialSets, Variant, check_scores, check_variant
 
@@ -73,26 +73,9 @@ class Zebra:
     variant: Variant
 
 
-@dataclass(frozen=True)
-class EceProfile:
-    """Empirical cross-entropy against the attacker's prior, in bit (eq. 4).
-
-    Attributes
-    ----------
-    prior_log_odds : float array, shape (P,)
-        log(pi / (1 - pi)).
-    zero_evidence : float array, shape (P,)
-        ECE of scores without evidence (footnote 5): perfect privacy.
-    minimum : float array, shape (P,)
-        ECE of the PAV-calibrated scores: the attacker's.
-    actual : float array, shape (P,)
-        ECE of the scores taken as LLRs.
-    """
-
-    prior_log_odds: FloatArray
-    zero_evidence: FloatArray
-    minimum: FloatArray
-    actual: FloatArray
+class EceProfile(PriorProfile):
+    """Empirical cross-entropy against the attacker's prior, in bit (eq. 4); that of scores without
+    evidence (footnote 5) is perfect privacy."""
 
 
 def zebra(
@@ -154,8 +137,7 @@ def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     >>> population_disclosure(TrialScores([1.0], [1.0]))
     0.0
     """
-    check_scores(scores)
-    check_variant(variant)
+    check_scores(scores, variant)
     return float(batch_population_disclosure(scores, variant=variant)[0])
 
 

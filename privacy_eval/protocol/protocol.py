@@ -262,7 +262,7 @@ class Protocol:
         return bool(self.eer_thresholds or self.emotion)
 
     @property
-    def scored_elsewhere(self) -> bool:
+    def has_own_scoring(self) -> bool:
         """Whether the edition's own evaluation makes all scores: there are no models of
         x-vectors, and stages 2 and 5 do not apply."""
         return not self.asv_models and any(part.folders for part in self.results_folders)
@@ -275,7 +275,7 @@ class Protocol:
         """Return the ASV model trained on original or on anonymized speech."""
         return next((m for m in self.asv_models if m.trained_on == trained_on), None)
 
-    def vectors_left(self, trained_on: str, suffix: str, name: str) -> list[str]:
+    def saved_vector_paths(self, trained_on: str, suffix: str, name: str) -> list[str]:
         """List where the edition's own evaluation may have left the x-vectors of a data set, below
         the results: beside the scores of the models trained on original or anonymized speech."""
         within = self.speaker_vectors.replace("{set}", name)

@@ -34,7 +34,7 @@ _SPEECH = {"original": ORIGINAL, "anon": ANONYMIZED}
 _CELL = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,17})?")
 
 
-def form_of(text: str) -> Form:
+def detect_form(text: str) -> Form:
     """Tell the form of a results file by its first line."""
     first = text.split("\n", 1)[0].rstrip("\r")
     if first.startswith("---- "):
@@ -69,7 +69,7 @@ def import_file(
     """
     suffix = protocol.anon_suffix if anon_suffix is None else anon_suffix
     importer = Importer(str(path), protocol, system, suffix, provenance)
-    form = form_of(text)
+    form = detect_form(text)
     if form == "rank":
         return importer.rank(text)
     if form == "summary":

@@ -10,7 +10,6 @@ most 16 bits, float32 otherwise.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import math
@@ -102,6 +101,7 @@ class _Source:
 class _Header:
     """What the beginning of a file tells, where it does: the MD5 is of FLAC's samples."""
 
+    size: int
     frames: int | None = None
     md5: bytes | None = None
     bits: int = 0
@@ -208,12 +208,11 @@ class AudioReader:
         """
         segment = self._segments[utterance]
         source = self._sources[segment.line.id]
-        with contextlib.ExitStack() as stack:
-            file: BinaryIO
-            if source.path is None:
-                file = io.BytesIO(self._output(segment.line, segment.where))
-            else:
-                file = stack.enter_context(opened(source.path, segment.where))
+        with (
+            io.BytesIO(self._output(segment.line, segment.where))
+            if source.path is None
+            else opened(source.path, segment.where)
+        ) as file:
             audio, remarks = _read(file, segment, source.conversion, self._mix)
         for remark in remarks:
             self.remarks.setdefault(remark, []).append(utterance)
@@ -298,18 +297,14 @@ def _sox_file(words: list[str]) -> tuple[str, dict[str, int]] | None:
     if len(words) < 4 or words[0].startswith("-") or words[-1] != "-" or len(words) % 2:
         return None
     options = dict(zip(words[1:-1:2], words[2:-1:2], strict=True))
-    fixed = {"-t": "wav", "-e": "signed-integer"}
-    conversion = {"bits": 16}  # sox leaves 16-bit samples alone
-    for name, value in options.items():
-        if name in fixed:
-            if value != fixed[name]:
-                return None
-        elif name in ("-r", "-b", "-c") and re.fullmatch("[1-9][0-9]{0,6}", value):
-            conversion[{"-r": "rate", "-b": "bits", "-c": "channels"}[name]] = int(value)
-        else:
-            return None
-    whole = "-t" in options and 2 * len(options) == len(words) - 2
-    return (words[0], conversion) if whole else None
+    once = 2 * len(options) == len(words) - 2
+    fixed = options.pop("-t", ""), options.pop("-e", "signed-integer")
+    names = {"-r": "rate", "-b": "bits", "-c": "channels"}
+    known = options.keys() <= names.keys() and fixed == ("wav", "signed-integer")
+    if not (once and known and all(re.fullmatch("[1-9][0-9]{0,6}", n) for n in options.values())):
+        return None
+    # sox leaves 16-bit samples alone.
+    return words[0], {"bits": 16} | {names[name]: int(n) for name, n in options.items()}
 
 
 def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Segment]]:
@@ -384,14 +379,13 @@ def _read(
     """Read an utterance from an open file, and what there is to say of it."""
     library, where = soundfile(), segment.where
     with reading(where):
-        header, size = _read_header(file, where)
+        header = _read_header(file, where)
         file.seek(0)
         target = file if isinstance(file, io.BytesIO) else file.fileno()
         try:
             with library.SoundFile(target, closefd=False) as audio:
                 _check_format(audio, header, conversion, where)
-                start, frames = _range(audio, segment)
-                samples = _samples(audio, start, frames, size, mix, header, segment)
+                samples = _samples(audio, header, segment, mix)
                 remarks = [NOT_16_BIT] if audio.subtype != "PCM_16" else []
                 remarks += [CHANNELS] if audio.channels > 1 and not mix else []
                 rate = int(audio.samplerate)
@@ -401,17 +395,18 @@ def _read(
     return Audio(samples, rate), remarks
 
 
-def _read_header(file: BinaryIO, where: str) -> tuple[_Header, int]:
-    """Check the beginning of a file, before a library believes it; its size."""
+def _read_header(file: BinaryIO, where: str) -> _Header:
+    """Check the beginning of a file, before a library believes it."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(42)
     if start[:4] == b"RIFF" and start[8:12] == b"WAVE":
-        return _Header(_wav_frames(file, size, where)), size
+        return _Header(size, _wav_frames(file, size, where))
     if start[:4] == b"fLaC" and len(start) == 42 and start[4] & 0x7F == 0:
         packed = int.from_bytes(start[18:26], "big")
         frames, md5 = packed & ((1 << 36) - 1), start[26:42]
-        return _Header(frames or None, md5 if any(md5) else None, (packed >> 36 & 31) + 1), size
+        bits = (packed >> 36 & 31) + 1
+        return _Header(size, frames or None, md5 if any(md5) else None, bits)
     raise PrivacyEvalError(f"{where}: neither WAV nor FLAC")
 
 
@@ -491,16 +486,9 @@ def _range(audio: Any, segment: _Segment) -> tuple[int, int | None]:
     return start, end - start
 
 
-def _samples(
-    audio: Any,
-    start: int,
-    frames: int | None,
-    size: int,
-    mix: bool,
-    header: _Header,
-    segment: _Segment,
-) -> Samples:
+def _samples(audio: Any, header: _Header, segment: _Segment, mix: bool) -> Samples:
     """Read frames in blocks, so that no more memory is used than they need."""
+    start, frames = _range(audio, segment)
     wanted = header.frames if frames is None else frames
     dtype = _SUBTYPES[audio.subtype]
     mixed = mix and audio.channels > 1
@@ -509,7 +497,8 @@ def _samples(
     if wanted is not None and wanted > MAX_SAMPLES:
         raise PrivacyEvalError(f"{segment.where}: over {MAX_SAMPLES} samples")
     # A header may lie, and compressed audio become many times as long.
-    samples: Samples = np.empty(min(most, 2 * size), kind)
+    samples: Samples = np.empty(min(most, 2 * header.size), kind)
+    expected = header.md5 if frames is None else None
     md5 = hashlib.md5(usedforsecurity=False)
     count, step = 0, max(1, _BLOCK_SAMPLES // audio.channels)
     if start:
@@ -518,7 +507,7 @@ def _samples(
         block = audio.read(min(step, most - count), dtype, always_2d=True)
         if not len(block):
             break
-        if header.md5 is not None and frames is None:
+        if expected is not None:
             md5.update(_flac_bytes(block, header.bits))
         if count + len(block) > samples.size:
             samples = np.concatenate([samples[:count], np.empty(count + len(block), kind)])
@@ -534,7 +523,7 @@ def _samples(
         raise PrivacyEvalError(f"{segment.where}: truncated, {count} of {wanted} samples")
     if wanted is None and len(audio.read(1, dtype)):
         raise PrivacyEvalError(f"{segment.where}: over {MAX_SAMPLES} samples")
-    if header.md5 is not None and frames is None and md5.digest() != header.md5:
+    if expected not in (None, md5.digest()):
         raise PrivacyEvalError(f"{segment.where}: damaged, samples do not match its MD5")
     return samples[:count]
 

@@ -288,19 +288,16 @@ def _noise(seed: int, utterance: str) -> np.random.Generator:
 def _frames(samples: Samples, options: MfccOptions) -> Samples:
     """Return the frames as a view of the samples, mirrored beyond their ends."""
     count, window, shift = samples.size, options.window, options.shift
-    if options.snip_edges:
-        if count < window:
-            return np.empty((0, window), samples.dtype)
-    else:
-        number = (count + shift // 2) // shift
-        if not number:
-            return np.empty((0, window), samples.dtype)
+    snip = options.snip_edges
+    number = (count - window) // shift + 1 if snip else (count + shift // 2) // shift
+    if number < 1:
+        return np.empty((0, window), samples.dtype)
+    padded: Any = samples
+    if not snip:
         before = window // 2 - shift // 2
         after = max(0, (number - 1) * shift - before + window - count)
-        padded: Any = np.pad(samples[max(0, -before) :], (max(0, before), after), "symmetric")
-        samples = padded
-    windows: Any = np.lib.stride_tricks.sliding_window_view(samples, window)[::shift]
-    frames: Any = windows if options.snip_edges else windows[:number]
+        padded = np.pad(samples[max(0, -before) :], (max(0, before), after), "symmetric")
+    frames: Any = np.lib.stride_tricks.sliding_window_view(padded, window)[::shift][:number]
     return cast(Samples, frames)
 
 

@@ -38,7 +38,7 @@ _BLOCK_FRAMES = 512
 _LONG = 1 << 26
 
 
-def coefficient_of(name: str, *, seed: int = 0, data_set: str = "") -> float:
+def derive_coefficient(name: str, *, seed: int = 0, data_set: str = "") -> float:
     """Derive the coefficient of a speaker or an utterance, uniform in 0.5 to 0.9.
 
     The released scripts of 2022 draw it with a generator that is seeded anew in every run.
@@ -59,7 +59,7 @@ def coefficient_of(name: str, *, seed: int = 0, data_set: str = "") -> float:
 
     Examples
     --------
-    >>> round(coefficient_of("367"), 6), round(coefficient_of("367", seed=1), 6)
+    >>> round(derive_coefficient("367"), 6), round(derive_coefficient("367", seed=1), 6)
     (0.641594, 0.624531)
     """
     text = f"mcadams {seed} {data_set} {name}".encode("utf-8", "surrogateescape")

@@ -18,8 +18,8 @@ for speaker recognition", ICASSP 2018.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,10 +46,8 @@ class Pooling:
     ----------
     where : str
         Path and name, for messages.
-    terms : tuple of Descriptor
-        What the extraction reads.
     columns : int
-        Number of columns of these.
+        Number of columns of what the extraction reads.
     steps : tuple of int
         Input period and output period of the extraction, input period of the pooling.
     context : tuple of int
@@ -63,7 +61,6 @@ class Pooling:
     """
 
     where: str
-    terms: tuple[Descriptor, ...]
     columns: int
     steps: tuple[int, int, int]
     context: tuple[int, int]
@@ -130,6 +127,12 @@ class Network:
         The nodes that are needed, each after those that it reads.
     columns : dict of str to int
         Of each.
+    works : dict of str to Layer, Pooling or None
+        What each does to its input; None: nothing.
+    terms : dict of str to tuple of Descriptor
+        What each reads; of pooling, what the extraction reads.
+    overwriting : set of str
+        Nodes that are the only readers of new values.
     input_columns, output_columns : int
 
     Raises
@@ -145,8 +148,8 @@ class Network:
         self.output = output
         self.order = _sorted_nodes(model, output)
         self.columns: dict[str, int] = {}
-        self._works: dict[str, Layer | Pooling | None] = {}
-        self._terms: dict[str, tuple[Descriptor, ...]] = {}
+        self.works: dict[str, Layer | Pooling | None] = {}
+        self.terms: dict[str, tuple[Descriptor, ...]] = {}
         for name in self.order:
             self._add(name, model.nodes[name])
         inputs = [n for n in self.order if model.nodes[n].kind == "input-node"]
@@ -155,7 +158,8 @@ class Network:
         self.input_columns, self.output_columns = self.columns["input"], self.columns[output]
         if self.output_columns < 0:
             raise PrivacyEvalError(f"{model.path}: {output} is a statistics extraction")
-        self._single = self._read_once()
+        self.order = [name for name in self.order if name in self.works]
+        self.overwriting = self._find_overwriting()
 
     def compute(self, features: Matrix, times: Sequence[int] = (0,)) -> tuple[Times, Matrix]:
         """Compute the output at some times.
@@ -194,16 +198,16 @@ class Network:
             if component is None:
                 raise PrivacyEvalError(f"{node.where}: no component {node.component}")
             if component.type == "StatisticsPoolingComponent":
-                self._works[name], self._terms[name] = self._pooling(node, component), ()
-                self.columns[name] = self._works[name].output_columns  # type: ignore[union-attr]
+                pooling, self.terms[name] = self._pooling(node, component)
+                self.works[name], self.columns[name] = pooling, pooling.output_columns
                 return
             if component.type == "StatisticsExtractionComponent":
-                self._terms[name], self.columns[name] = terms, -1
+                self.columns[name] = -1
                 return
             if component.type == "TdnnComponent":
                 offsets = component.field("TimeOffsets")
                 terms = tuple(Descriptor("Offset", (t,), (k,)) for k in offsets for t in terms)
-        self._terms[name] = terms
+        self.terms[name] = terms
         found = node.dim if node.kind == "input-node" else self._columns(node, terms)
         if node.kind == "dim-range-node":
             if node.dim < 1 or node.offset + node.dim > found:
@@ -211,19 +215,19 @@ class Network:
                     f"{node.where}: columns {node.offset} to {node.offset + node.dim} of {found}"
                 )
             part = slice(node.offset, node.offset + node.dim)
-            self._works[name] = Layer((found, node.dim), lambda x, out: x[:, part], is_new=False)
+            self.works[name] = Layer((found, node.dim), lambda x, out: x[:, part], is_new=False)
             found = node.dim
         elif component is not None and node.kind == "component-node":
             layer = make_layer(component, found)
-            self._works[name], found = layer, layer.columns[1]
+            self.works[name], found = layer, layer.columns[1]
         else:
-            self._works[name] = None
+            self.works[name] = None
         if not 1 <= found <= MAX_COLUMNS:
             raise PrivacyEvalError(f"{node.where}: {found} columns, expected 1 to {MAX_COLUMNS}")
         self.columns[name] = found
 
-    def _pooling(self, node: Node, component: Component) -> Pooling:
-        """Join a pooling component with the extraction that it reads."""
+    def _pooling(self, node: Node, component: Component) -> tuple[Pooling, tuple[Descriptor, ...]]:
+        """Join a pooling component with the extraction that it reads, and with what that reads."""
         source = self._model.nodes.get(node.terms[0].node)
         extraction = self._model.components.get(source.component) if source is not None else None
         if (
@@ -254,10 +258,8 @@ class Network:
         if not 0 <= log_counts <= MAX_COLUMNS or (stddevs and not variances):
             raise component.error("inconsistent NumLogCountFeatures or OutputStddevs")
         floor = component.fields.get("VarianceFloor", 1e-10)
-        return Pooling(
-            *(component.where, source.terms, columns, steps, context),
-            *(log_counts, variances, stddevs, max(floor, 0.0)),
-        )
+        shape = columns, steps, context, log_counts, variances, stddevs
+        return Pooling(component.where, *shape, max(floor, 0.0)), source.terms
 
     def _columns(self, node: Node, terms: Sequence[Descriptor]) -> int:
         return sum(self._term_columns(node, term) for term in terms)
@@ -277,34 +279,15 @@ class Network:
             raise PrivacyEvalError(f"{node.where}: {term.operator} of {sorted(found)} columns")
         return found.pop()
 
-    def work(self, name: str) -> Layer | Pooling | None:
-        """Return what a node does to its input; None for nothing."""
-        return self._works.get(name)
-
-    def terms(self, name: str) -> tuple[Descriptor, ...]:
-        """Return what a node reads, but for pooling, which reads `Pooling.terms`."""
-        return self._terms[name]
-
-    def may_overwrite(self, name: str) -> bool:
-        """Tell whether a node is the only reader of new values."""
-        return name in self._single
-
-    def _read_once(self) -> set[str]:
-        reads = Counter(n for terms in self._all_terms() for t in terms for n in t.reads())
-        single = set()
-        for name in self.order:
-            terms = self._terms[name]
+    def _find_overwriting(self) -> set[str]:
+        reads = Counter(n for terms in self.terms.values() for t in terms for n in t.reads())
+        found = set()
+        for name, terms in self.terms.items():
             if len(terms) == 1 and not terms[0].operator and reads[terms[0].node] == 1:
-                source = self._works.get(terms[0].node)
+                source = self.works[terms[0].node]
                 if isinstance(source, Layer) and source.is_new:
-                    single.add(name)
-        return single
-
-    def _all_terms(self) -> Iterator[tuple[Descriptor, ...]]:
-        for name in self.order:
-            work = self._works.get(name)
-            if name in self._works:
-                yield work.terms if isinstance(work, Pooling) else self._terms[name]
+                    found.add(name)
+        return found
 
 
 class _Evaluation:
@@ -326,9 +309,9 @@ class _Evaluation:
         self._find_ranges()
         self._find_times(times)
         for name in network.order:
-            work = network.work(name)
+            work = network.works[name]
             if isinstance(work, Pooling) and name in self._exists:
-                self._stored[name] = self._pool(work, self._exists[name], *self._windows[name])
+                self._stored[name] = self._pool(work, name)
         found = self._exists[network.output]
         values = self._values((Descriptor("", node=network.output),), found)
         return found, np.array(values) if len(found) else values
@@ -336,21 +319,19 @@ class _Evaluation:
     def _find_ranges(self) -> None:
         """Find a first and a last time that each node may exist at."""
         for name in self._network.order:
-            work = self._network.work(name)
+            if name == "input":
+                continue
+            work = self._network.works[name]
+            first, last = _common(self._network.terms[name], self._range)
             if isinstance(work, Pooling):
-                first, last = _common(work.terms, self._range)
                 reach = work.steps[1] - 1
-                self._range[name] = (
-                    first - work.context[1] - reach,
-                    last + work.context[0] + reach,
-                )
-            elif name != "input":
-                self._range[name] = _common(self._network.terms(name), self._range)
+                first, last = first - work.context[1] - reach, last + work.context[0] + reach
+            self._range[name] = first, last
 
     def _find_times(self, times: Times) -> None:
         """Find the times at which nodes are asked for, then those at which they exist."""
         network = self._network
-        asked: dict[str, list[Times]] = {network.output: [times]}
+        asked = defaultdict(list, {network.output: [times]})
         for name in reversed(network.order):
             if name not in asked or name == "input":
                 continue
@@ -358,22 +339,20 @@ class _Evaluation:
             if len(now) > MAX_FRAMES:
                 raise PrivacyEvalError(f"{network.path}: {name}: {len(now)} frames are too many")
             self._exists[name] = now
-            work, terms = network.work(name), network.terms(name)
+            work, terms = network.works[name], network.terms[name]
             if isinstance(work, Pooling):
-                terms, reach = work.terms, _common(work.terms, self._range)
+                reach = _common(terms, self._range)
                 extracted = work.extracted(now, reach)
                 now = work.frames(extracted, reach)
                 self._windows[name] = (extracted, now)
-            for term in terms:
-                for node, needed in term.needs(now):
-                    asked.setdefault(node, []).append(needed)
+            _ask(asked, terms, now)
         for name in network.order:
             if name not in self._exists or name == "input":
                 continue
-            now, work = self._exists[name], network.work(name)
+            now, work, terms = self._exists[name], network.works[name], network.terms[name]
             if isinstance(work, Pooling):
                 extracted, frames = self._windows[name]
-                frames = self._existing(work.terms, frames)
+                frames = self._existing(terms, frames)
                 self._windows[name] = (extracted, frames)
                 first = extracted // work.steps[1] * work.steps[1]
                 inside = np.searchsorted(frames, first + work.steps[1]) > np.searchsorted(
@@ -382,23 +361,22 @@ class _Evaluation:
                 rows = _rows(extracted[inside], now, work)
                 self._exists[name] = now[rows[1] > rows[0]]
             else:
-                self._exists[name] = self._existing(network.terms(name), now)
+                self._exists[name] = self._existing(terms, now)
 
     def _existing(self, terms: Sequence[Descriptor], times: Times) -> Times:
-        mask = np.ones(len(times), dtype=bool)
-        for term in terms:
-            mask &= term.exists(times, self._exists)
+        mask = np.all([term.exists(times, self._exists) for term in terms], axis=0)
         return times if mask.all() else times[mask]
 
-    def _pool(self, pooling: Pooling, times: Times, extracted: Times, frames: Times) -> Matrix:
-        """Compute the statistics at some times from blocks of frames."""
+    def _pool(self, pooling: Pooling, name: str) -> Matrix:
+        """Compute the statistics of a node from blocks of frames."""
+        times, (extracted, frames) = self._exists[name], self._windows[name]
         first = extracted // pooling.steps[1] * pooling.steps[1]
         begin, end = _rows(extracted, times, pooling)
         powers = 2 if pooling.variances else 1
         count = np.zeros((len(times), 1))
         sums = [np.zeros((len(times), pooling.columns)) for _ in range(powers)]
         for block in np.array_split(frames, -(-len(frames) // BLOCK)) if len(frames) else []:
-            values = self._values(pooling.terms, block)
+            values = self._values(self._network.terms[name], block)
             # How often each frame counts at each time: rows of the extraction that hold it.
             low = np.searchsorted(first, block - pooling.steps[1], side="right")
             high = np.searchsorted(first, block, side="right")
@@ -418,15 +396,9 @@ class _Evaluation:
     def _values(self, terms: Sequence[Descriptor], times: Times) -> Matrix:
         """Compute terms at times at which all of them exist, from what is stored."""
         network = self._network
-        asked: dict[str, list[Times]] = {}
+        asked = defaultdict[str, list[Times]](list)
         computed: dict[str, tuple[Times, Matrix]] = {}
-
-        def ask(terms: Sequence[Descriptor], times: Times) -> None:
-            for term in terms:
-                for node, needed in term.needs(times):
-                    asked.setdefault(node, []).append(needed)
-
-        ask(terms, times)
+        _ask(asked, terms, times)
         for name in reversed(network.order):
             if name not in asked:
                 continue
@@ -436,16 +408,22 @@ class _Evaluation:
             needed = _union(asked[name])
             needed = needed[members(self._exists[name], needed)]
             computed[name] = (needed, np.empty((0, 0), dtype=np.float32))
-            ask(network.terms(name), needed)
+            _ask(asked, network.terms[name], needed)
         for name in network.order:
             if name in computed and name not in self._stored:
-                needed, work = computed[name][0], network.work(name)
-                values = _join(network.terms(name), needed, computed)
+                needed, work = computed[name][0], network.works[name]
+                values = _join(network.terms[name], needed, computed)
                 if isinstance(work, Layer):
-                    out = values if network.may_overwrite(name) else None
-                    values = work.apply(values, out)
+                    values = work.apply(values, values if name in network.overwriting else None)
                 computed[name] = (needed, values)
         return _join(terms, times, computed)
+
+
+def _ask(asked: dict[str, list[Times]], terms: Sequence[Descriptor], times: Times) -> None:
+    """Add the times at which terms read nodes to those at which these are asked for."""
+    for term in terms:
+        for node, needed in term.needs(times):
+            asked[node].append(needed)
 
 
 def _rows(extracted: Times, times: Times, pooling: Pooling) -> tuple[Times, Times]:

@@ -68,12 +68,6 @@ class Descriptor:
         for part in self.parts:
             yield from part.reads()
 
-    def columns(self, known: Mapping[str, int]) -> int:
-        """Return its number of columns from those of nodes; its parts have equal ones."""
-        if not self.operator:
-            return known[self.node]
-        return int(self.numbers[1]) if self.operator == "Const" else self.parts[0].columns(known)
-
     def range(self, known: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
         """Return a first and a last time that it may exist at from those of nodes."""
         if not self.operator:
@@ -139,11 +133,10 @@ class Descriptor:
         else:
             when = {name: at for name, (at, _) in known.items()}
             chosen = np.where(first.exists(times, when), 0, 1)
-        width = self.columns({name: matrix.shape[1] for name, (_, matrix) in known.items()})
-        result = np.zeros((len(times), width), dtype=np.float32)
-        for number, part in enumerate(self.parts):
-            mine = chosen == number
-            result[mine] = part.values(times[mine], known)
+        found = [p.values(times[chosen == i], known) for i, p in enumerate(self.parts)]
+        result = np.zeros((len(times), found[0].shape[1]), dtype=np.float32)
+        for number, values in enumerate(found):
+            result[chosen == number] = values
         return result
 
     def _read_at(self, times: Times) -> tuple[Times, slice | NDArray[np.int64]]:

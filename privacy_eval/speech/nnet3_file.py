@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,10 +52,13 @@ COMPONENT_TYPES = frozenset(
     Dropout GeneralDropout ScaleAndOffset""".split()
 )
 
+_INTEGER = re.compile(r"[+-]?\d{1,10}", re.ASCII)
+_REAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _KEY = re.compile(r"\s+(?=[A-Za-z][A-Za-z-]*=)")
 _TAG = re.compile(rb"<")
-_NEWLINE = re.compile(rb"\n")  #: Node lines: keys that must be there.
+_NEWLINE = re.compile(rb"\n")
+#: Node lines: keys that must be there.
 _LINES = {
     "input-node": ("name", "dim"),
     "component-node": ("name", "component", "input"),
@@ -167,14 +171,18 @@ def read_model(path: Path, config: Path | None = None) -> ModelFile:
         reader = _Reader(file)
         if reader.token() != "Nnet3":
             raise file.error("expected <Nnet3>: not an nnet3 raw model")
-        nodes = dict(_nodes(reader.lines(), str(path)))
+        listed = list(_nodes(reader.lines()))
+        nodes = dict(listed)
+        if len(nodes) < len(listed):
+            name = Counter(name for name, _ in listed).most_common(1)[0][0]
+            raise PrivacyEvalError(f"{path}: duplicate node {name}")
         components = dict(_components(reader, path))
         file.where = str(path)
         file.end()
     if config is not None:
         lines = read_text(config).splitlines()
         numbered = ((f"{config}:{n}", line) for n, line in enumerate(lines, 1))
-        nodes.update(_parse_lines(numbered))
+        nodes.update(_nodes(numbered))
     return ModelFile(path, nodes, components)
 
 
@@ -217,7 +225,7 @@ class _Reader:
 
     def integer(self) -> int:
         if not self.is_binary:
-            return int(self._number(re.compile(r"[+-]?\d{1,10}\Z", re.ASCII)))
+            return int(self._number(_INTEGER, self.word()))
         value: int = self._unpack(b"\4", "<i")
         return value
 
@@ -225,9 +233,7 @@ class _Reader:
         if self.is_binary:
             value: float = self._unpack(*((b"\4", "<f") if self._next() == 4 else (b"\10", "<d")))
         else:
-            value = float(
-                self._number(re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII))
-            )
+            value = float(self._number(_REAL, self.word()))
         if not math.isfinite(value):
             raise self.file.error(f"{value}, expected a finite number")
         return value
@@ -248,7 +254,7 @@ class _Reader:
         if not self.is_binary:
             if self.word() != "[":
                 raise self.file.error("expected [ of whole numbers")
-            return tuple(int(word) for word in iter(self.word, "]") if self._is_integer(word))
+            return tuple(int(self._number(_INTEGER, word)) for word in iter(self.word, "]"))
         count: int = self._unpack(b"\4", "<i")
         values = self.file.read(4 * count) if 0 <= count <= MAX_PARTS else b""
         if len(values) != 4 * count:
@@ -297,16 +303,11 @@ class _Reader:
             raise self.file.error(f"truncated, or damaged: expected a number, found {data!r}")
         return struct.unpack(code, data[1:])[0]
 
-    def _number(self, pattern: re.Pattern[str]) -> str:
-        word = self.word()
-        if not pattern.match(word):
-            raise self.file.error(f"expected a number, found {printable(word[:40])!r}")
+    def _number(self, pattern: re.Pattern[str], word: str) -> str:
+        if not pattern.fullmatch(word):
+            kind = "whole number" if pattern is _INTEGER else "number"
+            raise self.file.error(f"expected a {kind}, found {printable(word[:40])!r}")
         return word
-
-    def _is_integer(self, word: str) -> bool:
-        if not re.fullmatch(r"[+-]?\d{1,10}", word, re.ASCII):
-            raise self.file.error(f"expected a whole number, found {printable(word[:40])!r}")
-        return True
 
     def _array(self, dimensions: int) -> NDArray[np.float32]:
         read = read_binary_array if self.is_binary else read_text_array
@@ -358,16 +359,8 @@ def _fields(reader: _Reader, kind: str) -> dict[str, Any]:
     return fields
 
 
-def _nodes(lines: Iterator[tuple[str, str]], path: str) -> Iterator[tuple[str, Node]]:
-    names = set()
-    for name, node in _parse_lines(lines):
-        if name in names:
-            raise PrivacyEvalError(f"{path}: duplicate node {name}")
-        names.add(name)
-        yield name, node
-
-
-def _parse_lines(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, Node]]:
+def _nodes(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, Node]]:
+    """Parse the node lines of a model or of a configuration."""
     for where, line in lines:
         line = line.split("#", 1)[0].strip()
         if line:

@@ -85,16 +85,16 @@ def _affine(component: Component, columns: int) -> Layer:
     return Layer((weights.shape[1], rows), apply)
 
 
-def _elementwise(function: Callable[..., Any]) -> Callable[[Component, int], Layer]:
+def _rowwise(
+    function: Callable[..., Any], *, is_new: bool = True
+) -> Callable[[Component, int], Layer]:
+    """Make layers of a function that keeps the number of columns."""
+
     def make(component: Component, columns: int) -> Layer:
         dim = component.positive("Dim")
-        return Layer((dim, dim), function)
+        return Layer((dim, dim), function, is_new)
 
     return make
-
-
-def _rectified(x: Matrix, out: Matrix | None) -> Matrix:
-    return np.maximum(x, np.float32(0), out=out)
 
 
 def _scale_and_offset(dim: int, scale: Matrix, offset: Matrix) -> Layer:
@@ -164,37 +164,22 @@ def _normalize(component: Component, columns: int) -> Layer:
     return Layer((dim, dim), apply)
 
 
-def _softmax(x: Matrix, out: Matrix | None) -> Matrix:
-    values: Matrix = scipy.special.softmax(x, axis=1)
-    return values
-
-
-def _log_softmax(x: Matrix, out: Matrix | None) -> Matrix:
-    values: Matrix = scipy.special.log_softmax(x, axis=1)
-    return values
-
-
-def _identity(component: Component, columns: int) -> Layer:
-    dim = component.positive("Dim")
-    return Layer((dim, dim), lambda x, out: x, is_new=False)
-
-
 def _dropout(component: Component, columns: int) -> Layer:
     kept = np.float32(1 - component.field("DropoutProportion"))
-    return _elementwise(lambda x, out: np.multiply(x, kept, out=out))(component, columns)
+    return _rowwise(lambda x, out: np.multiply(x, kept, out=out))(component, columns)
 
 
 _MAKERS: Mapping[Callable[[Component, int], Layer], str] = {
     _affine: "NaturalGradientAffine Affine FixedAffine Linear Tdnn",
-    _elementwise(_rectified): "RectifiedLinear",
-    _elementwise(scipy.special.expit): "Sigmoid",
-    _elementwise(np.tanh): "Tanh",
-    _elementwise(_softmax): "Softmax",
-    _elementwise(_log_softmax): "LogSoftmax",
+    _rowwise(lambda x, out: np.maximum(x, np.float32(0), out=out)): "RectifiedLinear",
+    _rowwise(scipy.special.expit): "Sigmoid",
+    _rowwise(np.tanh): "Tanh",
+    _rowwise(lambda x, out: scipy.special.softmax(x, axis=1)): "Softmax",
+    _rowwise(lambda x, out: scipy.special.log_softmax(x, axis=1)): "LogSoftmax",
     _batch_norm: "BatchNorm",
     _normalize: "Normalize",
     _scales: "ScaleAndOffset",
-    _identity: "NoOp GeneralDropout",
+    _rowwise(lambda x, out: x, is_new=False): "NoOp GeneralDropout",
     _dropout: "Dropout",
 }
 _LAYERS = {f"{name}Component": make for make, names in _MAKERS.items() for name in names.split()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -132,8 +133,8 @@ def tracks_of(
                     raise PrivacyEvalError(f"{reader.where(utterance)}: {error}") from error
                 raise
 
-        return {u: (lambda u=u: track_of(u)) for u in reader.ids}  # type: ignore[misc]
+        return {u: functools.partial(track_of, u) for u in reader.ids}
     files = sorted(folder.glob(f"*{_SUFFIX}"))
     if not files:
         raise PrivacyEvalError(f"{folder}: neither wav.scp nor <utterance>{_SUFFIX}")
-    return {f.name.removesuffix(_SUFFIX): (lambda f=f: read_track(f)) for f in files}  # type: ignore[misc]
+    return {f.name.removesuffix(_SUFFIX): functools.partial(read_track, f) for f in files}

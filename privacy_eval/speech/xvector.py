@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,9 +95,7 @@ class Extractor:
         return vector
 
 
-def load_extractor(
-    folder: Path | None = None, *, network: Path | None = None, pad_input: bool = True
-) -> Extractor:
+def load_extractor(folder: Path | None = None, *, network: Path | None = None) -> Extractor:
     """Read the folder of an extractor, as Kaldi's scripts expect it.
 
     Parameters
@@ -106,8 +105,6 @@ def load_extractor(
         `max_chunk_size`.
     network : Path, optional
         A raw model, instead of `final.raw`. Either is required.
-    pad_input : bool
-        As of `Extractor`.
 
     Returns
     -------
@@ -129,9 +126,11 @@ def load_extractor(
     if "final.raw" not in paths:
         raise PrivacyEvalError(f"{folder}: no file final.raw, expected an x-vector network")
     model = read_model(paths["final.raw"], paths.get("extract.config"))
-    sizes = {name: _read_size(paths[name], name) for name in EXTRACTOR_FILES[2:] if name in paths}
+    sizes: dict[str, Any] = {
+        name: _read_size(paths[name], name) for name in EXTRACTOR_FILES[2:] if name in paths
+    }
     sha256 = {name: digest(read_bytes(path)) for name, path in paths.items()}
-    return Extractor(Network(model), pad_input=pad_input, sha256=sha256, **sizes)
+    return Extractor(Network(model), sha256=sha256, **sizes)
 
 
 def utterance_vector(

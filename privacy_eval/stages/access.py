@@ -303,9 +303,9 @@ class AsvSystems:
         return model, model.model_folder(suffix)
 
     @property
-    def compared_by(self) -> BackendName:
+    def default_backend(self) -> BackendName:
         """The back end: cosine for x-vectors left by an edition's own evaluation, else PLDA."""
-        left = self.protocol.scored_elsewhere and self.protocol.speaker_vectors
+        left = self.protocol.has_own_scoring and self.protocol.speaker_vectors
         return "cosine" if left else "plda"
 
     def find_backend(self, trained_on: str, suffix: str) -> Path | None:
@@ -316,7 +316,7 @@ class AsvSystems:
         ------
         MissingInput
         """
-        if self.compared_by != "plda":
+        if self.default_backend != "plda":
             return None
         model, within = self.model_folder(trained_on, suffix)
         folder = backend_folder(self.access.tree, model, suffix)
@@ -356,9 +356,9 @@ class AsvSystems:
         """The anonymization suffixes of the systems under test."""
         return list(dict.fromkeys(system.anon_suffix for system in self.under_test))
 
-    def has_vectors_left(self) -> bool:
+    def has_saved_vectors(self) -> bool:
         """Whether the edition's own evaluation left x-vectors of any trial set."""
-        left = self.protocol.vectors_left
+        left = self.protocol.saved_vector_paths
         return any(
             (self.access.results / path).is_file()
             for suffix in self.suffixes
@@ -387,8 +387,8 @@ class AsvSystems:
         MissingInput
             None of the candidate files exists.
         """
-        if self.compared_by != "plda":
-            left = self.protocol.vectors_left(trained_on, anon_suffix, f"{name}{suffix}")
+        if self.default_backend != "plda":
+            left = self.protocol.saved_vector_paths(trained_on, anon_suffix, f"{name}{suffix}")
             saved = [self.access.results / at for at in left]
             path = first_file(saved)
             if path is None:

@@ -24,7 +24,7 @@ from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
 from ..protocol.protocol import ANONYMIZED, Protocol
 from ..speech.audio import AudioReader, soundfile
-from ..speech.mcadams import COEFFICIENT, coefficient_of, convert_to_int16
+from ..speech.mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
 from .access import TreeAccess
 from .freshness import (
     NOTE,
@@ -79,7 +79,7 @@ class McAdams:
         if self.variant == "2020":
             return COEFFICIENT
         name = speaker if self.level == "speaker" else utterance
-        return coefficient_of(name, seed=self.seed, data_set=self.data_set)
+        return derive_coefficient(name, seed=self.seed, data_set=self.data_set)
 
 
 def anonymize_data(

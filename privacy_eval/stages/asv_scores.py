@@ -27,9 +27,9 @@ from .freshness import (
     Sources,
     absent,
     bring_up_to_date,
-    noted_source,
+    source_from_fingerprint,
 )
-from .jobs import likely_lines, scoring_cost
+from .jobs import estimate_lines, scoring_cost
 from .train_backend import training_sets
 
 #: The fingerprint of a set's x-vectors, and the role of the network in it.
@@ -68,7 +68,7 @@ class _Scoring:
             self.find,
             self.make,
             subject={"backend": "plda"},
-            cost=scoring_cost(likely_lines(key)),
+            cost=scoring_cost(estimate_lines(key)),
             guarded=True,
             rivals=(self.folder / "scores.gz",),
             within=self.asv.access.results,
@@ -129,7 +129,7 @@ def asv_sources(
     scps = {role: asv.find_vectors(*model, *name) for role, name in sets.items()}
     vectors = {f"{r}_vectors": Source(p, asv.read_vectors(p).digest) for r, p in scps.items()}
     networks = {
-        noted_source(scp, EXTRACTOR_ROLE, asv.access.tree, inputs, VECTORS_NOTE)
+        source_from_fingerprint(scp, EXTRACTOR_ROLE, asv.access.tree, inputs, VECTORS_NOTE)
         for scp in scps.values()
     }
     network = networks.pop() if len(networks) == 1 else None
@@ -149,12 +149,12 @@ def missing_inputs(
 
 
 def _scorings(asv: AsvSystems) -> Iterator[_Scoring]:
-    for system in () if asv.protocol.scored_elsewhere else asv.under_test:
+    for system in () if asv.protocol.has_own_scoring else asv.under_test:
         for folder, condition in system.conditions(asv.protocol):
             yield _Scoring(folder, condition, system.anon_suffix, asv)
 
 
-def made_here(folder: Path, inputs: Inputs) -> bool:
+def has_computed_scores(folder: Path, inputs: Inputs) -> bool:
     """Whether the scores in a condition's folder were computed by this toolkit."""
     scores = folder / "scores"
     product = Product("", folder, folder / NOTE, (scores,), lambda _: {}, lambda *_: Content({}))

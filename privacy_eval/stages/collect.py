@@ -42,7 +42,7 @@ from .freshness import NOTE, Fingerprint, Product, Run, bring_up_to_date, file_s
 from .identification import identification_products
 from .privacy_metrics import condition_products
 from .similarity import similarity_products
-from .word_errors import RecognizedSet, read_recognized, transcript_products
+from .word_errors import SetWordErrors, read_set_word_errors, transcript_products
 
 
 def collect(
@@ -120,7 +120,7 @@ def _evaluated(
 
 
 #: Errors of a set's transcripts, and SHA-256 of their files.
-_Transcribed = tuple[RecognizedSet, dict[str, str]]
+_Transcribed = tuple[SetWordErrors, dict[str, str]]
 
 
 def _transcribed(
@@ -139,7 +139,7 @@ def _transcribed(
         if product.is_current(inputs, options=False):
             made_of = product.fingerprint(inputs)[0].inputs.values()
             sources = {source.path: source.sha256 for source in made_of}
-            found[condition] = read_recognized(product.files[-1]), sources
+            found[condition] = read_set_word_errors(product.files[-1]), sources
         elif condition not in rated:
             absent.append(product.name)
     return found, absent
@@ -284,7 +284,7 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord])
             for c in trial_conditions(protocol, part, system.anon_suffix).values()
             if c.label in missing and access.trial_key(c, protocol)[0] is not None
         ]
-        trial_sets = [] if protocol.scored_elsewhere else protocol.trial_sets()
+        trial_sets = [] if protocol.has_own_scoring else protocol.trial_sets()
         sets = [set_condition(t, part, system.name) for t in trial_sets]
         unmeasured = [
             s.name
@@ -314,7 +314,7 @@ def current_records(
     return records, stale
 
 
-def noted_records(experiment: Experiment) -> tuple[list[Fingerprint | None], list[str]]:
+def record_fingerprints(experiment: Experiment) -> tuple[list[Fingerprint | None], list[str]]:
     """Return the fingerprints of all records, and the names of existing records to ignore: not
     written by this user, or edited since."""
     systems, out, access = experiment.systems, experiment.out, experiment.asv.access

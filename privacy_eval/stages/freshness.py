@@ -183,7 +183,7 @@ def _keyed_digest(plain: object, key: bytes) -> str:
     return hmac.new(key, json.dumps(plain, sort_keys=True).encode(), "sha256").hexdigest()
 
 
-def noted_source(
+def source_from_fingerprint(
     path: Path, role: str, base: Path, inputs: Inputs, note: str = NOTE
 ) -> Source | None:
     """Return an input from which this user made a file, according to the fingerprint; None if the

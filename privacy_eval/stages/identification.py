@@ -37,7 +37,7 @@ from .freshness import (
     absent,
     bring_up_to_date,
 )
-from .jobs import likely_lines, scoring_cost
+from .jobs import estimate_lines, scoring_cost
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 1
@@ -117,13 +117,13 @@ class _Galleries:
             },
             options=asdict(self.options),
             revision=_REVISION,
-            cost=scoring_cost(likely_lines(key)),
+            cost=scoring_cost(estimate_lines(key)),
         )
 
     @property
     def backend(self) -> BackendName:
         """The requested back end, or by default the one for the tree's x-vectors."""
-        return self.asv.compared_by if self.options.backend == "plda" else self.options.backend
+        return self.asv.default_backend if self.options.backend == "plda" else self.options.backend
 
     def find(self, inputs: Inputs) -> Sources:
         enrolled, tested = original_sets(self.condition, self.asv.protocol)

@@ -94,7 +94,7 @@ def split(items: Sequence[T], costs: Sequence[Cost], job: tuple[int, int]) -> li
     return [items[i] for i in sorted(chosen)]
 
 
-def likely_lines(path: Path | None) -> float:
+def estimate_lines(path: Path | None) -> float:
     """Estimate the trials of a score file or trial key from its size; 0 where it is absent.
 
     A gzip file ends with its unpacked size, so a decompression bomb is not taken for small.

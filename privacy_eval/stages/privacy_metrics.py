@@ -53,9 +53,9 @@ from .freshness import (
     Source,
     Sources,
     bring_up_to_date,
-    noted_source,
+    source_from_fingerprint,
 )
-from .jobs import Cost, likely_lines, metrics_cost
+from .jobs import Cost, estimate_lines, metrics_cost
 from .word_errors import transcript_products
 
 #: Incremented when the same inputs yield different numbers or arrays.
@@ -178,7 +178,7 @@ def dropped_intervals(noted: Iterable[Fingerprint | None], options: Options) -> 
 
 def condition_cost(condition: ConditionFiles, options: Options = Options()) -> Cost:
     """Estimate the cost of a condition from the size of its score file."""
-    return metrics_cost(likely_lines(condition.scores), options.bootstrap)
+    return metrics_cost(estimate_lines(condition.scores), options.bootstrap)
 
 
 def evaluate_trials(
@@ -294,7 +294,7 @@ class _ConditionRecord:
         with inputs.supplied(key):
             lines = read_bytes(key).count(b"\n")
         inputs.sha256(scores, line_limit(key, lines))
-        extractor = noted_source(scores, EXTRACTOR_ROLE, self.tree, inputs)
+        extractor = source_from_fingerprint(scores, EXTRACTOR_ROLE, self.tree, inputs)
         return sources if extractor is None else {**sources, EXTRACTOR_ROLE: extractor}
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:

@@ -50,6 +50,6 @@ def parse_stage(line: str) -> Stage:
 STAGES = tuple(map(parse_stage, TABLE.strip().splitlines()))
 
 
-def number_of(name: str) -> int:
+def stage_number(name: str) -> int:
     """Return the number of the stage with a script name; the last one if there are several."""
     return next(s.number for s in reversed(STAGES) if name in s.names)

@@ -121,7 +121,7 @@ class _Similarity:
                 self.asv.read_vectors(paths["original_vectors"]),
                 self.asv.read_vectors(paths["anonymized_vectors"]),
                 utt2spk,
-                backend=self.asv.compared_by,
+                backend=self.asv.default_backend,
                 model=self.asv.backend(self.part.asv_model, self.anon_suffix)[0],
                 part=True,
                 allow_missing=self.asv.access.allow_missing,
@@ -129,7 +129,7 @@ class _Similarity:
         left_out = measured.left_out
         provenance = {
             "version": __version__,
-            "backend": self.asv.compared_by,
+            "backend": self.asv.default_backend,
             **made_of.provenance(),
             "options": {"allow_missing": left_out > 0},
         }

@@ -118,7 +118,7 @@ def make_subsets(
     return outcome
 
 
-def makeable(tree: Path, protocol: Protocol, suffix: str) -> set[str]:
+def creatable_folders(tree: Path, protocol: Protocol, suffix: str) -> set[str]:
     """Return the missing data folders of the protocol that `make_subsets` could make, judging by
     file names only."""
     found: set[str] = set()

@@ -24,7 +24,7 @@ from .freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
 
 
 @dataclass(frozen=True)
-class Recognized:
+class WordErrorCounts:
     """Word errors of one file of hypotheses.
 
     Attributes
@@ -47,7 +47,7 @@ class Recognized:
 
 
 @dataclass(frozen=True)
-class Compared:
+class WerDifference:
     """Comparison of two files of hypotheses for the same utterances.
 
     Attributes
@@ -65,14 +65,14 @@ class Compared:
     p_value: float
 
 
-def recognized(
+def count_word_errors(
     hypothesis: Path,
     reference: Path,
     *,
     utt2spk: Path | None = None,
     normalization: Normalization = "none",
     allow_missing: bool = False,
-) -> Recognized:
+) -> WordErrorCounts:
     """Count the word errors of a file of hypotheses.
 
     Raises
@@ -94,10 +94,10 @@ def recognized(
         for speaker, found in zip(speakers, counts.values(), strict=True):
             by_speaker.setdefault(speaker, []).append(found)
     of_speakers = {speaker: total(by_speaker[speaker]) for speaker in sorted(by_speaker)}
-    return Recognized(pooled, counts, of_speakers, paired.missing, paired.extra)
+    return WordErrorCounts(pooled, counts, of_speakers, paired.missing, paired.extra)
 
 
-def interval(found: Recognized, *, replicates: int, seed: int) -> Interval:
+def interval(found: WordErrorCounts, *, replicates: int, seed: int) -> Interval:
     """Compute the interval of a word error rate over speakers.
 
     Raises
@@ -116,7 +116,9 @@ def interval(found: Recognized, *, replicates: int, seed: int) -> Interval:
     return drawn.interval("wer")
 
 
-def compare(first: Recognized, second: Recognized, *, replicates: int, seed: int) -> Compared:
+def compare(
+    first: WordErrorCounts, second: WordErrorCounts, *, replicates: int, seed: int
+) -> WerDifference:
     """Compare two hypotheses of the same utterances by a paired bootstrap over speakers.
 
     Raises
@@ -135,7 +137,7 @@ def compare(first: Recognized, second: Recognized, *, replicates: int, seed: int
         seed=seed,
     )
     differences = drawn.values["wer 1"] - drawn.values["wer 0"]
-    return Compared(
+    return WerDifference(
         (second.counts.errors - first.counts.errors) / first.counts.words,
         expanded_interval(differences, drawn.n_speakers),
         difference_p_value(differences, drawn.n_speakers),
@@ -143,7 +145,7 @@ def compare(first: Recognized, second: Recognized, *, replicates: int, seed: int
 
 
 @dataclass(frozen=True)
-class RecognizedSet:
+class SetWordErrors:
     """Word errors of the transcripts of a set in a tree.
 
     Attributes
@@ -200,7 +202,7 @@ class _Transcribed:
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         with inputs.supplied(*paths.values()):
-            found = recognized(
+            found = count_word_errors(
                 self.transcripts.hypothesis,
                 self.transcripts.reference,
                 utt2spk=self.transcripts.utt2spk if self.bootstrap else None,
@@ -212,7 +214,7 @@ class _Transcribed:
             drawn = interval(found, replicates=self.bootstrap, seed=self.seed)
             bounds = drawn.low, drawn.high
         left_out = found.missing + found.extra
-        record = RecognizedSet(found.counts, bounds, left_out)
+        record = SetWordErrors(found.counts, bounds, left_out)
         text = json.dumps(to_plain(record), indent=1, allow_nan=False)
         note = f"{left_out} transcripts left out" if left_out else ""
         return Content({self.path: f"{text}\n".encode()}, note)
@@ -244,7 +246,7 @@ def transcript_products(
     return products
 
 
-def read_recognized(path: Path) -> RecognizedSet:
+def read_set_word_errors(path: Path) -> SetWordErrors:
     """Read the record of a product of `transcript_products`.
 
     Raises
@@ -252,4 +254,4 @@ def read_recognized(path: Path) -> RecognizedSet:
     PrivacyEvalError
         Damaged.
     """
-    return from_plain(RecognizedSet, load_json(path), str(path))
+    return from_plain(SetWordErrors, load_json(path), str(path))

@@ -109,13 +109,13 @@ def read_rows(
     return rows
 
 
-def digest_of(tasks: Sequence[Task], plan: StudyProtocol, own: Sequence[UserMetric]) -> str:
+def study_digest(tasks: Sequence[Task], plan: StudyProtocol, own: Sequence[UserMetric]) -> str:
     """Digest of all that figures of the tasks depend on."""
     parts = [_options(task, plan.seed, own) for task in tasks]
     return digest(json.dumps([parts, plan.to_dict()], sort_keys=True).encode())
 
 
-def remove_others(tasks: Sequence[Task], out: Path) -> None:
+def remove_stale_records(tasks: Sequence[Task], out: Path) -> None:
     """Remove records of tasks that the plan no longer has."""
     kept = {p for t in tasks for p in (f"{_name(t)}.json", f".{_name(t)}{NOTE}")}
     for path in sorted((out / RECORDS).glob("*.json")):

@@ -479,28 +479,6 @@ def test_cosine_and_euclidean_by_hand() -> None:
     assert euclidean == pytest.approx(rows([-math.sqrt(2), -10, -5], [-5, -5, 0]), rel=1e-6)
 
 
-def test_score_matrix_selects_the_backend() -> None:
-    generator = np.random.default_rng(0)
-    x, names = draw_speakers(generator, 3, [4] * 6)
-    model = train_backend(x, names)
-    enrolled, counts = speaker_means(x, [[0, 1], [2, 3, 4]])
-    assert np.array_equal(
-        score_matrix(enrolled, counts, x, backend="cosine"), cosine_scores(enrolled, x)
-    )
-    assert np.array_equal(
-        score_matrix(enrolled, counts, x, backend="euclidean"), euclidean_scores(enrolled, x)
-    )
-    plda = model.plda
-    want = plda_scores(
-        plda_transform(model.prepare(enrolled), plda, counts),
-        counts,
-        plda_transform(model.prepare(x), plda),
-        plda,
-    )
-    assert np.array_equal(score_matrix(enrolled, counts, x, model=model), want)
-    assert not np.allclose(score_matrix(enrolled, 1, x, model=model), want)
-
-
 # --- singular cases
 
 

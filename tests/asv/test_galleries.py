@@ -41,12 +41,8 @@ class People:
         self.utt2spk = folder / "utt2spk"
         self.utt2spk.write_text("".join(f"{u} {u.split('-')[0]}\n" for u in self.tests.ids))
         others = vectors("e", [6, 7])
-        self.distractors = Gallery(
-            replace(others, ids=tuple(f"x{u}" for u in others.ids)), Enrollment(folder, {})
-        )
-        self.distractors = Gallery(
-            self.distractors.vectors, self.enrollment(self.distractors.vectors, folder)
-        )
+        others = replace(others, ids=tuple(f"x{u}" for u in others.ids))
+        self.distractors = Gallery(others, self.enrollment(others, folder))
 
     @staticmethod
     def enrollment(vectors: Vectors, folder: Path) -> Enrollment:

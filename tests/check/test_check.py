@@ -167,7 +167,7 @@ def test_results_folders_beside_each_other(tmp_path: Path) -> None:
     for folder in ("exp/team/b1/results-new", "exp/team/b1/results-old", "exp/team/b2/results-x"):
         for condition in THREE[:2]:
             tree.condition(folder, *condition)
-    found = items(check(tree), tree_module.BESIDE)
+    found = items(check(tree), tree_module.SIBLING_RESULTS)
     assert found == [f"{tmp_path}/exp/team/b1 (results-new, results-old)"]
     run = tree.run("evaluate", "--out", "out")
     assert f"{tmp_path}/exp/team/b1: results-new, results-old" in run.err

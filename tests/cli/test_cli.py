@@ -46,11 +46,11 @@ from support import (
 
 from privacy_eval import __version__
 from privacy_eval.cli import FORMER_VERBS, GROUPS, VERBS, parser
-from privacy_eval.cli.options import add, add_tree, over_tree, two_forms
+from privacy_eval.cli.options import add, add_tree, runs_as_stage, two_forms
 from privacy_eval.metrics import of_kind
 from privacy_eval.stages import recipe as recipe_table
 from privacy_eval.stages.privacy_metrics import Options, evaluate
-from privacy_eval.stages.recipe import STAGES, number_of, parse_stage
+from privacy_eval.stages.recipe import STAGES, parse_stage, stage_number
 
 KEYS = [
     *("eer", "eer_speechbrain", "cllr", "cllr_min", "rocch_eer", "linkability"),
@@ -326,7 +326,7 @@ def test_a_stage_is_a_module_a_verb_and_a_row_of_the_table(
     """A toy stage, found by the command and by the table (beside them: local/toy_stage.sh)."""
 
     def run(arguments: argparse.Namespace) -> int:
-        stage = over_tree(arguments)
+        stage = runs_as_stage(arguments)
         print("over a tree" if stage else arguments.input, arguments.job)
         return 0
 
@@ -347,7 +347,7 @@ def test_a_stage_is_a_module_a_verb_and_a_row_of_the_table(
     row = "12 | toy_stage | count the files | data/ -> OUT/toy.json"
     assert parse_stage(row).names == ("toy_stage",)
     monkeypatch.setattr(recipe_table, "STAGES", (*STAGES, parse_stage(row)))
-    assert number_of("toy_stage") == 12
+    assert stage_number("toy_stage") == 12
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:

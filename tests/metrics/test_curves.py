@@ -7,7 +7,6 @@ import math
 import golden
 import numpy as np
 import pytest
-import reference_metrics as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
@@ -17,7 +16,6 @@ from strategies import ScoreLists, any_scores
 
 from privacy_eval.metrics import (
     TrialScores,
-    cllr,
     ece_profile,
     linkability,
     min_dcf,
@@ -192,19 +190,6 @@ def test_ece_of_the_largest_scores(size: int) -> None:
     assert ece_profile(scores, prior_log_odds=[0.0]).actual[0] == pytest.approx(1e308 / math.log(2))
     good = TrialScores(np.full(size, 1e308), np.full(size, -1e308))
     assert ece_profile(good, prior_log_odds=[0.0]).actual[0] == 0
-
-
-def test_binned_and_exact_ece_agree() -> None:
-    few = normal_scores(300, 0.5)
-    many = TrialScores(np.repeat(few.target, 60), np.repeat(few.nontarget, 60))
-    assert many.n_target > 5_000 > few.n_target
-    one, other = ece_profile(few), ece_profile(many)
-    np.testing.assert_allclose(one.actual, other.actual, rtol=0, atol=1e-9)
-    at_0 = ece_profile(many, prior_log_odds=[0.0]).actual[0]
-    assert at_0 == pytest.approx(cllr(many).value, abs=1e-9)
-    prior = expit(0.7)
-    direct = reference.ece(reference.trials_of(few.target, few.nontarget), prior)
-    assert ece_profile(many, prior_log_odds=[0.7]).actual[0] == pytest.approx(direct, abs=1e-9)
 
 
 # Densities

@@ -196,7 +196,7 @@ def test_pav_is_cached() -> None:
 def test_slope_by_hand() -> None:
     # Blocks N | N T T | T of LLR -inf, l, inf; ranks 0 | 1 2 3 | 4, targets at 2, 3, 4.
     # The slope is 1e-6 / 5. Means over the middle block: targets (2+3)/2, nontarget 1.
-    blocks = PavBlocks(np.array([0, 2, 1]), np.array([1, 1, 0]), np.array([-1.0, 0.25, 1.0]))
+    blocks = PavBlocks(np.array([0, 2, 1]), np.array([1, 1, 0]), llr=np.array([-1.0, 0.25, 1]))
     of_targets, of_nontargets = sloped_llr(blocks, np.array([2, 3, 4]))
     assert of_targets[1:].tolist() == pytest.approx([0.25 + 0.5e-6, 1 + 0.8e-6], abs=1e-15)
     assert of_nontargets[:2].tolist() == pytest.approx([-1.0, 0.25 + 0.2e-6], abs=1e-15)

@@ -17,9 +17,9 @@ from speech_support import EVERYWHERE, SPEECH
 from privacy_eval.speech import mcadams
 from privacy_eval.speech.audio import AudioReader
 from privacy_eval.speech.mcadams import (
-    coefficient_of,
     convert,
     convert_to_int16,
+    derive_coefficient,
     linear_prediction,
     to_int16,
 )
@@ -139,12 +139,12 @@ def test_long_recordings_are_converted_alike_in_less_memory(
 
 
 def test_coefficients_are_uniform_and_depend_on_seed_and_data_set() -> None:
-    drawn = np.array([coefficient_of(str(n)) for n in range(2000)])
+    drawn = np.array([derive_coefficient(str(n)) for n in range(2000)])
     assert 0.5 <= drawn.min() < 0.501
     assert 0.899 < drawn.max() <= 0.9
     assert drawn.mean() == pytest.approx(0.7, abs=0.01)
     values = {
-        coefficient_of("1", seed=seed, data_set=data)
+        derive_coefficient("1", seed=seed, data_set=data)
         for seed in (0, 1)
         for data in ("", "enrolls", "trials")
     }

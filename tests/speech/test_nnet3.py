@@ -132,16 +132,9 @@ def components(draw: st.DrawFn, rng: Any, columns: int) -> tuple[str, dict[str, 
     }
     block = draw(st.sampled_from([d for d in (1, 2, columns) if columns % d == 0]))
     dim = {"Dim": columns}
-    batch = {
-        **{
-            "Dim": columns,
-            "BlockDim": block,
-            "Epsilon": 0.001,
-            "TargetRms": 0.5,
-            "TestMode": False,
-        },
-        **{"Count": 12.0, "StatsMean": array(block), "StatsVar": array(block) ** 2},
-    }
+    statistics = {"Count": 12.0, "StatsMean": array(block), "StatsVar": array(block) ** 2}
+    batch = {**dim, "BlockDim": block, "Epsilon": 0.001, "TargetRms": 0.5, **statistics}
+    batch["TestMode"] = False
     return draw(
         st.sampled_from(
             [

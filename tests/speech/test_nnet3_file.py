@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference_nnet3 import Expression, Net, binary_value, text_of, write_model
+from reference_nnet3 import Expression, Net, binary_value, write_model
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.speech.nnet3 import Network
@@ -137,7 +137,10 @@ def test_configuration_replaces_and_adds_nodes(tmp_path: Path) -> None:
         (b"", "truncated"),
         (b"\0B<TransitionModel> ", "expected <Nnet3>"),
         (b"<Nnet3> \ninput-node name=input dim=2\n", "node lines"),
-        (b"<Nnet3> \ninput-node name=input dim=2\n\n<NumComponents> many ", "expected a number"),
+        (
+            b"<Nnet3> \ninput-node name=input dim=2\n\n<NumComponents> many ",
+            "expected a whole number",
+        ),
         (b"<Nnet3> \ninput-node name=input dim=2\n\n<NumComponents> 99999999 ", "expected a word"),
         (b"<Nnet3> \n" + b"input-node name=input dim=2\n" * 2 + b"\n", "duplicate node"),
         (b"<Nnet3> \n" + b"x" * 100_000, "too long"),
@@ -153,7 +156,7 @@ def test_words_that_are_no_numbers_are_refused(tmp_path: Path, number: str) -> N
     for field in ("Epsilon", "Dim"):
         damaged = re.sub(rf"(?<=<{field}> )\S+".encode(), number.encode(), data)
         assert damaged != data
-        refuse(tmp_path, damaged, f"<{field}>: expected a number, found")
+        refuse(tmp_path, damaged, f"<{field}>: expected a .*number, found")
 
 
 @pytest.mark.parametrize("size", [-1, 4, 2**31 - 1, 1 << 24])
@@ -218,14 +221,3 @@ def test_damaged_models_are_refused_or_right(tmp_path: Path) -> None:
                 assert str(path) in str(error)
                 refused += 1
     assert 400 < refused < 800
-
-
-def test_text_of_descriptors_is_parsed_back() -> None:
-    e = ("Sum", ("Scale", ("ref", "a"), 0.5), ("IfDefined", ("Offset", ("ref", "b.c-d"), -3)))
-    (term,) = parse_descriptor(text_of(e), "final.raw")
-    assert (term.operator, term.parts[0].numbers, term.parts[1].operator) == (
-        "Sum",
-        (0.5,),
-        "IfDefined",
-    )
-    assert list(term.reads()) == ["a", "b.c-d"]

@@ -115,14 +115,6 @@ def test_layer_equals_that_of_kaldi() -> None:
     np.testing.assert_allclose(values, expected[7:-7], atol=1e-4)
 
 
-def test_text_and_binary_network_agree(tmp_path: Path) -> None:
-    binary, text = (extractor(model(tmp_path, f"ftdnn.final.{e}")) for e in ("raw", "txt"))
-    for features in VOICED.values():
-        one, other = binary.extract(features), text.extract(features)
-        assert one is not None and other is not None
-        assert distance(one, other.astype(float)) < 1e-4
-
-
 def test_no_frames_give_no_vector() -> None:
     assert extractor(GOLDEN / "nobn.final.raw", None).extract(np.empty((0, 30), "f4")) is None
 

@@ -11,7 +11,7 @@ from speech_support import SPEECH
 from support import Run, cli, snapshot, write
 
 from privacy_eval.speech.audio import AudioReader
-from privacy_eval.speech.mcadams import coefficient_of
+from privacy_eval.speech.mcadams import derive_coefficient
 
 LISTS = {"text": "u1 a\nu2 b\nu3 c\n", "spk2gender": "s1 f\ns2 m\n", "trials": "s1 u1 target\n"}
 
@@ -72,13 +72,13 @@ def test_coefficients(data: Path, options: list[object], expected: list[str]) ->
     assert mcadams(data, *options).code == 0
     for value, source in zip(coefficients().values(), expected, strict=True):
         name, _, seed = source.partition("/")
-        drawn = coefficient_of(name, seed=int(seed or 0)) if name[0] in "su" else float(source)
+        drawn = derive_coefficient(name, seed=int(seed or 0)) if name[0] in "su" else float(source)
         assert value == pytest.approx(drawn, abs=1e-6)
 
 
 def test_coefficients_of_data_sets_differ_on_request(data: Path) -> None:
     mcadams(data, "--variant", "2022", "--per-set")
-    expected = coefficient_of("s1", data_set="set_a")
+    expected = derive_coefficient("s1", data_set="set_a")
     assert coefficients()["u1"] == pytest.approx(expected, abs=1e-6)
 
 

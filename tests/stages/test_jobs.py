@@ -18,7 +18,7 @@ from privacy_eval.stages.freshness import Run
 from privacy_eval.stages.jobs import (
     START_BYTES,
     Cost,
-    likely_lines,
+    estimate_lines,
     metrics_cost,
     needed_bytes,
     scoring_cost,
@@ -105,8 +105,10 @@ def test_a_process_keeps_what_it_has_read() -> None:
 
 def test_lines_by_the_size_of_a_file(tmp_path: Path) -> None:
     lines = [f"{1000 + i % 40} {1000 + i % 40}-128104-{i:04d} target" for i in range(3000)]
-    assert likely_lines(lines_to(tmp_path / "trials", lines)) == pytest.approx(3000, rel=0.2)
-    assert likely_lines(tmp_path / "none") == likely_lines(tmp_path) == likely_lines(None) == 0
+    assert estimate_lines(lines_to(tmp_path / "trials", lines)) == pytest.approx(3000, rel=0.2)
+    assert (
+        estimate_lines(tmp_path / "none") == estimate_lines(tmp_path) == estimate_lines(None) == 0
+    )
 
 
 def test_lines_of_a_gzip_file_count_unpacked(tmp_path: Path) -> None:
@@ -114,9 +116,9 @@ def test_lines_of_a_gzip_file_count_unpacked(tmp_path: Path) -> None:
     text = b"1 1-128104-0001 0.123456789\n" * 100_000
     for name in ("scores.gz", "scores"):
         (tmp_path / name).write_bytes(gzip.compress(text))
-        assert likely_lines(tmp_path / name) == pytest.approx(100_000, rel=0.2)
+        assert estimate_lines(tmp_path / name) == pytest.approx(100_000, rel=0.2)
     (tmp_path / "cut").write_bytes(b"\x1f\x8b")
-    assert 0 <= likely_lines(tmp_path / "cut") < 10
+    assert 0 <= estimate_lines(tmp_path / "cut") < 10
 
 
 # --- of a tree

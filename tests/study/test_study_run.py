@@ -15,10 +15,10 @@ from privacy_eval.metrics import TrialScores, of_kind
 from privacy_eval.stages.freshness import NOTE, Run
 from privacy_eval.study.run import (
     RECORDS,
-    digest_of,
     read_rows,
-    remove_others,
+    remove_stale_records,
     run_tasks,
+    study_digest,
     study_tasks,
 )
 
@@ -69,7 +69,7 @@ def test_without_a_record(tmp_path: Path) -> None:
 def test_records_of_another_plan_are_removed(done: Path, tmp_path: Path) -> None:
     run_tasks(TASKS[:3], tmp_path, seed=0)
     (tmp_path / "mine.txt").write_text("")
-    remove_others(TASKS[:1], tmp_path)
+    remove_stale_records(TASKS[:1], tmp_path)
     left = {p.name for p in (tmp_path / RECORDS).iterdir()}
     assert left == {"discrete_cases.json", f".discrete_cases{NOTE}"}
     assert (tmp_path / "mine.txt").exists()
@@ -87,7 +87,7 @@ def test_a_user_defined_metric_is_in_all_records(tmp_path: Path) -> None:
     assert run_tasks(TASKS[:2], tmp_path, seed=0, own=[metric]).made == []
     changed = UserMetric("lowest", lowest, "2")
     assert run_tasks(TASKS[:2], tmp_path, seed=0, own=[changed]).made != []
-    assert digest_of(TASKS, STUDY, [metric]) != digest_of(TASKS, STUDY, [changed])
+    assert study_digest(TASKS, STUDY, [metric]) != study_digest(TASKS, STUDY, [changed])
 
 
 @pytest.mark.parametrize("value", [None, "x", float("nan"), float("inf"), [1, 2]])
