@@ -7,7 +7,6 @@ import base64
 import contextlib
 import io
 import os
-import re
 import subprocess
 import sys
 import time
@@ -162,22 +161,37 @@ def imported(*names: Path, protocol: str = "vpc2020", system: str = "B1") -> Res
     )
 
 
+def with_eer(record: VerificationRecord, eer: float) -> VerificationRecord:
+    metrics = {variant: {**values, "eer": eer} for variant, values in record.metrics.items()}
+    return replace(record, metrics=metrics)
+
+
+def with_first(results: Results, record: VerificationRecord) -> Results:
+    """Results with another first record."""
+    return replace(results, verification=(record, *results.verification[1:]))
+
+
+def record_at(results: Results, *place: str) -> VerificationRecord:
+    """The only record under an attack model, of a split, data set and gender."""
+    (found,) = (
+        r
+        for r in results.verification
+        for c in [r.condition]
+        if (c.attack_model, c.split, c.data_set, c.gender) == place
+    )
+    return found
+
+
 def inverted(*systems: str) -> Results:
     """Imported results with the EER of original speech of some systems inverted."""
     results = merge([imported(B1, system="mine"), imported(B2, system="other")])
-
-    def one(r: VerificationRecord) -> VerificationRecord:
-        if r.condition.system not in systems or not r.condition.is_original:
-            return r
-        values = r.metrics["challenge"]
-        return replace(r, metrics={"challenge": {**values, "eer": 1 - values["eer"]}})
-
-    return replace(results, verification=tuple(map(one, results.verification)))
-
-
-def numbers_of(text: str) -> set[float]:
-    """All numbers that a text holds."""
-    return {float(x) for x in re.findall(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?", text)}
+    records = (
+        with_eer(r, 1 - r.metrics["challenge"]["eer"])
+        if r.condition.system in systems and r.condition.is_original
+        else r
+        for r in results.verification
+    )
+    return replace(results, verification=tuple(records))
 
 
 SPEAKERS = ("s1", "s2", "s3", "s4")

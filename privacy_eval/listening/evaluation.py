@@ -27,9 +27,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
 from ..io.ratings import METRICS, ORIGINAL_SYSTEM, Ratings, joint_codes
-from ..metrics import VARIANTS, TrialScores, Variant, score_metrics
+from ..metrics import VARIANTS, TrialScores, score_metrics
 from ..metrics.curves import Det, det_curve
 from ..metrics.eer import equal_rate
+from ..metrics.pav import FloatArray
 from ..protocol.protocol import Protocol
 from ..version import __version__
 
@@ -60,8 +61,6 @@ _SAME_SPEAKER = {"similarity_same_speaker": 1, "similarity_different_speaker": 0
 _DENSITY_POINTS = 101
 
 _MIN_BANDWIDTH = 0.02  # standard deviation of a kernel
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -147,10 +146,6 @@ class Detection:
     n_nontarget: int
     metrics: Mapping[str, Mapping[str, float]]
     curve_eer: float
-
-    def values(self, variant: Variant) -> Mapping[str, float]:
-        """Metrics of a variant."""
-        return self.metrics[variant]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from ..io.ratings import ORIGINAL_SYSTEM
+from ..metrics import describe
 from ..metrics.pav import FloatArray
 from ..protocol.protocol import Protocol
 from ..report.figures import det, style
@@ -153,7 +154,7 @@ def scatter_figures(cells: Cells, protocol: Protocol, split: str) -> Iterator[Dr
             systems = [ORIGINAL_COLUMN, *cells.systems]
             yield Drawing(
                 f"subjective_scatter_{metric}",
-                f"Objective (ignorant attack model) vs. subjective {style.METRIC_NAMES[metric]}, "
+                f"Objective (ignorant attack model) vs. subjective {describe(metric).sentence}, "
                 f"{protocol.split_title(split)}. A point per system and gender.",
                 functools.partial(scatter, cells, panels, protocol.genders, systems),
             )
@@ -241,8 +242,8 @@ def _lines(
             listening_column(d.system),
             miss,
             false_alarm,
-            d.values(VARIANT)["eer"],
-            text=format_metric("eer", d.values(VARIANT)["eer"]),
+            d.metrics[VARIANT]["eer"],
+            text=format_metric("eer", d.metrics[VARIANT]["eer"]),
         )
         for d, miss, false_alarm in zip(
             subjective.detections, curves.miss, curves.false_alarm, strict=True

@@ -16,15 +16,8 @@ from ..io.ratings import METRICS, ORIGINAL_SYSTEM
 from ..metrics import VARIANTS, Label, Variant, describe
 from ..protocol.protocol import Protocol
 from ..protocol.published import load_p_values, load_published
-from ..report.across_systems import (
-    HIGHLIGHT_MEANS,
-    MOST_UPRIGHT,
-    colours_mean,
-    highlighted,
-    system_columns,
-)
-from ..report.latex import escape_latex
-from ..report.table import Column, Table
+from ..report.across_systems import heading_of, table_of_systems
+from ..report.table import Column, Table, aligned
 from ..report.values import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
@@ -182,7 +175,7 @@ def summary_table(test: ListeningTest) -> Table:
         "subjective_summary",
         "Subjective evaluation: ratings as normalized ranks per evaluator, from 0 to 1 "
         f"({_pooled(test)}).",
-        (Column("System", align="l"), *(Column(title, align="r") for title in titles)),
+        (*aligned("l", "System"), *aligned("r", *titles)),
         tuple(map(tuple, groups.values())),
         headings=tuple(map(Label, groups)),
         notes=tuple(notes),
@@ -224,20 +217,17 @@ def significance_table(
         groups.append(tuple(rows))
     subject = "speaker similarity" if name.endswith(SIMILARITY) else " and ".join(quantities)
     titles = [QUANTITY_TITLES[q].removeprefix("Similarity, ").capitalize() for q in quantities]
-    upright = len(systems) <= MOST_UPRIGHT
-    return Table(
+    table = Table(
         name,
         f"Significance tests on subjective {subject} ({where}): p-values.",
-        (Column("", align="l"), *system_columns(cells, systems, turned=not upright)),
+        (Column("", align="l"),),
         tuple(groups),
         headings=tuple(Label(f"({'ab'[i]}) {t}") for i, t in enumerate(titles)),
         bold=frozenset(bold),
         bold_means=f"significant (p < {SIGNIFICANT:g})",
-        colour_means=colours_mean(cells),
         notes=notes,
-        fit="shrunk" if upright else "landscape",
-        repeated=1,
     )
+    return table_of_systems(table, cells, systems, highlight=False)
 
 
 def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> Table | None:
@@ -252,41 +242,31 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
         DETECTION_METRICS, (("", ATTACK, "objective"), (PREFIX, None, "subjective"))
     ):
         found = [
-            [cells.get(prefix + metric, attack, split, *t, s) for s in systems] for t in trial_sets
+            [cells.get(CellKey(prefix + metric, attack, split, *t, s)) for s in systems]
+            for t in trial_sets
         ]
         if any(map(any, found)):
-            heading, rest = describe(metric).heading, f" \u2013 {kind}"
-            latex = (heading.latex or escape_latex(heading.title)) + escape_latex(rest)
-            blocks[Label(heading.title + rest, latex)] = [
+            blocks[heading_of(describe(metric), f" \u2013 {kind}")] = [
                 [cell.text if cell else "" for cell in row] for row in found
             ]
     present = [i for i in range(len(trial_sets)) if any(any(b[i]) for b in blocks.values())]
     titles = [(protocol.data_set(d).title, protocol.genders[g]) for d, g in trial_sets]
     any_objective = any(label.title.endswith("objective") for label in blocks)
-    submitted = highlighted(cells, systems)
     variant = f" (submitted systems: {VARIANT})" if cells.own & set(systems) else ""
     objective = " Objective metrics are those of the ignorant attack model."
-    upright = len(systems) <= MOST_UPRIGHT
-    return Table(
+    table = Table(
         "objective_subjective",
         f"Objective and subjective metrics ({protocol.split_title(split)})."
         f"{objective if any_objective else ''}",
-        (
-            Column("Data", align="l", sparse=True),
-            Column("Gender", align="l"),
-            *system_columns(cells, systems, own=submitted, turned=not upright),
-        ),
+        (Column("Data", align="l", sparse=True), Column("Gender", align="l")),
         tuple(tuple((*titles[i], *block[i]) for i in present) for block in blocks.values()),
         headings=tuple(blocks),
-        highlight_means=HIGHLIGHT_MEANS,
-        colour_means=colours_mean(cells),
         notes=(
             f"Subjective metrics: normalized ranks of similarity, used as LLRs{variant}",
             *cells.notes,
         ),
-        fit="shrunk" if upright else "landscape",
-        repeated=2,
     )
+    return table_of_systems(table, cells, systems)
 
 
 def pooled_table(test: ListeningTest) -> Table | None:
@@ -294,7 +274,7 @@ def pooled_table(test: ListeningTest) -> Table | None:
     rows = tuple(
         (
             d.system,
-            *(format_metric(key, d.values(VARIANT)[key]) for key in DETECTION_METRICS),
+            *(format_metric(key, d.metrics[VARIANT][key]) for key in DETECTION_METRICS),
             str(d.n_target),
             str(d.n_nontarget),
         )
@@ -309,8 +289,7 @@ def pooled_table(test: ListeningTest) -> Table | None:
         (
             Column("System", align="l"),
             *(Column(*describe(key).column) for key in DETECTION_METRICS),
-            Column("Same-speaker ratings", align="r"),
-            Column("Different-speaker ratings", align="r"),
+            *aligned("r", "Same-speaker ratings", "Different-speaker ratings"),
         ),
         (rows,),
     )
@@ -321,7 +300,7 @@ def variants_table(test: ListeningTest) -> Table | None:
     protocol = test.protocol
     rows = []
     for d, key in itertools.product(_verification(test), DETECTION_METRICS):
-        texts = [format_metric(key, d.values(variant)[key]) for variant in VARIANTS]
+        texts = [format_metric(key, d.metrics[variant][key]) for variant in VARIANTS]
         if len(set(texts)) > 1:
             trial_set = "pooled"
             if d.data_set is not None and d.gender is not None:
@@ -329,12 +308,11 @@ def variants_table(test: ListeningTest) -> Table | None:
             rows.append((d.system, trial_set, describe(key).column.title, *texts))
     if not rows:
         return None
-    titles = ("System", "Trial set", "Metric")
     return Table(
         "subjective_variants",
         "Subjective metrics whose values by the released scripts (challenge), which break ties, "
         "differ from those by definition (exact), which are shown elsewhere.",
-        (*(Column(t, align="l") for t in titles), *(Column(v, align="r") for v in VARIANTS)),
+        (*aligned("l", "System", "Trial set", "Metric"), *aligned("r", *VARIANTS)),
         _by_first_cell(rows),
     )
 
@@ -420,7 +398,7 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
     for d in _verification(test):
         if d.data_set is not None and d.gender is not None:
             at = (test.split, d.data_set, d.gender, listening_column(d.system))
-            for metric, value in d.values(VARIANT).items():
+            for metric, value in d.metrics[VARIANT].items():
                 text, counts = format_metric(metric, value), (d.n_target, d.n_nontarget)
                 key = CellKey(f"{PREFIX}{metric}", None, *at)
                 values[key] = Cell(value, text, None, None, *counts)

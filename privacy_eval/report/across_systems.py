@@ -11,11 +11,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ..io.files import file_names
-from ..metrics import METRICS, Caveat, Label, Metric
+from ..metrics import METRICS, Label, Metric
 from ..metrics.caveats import marked_text, note_of
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
@@ -91,17 +91,14 @@ _GROUPS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def layouts(shown: Callable[[str], str] = str) -> list[TableLayout]:
-    """List all tables, in the order of the 2020 supplement; a metric of no group has its own.
-
-    Parameters
-    ----------
-    shown : callable
-        `Protocol.shown`, the metric in place of another one.
-    """
+def layouts(protocol: Protocol) -> list[TableLayout]:
+    """List all tables, in the order of the 2020 supplement, with the EER that the protocol shows; a
+    metric of no group has its own."""
     grouped = {key for keys, _ in _GROUPS.values() for key in keys}
     alone = [m for m in METRICS.values() if m.compared and m.key not in grouped]
-    groups = {n: (tuple(map(shown, keys)), better) for n, (keys, better) in _GROUPS.items()}
+    groups = {
+        n: (tuple(map(protocol.shown, keys)), better) for n, (keys, better) in _GROUPS.items()
+    }
     groups |= {m.key: ((m.key,), _direction(m)) for m in alone}
     of_scores = {n: g for n, g in groups.items() if METRICS[g[0][0]].kind == "scores"}
     others = {n: g for n, g in groups.items() if n not in of_scores}
@@ -121,10 +118,8 @@ def _direction(metric: Metric) -> str:
     return f" {size} {metric.name} corresponds to better {what}." if size else ""
 
 
-HIGHLIGHT_MEANS = "own systems; the others are published"
-
 #: More systems than this make a page wide.
-MOST_UPRIGHT = 10
+_MOST_UPRIGHT = 10
 
 #: Longer names than this are turned in LaTeX.
 _MOST_LEVEL = 9
@@ -192,7 +187,7 @@ def comparison_tables(
     cells = cells if coloured else replace(cells, families={})
     forms = {
         f"comparison_{layout.name}_{split}": _SplitTable(cells, protocol, layout, split)
-        for layout, split in itertools.product(layouts(protocol.shown), protocol.splits)
+        for layout, split in itertools.product(layouts(protocol), protocol.splits)
     }
     names = file_names(forms)
     tables = [form.table(names[name]) for name, form in forms.items()]
@@ -223,16 +218,28 @@ def system_columns(
         yield Column(system, latex, rule=index == 0, highlight=system in own, colour=colour)
 
 
-def colours_mean(cells: Cells) -> str:
-    """Return the note on colours below a table."""
+def table_of_systems(
+    table: Table, cells: Cells, systems: Sequence[str], *, highlight: bool = True
+) -> Table:
+    """Add a column per system to the columns of a table that identify its rows.
+
+    Parameters
+    ----------
+    highlight : bool
+        Shade the columns of submitted systems among published ones.
+    """
+    upright = len(systems) <= _MOST_UPRIGHT
+    published = set(systems) - {ORIGINAL_COLUMN} - cells.own
+    own = cells.own if highlight and published else ()
     colours = ", ".join(f"{style.colour} {family}" for family, style in cells.families.items())
-    return f"Names by the baseline that systems were developed from: {colours}"
-
-
-def highlighted(cells: Cells, systems: Iterable[str]) -> Set[str]:
-    """Return the submitted systems among others; none if there are no others."""
-    others = set(systems) - {ORIGINAL_COLUMN} - cells.own
-    return cells.own & set(systems) if others else frozenset()
+    return replace(
+        table,
+        columns=(*table.columns, *system_columns(cells, systems, own=own, turned=not upright)),
+        highlight_means="own systems; the others are published",
+        colour_means=f"Names by the baseline that systems were developed from: {colours}",
+        fit="shrunk" if upright else "landscape",
+        repeated=table.repeated or len(table.columns),
+    )
 
 
 def zebra_category(cell: Cell) -> str | None:
@@ -267,7 +274,7 @@ class _SplitTable:
         blocks = [
             (METRICS[key], attack)
             for key, attack in itertools.product(self.layout.metrics, attacks)
-            if any(self._values(key, attack, s) for s in self.cells.systems)
+            if any(self._rows(key, attack, self.cells.systems))
         ]
         if not blocks:
             return None
@@ -275,92 +282,90 @@ class _SplitTable:
         systems = [
             s
             for s in (ORIGINAL_COLUMN, *self.cells.columns(present[0].id if present[0] else None))
-            if any(self._values(metric.key, attack, s) for metric, attack in blocks)
+            if any(any(self._rows(metric.key, attack, [s])) for metric, attack in blocks)
         ]
         groups: list[tuple[tuple[str, ...], ...]] = []
         bold: set[tuple[int, int]] = set()
+        shown: list[tuple[str, Cell]] = []
         for metric, attack in blocks:
+            cells = self._rows(metric.key, attack, systems)
+            shown += [(s, row[s]) for s in systems for row in cells if s in row]
             first = sum(map(len, groups))
-            rows, best = self._block(metric, attack, systems)
+            rows, best = self._block(metric, attack, systems, cells)
             bold |= {(first + row, 2 + column) for row, column in best}
             groups.append(tuple(rows))
-        upright = len(systems) <= MOST_UPRIGHT
-        own = highlighted(self.cells, systems)
-        return Table(
+        table = Table(
             name,
             self._caption([metric for metric, _ in blocks], present),
-            (
-                Column("Data", align="l", sparse=True),
-                Column("Gender", align="l"),
-                *system_columns(self.cells, systems, own=own, turned=not upright),
-            ),
+            (Column("Data", align="l", sparse=True), Column("Gender", align="l")),
             tuple(groups),
-            headings=tuple(_heading(metric, attack) for metric, attack in blocks),
+            headings=tuple(
+                heading_of(m, f" \u2013 {a.title} ({a.enrollment[0]}{a.trial[0]})" if a else "")
+                for m, a in blocks
+            ),
             bold=frozenset(bold),
             bold_means="the best of the anonymized systems of a row, by its printed value, where "
             "they differ",
-            highlight_means=HIGHLIGHT_MEANS,
-            colour_means=colours_mean(self.cells),
-            notes=tuple(self._notes(blocks, groups, systems)),
-            fit="shrunk" if upright else "landscape",
+            notes=tuple(self._notes(blocks, groups, systems, shown)),
             repeated=3 if systems[0] == ORIGINAL_COLUMN else 2,
         )
+        return table_of_systems(table, self.cells, systems)
 
-    def _values(
-        self, key: str, attack: AttackModel | None, system: str, columns: Sequence[str] = ()
-    ) -> list[Cell]:
+    def _rows(
+        self, key: str, attack: AttackModel | None, systems: Sequence[str]
+    ) -> list[dict[str, Cell]]:
+        """Return the values of systems side by side, a row per data set and gender."""
         model = attack.id if attack else None
-        found = (
-            self.cells.beside(CellKey(key, model, self.split, data_set.id, gender, system), columns)
-            for data_set in self.protocol.data_sets
-            for gender in self.protocol.genders
-        )
-        return [cell for cell in found if cell is not None]
+        rows = []
+        for data_set, gender in itertools.product(self.protocol.data_sets, self.protocol.genders):
+            found = {
+                s: self.cells.beside(
+                    CellKey(key, model, self.split, data_set.id, gender, s), systems
+                )
+                for s in systems
+            }
+            rows.append({s: cell for s, cell in found.items() if cell is not None})
+        return rows
 
     def _block(
-        self, metric: Metric, attack: AttackModel | None, systems: Sequence[str]
+        self,
+        metric: Metric,
+        attack: AttackModel | None,
+        systems: Sequence[str],
+        cells: Sequence[Mapping[str, Cell]],
     ) -> tuple[list[tuple[str, ...]], set[tuple[int, int]]]:
-        """Return the rows of a metric, and which of their cells are best."""
+        """Return the rows of a metric with their averages, and which of their cells are best."""
         model = attack.id if attack else None
         best: set[tuple[int, int]] = set()
         rows: list[tuple[str, ...]] = []
-        unranked = {ORIGINAL_COLUMN}  # and systems with a caveat
-        withheld: dict[str, Caveat] = {}
-        others: dict[str, str] = {}
 
-        def add(title: str, gender: str, row: Mapping[str, Cell | None], apart: Set[str]) -> None:
+        def add(title: str, gender: str, row: Mapping[str, Cell], withheld: Set[str]) -> None:
             printed = {
-                column: float(cell.text)
-                for column, (system, cell) in enumerate(row.items())
-                if cell is not None and system not in apart
+                column: float(row[system].text)
+                for column, system in enumerate(systems)
+                if system in row and system not in withheld | {ORIGINAL_COLUMN}
             }
             best.update((len(rows), column) for column in _best(metric, printed))
-            rows.append((title, gender, *(_text(metric, cell) for cell in row.values())))
+            rows.append((title, gender, *(_text(metric, row.get(s)) for s in systems)))
 
-        for data_set in self.protocol.data_sets:
-            for gender, word in self.protocol.genders.items():
-                key = (metric.key, model, self.split, data_set.id, gender)
-                row = {s: self.cells.beside(CellKey(*key, s), systems) for s in systems}
-                apart = {s for s, c in row.items() if c and c.withheld}
-                add(_row_title(data_set.title), word, row, {ORIGINAL_COLUMN} | apart)
-                unranked |= apart
-                withheld |= {s: c.caveat for s, c in row.items() if c and c.caveat}
-                others |= {s: c.other_source for s, c in row.items() if c and c.other_source}
-        averages: dict[str, Cell | None] = {}
+        sets = itertools.product(self.protocol.data_sets, self.protocol.genders.values())
+        for (data_set, word), row in zip(sets, cells, strict=True):
+            withheld = {s for s, cell in row.items() if cell.withheld}
+            add(_row_title(data_set.title), word, row, withheld)
+        averages: dict[str, Cell] = {}
         for s in systems:
             mean = average(self.cells, self.protocol, metric.key, model, self.split, s)
-            averages[s] = (
-                None
-                if mean is None
-                else Cell(
+            of_system = [row[s] for row in reversed(cells) if s in row]
+            if mean is not None:
+                averages[s] = Cell(
                     mean,
                     metric.format(mean),
                     "",
-                    caveat=withheld.get(s),
-                    other_source=others.get(s, ""),
+                    caveat=next((c.caveat for c in of_system if c.caveat), None),
+                    other_source=next((c.other_source for c in of_system if c.other_source), ""),
                 )
-            )
-        if any(averages.values()):
+        if averages:
+            unranked = {s for row in cells for s, cell in row.items() if cell.withheld}
             add(AVERAGE, "", averages, unranked)
         return rows, best
 
@@ -381,6 +386,7 @@ class _SplitTable:
         pairs: Sequence[tuple[Metric, AttackModel | None]],
         groups: Sequence[Sequence[tuple[str, ...]]],
         systems: Sequence[str],
+        shown: Sequence[tuple[str, Cell]],
     ) -> Iterator[str]:
         if any(attack for _, attack in pairs):
             yield "Speech in enrollment and trial: o original, a anonymized"
@@ -392,21 +398,15 @@ class _SplitTable:
                 f"{_row_title(d.title)} {d.weight:g}" for d in self.protocol.data_sets
             )
             yield f"{AVERAGE}: {weights} for each gender, blank where a value is missing"
-        cells = [
-            (metric, system, cell)
-            for metric, attack in pairs
-            for system in systems
-            for cell in self._values(metric.key, attack, system, systems)
-        ]
-        caveats = (cell.caveat for _, _, cell in cells)
+        caveats = (cell.caveat for _, cell in shown)
         yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
         absent = sorted(self.cells.own - set(systems))
         if absent:
             yield f"Without a value here: {', '.join(absent)}"
-        left_out = Counter(system for _, system, cell in cells if cell.left_out)
+        left_out = Counter(system for system, cell in shown if cell.left_out)
         for system, number in left_out.items():
             yield f"{LEFT_OUT_MARK} {system}: trials were left out of {number} of its values"
-        for source in dict.fromkeys(cell.other_source for _, _, cell in cells):
+        for source in dict.fromkeys(cell.other_source for _, cell in shown):
             if source:
                 yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike those unmarked"
         yield from (*self.cells.not_comparable, *self.cells.notes)
@@ -422,13 +422,11 @@ def _text(metric: Metric, cell: Cell | None) -> str:
     return f"{text}{LEFT_OUT_MARK}" if cell.left_out else text
 
 
-def _heading(metric: Metric, attack: AttackModel | None) -> Label:
+def heading_of(metric: Metric, rest: str) -> Label:
+    """Return the heading of a block of a metric with more words in plain text."""
     title = metric.heading
-    if attack is None:
-        return title
-    rest = f" \u2013 {attack.title} ({attack.enrollment[0]}{attack.trial[0]})"
     latex = title.latex or escape_latex(title.title)
-    return Label(title.title + rest, latex + escape_latex(rest))
+    return Label(title.title + rest, latex + escape_latex(rest)) if rest else title
 
 
 def _best(metric: Metric, printed: Mapping[int, float]) -> list[int]:

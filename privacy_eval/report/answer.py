@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
@@ -11,11 +10,12 @@ from ..metrics import describe
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
+from ..tree.conditions import SetCondition, TrialCondition
 from .data import ReportData
 from .html import Front
 from .per_system import few_replicates, found_in_groups, main_split
 from .provenance import summary
-from .ranking import Ranking, difference_text, rank
+from .ranking import Ranking, average_ranking, difference_text
 from .summary import averages_by_attack
 from .utility import mean_utility
 from .values import ORIGINAL_COLUMN, caveat_notes, system_column
@@ -37,7 +37,7 @@ def front(data: ReportData) -> Front:
         facts = (("Published results", data.sources.published), ("Protocol", protocol.title))
         return Front(facts, warnings=tuple(_warnings(data)), notes=tuple(_words(data)))
     split = main_split(protocol, results.verification)
-    ranking = _rank(data, split)
+    ranking = average_ranking(data, split)
     places = [system_column(s) for s in results.systems]
     order = [r.system for r in ranking.ranked if r.system in places]
     systems = sorted(
@@ -50,19 +50,6 @@ def front(data: ReportData) -> Front:
         tuple((s, tuple(_sentences(data, s, split))) for s in systems),
         tuple(dict.fromkeys(_warnings(data))),
         tuple(_words(data)),
-    )
-
-
-def _rank(data: ReportData, split: str) -> Ranking:
-    """Rank all systems as the protocol does."""
-    protocol = data.protocol
-    return rank(
-        data.results,
-        data.curves,
-        metric=protocol.eer,
-        attack_model=protocol.average_attack_model,
-        split=split,
-        cells=data.cells,
     )
 
 
@@ -157,10 +144,7 @@ def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
                 f"chance is {100 * min(rank / size, 1):.3g} %"
             )
         yield f"{sentence}."
-    rates = [
-        mean_utility(data.cells, protocol, "wer", split, s)
-        for s in (ORIGINAL_COLUMN, system_column(system))
-    ]
+    rates = [mean_utility(data, "wer", split, s) for s in (ORIGINAL_COLUMN, system_column(system))]
     before, after = (None if v is None else f"{100 * v:.1f}" for v in rates)
     if after is not None:
         change = f"{before} \u2192 {after}" if before is not None else after
@@ -203,11 +187,9 @@ def _worst(
         )
 
 
-def _set(data: ReportData, condition: object) -> str:
-    protocol = data.protocol
-    place = functools.partial(getattr, condition)
-    title = protocol.data_set(place("data_set")).title
-    return f"{title} {place('split')}, {protocol.genders[place('gender')]}"
+def _set(data: ReportData, condition: TrialCondition | SetCondition) -> str:
+    title = data.protocol.data_set(condition.data_set).title
+    return f"{title} {condition.split}, {data.protocol.genders[condition.gender]}"
 
 
 def attacker(attack: AttackModel) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import starmap
 from pathlib import Path
 from typing import Literal
 
@@ -93,8 +92,13 @@ class ReportSources:
         cells = cells_from_results(results)
         if self.published:
             cells = merge_cells([cells, cells_from_published(self.published)])
-        unsigned = [(path, of) for of, path in read if not made_by_user(path)]
-        return ReportData(results, cells, Curves(read), self, tuple(starmap(_unsigned, unsigned)))
+        unsigned = tuple(
+            f"{path.name} ({abbreviate(of.systems)}): {UNSIGNED}, or edited since; its numbers are "
+            "shown as they are"
+            for of, path in read
+            if not made_by_user(path)
+        )
+        return ReportData(results, cells, Curves(read), self, unsigned)
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class ReportData:
         The arrays stored beside the results files.
     sources : ReportSources
     unsigned : tuple of str
-        Notes on results files that this user did not make.
+        Notes on results files that this user did not make, or that were edited since.
     whiskers : {"speakers", "independent"}
         What the whiskers of bars are.
     """
@@ -148,11 +152,3 @@ def _selected(results: Results, systems: Sequence[str]) -> Results:
                 f"no system {printable(name)} in the results: {abbreviate(results.systems)}"
             )
     return merge([results.of(name) for name in dict.fromkeys(systems)])
-
-
-def _unsigned(path: Path, results: Results) -> str:
-    """Return the note on a results file that this user did not make, or that was edited since."""
-    systems = abbreviate(results.systems)
-    return (
-        f"{path.name} ({systems}): {UNSIGNED}, or edited since; its numbers are shown as they are"
-    )

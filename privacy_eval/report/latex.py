@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .table import Column, Style, Table, escape_cells, one_line, rows_by_group, table_notes
+from .table import Column, Style, Table, marked_cells, one_line, rows_by_group, table_notes
 
 
 def escape_latex(text: str) -> str:
@@ -102,8 +102,8 @@ def _latex_lines(table: Table, style: Style) -> tuple[str, str, list[str]]:
         title = rules.bold(c.latex or escape_latex(c.title))
         titles.append(f"\\textcolor{{{c.colour}}}{{{title}}}" if c.colour else title)
     rows = []
-    for row in escape_cells(table, _latex_cell):
-        line = " & ".join(f"\\textbf{{{s}}}" if bold and s else s for s, bold in row)
+    for row in marked_cells(table, _latex_cell, r"\textbf{{{}}}".format):
+        line = " & ".join(row)
         # \\ would take these for its own argument and star.
         rows.append(("{}" if line[:1] in ("[", "*") else "") + line + r" \\")
     body: list[str] = []

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,18 +35,25 @@ from ..metrics.pav import FloatArray
 from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.arrays import Curves
 from ..results.averages import averages, weighted_mean
-from ..results.records import IdentificationRecord, Results, VerificationRecord
+from ..results.records import (
+    IdentificationRecord,
+    Results,
+    SimilarityRecord,
+    VerificationRecord,
+)
 from ..results.signature import network_notes, signature
 from ..tree.conditions import SetCondition
 from .ranking import average_replicates, bias_notes, too_few_replicates
-from .table import Column, Table
+from .table import Column, Table, aligned
 from .values import caveat_notes, evaluated_text
 
 _Key = tuple[str, ...]
+_OfSet = TypeVar("_OfSet", bound=VerificationRecord | SimilarityRecord | IdentificationRecord)
 
 _LETTER = {speech: speech[0] for speech in SPEECH}
 
-_TAG = "Tag"
+#: Columns that identify a trial condition of a set.
+_CONDITION = [Column("Enroll", rule=True), Column("Trial"), Column("Gen")]
 
 _LEAST_PROTECTED = 3
 
@@ -206,7 +213,7 @@ def verification_table(
     for r in records:
         c = r.condition
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
-        cells[key] = list(_texts(keys, r.values(variant), r.tag(variant), r.caveats).values())
+        cells[key] = _texts(keys, r.values(variant), r.tag(variant), r.caveats)
         partial += [(key, r)] if r.left_out else []
     # What nobody evaluated has no rows, but in a blank form.
     pairs = {(r.condition.enrollment, r.condition.trial) for r in records} or {
@@ -222,18 +229,12 @@ def verification_table(
     form = _Form(
         results,
         cells,
-        splits=splits,
         values=_columns(keys),
-        condition=[Column("Enroll", rule=True), Column("Trial"), Column("Gen")],
+        condition=_CONDITION,
         flagged={key for key, _ in partial},
     )
     groups = [
-        [
-            ((d, g, c.enrollment, c.trial), (_LETTER[c.enrollment], _LETTER[c.trial], g))
-            for c in protocol.comparisons
-            if (c.enrollment, c.trial) in pairs
-        ]
-        for d, g in itertools.product(protocol.table_rows, protocol.genders)
+        [keys for keys in group if keys[0][2:] in pairs] for group in _condition_groups(protocol)
     ]
     with_values = form.splits_with_values
     of_split = f", {protocol.split_title(with_values[0])}" if len(with_values) == 1 else ""
@@ -247,12 +248,7 @@ def strongest_table(results: Results, title: str) -> Table:
     protocol, variant = results.protocol, results.protocol.variant
     attacks = {a.id for a in protocol.attack_models if not a.is_original}
     records = [r for r in results.verification if r.condition.attack_model in attacks]
-    by_set: dict[_Key, list[VerificationRecord]] = {}
-    for r in records:
-        by_set.setdefault((r.condition.split, r.condition.data_set, r.condition.gender), []).append(
-            r
-        )
-    several = {key: of_set for key, of_set in by_set.items() if len(of_set) > 1}
+    several = {key: of_set for key, of_set in _by_set(records).items() if len(of_set) > 1}
     columns = {
         key: [_strongest(of_set, key, variant) for of_set in several.values()]
         for key in map(protocol.shown, _STRONGEST)
@@ -261,7 +257,6 @@ def strongest_table(results: Results, title: str) -> Table:
     form = _Form(
         results,
         {key: [columns[k][i] for k in keys] for i, key in enumerate(several)},
-        splits=protocol.splits,
         values=_columns(keys),
         condition=[Column("Gen", rule=True)],
     )
@@ -314,7 +309,6 @@ def recognition_table(results: Results, title: str) -> Table:
     form = _Form(
         results,
         {key: [" / ".join(texts) for texts in cells] for key, cells in rates.items()},
-        splits=protocol.splits,
         values=[Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models]
         if len(models) > 1
         else [Column("WER, %")],
@@ -339,11 +333,9 @@ def emotion_table(results: Results, title: str) -> Table:
     form = _Form(
         results,
         {
-            (c.split, c.data_set, c.speech): list(_texts(keys, r.values).values())
+            (r.condition.split, r.condition.data_set, r.condition.speech): _texts(keys, r.values)
             for r in results.emotion
-            for c in (r.condition,)
         },
-        splits=protocol.splits,
         values=_columns(keys),
         condition=[Column("Data", rule=True)],
         data_sets=protocol.emotion,
@@ -376,8 +368,7 @@ def trial_set_table(results: Results, title: str) -> Table:
     keys = [key for key in _of_sets() if any(key in found for found in values.values())]
     form = _Form(
         results,
-        {key: list(_texts(keys, found).values()) for key, found in values.items()},
-        splits=protocol.splits,
+        {key: _texts(keys, found) for key, found in values.items()},
         values=_columns(keys),
         condition=[Column("Gen", rule=True)],
         flagged=set(partial),
@@ -397,44 +388,41 @@ def interval_table(
 ) -> Table:
     """Values with their 95 % intervals from the bootstrap over speakers."""
     protocol, variant = results.protocol, results.protocol.variant
-    rows: dict[tuple[str, str], list[_Key]] = {
-        key: [] for key in itertools.product(protocol.table_rows, protocol.genders)
-    }
-    titles = [describe(key).column.title for key in keys]  # without the tag of ZEBRA
     records = [r for r in results.verification if r.speaker_intervals.get(variant)]
     records = [r for r in records if r.condition.split == split]
+    cells: dict[_Key, list[str]] = {}
     for r in records:
-        c, intervals = r.condition, r.speaker_intervals[variant]
-        found = {k: v for k, v in r.values(variant).items() if k in intervals}
-        values = _texts(keys, found, caveats=r.caveats)
-        low, high = (_texts(keys, {k: b[side] for k, b in intervals.items()}) for side in (0, 1))
-        cells = (
-            f"{v} [{low[t]}, {high[t]}]" if (v := values[t]) and v != NOT_AVAILABLE else v
-            for t in titles
-        )
-        row = protocol.data_set(c.data_set).row_name(split)
-        condition = (_LETTER[c.enrollment], _LETTER[c.trial], c.gender)
-        rows[c.data_set, c.gender].append((row, *cells, *condition))
-    columns = (
-        Column(protocol.split_title(split), align="l"),
-        *(Column(*describe(key).column) for key in keys),
-        Column("Enroll", rule=True),
-        Column("Trial"),
-        Column("Gen"),
-    )
+        c = r.condition
+        key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
+        cells[key] = [_interval_text(metric, r, variant) for metric in keys]
+    values = [Column(*describe(key).column) for key in keys]  # without the tag of ZEBRA
+    form = _Form(results, cells, values=values, condition=_CONDITION)
+    groups = [
+        [keys for keys in group if (split, *keys[0]) in cells]
+        for group in _condition_groups(protocol)
+    ]
     caption = (
         f"95 % intervals of {', '.join(describe(key).name for key in keys)} from resampling "
         f"speakers, {protocol.split_title(split)}: {title} "
         f"(o: original, a: anonymized speech). {_evaluated(records, variant)}"
     )
     notes = (*caveat_notes(records, keys, marked=True), *bias_notes(keys))
-    return _number_rows(Table(name, caption, columns, _nonempty(rows.values()), notes=notes))
+    return replace(form.table(name, caption, groups), notes=notes)
+
+
+def _interval_text(key: str, record: VerificationRecord, variant: Variant) -> str:
+    """Format a value with its interval; "" without one."""
+    bounds = record.speaker_intervals[variant].get(key, ())
+    text = _text(key, record.values(variant).get(key) if bounds else None, record.caveats)
+    if text in ("", NOT_AVAILABLE):
+        return text
+    return "{} [{}, {}]".format(text, *(_text(key, bound) for bound in bounds))
 
 
 def average_interval_table(results: Results, title: str, curves: Curves) -> Table:
     """Weighted averages with their 95 % intervals from the bootstrap over speakers: a row per
     split and attack model."""
-    protocol, variant = results.protocol, results.protocol.variant
+    protocol = results.protocol
     groups = []
     for split in protocol.splits:
         rows = []
@@ -444,20 +432,7 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
                 for r in results.verification
                 if (r.condition.attack_model, r.condition.split) == (attack.id, split)
             }
-            cells = [""] * len(_AVERAGED)
-            for place, key in enumerate(_AVERAGED):
-                replicates = average_replicates(records, curves, protocol, key)
-                mean = weighted_mean(
-                    (d.weight, records[d.id, g].values(variant).get(key) if replicates else None)
-                    for d in protocol.data_sets
-                    for g in protocol.genders
-                )
-                if replicates is not None and mean is not None:
-                    bounds = expanded_interval(replicates.values, replicates.n_speakers)
-                    numbers = (mean, bounds.low, bounds.high)
-                    shown = (describe(key).format(v, detailed=True) for v in numbers)
-                    caveats = (withholding_caveat(r.caveats, key) for r in records.values())
-                    cells[place] = marked_text("{} [{}, {}]".format(*shown), worst_caveat(caveats))
+            cells = [_average_text(records, curves, protocol, key) for key in _AVERAGED]
             if any(cells):
                 rows.append((protocol.split_title(split), attack.title, *cells))
         groups.append(rows)
@@ -475,6 +450,28 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
     return Table("intervals_averages", caption, columns, _nonempty(groups), notes=notes)
 
 
+def _average_text(
+    records: Mapping[tuple[str, str], VerificationRecord],
+    curves: Curves,
+    protocol: Protocol,
+    key: str,
+) -> str:
+    """Format a weighted average with its interval; "" without replicates of all conditions."""
+    replicates = average_replicates(records, curves, protocol, key)
+    if replicates is None:
+        return ""
+    mean = weighted_mean(
+        (d.weight, records[d.id, g].values(protocol.variant).get(key))
+        for d in protocol.data_sets
+        for g in protocol.genders
+    )
+    if mean is None:
+        return ""
+    numbers = (mean, *replicates.interval)
+    text = "{} [{}, {}]".format(*(_text(key, number) for number in numbers))
+    return marked_text(text, worst_caveat(r.caveat(key) for r in records.values()))
+
+
 def few_replicates(results: Results, curves: Curves) -> str:
     """Return a note if any condition's bootstrap has too few replicates for its speakers."""
     worst = 0.0
@@ -489,25 +486,11 @@ def few_replicates(results: Results, curves: Curves) -> str:
 
 def speakers_table(results: Results, title: str) -> Table:
     """The least protected speakers of every trial set, hidden in averages."""
-    protocol = results.protocol
-    found = {
-        (r.condition.split, r.condition.data_set, r.condition.gender): r.speakers
-        for r in results.similarity
-    }
-    groups = [
-        [
-            (
-                protocol.data_set(data_set).row_name(split),
-                gender,
-                s.speaker,
-                *_texts(list(_SPEAKER), vars(s)).values(),
-            )
-            for s in found.get((split, data_set, gender), ())[:_LEAST_PROTECTED]
-        ]
-        for split, data_set, gender in itertools.product(
-            protocol.splits, protocol.table_rows, protocol.genders
-        )
-    ]
+
+    def rows(r: SimilarityRecord) -> list[_Key]:
+        speakers = r.speakers[:_LEAST_PROTECTED]
+        return [(s.speaker, *_texts(list(_SPEAKER), vars(s))) for s in speakers]
+
     columns = (
         Column("Trial set", align="l"),
         Column("Gen"),
@@ -520,7 +503,8 @@ def speakers_table(results: Results, title: str) -> Table:
         "anonymized utterances (aa); the strongest evidence that links an original with an "
         "anonymized utterance)."
     )
-    return Table("speakers", caption, columns, _nonempty(groups))
+    groups = _set_groups(results.protocol, results.similarity, rows)
+    return Table("speakers", caption, columns, groups)
 
 
 def identification_table(results: Results, title: str) -> Table:
@@ -528,11 +512,11 @@ def identification_table(results: Results, title: str) -> Table:
     records = results.identification
     sizes = sorted({size for r in records for size in r.sizes} - {1})
 
-    def cells(r: IdentificationRecord) -> list[str]:
+    def rows(r: IdentificationRecord) -> list[_Key]:
         found = dict(zip(r.sizes, r.linkage, strict=True))
         bounds = dict(zip(r.sizes, r.intervals, strict=False))
         linkage = [_percent(found[n], bounds.get(n)) if n in found else "" for n in sizes]
-        return [str(r.n_tests), str(r.n_enrolled), *linkage]
+        return [(str(r.n_tests), str(r.n_enrolled), *linkage)]
 
     chance = ", ".join(f"{100 / n:.3g}" for n in sizes)
     caption = (
@@ -552,8 +536,8 @@ def identification_table(results: Results, title: str) -> Table:
             f"Of the enrolled speakers {least}{f' to {most}' * (most > least)} are distractors of "
             f"{', '.join(sorted({r.distractors for r in more}))}"
         )
-    headings = ("Tests", "Enrolled", *(f"N = {n}" for n in sizes))
-    table = _gallery_table(results.protocol, records, headings, cells)
+    columns = aligned("r", "Tests", "Enrolled", *(f"N = {n}" for n in sizes))
+    table = _gallery_table(results.protocol, records, columns, rows)
     return replace(table, name="identification", caption=caption, notes=tuple(notes))
 
 
@@ -562,10 +546,10 @@ def singling_out_table(results: Results, title: str) -> Table:
     records = [r for r in results.identification if r.singling_out.sizes]
     sizes = sorted({n for r in records for n in r.singling_out.sizes})
 
-    def cells(r: IdentificationRecord) -> list[str]:
+    def rows(r: IdentificationRecord) -> list[_Key]:
         values = dict(zip(r.singling_out.sizes, r.singling_out.values, strict=True))
         shown = (_percent(values[n], None) if n in values else "" for n in sizes)
-        return [str(r.singling_out.n_speakers), *shown]
+        return [(str(r.singling_out.n_speakers), *shown)]
 
     chance = ", ".join(f"{100 * p:.1f}" for p in singling_out_chance(sizes))
     caption = (
@@ -577,80 +561,25 @@ def singling_out_table(results: Results, title: str) -> Table:
         r.singling_out.refused for r in results.identification if r.singling_out.refused
     ):
         notes += [f"Not computed in {counted(n, 'row')}: {why}" for why, n in refused.items()]
-    headings = ("Speakers", *(f"N = {n}" for n in sizes))
-    table = _gallery_table(results.protocol, records, headings, cells)
+    columns = aligned("r", "Speakers", *(f"N = {n}" for n in sizes))
+    table = _gallery_table(results.protocol, records, columns, rows)
     return replace(table, name="identification_singling_out", caption=caption, notes=tuple(notes))
-
-
-def _gallery_table(
-    protocol: Protocol,
-    records: Iterable[IdentificationRecord],
-    headings: Iterable[str],
-    cells: Callable[[IdentificationRecord], Iterable[str]],
-) -> Table:
-    """A row per trial set and attack model."""
-    of_set: dict[_Key, list[IdentificationRecord]] = {}
-    for r in records:
-        key = (r.condition.split, r.condition.data_set, r.condition.gender)
-        of_set.setdefault(key, []).append(r)
-    attacks = {a.id: a.title for a in protocol.attack_models}
-    groups = []
-    for key in itertools.product(protocol.splits, protocol.table_rows, protocol.genders):
-        split, data_set, gender = key
-        name = protocol.data_set(data_set).row_name(split)
-        groups.append(
-            [
-                (name, gender, attacks.get(r.condition.attack_model or "", ""), *cells(r))
-                for r in of_set.get(key, ())
-            ]
-        )
-    columns = (
-        Column("Trial set", align="l", sparse=True),
-        Column("Gen", sparse=True),
-        Column("Attack model", align="l"),
-        *(Column(heading, align="r") for heading in headings),
-    )
-    return Table("", "", columns, _nonempty(groups), fit="landscape")
 
 
 def identification_speakers_table(results: Results, title: str) -> Table:
     """The most often found speakers of every trial set and attack model, hidden in averages."""
-    protocol = results.protocol
-    attacks = {a.id: a.title for a in protocol.attack_models}
-    of_set: dict[_Key, list[IdentificationRecord]] = {}
-    for r in results.identification:
-        if r.speakers:
-            key = (r.condition.split, r.condition.data_set, r.condition.gender)
-            of_set.setdefault(key, []).append(r)
-    groups = []
-    for key in itertools.product(protocol.splits, protocol.table_rows, protocol.genders):
-        split, data_set, gender = key
-        groups.append(
-            [
-                (
-                    protocol.data_set(data_set).row_name(split),
-                    gender,
-                    attacks.get(r.condition.attack_model or "", ""),
-                    str(r.speakers_size),
-                    s.speaker,
-                    str(s.n_tests),
-                    *(f"{100 * value:.1f}" for value in (s.linkage, s.first, s.second)),
-                )
-                for r in of_set.get(key, ())
-                for s in r.speakers[:_LEAST_PROTECTED]
-            ]
-        )
-    columns = (
-        Column("Trial set", align="l", sparse=True),
-        Column("Gen", sparse=True),
-        Column("Attack model", align="l", sparse=True),
-        *(Column("N", align="r", sparse=True), Column("Speaker", align="l")),
-        *(Column("Tests", align="r"), Column("Found, %", align="r")),
-        *(Column("Tests 1, 3, ...", align="r"), Column("Tests 2, 4, ...", align="r")),
-    )
+    records = [r for r in results.identification if r.speakers]
+
+    def rows(r: IdentificationRecord) -> Iterator[_Key]:
+        for s in r.speakers[:_LEAST_PROTECTED]:
+            rates = (f"{100 * value:.1f}" for value in (s.linkage, s.first, s.second))
+            yield str(r.speakers_size), s.speaker, str(s.n_tests), *rates
+
+    columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
+    columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
     notes = []
-    if found := [r.speakers for records in of_set.values() for r in records]:
-        first, second = np.mean([split_halves(speakers) for speakers in found], axis=0)
+    if records:
+        first, second = np.mean([split_halves(r.speakers) for r in records], axis=0)
         notes.append(
             "The worst of many speakers are a biased pick: chance makes some look worse. The "
             f"quarter picked by tests 1, 3, ... is found in {100 * first:.1f} % of these, and in "
@@ -661,26 +590,37 @@ def identification_speakers_table(results: Results, title: str) -> Table:
         f"The {_LEAST_PROTECTED} most often found speakers of each trial set: {title} (in groups "
         "of N enrolled speakers)."
     )
-    return Table(
-        "identification_speakers",
-        caption,
-        columns,
-        _nonempty(groups),
-        notes=tuple(notes),
-        fit="landscape",
+    table = _gallery_table(results.protocol, records, columns, rows)
+    return replace(table, name="identification_speakers", caption=caption, notes=tuple(notes))
+
+
+def _gallery_table(
+    protocol: Protocol,
+    records: Iterable[IdentificationRecord],
+    columns: Iterable[Column],
+    rows: Callable[[IdentificationRecord], Iterable[_Key]],
+) -> Table:
+    """Make a table of rows of records, a group per trial set."""
+    attacks = {a.id: a.title for a in protocol.attack_models}
+
+    def with_attack(r: IdentificationRecord) -> list[_Key]:
+        return [(attacks.get(r.condition.attack_model or "", ""), *cells) for cells in rows(r)]
+
+    identity = (
+        Column("Trial set", align="l", sparse=True),
+        Column("Gen", sparse=True),
+        Column("Attack model", align="l", sparse=True),
     )
+    groups = _set_groups(protocol, records, with_attack)
+    return Table("", "", (*identity, *columns), groups, fit="landscape")
 
 
 def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str]:
     """How far the same speakers are found most often under two attack models, or by the same one
     `of_systems`: means over trial sets."""
-    of_set: dict[tuple[str, str, str], list[IdentificationRecord]] = {}
-    for r in (r for r in results.identification if r.speakers):
-        key = (r.condition.split, r.condition.data_set, r.condition.gender)
-        of_set.setdefault(key, []).append(r)
     found: dict[tuple[str, str], list[FloatArray]] = {}
     people: dict[tuple[str, str], set[tuple[object, str]]] = {}
-    for key, records in of_set.items():
+    for key, records in _by_set(r for r in results.identification if r.speakers).items():
         linkage = [{s.speaker: s.linkage for s in r.speakers} for r in records]
         shared = sorted(set.intersection(*map(set, linkage)))
         if len(shared) < 2:
@@ -803,10 +743,8 @@ def averages_table(results: Results, title: str) -> Table:
         rows.setdefault(average.quantity, {})[average.split] = average.text
     known = tuple((q, *cells.values()) for q, cells in rows.items() if any(cells.values()))
     unknown = [q for q, cells in rows.items() if not any(cells.values())]
-    columns = (
-        Column("Average", align="l"),
-        *(Column(results.protocol.split_title(split), align="r") for split in splits),
-    )
+    titles = map(results.protocol.split_title, splits)
+    columns = (*aligned("l", "Average"), *aligned("r", *titles))
     notes = caveat_notes(results.verification, ["eer"], marked=True)
     if unknown:
         notes.append(
@@ -828,18 +766,15 @@ def variants_table(results: Results, title: str) -> Table:
     groups = []
     for name, keys, metrics, tags in stored:
         one, other = (_texts(keys, metrics.get(v, {}), tags.get(v, "")) for v in VARIANTS)
+        titles = (column.title for column in _columns(keys))
         groups.append(
             [
-                (name, metric, text, other[metric])
-                for metric, text in one.items()
-                if text and other[metric] and text != other[metric]
+                (name, *texts)
+                for texts in zip(titles, one, other, strict=True)
+                if all(texts) and texts[1] != texts[2]
             ]
         )
-    columns = (
-        Column("Condition", align="l"),
-        Column("Metric", align="l"),
-        *(Column(variant, align="r") for variant in VARIANTS),
-    )
+    columns = (*aligned("l", "Condition", "Metric"), *aligned("r", *VARIANTS))
     caption = f"Values that the released scripts print differently from their definition: {title}."
     return Table("variants", caption, columns, _nonempty(groups))
 
@@ -850,13 +785,9 @@ def eers_table(results: Results, title: str) -> Table:
     rows: list[tuple[str, ...]] = []
     for r in results.verification:
         texts = _texts(both, r.values(results.protocol.variant), None, r.caveats)
-        if len({*texts.values()} - {""}) > 1:
-            rows.append((r.condition.name, *texts.values()))
-    columns = (
-        Column("Condition", align="l"),
-        Column("Kaldi", align="r"),
-        Column("SpeechBrain", align="r"),
-    )
+        if len({*texts} - {""}) > 1:
+            rows.append((r.condition.name, *texts))
+    columns = (*aligned("l", "Condition"), *aligned("r", "Kaldi", "SpeechBrain"))
     caption = f"EER, %, of Kaldi and of SpeechBrain where they differ: {title}."
     return Table("eers", caption, columns, _nonempty([rows]))
 
@@ -870,7 +801,7 @@ def _of_sets() -> list[str]:
 def _columns(keys: Sequence[str]) -> list[Column]:
     columns = [Column(*describe(key).column) for key in keys]
     if "zebra_individual" in keys:
-        columns.insert(keys.index("zebra_individual") + 1, Column(_TAG))
+        columns.insert(keys.index("zebra_individual") + 1, Column("Tag"))
     return columns
 
 
@@ -879,16 +810,56 @@ def _texts(
     values: Mapping[str, Any],
     tag: str | None = None,
     caveats: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, str]:
-    """Format values by the title of their column, "" for missing ones."""
-    printed = {}
+) -> list[str]:
+    """Format values in the order of `_columns`, "" for missing ones."""
+    texts = []
     for key in keys:
-        metric, value = describe(key), values.get(key)
-        text = "" if value is None else metric.format(value, detailed=True)
-        printed[metric.column.title] = marked_text(text, withholding_caveat(caveats, key))
+        texts.append(_text(key, values.get(key), caveats))
         if key == "zebra_individual":
-            printed[_TAG] = tag or ""
-    return printed
+            texts.append(tag or "")
+    return texts
+
+
+def _text(key: str, value: float | None, caveats: Mapping[str, str] = MappingProxyType({})) -> str:
+    text = "" if value is None else describe(key).format(value, detailed=True)
+    return marked_text(text, withholding_caveat(caveats, key))
+
+
+def _by_set(records: Iterable[_OfSet]) -> dict[_Key, list[_OfSet]]:
+    """Group records by split, data set and gender."""
+    groups: dict[_Key, list[_OfSet]] = {}
+    for r in records:
+        c = r.condition
+        groups.setdefault((c.split, c.data_set, c.gender), []).append(r)
+    return groups
+
+
+def _set_groups(
+    protocol: Protocol, records: Iterable[_OfSet], rows: Callable[[_OfSet], Iterable[_Key]]
+) -> tuple[tuple[_Key, ...], ...]:
+    """Make a group of rows per trial set, which begin with its name and gender."""
+    by_set = _by_set(records)
+    return _nonempty(
+        [
+            (protocol.data_set(data_set).row_name(split), gender, *row)
+            for r in by_set.get((split, data_set, gender), ())
+            for row in rows(r)
+        ]
+        for split, data_set, gender in itertools.product(
+            protocol.splits, protocol.table_rows, protocol.genders
+        )
+    )
+
+
+def _condition_groups(protocol: Protocol) -> list[list[tuple[_Key, _Key]]]:
+    """List the row keys of conditions with the cells of `_CONDITION`, a group per set."""
+    return [
+        [
+            ((d, g, c.enrollment, c.trial), (_LETTER[c.enrollment], _LETTER[c.trial], g))
+            for c in protocol.comparisons
+        ]
+        for d, g in itertools.product(protocol.table_rows, protocol.genders)
+    ]
 
 
 @dataclass(frozen=True)
@@ -911,7 +882,6 @@ class _Form:
 
     results: Results
     cells: Mapping[_Key, Sequence[str]]
-    splits: Sequence[str]
     values: Sequence[Column]
     condition: Sequence[Column]
     flagged: Collection[_Key] = frozenset()
@@ -921,7 +891,8 @@ class _Form:
     def splits_with_values(self) -> list[str]:
         """The splits with any value; all of a blank form."""
         present = {key[0] for key, cells in self.cells.items() if any(cells)}
-        return [s for s in self.splits if s in present or not self.results.systems]
+        splits = self.results.protocol.splits
+        return [s for s in splits if s in present or not self.results.systems]
 
     def table(
         self, name: str, caption: str, groups: Iterable[Iterable[tuple[_Key, _Key]]]

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..errors import counted
 from ..results.averages import averages
-from ..results.records import (
-    AnyRecord,
-    RecognitionRecord,
-    Results,
-    SimilarityRecord,
-    VerificationRecord,
-)
+from ..results.records import AnyRecord, Results
 from ..version import __version__
-from .table import Column, Table
+from .table import Table, aligned
 
 # Of what was not evaluated, which may be hundreds of conditions.
 _ABSENT_SHOWN = 20
@@ -26,39 +20,27 @@ _SHA_SHOWN = 12
 def provenance_tables(results: Results) -> list[Table]:
     """Make tables of how each number was made: of every record its version, options, and
     input files with the first digits of their SHA-256 (results.json has them all)."""
-    kinds = (
-        (
+    tables = (
+        _table(
             "made_conditions",
             "Conditions: what their metrics were made from.",
             ("Condition", "Targets", "Nontargets"),
-            results.verification,
+            [(r, (r.n_target, r.n_nontarget)) for r in results.verification],
         ),
-        (
+        _table(
             "made_similarity",
             "Voice similarity: what it was made from.",
             ("Trial set", "Speakers", "Utterances"),
-            results.similarity,
+            [(r, (r.n_speakers, r.n_utterances)) for r in results.similarity],
         ),
-        (
+        _table(
             "made_recognition",
             "Word error rates: what they were read from.",
             ("Set", "Decoding"),
-            results.recognition,
+            [(r, (r.line.decode,)) for r in results.recognition],
         ),
     )
-    return [
-        Table(
-            name,
-            caption,
-            tuple(
-                Column(title, align="l")
-                for title in ("System", *titles, "Version", "Made from", "Options")
-            ),
-            (tuple(_row(record) for record in records),),
-        )
-        for name, caption, titles, records in kinds
-        if records
-    ]
+    return [table for table in tables if table.rows]
 
 
 def summary(results: Results) -> list[str]:
@@ -110,25 +92,29 @@ def coverage(results: Results) -> list[str]:
     return [f"{', '.join(systems)}: {text}" for text, systems in lacking.items()]
 
 
-def _row(record: AnyRecord) -> tuple[str, ...]:
-    condition, provenance = record.condition, record.provenance
-    details: tuple[object, ...] = ()
-    if isinstance(record, VerificationRecord):
-        details = (record.n_target, record.n_nontarget)
-    elif isinstance(record, RecognitionRecord):
-        details = (record.line.decode,)
-    elif isinstance(record, SimilarityRecord):
-        details = (record.n_speakers, record.n_utterances)
-    options = provenance.get("options", {})
-    shown = options.items() if isinstance(options, Mapping) else ()
-    return (
-        condition.system + condition.results_folder,
-        condition.name,
-        *("" if value is None else str(value) for value in details),
-        str(provenance.get("version", "")),
-        ", ".join(_inputs(provenance)),
-        ", ".join(f"{name}: {value}" for name, value in shown if value),
-    )
+def _table(
+    name: str,
+    caption: str,
+    titles: Iterable[str],
+    records: Iterable[tuple[AnyRecord, tuple[object, ...]]],
+) -> Table:
+    """Make a table of records with their details, which the titles after the first are of."""
+    rows = []
+    for record, details in records:
+        options = record.provenance.get("options", {})
+        shown = options.items() if isinstance(options, Mapping) else ()
+        rows.append(
+            (
+                record.condition.system + record.condition.results_folder,
+                record.condition.name,
+                *("" if value is None else str(value) for value in details),
+                str(record.provenance.get("version", "")),
+                ", ".join(_inputs(record.provenance)),
+                ", ".join(f"{name}: {value}" for name, value in shown if value),
+            )
+        )
+    columns = aligned("l", "System", *titles, "Version", "Made from", "Options")
+    return Table(name, caption, tuple(columns), (tuple(rows),))
 
 
 def _inputs(provenance: Mapping[str, Any]) -> Iterator[str]:

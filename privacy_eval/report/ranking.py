@@ -19,15 +19,15 @@ from ..protocol.protocol import Protocol
 from ..results.arrays import Curves
 from ..results.averages import weighted_mean
 from ..results.records import Results, VerificationRecord
+from .data import ReportData
 from .table import Column, Table
 from .values import (
     LEFT_OUT_MARK,
     ORIGINAL_COLUMN,
     Cell,
-    Cells,
+    CellKey,
     average,
     caveat_notes,
-    cells_from_results,
     select,
     system_column,
 )
@@ -138,16 +138,14 @@ class Replicates:
     n_speakers: int
     drawn: tuple[tuple[str, str, str, int], ...]
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % bounds of the average."""
+        bounds = expanded_interval(self.values, self.n_speakers, LEVEL)
+        return bounds.low, bounds.high
 
-def rank(
-    results: Results,
-    curves: Curves,
-    *,
-    metric: str,
-    attack_model: str | None,
-    split: str,
-    cells: Cells | None = None,
-) -> Ranking:
+
+def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str) -> Ranking:
     """Rank systems by their average over data sets and genders, with the protocol's weights.
 
     The average of each replicate is over the replicates of the conditions: those of the same
@@ -156,15 +154,11 @@ def rank(
 
     Parameters
     ----------
-    results : Results
-        Evaluated systems.
-    curves : Curves
-        Source of the replicates.
+    data : ReportData
+        Evaluated systems with their replicates, and published ones.
     metric, attack_model, split : str
         `metric` is one of `ranking_metrics()`; `attack_model` is None for metrics without
         attack models, which have no replicates either.
-    cells : Cells or None
-        All systems, including published ones; default: those of `results`.
 
     Raises
     ------
@@ -173,8 +167,7 @@ def rank(
     """
     if metric not in ranking_metrics():
         raise ValueError(f"no ranking by {metric}, only by {', '.join(ranking_metrics())}")
-    protocol = results.protocol
-    cells = cells_from_results(results) if cells is None else cells
+    results, cells, protocol = data.results, data.cells, data.protocol
     means = {s: average(cells, protocol, metric, attack_model, split, s) for s in cells.systems}
     sign = 1 if METRICS[metric].best == "higher" else -1
     records: dict[str, dict[tuple[str, str], VerificationRecord]] = {
@@ -190,40 +183,41 @@ def rank(
         ((s, m) for s, m in means.items() if m is not None and s not in uninformative),
         key=lambda pair: -sign * pair[1],
     )
-    replicates = {
-        s: average_replicates(records[s], curves, protocol, metric)
-        for s, _ in order
-        if s in records
+    read = {
+        s: average_replicates(records.get(s, {}), data.curves, protocol, metric) for s, _ in order
     }
-    paired = [(s, m) for s, m in order if replicates.get(s) is not None]
+    replicates = {s: of_system for s, of_system in read.items() if of_system is not None}
     ranked = []
     for index, (system, mean) in enumerate(order):
-        first, interval, difference, why_not = replicates.get(system), None, None, ""
-        if first is not None:
-            bounds = expanded_interval(first.values, first.n_speakers, LEVEL)
-            interval = (bounds.low, bounds.high)
-            # Published systems, which have no replicates, may be in between.
-            after = [pair for pair in order[index + 1 :] if pair in paired]
-            second = replicates[after[0][0]] if after else None
-            if second is None:
-                if any(s in records for s, _ in order[index + 1 :]):
-                    why_not = "not paired: no replicates of one of the two"
-            elif first.drawn == second.drawn:
-                difference = _difference(mean, after[0][1], first, second, sign)
-            else:
-                why_not = "not paired: other trials, speakers, seed or number of replicates"
-        ranked.append(RankedSystem(system, mean, interval, difference, why_not))
+        if system not in replicates:
+            ranked.append(RankedSystem(system, mean))
+            continue
+        first, difference, why_not = replicates[system], None, ""
+        # Published systems, which have no replicates, may be in between.
+        after = [pair for pair in order[index + 1 :] if pair[0] in replicates]
+        if not after:
+            if any(s in records for s, _ in order[index + 1 :]):
+                why_not = "not paired: no replicates of one of the two"
+        elif first.drawn == replicates[after[0][0]].drawn:
+            difference = _difference(mean, after[0][1], first, replicates[after[0][0]], sign)
+        else:
+            why_not = "not paired: other trials, speakers, seed or number of replicates"
+        ranked.append(RankedSystem(system, mean, first.interval, difference, why_not))
     unranked = {
-        s: _UNINFORMATIVE
-        if s in uninformative
-        else _missing(cells, protocol, metric, attack_model, split, s)
+        s: _UNINFORMATIVE if s in uninformative else _missing(found, protocol, s)
         for s, m in means.items()
         if m is None or s in uninformative
     }
-    present = [r for r in replicates.values() if r is not None]
-    numbers = tuple(sorted({r.values.size for r in present}))
-    least = max((least_replicates(r.n_speakers, LEVEL) for r in present), default=0.0)
+    numbers = tuple(sorted({r.values.size for r in replicates.values()}))
+    least = max((least_replicates(r.n_speakers, LEVEL) for r in replicates.values()), default=0.0)
     return Ranking(metric, attack_model, split, tuple(ranked), unranked, numbers, least)
+
+
+def average_ranking(data: ReportData, split: str) -> Ranking:
+    """Rank all systems as the protocol does."""
+    protocol = data.protocol
+    attack = protocol.average_attack_model
+    return rank(data, metric=protocol.eer, attack_model=attack, split=split)
 
 
 def _records(results: Results, attack_model: str | None, split: str) -> list[VerificationRecord]:
@@ -237,13 +231,7 @@ def _records(results: Results, attack_model: str | None, split: str) -> list[Ver
 
 
 def ranking_table(
-    results: Results,
-    curves: Curves,
-    *,
-    metric: str = "eer",
-    attack_model: str | None = None,
-    split: str,
-    cells: Cells | None = None,
+    data: ReportData, *, metric: str = "eer", attack_model: str | None = None, split: str
 ) -> Table | None:
     """Make a table of the ranking; None if no system has any of its values.
 
@@ -251,15 +239,13 @@ def ranking_table(
     ----------
     attack_model : str or None
         Default: the one that the protocol averages; None for metrics without attack models.
-    results, curves, metric, split, cells
+    data, metric, split
         As in `rank`.
     """
-    protocol, known = results.protocol, METRICS[metric]
+    results, protocol, known = data.results, data.protocol, METRICS[metric]
     if attack_model is None and known.kind == "scores":
         attack_model = protocol.average_attack_model
-    ranking = rank(
-        results, curves, metric=metric, attack_model=attack_model, split=split, cells=cells
-    )
+    ranking = rank(data, metric=metric, attack_model=attack_model, split=split)
     if not ranking.ranked and all(_NOTHING == reason for reason in ranking.unranked.values()):
         return None
     own = {system_column(s) for s in results.systems}
@@ -291,17 +277,16 @@ def ranking_table(
     for number, r in enumerate(ranking.ranked, start=1):
         shown = [known.format(r.value) + LEFT_OUT_MARK * (r.system in left_out)]
         if tested:
-            shown += [_bounds(known, r.interval), *_format_difference(known, r.next)]
+            shown += [interval_text(known, r.interval), *_format_difference(known, r.next)]
         shown += [_statement(r)] if stated else []
         ranked.append(row(str(number), r.system, *shown))
     blanks = [""] * (5 if tested else 1)
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
-    cells = cells_from_results(results) if cells is None else cells
-    found = select(cells, metric=metric, attack_model=attack_model, split=split).values()
+    found = select(data.cells, metric=metric, attack_model=attack_model, split=split).values()
     notes = _notes(ranking, [*caveat_notes(records, [metric]), *_caveats(found)])
     if mixed or known.kind == "scores":
-        notes += cells.not_comparable
+        notes += data.cells.not_comparable
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     return Table(
@@ -333,22 +318,23 @@ def _caveats(found: Iterable[Cell]) -> Iterable[str]:
     return dict.fromkeys(c.reason for c in caveats if c not in CAVEATS.values())
 
 
-def ranking_tables(results: Results, curves: Curves, **options: Any) -> list[Table]:
+def ranking_tables(data: ReportData, **options: Any) -> list[Table]:
     """Make the table of the ranking; where systems lack values, also one over the data sets (and
     genders) that all systems have.
 
     Parameters
     ----------
-    results, curves, options
+    data, options
         As in `ranking_table`.
     """
-    whole = ranking_table(results, curves, **options)
-    protocol, shared = results.protocol, _shared(results, **options)
+    whole = ranking_table(data, **options)
+    protocol, shared = data.protocol, _shared(data, **options)
     if whole is None or shared == protocol:
         return [] if whole is None else [whole]
     if shared is None:
         return [whole]
-    part = ranking_table(replace(results, protocol=shared), curves, **options)
+    of_shared = replace(data, results=replace(data.results, protocol=shared))
+    part = ranking_table(of_shared, **options)
     assert part is not None
     named = ", ".join(d.title for d in shared.data_sets)
     if shared.genders != protocol.genders:
@@ -364,21 +350,15 @@ def ranking_tables(results: Results, curves: Curves, **options: Any) -> list[Tab
 
 
 def _shared(
-    results: Results,
-    *,
-    metric: str = "eer",
-    attack_model: str | None = None,
-    split: str,
-    cells: Cells | None = None,
+    data: ReportData, *, metric: str = "eer", attack_model: str | None = None, split: str
 ) -> Protocol | None:
     """Narrow the protocol to data sets of which all systems with any value have all, of all
     genders or of one; None if there are none."""
-    protocol = results.protocol
+    protocol = data.protocol
     if attack_model is None and METRICS[metric].kind == "scores":
         attack_model = protocol.average_attack_model
-    cells = cells_from_results(results) if cells is None else cells
     present: dict[str, set[tuple[str, str]]] = {}
-    for key in select(cells, metric=metric, attack_model=attack_model, split=split):
+    for key in select(data.cells, metric=metric, attack_model=attack_model, split=split):
         if key.system != ORIGINAL_COLUMN:
             present.setdefault(key.system, set()).add((key.data_set, key.gender))
     common = set.intersection(*present.values()) if present else set()
@@ -449,10 +429,9 @@ def _difference(
     return Difference(value, (bounds.low, bounds.high), p_value, is_bound, better, too_few)
 
 
-def _missing(
-    cells: Cells, protocol: Protocol, metric: str, attack_model: str | None, split: str, system: str
-) -> str:
-    found = select(cells, metric=metric, attack_model=attack_model, split=split, system=system)
+def _missing(found: Iterable[CellKey], protocol: Protocol, system: str) -> str:
+    """Say which values a system lacks for an average."""
+    found = [key for key in found if key.system == system]
     present = {(key.data_set, key.gender) for key in found}
     expected = [(d.id, g) for d in protocol.data_sets for g in protocol.genders]
     missing = [" ".join(key) for key in expected if key not in present]
@@ -476,7 +455,7 @@ def difference_text(metric: Metric, ranked: RankedSystem) -> str:
     if ranked.next is None:
         return ranked.why_not
     found = metric.format(ranked.next.value) + " points" * metric.percent
-    return f"difference {found} {_bounds(metric, ranked.next.interval)}: {_statement(ranked)}"
+    return f"difference {found} {interval_text(metric, ranked.next.interval)}: {_statement(ranked)}"
 
 
 def _format_difference(metric: Metric, difference: Difference | None) -> list[str]:
@@ -486,7 +465,7 @@ def _format_difference(metric: Metric, difference: Difference | None) -> list[st
     # Rounded up: a bound must stay one.
     text = f"< {math.ceil(1000 * p) / 1000:.3f}" if difference.p_value_is_bound else f"{p:.3f}"
     text = "" if difference.too_few else text
-    return [metric.format(difference.value), _bounds(metric, difference.interval), text]
+    return [metric.format(difference.value), interval_text(metric, difference.interval), text]
 
 
 def bias_notes(metrics: Sequence[str]) -> list[str]:
@@ -508,7 +487,8 @@ def too_few_replicates(least: float) -> str:
     )
 
 
-def _bounds(metric: Metric, interval: Sequence[float] | None) -> str:
+def interval_text(metric: Metric, interval: Sequence[float] | None) -> str:
+    """Format an interval; "" for none."""
     if interval is None:
         return ""
     return f"[{metric.format(interval[0])}, {metric.format(interval[1])}]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +24,7 @@ from .ranking import ranking_tables
 from .summary import summary_table
 from .table import Table
 from .utility import utility_tables
-from .values import caveat_notes
+from .values import caveat_notes, cells_from_results
 
 _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact), "
@@ -68,7 +67,9 @@ def report_sections(
     tables, notes = across_tables(data)
     across = {table.name: table for table in tables}
     split = main_split(data.protocol, results.verification)
-    ranking = [across.pop(name) for name in [*across] if _is_ranking(name, data, split)]
+    protocol = data.protocol
+    ranked = f"ranking_{protocol.eer}_{protocol.average_attack_model}_{split}"
+    ranking = [across.pop(name) for name in [*across] if name.startswith(ranked)]
     published = [across.pop(name) for name in [*across] if name == "published_systems"]
     drawn = _figure_sections(data, figures) if figures is not None else []
     plane = tuple(p for s in drawn for p in s.pictures if p.name == f"plane_{split}")
@@ -84,7 +85,7 @@ def report_sections(
         for ending in (("-variants", "-eers"), "-speakers", _GALLERY_TABLES)
     )
     sections = [
-        Section("Systems side by side", parts=tuple(_by_metric(across.values(), data.protocol))),
+        Section("Systems side by side", parts=tuple(_by_metric(across.values(), protocol))),
         Section("The least protected speakers", (_SPEAKERS,), speakers, folded=True),
         Section(
             "Finding one person among many",
@@ -113,25 +114,16 @@ def report_sections(
     return screen, [s for s in sections if not s.is_empty], notes
 
 
-def _is_ranking(name: str, data: ReportData, split: str) -> bool:
-    """Whether a table is the protocol's ranking, on the first screen."""
-    kind = f"ranking_{data.protocol.eer}_{data.protocol.average_attack_model}_{split}"
-    return name.startswith(kind)
-
-
 def _by_metric(tables: Iterable[Table], protocol: Protocol) -> Iterator[Section]:
     """A part for each kind of table, of all splits; the first is open."""
+    splits = [protocol.split_title(s) for s in protocol.splits]
+    ends = [end for split in splits for end in (f" ({split})", f", {split}")]
     grouped: dict[str, list[Table]] = {}
     for table in tables:
-        grouped.setdefault(_title(table, *_split_titles(protocol)), []).append(table)
+        grouped.setdefault(_title(table, *ends), []).append(table)
     for title, of_title in grouped.items():
         first = title == next(iter(grouped))
         yield Section(title, tables=tuple(of_title), folded=not first)
-
-
-def _split_titles(protocol: Protocol) -> list[str]:
-    titles = [protocol.split_title(s) for s in protocol.splits]
-    return [end for t in titles for end in (f" ({t})", f", {t}")]
 
 
 def _title(table: Table, *ends: str) -> str:
@@ -188,15 +180,15 @@ def across_tables(
     _check_attack_model(data.protocol, metric, attack_model)
     if not published and len(results.systems) < 2:
         return [], caveat_notes(results.verification)
-    rank = functools.partial(
-        ranking_tables, results, data.curves, metric=metric, attack_model=attack_model
-    )
+    options = {"metric": metric, "attack_model": attack_model}
     found: list[Table] = []
     for split in data.protocol.splits:
-        found += rank(split=split, cells=data.cells)
+        found += ranking_tables(data, split=split, **options)
         if published and len(results.systems) > 1:
             # Published systems between submitted ones leave no two of these to be compared.
-            found += [replace(own, name=f"{own.name}_own") for own in rank(split=split)]
+            alone = replace(data, cells=cells_from_results(results))
+            own = ranking_tables(alone, split=split, **options)
+            found += [replace(table, name=f"{table.name}_own") for table in own]
     notes = [*caveat_notes(results.verification), *data.cells.not_comparable, *data.cells.notes]
     if not found:
         under = f" under the attack model {attack_model}" if attack_model else ""

@@ -53,6 +53,11 @@ class Column:
     wrap: int | None = None
 
 
+def aligned(align: str, *titles: str, sparse: bool = False) -> list[Column]:
+    """Make columns of an alignment."""
+    return [Column(title, align=align, sparse=sparse) for title in titles]
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of text in no format yet.
@@ -116,21 +121,20 @@ def table_notes(table: Table, bold: str, shaded: str = _FLAG) -> list[str]:
     return [f"{note}." for note in (*notes, *table.notes)]
 
 
-def escape_cells(
-    table: Table, escape: Callable[[str], str], *, sparse: bool = True
-) -> Iterator[list[tuple[str, bool]]]:
-    """Escape cells, each with whether it is bold."""
+def marked_cells(
+    table: Table, escape: Callable[[str], str], bold: Callable[[str], str], *, sparse: bool = True
+) -> Iterator[list[str]]:
+    """Escape cells, and mark bold ones that are not blank."""
     number = 0
     for group in table.groups:
         above: tuple[str, ...] = ()
         for row in group:
-            yield [
-                (
-                    "" if sparse and column.sparse and above and above[i] == cell else escape(cell),
-                    (number, i) in table.bold,
-                )
-                for i, (column, cell) in enumerate(zip(table.columns, row, strict=True))
-            ]
+            cells = []
+            for i, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
+                repeated = sparse and column.sparse and above and above[i] == cell
+                shown = "" if repeated else escape(cell)
+                cells.append(bold(shown) if shown and (number, i) in table.bold else shown)
+            yield cells
             above = row
             number += 1
 

@@ -16,7 +16,7 @@ from .table import (
     Column,
     Style,
     Table,
-    escape_cells,
+    marked_cells,
     marked_title,
     one_line,
     rows_by_group,
@@ -39,10 +39,7 @@ def escape_markdown(text: str) -> str:
 def to_markdown(table: Table) -> str:
     """Write a pipe table below its caption, or one for each group with a heading."""
     head = [escape_markdown(marked_title(c)) for c in table.columns]
-    rows = [
-        [f"**{shown}**" if bold and shown else shown for shown, bold in row]
-        for row in escape_cells(table, escape_markdown)
-    ]
+    rows = list(marked_cells(table, escape_markdown, "**{}**".format))
     parts = [escape_markdown(table.caption)]
     if table.headings:
         for heading, group in zip(table.headings, rows_by_group(table, rows), strict=True):
@@ -61,10 +58,7 @@ def to_markdown(table: Table) -> str:
 def to_text(table: Table) -> str:
     """Separate columns by blanks, groups by blank lines."""
     head = [one_line(marked_title(c)) for c in table.columns]
-    rows = [
-        [f"{shown}*" if bold and shown else shown for shown, bold in row]
-        for row in escape_cells(table, one_line)
-    ]
+    rows = list(marked_cells(table, one_line, "{}*".format))
     lines = _tabulate(table, head, rows, "simple").split("\n")
     spaced: list[str] = []
     for number, group in enumerate(rows_by_group(table, lines[2:])):
@@ -110,18 +104,16 @@ def to_html(table: Table) -> str:
         for c, shade in zip(table.columns, shaded, strict=True)
     )
     lines.append(f"<thead><tr>{heads}</tr></thead>")
-    rows = list(escape_cells(table, _html, sparse=False))  # pages may sort rows
+    rows = list(marked_cells(table, _html, "<b>{}</b>".format, sparse=False))  # pages may sort rows
     for number, group in enumerate(rows_by_group(table, rows)):
         lines.append("<tbody>")
         if table.headings:
             title = _html(table.headings[number].title)
             lines.append(f'<tr><th colspan="{len(table.columns)}"><span>{title}</span></th></tr>')
         for row in group:
-            cells = "".join(
-                f"<td{shade}>{f'<b>{shown}</b>' if bold and shown else shown}</td>"
-                for (shown, bold), shade in zip(row, shaded, strict=True)
-            )
-            mean = ' class="mean"' if row[0][0] == AVERAGE else ""
+            pairs = zip(row, shaded, strict=True)
+            cells = "".join(f"<td{shade}>{cell}</td>" for cell, shade in pairs)
+            mean = ' class="mean"' if row[0] == AVERAGE else ""
             lines.append(f"<tr{mean}>{cells}</tr>")
         lines.append("</tbody>")
     lines.append("</table></div>")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..metrics import Label, describe
 from ..protocol.protocol import Protocol, RecognitionSet
 from ..results.averages import weighted_mean
-from .across_systems import HIGHLIGHT_MEANS, MOST_UPRIGHT, highlighted, system_columns
+from .across_systems import table_of_systems
 from .data import ReportData
-from .ranking import rank
+from .ranking import average_ranking
 from .table import Column, Table
-from .values import ORIGINAL_COLUMN, Cell, Cells
+from .values import ORIGINAL_COLUMN, Cell, CellKey
 
 UTILITY = ("wer", "uar")
 
@@ -28,68 +29,50 @@ class TradeOff:
         Average under the protocol's attack model, a fraction.
     interval : (float, float) or None
         95 % bounds of it over speakers.
-    utility : mapping-like tuple of (str, float)
+    utility : mapping
         Averages of anonymized speech by metric: `wer`, `uar`; missing ones are left out.
-    bounds : tuple of (str, (float, float))
+    bounds : mapping
         95 % bounds of them over speakers, by metric, of those that are of one data set.
     """
 
     system: str
     eer: float
     interval: tuple[float, float] | None
-    utility: tuple[tuple[str, float], ...]
-    bounds: tuple[tuple[str, tuple[float, float]], ...] = ()
-
-    def get(self, metric: str) -> float | None:
-        """Return the average of a metric of utility."""
-        return dict(self.utility).get(metric)
+    utility: Mapping[str, float]
+    bounds: Mapping[str, tuple[float, float]]
 
 
 def trade_offs(data: ReportData, split: str) -> list[TradeOff]:
     """List the systems that have an average EER, with their utility."""
-    protocol = data.protocol
-    ranking = rank(
-        data.results,
-        data.curves,
-        metric=protocol.eer,
-        attack_model=protocol.average_attack_model,
-        split=split,
-        cells=data.cells,
-    )
-    ranked = {r.system: r for r in ranking.ranked if r.system != ORIGINAL_COLUMN}
+    ranked = {r.system: r for r in average_ranking(data, split).ranked}
     found = []
     for system in (s for s in data.cells.systems if s in ranked):
-        means = {m: mean_utility(data.cells, protocol, m, split, system) for m in UTILITY}
-        utility = tuple((m, mean) for m, mean in means.items() if mean is not None)
-        bounds = tuple(
-            (m, cell.interval)
-            for m in UTILITY
-            for cell in _only_cell(data.cells, protocol, m, split, system)
-            if cell.interval is not None
-        )
+        means = {m: mean_utility(data, m, split, system) for m in UTILITY}
+        bounds = {}
+        for metric in UTILITY:
+            cells = [c for weight, c in _weighted(data, metric, split, system) if weight]
+            if len(cells) == 1 and cells[0] is not None and cells[0].interval is not None:
+                bounds[metric] = cells[0].interval
+        utility = {m: mean for m, mean in means.items() if mean is not None}
         one = ranked[system]
         found.append(TradeOff(system, one.value, one.interval, utility, bounds))
     return found
 
 
-def mean_utility(
-    cells: Cells, protocol: Protocol, metric: str, split: str, system: str
-) -> float | None:
+def mean_utility(data: ReportData, metric: str, split: str, system: str) -> float | None:
     """Compute the weighted mean over data sets; None if a value is missing."""
-    found = (
-        (d.weight, cells.get(metric, None, split, d.id, "", system))
-        for d in _sets(protocol, metric)
-    )
+    found = _weighted(data, metric, split, system)
     return weighted_mean((weight, cell.value if cell else None) for weight, cell in found)
 
 
-def _only_cell(
-    cells: Cells, protocol: Protocol, metric: str, split: str, system: str
-) -> list[Cell]:
-    """The value that is the average, where a single data set has a weight."""
-    weighted = [d.id for d in _sets(protocol, metric) if d.weight]
-    cell = cells.get(metric, None, split, weighted[0], "", system) if len(weighted) == 1 else None
-    return [] if cell is None else [cell]
+def _weighted(
+    data: ReportData, metric: str, split: str, system: str
+) -> list[tuple[float, Cell | None]]:
+    """List the values of all data sets with their weights."""
+    return [
+        (d.weight, data.cells.get(CellKey(metric, None, split, d.id, "", system)))
+        for d in _sets(data.protocol, metric)
+    ]
 
 
 def utility_tables(data: ReportData) -> list[Table]:
@@ -114,36 +97,29 @@ def _utility(data: ReportData, split: str) -> Table | None:
     systems = [s for s in systems if s in present]
     for metric in UTILITY:
         for d in _sets(protocol, metric):
-            found = [cells.get(metric, None, split, d.id, "", s) for s in systems]
+            found = [cells.get(CellKey(metric, None, split, d.id, "", s)) for s in systems]
             if any(found):
                 texts = (cell.text if cell else "" for cell in found)
                 rows.setdefault(metric, []).append((d.row_name(split), *texts))
     if not rows or set(systems) <= {ORIGINAL_COLUMN}:
         return None
-    upright = len(systems) <= MOST_UPRIGHT
-    own = highlighted(cells, systems)
-    return Table(
+    table = Table(
         f"utility_{split}",
         f"Utility, {protocol.split_title(split)}: word error rate (smaller is better) and "
         "unweighted average recall of emotions (larger is better).",
-        (
-            Column("Data", align="l"),
-            *system_columns(cells, systems, own=own, turned=not upright),
-        ),
+        (Column("Data", align="l"),),
         tuple(tuple(lines) for lines in rows.values()),
         headings=tuple(Label(*describe(metric).heading) for metric in rows),
-        highlight_means=HIGHLIGHT_MEANS,
         notes=tuple(f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)),
-        fit="shrunk" if upright else "landscape",
-        repeated=1,
     )
+    return table_of_systems(table, cells, systems)
 
 
 def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     """Yield systems with some metric of utility but not another."""
     for system in data.cells.systems:
         means = {
-            m: mean_utility(data.cells, data.protocol, m, split, system)
+            m: mean_utility(data, m, split, system)
             for m in UTILITY
             if any(d.weight for d in _sets(data.protocol, m))
         }
@@ -157,41 +133,34 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
     found = [t for t in trade_offs(data, split) if t.utility]
     if not found or not protocol.eer_thresholds:
         return None
-    shown = [m for m in UTILITY if any(t.get(m) is not None for t in found)]
+    shown = [m for m in UTILITY if any(m in t.utility for t in found)]
     groups, headings = [], []
     for threshold in protocol.eer_thresholds:
         reached = sorted(
             (t for t in found if t.eer >= threshold),
-            key=lambda t: (t.get("wer") is None, t.get("wer") or 0.0),
+            key=lambda t: t.utility.get("wer", math.inf),
         )
         if reached:
-            groups.append(tuple(_row(t, reached, shown, protocol) for t in reached))
+            groups.append([_row(t, reached, shown, protocol) for t in reached])
             headings.append(Label(f"EER of {100 * threshold:g} % or more"))
     if not groups:
         return None
     own = {t.system for t in found} & data.cells.own
+    columns = [Column("System", align="l"), Column(describe(protocol.eer).column.title)]
+    columns += [Column(t) for m in shown for t in (describe(m).column.title, "Rank")]
+    if own and len(own) < len(found):
+        columns.insert(1, Column("Source"))
+        for group in groups:
+            for row in group:
+                row.insert(1, "own" if row[0] in own else "published")
     attack = protocol.attack(protocol.average_attack_model).title.lower()
-    titles = (title for m in shown for title in (describe(m).column.title, "Rank"))
     note = f"Thresholds: {protocol.eer_thresholds_note}" if protocol.eer_thresholds_note else ""
     return Table(
         f"thresholds_{split}",
         f"Systems by the thresholds of the average EER ({attack}), "
         f"{protocol.split_title(split)}: ranked by utility among those at or above each.",
-        (
-            Column("System", align="l"),
-            *((Column("Source"),) if own and len(own) < len(found) else ()),
-            Column(describe(protocol.eer).column.title),
-            *map(Column, titles),
-        ),
-        tuple(
-            tuple(
-                (row[0], *(("own" if row[0] in own else "published",)), *row[1:])
-                if own and len(own) < len(found)
-                else row
-                for row in group
-            )
-            for group in groups
-        ),
+        tuple(columns),
+        tuple(tuple(map(tuple, group)) for group in groups),
         headings=tuple(headings),
         notes=(note,) if note else (),
         fit="shrunk",
@@ -200,12 +169,14 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
 
 def _row(
     one: TradeOff, reached: Sequence[TradeOff], shown: Sequence[str], protocol: Protocol
-) -> tuple[str, ...]:
+) -> list[str]:
     cells = [one.system, describe(protocol.eer).format(one.eer)]
     for metric in shown:
-        value = one.get(metric)
-        others = [v for t in reached if (v := t.get(metric)) is not None]
-        better = [v < value if metric == "wer" else v > value for v in others if value is not None]
-        text = "" if value is None else describe(metric).format(value)
-        cells += [text, "" if value is None else str(1 + sum(better))]
-    return tuple(cells)
+        value = one.utility.get(metric)
+        if value is None:
+            cells += ["", ""]
+            continue
+        others = [t.utility[metric] for t in reached if metric in t.utility]
+        better = [v < value if metric == "wer" else v > value for v in others]
+        cells += [describe(metric).format(value), str(1 + sum(better))]
+    return cells

@@ -200,26 +200,14 @@ class Cells:
         """Return the systems in the order of the sources for an attack model."""
         return self.orders.get(attack_model, self.systems)
 
-    def get(
-        self,
-        metric: str,
-        attack_model: str | None,
-        split: str,
-        data_set: str,
-        gender: str,
-        system: str,
-    ) -> Cell | None:
-        """Return a value; that of original speech for any attack model."""
-        return self.get_by_key(CellKey(metric, attack_model, split, data_set, gender, system))
-
-    def get_by_key(self, key: CellKey) -> Cell | None:
+    def get(self, key: CellKey) -> Cell | None:
         """Return the value of a key; that of original speech for any attack model."""
         return self.values.get(_storage_key(key))
 
     def beside(self, key: CellKey, columns: Collection[str]) -> Cell | None:
         """Return the value of a key for a table with these columns: original speech of another
         source than theirs says so. The columns are those of the first source if it has any."""
-        cell = self.get_by_key(key)
+        cell = self.get(key)
         numbers = self.original_sources.get(_storage_key(key))
         if cell is None or not numbers or len(self.sources) == 1:
             return cell
@@ -446,7 +434,7 @@ def average(
         for data_set in protocol.data_sets
         for gender in protocol.genders
     }
-    found = ((weight, cells.get_by_key(place)) for place, weight in places.items())
+    found = ((weight, cells.get(place)) for place, weight in places.items())
     mean = weighted_mean((weight, cell.value if cell else None) for weight, cell in found)
     return None if conflicting_originals(cells, places) else mean
 

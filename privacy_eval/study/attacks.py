@@ -21,12 +21,12 @@ from ..io.files import digest
 from ..io.inputs import Inputs
 from ..io.schema import to_plain
 from ..metrics import TrialScores
+from ..metrics.pav import FloatArray
 from ..protocol.protocol import ORIGINAL, Protocol, TrialSet
 from ..simulate import VectorModel
 from .protocol import Attacker, AttacksExperiment, Selection, Technique, VectorSettings
 from .tasks import Metrics, Row, Task
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 

@@ -14,16 +14,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ..metrics import VARIANTS, TrialScores
+from ..metrics.pav import FloatArray
 from ..metrics.zebra import evidence_function
 from ..simulate import ScoreModel, simulate_trials
 from .protocol import EstimatorsExperiment
 from .tasks import Metrics, Row, Task
-
-FloatArray = NDArray[np.float64]
 
 # The trapezoid rule on the standard normal density: exact to rounding for smooth integrands.
 _NODES = np.linspace(-12, 12, 24001)

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from ..metrics import METRICS, describe
 from ..report.figures import style
 from ..report.figures.drawing import Drawing
 from ..report.figures.linkability import LOCAL, linkability_panel
@@ -27,17 +28,13 @@ from ..results.arrays import Arrays
 from .estimators import individual_ceiling, population_values
 from .protocol import EstimatorsExperiment, StudyProtocol
 from .scores import cllr_min_in_between
-from .tables import size_of
-
-Row = Mapping[str, Any]
-
-Rows = Mapping[str, Sequence[Row]]
+from .tables import Rows, group_rows, metrics_of, nontargets_per_target, size_of
+from .tasks import Row
 
 _MOST_TICKS = 6
 _ATTACKER_MARKERS = ("o", "s", "^", "D", "v")
 _COLOURS = "viridis"
 _SPEAKER_COLOURS = {"A": "#0058A3", "B": "#D55E00"}
-_ESTIMATED = ("eer", "cllr_min", "linkability", "zebra_population", "zebra_individual")
 # For small panels.
 _SHORT_LABELS = {"cllr_min": r"min $C_\mathrm{llr}$", "linkability": r"$1 - D_\mathrm{sys}$"}
 _SHORT_NAMES = {
@@ -71,9 +68,8 @@ def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
     if rows.get("clusters"):
         yield from _clusters(rows["clusters"])
     if study.attacks is not None:
-        speeches = list(dict.fromkeys(row["speech"] for row in attacks))
-        for speech, (x, y) in itertools.product(speeches, study.attacks.pairs):
-            of_speech = [r for r in attacks if r["speech"] == speech]
+        by_speech = group_rows(attacks, "speech").items()
+        for (speech, of_speech), (x, y) in itertools.product(by_speech, study.attacks.pairs):
             yield Drawing(
                 style.file_stem("attacks", x, y, speech),
                 f"Attacks on converted x-vectors ({speech}): {_name(x)} vs. {_name(y)}. "
@@ -130,13 +126,13 @@ def _gaussian_pairs(rows: Sequence[Row], variant: str) -> Canvas:
 
 def _attacks_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:
     """Two metrics, coloured by the difference of means, a marker per attacker."""
-    attackers = list(dict.fromkeys(row["attacker"] for row in rows))
     separations = [row["separation"] for row in rows]
     handles: dict[str, Artist] = {}
     with style.figure(style.COLUMN_WIDTH + 0.5, 3.0) as canvas:
         axes = canvas.subplots()
-        for attacker, marker in zip(attackers, itertools.cycle(_ATTACKER_MARKERS), strict=False):
-            found = [row for row in rows if row["attacker"] == attacker]
+        markers = itertools.cycle(_ATTACKER_MARKERS)
+        by_attacker = group_rows(rows, "attacker").items()
+        for (attacker, found), marker in zip(by_attacker, markers, strict=False):
             x_values, y_values = _values(found, x, y, variant)
             points = axes.scatter(
                 x_values,
@@ -167,11 +163,10 @@ def _plot_cases(
     """Plot the points of each case and return the entries of a legend."""
     handles: dict[str, Artist] = {}
     looks = zip(itertools.cycle(style.PALETTE), itertools.cycle(style.MARKERS), strict=False)
-    cases = dict.fromkeys(row["case"] for row in rows)
-    for case, (colour, marker) in zip(cases, looks, strict=False):
+    by_case = group_rows(rows, "case").items()
+    for (case, found), (colour, marker) in zip(by_case, looks, strict=False):
         look: dict[str, Any] = dict(marker=marker, color=colour, markerfacecolor="none")
         look["linestyle"] = "none"
-        found = [row for row in rows if row["case"] == case]
         values = _values(found, x, y, variant)
         (line,) = axes.plot(*values, markersize=size, markeredgewidth=0.5, **look)
         line.set_gid(case)
@@ -213,14 +208,18 @@ def axis_label(metric: str) -> str:
     """Label of an axis: linkability is drawn as 1 - D_sys, which increases with privacy."""
     if metric == "linkability":
         return r"$1 - D_{\leftrightarrow}^\mathrm{sys}$"
-    return style.METRIC_LABELS.get(metric, style.escape_mathtext(metric))
+    return _label(metric)
+
+
+def _label(metric: str) -> str:
+    return describe(metric).axis if metric in METRICS else style.escape_mathtext(metric)
 
 
 def _values(rows: Sequence[Row], x: str, y: str, variant: str) -> list[list[float]]:
     """Values of two metrics in the units of the axes."""
     return [
         [
-            1 - value if metric == "linkability" else style.axis_value(metric, value)
+            1 - value if metric == "linkability" else describe(metric).shown(value)
             for row in rows
             for value in [float(row["metrics"][variant][metric])]
         ]
@@ -260,7 +259,7 @@ def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:
             Curve(fractions[:, 0], fractions[:, 1], "measured", marker_points=fractions, **look),
         ),
         "x",
-        style.METRIC_LABELS["cllr_min"],
+        describe("cllr_min").axis,
         (0.0, 1.0),
         (0.0, 1.05),
     )
@@ -302,16 +301,10 @@ def _cluster_points(row: Row) -> Canvas:
 def _estimators(
     experiment: EstimatorsExperiment, rows: Sequence[Row], variant: str
 ) -> Iterator[Drawing]:
-    metrics = [
-        m for m in rows[0]["estimates"][variant] if m in _ESTIMATED or m not in style.METRIC_NAMES
-    ]
+    metrics = metrics_of(rows)
     groups = []
     for per_target in experiment.nontargets_per_target:
-        found = [
-            row
-            for row in rows
-            if row["speakers"] is None and row["n_nontarget"] == per_target * row["n_target"]
-        ]
+        found = [row for row in rows if nontargets_per_target(row) == per_target]
         nontargets = "nontarget trial" if per_target == 1 else "nontarget trials"
         what = f"target trials, {per_target} {nontargets} for each, independent"
         groups.append((f"independent_{per_target}", what, found, "target trials"))
@@ -341,7 +334,7 @@ def _estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: 
     count, columns = len(panels), 3
     panels += [None] * (-count % columns)
     grid = [panels[i : i + columns] for i in range(0, count, columns)]
-    by_eer = {eer: [r for r in rows if r["eer"] == eer] for eer in sorted({r["eer"] for r in rows})}
+    by_eer = dict(sorted(group_rows(rows, "eer").items()))
     sizes = sorted(set(map(size_of, rows)))
     sizes = sizes[:: math.ceil(len(sizes) / _MOST_TICKS)]
     handles: dict[str, Artist] = {}
@@ -353,11 +346,12 @@ def _estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: 
                 _band(axes, found, metric, of_variant, colour)
                 handles[f"EER {100 * eer:g} %"] = Line2D([], [], color=colour)
             if metric == "zebra_individual":
-                _ceiling(axes, next(iter(by_eer.values())))
+                found = next(iter(by_eer.values()))
+                ceilings = [individual_ceiling(r["n_target"], r["n_nontarget"]) for r in found]
+                axes.plot([*map(size_of, found)], ceilings, "k:", linewidth=0.9)
             title = _short_name(metric)
             axes.set_title(f"{title}, {of_variant}" if metric == "linkability" else title)
-            label = style.METRIC_LABELS.get(metric, style.escape_mathtext(metric))
-            axes.set_ylabel(label, fontsize=style.SMALL_FONT)
+            axes.set_ylabel(_label(metric), fontsize=style.SMALL_FONT)
             axes.set_xscale("log")
             axes.set_xticks(sizes, [f"{n}" for n in sizes])
             axes.minorticks_off()
@@ -374,7 +368,7 @@ def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: st
     if not all(math.isfinite(float(one["mean"])) for one in found):
         return
     low, mean, high = (
-        [style.axis_value(metric, one[part]) for one in found] for part in ("low", "mean", "high")
+        [describe(metric).shown(one[part]) for one in found] for part in ("low", "mean", "high")
     )
     x = [size_of(row) for row in rows]
     axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
@@ -382,18 +376,8 @@ def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: st
     line.set_gid(f"{metric}/{variant}/{rows[0]['eer']:g}")
     truth = population_values(rows[0]["eer"]).get(metric)
     if truth is not None:
-        level = style.axis_value(metric, truth)
+        level = describe(metric).shown(truth)
         axes.axhline(level, color=colour, linestyle=":", linewidth=0.9)
-
-
-def _ceiling(axes: Axes, rows: Sequence[Row]) -> None:
-    axes.plot(
-        [size_of(row) for row in rows],
-        [individual_ceiling(row["n_target"], row["n_nontarget"]) for row in rows],
-        color="black",
-        linestyle=":",
-        linewidth=0.9,
-    )
 
 
 # Shared
@@ -404,7 +388,7 @@ def _legend(canvas: Canvas, entries: Mapping[str, Artist], **options: Any) -> No
 
 
 def _name(metric: str) -> str:
-    return style.METRIC_NAMES.get(metric, style.escape_mathtext(metric))
+    return describe(metric).sentence if metric in METRICS else style.escape_mathtext(metric)
 
 
 def _short_name(metric: str) -> str:

@@ -176,7 +176,7 @@ class StudyProtocol:
         return plain
 
 
-def load_study(name: str, *, base: Path = Path()) -> StudyProtocol:
+def load_study(name: str) -> StudyProtocol:
     """Load a study by the name of a bundled one or by the path of a YAML file.
 
     Raises
@@ -184,7 +184,7 @@ def load_study(name: str, *, base: Path = Path()) -> StudyProtocol:
     PrivacyEvalError
         Unknown name, unreadable file, invalid YAML, a missing, unknown or wrong entry.
     """
-    values, where = read_yaml_values(name, base=base, bundled=bundled_studies())
+    values, where = read_yaml_values(name, base=Path(), bundled=bundled_studies())
     return study_from_dict(values, where)
 
 

@@ -130,7 +130,7 @@ def _products(
     metrics = Metrics(own)
 
     def product(task: Task) -> Product:
-        path = _path(out, task)
+        path = out / RECORDS / f"{_name(task)}.json"
 
         def make(*_: object) -> Content:
             generator = np.random.default_rng([seed, zlib.crc32(_name(task).encode())])
@@ -164,7 +164,3 @@ def _options(task: Task, seed: int, own: Sequence[UserMetric]) -> dict[str, obje
 
 def _name(task: Task) -> str:
     return f"{task.experiment}_{task.name}"
-
-
-def _path(out: Path, task: Task) -> Path:
-    return out / RECORDS / f"{_name(task)}.json"

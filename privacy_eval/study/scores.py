@@ -8,10 +8,10 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..io.schema import to_plain
 from ..metrics import TrialScores
+from ..metrics.pav import FloatArray
 from .protocol import (
     NONTARGET,
     TARGET,
@@ -21,8 +21,6 @@ from .protocol import (
     GaussianExperiment,
 )
 from .tasks import Metrics, Row, Task, linkability_curves, plain
-
-FloatArray = NDArray[np.float64]
 
 
 def discrete_tasks(experiment: DiscreteExperiment) -> Iterator[Task]:

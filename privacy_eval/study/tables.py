@@ -19,12 +19,12 @@ from ..metrics import (
     withholding_caveat,
 )
 from ..metrics.caveats import marked_text, note_of
-from ..report.table import Column, Table
+from ..report.table import Column, Table, aligned
 from .estimators import individual_ceiling, population_values
 from .protocol import NONTARGET, TARGET, EstimatorsExperiment, StudyProtocol
+from .tasks import Row
 
-Row = Mapping[str, Any]
-
+#: Rows of an experiment, by experiment.
 Rows = Mapping[str, Sequence[Row]]
 
 #: Built-in metrics in tables, next to all user-defined ones.
@@ -45,7 +45,7 @@ def study_tables(study: StudyProtocol, rows: Rows) -> list[Table]:
         tables.append(_gaussian(rows["gaussian"], study.variant))
     if rows.get("clusters"):
         tables.append(_clusters(rows["clusters"]))
-    for speech, of_speech in _by(rows.get("attacks", ()), "speech").items():
+    for speech, of_speech in group_rows(rows.get("attacks", ()), "speech").items():
         tables.append(_attacks(speech, of_speech, study.variant))
     if rows.get("matrices"):
         tables.append(_matrices(rows["matrices"]))
@@ -68,10 +68,10 @@ def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:
             f"Linkability by the released script is up to {gap:.2f} from its definition where "
             "nontarget scores lie between target scores."
         )
-    for speech, of_speech in _by(rows.get("attacks", ()), "speech").items():
+    for speech, of_speech in group_rows(rows.get("attacks", ()), "speech").items():
         eers = {
             attacker: [r["metrics"][study.variant]["eer"] for r in of_attacker]
-            for attacker, of_attacker in _by(of_speech, "attacker").items()
+            for attacker, of_attacker in group_rows(of_speech, "attacker").items()
         }
         means = {attacker: math.fsum(found) / len(found) for attacker, found in eers.items()}
         shown = ", ".join(f"{format_value('eer', m)} % ({a})" for a, m in means.items())
@@ -88,7 +88,7 @@ def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:
     if study.estimators is not None and rows.get("estimators"):
         experiment = study.estimators
         needed = _required(experiment, rows["estimators"], study.variant)
-        metrics = (m for m in _metrics(rows["estimators"]) if m in experiment.tolerances)
+        metrics = (m for m in metrics_of(rows["estimators"]) if m in experiment.tolerances)
         for metric, group in zip(metrics, needed.groups, strict=True):
             _, tolerance, eer, trials, *_, speakers = group[-1]
             unit = " points" * describe(metric).percent
@@ -115,7 +115,7 @@ def values_csv(rows: Rows) -> str:
     return csv_text(lines)
 
 
-def _metrics(rows: Iterable[Row], built_in: Sequence[str] = _BUILT_IN) -> list[str]:
+def metrics_of(rows: Iterable[Row], built_in: Sequence[str] = _BUILT_IN) -> list[str]:
     """The metrics in tables: some built-in ones, and all user-defined ones."""
     first = next(iter(rows))
     variants = first.get("metrics") or first["estimates"]
@@ -137,14 +137,10 @@ def format_value(metric: str, value: float, decimals: int = 3) -> str:
     return text if float(text) else text.removeprefix("-")
 
 
-def _columns(align: str, *titles: str, sparse: bool = False) -> list[Column]:
-    return [Column(title, align=align, sparse=sparse) for title in titles]
-
-
 def _discrete(rows: Sequence[Row], variant: str) -> Table:
-    metrics = _metrics(rows)
+    metrics = metrics_of(rows)
     printed = [m for m in metrics if any(m in row["printed"] for row in rows)]
-    columns = _columns("l", "Case", "Labels")
+    columns = aligned("l", "Case", "Labels")
     columns += [_column(m, rule=m == metrics[0]) for m in metrics]
     columns += [_column(m, after=" printed", rule=m == printed[0]) for m in printed]
     lines: list[tuple[str, ...]] = []
@@ -174,9 +170,9 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
 
 
 def _gaussian(rows: Sequence[Row], variant: str) -> Table:
-    metrics = _metrics(rows)
+    metrics = metrics_of(rows)
     lines = []
-    for case, of_case in _by(rows, "case").items():
+    for case, of_case in group_rows(rows, "case").items():
         values = [[row["metrics"][variant][m] for row in of_case] for m in metrics]
         extents = (
             f"{format_value(m, min(v))}\u2013{format_value(m, max(v))}"
@@ -186,7 +182,7 @@ def _gaussian(rows: Sequence[Row], variant: str) -> Table:
     return Table(
         "gaussian",
         "Gaussian scores: smallest and largest value over all combinations of deviations.",
-        (*_columns("l", "Case"), *_columns("r", "Sets"), *map(_column, metrics)),
+        (*aligned("l", "Case"), *aligned("r", "Sets"), *map(_column, metrics)),
         (tuple(lines),),
         fit="shrunk",
     )
@@ -206,8 +202,8 @@ def _clusters(rows: Sequence[Row]) -> Table:
         "Nontarget scores between target scores: x is the fraction of target scores below the "
         "nontarget scores.",
         (
-            *_columns("l", "Pairs that are trials"),
-            *_columns("r", "Targets", "Nontargets"),
+            *aligned("l", "Pairs that are trials"),
+            *aligned("r", "Targets", "Nontargets"),
             Column("x", "$x$"),
             _column("cllr_min", after=" by formula"),
             _column("cllr_min"),
@@ -221,14 +217,14 @@ def _clusters(rows: Sequence[Row]) -> Table:
 
 
 def _attacks(speech: str, rows: Sequence[Row], variant: str) -> Table:
-    metrics = _metrics(rows, _OF_ATTACKS)
+    metrics = metrics_of(rows, _OF_ATTACKS)
     linkages = list(dict.fromkeys(row["linkage"] for row in rows))
-    columns = _columns("l", "Technique", "Targets", "Attacker")
+    columns = aligned("l", "Technique", "Targets", "Attacker")
     for linkage in linkages:
         before = f"{'PLDA' if linkage == 'plda' else linkage}: "
         columns += [_column(m, before, align="r", rule=m == metrics[0]) for m in metrics]
     groups = []
-    for of_technique in _by(rows, "technique").values():
+    for of_technique in group_rows(rows, "technique").values():
         lines: dict[tuple[str, ...], list[str]] = {}
         for row in of_technique:  # linkage by linkage
             texts = (format_value(m, row["metrics"][variant][m]) for m in metrics)
@@ -267,8 +263,8 @@ def _matrices(rows: Sequence[Row]) -> Table:
         "Artificial voice similarity matrices: de-identification and gain of voice "
         "distinctiveness.",
         (
-            *_columns("l", "Case", sparse=True),
-            *_columns("l", "Variant"),
+            *aligned("l", "Case", sparse=True),
+            *aligned("l", "Variant"),
             _column("deid"),
             _column("gvd_db"),
             *diagonals,
@@ -282,20 +278,24 @@ def _required(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: st
     ratios = experiment.nontargets_per_target
     titles = [f"{n} nontarget{'s' if n > 1 else ''} per target" for n in ratios]
     columns = [
-        *_columns("l", "Metric", sparse=True),
-        *_columns("r", "Tolerance", sparse=True),
-        *_columns("r", "EER, %"),
+        *aligned("l", "Metric", sparse=True),
+        *aligned("r", "Tolerance", sparse=True),
+        *aligned("r", "EER, %"),
         *(Column(title, align="r", rule=not i) for i, title in enumerate(titles)),
         Column("Speakers", align="r", rule=True),
     ]
     groups = []
-    for metric in (m for m in _metrics(rows) if m in experiment.tolerances):
+    for metric in (m for m in metrics_of(rows) if m in experiment.tolerances):
         tolerance = experiment.tolerances[metric]
         lines = []
         for eer in experiment.eers:
             sizes = (
                 _smallest(
-                    [row for row in rows if (row["eer"], _ratio(row)) == (eer, ratio)],
+                    [
+                        row
+                        for row in rows
+                        if (row["eer"], nontargets_per_target(row)) == (eer, ratio)
+                    ],
                     metric,
                     tolerance,
                     variant,
@@ -327,7 +327,7 @@ def _name(metric: str) -> str:
     return describe(metric).column.title.split(",")[0]
 
 
-def _ratio(row: Row) -> int | None:
+def nontargets_per_target(row: Row) -> int | None:
     """Nontarget trials per target trial; None if trials are of speakers."""
     return None if row["speakers"] is not None else row["n_nontarget"] // row["n_target"]
 
@@ -363,7 +363,7 @@ def _ceilings(rows: Sequence[Row]) -> Table:
         "ZEBRA's individual disclosure is bounded by the number of trials: its value for "
         "perfectly separated scores.",
         (
-            *_columns("r", "Target trials", "Nontarget trials"),
+            *aligned("r", "Target trials", "Nontarget trials"),
             Column("Ceiling, log10 LR", r"Ceiling, $\log_{10}(l)$", align="r"),
             Column("Tag at the ceiling"),
         ),
@@ -375,15 +375,15 @@ def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: s
     (other,) = set(VARIANTS) - {variant}
     quantities = []
     columns = [
-        *_columns("r", "EER, %", sparse=True),
-        *_columns("r", "Speakers", "Targets", "Nontargets"),
+        *aligned("r", "EER, %", sparse=True),
+        *aligned("r", "Speakers", "Targets", "Nontargets"),
     ]
-    for metric in _metrics(rows):
+    for metric in metrics_of(rows):
         what = "mean" if population_values(0.25).get(metric) is None else "bias"
         for of_variant in (variant, other) if metric == "linkability" else (variant,):
             title = _name(metric) + (f" ({other})" if of_variant == other else "")
             quantities.append((metric, of_variant))
-            columns += [Column(f"{title}: {what}", align="r", rule=True), *_columns("r", "dev.")]
+            columns += [Column(f"{title}: {what}", align="r", rule=True), *aligned("r", "dev.")]
 
     def line(row: Row) -> tuple[str, ...]:
         counts = (str(row[key] or "") for key in ("speakers", "n_target", "n_nontarget"))
@@ -394,8 +394,10 @@ def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: s
             cells += [format_value(metric, bias), format_value(metric, estimate["deviation"])]
         return tuple(cells)
 
-    ordered = sorted(rows, key=lambda r: (r["eer"], _ratio(r) or math.inf, size_of(r)))
-    groups = itertools.groupby(ordered, key=lambda r: (r["eer"], _ratio(r)))
+    ordered = sorted(
+        rows, key=lambda r: (r["eer"], nontargets_per_target(r) or math.inf, size_of(r))
+    )
+    groups = itertools.groupby(ordered, key=lambda r: (r["eer"], nontargets_per_target(r)))
     return Table(
         "estimators",
         f"Bias and standard deviation of {experiment.replicates} estimates by numbers of trials.",
@@ -406,8 +408,9 @@ def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: s
     )
 
 
-def _by(rows: Iterable[Row], key: str) -> dict[str, list[Row]]:
-    groups: dict[str, list[Row]] = {}
+def group_rows(rows: Iterable[Row], key: str) -> dict[Any, list[Row]]:
+    """Group rows by one of their entries."""
+    groups: dict[Any, list[Row]] = {}
     for row in rows:
         groups.setdefault(row[key], []).append(row)
     return groups

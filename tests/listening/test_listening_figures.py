@@ -77,11 +77,11 @@ def test_det_panels_are_the_stored_curves(test: Evaluated) -> None:
     }
     assert of_similarity.keys() == detections.keys()
     for name, d in detections.items():
-        assert of_similarity[name].note == f"({100 * d.values('exact')['eer']:.3f} %)"
+        assert of_similarity[name].note == f"({100 * d.metrics['exact']['eer']:.3f} %)"
         assert ndtr(of_similarity[name].marker_points) == pytest.approx(
             np.full((1, 2), d.curve_eer)
         )
-    assert any(d.values("exact")["eer"] != d.curve_eer for d in detections.values())
+    assert any(d.metrics["exact"]["eer"] != d.curve_eer for d in detections.values())
     table = pooled_table(result)
     assert table is not None
     pooled = found["subjective_det_similarity_pooled"].plot.curves

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import csv
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from latex_support import compiled, needs_latex
 from listening_support import PROTOCOL, ratings_of, simulated
-from support import B1, ODD_NAME, ROOT, imported
+from support import B1, ODD_NAME, ROOT, imported, record_at
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.listening.evaluation import (
@@ -151,12 +150,7 @@ def test_objective_values_of_the_same_systems_are_shown(test: ListeningTest) -> 
     assert table is not None
     assert len(table.headings) == 8
     assert "ignorant attack model" in table.caption
-    (record,) = [
-        r
-        for r in results.verification
-        if (r.condition.attack_model, r.condition.split, r.condition.data_set, r.condition.gender)
-        == ("ignorant", "test", "libri", "f")
-    ]
+    record = record_at(results, "ignorant", "test", "libri", "f")
     row = table.groups[0][0]
     header = [c.title for c in table.columns]
     assert header == ["Data", "Gender", "Orig", "B1", "B2"]
@@ -214,18 +208,11 @@ def test_flagged_evaluators_are_named(test: ListeningTest) -> None:
     assert "listener17" in tables_of(left_out)["subjective_summary"].notes[1]
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@needs_latex
 def test_tables_of_odd_names_compile(tmp_path: Path) -> None:
     names = [ODD_NAME, "Orig $x$", *(f"long_system_name_{i}" for i in range(10))]
     test = evaluated(tmp_path, *names)
     cells = objective_and_subjective(test, None, "vpc2020")
     tables = listening_test_tables(test, cells, PROTOCOL, "test", published="vpc2020")
     write_tables(tmp_path / "tables", [tables], f"A test & {ODD_NAME}")
-    done = subprocess.run(
-        ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
-        cwd=tmp_path / "tables",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
+    compiled(tmp_path / "tables")

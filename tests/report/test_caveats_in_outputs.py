@@ -6,10 +6,20 @@ import csv
 import io
 import json
 import re
-from dataclasses import replace
 
 import pytest
-from support import B1, Run, Tree, cli, imported, inverted, lines_to, three_conditions
+from support import (
+    B1,
+    Run,
+    Tree,
+    cli,
+    imported,
+    inverted,
+    lines_to,
+    three_conditions,
+    with_eer,
+    with_first,
+)
 
 from privacy_eval.metrics import CAVEATS
 from privacy_eval.report.data import ReportData
@@ -143,9 +153,8 @@ def test_a_weak_attacker_is_on_the_first_screen_and_below_tables() -> None:
     results = imported(B1, system="mine")
     first = results.verification[0]
     assert first.condition.is_original
-    weak = replace(first, metrics={"challenge": {**first.metrics["challenge"], "eer": 0.25}})
-    for record, is_noted in ((weak, True), (first, False)):
-        changed = replace(results, verification=(record, *results.verification[1:]))
+    for record, is_noted in ((with_eer(first, 0.25), True), (first, False)):
+        changed = with_first(results, record)
         data = ReportData(changed, cells_from_results(changed))
         front, _, _ = report_sections(data)
         reason = CAVEATS["weak_attacker"].reason

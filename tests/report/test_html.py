@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from support import ANON, ODD_NAME, imported
+from support import ANON, ODD_NAME, imported, with_first
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import Label
@@ -125,7 +125,7 @@ def test_how_each_number_was_made() -> None:
             "options": {"bootstrap": 5, "allow_missing": False},
         },
     )
-    results = replace(results, verification=(record, *results.verification[1:]))
+    results = with_first(results, record)
     conditions, similarity, recognition = provenance_tables(results)
     assert conditions.rows[0] == (
         "B1",

@@ -90,7 +90,7 @@ def test_a_new_metric_is_in_every_output(toy: Metric, tmp_path: Path) -> None:
     cells = cells_from_results(results)
     across = {t.name: t for t in comparison_tables(cells, results.protocol)}
     assert "25.000" in across["comparison_toy_dev"].rows[0]
-    ranking = ranking_table(results, Curves([]), metric="toy", split="dev")
+    ranking = ranking_table(ReportData(results, cells), metric="toy", split="dev")
     assert ranking is not None
     assert [row[1:3] for row in ranking.rows] == [("B", "50.000"), ("A", "25.000")]
     text = to_results_txt(results, "A", "")
@@ -199,6 +199,6 @@ def test_a_mixed_gender_and_other_attack_models_need_yaml_alone(tmp_path: Path) 
     tables = comparison_tables(cells, protocol)
     assert {row[1] for row in tables[0].rows} == {"all speakers", ""}
     assert tables[0].columns[2].title == "Orig" and tables[0].rows[0][2]
-    assert ranking_table(results, Curves([]), split="dev") is not None
+    assert ranking_table(ReportData(results, cells), split="dev") is not None
     files = table_files(table_groups(results), "t")
     assert "mixed" in files["A_asv.csv"]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support import ANON, B1, B2, ODD_NAME, ORIG, changed, cli, imported, numbers_of
+from latex_support import compiled, needs_latex
+from support import ANON, B1, B2, ODD_NAME, ORIG, changed, cli, imported, with_eer, with_first
 
 from privacy_eval import __version__
 from privacy_eval.protocol.protocol import load_protocol
@@ -20,10 +18,6 @@ from privacy_eval.report.per_system import blank_tables, system_tables, table_gr
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_set import write_tables
 from privacy_eval.results.records import Results, VerificationRecord, merge
-
-needs_latex = pytest.mark.skipif(
-    shutil.which("pdflatex") is None, reason="pdflatex is not installed"
-)
 
 SETS = ["libri", "vctk_com", "vctk_dif"]
 ROWS = [
@@ -144,36 +138,11 @@ def test_the_strongest_is_the_most_linkable() -> None:
 def test_implausible_values_are_no_attackers_strength() -> None:
     results = imported(B2)
     inverted = tuple(
-        changed(r, metrics={"challenge": {**r.values("challenge"), "eer": 0.9}})
-        if r.condition.attack_model == "lazy-informed"
-        else r
+        with_eer(r, 0.9) if r.condition.attack_model == "lazy-informed" else r
         for r in results.verification
     )
     found = cells(tables_of(replace(results, verification=inverted))["strongest"], "EER, %")
     assert all(cell.endswith("ignorant") for cell in found)
-
-
-@pytest.mark.parametrize("path", [B1, B2], ids=["B1", "B2"])
-def test_every_number_is_in_the_file(path: Path, tmp_path: Path) -> None:
-    """ASV, ROCCH-EER and ASR tables, read back from CSV; and every number of the file's
-    lines is in a table."""
-    text = path.read_text()
-    write(imported(path), tmp_path)
-    shown: set[float] = set()
-    for name in ("asv", "asv_dev", "asv_test", "rocch_eer", "asr"):
-        head, *rows = csv.reader((tmp_path / f"B1_{name}.csv").open())
-        values = [
-            cell
-            for row in rows
-            for title, cell in zip(head, row, strict=True)
-            if re.search("EER|Cllr|WER", title)
-        ]
-        assert values and all(values)
-        assert {float(v) for v in values} <= numbers_of(text)
-        shown |= {float(v) for v in values}
-    in_file = re.findall(r"(?:EER: |WER |act\): |(?<=\d)/)(\d+\.\d+)", text)
-    assert len(in_file) == 36 * 4 + 16
-    assert {float(x) for x in in_file} <= shown
 
 
 def test_word_error_rates() -> None:
@@ -313,7 +282,7 @@ def with_intervals() -> Results:
         "zebra_individual": (1.5, 2.5),
     }
     first = replace(results.verification[0], speaker_intervals={"challenge": bounds})
-    return replace(results, verification=(first, *results.verification[1:]))
+    return with_first(results, first)
 
 
 def test_intervals() -> None:
@@ -380,11 +349,8 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
     assert f"{lazy} [" in dev["Lazy-informed"]
     low, high = map(float, dev["Lazy-informed"].split("[")[1].rstrip("]").split(", "))
     assert (low, high) == pytest.approx((mean - wide, mean + wide), abs=0.005)
-    metrics = {"challenge": {**results.verification[0].metrics["challenge"], "eer": 0.97}}
-    counts = {"n_target": 100, "n_nontarget": 900}
-    first = replace(results.verification[0], metrics=metrics, **counts)
-    records = (first, *results.verification[1:])
-    found = system_tables(replace(results, verification=records), "M", "", Drawn(1001, 30))  # type: ignore[arg-type]
+    first = replace(with_eer(results.verification[0], 0.97), n_target=100, n_nontarget=900)
+    found = system_tables(with_first(results, first), "M", "", Drawn(1001, 30))  # type: ignore[arg-type]
     withheld = {t.name: t for t in found}["intervals_averages"]
     assert withheld.groups[0][0][2].endswith("]?")
     assert any(note.startswith("?") for note in withheld.notes)
@@ -396,7 +362,7 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
 def test_linkability_of_few_targets_is_noted(n_target: int | None, noted: bool) -> None:
     results = with_intervals()
     first = replace(results.verification[0], n_target=n_target)
-    tables = tables_of(replace(results, verification=(first, *results.verification[1:])))
+    tables = tables_of(with_first(results, first))
     with_note = {
         name
         for name, table in tables.items()
@@ -415,8 +381,7 @@ def test_variants_that_print_differently() -> None:
         metrics={"challenge": same, "exact": other},
         zebra_tag={"challenge": "C", "exact": "B"},
     )
-    results = replace(results, verification=(record, *results.verification[1:]))
-    table = tables_of(results)["variants"]
+    table = tables_of(with_first(results, record))["variants"]
     assert table.rows == [
         (first.condition.name, "Linkability", "0.661", "0.750"),
         (first.condition.name, "Tag", "C", "B"),
@@ -500,38 +465,7 @@ def test_odd_names_of_systems_are_escaped(name: str, tmp_path: Path) -> None:
         assert not re.search(r"(?<!\\)<(?!!-- privacy_eval)", path.read_text())
 
 
-@pytest.mark.parametrize("path", [B1, B2], ids=["B1", "B2"])
-@pytest.mark.parametrize("style", ["challenge", "booktabs"])
-def test_columns_are_equal_in_every_latex_row(path: Path, style: str, tmp_path: Path) -> None:
-    for file in write(imported(path), tmp_path, style=style, only="latex"):
-        if file.name == "tables.tex":
-            continue
-        text = file.read_text()
-        declared = re.search(r"\\begin\{(?:tabular|longtable)\}\{(.*)\}", text)
-        assert declared is not None
-        columns = len(re.sub(r"[^lcr]", "", declared[1]))
-        rows = [line for line in text.splitlines() if line.endswith(r" \\")]
-        assert rows
-        assert {len(re.split(r"(?<!\\) & ", row)) for row in rows} == {columns}
-
-
 # --- with LaTeX
-
-
-def compiled(folder: Path) -> str:
-    """The log of the second of two runs."""
-    log = ""
-    for _ in range(2):
-        done = subprocess.run(
-            ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-        log = (folder / "tables.log").read_text(errors="replace")
-        assert done.returncode == 0, log[-3000:]
-    return log
 
 
 def all_different() -> Results:
@@ -561,7 +495,7 @@ LATEX_CASES = {
 def test_latex_compiles_and_fits(case: str, style: str, tmp_path: Path) -> None:
     files = write(LATEX_CASES[case](), tmp_path, style=style, only="latex")
     assert any(r"\begin{longtable}" in p.read_text() for p in files) is (case == "long")
-    log = compiled(tmp_path)
+    log = compiled(tmp_path, runs=2)
     wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
     assert [w for w in wide if w > 1.0] == []
     assert "undefined" not in log
@@ -574,7 +508,7 @@ def test_latex_compiles_and_fits(case: str, style: str, tmp_path: Path) -> None:
 def test_rows_with_missing_trials_are_flagged() -> None:
     results = imported(B1)
     first = replace(results.verification[0], trials_without_score=3, scores_without_trial=0)
-    results = replace(results, verification=(first, *results.verification[1:]))
+    results = with_first(results, first)
     table = tables_of(results)["asv"]
     assert "*: 3 trials without a score and 0 scores without a trial left out" in table.caption
     assert [row[1] for row in table.rows].count("libri_dev*") == 1

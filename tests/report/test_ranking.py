@@ -12,11 +12,22 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr
-from support import B1, B2, ODD_NAME, SMALL_PLAN, Tree, changed, imported, three_conditions
+from support import (
+    B1,
+    B2,
+    ODD_NAME,
+    SMALL_PLAN,
+    Tree,
+    changed,
+    imported,
+    record_at,
+    three_conditions,
+)
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from privacy_eval.protocol.protocol import Protocol, load_protocol
+from privacy_eval.report.data import ReportData
 from privacy_eval.report.latex import to_latex
 from privacy_eval.report.ranking import Ranking, rank, ranking_table, ranking_tables
 from privacy_eval.report.table import Table
@@ -74,12 +85,7 @@ def replicates(values: NDArray[Any], *, n: int = 20, **other: object) -> dict[st
 
 def results_of(plan: Protocol, eers: Mapping[str, float]) -> Results:
     """Systems of one value each, under the ignorant attack model."""
-    (template,) = (
-        r
-        for r in imported(B1).verification
-        if (r.condition.attack_model, r.condition.split, r.condition.data_set, r.condition.gender)
-        == ("ignorant", "dev", "libri", "f")
-    )
+    template = record_at(imported(B1), "ignorant", "dev", "libri", "f")
     records = tuple(
         changed(template, system=system, metrics={"challenge": {"eer": eer}})
         for system, eer in eers.items()
@@ -87,14 +93,26 @@ def results_of(plan: Protocol, eers: Mapping[str, float]) -> Results:
     return Results(plan, records)
 
 
-def ranked(results: Results, stored: object, **options: Any) -> Ranking:
+def data_of(results: Results, stored: object, cells: Cells | None = None) -> ReportData:
+    cells = cells_from_results(results) if cells is None else cells
+    return ReportData(results, cells, stored)  # type: ignore[arg-type]
+
+
+def ranked(results: Results, stored: object, cells: Cells | None = None, **options: Any) -> Ranking:
     options = {"metric": "eer", "attack_model": "ignorant", "split": "dev", **options}
-    return rank(results, stored, **options)  # type: ignore[arg-type]
+    return rank(data_of(results, stored, cells), **options)
 
 
-def table_of(results: Results, stored: object, **options: Any) -> Table:
+def tables_of(
+    results: Results, stored: object, cells: Cells | None = None, **options: Any
+) -> list[Table]:
     options = {"attack_model": "ignorant", "split": "dev", **options}
-    table = ranking_table(results, stored, **options)  # type: ignore[arg-type]
+    return ranking_tables(data_of(results, stored, cells), **options)
+
+
+def table_of(results: Results, stored: object, cells: Cells | None = None, **options: Any) -> Table:
+    options = {"attack_model": "ignorant", "split": "dev", **options}
+    table = ranking_table(data_of(results, stored, cells), **options)
     assert table is not None
     return table
 
@@ -281,8 +299,7 @@ def test_systems_are_also_ranked_over_what_all_have() -> None:
     kept = tuple(r for r in results.verification if r.condition.data_set == "libri")
     results = replace(results, verification=kept)
     cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
-    options: dict[str, Any] = {"attack_model": "ignorant", "split": "dev"}
-    whole, shared = ranking_tables(results, Stored(), cells=cells, **options)  # type: ignore[arg-type]
+    whole, shared = tables_of(results, Stored(), cells)
     assert ODD_NAME in [row[1] for row in whole.groups[1]]
     (group,) = shared.groups
     assert [row[1] for row in group if row[2] == "own"] == [ODD_NAME] and len(group) == 19
@@ -296,16 +313,15 @@ def test_systems_are_also_ranked_over_what_all_have() -> None:
     assert "Only LibriSpeech:" in shared.caption and shared.name != whole.name
     assert f"{ODD_NAME}: no value of 4 of 6: vctk_different f" in shared.notes[0]
     # On its own, there is no ranking over everything.
-    (alone,) = ranking_tables(results, Stored(), **options)  # type: ignore[arg-type]
+    (alone,) = tables_of(results, Stored())
     assert [row[:2] for row in alone.rows] == [("1", ODD_NAME)]
 
 
 def test_complete_systems_have_one_ranking(protocol: Protocol) -> None:
     results = results_of(protocol, {"a": 0.3, "b": 0.5})
-    options: dict[str, Any] = {"attack_model": "ignorant", "split": "dev"}
-    (table,) = ranking_tables(results, Stored(), **options)  # type: ignore[arg-type]
+    (table,) = tables_of(results, Stored())
     assert len(table.rows) == 2
-    assert ranking_tables(results, Stored(), metric="cllr_min", **options) == []  # type: ignore[arg-type]
+    assert tables_of(results, Stored(), metric="cllr_min") == []
 
 
 def test_published_averages_are_ordered() -> None:
@@ -321,13 +337,8 @@ def test_published_averages_are_ordered() -> None:
 
 def test_voice_similarity_has_an_order_only() -> None:
     results = Results(load_protocol("vpc2020"))
-    table = ranking_table(
-        results,
-        Stored(),  # type: ignore[arg-type]
-        metric="gvd_db",
-        split="dev",
-        cells=cells_from_published("vpc2020"),
-    )
+    cells = cells_from_published("vpc2020")
+    table = ranking_table(data_of(results, Stored(), cells), metric="gvd_db", split="dev")
     assert table is not None and table.rows[0][1] == "K2"
     assert "--bootstrap" not in table.caption and "most distinct" in table.caption
 
@@ -355,20 +366,13 @@ def test_linkability_of_few_targets_is_flagged(
     results = results_of(protocol, {"a": 0.3})
     (record,) = results.verification
     record = replace(record, metrics={"challenge": {metric: 0.0}}, n_target=19)
-    table = ranking_table(
-        replace(results, verification=(record,)),
-        Stored(),  # type: ignore[arg-type]
-        metric=metric,
-        split="dev",
-        attack_model="ignorant",
-    )
-    assert table is not None
+    table = table_of(replace(results, verification=(record,)), Stored(), metric=metric)
     assert any("Linkability is uninformative" in note for note in table.notes) is noted
 
 
 def test_a_ranking_of_nothing_is_none(protocol: Protocol) -> None:
     results = results_of(protocol, {"a": 0.3})
-    assert ranking_table(results, Stored(), metric="cllr_min", split="dev") is None  # type: ignore[arg-type]
+    assert ranking_table(data_of(results, Stored()), metric="cllr_min", split="dev") is None
     with pytest.raises(ValueError, match="no ranking by cllr, only by eer, "):
         ranked(results, Stored(), metric="cllr")
 

@@ -177,7 +177,7 @@ def test_word_errors_of_transcripts(tree: Path) -> None:
     data = ReportSources((tree / "exp/privacy_eval/results.json",)).read()
     for split in ("dev", "test"):
         (one,) = trade_offs(data, split)
-        assert dict(one.bounds).keys() == {"wer"} and one.interval is not None
+        assert one.bounds.keys() == {"wer"} and one.interval is not None
     for path in (tree / "exp/asr").glob("*/wer"):
         path.unlink()
     done = cli("collect", *common)

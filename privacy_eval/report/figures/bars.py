@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,11 +16,10 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.gridspec import SubplotSpec
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from ...metrics import METRICS, bengio_mariethoz_interval
+from ...metrics import bengio_mariethoz_interval, describe
 from ...metrics.caveats import worst_caveat
 from ...protocol.protocol import EERS, DataSet, Protocol
 from ..data import ReportData
@@ -66,22 +65,21 @@ class Series:
     label: str
     fill: BarStyle
     slot: int
-    front: bool
-    cells: _BySystem
+    front: bool = False
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Bars of systems, from left to right."""
+    """Bars of systems, from left to right, by their series."""
 
     title: str
     systems: tuple[str, ...]
-    series: tuple[Series, ...]
+    bars: Mapping[Series, _BySystem]
 
     @property
-    def cells(self) -> dict[tuple[str, str], Cell]:
-        """Values drawn, by series and system."""
-        return {(s.key, name): c for s in self.series for name, c in s.cells.items()}
+    def cells(self) -> list[Cell]:
+        """Values drawn."""
+        return [cell for of_series in self.bars.values() for cell in of_series.values()]
 
 
 #: Panels below each other; those of a group are side by side if they fit.
@@ -120,17 +118,17 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     by_value = not data.sources.systems
     order = f"Ordered by the values of {under_average}" if by_value else _AS_ASKED
 
+    series = _attack_series(protocol, untrained)
     for split, metric in itertools.product(protocol.splits, (protocol.eer, "cllr_min")):
-        panels = functools.partial(_attack_panels, data, split, metric, untrained)
-        yield from _split_figures(data, split, metric, untrained, panels, "", order)
+        yield from _split_figures(data, split, metric, series, untrained, order)
+    series = _gender_series(protocol)
     similar = f"Ordered by the values of {genders[-1]} speakers" if by_value else _AS_ASKED
     for split, metric in itertools.product(protocol.splits, ("gvd_db", "deid")):
-        panels = functools.partial(_gender_panels, data, split, metric)
-        yield from _split_figures(data, split, metric, (None,), panels, "", similar)
+        yield from _split_figures(data, split, metric, series, (None,), similar)
+    series = _attack_series(protocol, attacks)
     front = "; dark bars in front: attackers that have trained their own ASV model"
     for split in protocol.splits:
-        panels = functools.partial(_attack_panels, data, split, protocol.eer, attacks)
-        yield from _split_figures(data, split, protocol.eer, trained, panels, front, order)
+        yield from _split_figures(data, split, protocol.eer, series, trained, order, front)
     yield from _mean_figures(data, attacks, under_average)
 
 
@@ -151,10 +149,10 @@ def _split_figures(
     data: ReportData,
     split: str,
     metric: str,
+    series: Sequence[Series],
     required: Sequence[str | None],
-    panels_of: Callable[[DataSet, Sequence[str]], list[Panel]],
-    note: str,
     order: str,
+    note: str = "",
 ) -> Iterator[Drawing]:
     """Figures of the systems and data sets with values under any of the `required` attack
     models, where None is voice similarity; `note` is set for attackers with their own model."""
@@ -164,12 +162,14 @@ def _split_figures(
     data_sets = [d for d in protocol.data_sets if any(p.data_set == d.id for p in under)]
     systems = [s for s in cells.systems if any(p.system == s for p in under)]
     name = style.file_stem("bars", "attacks" if note else metric, split)
-    what = f"{style.METRIC_NAMES[metric]} on the {protocol.split_title(split)}{note}"
+    what = f"{describe(metric).sentence} on the {protocol.split_title(split)}{note}"
     number = 0
     for some_sets, some_systems in itertools.product(
         style.split_evenly(data_sets, _MOST_DATA_SETS), style.split_evenly(systems, _MOST_SYSTEMS)
     ):
-        groups = _with_systems(panels_of(data_set, some_systems) for data_set in some_sets)
+        groups = _with_systems(
+            _panels(data, split, metric, series, data_set, some_systems) for data_set in some_sets
+        )
         if groups:
             number += 1
             ids = {d.id for d in some_sets}
@@ -185,76 +185,56 @@ def _split_figures(
             )
 
 
-def _attack_panels(
+def _panels(
     data: ReportData,
     split: str,
     metric: str,
-    attacks: Sequence[str],
+    series: Sequence[Series],
     data_set: DataSet,
     systems: Sequence[str],
 ) -> list[Panel]:
-    """A panel per gender, systems ordered by the values of the first one under the protocol's
-    average attack model."""
-    protocol = data.protocol
-    by_gender = {
-        gender: {
-            attack: _by_system(data.cells, metric, attack, split, data_set.id, gender)
-            for attack in (ORIGINAL_ATTACK, *attacks, protocol.average_attack_model)
-        }
-        for gender in protocol.genders
-    }
-    first = next(iter(by_gender.values()))
-    ordered = _ordered(data, first[protocol.average_attack_model], systems)
+    """A panel per gender with a series per attack model, systems ordered by the values of the
+    first one under the protocol's average attack model; of voice similarity a panel with a series
+    per gender, ordered by the last one."""
+    protocol, place = data.protocol, f"{data_set.title}, {split}"
+
+    def values(attack: str | None, gender: str) -> _BySystem:
+        return _by_system(data.cells, metric, attack, split, data_set.id, gender)
+
+    if describe(metric).kind == "matrices":
+        bars = {s: values(None, s.key) for s in series}
+        return [_panel(place, _ordered(data, bars[series[-1]], systems), bars)]
+    first = values(protocol.average_attack_model, next(iter(protocol.genders)))
+    ordered = _ordered(data, first, systems)
     return [
-        _attack_panel(
-            protocol,
-            attacks,
-            f"{data_set.title}, {split}, {protocol.genders[gender]}",
-            values,
-            ordered,
-        )
-        for gender, values in by_gender.items()
+        _panel(f"{place}, {title}", ordered, {s: values(s.key, gender) for s in series})
+        for gender, title in protocol.genders.items()
     ]
 
 
-def _attack_panel(
-    protocol: Protocol,
-    attacks: Sequence[str],
-    title: str,
-    values: Mapping[str, _BySystem],
-    ordered: Iterable[str],
-) -> Panel:
-    """A series per attack model. One that compares the same speech as one before it
-    (semi-informed) is drawn in front of it, darker and narrower."""
+def _attack_series(protocol: Protocol, attacks: Sequence[str]) -> list[Series]:
+    """A series per attack model, and of original speech. One that compares the same speech as
+    one before it (semi-informed) is drawn in front of it, darker and narrower."""
     fills = style.attack_styles(protocol)
-    compared = {a.id: (a.enrollment, a.trial) for a in protocol.attack_models}
     slots: dict[tuple[str, str], int] = {}
-    series = []
-    for attack in (ORIGINAL_ATTACK, *attacks) if values[ORIGINAL_ATTACK] else attacks:
-        front, slot = compared.get(attack) in slots, -1
-        if attack != ORIGINAL_ATTACK:
-            slot = slots.setdefault(compared[attack], len(slots))
-        label = style.attack_label(protocol, attack)
-        series.append(Series(attack, label, fills[attack], slot, front, values[attack]))
-    return _panel(title, ordered, series)
+
+    def series(attack: str, slot: int, front: bool = False) -> Series:
+        return Series(attack, style.attack_label(protocol, attack), fills[attack], slot, front)
+
+    found = [series(ORIGINAL_ATTACK, -1)]
+    for model in map(protocol.attack, attacks):
+        compared = (model.enrollment, model.trial)
+        front = compared in slots
+        found.append(series(model.id, slots.setdefault(compared, len(slots)), front))
+    return found
 
 
-def _gender_panels(
-    data: ReportData, split: str, metric: str, data_set: DataSet, systems: Sequence[str]
-) -> list[Panel]:
-    """A panel with a series per gender, systems ordered by the values of the last one."""
-    series = [
-        Series(
-            gender,
-            style.escape_mathtext(title),
-            _GENDER_STYLES[i % len(_GENDER_STYLES)],
-            i,
-            False,
-            _by_system(data.cells, metric, None, split, data_set.id, gender),
-        )
-        for i, (gender, title) in enumerate(data.protocol.genders.items())
+def _gender_series(protocol: Protocol) -> list[Series]:
+    """A series per gender."""
+    return [
+        Series(gender, style.escape_mathtext(title), _GENDER_STYLES[i % len(_GENDER_STYLES)], i)
+        for i, (gender, title) in enumerate(protocol.genders.items())
     ]
-    return [_panel(f"{data_set.title}, {split}", _ordered(data, series[-1].cells, systems), series)]
 
 
 # Means over splits and data sets
@@ -277,12 +257,14 @@ def _mean_figures(
         for p, cell in select(cells, metric=protocol.eer).items()
         if p.attack_model in known and (p.split, p.data_set, p.gender) in sets
     }
-    averaged: dict[tuple[str, str], set[tuple[str, str]]] = {}
     by_system: dict[tuple[str, str], dict[str, list[CellKey]]] = {}
     for p in values:
-        key = (p.attack_model or "", p.gender)
-        averaged.setdefault(key, set()).add((p.split, p.data_set))
-        by_system.setdefault(key, {}).setdefault(p.system, []).append(p)
+        of_key = by_system.setdefault((p.attack_model or "", p.gender), {})
+        of_key.setdefault(p.system, []).append(p)
+    averaged = {
+        key: {(p.split, p.data_set) for places in of_key.values() for p in places}
+        for key, of_key in by_system.items()
+    }
     means: dict[tuple[str, str], dict[str, Cell]] = {}
     for key, places_of in by_system.items():
         means[key] = {
@@ -318,12 +300,10 @@ def _mean_figures(
     for number, systems in enumerate(style.split_evenly(with_mean, _MOST_SYSTEMS), start=1):
         ordered = _ordered(data, means.get((protocol.average_attack_model, first), {}), systems)
         group = [
-            _attack_panel(
-                protocol,
-                attacks,
+            _panel(
                 f"{title}, {gender_title}",
-                {a: means.get((a, gender), {}) for a in (ORIGINAL_ATTACK, *attacks)},
                 ordered,
+                {s: means.get((s.key, gender), {}) for s in _attack_series(protocol, attacks)},
             )
             for gender, gender_title in protocol.genders.items()
         ]
@@ -355,7 +335,7 @@ def _by_system(
     systems = (ORIGINAL_COLUMN, *cells.systems)
     if attack is not None:
         systems = (ORIGINAL_COLUMN,) if attack == ORIGINAL_ATTACK else cells.systems
-    found = {s: cells.get(metric, attack, split, data_set, gender, s) for s in systems}
+    found = {s: cells.get(CellKey(metric, attack, split, data_set, gender, s)) for s in systems}
     return {s: cell for s, cell in found.items() if cell is not None}
 
 
@@ -373,13 +353,14 @@ def _ordered(data: ReportData, values: _BySystem, systems: Iterable[str]) -> tup
     return (ORIGINAL_COLUMN, *sorted(systems, key=key))
 
 
-def _panel(title: str, ordered: Iterable[str], series: Iterable[Series]) -> Panel:
+def _panel(title: str, ordered: Iterable[str], bars: Mapping[Series, _BySystem]) -> Panel:
     """Make a panel of the systems that have any value there."""
-    systems = tuple(s for s in ordered if any(s in one.cells for one in series))
-    drawn = (
-        replace(one, cells={s: c for s, c in one.cells.items() if s in systems}) for one in series
-    )
-    return Panel(style.escape_mathtext(title, 60), systems, tuple(drawn))
+    systems = tuple(s for s in ordered if any(s in of_series for of_series in bars.values()))
+    drawn = {
+        series: {s: cell for s, cell in of_series.items() if s in systems}
+        for series, of_series in bars.items()
+    }
+    return Panel(style.escape_mathtext(title, 60), systems, drawn)
 
 
 def _with_systems(groups: Iterable[Sequence[Panel]]) -> list[list[Panel]]:
@@ -397,11 +378,12 @@ def _drawing(
     originals: Iterable[CellKey],
 ) -> Drawing:
     cells, parts = data.cells, list(sentences)
-    drawn = [item for group in groups for panel in group for item in panel.cells.items()]
-    present = {s for group in groups for panel in group for s in panel.systems}
-    if any(_whisker(cell) is not None for _, cell in drawn):
+    panels = [panel for group in groups for panel in group]
+    drawn = [cell for panel in panels for cell in panel.cells]
+    present = {s for panel in panels for s in panel.systems}
+    if any(_whisker(cell) is not None for cell in drawn):
         parts.append(_WHISKERS[data.whiskers])
-        if data.whiskers == "speakers" and METRICS[metric].repeats_matter:
+        if data.whiskers == "speakers" and describe(metric).repeats_matter:
             parts.append("They are biased to less privacy and need not include the value")
     if metric in _NO_DISCLOSURE:
         parts.append("Dashed line: no disclosure")
@@ -411,12 +393,13 @@ def _drawing(
         parts.append(style.families_caption(cells))
         if cells.own & present:
             parts.append("Bold names: submitted systems")
-    left_out = {system for (_, system), cell in drawn if cell.left_out}
+    shown = [item for panel in panels for of in panel.bars.values() for item in of.items()]
+    left_out = {system for system, cell in shown if cell.left_out}
     if left_out:
         names = [s for s in (ORIGINAL_COLUMN, *cells.systems) if s in left_out]
         parts.append(f"Trials were left out on request: {', '.join(names)}")
     draw = functools.partial(draw_groups, cells, metric, groups)
-    conditions = {c for _, cell in drawn for c in cell.conditions}
+    conditions = {c for cell in drawn for c in cell.conditions}
     default = metric in EERS and not name.startswith("bars_mean")
     return Drawing(name, ". ".join(parts) + ".", draw, (metric,), conditions, default)
 
@@ -452,16 +435,17 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
             axes.set_xticks(range(len(texts)), texts, **({} if upright else rotation))
             for label, system in zip(axes.get_xticklabels(), panel.systems, strict=True):
                 style.set_name(label, cells, system)
-            place = _place(axes)
+            place = axes.get_subplotspec()
+            assert place is not None
             axes.tick_params(axis="x", length=0, labelbottom=named[place.rowspan.start])
             if place.is_first_col():
-                axes.set_ylabel(style.METRIC_LABELS[metric])
-        is_withheld = any(cell.withheld for p in panels for cell in p.cells.values())
+                axes.set_ylabel(describe(metric).axis)
+        is_withheld = any(cell.withheld for p in panels for cell in p.cells)
         if metric != "gvd_db":
             low, high = canvas.axes[0].get_ylim()
             canvas.axes[0].set_ylim(min(low, 0.0), high * (1.15 if is_withheld else 1))
         handles: dict[str, Artist] = {}
-        for series in (s for p in panels for s in p.series if s.cells):
+        for series in (s for p in panels for s, of_series in p.bars.items() if of_series):
             colour, hatch = series.fill.colour, series.fill.hatch
             patch = Patch(facecolor=colour, hatch=hatch, edgecolor="black")
             handles.setdefault(series.label, patch)
@@ -474,12 +458,14 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
 
 
 def _draw_panel(axes: Axes, metric: str, panel: Panel) -> None:
-    slots = 1 + max((s.slot for s in panel.series), default=0)
+    slots = 1 + max(series.slot for series in panel.bars)
     wide = 0.8 / slots
-    for series in (s for s in panel.series if s.cells):
+    for series, cells in panel.bars.items():
+        if not cells:
+            continue
         offset = 0.0 if series.slot < 0 else (series.slot + 0.5) * wide - 0.4
-        x = np.array([panel.systems.index(s) + offset for s in series.cells])
-        values = np.array([style.axis_value(metric, c.value) for c in series.cells.values()])
+        x = np.array([panel.systems.index(s) + offset for s in cells])
+        values = np.array([describe(metric).shown(c.value) for c in cells.values()])
         finite = np.isfinite(values)
         bars = axes.bar(
             x[finite],
@@ -491,7 +477,7 @@ def _draw_panel(axes: Axes, metric: str, panel: Panel) -> None:
             zorder=2.2 if series.front else 2.0,
         )
         bars.set_label(series.key)
-        withheld = np.array([c.withheld for c in series.cells.values()])
+        withheld = np.array([c.withheld for c in cells.values()])
         for bar, is_withheld in zip(bars, withheld[finite], strict=True):
             if is_withheld:
                 bar.set(
@@ -505,9 +491,9 @@ def _draw_panel(axes: Axes, metric: str, panel: Panel) -> None:
             text = "\u221e" if value > 0 else "\u2212\u221e"
             axes.text(at, 0, text, ha="center", va="bottom", fontsize=style.SMALL_FONT)
         colour = style.GREY if series.front else "black"
-        _draw_whiskers(axes, metric, x, series.cells.values(), colour)
+        _draw_whiskers(axes, metric, x, cells.values(), colour)
     if metric in _NO_DISCLOSURE:
-        level = style.axis_value(metric, _NO_DISCLOSURE[metric])
+        level = describe(metric).shown(_NO_DISCLOSURE[metric])
         axes.axhline(level, color="black", linewidth=0.6, linestyle=(0, (4, 3)), zorder=1.5)
     axes.axhline(0, color="black", linewidth=0.6, zorder=2.5)
     axes.grid(axis="y")
@@ -519,7 +505,7 @@ def _draw_whiskers(
     axes: Axes, metric: str, x: NDArray[np.float64], cells: Iterable[Cell], colour: str
 ) -> None:
     intervals = [
-        (at, *(style.axis_value(metric, bound) for bound in bounds))
+        (at, *(describe(metric).shown(bound) for bound in bounds))
         for at, cell in zip(x, cells, strict=True)
         if (bounds := _whisker(cell)) is not None
     ]
@@ -528,9 +514,3 @@ def _draw_whiskers(
         look: dict[str, Any] = {"elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 3}
         middle, half = (low + high) / 2, (high - low) / 2
         axes.errorbar(at, middle, yerr=half, fmt="none", ecolor=colour, **look)
-
-
-def _place(axes: Axes) -> SubplotSpec:
-    place = axes.get_subplotspec()
-    assert place is not None
-    return place

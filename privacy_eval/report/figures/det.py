@@ -28,7 +28,7 @@ from ...results.records import VerificationRecord
 from ..data import ReportData
 from . import style
 from .drawing import Drawing
-from .plot import Curve, Panel, Plot, withheld
+from .plot import Curve, Panel, Plot, system_curve
 from .selection import condition_pages, load
 from .style import SystemStyle
 
@@ -126,17 +126,9 @@ def det_panel(
         if 100 * line.marker < low:
             x, y = np.clip(x, *limits), np.clip(y, *limits)
         eer = np.full((1, 2), ndtri(np.clip(line.marker, low / 100, 1)))
-        curve = Curve(
-            x,
-            y,
-            line.name,
-            f"({line.printed} %)",
-            look.colour,
-            look.line_style,
-            marker=look.marker,
-            marker_points=eer if limits[0] <= eer[0, 0] <= limits[1] else np.zeros((0, 2)),
-        )
-        curves.append(curve if line.caveat is None else withheld(curve))
+        points = eer if limits[0] <= eer[0, 0] <= limits[1] else np.zeros((0, 2))
+        note = f"({line.printed} %)"
+        curves.append(system_curve(look, x, y, points, line.name, note, line.caveat))
         if line.band is not None and len(ordered) <= _MOST_BANDS:
             at, below, above = map(_probit, line.band)
             bands.append(Curve(at, above, colour=look.colour, fill=True, base=below))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
@@ -30,16 +29,11 @@ def draw_into(canvas: Canvas, plot: Plot) -> None:
     """Draw a plot on an empty matplotlib figure."""
     if plot.title:
         canvas.suptitle(escape_mathtext(plot.title, _TITLE))
-    axes = canvas.subplots(len(plot.rows), plot.columns, squeeze=False)
-    panels = {(i, j): panel for i, j, panel in plot.panels()}
-    for place, one in np.ndenumerate(axes):
-        if place not in panels:
-            one.remove()
-            continue
-        draw_panel(one, panels[place])
+    for axes, panel in style.panels(canvas, plot.rows):
+        draw_panel(axes, panel)
         if plot.legend == "below":
             at = (0.5, -0.18 * 2.4 / plot.panel_height)
-            _legend(one, plot, panels[place].curves, loc="upper center", bbox_to_anchor=at)
+            _legend(axes, plot, panel.curves, loc="upper center", bbox_to_anchor=at)
     if plot.legend == "right":
         _legend(canvas, plot, plot.curves, loc="outside right upper")
     elif plot.legend == "bottom":

@@ -8,6 +8,7 @@ bit, worst case in log10 LR, category)`.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from ...results.records import VerificationRecord
 from ..data import ReportData
 from . import style
 from .drawing import Drawing
-from .plot import Curve, Panel, Plot, in_pairs, withheld
+from .plot import Curve, Panel, Plot, in_pairs, system_curve
 from .selection import condition_pages, load
 from .style import SystemStyle
 
@@ -107,17 +108,9 @@ def profile_panel(
     curves = [Curve(*full, "full privacy", width=2.0)]
     for number, (profile, look) in enumerate(ordered):
         x, y = _against(profile.prior_log_odds, profile.minimum, over)
-        curve = Curve(
-            x,
-            y,
-            profile.name,
-            profile.triple,
-            look.colour,
-            look.line_style,
-            marker=look.marker,
-            marker_points=_markers(x, y, number / len(ordered), over),
-        )
-        curves.append(curve if profile.caveat is None else withheld(curve))
+        points = _markers(x, y, number / len(ordered), over)
+        entry = (profile.name, profile.triple, profile.caveat)
+        curves.append(system_curve(look, x, y, points, *entry))
     limits = float(full[0][0]), float(full[0][-1])
     return Panel(
         tuple(curves),
@@ -137,10 +130,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     styles = style.system_styles(data.results.systems)
     overs: tuple[tuple[str, Over], ...] = (("ece", "log odds"), ("ece-prior", "prior"))
 
-    def read(name: str, record: VerificationRecord) -> Profile | None:
-        return _profile(name, record, data)
-
-    for page in condition_pages(data, read, lambda p: p.rank):
+    for page in condition_pages(data, functools.partial(_profile, data), lambda p: p.rank):
         looks = [styles[p.name] for p in page.items]
         for prefix, over in overs:
             yield Drawing(
@@ -179,7 +169,7 @@ def _system_profiles(data: ReportData) -> Iterator[Drawing]:
                     for r in reversed(of_system)
                     if (r.condition.split, r.condition.attack_model) == (split, attack.id)
                 }
-                read = {key: _profile(labels[key], r, data) for key, r in records.items()}
+                read = {key: _profile(data, labels[key], r) for key, r in records.items()}
                 profiles = [p for p in read.values() if p is not None]
                 if profiles:
                     conditions += [records[key].condition for key, p in read.items() if p]
@@ -196,7 +186,7 @@ def _system_profiles(data: ReportData) -> Iterator[Drawing]:
                 )
 
 
-def _profile(name: str, record: VerificationRecord, data: ReportData) -> Profile | None:
+def _profile(data: ReportData, name: str, record: VerificationRecord) -> Profile | None:
     variant = data.protocol.variant
     arrays, values = load(record, data.curves, _ARRAYS), record.values(variant)
     if arrays is None or not set(_METRICS) <= values.keys():

@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...metrics.identification import singling_out_chance
+from ...metrics.pav import FloatArray
 from ...results.records import IdentificationRecord
 from ..data import ReportData
 from ..values import ORIGINAL_COLUMN
 from . import style
 from .drawing import Drawing
-from .plot import Curve, Panel, Plot
+from .plot import Curve, Panel, Plot, system_curve
 from .selection import MOST_SYSTEMS, set_title
 
 #: Bands of more curves hide one another.
 _MOST_BANDS = 4
+_FOUND = "right person found (%)"
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
@@ -65,36 +67,38 @@ class _Shown:
     def curve(self, sizes: Sequence[int], rates: Sequence[float]) -> Curve:
         """Rates over sizes, with the last one in the legend."""
         x, y = np.log10(sizes), 100 * np.array(rates)
-        points = np.column_stack([x, y])
-        return Curve(
-            x,
-            y,
-            self.name,
-            f"({y[-1]:.0f} % of {sizes[-1]})",
-            self.look.colour,
-            self.look.line_style,
-            marker=self.look.marker,
-            marker_points=points,
-        )
+        note = f"({y[-1]:.0f} % of {sizes[-1]})"
+        return system_curve(self.look, x, y, np.column_stack([x, y]), self.name, note)
 
 
 def _galleries(shown: list[_Shown], title: str) -> tuple[str, Panel]:
     curves = [one.curve(one.record.sizes, one.record.linkage) for one in shown]
-    if len(curves) <= _MOST_BANDS:
-        curves += [_band(one.record, one.look.colour) for one in shown if one.record.intervals]
+    bands = [one for one in shown if one.record.intervals and len(shown) <= _MOST_BANDS]
+    for one in bands:
+        low, high = 100 * np.array(one.record.intervals).T
+        x = np.log10(one.record.sizes)
+        curves.append(Curve(x, high, colour=one.look.colour, fill=True, base=low))
     largest = max((one.record for one in shown), key=lambda r: r.n_enrolled)
+    sizes = np.geomspace(1, largest.n_enrolled, 100)
+    curves.append(_grey(np.log10(sizes), np.minimum(largest.rank / sizes, 1)))
     caption = (
         "Identification: {}. How often the right speaker scores highest in a group of so many "
         "enrolled speakers; grey: chance."
-    ) + " Bands: 95 % intervals over test speakers." * any(c.fill for c in curves)
-    return caption, _panel([*curves, _chance(largest)], largest.n_enrolled, title)
+    ) + " Bands: 95 % intervals over test speakers." * bool(bands)
+    return caption, _panel(curves, largest.n_enrolled, title)
 
 
 def _speakers(shown: list[_Shown], title: str) -> tuple[str, Panel] | None:
     shown = [one for one in shown if one.record.speakers]
     if not shown:
         return None
-    dots = [_dots(one.record, one.name, one.look) for one in shown]
+    dots = []
+    for one in shown:
+        y = 100 * np.array([s.linkage for s in one.record.speakers])
+        x = np.arange(1, y.size + 1, dtype=np.float64)
+        note = f"({np.median(y):.0f} % median)"
+        dot = system_curve(one.look, x, y, np.column_stack([x, y]), one.name, note)
+        dots.append(replace(dot, width=0.4))
     sizes = sorted({one.record.speakers_size for one in shown})
     chances = {min(one.record.rank / one.record.speakers_size, 1) for one in shown}
     caption = (
@@ -102,7 +106,16 @@ def _speakers(shown: list[_Shown], title: str) -> tuple[str, Panel] | None:
         f"how often the speaker scores highest in a group of {' or '.join(map(str, sizes))}; grey: "
         "chance. The worst of many are a biased pick."
     )
-    return caption, _speakers_panel([*dots, *map(_level, sorted(chances))], title)
+    most = max(curve.x[-1] for curve in dots)
+    panel = Panel(
+        (*dots, *(_grey(np.array([0.0, 1e4]), np.full(2, chance)) for chance in sorted(chances))),
+        "speakers, the most often found first",
+        _FOUND,
+        (0.0, float(most + 1)),
+        (0.0, 105.0),
+        title=title,
+    )
+    return caption, panel
 
 
 def _singling_out(shown: list[_Shown], title: str) -> tuple[str, Panel] | None:
@@ -112,8 +125,7 @@ def _singling_out(shown: list[_Shown], title: str) -> tuple[str, Panel] | None:
     curves = [one.curve(singled.sizes, singled.values) for one, singled in found]
     most = max(singled.n_speakers for _, singled in found)
     sizes = np.unique(np.geomspace(2, most, 100).round())
-    chance = 100 * singling_out_chance(sizes)
-    curves.append(Curve(np.log10(sizes), chance, "knows nothing", colour=style.GREY))
+    curves.append(_grey(np.log10(sizes), singling_out_chance(sizes), "knows nothing"))
     caption = (
         "Singling out: {}. How often a decision for one enrolled speaker holds for exactly one of "
         "so many test speakers; grey: who knows nothing, (1 - 1/N)^(N - 1). Far above it is bad; "
@@ -131,48 +143,8 @@ _KINDS = {
 }
 
 
-def _band(record: IdentificationRecord, colour: str) -> Curve:
-    low, high = 100 * np.array(record.intervals).T
-    return Curve(np.log10(record.sizes), high, colour=colour, fill=True, base=low)
-
-
-def _dots(record: IdentificationRecord, name: str, look: style.SystemStyle) -> Curve:
-    y = 100 * np.array([s.linkage for s in record.speakers])
-    x = np.arange(1, y.size + 1, dtype=np.float64)
-    return Curve(
-        x,
-        y,
-        name,
-        f"({np.median(y):.0f} % median)",
-        look.colour,
-        look.line_style,
-        width=0.4,
-        marker=look.marker or "o",
-        marker_points=np.column_stack([x, y]),
-    )
-
-
-def _level(chance: float) -> Curve:
-    return Curve(np.array([0.0, 1e4]), np.full(2, 100 * chance), "chance", colour=style.GREY)
-
-
-def _speakers_panel(dots: list[Curve], title: str) -> Panel:
-    most = max(curve.marker_points[-1, 0] for curve in dots if curve.marker_points.size)
-    return Panel(
-        tuple(dots),
-        "speakers, the most often found first",
-        "right person found (%)",
-        (0.0, float(most + 1)),
-        (0.0, 105.0),
-        title=title,
-    )
-
-
-def _chance(record: IdentificationRecord) -> Curve:
-    sizes = np.geomspace(1, record.n_enrolled, 100)
-    return Curve(
-        np.log10(sizes), 100 * np.minimum(record.rank / sizes, 1), "chance", colour=style.GREY
-    )
+def _grey(x: FloatArray, rates: FloatArray, name: str = "chance") -> Curve:
+    return Curve(x, 100 * rates, name, colour=style.GREY)
 
 
 def _panel(curves: list[Curve], largest: int, title: str) -> Panel:
@@ -180,7 +152,7 @@ def _panel(curves: list[Curve], largest: int, title: str) -> Panel:
     return Panel(
         tuple(curves),
         "people in the group",
-        "right person found (%)",
+        _FOUND,
         (0.0, float(np.log10(1.08 * max(largest, 2)))),
         (0.0, 105.0),
         title=title,

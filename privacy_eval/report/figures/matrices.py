@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
@@ -154,18 +153,15 @@ def _draw(
         for axes, (name, label, matrix) in style.panels(canvas, rows):
             image = axes.imshow(matrix, cmap=colours, vmin=0.0, vmax=1.0, interpolation="nearest")
             axes.set_ylabel(label)
-            _decorate(axes, matrix.shape[0] // 2, name)
+            axes.set_title(name)
+            speakers = matrix.shape[0] // 2
+            axes.axhline(speakers - 0.5, color="white", linewidth=0.8)
+            axes.axvline(speakers - 0.5, color="white", linewidth=0.8)
+            middles, names = [speakers / 2 - 0.5, 1.5 * speakers - 0.5], ["original", "anonymized"]
+            axes.set_xticks(middles, names)
+            axes.set_yticks(middles, names, rotation=90, va="center")
+            axes.tick_params(length=0)
         bar = canvas.colorbar(image, ax=list(canvas.axes), shrink=0.8, aspect=25, pad=0.02)
         bar.set_label("Voice similarity")
         bar.ax.spines["outline"].set_linewidth(0.4)
     return canvas
-
-
-def _decorate(axes: Axes, speakers: int, title: str) -> None:
-    axes.axhline(speakers - 0.5, color="white", linewidth=0.8)
-    axes.axvline(speakers - 0.5, color="white", linewidth=0.8)
-    middles, names = [speakers / 2 - 0.5, 1.5 * speakers - 0.5], ["original", "anonymized"]
-    axes.set_xticks(middles, names)
-    axes.set_yticks(middles, names, rotation=90, va="center")
-    axes.tick_params(length=0)
-    axes.set_title(title)

@@ -28,7 +28,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield `plane_<split>` for each split with systems that have an EER and a utility."""
     for split in data.protocol.splits:
         found = trade_offs(data, split)
-        metrics = [m for m in UTILITY if any(t.get(m) is not None for t in found)]
+        metrics = [m for m in UTILITY if any(m in t.utility for t in found)]
         absent = [t.system for t in found if len(t.utility) < len(metrics)]
         if not metrics:
             continue
@@ -80,7 +80,7 @@ def plane(data: ReportData, found: Sequence[TradeOff], metrics: Sequence[str]) -
     height = 2.9 + 0.16 * math.ceil(len(names) / columns)
     with style.figure(width, height) as canvas:
         for axes, metric in style.panels(canvas, [list(metrics)], sharex=True, sharey=False):
-            drawn = [(t, v) for t in found if (v := t.get(metric)) is not None]
+            drawn = [(t, t.utility[metric]) for t in found if metric in t.utility]
             sign = -1 if describe(metric).best == "lower" else 1
             front = pareto_front([(100 * one.eer, sign * 100 * value) for one, value in drawn])
             for one, value in drawn:
@@ -90,8 +90,8 @@ def plane(data: ReportData, found: Sequence[TradeOff], metrics: Sequence[str]) -
                 if one.interval is not None:
                     low, high = (100 * bound for bound in one.interval)
                     axes.plot([low, high], [y, y], color=colour, linewidth=0.8)
-                if metric in dict(one.bounds):
-                    low, high = (100 * bound for bound in dict(one.bounds)[metric])
+                if metric in one.bounds:
+                    low, high = (100 * bound for bound in one.bounds[metric])
                     axes.plot([x, x], [low, high], color=colour, linewidth=0.8)
                 (point,) = axes.plot(
                     [x], [y], marker=look.marker, color=colour, linestyle="none", markersize=4.5

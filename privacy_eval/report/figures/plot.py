@@ -8,8 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from ...metrics import Caveat
 from ...metrics.pav import FloatArray
-from .style import FULL_WIDTH, GREY, NAME, WITHHELD, LineStyle
+from .style import FULL_WIDTH, GREY, NAME, WITHHELD, LineStyle, SystemStyle
 
 LEGEND_LINE = 0.145  # inches
 
@@ -137,10 +138,21 @@ class Plot:
         return _LONG_NAME if self.legend == "right" and len(entries) <= _FEW else NAME
 
 
-def withheld(curve: Curve) -> Curve:
-    """Show that the scores of a curve are implausible: grey, and said in the legend."""
-    note = " ".join(filter(None, (WITHHELD, curve.note)))
-    return replace(curve, colour=GREY, note=note)
+def system_curve(
+    look: SystemStyle,
+    x: FloatArray,
+    y: FloatArray,
+    points: FloatArray,
+    name: str,
+    note: str,
+    caveat: Caveat | None = None,
+) -> Curve:
+    """Describe the curve of a system with its markers; if its scores are implausible, it is grey,
+    and the legend says so."""
+    curve = Curve(
+        x, y, name, note, look.colour, look.line_style, marker=look.marker, marker_points=points
+    )
+    return curve if caveat is None else replace(curve, colour=GREY, note=f"{WITHHELD} {note}")
 
 
 def in_pairs(panels: Sequence[Panel]) -> tuple[tuple[Panel, ...], ...]:

@@ -16,8 +16,8 @@ from typing import Any
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
+from ...metrics import describe
 from ...protocol.protocol import Protocol, TrialSet
-from ...tree.conditions import TrialCondition
 from ..data import ReportData
 from ..values import ORIGINAL_COLUMN, CellKey, Cells, conflicting_originals
 from . import style
@@ -54,7 +54,7 @@ class Axis:
     @property
     def label(self) -> str:
         """Label of the axis, with the unit."""
-        return self.words + style.METRIC_LABELS[self.metric.removeprefix("subjective_")]
+        return self.words + describe(self.metric).axis
 
     @property
     def logarithmic(self) -> bool:
@@ -64,15 +64,15 @@ class Axis:
 
 @dataclass(frozen=True)
 class Point:
-    """The two values of a system; `group` determines whether the marker is filled or open.
-    Either is `withheld` if it must be neither ranked nor graded."""
+    """The two values of a system, at `keys`; `group` determines whether the marker is filled or
+    open. Either is `withheld` if it must be neither ranked nor graded."""
 
     system: str
     group: str
     x: float
     y: float
-    withheld: bool = False
-    conditions: tuple[TrialCondition, ...] = ()
+    withheld: bool
+    keys: tuple[CellKey, ...]
 
 
 @dataclass(frozen=True)
@@ -95,15 +95,15 @@ def points_of(
     """Collect the points of all systems and original speech that have both values."""
     points = []
     for system, t in itertools.product((*cells.systems, ORIGINAL_COLUMN), trial_sets):
-        cell_x, cell_y = (cells.get_by_key(_place(axis, t, system)) for axis in (x, y))
+        keys = tuple(
+            CellKey(axis.metric, axis.attack_model, t.split, t.data_set.id, t.gender, system)
+            for axis in (x, y)
+        )
+        cell_x, cell_y = map(cells.get, keys)
         if cell_x is not None and cell_y is not None:
-            at_x, at_y = (
-                style.axis_value(axis.metric, cell.value)
-                for axis, cell in ((x, cell_x), (y, cell_y))
-            )
+            at = (describe(x.metric).shown(cell_x.value), describe(y.metric).shown(cell_y.value))
             withheld = cell_x.withheld or cell_y.withheld
-            shown = (*cell_x.conditions, *cell_y.conditions)
-            points.append(Point(system, group(t), at_x, at_y, withheld, shown))
+            points.append(Point(system, group(t), *at, withheld, keys))
     return points
 
 
@@ -122,20 +122,21 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         )
         caption = f"{what}. {_points_caption(groups, {p.group for p in points})}"
         for number, (some_panels, some_systems) in enumerate(parts, start=1):
-            originals = conflicting_originals(cells, _originals_of(cells, protocol, some_panels))
             drawn = [*some_systems, ORIGINAL_COLUMN]
+            keys = [
+                key
+                for panel in some_panels
+                for p in panel.points
+                if p.system in drawn
+                for key in p.keys
+            ]
+            originals = conflicting_originals(cells, keys)
             yield Drawing(
                 style.page_name(name, number),
                 f"{caption} {originals}." if originals else caption,
                 functools.partial(scatter, cells, some_panels, groups, drawn),
                 {axis.metric for panel in some_panels for axis in (panel.x, panel.y)},
-                {
-                    c
-                    for panel in some_panels
-                    for p in panel.points
-                    if p.system in drawn
-                    for c in p.conditions
-                },
+                {c for key in keys if (cell := cells.get(key)) for c in cell.conditions},
             )
 
 
@@ -220,33 +221,24 @@ def _kinds(protocol: Protocol) -> Iterator[tuple[str, str, list[tuple[str, Axis,
         for a in protocol.attack_models
         if not a.is_original
     }
-    names = style.METRIC_NAMES
     for x, y in (map(protocol.shown, pair) for pair in PAIRS):
         panels = [(title, Axis(x, attack), Axis(y, attack)) for attack, title in titles.items()]
-        yield f"scatter_{x}_{y}", f"{names[x]} vs. {names[y]} by attack model", panels
+        yield (
+            f"scatter_{x}_{y}",
+            f"{describe(x).sentence} vs. {describe(y).sentence} by attack model",
+            panels,
+        )
     first = next(iter(titles), None)
     titles[None] = "Voice similarity"
     against = [Axis("gvd_db", None), *(Axis(m, first) for m in (protocol.eer, "cllr_min") if first)]
     panels = [(titles[axis.attack_model], Axis("deid", None), axis) for axis in against]
-    yield "scatter_deid", f"{names['deid']} vs. other metrics", panels
+    yield "scatter_deid", f"{describe('deid').sentence} vs. other metrics", panels
 
 
 def _panel(cells: Cells, protocol: Protocol, title: str, x: Axis, y: Axis) -> Panel | None:
     """Make a panel if any system has points in it."""
     points = points_of(cells, x, y, protocol.trial_sets(), lambda t: t.split)
     return Panel(title, x, y, points) if {p.system for p in points} - {ORIGINAL_COLUMN} else None
-
-
-def _place(axis: Axis, t: TrialSet, system: str) -> CellKey:
-    return CellKey(axis.metric, axis.attack_model, t.split, t.data_set.id, t.gender, system)
-
-
-def _originals_of(cells: Cells, protocol: Protocol, panels: Sequence[Panel]) -> Iterator[CellKey]:
-    """Cells of the points of original speech."""
-    for panel, t in itertools.product(panels, protocol.trial_sets()):
-        both = [_place(axis, t, ORIGINAL_COLUMN) for axis in (panel.x, panel.y)]
-        if all(cells.get_by_key(place) is not None for place in both):
-            yield from both
 
 
 def _points_caption(splits: Mapping[str, str], present: Collection[str]) -> str:

@@ -29,7 +29,6 @@ from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 from ...io.files import digest
-from ...metrics import METRICS, describe
 from ...metrics.caveats import IMPLAUSIBLE_MARK
 from ...protocol.protocol import Protocol
 from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
@@ -59,11 +58,6 @@ GREY = "#8C8C8C"
 #: Entry of legends for values that must be neither ranked nor graded, which are drawn hollow and
 #: grey, with the mark.
 WITHHELD = f"{IMPLAUSIBLE_MARK} implausible"
-
-#: Axis labels, with the unit that `axis_value` converts to.
-METRIC_LABELS = MappingProxyType({key: metric.axis for key, metric in METRICS.items()})
-#: The same in captions: plain text.
-METRIC_NAMES = MappingProxyType({key: metric.sentence for key, metric in METRICS.items()})
 
 _Item = TypeVar("_Item")
 _HANDLE = 0.5  # width of a legend's column in addition to the text, inches
@@ -147,11 +141,6 @@ def attack_styles(protocol: Protocol) -> Mapping[str, BarStyle]:
     attacks = [a.id for a in protocol.attack_models if not a.is_original]
     styles = {a: _ATTACK_STYLES[i % len(_ATTACK_STYLES)] for i, a in enumerate(attacks)}
     return MappingProxyType({ORIGINAL_ATTACK: BarStyle(GREY, ""), **styles})
-
-
-def axis_value(metric: str, value: float) -> float:
-    """Convert a value to the unit of the metric's axis."""
-    return describe(metric).shown(value)
 
 
 def attack_label(protocol: Protocol, attack: str) -> str:

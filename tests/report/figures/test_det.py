@@ -11,6 +11,7 @@ import pytest
 from figure_data import ODD, data_of_records, record_of, scores_of, simulated, texts_of
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
@@ -47,7 +48,7 @@ def test_the_marker_is_on_the_curve_where_kaldis_eer_is_not(tmp_path: Path) -> N
     (drawn,) = det.figures(data)
     (curve,) = drawn.plot.curves
     assert ndtr(curve.marker_points) == pytest.approx(np.full((1, 2), 0.25))
-    axes = plot_det(scores)
+    axes = plot_det(scores, Figure().subplots())
     np.testing.assert_array_equal(axes.lines[-1].get_xydata(), curve.marker_points)
     assert axes.get_legend().get_texts()[0].get_text() == f"EER {curve.note}"
     kaldi = kaldi_eer(scores).value

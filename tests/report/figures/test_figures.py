@@ -79,18 +79,6 @@ def test_jobs_share_the_figures(drawn: list[str], tmp_path: Path) -> None:
     assert write(drawn, tmp_path, run=Run((2, 2))) == (0, 1)
 
 
-def test_a_job_draws_its_share_alone(tmp_path: Path) -> None:
-    drawn = []
-
-    def draw(name: str) -> Canvas:
-        drawn.append(name)
-        return Canvas((1, 1))
-
-    figures = [drawing.Drawing(name, "a caption", functools.partial(draw, name)) for name in NAMES]
-    assert write_figures(figures, tmp_path, drawn_from={}, run=Run((1, 2))) == (2, 0)
-    assert drawn == [NAMES[0], NAMES[2]]
-
-
 def test_a_killed_run_goes_on(
     drawn: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

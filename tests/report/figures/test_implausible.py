@@ -9,7 +9,7 @@ from figure_data import data_of_records, record_of, scores_of, texts_of
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.container import BarContainer
-from support import ANON, imported, inverted
+from support import ANON, imported, inverted, with_eer
 
 from privacy_eval.report.data import ReportData
 from privacy_eval.report.figures import all_figures, style
@@ -38,8 +38,7 @@ def test_captions_of_figures_name_implausible_scores() -> None:
 def test_captions_name_the_conditions_drawn_only() -> None:
     results = imported(ANON, protocol="vpc2022")
     r = next(r for r in results.verification if r.condition.attack_model == "semi-informed")
-    values = {**r.metrics["challenge"], "eer": 0.9}
-    records = [replace(r, metrics={"challenge": values}), *results.verification]
+    records = [with_eer(r, 0.9), *results.verification]
     records.remove(r)
     figures = figures_of(replace(results, verification=tuple(records)))
     split = r.condition.split

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
+from latex_support import compiled
 
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report import figures
@@ -158,20 +159,6 @@ def has_pgfplots() -> bool:
         return False
     found = subprocess.run(["kpsewhich", "pgfplots.sty"], capture_output=True, check=False)
     return found.returncode == 0
-
-
-def compiled(folder: Path, name: str) -> str:
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", name],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
-    return done.stdout
 
 
 @pytest.mark.skipif(not has_pgfplots(), reason="pdflatex with pgfplots is not installed")

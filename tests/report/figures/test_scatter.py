@@ -10,6 +10,7 @@ from figure_data import ATTACKS, CONFIG, ODD, PUBLISHED, data_of, texts_of
 from matplotlib.axes import Axes
 from matplotlib.colors import same_color
 
+from privacy_eval.metrics import describe
 from privacy_eval.report.figures import scatter, style
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.scatter import Axis
@@ -36,10 +37,10 @@ def expected(x: Axis, y: Axis) -> list[Point]:
     for t in CONFIG.trial_sets():
         for system in (*PUBLISHED.systems, "Orig"):
             at = (t.split, t.data_set.id, t.gender, system)
-            cells = [PUBLISHED.get(a.metric, a.attack_model, *at) for a in (x, y)]
+            cells = [PUBLISHED.get(CellKey(a.metric, a.attack_model, *at)) for a in (x, y)]
             if None not in cells:
                 values = [
-                    style.axis_value(a.metric, c.value) for a, c in zip((x, y), cells, strict=True)
+                    describe(a.metric).shown(c.value) for a, c in zip((x, y), cells, strict=True)
                 ]
                 found.append((system, t.split, *values))
     return sorted(found)
@@ -73,7 +74,7 @@ def test_points_are_pairs_of_cells(name: str) -> None:
     canvas = drawings(PUBLISHED)[name].canvas
     for axes, (x, y) in zip(canvas.axes, PANELS[name], strict=True):
         assert points(axes) == expected(x, y)
-        assert axes.get_xlabel() == style.METRIC_LABELS[x.metric]
+        assert axes.get_xlabel() == describe(x.metric).axis
         assert axes.get_yscale() == ("log" if y.metric == "cllr" else "linear")
     assert len(points(canvas.axes[0])) >= 18 * 12
 

@@ -1,0 +1,37 @@
+"""Typesetting of tables and figures by LaTeX."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+needs_latex = pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="pdflatex is not installed"
+)
+
+
+def compiled(folder: Path, name: str = "tables.tex", runs: int = 1) -> str:
+    """Compile a document; return the log of the last run."""
+    log = ""
+    for _ in range(runs):
+        done = subprocess.run(
+            ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", name],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=120,
+        )
+        log = (folder / name).with_suffix(".log").read_text(errors="replace")
+        assert done.returncode == 0, log[-3000:]
+    return log
+
+
+def well_set(folder: Path) -> None:
+    """Compile a document of tables twice, without a complaint on their layout or labels."""
+    log = compiled(folder, runs=2)
+    for wrong in ("Overfull", "undefined", "multiply defined", "Missing char", "too large"):
+        assert wrong not in log, wrong
