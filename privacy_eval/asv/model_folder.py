@@ -209,8 +209,8 @@ class TreeVectors:
         return self._read[path]
 
     def locations(self, path: Path) -> Mapping[str, str]:
-        """Read where an scp says that each x-vector is, see `vector_locations`; of an archive only
-        the ids. Errors as of `read`."""
+        """Read the location of each x-vector from an scp, see `vector_locations`; from an archive
+        only the ids. Errors as in `read`."""
         if path not in self._locations:
             self._check_inside(path)
             locations = vector_locations(path)

@@ -1,4 +1,4 @@
-"""Caveats: reasons why values of a condition say little about privacy.
+"""Caveats: reasons why values of a condition are uninformative about privacy.
 
 An EER far above 50 % does not protect better than one of 50 %: the scores are inverted, and an
 attacker can invert them back. The rules use values and numbers of trials only, so that records,
@@ -34,7 +34,7 @@ IMPLAUSIBLE_MARK = "?"
 
 @dataclass(frozen=True)
 class Caveat:
-    """A reason, and what it does to values.
+    """A reason why values are uninformative, and its effect on them.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Caveat:
     printed : bool
         Values are printed; else `NOT_AVAILABLE`, except in JSON and CSV.
     announced : bool
-        Told where the metric is not shown, too.
+        Logged even if the metric is not shown.
     """
 
     reason: str
@@ -119,9 +119,8 @@ def find_caveats(
     """Find the caveats of a condition.
 
     An EER is implausible if it is above 65 % and its interval under independent trials above
-    50 %. The interval alone is too narrow to judge by, since trials share speakers: EERs of
-    up to 60 % of thousands of trials were published of attackers who do not know of the
-    anonymization.
+    50 %. The interval alone is too narrow a criterion, since trials share speakers: EERs of up
+    to 60 % on thousands of trials were published for attackers unaware of the anonymization.
 
     Parameters
     ----------
@@ -228,7 +227,7 @@ def marked_text(text: str, caveat: Caveat | None) -> str:
 
 
 def note_of(caveat: Caveat) -> str:
-    """Return a caveat for a note, after what stands for a value with it, or behind it.
+    """Format a caveat as a note, after the mark that replaces or follows its values.
 
     Parameters
     ----------

@@ -124,8 +124,8 @@ def speaker_bootstrap(
     replicates : int
         At least 2; 1000 is usual.
     seed : int
-        The same seed draws the same speakers for every condition that has the same, and
-        independent ones where they differ: averages over conditions rely on both.
+        The same seed gives the same draws for conditions with the same speakers, and independent
+        draws for different speakers: averages over conditions rely on both.
     det_at : array_like, shape (Q,), optional
         False-alarm rates at which the DET curve of every replicate is computed.
 
@@ -365,7 +365,7 @@ def _design(names: NDArray[np.str_], enrolled: IntArray, trial: IntArray) -> str
 
 
 def seeded_by(seed: int, people: list[list[str]]) -> np.random.Generator:
-    """Make the random numbers that the same speakers and seed always draw.
+    """Return a generator that is determined by the seed and the speakers.
 
     Parameters
     ----------

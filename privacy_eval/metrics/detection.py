@@ -1,4 +1,4 @@
-"""Operating points: min DCF, as the challenge's EER files carry it, and miss rates."""
+"""Operating points: min DCF, as in the challenge's EER files, and miss rates."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def miss_rate(scores: TrialScores, *, false_alarm: float) -> float:
     Returns
     -------
     float
-        0 to 1: what an attacker misses who may accuse so few wrongly.
+        0 to 1.
 
     Raises
     ------

@@ -58,7 +58,7 @@ class Eer:
 def kaldi_eer(scores: TrialScores) -> Eer:
     """Compute the EER as Kaldi's `compute-eer` does: on float32 scores, not interpolated.
 
-    It is what the tables of VoicePrivacy 2020 and 2022 call EER. It treats the classes
+    This is the EER in the tables of VoicePrivacy 2020 and 2022. It treats the classes
     differently; a single target always gives 0.
 
     Parameters
@@ -114,7 +114,7 @@ def batch_kaldi_eer(replicates: Replicates, *, variant: Variant) -> FloatArray:
 def speechbrain_eer(scores: TrialScores) -> Eer:
     """Compute the EER as SpeechBrain's `EER` does, to the last bit.
 
-    It is what the tables of VoicePrivacy 2024 and 2026 call EER. All distinct float32 scores and
+    This is the EER in the tables of VoicePrivacy 2024 and 2026. All distinct float32 scores and
     the midpoints of neighbours are thresholds; the first one with the smallest difference of the
     error rates wins, and the EER is their mean there. A trial at the threshold is rejected.
 
@@ -425,7 +425,7 @@ def speaker_eers(
     Returns
     -------
     tuple of SpeakerEer
-        From the smallest EER: the least protected. Of several, the smallest is a biased pick.
+        By ascending EER, the least protected first. The smallest of several EERs is biased.
 
     Raises
     ------

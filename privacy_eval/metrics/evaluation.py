@@ -32,7 +32,7 @@ class Evaluation:
     n_target, n_nontarget : int
     variant : str
     caveats : mapping of str to str
-        Reasons why values say little about privacy, by their key in `CAVEATS`.
+        Reasons why values are uninformative about privacy, by their key in `CAVEATS`.
     intervals : mapping of str to Interval
         95 % intervals of the bootstrap over speakers, where speakers were given.
     scores : TrialScores
@@ -48,7 +48,7 @@ class Evaluation:
     scores: TrialScores | None = field(default=None, compare=False)
 
     def to_rows(self) -> list[dict[str, str]]:
-        """Print the values of metrics that tables show: metric, value with unit, interval."""
+        """Format the metrics shown in tables as rows: metric, value with unit, interval."""
         rows = []
         for key, value in self.values.items():
             metric = METRICS[key]
@@ -126,7 +126,7 @@ def evaluate(
         A class without trials; a score that is NaN or infinite; speakers that contradict the
         labels; target trials of fewer than two speakers.
     ValueError
-        Not a speaker, or two, for each trial.
+        Not one speaker per target trial and two per nontarget trial.
 
     See Also
     --------

@@ -23,13 +23,13 @@ from ..errors import PrivacyEvalError
 from .pav import FloatArray, IntArray
 from .trial_scores import BoolArray
 
-#: Scores that are compared with one another at a time: the memory they take is bounded.
+#: Maximum number of scores compared at a time, to bound the memory.
 _BLOCK = 4_000_000
 
-#: Speakers that singling out is computed of: more are drawn from.
+#: Maximum number of speakers in singling out; of more, a sample is drawn.
 _MAX_SINGLED = 200
 
-#: Tests without which a speaker's own linkage says little.
+#: Minimum number of tests for an informative linkage of a single speaker.
 MIN_SPEAKER_TESTS = 5
 
 
@@ -200,8 +200,8 @@ class SpeakerLinkage:
     n_tests : int
     linkage : float
     first, second : float
-        Of the speaker's tests 1, 3, 5, ... and 2, 4, 6, ...: who is picked as worst by the ones is
-        judged fairly by the others.
+        Of the speaker's tests 1, 3, 5, ... and 2, 4, 6, ...: speakers selected as worst on the one
+        half are evaluated without bias on the other.
     """
 
     speaker: str
@@ -268,7 +268,7 @@ def worst_overlaps(
 ) -> tuple[FloatArray, FloatArray]:
     """Compare which speakers are found most often by several attackers, or in several systems.
 
-    The worst are the quarter that is found most often, and who equal the last of them.
+    The worst are the quarter that is found most often, including ties with the last of them.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ class SinglingOut:
     Attributes
     ----------
     value : float
-        Share of isolated speakers, over enrolled speakers and draws. Far above chance is bad;
+        Fraction of isolated speakers, over enrolled speakers and draws. Far above chance is bad;
         below chance is not more private.
     drawn : int array, shape (enrolled, draws, N)
         The test speakers.
@@ -464,7 +464,7 @@ def _midpoints(scores: FloatArray, ranks: IntArray) -> FloatArray:
 
 
 def singling_out_chance(n_speakers: ArrayLike) -> FloatArray:
-    """Compute the singling out of an attacker who knows nothing: (1 - 1/N)^(N-1).
+    """Compute the chance level of singling out: (1 - 1/N)^(N-1).
 
     Parameters
     ----------
@@ -498,7 +498,7 @@ class SinglingOutCurve:
     n_speakers : int
         Enrolled speakers with enough conversations; they are the test speakers, too.
     refused : str
-        Why the data cannot give it.
+        Why it cannot be computed from the data.
     """
 
     sizes: tuple[int, ...] = ()
@@ -507,7 +507,7 @@ class SinglingOutCurve:
     refused: str = ""
 
     def chance(self) -> list[float]:
-        """Return the values of an attacker who knows nothing, by size."""
+        """Return the chance levels by size."""
         return [float(p) for p in singling_out_chance(self.sizes)]
 
 
@@ -581,7 +581,7 @@ def singling_out_curve(
 
 @dataclass(frozen=True, eq=False)
 class RankDisclosure:
-    """What the rank of the right speaker discloses.
+    """Information disclosed by the rank of the right speaker.
 
     Attributes
     ----------
@@ -644,7 +644,7 @@ def rank_disclosure(rank_counts: ArrayLike) -> RankDisclosure:
 
 @dataclass(frozen=True, eq=False)
 class LocalDisclosure:
-    """What calibrated scores disclose of each test's speaker, in bits.
+    """Information that calibrated scores disclose about each test's speaker, in bits.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Pitch correlation of VoicePrivacy 2022: whether anonymized speech keeps the intonation.
 
-It is of all frames, unvoiced ones included as 0 Hz, so that it measures above all whether the
-same frames are voiced: unrelated contours of the same voicing give 0.99.
+It is computed over all frames, with unvoiced ones as 0 Hz, so that it mainly measures whether the
+same frames are voiced: unrelated contours with the same voicing give 0.99.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import PrivacyEvalError
 from .pav import FloatArray
 
-#: Range of the fundamental frequency, Hz; what is outside counts as unvoiced.
+#: Range of the fundamental frequency in Hz; values outside count as unvoiced.
 LOWEST, HIGHEST = 75.0, 500.0
 
 

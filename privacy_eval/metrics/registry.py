@@ -69,7 +69,7 @@ class Metric:
     name : str
         Within a sentence.
     meaning : str
-        What a value says, in words, without a period.
+        Meaning of a value in words, without a period.
     source : str
         Paper or program that defines it.
     function : callable or None
@@ -160,7 +160,7 @@ class Metric:
 
     @property
     def direction(self) -> str:
-        """Which values are better, and for what: "higher is more private"; "" if neither is."""
+        """Direction of better values, such as "higher is more private"; "" without one."""
         if self.best is None:
             return ""
         of = {"utility": "useful", "emotion": "useful"}.get(self.kind, "private")
@@ -168,7 +168,7 @@ class Metric:
 
     @property
     def explanation(self) -> str:
-        """What the metric says and which way is private, in a line; "" if it is not known."""
+        """Meaning of the metric and its direction, in one line; "" if unknown."""
         direction = f"; {self.direction}" if self.direction else ""
         return f"{self.sentence}: {self.meaning}{direction}." if self.meaning else ""
 
@@ -350,7 +350,7 @@ METRICS: dict[str, Metric] = {
             "EER",
             batch_kaldi_eer,
             lambda scores, *, variant: kaldi_eer(scores).value,
-            meaning="error rate of an attacker with as many misses as false alarms; 50 % is chance",
+            meaning="error rate where miss and false-alarm rates are equal; 50 % is chance",
             source="Kaldi, compute-eer",
             counted=True,
             decimals=2,
@@ -376,7 +376,7 @@ METRICS: dict[str, Metric] = {
             "bit",
             "min Cllr",
             batch_min_cllr,
-            meaning="what ideally calibrated scores do not tell of who speaks; 1 bit is all",
+            meaning="uncertainty about the speaker after ideal calibration; 1 bit is complete",
             source="Brümmer and du Preez 2006",
             best="higher",
             range=(0, 1),
@@ -416,7 +416,7 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "linkability",
             batch_linkability,
-            meaning="how far target and nontarget scores are apart, over all scores; 1 is entirely",
+            meaning="separation of target and nontarget scores, over all scores; 1 is complete",
             source="Gomez-Barrero et al. 2018, Maouche et al. 2020",
             best="lower",
             range=(0, 1),
@@ -432,7 +432,7 @@ METRICS: dict[str, Metric] = {
             "bit",
             "expected privacy disclosure",
             batch_population_disclosure,
-            meaning="information that scores disclose on average over all priors; 0.721 bit is all",
+            meaning="information that scores disclose on average over priors; 0.721 bit is all",
             source="Nautsch et al. 2020",
             best="lower",
             range=(0, 0.5 / math.log(2)),
@@ -475,7 +475,7 @@ METRICS: dict[str, Metric] = {
             "utility",
             "fraction",
             "WER",
-            meaning="words that a recognizer gets wrong, per word spoken",
+            meaning="word errors of a recognizer per spoken word",
             source="Levenshtein 1966",
             best="lower",
             percent=True,
@@ -531,7 +531,7 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "de-identification (DeID)",
             lambda similarity: similarity.deid,
-            meaning="loss of resemblance of anonymized speech to its speaker; 100 % is all of it",
+            meaning="loss of similarity of anonymized speech to its speaker; 100 % is complete",
             source="Noé et al. 2020",
             best="higher",
             range=(-math.inf, 1),
@@ -551,7 +551,7 @@ METRICS: dict[str, Metric] = {
             "dB",
             "gain of voice distinctiveness (G_VD)",
             lambda similarity: similarity.gvd_db,
-            meaning="how well anonymized voices are told apart; 0 dB is as well as original ones",
+            meaning="distinctiveness of anonymized voices relative to original ones; 0 dB is equal",
             source="Noé et al. 2020",
             best="higher",
             range=(-math.inf, math.inf),

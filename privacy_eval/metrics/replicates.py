@@ -1,4 +1,4 @@
-"""Bootstrap replicates of a set of trials, many at once, as how often each trial is repeated.
+"""Bootstrap replicates of a set of trials, many at once, as repetition counts of the trials.
 
 Trials are sorted once; all trials of one pair of speakers count equally often.
 """

@@ -43,8 +43,8 @@ class SimilarityMatrix:
         M(i, j), 0..1; row and column k belong to speaker k. For oa, speaker i is
         original, j anonymized.
     evidence : float array, shape (S,)
-        log10 of the largest likelihood ratio of any pair of the same speaker: how strongly
-        the speaker is linked at worst; negative where every pair speaks against it.
+        log10 of the largest likelihood ratio of any same-speaker pair: the strongest link to
+        the speaker; negative if no pair supports one.
     n_target, n_nontarget : int
         Pairs of utterances of the same and of two speakers.
     variant : str

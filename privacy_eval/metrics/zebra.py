@@ -44,7 +44,7 @@ _Z_SERIES = (0.0, 1 / 6, -1 / 24, 1 / 360, 1 / 1440, -1 / 10080, -1 / 60480, 1 /
 _Z_SERIES_BELOW = 0.05
 _Z_FLAT_ABOVE = 300.0
 
-# Of the scores that actual ECE is taken of; see `_binned_softplus`.
+# Of the scores for actual ECE; see `_binned_softplus`.
 _BIN_WIDTH = 1 / 32
 _SOFTPLUS_TAIL = 30.0
 

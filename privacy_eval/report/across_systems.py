@@ -163,8 +163,8 @@ def submissions_table(name: str) -> Table | None:
         columns,
         tuple(tuple(map(row, systems)) for _, systems in teams),
         notes=(
-            "Developed from: a baseline, or other than these; deadline: the challenge's first or "
-            "second one; anonymized training data: the team submitted them, too",
+            "Developed from: a baseline, or none of these (other); deadline: the first or second "
+            "one of the challenge; anonymized training data: also submitted by the team",
         ),
         fit="landscape",
     )

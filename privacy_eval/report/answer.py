@@ -1,4 +1,4 @@
-"""The first screen of the report: what was found, in sentences with numbers."""
+"""The first screen of the report: the main results in sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .summary import averages_by_attack
 from .utility import mean_utility
 from .values import ORIGINAL_COLUMN, caveat_notes, system_column
 
-#: What an attacker knows and does, by the speech enrolled, that tried, and that of training.
+#: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
 _ATTACKERS = {
     (ORIGINAL, ORIGINAL, ORIGINAL): "who has original speech to recognize",
     (ORIGINAL, ANONYMIZED, ORIGINAL): "who does not know of the anonymization",
@@ -31,7 +31,7 @@ _ATTACKERS = {
 
 
 def front(data: ReportData) -> Front:
-    """Compose the first screen but for its tables and figures."""
+    """Compose the first screen, except its tables and figures."""
     results, protocol = data.results, data.protocol
     if not results.systems:
         facts = (("Published results", data.sources.published), ("Protocol", protocol.title))
@@ -95,7 +95,7 @@ def _folders(results: Results) -> Iterator[str]:
 
 
 def _verdict(data: ReportData, ranking: Ranking) -> str:
-    """Which evaluated system protects best, and whether that is certain."""
+    """State which evaluated system protects best, and whether the difference is significant."""
     own = {system_column(s) for s in data.results.systems}
     ranked = [(n, r) for n, r in enumerate(ranking.ranked, 1) if r.system in own]
     if len(ranking.ranked) < 2 or not ranked:
@@ -155,7 +155,7 @@ def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
 def _worst(
     data: ReportData, system: str, split: str, records: list[IdentificationRecord]
 ) -> Iterator[str]:
-    """Who is protected least: found most often, or least de-identified."""
+    """Name the least protected speaker: identified most often, or with the lowest DeID."""
     protocol = data.protocol
     strongest = protocol.average_attack_model
     speakers = [
@@ -193,7 +193,7 @@ def _set(data: ReportData, condition: TrialCondition | SetCondition) -> str:
 
 
 def attacker(attack: AttackModel) -> str:
-    """Say what an attacker knows and does, after "an attacker"."""
+    """Describe an attacker in words that follow "an attacker"."""
     known = (attack.enrollment, attack.trial, attack.asv_model)
     other = f"with {attack.enrollment} enrollment, {attack.trial} trials, {attack.asv_model} model"
     return f"{_ATTACKERS.get(known, other)} ({attack.title.lower()})"
@@ -209,7 +209,7 @@ def _warnings(data: ReportData) -> Iterator[str]:
         present = {r.condition.attack_model for r in results.verification}
         absent = [a for a in protocol.attack_models if a.id not in present and not a.is_original]
         for attack in absent:
-            yield f"Not evaluated: an attacker {attacker(attack)}, who may find more"
+            yield f"Not evaluated: an attacker {attacker(attack)}, who may be stronger"
         if few := few_replicates(results, data.curves):
             yield few
 
@@ -221,13 +221,13 @@ def _words(data: ReportData) -> Iterator[tuple[str, str]]:
     yield "To quote", "the strongest attacker that was evaluated, and which ones were not"
     yield (
         "Words",
-        "what is said is kept, and not anonymized: the WER tells how well it is still recognized",
+        "the spoken content is kept, not anonymized: the WER tells how well it is still recognized",
     )
     yield (
         "50 %",
-        "an EER of chance for one attacker, on average over speakers: it does not say that nobody "
-        "is recognized, as single speakers may be, or by a stronger attacker; a little above it is "
-        "chance, too, and far above it scores are the wrong way round",
+        "chance level for one attacker, on average over speakers: it does not mean that nobody is "
+        "recognized, as single speakers may be, or by a stronger attacker; slightly above 50 % is "
+        "chance, too, and far above it the scores are inverted",
     )
 
 

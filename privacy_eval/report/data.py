@@ -1,4 +1,4 @@
-"""Read what tables, figures and the report are made of: results, published results, arrays."""
+"""Read the data of tables, figures and the report: results, published results, arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..stages.collect import made_by_user
 from ..stages.freshness import UNSIGNED
 from .values import Cells, cells_from_published, cells_from_results, merge_cells
 
-# The protocol of no results at all.
+# Protocol to use without any results.
 _USUAL = "vpc2020"
 
 #: Intervals that bars are drawn with.
@@ -29,7 +29,7 @@ Whiskers = Literal["speakers", "independent"]
 
 @dataclass(frozen=True)
 class ReportSources:
-    """Where tables, figures and the report come from.
+    """Sources of tables, figures and the report.
 
     Attributes
     ----------
@@ -57,8 +57,8 @@ class ReportSources:
         return self.conf or (self.published if self.published in bundled() else _USUAL)
 
     def digest(self) -> str:
-        """Digest of the results files, the protocol, and whether there are arrays, and this user
-        made them."""
+        """Return a digest of the results files, the protocol, and whether their arrays exist and
+        this user made them."""
         files = [
             (digest(read_bytes(path)), path.with_name("records").is_dir(), made_by_user(path))
             for path in self.paths
@@ -103,7 +103,7 @@ class ReportSources:
 
 @dataclass(frozen=True)
 class ReportData:
-    """What tables, figures and the report are made of.
+    """Data of tables, figures and the report.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class ReportData:
     unsigned : tuple of str
         Notes on results files that this user did not make, or that were edited since.
     whiskers : {"speakers", "independent"}
-        What the whiskers of bars are.
+        Type of the intervals that bars show as whiskers.
     """
 
     results: Results

@@ -1,4 +1,4 @@
-"""A folder of figures and what they were drawn from: known without drawing, so without
+"""A folder of figures and a fingerprint of what they were drawn from, read without importing
 matplotlib.
 """
 
@@ -25,13 +25,13 @@ CAPTIONS = "captions.json"
 
 
 class FigureFolder(Product):
-    """Figures that are drawn one by one, by several jobs: the fingerprint is there first."""
+    """Figures drawn one by one, by several jobs; the fingerprint is written first."""
 
     def is_whole(self, inputs: Inputs, noted: Fingerprint) -> bool:
         return all(os.path.isfile(self.note.parent / name) for name in noted.files)
 
     def begin(self, captions: Mapping[str, str], files: Sequence[str]) -> None:
-        """Note which figures belong here, and remove those that were drawn from anything else."""
+        """Record the figures of this folder, and remove those drawn from other inputs."""
         out = self.note.parent
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def figure_folder(
 
 
 def drawn_from(folder: Path) -> Mapping[str, Any]:
-    """What the figures in a folder were drawn from, see `figure_folder`."""
+    """Return what the figures in a folder were drawn from, see `figure_folder`."""
     noted = figure_folder(folder, {}).read_fingerprint()
     return {} if noted is None else noted.subject
 

@@ -29,7 +29,7 @@ class Picture:
     svg : str
         Inline HTML of it, whose names are escaped.
     facets : tuple of str
-        What a reader selects figures by: kind, attack model.
+        Values to filter figures by: kind, attack model.
     """
 
     path: Path | None
@@ -57,7 +57,7 @@ class Section:
     folded : bool
         Shown only when its title is clicked, or when it is printed.
     parts : tuple of Section
-        Within it, after its own tables and figures.
+        Subsections, after the section's own tables and figures.
     facets : tuple of str
         Titles of the facets of the figures in its parts, to select these by.
     """
@@ -83,7 +83,7 @@ class Front:
     Attributes
     ----------
     facts : tuple of (str, str)
-        What the report is of.
+        Results, tree and protocol of the report.
     verdict : str
         The answer in one sentence; "" for none.
     answers : tuple of (str, tuple of str)
@@ -104,7 +104,7 @@ class Front:
     pictures: tuple[Picture, ...] = ()
 
 
-#: As many systems have their sentences shown without a click; of more only the best.
+#: Maximum number of systems whose sentences are unfolded: the best ones.
 _OPEN_ANSWERS = 3
 
 

@@ -1,9 +1,9 @@
 """The challenge's result tables of one system: rows and columns, of records only.
 
 Verification tables have the rows of the challenge's own converter: by data set and
-gender, the three comparisons o-o, o-a, a-a (enrollment, trial; o: original, a:
+gender, the three pairs of speech o-o, o-a, a-a (enrollment, trial; o: original, a:
 anonymized), and a block of columns per split. Cells without a record stay blank; a
-data set, or a comparison, without any record has no rows.
+data set, or a pair of speech, without any record has no rows.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _CONDITION = [Column("Enroll", rule=True), Column("Trial"), Column("Gen")]
 
 _LEAST_PROTECTED = 3
 
-_NOT_RANKED = "Far above who knows nothing is bad; below is not more private"
+_NOT_RANKED = "Values far above chance are bad; values below chance are not more private"
 
 #: Verification tables of several metrics or with a special caption: caption and metrics. Every
 #: other metric on scores gets a separate table.
@@ -215,7 +215,7 @@ def verification_table(
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
         cells[key] = _texts(keys, r.values(variant), r.tag(variant), r.caveats)
         partial += [(key, r)] if r.left_out else []
-    # What nobody evaluated has no rows, but in a blank form.
+    # Rows that were not evaluated are omitted, except in a blank form.
     pairs = {(r.condition.enrollment, r.condition.trial) for r in records} or {
         (c.enrollment, c.trial) for c in protocol.comparisons
     }
@@ -267,7 +267,7 @@ def strongest_table(results: Results, title: str) -> Table:
 
 
 def _strongest(records: Sequence[VerificationRecord], key: str, variant: Variant) -> str:
-    """The value of least privacy, and its attack model; values that are withheld do not count."""
+    """Return the least private value and its attack model, ignoring withheld values."""
     metric, found = describe(key), list[tuple[float, VerificationRecord]]()
     for r in records:
         value = r.values(variant).get(key, math.nan)
@@ -281,7 +281,7 @@ def _strongest(records: Sequence[VerificationRecord], key: str, variant: Variant
 
 
 def _evaluated(records: Sequence[VerificationRecord], variant: Variant) -> str:
-    """Tell in a caption what values are of."""
+    """Describe in a caption the trials, speakers and model behind the values."""
     return evaluated_text(
         variant,
         [r.n_target + r.n_nontarget for r in records if r.n_target and r.n_nontarget],
@@ -508,7 +508,7 @@ def speakers_table(results: Results, title: str) -> Table:
 
 
 def identification_table(results: Results, title: str) -> Table:
-    """How often speakers are found in galleries: a row per trial set and attack model."""
+    """Identification rates in galleries: a row per trial set and attack model."""
     records = results.identification
     sizes = sorted({size for r in records for size in r.sizes} - {1})
 
@@ -529,7 +529,7 @@ def identification_table(results: Results, title: str) -> Table:
     if any(len(r.genders) > 1 for r in records):
         notes.append("Groups are of both genders")
     if others := sorted({str(r.provenance.get("backend", "plda")) for r in records} - {"plda"}):
-        notes.append(f"Scores are not of PLDA but {' and '.join(others)}")
+        notes.append(f"Scored by {' and '.join(others)} instead of PLDA")
     if more := [r for r in records if r.distractors]:
         least, most = (f(r.n_distractors for r in more) for f in (min, max))
         notes.append(
@@ -554,7 +554,7 @@ def singling_out_table(results: Results, title: str) -> Table:
     chance = ", ".join(f"{100 * p:.1f}" for p in singling_out_chance(sizes))
     caption = (
         f"Singling out: {title} (how often a decision for one enrolled speaker holds for exactly "
-        f"one of N test speakers, %; of who knows nothing: {chance})."
+        f"one of N test speakers, %; chance: {chance})."
     )
     notes = [_NOT_RANKED]
     if refused := Counter(
@@ -582,7 +582,7 @@ def identification_speakers_table(results: Results, title: str) -> Table:
         first, second = np.mean([split_halves(r.speakers) for r in records], axis=0)
         notes.append(
             "The worst of many speakers are a biased pick: chance makes some look worse. The "
-            f"quarter picked by tests 1, 3, ... is found in {100 * first:.1f} % of these, and in "
+            f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
             f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
         )
     notes += overlap_sentences(results)
@@ -616,8 +616,8 @@ def _gallery_table(
 
 
 def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str]:
-    """How far the same speakers are found most often under two attack models, or by the same one
-    `of_systems`: means over trial sets."""
+    """Describe how far the most often found speakers agree between two attack models or, with
+    `of_systems`, between systems: means over trial sets."""
     found: dict[tuple[str, str], list[FloatArray]] = {}
     people: dict[tuple[str, str], set[tuple[object, str]]] = {}
     for key, records in _by_set(r for r in results.identification if r.speakers).items():
@@ -654,13 +654,13 @@ def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str
 def main_split(
     protocol: Protocol, records: Iterable[VerificationRecord | IdentificationRecord]
 ) -> str:
-    """The split that sentences are of: the last one with records, usually the test set."""
+    """Return the split that sentences describe: the last with records, usually the test set."""
     present = {r.condition.split for r in records}
     return next((s for s in reversed(protocol.splits) if s in present), protocol.splits[-1])
 
 
 def identification_sentences(results: Results) -> list[str]:
-    """What identification means in plain words, a sentence per system and attack model."""
+    """Describe identification in plain words, a sentence per system and attack model."""
     attacks = {a.id: a for a in results.protocol.attack_models}
     sentences = []
     reached: dict[str, list[tuple[float, str]]] = {}
@@ -704,7 +704,7 @@ def _singled(records: Sequence[IdentificationRecord]) -> str:
     mean = float(np.average(values, weights=[c.n_speakers for c in curves]))
     return (
         f" Looking for one person among {size} voices, this attacker accepts exactly one of them "
-        f"{100 * mean:.0f} % of the time; who knows nothing, "
+        f"{100 * mean:.0f} % of the time; chance is "
         f"{100 * singling_out_chance([size])[0]:.0f} % (below that is not more private)."
     )
 

@@ -1,4 +1,4 @@
-"""Tables and the report as products: what they are made of, and how they are composed."""
+"""Tables and the report as products: their inputs and composition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .table_set import table_files
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How tables are written.
+    """Options for writing tables.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ def report_products(
         A folder of figures of the same results.
     insert : Insert, optional
     begin : Progress, optional
-        Told of each step.
+        Called before each step.
     """
     begin = begin or (lambda *_: None)
 

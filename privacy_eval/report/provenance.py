@@ -1,4 +1,4 @@
-"""Describe what a report is of, and how each of its numbers was made."""
+"""Describe the contents of a report, and the provenance of its numbers."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from ..results.records import AnyRecord, Results
 from ..version import __version__
 from .table import Table, aligned
 
-# Of what was not evaluated, which may be hundreds of conditions.
+# Number of lines on conditions that were not evaluated, of possibly hundreds.
 _ABSENT_SHOWN = 20
 _SHA_SHOWN = 12
 
 
 def provenance_tables(results: Results) -> list[Table]:
-    """Make tables of how each number was made: of every record its version, options, and
-    input files with the first digits of their SHA-256 (results.json has them all)."""
+    """Make tables of the provenance of every record: version, options, and input files with the
+    first digits of their SHA-256 (results.json has all digits)."""
     tables = (
         _table(
             "made_conditions",
-            "Conditions: what their metrics were made from.",
+            "Conditions: inputs of their metrics.",
             ("Condition", "Targets", "Nontargets"),
             [(r, (r.n_target, r.n_nontarget)) for r in results.verification],
         ),
         _table(
             "made_similarity",
-            "Voice similarity: what it was made from.",
+            "Voice similarity: its inputs.",
             ("Trial set", "Speakers", "Utterances"),
             [(r, (r.n_speakers, r.n_utterances)) for r in results.similarity],
         ),
         _table(
             "made_recognition",
-            "Word error rates: what they were read from.",
+            "Word error rates: their source files.",
             ("Set", "Decoding"),
             [(r, (r.line.decode,)) for r in results.recognition],
         ),
@@ -44,7 +44,7 @@ def provenance_tables(results: Results) -> list[Table]:
 
 
 def summary(results: Results) -> list[str]:
-    """Describe what the report is of, and what is not in it."""
+    """Describe what the report contains, and what is missing."""
     lines = [
         f"{counted(len(results.systems), 'system')}, "
         f"{counted(len(results.verification), 'condition')}, "
@@ -56,7 +56,7 @@ def summary(results: Results) -> list[str]:
     partial = [r.condition for r in results.verification if r.left_out]
     if partial:
         lines.append(
-            f"{counted(len(partial), 'condition')} without trials that were left out on request: "
+            f"{counted(len(partial), 'condition')} with trials left out on request: "
             + "; ".join(f"{c.system} {c.name}" for c in partial)
         )
     absent = results.not_evaluated
@@ -67,8 +67,8 @@ def summary(results: Results) -> list[str]:
 
 
 def coverage(results: Results) -> list[str]:
-    """Describe which conditions and averages of the protocol each system lacks; systems that lack
-    the same in one line."""
+    """Describe which conditions and averages of the protocol are missing for each system; systems
+    with the same gaps share a line."""
     protocol = results.protocol
     models = {folder.asv_model for folder in protocol.results_folders}
     attacks = [a.id for a in protocol.attack_models if a.asv_model in models]

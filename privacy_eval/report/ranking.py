@@ -109,7 +109,7 @@ class Ranking:
     replicates : tuple of int
         Numbers of bootstrap replicates; empty if there are none.
     least_replicates : float
-        How many the level asked for needs, of the system with the fewest speakers.
+        Number of replicates that the level requires for the system with the fewest speakers.
     """
 
     metric: str
@@ -201,7 +201,7 @@ def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str)
         elif first.drawn == replicates[after[0][0]].drawn:
             difference = _difference(mean, after[0][1], first, replicates[after[0][0]], sign)
         else:
-            why_not = "not paired: other trials, speakers, seed or number of replicates"
+            why_not = "not paired: different trials, speakers, seed or number of replicates"
         ranked.append(RankedSystem(system, mean, first.interval, difference, why_not))
     unranked = {
         s: _UNINFORMATIVE if s in uninformative else _missing(found, protocol, s)
@@ -313,7 +313,7 @@ def _notes(ranking: Ranking, caveats: Iterable[str]) -> list[str]:
 
 
 def _caveats(found: Iterable[Cell]) -> Iterable[str]:
-    """Reasons of caveats that are of systems, not of values."""
+    """Return the reasons of caveats that concern systems, not single values."""
     caveats = [cell.caveat for cell in found if cell.caveat is not None]
     return dict.fromkeys(c.reason for c in caveats if c not in CAVEATS.values())
 
@@ -352,8 +352,8 @@ def ranking_tables(data: ReportData, **options: Any) -> list[Table]:
 def _shared(
     data: ReportData, *, metric: str = "eer", attack_model: str | None = None, split: str
 ) -> Protocol | None:
-    """Narrow the protocol to data sets of which all systems with any value have all, of all
-    genders or of one; None if there are none."""
+    """Restrict the protocol to the data sets for which every system with any value has all
+    values, of all genders or of one; None if there are none."""
     protocol = data.protocol
     if attack_model is None and METRICS[metric].kind == "scores":
         attack_model = protocol.average_attack_model
@@ -450,8 +450,8 @@ def _statement(ranked: RankedSystem) -> str:
 
 
 def difference_text(metric: Metric, ranked: RankedSystem) -> str:
-    """Say how a system differs from the next one of the ranking, and whether that is certain;
-    "" if they are not compared."""
+    """Describe the difference between a system and the next one of the ranking, and whether it is
+    significant; "" if they are not compared."""
     if ranked.next is None:
         return ranked.why_not
     found = metric.format(ranked.next.value) + " points" * metric.percent

@@ -31,8 +31,8 @@ _VARIANTS = (
     "and where they differ the EERs of Kaldi and SpeechBrain, which are the same in both."
 )
 _SPEAKERS = (
-    "An average hides the speaker who is not protected. By de-identification (voice similarity); "
-    "the first screen names who is found most often."
+    "An average hides unprotected speakers. These are the least protected by de-identification "
+    "(voice similarity); the first screen names the speaker who is found most often."
 )
 _GALLERY_TABLES = tuple(f"-identification{e}" for e in ("", "_singling_out", "_speakers"))
 _CURVES = (
@@ -40,16 +40,15 @@ _CURVES = (
     "--all-figures."
 )
 _PROVENANCE = (
-    "Files with the first digits of their SHA-256; results.json has them whole. Of gzip files it "
-    "is that of the unpacked content. Paths are relative to the tree."
+    "Files with the first digits of their SHA-256; results.json has all digits. For gzip files it "
+    "is the SHA-256 of the unpacked content. Paths are relative to the tree."
 )
 
 
 def report_sections(
     data: ReportData, *, figures: Path | None = None, inserted: Sequence[Section] = ()
 ) -> tuple[Front, list[Section], list[str]]:
-    """Compose the report: the first screen, then the sections; with the notes that a reader of
-    the log needs.
+    """Compose the report: the first screen and the sections; also return notes for the log.
 
     Parameters
     ----------
@@ -185,7 +184,7 @@ def across_tables(
     for split in data.protocol.splits:
         found += ranking_tables(data, split=split, **options)
         if published and len(results.systems) > 1:
-            # Published systems between submitted ones leave no two of these to be compared.
+            # With published systems in between, no two submitted ones would be compared.
             alone = replace(data, cells=cells_from_results(results))
             own = ranking_tables(alone, split=split, **options)
             found += [replace(table, name=f"{table.name}_own") for table in own]
@@ -200,7 +199,7 @@ def across_tables(
 
 
 def figures_source(sources: ReportSources, **options: object) -> dict[str, object]:
-    """Everything that figures of results are drawn from, with the options of `all_figures`."""
+    """Return all inputs of the figures of results, with the options of `all_figures`."""
     return {
         "results": sources.digest(),
         "published": sources.published,
@@ -216,12 +215,12 @@ def summary_pictures(front: Front, sections: Iterable[Section]) -> list[Path]:
 
 
 def folder_digest(figures: Path) -> str:
-    """Digest of what a folder of figures was drawn from, and of its captions."""
+    """Return a digest of the inputs of a folder of figures and of its captions."""
     return digest(json.dumps([drawn_from(figures), read_captions(figures)], default=dict).encode())
 
 
 def pictures(folder: Path, prefix: str = "") -> tuple[Picture, ...]:
-    """The figures in a folder whose names begin so."""
+    """Return the figures in a folder whose names begin with `prefix`."""
     return tuple(
         Picture(folder / f"{name}.png", caption)
         for name, caption in read_captions(folder).items()

@@ -1,4 +1,4 @@
-"""The main results in one table, which the recipe ends with."""
+"""The main results in one table, printed at the end of the recipe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _METRICS = ("cllr_min", "linkability", "deid")
 
 @dataclass(frozen=True)
 class Average:
-    """A system under an attack model, over the conditions of a split that there are.
+    """Average of a system under an attack model, over the available conditions of a split.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ class Average:
 
 
 def averages_by_attack(data: ReportData) -> Iterator[Average]:
-    """Average over data sets and genders, with the protocol's weights, of the conditions there
-    are: of every system, split and attack model, and of original speech."""
+    """Average the available conditions over data sets and genders with the protocol's weights,
+    for every system, split and attack model, and for original speech."""
     for system, split, attack in itertools.product(
         data.results.systems, data.protocol.splits, data.protocol.attack_models
     ):
@@ -99,7 +99,7 @@ def summary_table(data: ReportData) -> Table | None:
     records = [r for a in averages for r in a.records]
     caption = (
         f"{protocol.title}: averages over data sets and genders with the protocol's weights, of "
-        f"the conditions there are (all: {len(protocol.data_sets) * len(protocol.genders)})."
+        f"the available conditions (all: {len(protocol.data_sets) * len(protocol.genders)})."
     )
     notes = [
         "DeID does not depend on the attack model",

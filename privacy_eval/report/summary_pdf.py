@@ -1,4 +1,4 @@
-"""The first screen of the report as two pages to send: sentences, then tables and pictures."""
+"""The first screen of the report as a two-page PDF: sentences, then tables and pictures."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class _Page:
 
 
 def summary_pdf(title: str, front: Front, pictures: Iterable[Path] = ()) -> bytes:
-    """Compose two pages: what was found, and the ranking and averages with some pictures.
+    """Compose two pages: the findings, then the ranking and averages with some pictures.
 
     Parameters
     ----------

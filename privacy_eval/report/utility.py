@@ -1,4 +1,4 @@
-"""Privacy against utility, as the editions from 2022 on weigh them: tables of several systems."""
+"""Privacy-utility trade-off, as in the editions since 2022: tables of several systems."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TradeOff:
     utility : mapping
         Averages of anonymized speech by metric: `wer`, `uar`; missing ones are left out.
     bounds : mapping
-        95 % bounds of them over speakers, by metric, of those that are of one data set.
+        95 % bounds over speakers of those averages that are of a single data set, by metric.
     """
 
     system: str

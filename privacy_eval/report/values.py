@@ -28,7 +28,7 @@ ORIGINAL_ATTACK = ORIGINAL
 LEFT_OUT_MARK = "\u2021"
 
 
-#: Flag of values of original speech that are of another source than the columns beside them.
+#: Flag of original-speech values whose source differs from that of the adjacent columns.
 OTHER_SOURCE_MARK = "\u00a7"
 
 #: Source of the values of evaluated systems.
@@ -70,8 +70,8 @@ def caveat_notes(
 def drawn_notes(
     results: Results, conditions: Collection[TrialCondition], metrics: Collection[str]
 ) -> list[str]:
-    """Describe the caveats of the conditions of a figure, and those that original speech of the
-    same split casts on them."""
+    """Describe the caveats of the conditions of a figure, and those that follow from original
+    speech of the same split."""
     drawn = set(conditions)
     splits = {(c.system, c.split) for c in drawn}
     return caveat_notes(
@@ -87,7 +87,7 @@ def drawn_notes(
 
 
 def _weak_attackers(results: Results) -> dict[str, Caveat]:
-    """Return the caveat that original speech casts on all values of a system."""
+    """Return, by system, the caveat on all its values that follows from original speech."""
     return {
         r.condition.system: Caveat(f"{r.condition.system}: {r.caveats[WEAK_ATTACKER]}", ranked=True)
         for r in results.verification
@@ -117,11 +117,11 @@ class Cell:
     left_out : bool
         Trials were left out on request.
     caveat : Caveat or None
-        The first reason why it says little about privacy.
+        The first reason why it is uninformative about privacy.
     other_source : str
-        The source, of original speech that is of another one than the columns beside it.
+        The source of an original-speech value, if it differs from that of the adjacent columns.
     conditions : tuple of TrialCondition
-        Whose scores it is of; empty if it is published, or not of scores.
+        Conditions whose scores it is computed from; empty if published or not from scores.
     """
 
     value: float
@@ -205,8 +205,8 @@ class Cells:
         return self.values.get(_storage_key(key))
 
     def beside(self, key: CellKey, columns: Collection[str]) -> Cell | None:
-        """Return the value of a key for a table with these columns: original speech of another
-        source than theirs says so. The columns are those of the first source if it has any."""
+        """Return the value of a key for a table with these columns, flagging original speech from
+        another source. The columns are those of the first source if it has any."""
         cell = self.get(key)
         numbers = self.original_sources.get(_storage_key(key))
         if cell is None or not numbers or len(self.sources) == 1:
@@ -328,7 +328,7 @@ def _other_trials(results: Results) -> Iterator[str]:
     ]
     if differ:
         yield (
-            "Not comparable: systems with other numbers of trials (target + nontarget): "
+            "Not comparable: systems with different numbers of trials (target + nontarget): "
             f"{abbreviate(differ)}"
         )
 
@@ -528,7 +528,7 @@ def evaluated_text(
     speakers: Collection[int] = (),
     asv_models: Collection[str] = (),
 ) -> str:
-    """Tell in a caption what values are of; of each condition where these differ.
+    """Describe in a caption the trials, speakers, model and variant of values.
 
     Examples
     --------

@@ -38,7 +38,7 @@ Samples = NDArray[np.int16] | NDArray[np.float32] | NDArray[np.float64]
 #: Limit for a recording or segment: over four hours at 16 kHz.
 MAX_SAMPLES = 1 << 28
 LOWEST_RATE, HIGHEST_RATE = 1000, 192000
-#: What Kaldi's programs would do without; keys of `AudioReader.remarks`.
+#: Audio that Kaldi's programs would not read; keys of `AudioReader.remarks`.
 NOT_16_BIT = "not 16-bit PCM, which Kaldi does not read"
 CHANNELS = "several channels, of which the first is read"
 
@@ -52,9 +52,9 @@ _SUBTYPES = {
     "FLOAT": "float32",
     "DOUBLE": "float32",
 }
-#: To the scale of 16-bit integers, from that of the library.
+#: Factor from the library's sample scale to that of 16-bit integers.
 _SCALES = {"int16": 1.0, "int32": 2.0**-16, "float32": 2.0**15}
-#: Sizes that programs write which do not know how much will follow.
+#: Placeholder sizes in headers that were written by streaming programs.
 _STREAM_SIZES = (0x7FFFFFFF, 0xFFFFFFFF, 0x7FFFF000, 0x7FFFF024)
 _MAX_OVERSHOOT = 0.5
 _SHELL = re.compile(r"[$`;&|<>()*?\[\]{}~#!\n\\]")
@@ -91,7 +91,7 @@ class _Segment:
 
 @dataclass(frozen=True)
 class _Source:
-    """The file that a line of wav.scp means; None: the output of its command."""
+    """The file that a line of wav.scp refers to; None for the output of its command."""
 
     path: Path | None
     conversion: dict[str, int] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class _Source:
 
 @dataclass(frozen=True)
 class _Header:
-    """What the beginning of a file tells, where it does: the MD5 is of FLAC's samples."""
+    """Header of an audio file, as far as known; the MD5 is that of FLAC's samples."""
 
     size: int
     frames: int | None = None
@@ -120,7 +120,7 @@ class AudioReader:
     mix : bool
         Average the channels instead of reading the first.
     allow_pipes : bool
-        Run the commands in wav.scp that are not just a file in other words.
+        Run the commands in wav.scp that do more than decode or copy a file.
     allow_outside : bool
         Read files outside of `base` and `data`.
 
@@ -181,7 +181,7 @@ class AudioReader:
         return self._sources[self._segments[utterance].line.id].path
 
     def target(self, utterance: str) -> str:
-        """Return what wav.scp and segments say of an utterance."""
+        """Return the entries of wav.scp and segments for an utterance."""
         segment = self._segments[utterance]
         return segment.line.target + ("" if segment.whole else f" {segment.start} {segment.end}")
 
@@ -334,7 +334,7 @@ def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Seg
 
 
 def _run(command: str, base: Path, where: str) -> bytes:
-    """Run a command that is allowed to, and return what it prints."""
+    """Run an allowed command and return its output."""
     try:
         with subprocess.Popen(
             command, shell=True, cwd=base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
@@ -376,7 +376,7 @@ def soundfile() -> ModuleType:
 def _read(
     file: BinaryIO, segment: _Segment, conversion: dict[str, int], mix: bool
 ) -> tuple[Audio, list[str]]:
-    """Read an utterance from an open file, and what there is to say of it."""
+    """Read an utterance from an open file; also return remarks on it."""
     library, where = soundfile(), segment.where
     with reading(where):
         header = _read_header(file, where)
@@ -396,7 +396,7 @@ def _read(
 
 
 def _read_header(file: BinaryIO, where: str) -> _Header:
-    """Check the beginning of a file, before a library believes it."""
+    """Check the header of a file before a library trusts it."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(42)
@@ -496,7 +496,7 @@ def _samples(audio: Any, header: _Header, segment: _Segment, mix: bool) -> Sampl
     most = MAX_SAMPLES if wanted is None else wanted
     if wanted is not None and wanted > MAX_SAMPLES:
         raise PrivacyEvalError(f"{segment.where}: over {MAX_SAMPLES} samples")
-    # A header may lie, and compressed audio become many times as long.
+    # A header may be wrong, and compressed audio may expand many times.
     samples: Samples = np.empty(min(most, 2 * header.size), kind)
     expected = header.md5 if frames is None else None
     md5 = hashlib.md5(usedforsecurity=False)

@@ -52,7 +52,7 @@ class MfccOptions:
         Replace C0 by the log energy; of the samples before pre-emphasis and window.
     num_mel_bins, num_ceps : int
     allow_downsample, allow_upsample : bool
-        Convert recordings of another rate.
+        Resample recordings with another sampling rate.
     htk_compat : bool
         Must be False.
 
@@ -207,7 +207,7 @@ def utterance_features(
     ids : sequence of str, optional
         Only these utterances.
     unreadable : callable, optional
-        Told of an utterance that cannot be read, and why; by default that is raised.
+        Called with each utterance that cannot be read and its error; by default it is raised.
 
     Returns
     -------

@@ -3,10 +3,10 @@
 The angles of the poles of each frame's linear prediction are raised to a power, which moves the
 formants; the residual stays as it is. All frames of a block are converted at once.
 
-What follows from the definition: the level of the input is lost (the peak becomes full scale, of
-digital silence too), the first 10 ms and what is behind the last whole frame become silence, and
+Consequences of the definition: the level of the input is lost (the peak becomes full scale, even of
+digital silence), the first 10 ms and the samples after the last whole frame become silence, and
 speech shorter than 30 ms becomes silence altogether. A frame whose samples are all the same but not
-zero, or whose prediction is not defined, has no formants: it is left as it is.
+zero, or whose prediction is undefined, has no formants: it is left unchanged.
 
 References
 ----------
@@ -211,7 +211,7 @@ def to_int16(samples: NDArray[np.float64], variant: str = "2022") -> NDArray[np.
 
 
 def _is_constant(frames: Samples) -> NDArray[np.bool_]:
-    """Tell the frames whose samples are all the same, and not zero."""
+    """Mark the frames whose samples are all the same, and not zero."""
     first = frames[:, :1]
     constant: NDArray[np.bool_] = (first[:, 0] != 0) & (frames == first).all(axis=1)
     return constant
@@ -220,7 +220,7 @@ def _is_constant(frames: Samples) -> NDArray[np.bool_]:
 def _convert_frames(
     frames: NDArray[np.float64], coefficient: float, keep: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Convert windowed frames, shape (frames, window), but those to keep."""
+    """Convert windowed frames, shape (frames, window), except those to keep."""
     prediction = linear_prediction(frames + _EPSILON)
     keep = keep | ~np.isfinite(prediction).all(axis=1)
     prediction[keep] = np.eye(1, _ORDER + 1)

@@ -33,7 +33,7 @@ from .nnet3_layers import MAX_COLUMNS, Layer, make_layer
 #: Frames that are computed at once.
 BLOCK = 512
 _SUM_ROWS = 128
-#: Limit for the frames that a node is asked for.
+#: Maximum number of frames to compute at a node.
 MAX_FRAMES = 1 << 22
 _NEVER: Times = np.empty(0, dtype=np.int64)
 

@@ -1,1 +1,1 @@
-"""The metric study: simulations that show what each metric sees and what it misses."""
+"""The metric study: simulations that show what each metric detects and misses."""

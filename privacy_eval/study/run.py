@@ -30,19 +30,19 @@ from .tasks import Metrics, Row, Task
 #: Folder of the records in the output folder.
 RECORDS = "records"
 
-#: Grows when the same tasks give other rows.
+#: Incremented when the same tasks yield different rows.
 _REVISION = 1
 
 
 def study_tasks(
     plan: StudyProtocol, *, tree: Path | None = None, protocol: Protocol | None = None
 ) -> list[Task]:
-    """Every task of a plan, in order.
+    """Return every task of a study, in order.
 
     Parameters
     ----------
     tree : Path, optional
-        Take the speech that is attacked from this tree, of which `protocol` is the plan.
+        Attack the original speech of this tree, whose protocol is `protocol`.
     """
     tasks: list[Task] = []
     if plan.discrete is not None:
@@ -88,7 +88,7 @@ def run_tasks(
 def read_rows(
     tasks: Sequence[Task], out: Path, *, seed: int, own: Sequence[UserMetric] = ()
 ) -> dict[str, list[Row]]:
-    """The rows of all experiments, by experiment and in the order of the tasks.
+    """Read the rows of all experiments, by experiment and in the order of the tasks.
 
     Raises
     ------
@@ -110,13 +110,13 @@ def read_rows(
 
 
 def study_digest(tasks: Sequence[Task], plan: StudyProtocol, own: Sequence[UserMetric]) -> str:
-    """Digest of all that figures of the tasks depend on."""
+    """Return a digest of all inputs of the tasks' figures."""
     parts = [_options(task, plan.seed, own) for task in tasks]
     return digest(json.dumps([parts, plan.to_dict()], sort_keys=True).encode())
 
 
 def remove_stale_records(tasks: Sequence[Task], out: Path) -> None:
-    """Remove records of tasks that the plan no longer has."""
+    """Remove records of tasks that are no longer in the study."""
     kept = {p for t in tasks for p in (f"{_name(t)}.json", f".{_name(t)}{NOTE}")}
     for path in sorted((out / RECORDS).glob("*.json")):
         if path.name not in kept:
@@ -152,7 +152,7 @@ def _products(
 
 
 def _options(task: Task, seed: int, own: Sequence[UserMetric]) -> dict[str, object]:
-    """All that a record depends on; another NumPy may draw other numbers."""
+    """Return all inputs of a record, with the NumPy version, which affects random numbers."""
     inputs = json.dumps(task.inputs, sort_keys=True).encode()
     return {
         "numpy": np.__version__,

@@ -57,7 +57,7 @@ def study_tables(study: StudyProtocol, rows: Rows) -> list[Table]:
 
 
 def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:
-    """Say what the study shows, a sentence per experiment that has something to say."""
+    """Summarize the findings of the study, one sentence per experiment with a finding."""
     lines = []
     if clusters := rows.get("clusters"):
         values = [
@@ -65,7 +65,7 @@ def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:
         ]
         gap = max(abs(exact - challenge) for exact, challenge in values)
         lines.append(
-            f"Linkability by the released script is up to {gap:.2f} from its definition where "
+            f"Linkability by the released script differs by up to {gap:.2f} from its definition if "
             "nontarget scores lie between target scores."
         )
     for speech, of_speech in group_rows(rows.get("attacks", ()), "speech").items():

@@ -40,9 +40,9 @@ class FigureKind:
     curves : bool
         Plots of curves, which the report draws itself; their files only on request.
     default : bool
-        Some of it is drawn without asking for all figures.
+        Some of its figures are drawn by default.
     conventional : bool
-        Drawn only where conventional plots are asked for.
+        Drawn only if conventional plots are requested.
     """
 
     name: str
@@ -53,7 +53,7 @@ class FigureKind:
     conventional: bool = False
 
     def figures(self, data: ReportData) -> Iterator[Drawing]:
-        """All figures of the kind that there is data for."""
+        """Yield all figures of the kind for which there is data."""
         drawings: Iterator[Drawing] = importlib.import_module(f".{self.name}", __name__).figures(
             data
         )
@@ -81,11 +81,11 @@ def all_figures(
     whiskers: Whiskers = "speakers",
     everything: bool = False,
 ) -> Iterator[Drawing]:
-    """Every figure that there is data for and that is asked for, not drawn yet.
+    """Yield every requested figure for which there is data, not drawn yet.
 
     By default those that a paper or a reader of the report needs first: privacy against utility,
-    the EER of each condition with its interval, and voice similarity. Of the others nearly all
-    are curves, which the report draws itself.
+    the EER of each condition with its interval, and voice similarity. Nearly all others are
+    curves, which the report draws itself.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ def write_figures(
     formats: Sequence[str] = FIGURE_FORMATS,
     run: Run = Run(),
 ) -> tuple[int, int]:
-    """Draw the figures that a folder lacks, and list their captions.
+    """Draw the figures missing in a folder, and list their captions.
 
-    Figures drawn from anything else, by an earlier run, are removed first.
+    Figures that an earlier run drew from other inputs are removed first.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def write_figures(
     Returns
     -------
     (int, int)
-        How many were written, and how many were there.
+        Number of figures written, and number already present.
     """
     number, jobs = run.job
     folder = figure_folder(out, drawn_from, formats)

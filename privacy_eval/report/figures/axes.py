@@ -1,4 +1,4 @@
-"""Plots of one set of scores on axes of one's own, for notebooks and papers."""
+"""Plots of one set of scores on user-supplied axes, for notebooks and papers."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _FAR = 8.0
 # Steps along the straight line between two points of a curve, dense at its ends.
 _STEPS = np.append(0.0, expit(np.linspace(-14, 14, 29)))
 _SHORT = 0.1
-# Bands of more curves hide one another.
+# Maximum number of curves with bands: more bands hide one another.
 _MOST_BANDS = 4
 
 

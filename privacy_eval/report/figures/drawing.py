@@ -26,13 +26,13 @@ from .style import styled
 from .tex import to_tex
 
 _CANVASES = frozenset({"png", "pdf"})
-# Without these the same drawing gives other bytes tomorrow or under another version.
+# Removed: with these, the bytes of a figure would depend on the date and the version.
 PDF_METADATA: Mapping[str, None] = dict.fromkeys(("CreationDate", "Creator", "Producer"))
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure that is not saved yet, and not drawn before it is needed.
+    """A figure that is not saved yet, and drawn only when needed.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Drawing:
     metrics, conditions : collections of str and of TrialCondition
         Metrics and conditions of the scores that it shows.
     default : bool
-        Shown unless all figures are asked for.
+        Shown even if not all figures are requested.
     """
 
     name: str
@@ -131,8 +131,8 @@ def _print_png(canvas: Canvas, file: io.BytesIO) -> None:
 
 @contextlib.contextmanager
 def plain_fonts() -> Iterator[None]:
-    """Embed fonts without their tables for typesetters, which no reader of a PDF looks at:
-    cutting these down to the letters of a figure takes most of the time of embedding."""
+    """Embed fonts without layout tables, which PDF viewers ignore: subsetting these tables takes
+    most of the embedding time."""
     load = subset.load_font
 
     def load_plain(path: Any, options: Any, **more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How often speakers are found in groups of several sizes, and how often each of them.
+"""Identification rates in groups of several sizes, over all speakers and of each speaker.
 
 A curve per system and attack model, and a dot per speaker; how often speakers are singled out.
 """
@@ -21,7 +21,7 @@ from .drawing import Drawing
 from .plot import Curve, Panel, Plot, system_curve
 from .selection import MOST_SYSTEMS, set_title
 
-#: Bands of more curves hide one another.
+#: Maximum number of curves with bands: more bands hide one another.
 _MOST_BANDS = 4
 _FOUND = "right person found (%)"
 
@@ -128,8 +128,8 @@ def _singling_out(shown: list[_Shown], title: str) -> tuple[str, Panel] | None:
     curves.append(_grey(np.log10(sizes), singling_out_chance(sizes), "knows nothing"))
     caption = (
         "Singling out: {}. How often a decision for one enrolled speaker holds for exactly one of "
-        "so many test speakers; grey: who knows nothing, (1 - 1/N)^(N - 1). Far above it is bad; "
-        "below it is not more private."
+        "so many test speakers; grey: chance, (1 - 1/N)^(N - 1). Far above it is bad; below it is "
+        "not more private."
     )
     panel = _panel(curves, most, title)
     return caption, replace(panel, x_label="test speakers", y_label="exactly one accepted (%)")

@@ -17,7 +17,7 @@ LEGEND_LINE = 0.145  # inches
 _LONG_NAME, _FEW = 40, 4  # characters of a name in a legend of few entries
 
 
-#: What coordinates are of values.
+#: Transformation from values to coordinates.
 Scale = Literal["linear", "log10", "probit"]
 
 
@@ -73,7 +73,7 @@ class Panel:
     x_ticks, y_ticks : tuple of (float, str)
         Empty: automatic.
     x_scale, y_scale : {"linear", "log10", "probit"}
-        What coordinates are of the values, which the report shows under the pointer.
+        Transformation to coordinates; the report shows the original values under the pointer.
     square : bool
     """
 

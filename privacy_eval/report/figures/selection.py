@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 
 
 class Page(NamedTuple, Generic[Item]):
-    """What a figure of a condition shows.
+    """Content of a figure of a condition.
 
     Attributes
     ----------
@@ -101,8 +101,7 @@ def condition_pages(
     read: Callable[[str, VerificationRecord], Item | None],
     order: Callable[[Item], Any],
 ) -> Iterator[Page[Item]]:
-    """Yield what is to be drawn of all systems and of original speech, per trial set and attack
-    model.
+    """Yield the pages to draw of all systems and original speech, per trial set and attack model.
 
     Parameters
     ----------
