@@ -28,11 +28,11 @@ from .kaldi_objects import (
     FloatMatrix,
     ObjectFile,
     binary_array,
-    count_not_finite,
     float32_to_write,
     open_objects,
     read_float32,
     read_whole,
+    to_float32,
 )
 from .packed_vectors import PACKED_MAGIC, ids_beside, read_packed_vectors
 from .text_table import MAX_FIELD_BYTES
@@ -158,8 +158,9 @@ def read_vectors(
             return _read_archive(path, file)
         kind = _packed_kind(file)
     if kind is not None:
-        roots = [] if allow_outside else [tree, path.parent]
-        return _read_torch(path, roots, only) if kind == "torch" else _read_packed(path, roots)
+        beside = path.with_name("id2idx") if kind == "torch" else ids_beside(path)
+        check_inside([beside], [] if allow_outside else [tree, path.parent])
+        return _read_torch(path, only) if kind == "torch" else _read_packed(path)
     lines = [line for line in read_scp(path) if only is None or line.id in only]
     for line in lines:
         if line.command is not None and not allow_pipes:
@@ -399,25 +400,16 @@ def _parse_target(number: int, name: str, target: str, where: str) -> ScpLine:
     usual = _ARCHIVE_AND_OFFSET.fullmatch(target)
     if usual:
         return ScpLine(number, name, target, archive=usual[1], offset=int(usual[2]))
-    expected = "expected <archive>:<offset>"
     if target.endswith("|"):
         return ScpLine(number, name, target, command=target[:-1])
-    if target.startswith("|"):
-        raise PrivacyEvalError(
-            f"{where}: {name}: {shorten(target)} writes into a command, {expected} "
-            "(--allow-pipes does not help)"
-        )
-    if target.endswith("]"):
-        raise PrivacyEvalError(
-            f"{where}: {name}: a range ({shorten(target)}) is not supported, {expected}"
-        )
     _, colon, digits = target.rpartition(":")
-    if not colon or "/" in digits:
-        return ScpLine(number, name, target, archive=target)
-    raise PrivacyEvalError(
-        f"{where}: {name}: {expected}, a number of bytes within the archive, found "
-        f"{shorten(target)}"
-    )
+    if target.startswith("|") or target.endswith("]") or (colon and "/" not in digits):
+        raise PrivacyEvalError(
+            f"{where}: {name}: expected <archive>:<offset>, a number of bytes within the archive "
+            "(a range, or a command that is written to, is not supported), found "
+            f"{shorten(target)}"
+        )
+    return ScpLine(number, name, target, archive=target)
 
 
 def _archives(
@@ -508,7 +500,7 @@ def _uniform(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None
             return None
         matrix[first:last] = block[:, HEAD_BYTES:].copy().view("<f4")
         first = last
-    return None if count_not_finite(matrix) else matrix
+    return matrix if np.isfinite(matrix).all() else None
 
 
 def _run(command: str, tree: Path, where: str) -> NDArray[np.float32]:
@@ -551,9 +543,7 @@ def _text(content: bytes, where: str) -> str:
         raise PrivacyEvalError(f"{where}: not UTF-8 text: {content[:40]!r}") from error
 
 
-def _read_packed(path: Path, roots: Sequence[Path]) -> Vectors:
-    if roots:
-        check_inside([ids_beside(path)], roots)
+def _read_packed(path: Path) -> Vectors:
     vectors: dict[str, NDArray[np.float32]] = {}
     for name, values in read_packed_vectors(path):
         name = _id(name.encode("utf-8", "surrogatepass"), str(path))
@@ -561,18 +551,13 @@ def _read_packed(path: Path, roots: Sequence[Path]) -> Vectors:
             raise PrivacyEvalError(f"{path}: duplicate utterance {name!r}")
         if values.size > MAX_DIMENSION:
             raise PrivacyEvalError(f"{path}: {name}: more than {MAX_DIMENSION} values")
-        with np.errstate(over="ignore"):
-            vectors[name] = values.astype(np.float32)
-        if count := count_not_finite(vectors[name]):
-            raise PrivacyEvalError(f"{path}: {name}: {count} values are not finite (as float32)")
+        vectors[name] = to_float32(values, f"{path}: {name}")
     if not vectors:
         raise PrivacyEvalError(f"{path}: no vectors")
     return _stack(path, list(vectors), list(vectors.values()))
 
 
-def _read_torch(path: Path, roots: Sequence[Path], only: Collection[str] | None) -> Vectors:
-    if roots:
-        check_inside([path.with_name("id2idx")], roots)
+def _read_torch(path: Path, only: Collection[str] | None) -> Vectors:
     ids, matrix = read_torch_vectors(path)
     if only is not None:
         rows = [row for row, name in enumerate(ids) if name in only]

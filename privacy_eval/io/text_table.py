@@ -194,6 +194,29 @@ def hash_rows(columns: tuple[Column, ...]) -> WordArray:
     return value
 
 
+def is_number(text: str) -> bool:
+    """Tell whether a text is a decimal number, NaN or infinite, without Python's digit groups.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_number("-1e3"), is_number("1_000")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.isascii() and "_" not in text
+
+
 def read_columns(path: Path, fields: tuple[str, ...]) -> tuple[tuple[Column, ...], bytes]:
     """Read a table whose every line has the named fields, separated by spaces or tabs.
 

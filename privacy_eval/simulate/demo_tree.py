@@ -502,15 +502,12 @@ def _write_recognition(folder: Path, system: _System, demo: _Demo) -> None:
 def _wer_line(rate: float, decode: str, generator: np.random.Generator) -> WerLine:
     words = 20000
     counts = [int(n) for n in generator.poisson(rate * words * np.array([0.1, 0.15, 0.75]))]
-    errors, (insertions, deletions, substitutions) = sum(counts), counts
     return WerLine(
-        round(errors / words, 4),
-        errors,
+        round(sum(counts) / words, 4),
+        sum(counts),
         words,
-        insertions,
-        deletions,
-        substitutions,
-        decode,
-        12,
-        0.0,
+        **dict(zip(("insertions", "deletions", "substitutions"), counts, strict=True)),
+        decode=decode,
+        lm_weight=12,
+        word_insertion_penalty=0.0,
     )

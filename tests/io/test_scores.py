@@ -398,13 +398,13 @@ def test_differing_labels_of_two_keys_are_counted(tmp_path: Path) -> None:
     ("other", "message"),
     [
         ("b u2 nontarget\na\tu1  target", None),
-        ("a u1 target\nb u2 target\n", "two:2: trial b u2 is target, but nontarget in {one}:"),
-        ("a u1 target\n", "one:2: trial b u2 is nontarget, but missing in {two}:"),
+        ("a u1 target\nb u2 target\n", "two:2: trial b u2 has another label in {one}:"),
+        ("a u1 target\n", "one:2: trial b u2 is missing in {two}:"),
         (
             "c u3 target\na u1 target\nb u2 nontarget\n",
-            "two:1: trial c u3 is target, but missing in {one}:",
+            "two:1: trial c u3 is missing in {one}:",
         ),
-        ("\na u1 target\nb u3 nontarget\n", "two:3: trial b u3 is nontarget, but missing in"),
+        ("\na u1 target\nb u3 nontarget\n", "two:3: trial b u3 is missing in"),
     ],
 )
 def test_keys_that_differ_are_refused(tmp_path: Path, other: str, message: str | None) -> None:
