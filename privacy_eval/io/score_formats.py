@@ -7,8 +7,6 @@ have, or by the only one that fits all of its lines.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from .arrays import as_numbers
+from .csv_text import csv_rows
 from .hdf5 import parse_hdf5
 from .text_table import Column, is_number, line_number, split_columns
 
@@ -54,11 +53,8 @@ def _with_header(content: bytes, path: Path) -> Columns:
             f"found {first.strip()[:80]!r}"
         )
     if "," in first:
-        try:
-            rows = list(csv.reader(io.StringIO(rest), strict=True))
-        except csv.Error as error:
-            raise PrivacyEvalError(f"{path}: not CSV: {error}") from error
-        rest = "".join(" ".join(row) + "\n" for row in rows)
+        rows = dict(csv_rows(text, path))
+        rest = "".join(" ".join(rows.get(n, ())) + "\n" for n in range(2, max(rows) + 1))
     # An empty line in place of the header keeps the numbers of the lines.
     columns = split_columns(b"\n" + rest.encode("utf-8"), fields, path)
     return dict(zip(fields, columns, strict=True))

@@ -6,7 +6,6 @@ and irregularities.
 
 from __future__ import annotations
 
-import csv
 import importlib.resources
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import Any, Literal
 import yaml
 
 from ..errors import PrivacyEvalError, UsageError
+from ..io.csv_text import csv_rows
 from ..io.schema import from_plain
 
 #: Printed for p-values far below the bound, without a number.
@@ -264,23 +264,14 @@ def parse_p_values(text: str, where: str) -> tuple[PublishedPValue, ...]:
 def _rows(text: str, kind: type, form: re.Pattern[str], where: str) -> Iterator[dict[str, Any]]:
     """Iterate over the rows of a CSV text with the fields of a dataclass as columns."""
     columns = [f.name for f in fields(kind)]
-    try:
-        header, *lines = csv.reader(text.split("\n")) if text else [[]]
-    except csv.Error as error:  # a cell of over 128 KiB
-        raise PrivacyEvalError(f"{where}: not CSV ({error})") from error
-    if lines and not lines[-1]:
-        del lines[-1]
-    if header != columns:
+    rows = csv_rows(text, where)
+    if next(rows, None) != (1, columns):
         raise PrivacyEvalError(f"{where}:1: expected the columns {','.join(columns)}")
-    for number, cells in enumerate(lines, start=2):
-        line = f"{where}:{number}"
-        if len(cells) != len(columns):
-            raise PrivacyEvalError(f"{line}: expected {len(columns)} cells, found {len(cells)}")
+    for number, cells in rows:
         row: dict[str, Any] = dict(zip(columns, cells, strict=True))
-        if re.fullmatch(r"[0-9]{1,4}", row["table"]) is None:
-            raise PrivacyEvalError(f"{line}: not a table number: {row['table'][:100]!r}")
-        if form.fullmatch(row["value"]) is None:
-            raise PrivacyEvalError(f"{line}: not a number: {row['value'][:100]!r}")
+        for name, expected in (("table", re.compile("[0-9]{1,4}")), ("value", form)):
+            if expected.fullmatch(row[name]) is None:
+                raise PrivacyEvalError(f"{where}:{number}: not a {name}: {row[name][:100]!r}")
         yield {**row, "table": int(row["table"])}
 
 

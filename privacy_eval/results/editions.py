@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import PrivacyEvalError
+from ..io.csv_text import csv_rows
 from ..io.edition_summary import (
     SummaryBlock,
     SummaryLayout,
@@ -76,15 +76,7 @@ def import_file(
         return importer.summary(text)
     if form == "csv":
         return importer.csv(text, _asv_model(path, protocol, results_folder))
-    return import_results_txt(
-        extract_system(text, str(path), system),
-        str(path),
-        protocol,
-        system=system,
-        results_folder=results_folder or "",
-        anon_suffix=anon_suffix,
-        provenance=provenance,
-    )
+    return importer.results_txt(extract_system(text, str(path), system), results_folder or "")
 
 
 def _asv_model(path: Path, protocol: Protocol, results_folder: str | None) -> str | None:
@@ -128,6 +120,18 @@ class Importer:
     anon_suffix: str
     provenance: Mapping[str, Any]
 
+    def results_txt(self, text: str, results_folder: str) -> Results:
+        """Import a results.txt, see `import_results_txt`."""
+        return import_results_txt(
+            text,
+            self.path,
+            self.protocol,
+            system=self.system,
+            results_folder=results_folder,
+            anon_suffix=self.anon_suffix,
+            provenance=self.provenance,
+        )
+
     def rank(self, text: str) -> Results:
         """Import a `result_for_rank*`, or a part of it.
 
@@ -137,9 +141,7 @@ class Importer:
             A block, row or value of another form, or not of the protocol; a duplicate.
         """
         blocks = parse_rank(text, self.path)
-        verification: list[VerificationRecord] = []
-        recognition: list[RecognitionRecord] = []
-        emotion: list[EmotionRecord] = []
+        records: defaultdict[str, tuple[Any, ...]] = defaultdict(tuple)
         for block in blocks:
             kind, columns = block.layout.kind, block.layout.columns
             rows = [
@@ -148,23 +150,12 @@ class Importer:
                     zip(block.layout.rows, block.values, strict=True), start=block.line
                 )
             ]
-            if kind in _ASV_MODELS:
-                verification += self.verification(rows, self._part(_ASV_MODELS[kind]))
-            elif kind == "asr":
-                recognition += self.recognition(rows)
-            else:
-                emotion += self.emotion(rows)
+            field, found = self._records(kind, rows, _ASV_MODELS.get(kind))
+            records[field] += found
         layout = SummaryLayout(
             self.system, tuple(block.layout for block in blocks), newline=text.endswith("\n")
         )
-        results = Results(
-            self.protocol,
-            tuple(verification),
-            tuple(recognition),
-            emotion=tuple(emotion),
-            layouts=(layout,),
-        )
-        return self._checked(results)
+        return self._checked(Results(self.protocol, **records, layouts=(layout,)))
 
     def summary(self, text: str) -> Results:
         """Import a `RESULTS_summary_*` of 2022: original speech belongs to the results folder of
@@ -188,15 +179,7 @@ class Importer:
             for suffix, lines in parts.items():
                 lines.append(line if suffix == part else "")
         imported = [
-            import_results_txt(
-                "\n".join(lines) + "\n",
-                self.path,
-                self.protocol,
-                system=self.system,
-                results_folder=suffix,
-                anon_suffix=self.anon_suffix,
-                provenance=self.provenance,
-            )
+            self.results_txt("\n".join(lines) + "\n", suffix)
             for suffix, lines in parts.items()
             if any(lines)
         ]
@@ -216,20 +199,18 @@ class Importer:
         PrivacyEvalError
             A column, row or value of another form, or not of the protocol; an unknown ASV model.
         """
-        header, *lines = list(csv.reader(io.StringIO(text.replace("\r\n", "\n"))))
-        if lines and lines[0][:1] == [""]:
-            lines[0] = []  # below UAR and ACC_*: mean
+        (_, header), *lines = csv_rows(text, self.path)
         names = [n for n in header[1:] if n in ("EER", "WER", "UAR") or n.startswith("ACC_")]
         identity = header[1 : len(header) - len(names)]
         rows = []
-        for number, cells in enumerate(lines, start=2):
-            where = f"{self.path}:{number}"
-            texts = cells[1 + len(identity) :]
-            if cells and (len(cells) != len(header) or not all(map(_is_percent, texts))):
+        for number, cells in lines:
+            if number == 2 and not cells[0]:
+                continue  # below UAR and ACC_*: mean
+            where, texts = f"{self.path}:{number}", cells[1 + len(identity) :]
+            if not all(not text or _CELL.fullmatch(text) for text in texts):
                 raise PrivacyEvalError(f"{where}: expected {','.join(header)}, found {cells}")
-            values = {n: float(t) for n, t in zip(names, texts, strict=bool(cells)) if t}
-            if cells:
-                rows.append(_Row(where, cells[1 : 1 + len(identity)], values))
+            values = {n: float(t) for n, t in zip(names, texts, strict=True) if t}
+            rows.append(_Row(where, cells[1 : 1 + len(identity)], values))
         kinds = {
             ("dataset", "split", "gender", "enrollment", "trial"): "asv",
             ("dataset", "split", "asr"): "asr",
@@ -239,39 +220,44 @@ class Importer:
         kind = kinds.get(tuple(identity))
         if kind is None or not rows or header[1:] != [*identity, *names]:
             raise PrivacyEvalError(f"{self.path}:1: not a table of results: {','.join(header)}")
-        if kind == "asv":
-            if asv_model is None:
-                raise PrivacyEvalError(
-                    f"{self.path}: does not tell whether its ASV model was trained on original "
-                    "or anonymized speech: choose with --results-folder"
-                )
-            found = tuple(self.verification(rows, self._part(asv_model)))
-            return self._checked(Results(self.protocol, found))
-        if kind == "asr":
-            return self._checked(Results(self.protocol, recognition=tuple(self.recognition(rows))))
-        emotion = self.folds(rows) if kind == "folds" else self.emotion(rows)
-        return self._checked(Results(self.protocol, emotion=tuple(emotion)))
+        field, found = self._records(kind, rows, asv_model)
+        return self._checked(Results(self.protocol, **{field: found}))
 
-    def verification(self, rows: Iterable[_Row], part: ResultsFolder) -> list[VerificationRecord]:
+    def _records(
+        self, kind: str, rows: Sequence[_Row], asv_model: str | None
+    ) -> tuple[str, tuple[Any, ...]]:
+        """Make the records of a table, and tell the field of `Results` that they belong to."""
+        if kind in _ASV_MODELS:
+            return "verification", tuple(self._verification(rows, asv_model))
+        if kind == "asr":
+            return "recognition", tuple(self._recognition(rows))
+        return "emotion", tuple(self._folds(rows) if kind == "folds" else self._emotion(rows))
+
+    def _verification(
+        self, rows: Iterable[_Row], asv_model: str | None
+    ) -> Iterator[VerificationRecord]:
         """Make records of EERs under one ASV model."""
+        if asv_model is None:
+            raise PrivacyEvalError(
+                f"{self.path}: does not tell whether its ASV model was trained on original or "
+                "anonymized speech: choose with --results-folder"
+            )
+        part = self._part(asv_model)
         known = {
             (c.data_set, c.split, c.gender, c.enrollment, c.trial): c
             for c in trial_conditions(self.protocol, part, self.anon_suffix, self.system).values()
         }
-        records = []
         for row in rows:
             key = (*row.identity[:3], *(_SPEECH.get(word, word) for word in row.identity[3:]))
             if key not in known:
                 raise self._unknown(row)
             metrics = {"challenge": {self.protocol.eer: row.values["EER"] / 100}}
-            records.append(VerificationRecord(known[key], metrics, {}, provenance=self.provenance))
-        return records
+            yield VerificationRecord(known[key], metrics, {}, provenance=self.provenance)
 
-    def recognition(self, rows: Iterable[_Row]) -> list[RecognitionRecord]:
+    def _recognition(self, rows: Iterable[_Row]) -> Iterator[RecognitionRecord]:
         """Make records of word error rates."""
         known = self.protocol.recognition
         [(model, recognizer)] = list(known.models.items())[:1]
-        records = []
         for row in rows:
             condition = self._set_condition(row, "ASR-")
             name = condition.name.removeprefix("ASR-")
@@ -282,21 +268,15 @@ class Importer:
                 lm_weight=None,
                 word_insertion_penalty=None,
             )
-            records.append(
-                RecognitionRecord(condition, known.average, model, line, self.provenance)
-            )
-        return records
+            yield RecognitionRecord(condition, known.average, model, line, self.provenance)
 
-    def emotion(self, rows: Iterable[_Row]) -> list[EmotionRecord]:
+    def _emotion(self, rows: Iterable[_Row]) -> Iterator[EmotionRecord]:
         """Make records of recalls of emotions."""
-        return [
-            EmotionRecord(
-                self._set_condition(row, "SER-"), _recalls(row), provenance=self.provenance
-            )
-            for row in rows
-        ]
+        for row in rows:
+            condition = self._set_condition(row, "SER-")
+            yield EmotionRecord(condition, _recalls(row), provenance=self.provenance)
 
-    def folds(self, rows: Iterable[_Row]) -> list[EmotionRecord]:
+    def _folds(self, rows: Iterable[_Row]) -> Iterator[EmotionRecord]:
         """Make records of the means over folds; an emotion that a fold lacks is left out of its
         mean."""
         found: dict[RecognitionCondition, dict[str, dict[str, float]]] = {}
@@ -307,10 +287,8 @@ class Importer:
             if fold in of_set:
                 raise PrivacyEvalError(f"{row.where}: duplicate fold {fold}")
             of_set[fold] = _recalls(row)
-        return [
-            EmotionRecord(condition, mean_of_folds(folds), folds, self.provenance)
-            for condition, folds in found.items()
-        ]
+        for condition, folds in found.items():
+            yield EmotionRecord(condition, mean_of_folds(folds), folds, self.provenance)
 
     def _set_condition(self, row: _Row, prefix: str) -> RecognitionCondition:
         """The set of original or anonymized speech that a row is of."""
@@ -358,10 +336,6 @@ _ASV_MODELS = {"asv": ORIGINAL, "asv_anon": ANONYMIZED}
 
 def _recalls(row: _Row) -> dict[str, float]:
     return {name.lower(): value / 100 for name, value in row.values.items()}
-
-
-def _is_percent(text: str) -> bool:
-    return not text or _CELL.fullmatch(text) is not None
 
 
 def to_summary(results: Results, system: str) -> str:

@@ -7,9 +7,7 @@ again where another one is derived from them.
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import os
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,12 +22,12 @@ from numpy.typing import NDArray
 from ..asv.backend import PldaBackend, train_backend
 from ..asv.model_folder import save_backend
 from ..errors import PrivacyEvalError
-from ..io.files import atomic_folder, atomic_path, sweep, write_text
-from ..io.json_text import load_json
+from ..io.files import atomic_path, write_text
 from ..io.plda import Plda
 from ..io.scp import write_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
+from .marked_folder import marked_folder
 from .ratings import simulate_ratings
 from .vectors import Anonymization, Matrix, VectorModel
 
@@ -40,7 +38,6 @@ DEMO_SIZES: Mapping[str, range] = {
     "systems": range(1, 1_001),
 }
 
-_FINGERPRINT = "demo_tree.json"
 #: Speakers of a trial set that a listening test takes, and utterances of each.
 _RATED = 12
 _VECTORS = VectorModel()
@@ -166,48 +163,14 @@ def write_demo_tree(
     demo = _Demo(protocol, seed, speakers, utterances)
     drawn = _systems(systems, demo)
     models = _models(protocol, drawn)
-    folder = Path(os.path.abspath(folder))
-    if folder.exists():
-        if _read_fingerprint(folder) == marker:
+    with marked_folder(folder, "demo_tree", marker) as temporary:
+        if temporary is None:
             return False
-        _check_replaceable(folder, marker)
-    sweep(folder)
-    with atomic_folder(folder) as temporary:
         _write_speech(temporary, demo, drawn, models, progress)
         for system in drawn:
             _write_recognition(temporary / "exp" / system.name, system, demo)
         write_text(temporary / "ratings.csv", _ratings(drawn, demo))
-        write_text(temporary / _FINGERPRINT, json.dumps(marker, indent=1) + "\n")
-        if folder.exists() and _read_fingerprint(folder) != marker:  # written in the meantime
-            _check_replaceable(folder, marker)
     return True
-
-
-def _read_fingerprint(folder: Path) -> object:
-    """Read the fingerprint of a demo tree; empty if there is none."""
-    found = load_json(folder / _FINGERPRINT) if (folder / _FINGERPRINT).is_file() else {}
-    if isinstance(found, dict):
-        found.pop("version", None)  # of trees before 1.0
-    return found
-
-
-def _check_replaceable(folder: Path, expected: Mapping[str, object]) -> None:
-    """Refuse to overwrite anything but an empty folder."""
-    if not folder.is_dir() or any(folder.iterdir()):
-        fingerprint, differences = _read_fingerprint(folder), ""
-        if isinstance(fingerprint, dict) and "demo_tree" in fingerprint:
-            different = [
-                f"{key} {json.dumps(fingerprint.get(key))}, not {json.dumps(value)}"
-                for key, value in expected.items()
-                if fingerprint.get(key) != value
-            ]
-            differences = f" (it is one of {'; '.join(different)})"
-        raise PrivacyEvalError(
-            f"{folder}: contains something other than the demo tree of seed {expected['seed']}"
-            f"{differences}; remove it or name another folder"
-        )
-    if folder.samefile(Path()):
-        raise PrivacyEvalError(f"{folder}: is the current folder; choose another one")
 
 
 def _systems(count: int, demo: _Demo) -> list[_System]:

@@ -145,7 +145,7 @@ EVALUATION: dict[str, tuple[Change, str]] = {
     ),
     "two keys in one folder": (
         lambda tree: (tree / f"{KEY}.gz").write_bytes(gzip.compress(b"s1 s1-u0 nontarget\n")),
-        r"trials\.gz:1: trial s1 s1-u0 is nontarget, but target in \S+_f/trials",
+        r"trials\.gz:1: trial s1 s1-u0 has another label in \S+_f/trials",
     ),
     "a hexadecimal score": (line(SCORES, 2, "s1 s1-u1 0x1p3"), r"scores:2: .*'0x1p3'"),
     "a score in Arabic digits": (line(SCORES, 2, "s1 s1-u1 \u0661"), "scores:2: .*'\u0661'"),

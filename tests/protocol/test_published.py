@@ -482,9 +482,9 @@ P_HEAD = ",".join(f.name for f in dataclasses.fields(PublishedPValue))
         ("", "x:1: expected the columns metric,"),
         (f"{HEAD},more\n", "x:1: expected the columns"),
         (f"{HEAD}\neer,percent\n", "x:2: expected 9 cells, found 2"),
-        (f"{HEAD}\neer,percent,,dev,libri,f,B1,5.0 %,2\n", "x:2: not a number: '5.0 %'"),
-        (f"{HEAD}\neer,percent,,dev,libri,f,B1,nan,2\n", "x:2: not a number"),
-        (f"{HEAD}\neer,percent,,dev,libri,f,B1,5.0,two\n", "x:2: not a table number"),
+        (f"{HEAD}\neer,percent,,dev,libri,f,B1,5.0 %,2\n", "x:2: not a value: '5.0 %'"),
+        (f"{HEAD}\neer,percent,,dev,libri,f,B1,nan,2\n", "x:2: not a value"),
+        (f"{HEAD}\neer,percent,,dev,libri,f,B1,5.0,two\n", "x:2: not a table: "),
     ],
 )
 def test_a_wrong_table_is_refused(text: str, message: str) -> None:
@@ -495,5 +495,5 @@ def test_a_wrong_table_is_refused(text: str, message: str) -> None:
 def test_a_wrong_table_of_p_values_is_refused() -> None:
     with pytest.raises(PrivacyEvalError, match="x:1: expected the columns"):
         parse_p_values(HEAD, "x")
-    with pytest.raises(PrivacyEvalError, match="x:3: not a number: '< 0.01'"):
+    with pytest.raises(PrivacyEvalError, match="x:3: not a value: '< 0.01'"):
         parse_p_values(f"{P_HEAD}\nm,A1,B1,<< 0.01,16\nm,B1,A1,< 0.01,16\n", "x")
