@@ -6,14 +6,13 @@ are copied byte for byte without interpretation (a wav.scp may contain commands)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import PrivacyEvalError, abbreviate
-from .files import atomic_folder, read_bytes, read_text
-from .text_table import MAX_FIELD_BYTES, Column, line_number, read_columns
+from ..errors import PrivacyEvalError, abbreviate, counted
+from .files import MAX_TEXT_BYTES, atomic_folder, read_bytes
+from .text_table import Column, decode_id, line_number, read_columns
 
 #: Files with a line per utterance.
 UTTERANCE_FILES = (
@@ -136,18 +135,12 @@ def read_spk2utt(path: Path) -> dict[str, tuple[str, ...]]:
     """
     utterances_of: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        control = re.search(r"[\x00-\x08\x0b-\x1f]", line.removesuffix("\r"))
-        if control:
-            raise PrivacyEvalError(
-                f"{path}:{number}: control character {ord(control[0]):#04x}, expected text"
-            )
-        # Like Kaldi, and unlike Python: other white space of Unicode is part of an id.
-        speaker, *utterances = re.split("[ \t]+", line.strip(" \t\r"))
-        if not speaker:
+    content = read_bytes(path, max_bytes=MAX_TEXT_BYTES)
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        words = line.removesuffix(b"\r").replace(b"\t", b" ").split(b" ")
+        if not any(words):
             continue
-        if any(len(name.encode()) > MAX_FIELD_BYTES for name in (speaker, *utterances)):
-            raise PrivacyEvalError(f"{path}:{number}: an id of over {MAX_FIELD_BYTES} bytes")
+        speaker, *utterances = (decode_id(word, f"{path}:{number}") for word in words if word)
         if not utterances:
             raise PrivacyEvalError(f"{path}:{number}: speaker {speaker!r} has no utterance")
         if speaker in utterances_of:
@@ -473,8 +466,7 @@ def _second(line: bytes) -> bytes:
 
 def _abbreviate_count(names: Sequence[bytes], what: str) -> str:
     """Format the number of names and the first five."""
-    plural = "s" if len(names) > 1 else ""
-    return f"{len(names)} {what}{plural}: {abbreviate([_quote(name) for name in names[:6]])}"
+    return f"{counted(len(names), what)}: {abbreviate([_quote(name) for name in names[:6]])}"
 
 
 def _quote(text: bytes) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import PrivacyEvalError
 
@@ -154,8 +154,7 @@ def parse_rank(text: str, path: str) -> list[ReadBlock]:
             at = end
         blank = next((i for i in range(at, len(lines)) if lines[i]), len(lines)) - at
         at += blank
-        layout = SummaryBlock(**{**vars(block.layout), "blank_lines": blank})
-        blocks.append(ReadBlock(layout, block.values, block.line))
+        blocks.append(replace(block, layout=replace(block.layout, blank_lines=blank)))
     if not any(block.values for block in blocks):
         raise PrivacyEvalError(f"{path}: no results")
     values = {id(block.layout): block.values for block in blocks}
@@ -184,11 +183,9 @@ def _table(heading: str, lines: Sequence[str], path: str, at: int) -> ReadBlock:
         )
     if len(set(columns)) < len(columns):
         raise PrivacyEvalError(f"{path}:{at + 1}: duplicate column")
-    first = 1
-    if kind == "ser":
-        first = 2
-        if len(lines) < 2 or lines[1].split() != ["mean"] * len(columns):
-            raise PrivacyEvalError(f"{path}:{at + 2}: expected 'mean' below each column")
+    first = 1 + (kind == "ser")
+    if first == 2 and " ".join(lines[1:2]).split() != ["mean"] * len(columns):
+        raise PrivacyEvalError(f"{path}:{at + 2}: expected 'mean' below each column")
     rows, numbers, values = [], [], []
     for number, line in enumerate(lines[first:], start=at + first + 1):
         cells = line.split()

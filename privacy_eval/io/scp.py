@@ -35,7 +35,7 @@ from .kaldi_objects import (
     to_float32,
 )
 from .packed_vectors import PACKED_MAGIC, ids_beside, read_packed_vectors
-from .text_table import MAX_FIELD_BYTES
+from .text_table import MAX_FIELD_BYTES, decode_id, decode_text
 from .torch_vectors import LEGACY_MAGIC, ZIP_MAGIC, read_torch_vectors
 
 _PIECE_BYTES = 1 << 26
@@ -266,7 +266,7 @@ def archive_writer(scp: Path, *, tree: Path) -> Iterator[Callable[[str, FloatArr
     if archive == scp:
         raise PrivacyEvalError(f"{scp}: the scp of an archive must have another name than *.ark")
     location = _relative(archive, tree)
-    _text(os.fsencode(location), str(scp))
+    decode_text(os.fsencode(location), str(scp))
     if (
         location != location.strip()
         or location.startswith("|")
@@ -278,7 +278,7 @@ def archive_writer(scp: Path, *, tree: Path) -> Iterator[Callable[[str, FloatArr
 
     def write(name: str, array: FloatArray) -> None:
         nonlocal offset
-        name = _id(name.encode("utf-8", "surrogatepass"), str(scp))
+        name = decode_id(name.encode("utf-8", "surrogatepass"), str(scp))
         if name in written:
             raise PrivacyEvalError(f"{scp}: not written, duplicate id")
         if not written and name.startswith("\ufeff"):
@@ -312,7 +312,7 @@ def _read_archive(path: Path, file: ObjectFile) -> Vectors:
         word = file.until(BLANK, MAX_FIELD_BYTES)
         if word is None:
             raise file.error(f"expected an id and a blank at byte {start}, where the file ends")
-        name = _id(word, f"{path}: byte {start}")
+        name = decode_id(word, f"{path}: byte {start}")
         file.where = f"{path}: {name}"
         if file.read(1) not in (b" ", b"\t"):
             raise file.error("the line ends after the id, expected a vector")
@@ -383,12 +383,12 @@ def read_scp(path: Path, expected: str = "<archive>:<offset>") -> list[ScpLine]:
         fields = content.split(None, 1)
         if not fields:
             continue
-        name = _id(fields[0], where)
+        name = decode_id(fields[0], where)
         if len(fields) == 1:
             raise PrivacyEvalError(f"{where}: expected <utterance> {expected}, found only {name!r}")
         if name in lines:
             raise PrivacyEvalError(f"{where}: duplicate utterance {name!r}")
-        lines[name] = _parse_target(number, name, _text(fields[1].strip(), where), where)
+        lines[name] = _parse_target(number, name, decode_text(fields[1].strip(), where), where)
     if not lines:
         raise PrivacyEvalError(
             f"{path}: empty file, expected lines of <utterance> {expected} or an archive"
@@ -526,27 +526,10 @@ def _run(command: str, tree: Path, where: str) -> NDArray[np.float32]:
     return vector
 
 
-def _id(word: bytes, where: str) -> str:
-    """Decode an utterance id."""
-    if not word or len(word) > MAX_FIELD_BYTES or CONTROL.search(word) or BLANK.search(word):
-        raise PrivacyEvalError(
-            f"{where}: expected an id of 1 to {MAX_FIELD_BYTES} bytes without blanks and "
-            f"control characters, found {word[:40]!r}"
-        )
-    return _text(word, where)
-
-
-def _text(content: bytes, where: str) -> str:
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise PrivacyEvalError(f"{where}: not UTF-8 text: {content[:40]!r}") from error
-
-
 def _read_packed(path: Path) -> Vectors:
     vectors: dict[str, NDArray[np.float32]] = {}
     for name, values in read_packed_vectors(path):
-        name = _id(name.encode("utf-8", "surrogatepass"), str(path))
+        name = decode_id(name.encode("utf-8", "surrogatepass"), str(path))
         if name in vectors:
             raise PrivacyEvalError(f"{path}: duplicate utterance {name!r}")
         if values.size > MAX_DIMENSION:

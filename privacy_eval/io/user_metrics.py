@@ -40,20 +40,17 @@ class UserMetric:
         PrivacyEvalError
             The function raises something, or returns no finite number.
         """
-        trials = f"{scores.n_target} target, {scores.n_nontarget} nontarget trials"
         try:
             value = self.function(scores)
-        except Exception as error:  # user code may raise anything
-            message = f"raised {type(error).__name__}: {error}"
-            raise PrivacyEvalError(f"metric {self.name} of {trials}: {message}") from error
-        try:
             number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number):
-            message = f"returned {value!r}, expected a finite number"
-            raise PrivacyEvalError(f"metric {self.name} of {trials}: {message}")
-        return number
+            if math.isfinite(number):
+                return number
+            raise ValueError(f"returned {value!r}, expected a finite number")
+        except Exception as error:  # user code may raise anything
+            raise PrivacyEvalError(
+                f"metric {self.name} of {scores.n_target} target, {scores.n_nontarget} nontarget "
+                f"trials: {type(error).__name__}: {error}"
+            ) from error
 
 
 def check_user_metric(text: str) -> str:

@@ -359,12 +359,8 @@ def folder_suffixes(folder: Path, protocol: Protocol) -> list[str]:
 def guess_suffix(suffixes: list[str], protocol: Protocol, tree: Path | None) -> str:
     """Guess a system's anonymization suffix: the last one that data sets of the tree have, or
     the first."""
-    names = [n for t in protocol.trial_sets() for n in (t.trials_name, t.enrollment_name)]
-    names += [superset for name in names for superset in protocol.supersets(name)]
-    for suffix in reversed(suffixes):
-        if tree is not None and any((tree / "data" / f"{n}{suffix}").is_dir() for n in names):
-            return suffix
-    return suffixes[0]
+    found = {} if tree is None else tree_suffixes(tree, protocol)
+    return next((suffix for suffix in reversed(suffixes) if suffix in found), suffixes[0])
 
 
 Files = TypeVar("Files", ConditionFiles, RecognitionFiles)
