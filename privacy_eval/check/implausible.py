@@ -80,10 +80,6 @@ class _Scores:
     values: NDArray[np.float64]
     eer: Eer
 
-    @property
-    def digest(self) -> str:
-        return digest(self.trials.tobytes() + self.values.tobytes())
-
 
 def check_scores(
     conditions: Iterable[ConditionFiles],
@@ -210,7 +206,7 @@ def _compare(read: Sequence[_Scores], seen: dict[str, ConditionFiles]) -> Iterat
     baseline = originals.get(ORIGINAL)
     for scores in read:
         c = scores.files
-        same = seen.setdefault(scores.digest, c)
+        same = seen.setdefault(digest(scores.trials.tobytes() + scores.values.tobytes()), c)
         if c.condition.is_original:
             continue
         base = originals.get(c.condition.asv_model)

@@ -312,10 +312,13 @@ def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
         recording, segment or gender that is missing.
     """
     tables: dict[str, Table] = {}
+    lists: dict[str, bytes] = {}
     notes: list[str] = []
-    for name in _ALL_FILES:
-        having = [s for s in sources if name in s.tables]
-        if len(having) == len(sources):
+    for name in (*_ALL_FILES, *LISTS):
+        having = [s for s in sources if name in s.tables or name in s.lists]
+        if len(having) == len(sources) and name in LISTS:
+            lists[name] = _union_of_lists(name, sources)
+        elif len(having) == len(sources):
             union = _union(name, sources)
             tables[name] = {key: union[key] for key in sorted(union)}
         elif having and name == "segments":
@@ -325,15 +328,11 @@ def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
                 "combined"
             )
         elif having:
-            notes.append(_skipped(name, having, sources))
-    files = _files(tables)
-    for name in LISTS:
-        having = [s for s in sources if name in s.lists]
-        if len(having) == len(sources):
-            files[name] = _union_of_lists(name, sources)
-        elif having:
-            notes.append(_skipped(name, having, sources))
+            present = ", ".join(s.path.name for s in having)
+            missing = ", ".join(s.path.name for s in sources if s not in having)
+            notes.append(f"{name} skipped: present in {present}, missing in {missing}")
     combined = sources[0].path.parent / " + ".join(s.path.name for s in sources)
+    files = {**_files(tables), **lists}
     return NewDataDir(files, (*notes, *_check(tables, lambda name: f"{combined}: {name}")))
 
 
@@ -451,12 +450,6 @@ def _union_of_lists(name: str, sources: Sequence[DataDir]) -> bytes:
                     f"{path}:{number}: another label than in {first}: {_quote(line)}"
                 )
     return b"".join(b"%s\n" % line for line in lines.values())
-
-
-def _skipped(name: str, having: Sequence[DataDir], sources: Sequence[DataDir]) -> str:
-    present = ", ".join(s.path.name for s in having)
-    missing = ", ".join(s.path.name for s in sources if s not in having)
-    return f"{name} skipped: present in {present}, missing in {missing}"
 
 
 def _second(line: bytes) -> bytes:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import PrivacyEvalError
+
+#: Values of a table, in percent.
+Rows = Sequence[Sequence[float]]
 
 #: Headings of blocks, and the columns that identify a row and that hold values.
 _HEADINGS = {
@@ -157,8 +160,7 @@ def parse_rank(text: str, path: str) -> list[ReadBlock]:
         blocks.append(replace(block, layout=replace(block.layout, blank_lines=blank)))
     if not any(block.values for block in blocks):
         raise PrivacyEvalError(f"{path}: no results")
-    values = {id(block.layout): block.values for block in blocks}
-    again = format_rank([b.layout for b in blocks], lambda b, r, c: values[id(b)][r][c])
+    again = format_rank([b.layout for b in blocks], [b.values for b in blocks])
     if again != text:
         pairs = zip(again.split("\n"), text.split("\n"), strict=False)
         line = next((n for n, (a, b) in enumerate(pairs, start=1) if a != b), len(lines))
@@ -215,42 +217,38 @@ def _table(heading: str, lines: Sequence[str], path: str, at: int) -> ReadBlock:
     return ReadBlock(layout, tuple(values), at + first + 1)
 
 
-def format_rank(
-    blocks: Sequence[SummaryBlock], value: Callable[[SummaryBlock, int, int], float]
-) -> str:
+def format_rank(blocks: Sequence[SummaryBlock], values: Sequence[Rows]) -> str:
     """Format the text that `parse_rank` parses.
 
     Parameters
     ----------
     blocks : sequence of SummaryBlock
-    value : callable
-        Percent of a block, by the indices of row and column.
+    values : sequence of sequences of sequences of float
+        Percent, by block, row and column.
 
     Returns
     -------
     str
     """
     lines: list[str] = []
-    for block in blocks:
+    for block, rows in zip(blocks, values, strict=True):
         if block.kind == "time":
             lines.append(f"---- Time: {block.time} ----")
         else:
             lines.append(f"---- {_HEADINGS[block.kind]} ----")
-            lines += _format_table(block, value)
+            lines += _format_table(block, rows)
         lines += [""] * block.blank_lines
     return "".join(f"{line}\n" for line in lines)
 
 
-def _format_table(
-    block: SummaryBlock, value: Callable[[SummaryBlock, int, int], float]
-) -> Iterator[str]:
+def _format_table(block: SummaryBlock, values: Rows) -> Iterator[str]:
     """Format a table as pandas' `to_string` does."""
     identity = _IDENTITY[block.kind]
     columns = [
         [name, *cells] for name, cells in zip(identity, zip(*block.rows, strict=True), strict=True)
     ]
-    for number, name in enumerate(block.columns):
-        texts = [f"{value(block, row, number):.{_DECIMALS}f}" for row in range(len(block.rows))]
+    for name, numbers in zip(block.columns, zip(*values, strict=True), strict=True):
+        texts = [f"{number:.{_DECIMALS}f}" for number in numbers]
         kept = max(len(text.rstrip("0").partition(".")[2]) for text in texts)
         columns.append([name, *(text[: len(text) - _DECIMALS + max(kept, 1)] for text in texts)])
     if block.kind == "ser":

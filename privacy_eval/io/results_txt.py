@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -229,23 +229,20 @@ def _number(text: str, where: str) -> float:
 Located = tuple[str, str]
 
 
-def _blocks(text: str, path: str) -> Iterable[tuple[str, str, list[Located]]]:
-    """Yield unindented lines with the indented ones below them, each with `path:line`."""
-    block: tuple[str, str, list[Located]] | None = None
+def _blocks(text: str, path: str) -> list[tuple[str, str, list[Located]]]:
+    """List unindented lines with the indented ones below them, each with `path:line`."""
+    blocks: list[tuple[str, str, list[Located]]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         where, stripped = f"{path}:{number}", line.strip(BLANKS)
         if not stripped:
             continue
         if line[0] not in BLANKS:
-            if block is not None:
-                yield block
-            block = (where, stripped, [])
-        elif block is None:
+            blocks.append((where, stripped, []))
+        elif not blocks:
             raise PrivacyEvalError(f"{where}: a value before any condition: {stripped[:100]!r}")
         else:
-            block[2].append((where, stripped))
-    if block is not None:
-        yield block
+            blocks[-1][2].append((where, stripped))
+    return blocks
 
 
 def _values(body: list[Located], *kinds: Kind) -> tuple[dict[str, float], str | None]:

@@ -13,7 +13,6 @@ from typing import Any, Literal
 from ..errors import PrivacyEvalError
 from ..io.csv_text import csv_rows
 from ..io.edition_summary import (
-    SummaryBlock,
     SummaryLayout,
     format_rank,
     parse_rank,
@@ -355,7 +354,15 @@ def to_summary(results: Results, system: str) -> str:
     try:
         if layout.order:
             return _summary_2022(part, layout)
-        text = format_rank(layout.blocks, _Percent(part).value)
+        values = _percents(part)
+        tables = [
+            [
+                [values[(block.kind, *row, name.lower())] for name in block.columns]
+                for row in block.rows
+            ]
+            for block in layout.blocks
+        ]
+        text = format_rank(layout.blocks, tables)
         return text if layout.newline else text.removesuffix("\n")
     except (KeyError, IndexError, ValueError) as error:
         raise PrivacyEvalError(
@@ -363,30 +370,24 @@ def to_summary(results: Results, system: str) -> str:
         ) from error
 
 
-class _Percent:
-    """Values of a system, in percent, by the rows of a summary."""
-
-    def __init__(self, part: Results) -> None:
-        words = {speech: word for word, speech in _SPEECH.items()}
-        self._values: dict[tuple[str, ...], float] = {}
-        for v in part.verification:
-            c = v.condition
-            speech = (words[c.enrollment], words[c.trial])
-            block = "asv" if c.asv_model == ORIGINAL else "asv_anon"
-            key = (block, c.data_set, c.split, c.gender, *speech, "EER")
-            self._values[key] = v.values("challenge")[part.protocol.eer]
-        for r in part.recognition:
-            d = r.condition
-            self._values["asr", d.data_set, d.split, words[d.speech], "WER"] = r.line.wer
-        for e in part.emotion:
-            d = e.condition
-            for name, number in e.values.items():
-                self._values["ser", d.data_set, d.split, words[d.speech], name] = number
-
-    def value(self, block: SummaryBlock, row: int, column: int) -> float:
-        name = block.columns[column]
-        name = name.lower() if block.kind == "ser" else name
-        return 100 * self._values[(block.kind, *block.rows[row], name)]
+def _percents(part: Results) -> dict[tuple[str, ...], float]:
+    """Values of a system, in percent, by block, row and column of a summary."""
+    words = {speech: word for word, speech in _SPEECH.items()}
+    values: dict[tuple[str, ...], float] = {}
+    for v in part.verification:
+        c = v.condition
+        speech = (words[c.enrollment], words[c.trial])
+        block = "asv" if c.asv_model == ORIGINAL else "asv_anon"
+        eer = v.values("challenge")[part.protocol.eer]
+        values[(block, c.data_set, c.split, c.gender, *speech, "eer")] = 100 * eer
+    for r in part.recognition:
+        d = r.condition
+        values["asr", d.data_set, d.split, words[d.speech], "wer"] = 100 * r.line.wer
+    for e in part.emotion:
+        d = e.condition
+        for name, number in e.values.items():
+            values["ser", d.data_set, d.split, words[d.speech], name] = 100 * number
+    return values
 
 
 def _summary_2022(part: Results, layout: SummaryLayout) -> str:
