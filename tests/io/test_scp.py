@@ -344,7 +344,7 @@ def test_deviating_dimension_is_located(tmp_path: Path) -> None:
 
 
 def test_damaged_gzip(tmp_path: Path) -> None:
-    packed = gzip.compress(b"a " + fv(*range(500)) + b"b " + fv(*range(500)))
+    packed = gzip.compress(b"a " + fv(*range(50_000)) + b"b " + fv(*range(50_000)))
     archive = write(tmp_path / "x.ark", packed[:-6])
     assert "truncated or damaged gzip file" in error_of(read_vectors, archive)
     # The vector of the line is before the damage, which is found all the same.
@@ -359,15 +359,6 @@ def test_damaged_gzip(tmp_path: Path) -> None:
     assert "truncated or damaged gzip file" in error_of(
         read_vector, write(tmp_path / "v", gzip.compress(fv(1))[:-1])
     )
-
-
-def test_gzip_damage_after_last_vector_is_found(tmp_path: Path) -> None:
-    packed = gzip.compress(b"a " + fv(1) + bytes(1_000_000))
-    scp = write(tmp_path / "x.scp", "a x.ark:2\n")
-    write(tmp_path / "x.ark", packed)
-    assert contents(read_vectors(scp, tree=tmp_path)) == {"a": [1]}
-    write(tmp_path / "x.ark", packed[:-1])
-    assert "truncated or damaged gzip file" in error_of(read_vectors, scp, tree=tmp_path)
 
 
 def test_read_failure_is_a_clear_error() -> None:

@@ -147,21 +147,6 @@ def test_export_equals_import(path: Path, protocol: str, folder: str, tmp_path: 
     assert to_results_txt(stored, "B1", folder).encode() == path.read_bytes()
 
 
-def test_records_contain_no_line_of_text(results: Results) -> None:
-    """Beside names of folders no string of a record stands in the imported text, and
-    none has a blank or a line's words in it."""
-    plain = document(results)
-    texts = [to_results_txt(results, "B1", f) for f in results.results_folders("B1")]
-    lines = {line.strip() for text in texts for line in text.splitlines() if " " in line.strip()}
-    for kind in KINDS:
-        for record in plain[kind]:
-            for place, value in leaves(record):
-                if isinstance(value, str):
-                    assert not re.search(r"\s|%|EER|Cllr|WER|bit", value), (place, value)
-                    assert not any(line in value for line in lines)
-    assert not any("EER:" in str(v) or "%WER" in str(v) for _, v in leaves(plain))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_number_changed_changes_that_number(
     results: Results, kind: str, tmp_path: Path
@@ -190,24 +175,6 @@ def test_one_number_changed_changes_that_number(
     assert expected <= changed_paths
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_other_records_stay_as_they_are(kind: str, tmp_path: Path) -> None:
-    """The same in a whole store, where another record's text could change instead."""
-    plain = document(imported(ANON, ORIG, protocol="vpc2022"))
-    before = {f: tokens(to_results_txt(_stored(tmp_path, plain), "B1", f)) for f in ("", ".orig")}
-    for index in (0, len(plain[kind]) // 2, len(plain[kind]) - 1):
-        record = plain[kind][index]
-        for place in set(numbers(record)) & set(PRINTED):
-            old = at(record, place)
-            put(record, place, other(place, old))
-            stored = _stored(tmp_path, plain)
-            put(record, place, old)
-            for folder, tokens_before in before.items():
-                after = tokens(to_results_txt(stored, "B1", folder))
-                different = sum(x != y for x, y in zip(tokens_before, after, strict=True))
-                assert different == (folder == record["results_folder"])
-
-
 @pytest.mark.parametrize("metric", ["cllr", "cllr_min", "zebra_population", "eer", "linkability"])
 def test_infinite_values(metric: str, tmp_path: Path) -> None:
     """`inf` in JSON is the string; in results.txt a word that reads back."""
@@ -220,13 +187,6 @@ def test_infinite_values(metric: str, tmp_path: Path) -> None:
     assert text.count("inf") == 1
     again = import_results_txt(text, "r", stored.protocol, system="B1")
     assert again.verification[0].metrics == stored.verification[0].metrics
-
-
-def test_a_whole_store_is_exported_without_a_tag_line_of_another() -> None:
-    results = imported(ANON, protocol="vpc2022")
-    assert [r.zebra_tag["challenge"] for r in results.verification] == re.findall(
-        r"Individual: \S+ \((.)\)", ANON.read_text()
-    )
 
 
 # --- invalid files
@@ -428,12 +388,6 @@ def test_a_protocol_that_does_not_fit_a_record(protocol: Any, message: str) -> N
         imported(B1).under(protocol)
 
 
-def test_the_2022_pair_does_not_fit_under_2020() -> None:
-    results = imported(ANON, ORIG, protocol="vpc2022")
-    with pytest.raises(PrivacyEvalError, match=r"results folder '\.orig'"):
-        results.under(load_protocol("vpc2020"))
-
-
 # --- import
 
 
@@ -451,12 +405,6 @@ def test_conditions_of_an_import() -> None:
         ("small", "anonymized"),
         ("large", "anonymized"),
     }
-
-
-def test_import_of_an_unknown_condition() -> None:
-    text = B1.read_text().replace("vctk_test_trials_m_common_anon", "vctk_test_trials_x_anon")
-    with pytest.raises(PrivacyEvalError, match="^r: ASV-.*trials_x_anon matches no condition"):
-        import_results_txt(text, "r", load_protocol("vpc2020"), system="B1")
 
 
 def test_another_suffix() -> None:
@@ -503,14 +451,10 @@ def test_csv_has_a_line_for_every_number() -> None:
     assert float(first["value"]) == pytest.approx(0.1491, abs=1e-15)
 
 
-def test_csv_with_an_odd_name_comes_back() -> None:
-    name = 'a,"b"; %_& é'
-    rows = list(csv.DictReader(io.StringIO(to_csv(imported(B1, system=name)))))
-    assert {row["system"] for row in rows} == {name}
-
-
-@pytest.mark.parametrize("name", ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+cmd()", "-A1", "\uff1dA1"])
+@pytest.mark.parametrize(
+    "name", ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+cmd()", "-A1", "\uff1dA1", 'a,"b"; %_& é']
+)
 def test_no_name_is_a_formula_in_a_spreadsheet(name: str) -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv(imported(B1, system=name)))))
-    assert {row["system"] for row in rows} == {f"'{name}"}
+    assert {row["system"] for row in rows} == {name if name[0] == "a" else f"'{name}"}
     assert any(row["value"].startswith("0.") for row in rows)
