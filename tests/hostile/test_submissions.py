@@ -256,36 +256,6 @@ def test_untrusted_input_is_refused(name: str, tree: Path, tmp_path: Path) -> No
         assert len(others) == 3
 
 
-HARMLESS: dict[str, Change] = {
-    "CRLF": content(SCORES, lambda c: c.replace(b"\n", b"\r\n")),
-    "a byte order mark": content(SCORES, lambda c: b"\xef\xbb\xbf" + c),
-    "tabs and blank lines": content(
-        SCORES, lambda c: c.replace(b" ", b"\t ").replace(b"\n", b"\n\n")
-    ),
-    "gzip": content(SCORES, gzip.compress),
-    "no line end at the end": content(SCORES, bytes.rstrip),
-    "exponents": content(
-        SCORES,
-        lambda c: b"".join(
-            b"%s %s %s\n" % (s, u, f"{float(x):.17E}".encode())
-            for s, u, x in map(bytes.split, c.splitlines())
-        ),
-    ),
-    "a key of gzip with CRLF": content(KEY, lambda c: gzip.compress(c.replace(b"\n", b"\r\n"))),
-    "another order": content(SCORES, lambda c: b"".join(sorted(c.splitlines(keepends=True)))),
-}
-
-
-@pytest.mark.parametrize("name", HARMLESS)
-def test_equivalent_formats_give_the_same_values(name: str, tree: Path) -> None:
-    record = tree / f"{RECORD}.json"
-    before = json.loads(record.read_text())
-    HARMLESS[name](tree)
-    done = run("evaluate", tree)
-    assert done.code == 0, done.err
-    assert json.loads(record.read_text())["metrics"] == before["metrics"]
-
-
 def test_absolute_paths_as_kaldi_writes_them(tree: Path) -> None:
     """Within the tree they are read, outside with the option that the message names."""
     scores = tree / SCORES
