@@ -32,10 +32,11 @@ from privacy_eval.results.challenge_text import import_results_txt
 from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.stages.access import (
     AsvSystems,
-    SystemUnderTest,
+    Experiment,
     TreeAccess,
     systems_under_test,
 )
+from privacy_eval.tree.discovery import find_systems
 
 Record = TypeVar("Record", bound=Any)
 
@@ -450,11 +451,17 @@ def stage_of(
     name: str | None = None,
     anon_suffix: str | None = None,
     **options: Any,
-) -> tuple[list[SystemUnderTest], AsvSystems]:
-    """What the stages on x-vectors take: systems under test, ASV systems."""
+) -> AsvSystems:
+    """What the stages on x-vectors take."""
     access = TreeAccess(tree.root, tree.root / results, **options)
-    systems, _ = systems_under_test(access, tree.protocol, name=name, anon_suffix=anon_suffix)
-    return systems, AsvSystems(access, tree.protocol)
+    found = systems_under_test(access, tree.protocol, name=name, anon_suffix=anon_suffix)
+    return AsvSystems(access, tree.protocol, *found)
+
+
+def experiment_of(tree: SpeechTree, **options: Any) -> Experiment:
+    """The tree with its systems and the output folder `out`."""
+    systems = find_systems(tree.root, tree.root / "exp", tree.protocol)
+    return Experiment(systems, tree.root / "out", stage_of(tree, **options))
 
 
 def utterances_of(name: str) -> dict[str, str]:

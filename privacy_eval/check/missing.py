@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..io.files import relative
 from ..protocol.protocol import ORIGINAL, ResultsFolder, TrialSet
-from ..results.records import SimilarityRecord
 from ..stages import asv_scores, similarity, train_backend
 from ..stages.access import BACKEND, ENROLLMENT, KEYS, TRIALS, VECTORS, AsvSystems
 from ..stages.freshness import MissingInput, absent
 from ..stages.recipe import STAGES, number_of
 from ..stages.subsets import makeable
-from ..tree.conditions import (
-    System,
-    TrialCondition,
-    set_condition,
-    trial_conditions,
-)
+from ..tree.conditions import System, TrialCondition
 
 #: Source of what no stage creates.
 TEAM = "submitted by the team"
@@ -141,35 +134,3 @@ class MissingInputs:
             return number_of("anonymize" if suffix else "data")
         both = [stage.number for stage in STAGES if "subsets" in stage.names]
         return max(both) if suffix else min(both)
-
-
-def not_evaluated(
-    systems: Iterable[System], asv: AsvSystems, measured: Iterable[SimilarityRecord]
-) -> list[str]:
-    """List what results lack although the tree has the trials: scores of conditions, and the
-    voice similarity of trial sets. Systems that lack the same share a line.
-    """
-    access, protocol = asv.access, asv.protocol
-    known = {s.condition for s in measured}
-    lines: dict[str, list[str]] = {}
-    for system, part in itertools.product(systems, protocol.results_folders):
-        if part.suffix not in system.parts:
-            continue
-        missing = system.missing(protocol)
-        unscored = [
-            c.name
-            for c in trial_conditions(protocol, part, system.anon_suffix).values()
-            if c.label in missing and access.trial_key(c, protocol)[0] is not None
-        ]
-        trial_sets = [] if protocol.scored_elsewhere else protocol.trial_sets()
-        sets = [set_condition(t, part, system.name) for t in trial_sets]
-        unmeasured = [
-            s.name
-            for s in sets
-            if s not in known and (access.tree / "data" / s.name / "utt2spk").is_file()
-        ]
-        for what, names in (("scores", unscored), ("voice similarity", unmeasured)):
-            if names:
-                text = f"no {what} of {len(names)}: {', '.join(names)}"
-                lines.setdefault(text, []).append(f"{system.name}{part.suffix}")
-    return [f"{', '.join(systems)}: {text}" for text, systems in lines.items()]

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.anonymize import Command, McAdams, anonymize_tree
-    from .inputs import IN_PLACE, access_of, report_outcome, run_of
+    from .inputs import access_of, report_outcome, run_of
 
     anonymizer = arguments.anonymizer
     if anonymizer != _BUILT_IN and not ("{in}" in anonymizer and "{out}" in anonymizer):
@@ -56,5 +56,4 @@ def run(arguments: argparse.Namespace) -> int:
     if not any(vars(outcome).values()):
         log(f"privacy-eval: {arguments.tree / 'data'}: no data set of the protocol has speech")
     what = "speakers' speech" if anonymizer == _BUILT_IN else "data folders"
-    report_outcome(arguments, outcome, what, IN_PLACE if arguments.after_jobs else "anonymized")
-    return 1 if outcome.failed else 0
+    return report_outcome(arguments, outcome, what, "anonymized")

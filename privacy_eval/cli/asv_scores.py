@@ -61,22 +61,20 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.access import BACKEND, VECTORS
     from ..stages.asv_scores import make_scores, missing_vectors
     from ..tree.discovery import suffix_hint
-    from .inputs import IN_PLACE, asv_of, does_not_apply, report_outcome, run_of
+    from .inputs import asv_of, does_not_apply, log_notes, report_outcome, run_of
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     if does_not_apply(protocol, "scoring of x-vectors"):
         return 0
-    asv, systems, notes = asv_of(arguments, protocol)
+    asv = asv_of(arguments, protocol)
     if arguments.missing_vectors:
-        for name, folder in missing_vectors(systems, asv):
+        for name, folder in missing_vectors(asv):
             print(name, folder)
         return 0
-    for note in notes:
-        log(f"privacy-eval: {note}")
-    outcome = make_scores(systems, asv, run_of(arguments))
-    report_outcome(arguments, outcome, "score files", IN_PLACE if arguments.after_jobs else "made")
-    used = [system.anon_suffix for system in systems]
-    if outcome.missing and (hint := suffix_hint(arguments.tree, protocol, used)):
+    log_notes(asv.notes)
+    outcome = make_scores(asv, run_of(arguments))
+    code = report_outcome(arguments, outcome, "score files")
+    if outcome.missing and (hint := suffix_hint(arguments.tree, protocol, asv.suffixes)):
         log(f"privacy-eval: {hint}")
     kinds = {error.kind for error in outcome.missing.values()}
     if VECTORS in kinds:
@@ -88,4 +86,4 @@ def _stage(arguments: argparse.Namespace) -> int:
     needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)
     if needed and not arguments.allow_missing:
         log("privacy-eval: --allow-missing continues without them")
-    return 1 if outcome.failed or (needed and not arguments.allow_missing) else 0
+    return 1 if needed and not arguments.allow_missing else code

@@ -22,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..report.figures import all_figures, write_figures
     from ..report.report import figures_source
-    from .inputs import run_of
-    from .report import read_shown, sources_of
+    from .inputs import log_notes, run_of, sources_of
 
     sources = sources_of(arguments, needed=True)
     options = {
@@ -34,8 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
     run = run_of(arguments)
     if run.begin is not None:
         run.begin(0, 0, "reading results")
+    data = sources.read()
+    log_notes(data.missing_arrays)
     written, there = write_figures(
-        all_figures(read_shown(sources), **options),
+        all_figures(data, **options),
         arguments.out,
         drawn_from=figures_source(sources, **options),
         formats=[f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)],

@@ -63,20 +63,15 @@ def gallery_options(arguments: argparse.Namespace) -> GalleryOptions:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.identification import make_identifications
-    from .inputs import IN_PLACE, asv_of, lacks_vectors, report_outcome, run_of, systems_of
+    from .inputs import experiment_of, lacks_vectors, log_notes, report_outcome, run_of
 
-    systems, protocol, out = systems_of(arguments)
-    asv, chosen, notes = asv_of(arguments, protocol, systems)
-    if lacks_vectors(asv, chosen, "identification"):
+    experiment = experiment_of(arguments)
+    if lacks_vectors(experiment.asv, "identification"):
         return 0
-    for note in notes:
-        log(f"privacy-eval: {note}")
-    names = [system.name for system in chosen]
+    log_notes(experiment.asv.notes)
     options = gallery_options(arguments)
-    outcome = make_identifications(systems, names, asv, out, run_of(arguments), options)
-    done = IN_PLACE if arguments.after_jobs else "computed"
-    report_outcome(arguments, outcome, "identifications", done)
-    return 1 if outcome.failed else 0
+    outcome = make_identifications(experiment, run_of(arguments), options)
+    return report_outcome(arguments, outcome, "identifications", "computed")
 
 
 def _files(arguments: argparse.Namespace) -> int:

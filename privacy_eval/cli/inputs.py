@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
 from ..io.confine import refuse_symlinks_below
+from ..io.inputs import Inputs
 from ..io.names import look_alike
 from ..io.scp import Vectors, read_vectors
 from ..protocol.protocol import Protocol, load_protocol
-from ..stages.access import AsvSystems, SystemUnderTest, TreeAccess, systems_under_test
-from ..stages.freshness import UNSIGNED, Outcome, Run
+from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
+from ..stages.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
 from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
@@ -28,7 +30,8 @@ from ..tree.discovery import (
 )
 from .options import beginnings, in_job, log, progress
 
-IN_PLACE = "in place"
+if TYPE_CHECKING:
+    from ..report.data import ReportSources
 
 
 def systems_of(
@@ -133,8 +136,8 @@ def asv_of(
     systems: list[System] | None = None,
     *,
     anonymized: bool = True,
-) -> tuple[AsvSystems, list[SystemUnderTest], list[str]]:
-    """Return the ASV systems of a tree, the systems under test, and why others are left alone.
+) -> AsvSystems:
+    """Return the ASV systems of a tree.
 
     `systems`: those of the results folder, if they are known already; `anonymized`: whether the
     data sets of their suffixes should exist by now.
@@ -148,7 +151,15 @@ def asv_of(
         anon_suffix=arguments.anon_suffix,
         anonymized=anonymized,
     )
-    return AsvSystems(access, protocol), found, notes
+    return AsvSystems(access, protocol, found, notes)
+
+
+def experiment_of(
+    arguments: argparse.Namespace, *, needed: bool = True, warn: bool = True
+) -> Experiment:
+    """Return the experiment that the options of a tree name; options as of `systems_of`."""
+    systems, protocol, out = systems_of(arguments, needed=needed, warn=warn)
+    return Experiment(systems, out, asv_of(arguments, protocol, systems))
 
 
 def does_not_apply(protocol: Protocol, what: str) -> bool:
@@ -161,10 +172,10 @@ def does_not_apply(protocol: Protocol, what: str) -> bool:
     return protocol.scored_elsewhere
 
 
-def lacks_vectors(asv: AsvSystems, systems: Iterable[SystemUnderTest], what: str) -> bool:
+def lacks_vectors(asv: AsvSystems, what: str) -> bool:
     """Tell whether an edition that makes its own scores left no x-vectors, and log it."""
     protocol = asv.protocol
-    if not protocol.scored_elsewhere or asv.has_vectors_left(s.anon_suffix for s in systems):
+    if not protocol.scored_elsewhere or asv.has_vectors_left():
         return False
     log(
         f"privacy-eval: {what}: does not apply, as the evaluation of protocol {protocol.name} left "
@@ -180,6 +191,37 @@ def log_unsigned(out: Path, names: Sequence[str]) -> None:
             f"privacy-eval: {out / 'records'}: {counted(len(names), 'record')} not counted, and "
             f"recomputed: {UNSIGNED}, or edited since: {abbreviate(names)}"
         )
+
+
+def sources_of(arguments: argparse.Namespace, *, needed: bool = False) -> ReportSources:
+    """Return the results to show; none at all is an error where they are needed."""
+    from ..report.data import ReportSources
+
+    if needed and not arguments.results and not arguments.published:
+        raise PrivacyEvalError("nothing to show: neither --results nor --published is given")
+    return ReportSources(
+        tuple(arguments.results or ()),
+        arguments.conf,
+        arguments.published or "",
+        arguments.variant,
+        tuple(arguments.system or ()),
+    )
+
+
+def write_products(products: Iterable[Product]) -> Iterator[tuple[Product, bool]]:
+    """Write what is not current, log its notes, and tell which products are current."""
+    for product in products:
+        outcome = bring_up_to_date([product], Inputs())
+        for message in outcome.failed.values():
+            raise PrivacyEvalError(message)
+        log_notes(outcome.notes)
+        yield product, bool(outcome.current)
+
+
+def log_notes(notes: Iterable[str]) -> None:
+    """Log what the owner should know."""
+    for note in notes:
+        log(f"privacy-eval: {note}")
 
 
 def run_of(arguments: argparse.Namespace) -> Run:
@@ -217,8 +259,11 @@ def read_vectors_of(arguments: argparse.Namespace, path: Path) -> Vectors:
     )
 
 
-def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str, done: str) -> None:
-    """Log what became of the products of a stage, a line for each kind, and print their numbers.
+def report_outcome(
+    arguments: argparse.Namespace, outcome: Outcome, what: str, done: str = "made"
+) -> int:
+    """Log what became of the products of a stage, a line for each kind, print their numbers, and
+    return the exit code.
 
     Jobs log every item, as `--details` does.
     """
@@ -235,16 +280,15 @@ def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str, d
     for name, error in outcome.missing.items():
         by_kind.setdefault(error.kind, {})[name] = error.where
     for kind, where in by_kind.items():
-        not_done = "made" if done == IN_PLACE else done
-        title = f"{len(where)} {what} not {not_done}, no {kind}"
+        title = f"{len(where)} {what} not {done}, no {kind}"
         log(f"privacy-eval: {title}: {abbreviate(list(dict.fromkeys(where.values())))}")
         if arguments.details or in_job():
             log("\n".join(f"  {name}: {place}" for name, place in where.items()))
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
     made = {done: outcome.made, "current": outcome.current}
-    if done == IN_PLACE:  # what the jobs before made is current by now
-        made = {done: [*outcome.made, *outcome.current]}
+    if getattr(arguments, "after_jobs", False):  # what the jobs made is current by now
+        made = {"in place": [*outcome.made, *outcome.current]}
     counts = {
         **made,
         "external": outcome.kept,
@@ -252,6 +296,7 @@ def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str, d
         "failed": outcome.failed,
     }
     print(f"{what}: " + ", ".join(f"{len(names)} {text}" for text, names in counts.items()))
+    return 1 if outcome.failed else 0
 
 
 def log_items(arguments: argparse.Namespace, title: str, items: Sequence[str]) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import functools
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, UsageError
@@ -33,8 +32,7 @@ from .options import (
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
     from ..report.data import ReportSources
-    from ..stages.access import AsvSystems, SystemUnderTest
-    from ..tree.conditions import System
+    from ..stages.access import Experiment
 
 _FIRST, _LAST = number_of("asv_scores"), number_of("report")
 
@@ -62,36 +60,19 @@ def run(arguments: argparse.Namespace) -> int:
 
     Before a first run that is the first one asked for.
     """
-    tree = _Tree(arguments)
-    if (code := _check_options(arguments, tree)) or arguments.only_options:
+    from .inputs import experiment_of
+
+    # Found once, and only where it is needed.
+    experiment = functools.cache(lambda: experiment_of(arguments, needed=False, warn=False))
+    if (code := _check_options(arguments, experiment)) or arguments.only_options:
         return code
-    first = _first_stage(arguments, tree)
+    first = _first_stage(arguments, experiment)
     in_parallel = arguments.nj is not None and first <= min(arguments.stop_stage, _LAST)
-    print(first, *([_jobs(arguments, tree)] if in_parallel else []))
+    print(first, *([_jobs(arguments, experiment)] if in_parallel else []))
     return 0
 
 
-class _Tree:
-    """What the tree holds, found once."""
-
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self._arguments = arguments
-
-    @functools.cached_property
-    def systems(self) -> tuple[list[System], Protocol, Path]:
-        from .inputs import systems_of
-
-        return systems_of(self._arguments, needed=False, warn=False)
-
-    @functools.cached_property
-    def asv(self) -> tuple[AsvSystems, list[SystemUnderTest], list[str]]:
-        from .inputs import asv_of
-
-        systems, protocol, _ = self.systems
-        return asv_of(self._arguments, protocol, systems)
-
-
-def _check_options(arguments: argparse.Namespace, found: _Tree) -> int:
+def _check_options(arguments: argparse.Namespace, experiment: Callable[[], Experiment]) -> int:
     """Check what a run would read much later, or in every job again; return the exit code."""
     from ..protocol.protocol import load_protocol
     from ..protocol.published import load_systems
@@ -102,7 +83,7 @@ def _check_options(arguments: argparse.Namespace, found: _Tree) -> int:
     except PrivacyEvalError as error:
         log(f"privacy-eval: --conf: {error}")
         return 2 if isinstance(error, UsageError) else 1
-    problems = _check_names(arguments, protocol, found)
+    problems = _check_names(arguments, protocol, experiment)
     if arguments.published:
         try:
             load_systems(arguments.published)
@@ -117,7 +98,9 @@ def _check_options(arguments: argparse.Namespace, found: _Tree) -> int:
     return 2 if problems else 0
 
 
-def _check_names(arguments: argparse.Namespace, protocol: Protocol, found: _Tree) -> list[str]:
+def _check_names(
+    arguments: argparse.Namespace, protocol: Protocol, experiment: Callable[[], Experiment]
+) -> list[str]:
     """Check the names of systems, data sets, results folders and anonymization suffixes in
     options."""
     from .identification import gallery_options
@@ -128,10 +111,9 @@ def _check_names(arguments: argparse.Namespace, protocol: Protocol, found: _Tree
     try:
         gallery_options(arguments)
         if exists and not anonymizes:
-            _ = found.asv
+            experiment()
         else:
-            systems = found.systems[0] if exists else None
-            asv_of(arguments, protocol, systems, anonymized=not anonymizes)
+            asv_of(arguments, protocol, anonymized=not anonymizes)
     except UsageError as error:
         return [str(error)]
     except PrivacyEvalError:  # the stage reports it
@@ -139,26 +121,24 @@ def _check_names(arguments: argparse.Namespace, protocol: Protocol, found: _Tree
     return []
 
 
-def _jobs(arguments: argparse.Namespace, tree: _Tree) -> int:
+def _jobs(arguments: argparse.Namespace, experiment: Callable[[], Experiment]) -> int:
     """Return how many jobs have something to do: no more than there are conditions with scores
     or with all that these are computed from, or voice similarities."""
     from ..stages.asv_scores import score_products
     from ..stages.similarity import similarity_products
 
     try:
-        systems, _, out = tree.systems
-        asv, under_test, _ = tree.asv
-        conditions = [c for system in systems for c in system.conditions if c.scores is not None]
+        found = experiment()
+        conditions = [c for system in found.systems for c in system.conditions if c.scores]
         scored = {f"{c.condition.system} {c.condition.label}" for c in conditions}
-        scored |= {p.name for p in score_products(under_test, asv) if not p.absent()}
-        similarities = [p for p in similarity_products(systems, asv, out) if not p.absent()]
-        found = max(len(scored), len(similarities), 1)
+        scored |= {p.name for p in score_products(found.asv) if not p.absent()}
+        similarities = [p for p in similarity_products(found) if not p.absent()]
+        return min(int(arguments.nj), max(len(scored), len(similarities), 1))
     except PrivacyEvalError:  # the stage reports it
-        found = 1
-    return min(int(arguments.nj), found)
+        return 1
 
 
-def _first_stage(arguments: argparse.Namespace, found: _Tree) -> int:
+def _first_stage(arguments: argparse.Namespace, experiment: Callable[[], Experiment]) -> int:
     from ..io.confine import refuse_symlinks_below
 
     first: int = max(arguments.stage, _FIRST)
@@ -168,7 +148,7 @@ def _first_stage(arguments: argparse.Namespace, found: _Tree) -> int:
     if not (out / "records").is_dir():
         return first
     try:
-        stages = _Stages(arguments, found)
+        stages = _Stages(arguments, experiment())
         stages.announce(first)
         while first <= min(arguments.stop_stage, _LAST) and not stages.work[first]():
             first += 1
@@ -180,16 +160,15 @@ def _first_stage(arguments: argparse.Namespace, found: _Tree) -> int:
 class _Stages:
     """Whether there is anything to do in each stage, or anything to log: dry runs of it."""
 
-    def __init__(self, arguments: argparse.Namespace, tree: _Tree) -> None:
+    def __init__(self, arguments: argparse.Namespace, experiment: Experiment) -> None:
         from ..stages.freshness import Run
         from .inputs import require_systems, warn_of_folders
 
         self._arguments = arguments
-        self._systems, self._protocol, self._out = tree.systems
-        require_systems(arguments, self._systems, self._protocol)
-        warn_of_folders(self._systems, arguments.tree / arguments.results, self._protocol)
-        self._asv, self._under_test, self._notes = tree.asv
-        self._access = self._asv.access
+        self._experiment, self._asv, self._out = experiment, experiment.asv, experiment.out
+        self._systems, self._access = experiment.systems, experiment.asv.access
+        require_systems(arguments, self._systems, self._asv.protocol)
+        warn_of_folders(self._systems, self._access.results, self._asv.protocol)
         self._run = Run(dry_run=True)
         self._stale: Mapping[str, str] | None = None
         queries = {
@@ -219,7 +198,7 @@ class _Stages:
             )
         if first > number_of("privacy_metrics"):
             return
-        noted, unsigned = noted_records(self._systems, self._asv, self._out)
+        noted, unsigned = noted_records(self._experiment)
         log_unsigned(self._out, unsigned)
         dropped = dropped_intervals(noted, options_of(self._arguments, self._access.tree))
         for replicates, records in dropped.items():
@@ -233,13 +212,13 @@ class _Stages:
         from ..stages.subsets import make_subsets
         from ..stages.train_backend import train_backends
 
-        if self._notes:
+        asv = self._asv
+        if asv.notes:
             return True
-        suffixes = list(dict.fromkeys(system.anon_suffix for system in self._under_test))
-        subsets = make_subsets(self._access, self._protocol, suffixes=suffixes, dry_run=True)
+        subsets = make_subsets(self._access, asv.protocol, suffixes=asv.suffixes, dry_run=True)
         vectors = self._vectors()
-        trained = train_backends(self._under_test, self._asv, self._run)
-        scores = make_scores(self._under_test, self._asv, self._run)
+        trained = train_backends(asv, self._run)
+        scores = make_scores(asv, self._run)
         self._stale = {}  # or else there is something to do
         return bool(subsets.made or vectors or trained.made or scores.has_work or scores.left_out)
 
@@ -247,12 +226,12 @@ class _Stages:
         from ..stages.asv_scores import missing_vectors, vector_sets
 
         if self._arguments.extractor == "kaldi":
-            return bool(missing_vectors(self._under_test, self._asv))
-        if not vector_sets(self._under_test, self._asv):
+            return bool(missing_vectors(self._asv))
+        if not vector_sets(self._asv):
             return False
         from ..stages.xvectors import make_vectors  # with what reads audio
 
-        return make_vectors(self._under_test, self._asv, self._run).has_work
+        return make_vectors(self._asv, self._run).has_work
 
     def _metrics(self) -> bool:
         from ..stages.privacy_metrics import evaluate
@@ -272,34 +251,32 @@ class _Stages:
         from ..stages.similarity import make_similarities
         from .identification import gallery_options
 
-        names = [system.name for system in self._under_test]
-        of_run = (self._systems, names, self._asv, self._out, self._run)
-        outcome = make_similarities(*of_run)
-        outcome.add(make_identifications(*of_run, gallery_options(self._arguments)))
+        options = gallery_options(self._arguments)
+        outcome = make_similarities(self._experiment, self._run)
+        outcome.add(make_identifications(self._experiment, self._run, options))
         return bool(outcome.has_work or outcome.left_out)
 
     def _outputs(self) -> bool:
-        from ..stages.collect import outdated_scores, outputs
-        from .collect import collected
+        from ..stages.collect import collect_experiment, outdated_scores, outputs
 
         if self._stale is None:
-            self._stale = outdated_scores(self._under_test, self._asv)
-        results = collected(self._systems, self._out, self._asv, self._stale)
+            self._stale = outdated_scores(self._asv)
+        results = collect_experiment(self._experiment, self._stale)
         product = outputs(results, self._out)
         return bool(results.not_evaluated) or not product.is_current(self._access.inputs)
 
     def _tables(self) -> bool:
-        from .tables import tables_product
+        from ..report.products import TableOptions, tables_product
 
-        as_usual = {"format": None, "rank_by": "eer", "attack_model": None}
-        style = self._arguments.table_style
-        shown = argparse.Namespace(out=self._out / "tables", table_style=style, **as_usual)
-        return not tables_product(shown, self._shown).is_current(self._access.inputs)
+        options = TableOptions(self._arguments.table_style)
+        product = tables_product(self._shown, self._out / "tables", options)
+        return not product.is_current(self._access.inputs)
 
     def _figures(self) -> bool:
+        from ..listening.report import listening_insert
         from ..report.figure_folder import figure_folder
+        from ..report.products import report_products
         from ..report.report import figures_source
-        from .report import report_products
 
         sources, figures, listening = self._shown, self._out / "figures", self._arguments.listening
         drawn_from = figures_source(
@@ -310,7 +287,9 @@ class _Stages:
         )
         if not figure_folder(figures, drawn_from).is_current(self._access.inputs):
             return True
-        (report,) = report_products(self._out / "report.html", None, sources, figures, listening)
+        insert = listening_insert(listening) if listening else None
+        path = self._out / "report.html"
+        (report,) = report_products(sources, path, figures=figures, insert=insert)
         return not report.is_current(self._access.inputs)
 
     @property

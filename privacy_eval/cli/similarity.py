@@ -93,16 +93,11 @@ def _write_similarity(out: Path, measured: SimilarityResult) -> None:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.similarity import make_similarities
-    from .inputs import IN_PLACE, asv_of, lacks_vectors, report_outcome, run_of, systems_of
+    from .inputs import experiment_of, lacks_vectors, log_notes, report_outcome, run_of
 
-    systems, protocol, out = systems_of(arguments)
-    asv, chosen, notes = asv_of(arguments, protocol, systems)
-    if lacks_vectors(asv, chosen, "voice similarity"):
+    experiment = experiment_of(arguments)
+    if lacks_vectors(experiment.asv, "voice similarity"):
         return 0
-    for note in notes:
-        log(f"privacy-eval: {note}")
-    names = [system.name for system in chosen]
-    outcome = make_similarities(systems, names, asv, out, run_of(arguments))
-    done = IN_PLACE if arguments.after_jobs else "computed"
-    report_outcome(arguments, outcome, "voice similarities", done)
-    return 1 if outcome.failed else 0
+    log_notes(experiment.asv.notes)
+    outcome = make_similarities(experiment, run_of(arguments))
+    return report_outcome(arguments, outcome, "voice similarities", "computed")

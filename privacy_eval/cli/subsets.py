@@ -32,8 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     suffixes = [""]
     if arguments.anonymized:
-        _, systems, _ = asv_of(arguments, protocol)
-        suffixes = list(dict.fromkeys(system.anon_suffix for system in systems))
+        suffixes = asv_of(arguments, protocol).suffixes
         if arguments.anon_suffix is None:  # they are from folders' names, which may be any
             unused = [s for s in suffixes if not _has_sets(arguments.tree / "data", s)]
             suffixes = [s for s in suffixes if s not in unused]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .options import add, add_tree, log, over_tree, path, positive, two_forms, value
+from .options import add, add_tree, over_tree, path, positive, two_forms, value
 
 EXAMPLE = "--vectors xvector.scp --utt2spk data/train/utt2spk --out backend"
 
@@ -50,14 +50,11 @@ def _files(arguments: argparse.Namespace) -> int:
 def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.train_backend import train_backends
-    from .inputs import asv_of, does_not_apply, report_outcome
+    from .inputs import asv_of, does_not_apply, log_notes, report_outcome
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     if does_not_apply(protocol, "training of back ends"):
         return 0
-    asv, systems, notes = asv_of(arguments, protocol, anonymized=False)
-    for note in notes:
-        log(f"privacy-eval: {note}")
-    outcome = train_backends(systems, asv)
-    report_outcome(arguments, outcome, "back ends", "trained")
-    return 1 if outcome.failed else 0
+    asv = asv_of(arguments, protocol, anonymized=False)
+    log_notes(asv.notes)
+    return report_outcome(arguments, train_backends(asv), "back ends", "trained")

@@ -38,16 +38,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.xvectors import EXTRACTOR, make_vectors
-    from .inputs import IN_PLACE, asv_of, report_outcome, run_of
+    from .inputs import asv_of, report_outcome, run_of
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    asv, systems, _ = asv_of(arguments, protocol)
-    outcome = make_vectors(systems, asv, run_of(arguments))
+    outcome = make_vectors(asv_of(arguments, protocol), run_of(arguments))
     what = "parts of sets of x-vectors" if arguments.job else "sets of x-vectors"
-    report_outcome(arguments, outcome, what, IN_PLACE if arguments.after_jobs else "made")
+    code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
         log("privacy-eval: stage 1 of the recipe says where an x-vector extractor comes from")
-    return 1 if outcome.failed else 0
+    return code
 
 
 def _files(arguments: argparse.Namespace) -> int:

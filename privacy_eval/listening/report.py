@@ -9,6 +9,7 @@ from ..io.files import digest, read_bytes
 from ..report.data import ReportData, ReportSources
 from ..report.figure_folder import drawn_from
 from ..report.html import Section
+from ..report.products import Insert
 from ..report.report import folder_digest, pictures
 from .store import read_listening_test
 from .tables import listening_test_tables, objective_and_subjective, summary
@@ -47,9 +48,10 @@ def listening_section(folder: Path, data: ReportData) -> Section:
     )
 
 
-def listening_key(folder: Path) -> tuple[str, ...]:
-    """Return what the section depends on."""
-    return digest(read_bytes(folder / RESULTS)), folder_digest(folder / FIGURES)
+def listening_insert(folder: Path) -> Insert:
+    """Return the section on a listening test as part of a report."""
+    key = digest(read_bytes(folder / RESULTS)), folder_digest(folder / FIGURES)
+    return Insert(key, lambda data: listening_section(folder, data))
 
 
 def figures_source(folder: Path, objective: ReportSources) -> dict[str, str]:

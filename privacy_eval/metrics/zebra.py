@@ -36,6 +36,8 @@ NO_EVIDENCE_TAG = "0"
 
 #: The released code takes |LLR| up to this as no evidence in the population metric.
 _CHALLENGE_ZERO = 1e-6
+#: Any evidence of 10^7 trials discloses more: LLRs above 1e-14, whose squares count.
+_ROUNDING = 1e-30
 
 # Z(a) = a/6 - a^2/24 + a^3/360 + a^4/1440 - ...: Taylor series of eq. (6) in log x.
 _Z_SERIES = (0.0, 1 / 6, -1 / 24, 1 / 360, 1 / 1440, -1 / 10080, -1 / 60480, 1 / 302400)
@@ -185,7 +187,8 @@ def batch_population_disclosure(trials: TrialSets, *, variant: Variant) -> Float
         t_weight, n_weight = _trials_with_evidence(blocks, position)
     total = _weighted_z(of_targets, t_weight, blocks.sets) / trials.target_counts
     total += _weighted_z(-of_nontargets, n_weight, blocks.sets) / trials.nontarget_counts
-    return np.asarray(total / math.log(2))
+    # Scores without any evidence: the rounding of LLRs of 0, squared.
+    return np.where(np.abs(total) < _ROUNDING, 0.0, total / math.log(2))
 
 
 def individual_disclosure(scores: TrialScores, *, variant: Variant = "exact") -> float:

@@ -128,6 +128,17 @@ class ReportData:
         """The protocol of the results."""
         return self.results.protocol
 
+    @property
+    def missing_arrays(self) -> tuple[str, ...]:
+        """A note if arrays of records are missing."""
+        missing = self.curves.absent(self.results)
+        if not missing:
+            return ()
+        return (
+            f"curves of {missing} records are missing (folder records/ beside results.json): no "
+            "figures of these, no bootstrap over speakers",
+        )
+
 
 def _selected(results: Results, systems: Sequence[str]) -> Results:
     """Select systems, in this order."""

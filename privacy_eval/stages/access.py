@@ -264,10 +264,26 @@ def new_system(
 
 
 class AsvSystems:
-    """The ASV systems of a tree: back ends and x-vectors, each read once."""
+    """The ASV systems of a tree: back ends and x-vectors, each read once.
 
-    def __init__(self, access: TreeAccess, protocol: Protocol) -> None:
+    Attributes
+    ----------
+    access : TreeAccess
+    protocol : Protocol
+    under_test : tuple of SystemUnderTest
+    notes : tuple of str
+        Why other systems are not, see `systems_under_test`.
+    """
+
+    def __init__(
+        self,
+        access: TreeAccess,
+        protocol: Protocol,
+        under_test: Iterable[SystemUnderTest] = (),
+        notes: Iterable[str] = (),
+    ) -> None:
         self.access, self.protocol = access, protocol
+        self.under_test, self.notes = tuple(under_test), tuple(notes)
         self._backends: dict[Path, StoredBackend] = {}
         self._vectors: dict[Path, TreeVectors] = {}
         self._enrollments: dict[tuple[Path, ...], Enrollment] = {}
@@ -334,12 +350,17 @@ class AsvSystems:
         stored = self._backends[folder]
         return stored.model, {n: Source(folder / n, sha) for n, sha in stored.sha256.items()}
 
-    def has_vectors_left(self, suffixes: Iterable[str]) -> bool:
+    @property
+    def suffixes(self) -> list[str]:
+        """The anonymization suffixes of the systems under test."""
+        return list(dict.fromkeys(system.anon_suffix for system in self.under_test))
+
+    def has_vectors_left(self) -> bool:
         """Whether the edition's own evaluation left x-vectors of any trial set."""
         left = self.protocol.vectors_left
         return any(
             (self.access.results / path).is_file()
-            for suffix in suffixes
+            for suffix in self.suffixes
             for part in self.protocol.results_folders
             for trial_set in self.protocol.trial_sets()
             for path in left(part.asv_model, suffix, trial_set.trials_name)
@@ -405,3 +426,26 @@ class AsvSystems:
             with self.access.inputs.supplied(*files):
                 self._enrollments[files] = load_enrollment(*files)
         return self._enrollments[files]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment tree under evaluation.
+
+    Attributes
+    ----------
+    systems : list of System
+        All systems of the results, by which their folders are named.
+    out : Path
+        Where results are written.
+    asv : AsvSystems
+    """
+
+    systems: list[System]
+    out: Path
+    asv: AsvSystems
+
+    @property
+    def under_test(self) -> set[str]:
+        """Names of the systems whose x-vectors the tree has."""
+        return {system.name for system in self.asv.under_test}

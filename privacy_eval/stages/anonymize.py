@@ -31,9 +31,9 @@ from .freshness import (
     Content,
     Fingerprint,
     Outcome,
+    Paths,
     Product,
     Run,
-    Source,
     Sources,
     bring_up_to_date,
 )
@@ -124,7 +124,8 @@ def anonymize_data(
     inputs = Inputs()
     outcome = bring_up_to_date(products, inputs, run)
     if run.job == (1, 1) and all(product.is_current(inputs) for product in products):
-        lists = bring_up_to_date([_lists(data, out, reader.ids, speaker_of, mcadams, base)], inputs)
+        new = _lists(data, out, reader.ids, speaker_of, mcadams, base)
+        lists = bring_up_to_date([new], inputs, Run(dry_run=run.dry_run))
         outcome.failed.update(lists.failed)
     return outcome
 
@@ -256,11 +257,10 @@ def _converted_folder(
     copied = [name for name in COPIED if (data / name).is_file()]
 
     def find(inputs: Inputs) -> Sources:
-        paths = {name: data / name for name in copied}
-        paths |= {u: path for u in reader.ids if (path := reader.path(u)) is not None}
-        return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
+        speech = {u: path for u in reader.ids if (path := reader.path(u)) is not None}
+        return {**{name: data / name for name in copied}, **speech}
 
-    def make(inputs: Inputs, sources: Sources, now: Fingerprint) -> Content:
+    def make(inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
         out.mkdir(exist_ok=True)
         (out / _RUNNING).touch()
         (out / "wav.scp").unlink(missing_ok=True)
@@ -340,10 +340,10 @@ class _Speech:
             if path is not None:  # no command
                 if not path.is_file():
                     raise PrivacyEvalError(f"{self.reader.where(name)}: no such regular file")
-                sources[name] = Source(path, inputs.sha256(path))
+                sources[name] = path
         return sources
 
-    def make(self, inputs: Inputs, sources: Sources, now: Fingerprint) -> Content:
+    def make(self, inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
         return Content({self.folder / f"{n}.wav": self.converted(n) for n in self.utterances})
 
     def converted(self, utterance: str) -> bytes:
@@ -383,9 +383,9 @@ def _lists(
     files = (*copied, COEFFICIENTS, "wav.scp")
 
     def find(inputs: Inputs) -> Sources:
-        return {n: Source(data / n, inputs.sha256(data / n)) for n in copied}
+        return {name: data / name for name in copied}
 
-    def make(inputs: Inputs, sources: Sources, now: Fingerprint) -> Content:
+    def make(inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
         new = {out / name: read_bytes(data / name) for name in copied}
         new[out / COEFFICIENTS] = coefficients.encode()
         new[out / "wav.scp"] = scp.encode("utf-8", "surrogateescape")

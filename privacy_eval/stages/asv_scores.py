@@ -5,7 +5,7 @@ Score files that another tool wrote, or that were edited, are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +13,14 @@ from ..asv.trials import score_trials
 from ..io.inputs import Inputs
 from ..io.scores import read_trial_list
 from ..tree.conditions import TrialCondition, original_sets
-from .access import AsvSystems, SystemUnderTest
+from .access import AsvSystems
 from .freshness import (
     NOTE,
     Content,
     Fingerprint,
     MissingInput,
     Outcome,
+    Paths,
     Product,
     Run,
     Source,
@@ -35,16 +36,17 @@ from .train_backend import training_sets
 VECTORS_NOTE, EXTRACTOR_ROLE = ".xvectors.json", "extractor"
 
 
-def make_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems, run: Run = Run()) -> Outcome:
-    """Compute the score files of all systems that are not current."""
-    products = score_products(systems, asv)
+def make_scores(asv: AsvSystems, run: Run = Run()) -> Outcome:
+    """Compute the score files of the systems under test that are not current."""
     access = asv.access
-    return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
+    return bring_up_to_date(
+        score_products(asv), access.inputs, run, allow_missing=access.allow_missing
+    )
 
 
-def score_products(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[Product]:
+def score_products(asv: AsvSystems) -> list[Product]:
     """The score files of all conditions of the protocol."""
-    return [scoring.product() for scoring in _scorings(systems, asv)]
+    return [scoring.product() for scoring in _scorings(asv)]
 
 
 @dataclass(frozen=True)
@@ -83,23 +85,22 @@ class _Scoring:
         key = self.asv.access.find_key(self.condition, self.asv.protocol, check=True)
         enrolled, tested = original_sets(self.condition, self.asv.protocol)
         enrollment = self.asv.enrollment(*enrolled)
-        own = {
+        own: dict[str, Path | Source] = {
             "enrollment": Source(enrollment.path, enrollment.digest),
-            "trials": Source(key, inputs.sha256(key)),
+            "trials": key,
         }
         sets = {"enrollment": enrolled, "trial": tested}
         return asv_sources(self.asv, model, sets, inputs, own)
 
-    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
-        key = sources["trials"].path
-        with inputs.supplied(key):
-            trials = read_trial_list(key)
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        with inputs.supplied(paths["trials"]):
+            trials = read_trial_list(paths["trials"])
         enrolled, _tested = original_sets(self.condition, self.asv.protocol)
         model, _files = self.asv.backend(self.condition.asv_model, self.anon_suffix)
         scored = score_trials(
-            self.asv.read_vectors(sources["enrollment_vectors"].path),
+            self.asv.read_vectors(paths["enrollment_vectors"]),
             self.asv.enrollment(*enrolled),
-            self.asv.read_vectors(sources["trial_vectors"].path),
+            self.asv.read_vectors(paths["trial_vectors"]),
             trials,
             model=model,
             allow_missing=self.asv.access.allow_missing,
@@ -147,8 +148,8 @@ def missing_inputs(
     )
 
 
-def _scorings(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> Iterator[_Scoring]:
-    for system in () if asv.protocol.scored_elsewhere else systems:
+def _scorings(asv: AsvSystems) -> Iterator[_Scoring]:
+    for system in () if asv.protocol.scored_elsewhere else asv.under_test:
         for folder, condition in system.conditions(asv.protocol):
             yield _Scoring(folder, condition, system.anon_suffix, asv)
 
@@ -160,12 +161,11 @@ def made_here(folder: Path, inputs: Inputs) -> bool:
     return scores.is_file() and not product.is_foreign(inputs)
 
 
-def vector_sets(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[tuple[str, str]]:
+def vector_sets(asv: AsvSystems) -> list[tuple[str, str]]:
     """Data sets that have speech, whose x-vectors are needed for scores or back ends and are
     not among those of a larger set: pairs of the set and the model folder, both as in the tree."""
-    systems = list(systems)
-    needed = training_sets(systems, asv)
-    for scoring in _scorings(systems, asv):
+    needed = training_sets(asv)
+    for scoring in _scorings(asv):
         model = asv.protocol.asv_model(scoring.condition.asv_model)
         if model is None or scoring.product().is_foreign(asv.access.inputs):
             continue
@@ -183,11 +183,11 @@ def vector_sets(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[tup
     return list(found)
 
 
-def missing_vectors(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[tuple[str, str]]:
+def missing_vectors(asv: AsvSystems) -> list[tuple[str, str]]:
     """Those of `vector_sets` without x-vectors."""
     tree = asv.access.tree
     return [
         (name, folder)
-        for name, folder in vector_sets(systems, asv)
+        for name, folder in vector_sets(asv)
         if not (tree / folder / f"xvect_{name}" / "xvector.scp").is_file()
     ]

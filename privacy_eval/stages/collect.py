@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,10 +20,23 @@ from ..results.csv_export import to_csv, to_speakers_csv
 from ..results.editions import Importer
 from ..results.json_store import to_json
 from ..results.record_files import Record, read_record
-from ..results.records import EmotionRecord, RecognitionRecord, Results, VerificationRecord
-from ..tree.conditions import RecognitionCondition, RecognitionFiles, System
+from ..results.records import (
+    EmotionRecord,
+    IdentificationRecord,
+    RecognitionRecord,
+    Results,
+    SimilarityRecord,
+    VerificationRecord,
+)
+from ..tree.conditions import (
+    RecognitionCondition,
+    RecognitionFiles,
+    System,
+    set_condition,
+    trial_conditions,
+)
 from ..version import __version__
-from .access import AsvSystems, SystemUnderTest
+from .access import AsvSystems, Experiment
 from .asv_scores import score_products
 from .freshness import NOTE, Fingerprint, Product, Run, bring_up_to_date, file_set, write_set
 from .identification import identification_products
@@ -57,34 +71,13 @@ def collect(
         Unless `partial`: conditions without such a record.
     """
     systems, inputs = list(systems), inputs or Inputs()
-    records: list[VerificationRecord] = []
     unknown = [
         f"{relative(path, tree)} (no condition of the protocol {protocol.name})"
         for path in sorted({path for system in systems for path in system.unmatched})
     ]
-    absent: list[str] = []
-    rated = {
-        files.condition
-        for system in systems
-        for files in system.recognition
-        if files.transcripts is None or files.transcripts.is_rated
-    }
-    for product in condition_products(systems, out, tree):
-        if product.name in stale:
-            absent.append(f"{product.name} ({stale[product.name]})")
-        elif product.is_current(inputs, options=False):
-            with inputs.supplied(product.files[-1]):
-                records.append(read_record(product.files[-1], VerificationRecord))
-        else:
-            absent.append(product.name)
-    measured: dict[RecognitionCondition, RecognizedSet] = {}
-    given: dict[RecognitionCondition, dict[Path, str]] = {}
-    for condition, product in transcript_products(systems, out, tree).items():
-        if product.is_current(inputs, options=False):
-            measured[condition] = read_recognized(product.files[-1])
-            given[condition] = {s.path: s.sha256 for s in product.find(inputs).values()}
-        elif condition not in rated:
-            absent.append(product.name)
+    records, unscored = _evaluated(condition_products(systems, out, tree), stale, inputs)
+    transcribed, untranscribed = _transcribed(systems, out, tree, inputs)
+    absent = [*unscored, *untranscribed]
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
     if absent and not partial:
         shown = "\n".join(f"  {name}" for name in absent[:5]) + ("\n  ..." * (len(absent) > 5))
@@ -94,12 +87,12 @@ def collect(
             f"evaluate them first (or collect the others with --allow-missing):\n{shown}"
         )
     read = _Reader(protocol, tree, partial)
-    recognition: list[RecognitionRecord] = []
-    for system in systems:
-        for folder in system.recognition:
-            transcribed = measured.get(folder.condition)
-            sources = given.get(folder.condition, {})
-            recognition += read.recognition(system, folder, transcribed, sources)
+    recognition = [
+        record
+        for system in systems
+        for folder in system.recognition
+        for record in read.recognition(system, folder, transcribed.get(folder.condition))
+    ]
     emotion = [record for system in systems for record in read.emotion(system, inputs)]
     return Results(
         protocol,
@@ -108,6 +101,48 @@ def collect(
         emotion=tuple(emotion),
         not_evaluated=(*unknown, *absent, *read.refused),
     )
+
+
+def _evaluated(
+    products: Iterable[Product], stale: Mapping[str, str], inputs: Inputs
+) -> tuple[list[VerificationRecord], list[str]]:
+    """Read the current records of conditions; the names of those without one, with the reason."""
+    records, absent = [], []
+    for product in products:
+        if product.name in stale:
+            absent.append(f"{product.name} ({stale[product.name]})")
+        elif product.is_current(inputs, options=False):
+            with inputs.supplied(product.files[-1]):
+                records.append(read_record(product.files[-1], VerificationRecord))
+        else:
+            absent.append(product.name)
+    return records, absent
+
+
+#: Errors of a set's transcripts, and SHA-256 of their files.
+_Transcribed = tuple[RecognizedSet, dict[str, str]]
+
+
+def _transcribed(
+    systems: Sequence[System], out: Path, tree: Path, inputs: Inputs
+) -> tuple[dict[RecognitionCondition, _Transcribed], list[str]]:
+    """Read the current errors of transcripts; the names of sets that have no other word error
+    rates and are without."""
+    rated = {
+        files.condition
+        for system in systems
+        for files in system.recognition
+        if files.transcripts is None or files.transcripts.is_rated
+    }
+    found, absent = {}, []
+    for condition, product in transcript_products(systems, out, tree).items():
+        if product.is_current(inputs, options=False):
+            made_of = product.fingerprint(inputs)[0].inputs.values()
+            sources = {source.path: source.sha256 for source in made_of}
+            found[condition] = read_recognized(product.files[-1]), sources
+        elif condition not in rated:
+            absent.append(product.name)
+    return found, absent
 
 
 @dataclass
@@ -120,26 +155,22 @@ class _Reader:
     refused: list[str] = field(default_factory=list)
 
     def recognition(
-        self,
-        system: System,
-        folder: RecognitionFiles,
-        transcribed: RecognizedSet | None,
-        given: dict[Path, str],
+        self, system: System, folder: RecognitionFiles, transcribed: _Transcribed | None
     ) -> list[RecognitionRecord]:
         """Records of a folder's `%WER` lines or, where there are none, of its transcripts."""
-        lines, sources, refused = read_recognition(folder)
+        lines, read, refused = read_recognition(folder)
+        sources = {relative(path, self.tree): sha256 for path, sha256 in read.items()}
         if not lines and not refused and transcribed is not None:
-            lines, sources = [_line(transcribed.counts, folder)], given
+            lines, sources = [_line(transcribed[0].counts, folder)], transcribed[1]
         if refused and not self.partial:
             raise PrivacyEvalError(refused[0])
         self.refused += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
-        read = {relative(path, self.tree): sha256 for path, sha256 in sources.items()}
         return recognition_records(
             lines,
             self.protocol,
             folder.condition,
-            {"version": __version__, "inputs": read},
-            () if transcribed is None else transcribed.speaker_interval,
+            {"version": __version__, "inputs": sources},
+            () if transcribed is None else transcribed[0].speaker_interval,
         )
 
     def emotion(self, system: System, inputs: Inputs) -> Iterator[EmotionRecord]:
@@ -197,6 +228,76 @@ def _line(counts: WordErrors, files: RecognitionFiles) -> WerLine:
     )
 
 
+def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Results:
+    """Gather all records of an experiment.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `collect`; unless `allow_missing`: records of other x-vectors or another back end than
+        those of the tree.
+    """
+    access, out = experiment.asv.access, experiment.out
+    results = collect(
+        experiment.systems,
+        out,
+        experiment.asv.protocol,
+        tree=access.tree,
+        partial=access.allow_missing,
+        stale=stale,
+        inputs=access.inputs,
+    )
+    similarity, changed = current_records(
+        similarity_products(experiment), SimilarityRecord, access.inputs
+    )
+    identification, changed_too = current_records(
+        identification_products(experiment), IdentificationRecord, access.inputs
+    )
+    changed += changed_too
+    if changed and not access.allow_missing:
+        raise PrivacyEvalError(
+            f"{out}: compute voice similarity and identification again (or leave them out with "
+            "--allow-missing): " + "; ".join(changed)
+        )
+    missing = _not_evaluated(experiment, similarity)
+    return replace(
+        results,
+        similarity=tuple(similarity),
+        identification=tuple(identification),
+        not_evaluated=(*results.not_evaluated, *changed, *missing),
+    )
+
+
+def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord]) -> list[str]:
+    """List what results lack although the tree has the trials: scores of conditions, and the
+    voice similarity of trial sets. Systems that lack the same share a line.
+    """
+    access, protocol = experiment.asv.access, experiment.asv.protocol
+    known = {s.condition for s in measured}
+    lines: dict[str, list[str]] = {}
+    for system, part in itertools.product(experiment.systems, protocol.results_folders):
+        if part.suffix not in system.parts:
+            continue
+        missing = system.missing(protocol)
+        unscored = [
+            c.name
+            for c in trial_conditions(protocol, part, system.anon_suffix).values()
+            if c.label in missing and access.trial_key(c, protocol)[0] is not None
+        ]
+        trial_sets = [] if protocol.scored_elsewhere else protocol.trial_sets()
+        sets = [set_condition(t, part, system.name) for t in trial_sets]
+        unmeasured = [
+            s.name
+            for s in sets
+            if s not in known and (access.tree / "data" / s.name / "utt2spk").is_file()
+        ]
+        for what, names in (("scores", unscored), ("voice similarity", unmeasured)):
+            if names:
+                text = f"no {what} of {len(names)}: {', '.join(names)}"
+                lines.setdefault(text, []).append(f"{system.name}{part.suffix}")
+    return [f"{', '.join(systems)}: {text}" for text, systems in lines.items()]
+
+
 def current_records(
     products: Iterable[Product], kind: type[Record], inputs: Inputs
 ) -> tuple[list[Record], list[str]]:
@@ -213,21 +314,18 @@ def current_records(
     return records, stale
 
 
-def noted_records(
-    systems: Iterable[System], asv: AsvSystems, out: Path
-) -> tuple[list[Fingerprint | None], list[str]]:
+def noted_records(experiment: Experiment) -> tuple[list[Fingerprint | None], list[str]]:
     """Fingerprints of all records, and the names of those that are there and do not count: this
     user did not make them, or they were edited since."""
-    systems = list(systems)
-    products = condition_products(systems, out, asv.access.tree)
-    products += similarity_products(systems, asv, out)
-    products += identification_products(systems, asv, out)
-    products += transcript_products(systems, out, asv.access.tree).values()
+    systems, out, access = experiment.systems, experiment.out, experiment.asv.access
+    products = condition_products(systems, out, access.tree)
+    products += similarity_products(experiment) + identification_products(experiment)
+    products += transcript_products(systems, out, access.tree).values()
     noted = [product.read_fingerprint() for product in products]
     others = [
         product.name
         for product, n in zip(products, noted, strict=True)
-        if (product.is_there() if n is None else _is_edited(product, n, asv.access.inputs))
+        if (product.is_there() if n is None else _is_edited(product, n, access.inputs))
     ]
     return noted, others
 
@@ -240,11 +338,11 @@ def _is_edited(product: Product, noted: Fingerprint, inputs: Inputs) -> bool:
     )
 
 
-def outdated_scores(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> dict[str, str]:
+def outdated_scores(asv: AsvSystems) -> dict[str, str]:
     """Conditions whose scores were made here, but not of the present x-vectors, back end and
     trials: their names to the reason. Where any of these is missing, the scores are taken as
     they are: submissions travel without it."""
-    products = {product.name: product for product in score_products(systems, asv)}
+    products = {product.name: product for product in score_products(asv)}
     outcome = bring_up_to_date(
         products.values(), asv.access.inputs, Run(dry_run=True), allow_missing=True
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import hmac
+import itertools
 import json
 import os
 import re
@@ -21,7 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import OutputError, PrivacyEvalError, UsageError
 from ..io.confine import refuse_symlinks
@@ -31,6 +32,10 @@ from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..io.user_key import user_key
 from .jobs import Cost, split
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkProcess
 
 #: The fingerprint of a product that has a folder of its own.
 NOTE = ".privacy_eval.json"
@@ -83,7 +88,9 @@ class Source:
     sha256: str
 
 
-Sources = Mapping[str, Source]
+#: What a product is made of: a path, or one whose content is known by its digest.
+Sources = Mapping[str, Path | Source]
+Paths = Mapping[str, Path]
 
 
 @dataclass(frozen=True)
@@ -251,9 +258,9 @@ class Product:
     files : tuple of Path
         The last one completes the product; none where they are known only once it is made.
     find : callable
-        The inputs, see `Source`; raises `MissingInput`.
+        The inputs by role; raises `MissingInput`.
     make : callable
-        The content, from the inputs and the fingerprint.
+        The content, from the paths of the inputs and the fingerprint.
     subject, options, revision
         See `Fingerprint`; the revision grows when the same inputs give another content.
     cost : Cost
@@ -272,7 +279,7 @@ class Product:
     note: Path
     files: tuple[Path, ...]
     find: Callable[[Inputs], Sources]
-    make: Callable[[Inputs, Sources, Fingerprint], Content]
+    make: Callable[[Inputs, Paths, Fingerprint], Content]
     subject: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     revision: int = 1
@@ -287,21 +294,21 @@ class Product:
         """Name that tells the product from a copy."""
         return self.files[-1].name if self.files else ""
 
-    def fingerprint(self, inputs: Inputs) -> tuple[Fingerprint, Sources]:
-        """The fingerprint of what is there now.
+    def fingerprint(self, inputs: Inputs) -> tuple[Fingerprint, Paths]:
+        """The fingerprint of what is there now, and the paths of the inputs.
 
         Raises
         ------
         MissingInput, PrivacyEvalError
             An input is absent, or cannot be read.
         """
-        sources = self.find(inputs)
-        noted = {
-            role: _Input(relative(source.path, self.base), source.sha256)
-            for role, source in sources.items()
-        }
+        noted, paths = {}, {}
+        for role, found in self.find(inputs).items():
+            known = found if isinstance(found, Source) else Source(found, inputs.sha256(found))
+            noted[role] = _Input(relative(known.path, self.base), known.sha256)
+            paths[role] = known.path
         subject, options = to_plain(self.subject), to_plain(self.options)
-        return Fingerprint(self.key, self.revision, subject, options, noted), sources
+        return Fingerprint(self.key, self.revision, subject, options, noted), paths
 
     def read_fingerprint(self) -> Fingerprint | None:
         """Read the fingerprint beside the files; None if this user made none of this product."""
@@ -415,7 +422,7 @@ class Run:
     job : (int, int)
         Which of how many job splits to do, from 1; they take about equally long.
     nj : int
-        Processes at once; products must then be picklable.
+        Processes at once, each of one product.
     dry_run : bool
         Write nothing: find out what would be made.
     isolated : bool
@@ -478,63 +485,63 @@ def _outcomes(
 ) -> Iterator[Outcome]:
     """The outcome of every product, in order."""
     begin = run.begin or (lambda *_: None)
-    total, done = len(products), 0
-    if run.nj > 1 and total > 1 and not run.isolated:
-        from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+    total = len(products)
 
-        with ProcessPoolExecutor(
-            min(run.nj, total), initializer=_begin_worker, initargs=(os.getpid(),)
-        ) as pool:
-            try:
-                futures = [
-                    pool.submit(_bring, p, None, allow_missing, run.dry_run) for p in products
-                ]
-                for product, future in zip(products, futures, strict=True):
-                    begin(done, total, product.name)
-                    yield future.result()
-                    done += 1
-            except BrokenProcessPool:
-                run = replace(run, isolated=True)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
-    for product in products[done:]:
+    def bring(product: Product) -> Outcome:
+        return _bring(product, inputs, allow_missing, run.dry_run)
+
+    if run.isolated or (run.nj > 1 and total > 1):
+        yield from _in_processes(products, bring, begin, run.nj)
+        return
+    for done, product in enumerate(products):
         begin(done, total, product.name)
-        bring = _bring_isolated if run.isolated else _bring
-        yield bring(product, inputs, allow_missing, run.dry_run)
-        done += 1
+        yield bring(product)
 
 
-def _bring_isolated(
-    product: Product, inputs: Inputs, allow_missing: bool, dry_run: bool
-) -> Outcome:
-    """As `_bring`, in a process of its own."""
-    import multiprocessing  # imports take longer than finding that there is nothing to do
+def _in_processes(
+    products: Sequence[Product], bring: Callable[[Product], Outcome], begin: Progress, nj: int
+) -> Iterator[Outcome]:
+    """The outcome of every product, made in a process of its own, `nj` of them at once."""
+    import multiprocessing.connection  # imports take longer than finding that nothing is to do
 
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    parent = os.getpid()
+    context, parent = multiprocessing.get_context("fork"), os.getpid()
 
-    def bring() -> None:
+    def work(sender: Connection, product: Product) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        _begin_worker(parent)
+        _end_with(parent)
         try:
-            sender.send(_bring(product, inputs, allow_missing, dry_run))
+            sender.send(bring(product))
         except PrivacyEvalError as error:
             sender.send(error)
 
-    process = context.Process(target=bring, daemon=True)
-    process.start()
-    sender.close()
-    try:
-        found = receiver.recv()
-    except EOFError:
-        process.join()
-        code = process.exitcode or 0
-        how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return Outcome(failed={product.name: f"{how} while it was made (not enough memory?)"})
-    finally:
-        receiver.close()
+    outcomes: dict[int, Outcome] = {}
+    running: dict[Any, tuple[int, ForkProcess]] = {}
+    waiting = iter(enumerate(products))
+    for done, product in enumerate(products):
+        begin(done, len(products), product.name)
+        while done not in outcomes:
+            for number, other in itertools.islice(waiting, nj - len(running)):
+                receiver, sender = context.Pipe(duplex=False)
+                process = context.Process(target=work, args=(sender, other), daemon=True)
+                process.start()
+                sender.close()
+                running[receiver] = number, process
+            for ended in multiprocessing.connection.wait(list(running)):
+                number, process = running.pop(ended)
+                outcomes[number] = _received(ended, process, products[number].name)
+        yield outcomes.pop(done)
+
+
+def _received(receiver: Any, process: ForkProcess, name: str) -> Outcome:
+    """The outcome that the process of a product has sent."""
+    with receiver:
+        try:
+            found = receiver.recv()
+        except EOFError:
+            process.join()
+            code = process.exitcode or 0
+            how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            return Outcome(failed={name: f"{how} while it was made (not enough memory?)"})
     process.join()
     if isinstance(found, PrivacyEvalError):
         raise found
@@ -542,9 +549,9 @@ def _bring_isolated(
     return found
 
 
-def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run: bool) -> Outcome:
+def _bring(product: Product, inputs: Inputs, allow_missing: bool, dry_run: bool) -> Outcome:
     """Make a product if it is not current."""
-    name, inputs, outcome = product.name, inputs or _of_worker, Outcome()
+    name, outcome = product.name, Outcome()
     try:
         if product.within is not None:
             refuse_symlinks(product.note.parent, product.within)
@@ -556,7 +563,7 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
             if why:
                 outcome.notes.append(f"{name}: {why}: kept; remove it to have it rebuilt")
             return outcome
-        now, sources = product.fingerprint(inputs)
+        now, paths = product.fingerprint(inputs)
         noted = product.read_fingerprint()
         changes = [] if noted is None else product.changes(now, noted)
         whole = noted is not None and product.is_whole(inputs, noted)
@@ -572,7 +579,7 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
                 outcome.rebuilt[name] = UNSIGNED
             if dry_run:
                 return outcome
-            content = product.make(inputs, sources, now)
+            content = product.make(inputs, paths, now)
             product.write(inputs, content, now)
             noted = replace(now, left_out=content.left_out, remarks=content.remarks)
             outcome.notes += [f"{name}: {note}" for note in content.notes]
@@ -590,11 +597,8 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
     return outcome
 
 
-_of_worker = Inputs()
-
-
-def _begin_worker(parent: int) -> None:
-    """Let a worker end soon after its parent is gone: a killed parent cannot end it."""
+def _end_with(parent: int) -> None:
+    """Let a process end soon after its parent is gone: a killed parent cannot end it."""
 
     def watch() -> None:
         while os.getppid() == parent:

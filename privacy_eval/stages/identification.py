@@ -7,7 +7,7 @@ the trial set.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
@@ -19,9 +19,9 @@ from ..io.files import file_names
 from ..io.inputs import Inputs
 from ..results.record_files import record_content, record_paths
 from ..results.records import IdentificationRecord
-from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
+from ..tree.conditions import TrialCondition, original_sets, trial_conditions
 from ..version import __version__
-from .access import BACKEND, AsvSystems
+from .access import BACKEND, AsvSystems, Experiment
 from .asv_scores import asv_sources
 from .freshness import (
     NOTE,
@@ -29,6 +29,7 @@ from .freshness import (
     Fingerprint,
     MissingInput,
     Outcome,
+    Paths,
     Product,
     Run,
     Source,
@@ -69,34 +70,20 @@ class GalleryOptions:
 
 
 def make_identifications(
-    systems: Iterable[System],
-    chosen: Iterable[str],
-    asv: AsvSystems,
-    out: Path,
-    run: Run = Run(),
-    options: GalleryOptions = GalleryOptions(),
+    experiment: Experiment, run: Run = Run(), options: GalleryOptions = GalleryOptions()
 ) -> Outcome:
-    """Compute the identification records of some systems that are not current.
-
-    Parameters
-    ----------
-    systems : iterable of System
-        All systems of the results, by which their folders are named.
-    chosen : iterable of str
-        Names of those whose x-vectors the tree has.
-    """
-    names = set(chosen)
-    found = _galleries(list(systems), asv, out, options)
+    """Compute the identification records of the systems under test that are not current."""
+    names, access = experiment.under_test, experiment.asv.access
+    found = _galleries(experiment, options)
     products = [g.product() for g in found if g.condition.system in names]
-    access = asv.access
     return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
 
 
-def identification_products(systems: Iterable[System], asv: AsvSystems, out: Path) -> list[Product]:
+def identification_products(experiment: Experiment) -> list[Product]:
     """The identification records of all systems, by the back end and with the distractors that
     they were made with."""
     products = []
-    for galleries in _galleries(list(systems), asv, out, GalleryOptions()):
+    for galleries in _galleries(experiment, GalleryOptions()):
         noted = galleries.product().read_fingerprint()
         made_with = {} if noted is None else noted.options
         inputs = {n: made_with[n] for n in ("backend", "distractors") if n in made_with}
@@ -150,31 +137,31 @@ class _Galleries:
         model = self.condition.asv_model, self.anon_suffix
         utt2spk = self.asv.access.find_utt2spk(tested[0])
         self.asv.access.check_inside(utt2spk)
-        sources = {"utt2spk": Source(utt2spk, inputs.sha256(utt2spk))}
+        sources: dict[str, Path | Source] = {"utt2spk": utt2spk}
         for role, name in galleries.items():
             enrollment = self.asv.enrollment(*name)
             sources[role] = Source(enrollment.path, enrollment.digest)
             genders = self.asv.access.find_genders(self.asv.access.find_enrollment(*name))
             if genders is not None:
                 self.asv.access.check_inside(genders)
-                sources[f"{role}_genders"] = Source(genders, inputs.sha256(genders))
+                sources[f"{role}_genders"] = genders
         sets = {**galleries, "trial": tested}
         return asv_sources(self.asv, model, sets, inputs, sources, plda=self.backend == "plda")
 
-    def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
+    def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
-        utt2spk, more = sources["utt2spk"].path, self.options.distractors
-        gallery, genders = self._gallery("enrollment", enrolled, sources, inputs)
+        utt2spk, more = paths["utt2spk"], self.options.distractors
+        gallery, genders = self._gallery("enrollment", enrolled, paths, inputs)
         distractors = None
         if more:
             name = more, enrolled[1]
-            distractors, of_more = self._gallery("distractors", name, sources, inputs, genders)
+            distractors, of_more = self._gallery("distractors", name, paths, inputs, genders)
             genders = genders if of_more else set()
         model = self.condition.asv_model, self.anon_suffix
         with inputs.supplied(utt2spk):
             found = identify(
                 gallery,
-                self.asv.read_vectors(sources["trial_vectors"].path),
+                self.asv.read_vectors(paths["trial_vectors"]),
                 utt2spk,
                 backend=self.backend,
                 model=self.asv.backend(*model)[0] if self.backend == "plda" else None,
@@ -201,23 +188,23 @@ class _Galleries:
         self,
         role: str,
         name: tuple[str, str],
-        sources: Sources,
+        paths: Paths,
         inputs: Inputs,
         only: Collection[str] = (),
     ) -> tuple[Gallery, set[str]]:
         """Read a gallery and the genders in it, none if that of any speaker is not known; leave out
         speakers of known genders but `only`, if any are given."""
-        vectors = self.asv.read_vectors(sources[f"{role}_vectors"].path)
-        enrollment, of = self.asv.enrollment(*name), sources.get(f"{role}_genders")
+        vectors = self.asv.read_vectors(paths[f"{role}_vectors"])
+        enrollment, of = self.asv.enrollment(*name), paths.get(f"{role}_genders")
         if of is None:
             return Gallery(vectors, enrollment), set()
-        with inputs.supplied(of.path):
-            gender_of = read_spk2gender(of.path)
+        with inputs.supplied(of):
+            gender_of = read_spk2gender(of)
         if any(speaker not in gender_of for speaker in enrollment.members):
             return Gallery(vectors, enrollment), set()
         members = {s: u for s, u in enrollment.members.items() if not only or gender_of[s] in only}
         if not members:
-            raise PrivacyEvalError(f"{of.path}: no distractor of gender {' or '.join(only)}")
+            raise PrivacyEvalError(f"{of}: no distractor of gender {' or '.join(only)}")
         return Gallery(vectors, replace(enrollment, members=members)), {
             gender_of[s] for s in members
         }
@@ -268,15 +255,14 @@ def missing_inputs(
     )
 
 
-def _galleries(
-    systems: list[System], asv: AsvSystems, out: Path, options: GalleryOptions
-) -> Iterator[_Galleries]:
+def _galleries(experiment: Experiment, options: GalleryOptions) -> Iterator[_Galleries]:
+    systems, asv = experiment.systems, experiment.asv
     names = file_names(system.name for system in systems)
     for system in systems:
         for part in asv.protocol.results_folders:
             if part.suffix not in system.parts:
                 continue
-            folder = out / "records" / f"{names[system.name]}{part.suffix}"
+            folder = experiment.out / "records" / f"{names[system.name]}{part.suffix}"
             conditions = trial_conditions(asv.protocol, part, system.anon_suffix, system.name)
             for name, condition in conditions.items():
                 if condition.attack_model is not None:

@@ -47,6 +47,7 @@ from .freshness import (
     Content,
     Fingerprint,
     Outcome,
+    Paths,
     Product,
     Run,
     Source,
@@ -286,22 +287,21 @@ class _ConditionRecord:
             raise PrivacyEvalError(
                 f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
             )
-        paths = {"scores": scores, "trials": key}
+        sources: dict[str, Path | Source] = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
-            paths["utt2spk"] = self.utt2spk
+            sources["utt2spk"] = self.utt2spk
         inputs.sha256(key)
         with inputs.supplied(key):
             lines = read_bytes(key).count(b"\n")
         inputs.sha256(scores, line_limit(key, lines))
-        sources = {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
         extractor = noted_source(scores, EXTRACTOR_ROLE, self.tree, inputs)
         return sources if extractor is None else {**sources, EXTRACTOR_ROLE: extractor}
 
-    def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
-        with inputs.supplied(*(s.path for role, s in sources.items() if role != EXTRACTOR_ROLE)):
+    def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
+        with inputs.supplied(*(path for role, path in paths.items() if role != EXTRACTOR_ROLE)):
             paired = pair(
-                read_scores(sources["scores"].path),
-                read_trials(sources["trials"].path),
+                read_scores(paths["scores"]),
+                read_trials(paths["trials"]),
                 allow_missing=self.options.allow_missing,
             )
             found = evaluate_trials(paired, self.options, self.utt2spk)

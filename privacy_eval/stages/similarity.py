@@ -5,7 +5,7 @@ It is measured for every results folder of a system, with the ASV system used th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -17,9 +17,9 @@ from ..metrics import of_kind, similarity_metrics
 from ..protocol.protocol import ResultsFolder, TrialSet
 from ..results.record_files import record_content, record_paths
 from ..results.records import SimilarityRecord
-from ..tree.conditions import SetCondition, System, set_condition
+from ..tree.conditions import SetCondition, set_condition
 from ..version import __version__
-from .access import AsvSystems
+from .access import AsvSystems, Experiment
 from .asv_scores import asv_sources
 from .freshness import (
     NOTE,
@@ -27,9 +27,9 @@ from .freshness import (
     Fingerprint,
     MissingInput,
     Outcome,
+    Paths,
     Product,
     Run,
-    Source,
     Sources,
     absent,
     bring_up_to_date,
@@ -43,32 +43,16 @@ FOLDER_2020 = "similarity_matrices_DeID_Gvd"
 _REVISION = 1
 
 
-def make_similarities(
-    systems: Iterable[System],
-    chosen: Iterable[str],
-    asv: AsvSystems,
-    out: Path,
-    run: Run = Run(),
-) -> Outcome:
-    """Compute the similarity records of some systems that are not current.
-
-    Parameters
-    ----------
-    systems : iterable of System
-        All systems of the results, by which their folders are named.
-    chosen : iterable of str
-        Names of those whose x-vectors the tree has.
-    """
-    names = set(chosen)
-    found = _similarities(list(systems), asv, out)
-    products = [s.product() for s in found if s.condition.system in names]
-    access = asv.access
+def make_similarities(experiment: Experiment, run: Run = Run()) -> Outcome:
+    """Compute the similarity records of the systems under test that are not current."""
+    names, access = experiment.under_test, experiment.asv.access
+    products = [s.product() for s in _similarities(experiment) if s.condition.system in names]
     return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
 
 
-def similarity_products(systems: Iterable[System], asv: AsvSystems, out: Path) -> list[Product]:
+def similarity_products(experiment: Experiment) -> list[Product]:
     """The similarity records of all systems."""
-    return [similarity.product() for similarity in _similarities(list(systems), asv, out)]
+    return [similarity.product() for similarity in _similarities(experiment)]
 
 
 def trial_set_cost(trial_set: TrialSet, asv: AsvSystems) -> Cost:
@@ -127,15 +111,15 @@ class _Similarity:
         utt2spk = asv.access.find_utt2spk(name)
         asv.access.check_inside(utt2spk)
         sets = {"original": (name, ""), "anonymized": (name, self.anon_suffix)}
-        own = {"utt2spk": Source(utt2spk, inputs.sha256(utt2spk))}
-        return asv_sources(asv, (self.part.asv_model, self.anon_suffix), sets, inputs, own)
+        model = self.part.asv_model, self.anon_suffix
+        return asv_sources(asv, model, sets, inputs, {"utt2spk": utt2spk})
 
-    def make(self, inputs: Inputs, sources: Sources, made_of: Fingerprint) -> Content:
-        utt2spk = sources["utt2spk"].path
+    def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
+        utt2spk = paths["utt2spk"]
         with inputs.supplied(utt2spk):
             measured = measure(
-                self.asv.read_vectors(sources["original_vectors"].path),
-                self.asv.read_vectors(sources["anonymized_vectors"].path),
+                self.asv.read_vectors(paths["original_vectors"]),
+                self.asv.read_vectors(paths["anonymized_vectors"]),
                 utt2spk,
                 backend=self.asv.compared_by,
                 model=self.asv.backend(self.part.asv_model, self.anon_suffix)[0],
@@ -180,7 +164,8 @@ def missing_inputs(
     )
 
 
-def _similarities(systems: list[System], asv: AsvSystems, out: Path) -> Iterator[_Similarity]:
+def _similarities(experiment: Experiment) -> Iterator[_Similarity]:
+    systems, asv, out = experiment.systems, experiment.asv, experiment.out
     names = file_names(system.name for system in systems)
     for system in systems:
         for part in asv.protocol.results_folders:

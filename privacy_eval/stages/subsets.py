@@ -38,9 +38,9 @@ from .freshness import (
     Fingerprint,
     MissingInput,
     Outcome,
+    Paths,
     Product,
     Run,
-    Source,
     Sources,
     bring_up_to_date,
 )
@@ -206,9 +206,9 @@ def _product(
     def find(inputs: Inputs) -> Sources:
         files = _recipe(tree, protocol, folder, suffix).files
         access.check_in_tree(*files)
-        return {relative(path, tree): Source(path, inputs.sha256(path)) for path in files}
+        return {relative(path, tree): path for path in files}
 
-    def make(inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
+    def make(inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         recipe = _recipe(tree, protocol, folder, suffix)
         with inputs.supplied(*recipe.files):
             new = recipe.contents()

@@ -4,7 +4,6 @@ those of attackers whose model knows anonymized speech."""
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +11,14 @@ from ..asv.model_folder import BACKEND_FILES, backend_folder, save_backend, trai
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
 from ..protocol.protocol import AsvModel
-from .access import AsvSystems, SystemUnderTest
+from .access import AsvSystems
 from .freshness import (
     NOTE,
     Content,
     Fingerprint,
     MissingInput,
     Outcome,
+    Paths,
     Product,
     Run,
     Source,
@@ -27,30 +27,26 @@ from .freshness import (
 )
 
 
-def train_backends(
-    systems: Iterable[SystemUnderTest], asv: AsvSystems, run: Run = Run()
-) -> Outcome:
+def train_backends(asv: AsvSystems, run: Run = Run()) -> Outcome:
     """Train every back end that the systems' results folders need, that is missing or stale,
     and whose training set has x-vectors."""
-    products = [training.product() for training in _trainings(systems, asv)]
+    products = [training.product() for training in _trainings(asv)]
     return bring_up_to_date(products, asv.access.inputs, run)
 
 
-def training_sets(
-    systems: Iterable[SystemUnderTest], asv: AsvSystems
-) -> list[tuple[str, str, str]]:
+def training_sets(asv: AsvSystems) -> list[tuple[str, str, str]]:
     """Training sets of the back ends that no other tool trained: name, no suffix, and model
     folder."""
     return [
         (t.model.training_name(t.suffix), "", t.model.model_folder(t.suffix))
-        for t in _trainings(systems, asv)
+        for t in _trainings(asv)
         if not t.product().is_foreign(asv.access.inputs)
     ]
 
 
-def _trainings(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[_Training]:
+def _trainings(asv: AsvSystems) -> list[_Training]:
     found: dict[Path, _Training] = {}  # systems may share one
-    for system in systems:
+    for system in asv.under_test:
         for _, part in system.folders:
             model = asv.protocol.asv_model(part.asv_model)
             if model is not None:
@@ -104,13 +100,13 @@ class _Training:
         self.asv.access.check_inside(utt2spk)
         return {
             "vectors": Source(scp, self.asv.read_vectors(scp).digest),
-            "utt2spk": Source(utt2spk, inputs.sha256(utt2spk)),
+            "utt2spk": utt2spk,
         }
 
-    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
-        utt2spk = sources["utt2spk"].path
-        with inputs.supplied(utt2spk):
-            trained = train_from_vectors(self.asv.read_vectors(sources["vectors"].path), utt2spk)
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        with inputs.supplied(paths["utt2spk"]):
+            vectors = self.asv.read_vectors(paths["vectors"])
+            trained = train_from_vectors(vectors, paths["utt2spk"])
         with tempfile.TemporaryDirectory() as scratch:
             save_backend(Path(scratch), trained)
             files = {name: Path(scratch, name) for name in reversed(BACKEND_FILES)}

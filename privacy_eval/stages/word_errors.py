@@ -20,7 +20,7 @@ from ..io.transcripts import pair_transcripts, speakers_of
 from ..metrics.confidence import Interval, difference_p_value, expanded_interval
 from ..metrics.wer import Normalization, WordErrors, total, wer_bootstrap, word_errors
 from ..tree.conditions import RecognitionCondition, RecognitionFiles, System, Transcripts
-from .freshness import NOTE, Content, Fingerprint, Product, Source, Sources
+from .freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
 
 
 @dataclass(frozen=True)
@@ -196,10 +196,10 @@ class _Transcribed:
                     f"{given.reference.parent}: no utt2spk, which a bootstrap over speakers needs"
                 )
             paths["utt2spk"] = given.utt2spk
-        return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
+        return paths
 
-    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
-        with inputs.supplied(*(source.path for source in sources.values())):
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        with inputs.supplied(*paths.values()):
             found = recognized(
                 self.transcripts.hypothesis,
                 self.transcripts.reference,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,16 +31,16 @@ from ..speech.features import (
     utterance_features,
 )
 from ..speech.xvector import EXTRACTOR_FILES, Extractor, load_extractor, utterance_vectors
-from .access import AsvSystems, SystemUnderTest
+from .access import AsvSystems
 from .asv_scores import EXTRACTOR_ROLE, VECTORS_NOTE, vector_sets
 from .freshness import (
     Content,
     Fingerprint,
     MissingInput,
     Outcome,
+    Paths,
     Product,
     Run,
-    Source,
     Sources,
     bring_up_to_date,
 )
@@ -56,46 +56,39 @@ _VECTOR_FILES = ("spk_xvector.ark", "spk_xvector.scp", "xvector.ark", "xvector.s
 _BYTES_PER_SECOND = 32000.0
 
 
-def make_vectors(systems: Iterable[SystemUnderTest], asv: AsvSystems, run: Run = Run()) -> Outcome:
-    """Extract all x-vectors that scores of the systems need and that are not current.
+def make_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
+    """Extract all x-vectors that scores of the systems under test need and that are not current.
 
     A job of several makes its share of the parts; sets are put together in a run without jobs.
     """
-    sets = _sets(systems, asv)
+    shared = _Shared(asv)
+    sets = [_Set(name, folder, shared) for name, folder in vector_sets(asv)]
     inputs, allow = asv.access.inputs, asv.access.allow_missing
     parts: list[_Part] = []
-    whole: list[Product] = []
-    kept = Outcome()
+    outcome = Outcome()
     for one in sets:
         try:
-            if one.product().is_foreign(inputs):
-                kept.kept.append(one.name)
-                continue
-            one.shared.extractor_files(Path(one.model_folder))
-            parts += one.parts
-            whole.append(one.product())
+            if not one.product().is_foreign(inputs):
+                shared.extractor_files(Path(one.model_folder))
+                parts += one.parts
         except MissingInput as error:
-            kept.missing[one.name] = error
+            outcome.missing[one.name] = error
         except PrivacyEvalError as error:
-            kept.failed[one.name] = str(error)
-    outcome = bring_up_to_date([p.product() for p in parts], inputs, run, allow_missing=allow)
+            outcome.failed[one.name] = str(error)
+    extracted = bring_up_to_date([p.product() for p in parts], inputs, run, allow_missing=allow)
     if run.job != (1, 1):
-        kept.add(outcome)
-        return kept
-    names = {p.set.name for p in parts if p.name in outcome.failed}
-    whole = [product for product in whole if product.name not in names]
-    found = bring_up_to_date(whole, inputs, replace(run, announce=None, progress=None))
-    kept.add(found)
-    kept.notes = [*outcome.notes, *kept.notes]
-    kept.failed |= outcome.failed
-    kept.left_out |= outcome.left_out
-    return kept
-
-
-def _sets(systems: Iterable[SystemUnderTest], asv: AsvSystems) -> list[_Set]:
-    """The sets with speech whose x-vectors are needed and not among those of a larger set."""
-    shared = _Shared(asv)
-    return [_Set(name, folder, shared) for name, folder in vector_sets(systems, asv)]
+        outcome.add(extracted)
+        return outcome
+    missing = {*extracted.failed, *(extracted.made if run.dry_run else ())}
+    incomplete = dict.fromkeys(part.set.name for part in parts if part.name in missing)
+    skipped = {*outcome.missing, *outcome.failed, *incomplete}
+    whole = [one.product() for one in sets if one.name not in skipped]
+    outcome.notes += extracted.notes
+    outcome.add(bring_up_to_date(whole, inputs, replace(run, announce=None, progress=None)))
+    outcome.made += incomplete if run.dry_run else ()
+    outcome.failed |= extracted.failed
+    outcome.left_out |= extracted.left_out
+    return outcome
 
 
 @dataclass(frozen=True)
@@ -199,9 +192,9 @@ class _Set:
         files = self.shared.extractor_files(Path(self.model_folder))
         named = {relative(path, self.shared.tree): path for path in paths}
         named[EXTRACTOR_ROLE] = files[EXTRACTOR_FILES[0]]
-        return {role: Source(path, inputs.sha256(path)) for role, path in named.items()}
+        return named
 
-    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         archives = [part.archive for part in self.parts if part.archive.stat().st_size]
         if not archives:
             raise PrivacyEvalError(f"{self.data}: no utterance has an x-vector")
@@ -262,10 +255,9 @@ class _Part:
         for name, path in self._paths.items():
             if not path.is_file():
                 raise PrivacyEvalError(f"{reader.where(name)}: no such regular file")
-        paths = {**{f"extractor {n}": p for n, p in files.items()}, **self._paths}
-        return {role: Source(path, inputs.sha256(path)) for role, path in paths.items()}
+        return {**{f"extractor {n}": p for n, p in files.items()}, **self._paths}
 
-    def make(self, inputs: Inputs, sources: Sources, _: Fingerprint) -> Content:
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         shared = self.set.shared
         reader, extractor = (
             shared.reader(self.set.data),

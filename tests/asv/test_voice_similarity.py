@@ -24,15 +24,16 @@ from support import (
     TRIALS,
     SpeechTree,
     changed,
+    experiment_of,
     lines_to,
     snapshot,
-    stage_of,
     utterances,
 )
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BackendName, score_matrix
 from privacy_eval.asv.voice_similarity import measure, write_2020
+from privacy_eval.io.inputs import Inputs
 from privacy_eval.io.schema import from_plain
 from privacy_eval.io.scp import Vectors
 from privacy_eval.metrics import VARIANTS, of_kind, similarity_metrics
@@ -40,12 +41,10 @@ from privacy_eval.results.challenge_text import import_results_txt, to_results_t
 from privacy_eval.results.csv_export import speakers_csv, to_csv, to_speakers_csv
 from privacy_eval.results.json_store import read_json, to_json
 from privacy_eval.results.records import Results, SimilarityRecord
-from privacy_eval.stages.access import VECTORS
+from privacy_eval.stages.access import VECTORS, AsvSystems, TreeAccess
 from privacy_eval.stages.collect import current_records
 from privacy_eval.stages.freshness import Outcome, Run
 from privacy_eval.stages.similarity import FOLDER_2020, make_similarities, similarity_products
-from privacy_eval.tree.conditions import System
-from privacy_eval.tree.discovery import find_systems
 
 # --- numbers
 
@@ -303,21 +302,13 @@ def _tree(tmp_path: Path) -> SpeechTree:
     return tree
 
 
-def systems_of(tree: SpeechTree) -> list[System]:
-    return find_systems(tree.root, tree.root / "exp", tree.protocol)
-
-
-def made(
-    tree: SpeechTree, *, job: tuple[int, int] = (1, 1), chosen: Sequence[str] = ("anon",), **o: bool
-) -> Outcome:
-    _, asv = stage_of(tree, **o)
-    return make_similarities(systems_of(tree), chosen, asv, tree.root / "out", Run(job))
+def made(tree: SpeechTree, *, job: tuple[int, int] = (1, 1), **o: bool) -> Outcome:
+    return make_similarities(experiment_of(tree, **o), Run(job))
 
 
 def collected(tree: SpeechTree, **options: bool) -> tuple[list[SimilarityRecord], list[str]]:
-    _, asv = stage_of(tree, **options)
-    products = similarity_products(systems_of(tree), asv, tree.root / "out")
-    return current_records(products, SimilarityRecord, asv.access.inputs)
+    products = similarity_products(experiment_of(tree, **options))
+    return current_records(products, SimilarityRecord, Inputs())
 
 
 def files(tree: SpeechTree) -> list[Path]:
@@ -416,7 +407,9 @@ def test_damaged_records_are_rebuilt(tree: SpeechTree, damage: str) -> None:
 
 def test_job_splits_and_chosen_systems(tree: SpeechTree) -> None:
     assert made(tree, job=(2, 2)).made == []
-    assert made(tree, chosen=()).made == []
+    access = TreeAccess(tree.root, tree.root / "exp")
+    none_under_test = replace(experiment_of(tree), asv=AsvSystems(access, tree.protocol))
+    assert make_similarities(none_under_test).made == []
     assert files(tree) == []
     assert made(tree, job=(1, 2)).made == [NAME]
 
@@ -427,7 +420,7 @@ def test_several_systems_have_separate_folders(tmp_path: Path) -> None:
     for suffix in ("_anon", "_two"):
         folder = f"exp/a{suffix}/results-1{suffix}"
         lines_to(tree.scores(ENROLLS, TRIALS + suffix, folder), ["s u 1"])
-    outcome = made(tree, chosen=["a_anon", "a_two"])
+    outcome = made(tree)
     assert outcome.made == [f"a_anon {TRIALS}", f"a_two {TRIALS}"]
     folders = {p.relative_to(tmp_path / "out").parts[1] for p in files(tree)}
     assert folders == {"a_anon", "a_two"}

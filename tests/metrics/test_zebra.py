@@ -65,6 +65,15 @@ def test_closed_form_is_the_integral(scores: ScoreLists) -> None:
     assert population_disclosure(TrialScores(*scores)) == pytest.approx(expected, rel=0, abs=1e-8)
 
 
+@pytest.mark.parametrize("targets", [3, 10, 100, 271])
+@pytest.mark.parametrize("nontargets", [7, 200, 1113])
+def test_inverted_scores_disclose_exactly_nothing(targets: int, nontargets: int) -> None:
+    """PAV pools all of them: the LLR is that of equal odds, 0 but for rounding."""
+    scores = TrialScores(np.zeros(targets), np.ones(nontargets))
+    for variant in ("challenge", "exact"):
+        assert population_disclosure(scores, variant=variant) == 0
+
+
 @pytest.mark.parametrize("scores", [([0.0] * 7, [0.0] * 9), ([0.0, 1.0], [2.0])])
 def test_challenge_without_evidence_is_exactly_0(scores: ScoreLists) -> None:
     """Every LLR is 0 plus the slope, at most 1e-6."""

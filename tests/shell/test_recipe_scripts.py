@@ -373,16 +373,16 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
     assert run.code == 0, run.err
     lines = run.out.splitlines()
     assert lines[0] == "<demo-tree><new/demo tree><--seed><3>"
-    common = "<--tree><new/demo tree><--results><exp><--conf><vpc2020>"
+    conf = f"<--conf><{(recipe.copy / 'recipes/demo/protocol.yaml').resolve()}>"
+    common = f"<--tree><new/demo tree><--results><exp>{conf}"
     assert f"<collect>{common}<--out><results>" in lines
     assert run.out.endswith("\n\nthe main results\n\ntables        new/demo tree/results/tables\n")
     run = recipe.run("--dir", "other", "--stage", "7", "--stop-stage", "7", name="demo")
     assert run.code == 0, run.err
     assert run.out.splitlines() == [
         "<demo-tree><other><--seed><0>",
-        "<similarity><--tree><other><--results><exp><--conf><vpc2020><--out><results>"
-        "<--after-jobs>",
-        "<identification><--tree><other><--results><exp><--conf><vpc2020><--out><results>"
+        f"<similarity><--tree><other><--results><exp>{conf}<--out><results><--after-jobs>",
+        f"<identification><--tree><other><--results><exp>{conf}<--out><results>"
         "<--bootstrap><500><--seed><0><--after-jobs>",
     ]
 

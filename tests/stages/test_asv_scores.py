@@ -47,7 +47,7 @@ def _tree(tmp_path: Path) -> SpeechTree:
 def made(
     tree: SpeechTree, results: str = "exp", *, job: tuple[int, int] = (1, 1), **options: Any
 ) -> Outcome:
-    return make_scores(*stage_of(tree, results, **options), Run(job))
+    return make_scores(stage_of(tree, results, **options), Run(job))
 
 
 def names(*kinds: str) -> list[str]:
@@ -265,7 +265,7 @@ def test_systems_that_share_a_suffix_are_left_alone(tree: SpeechTree) -> None:
     assert len(notes) == 1
     assert notes[0].startswith("one, two: all have the anonymization suffix '_anon'")
     assert "--system NAME chooses one" in notes[0]
-    make_scores(targets, AsvSystems(access, tree.protocol))
+    make_scores(AsvSystems(access, tree.protocol, targets))
     written = set(snapshot(tree.root / "exp")) - set(before)
     assert {n.split("/")[0] for n in written} == {"three"}
     outcome = made(tree, name="two")
@@ -289,7 +289,7 @@ def test_rebuilt_products_are_named_with_their_changed_inputs(tree: SpeechTree) 
 
 def test_scores_of_other_inputs_are_stale(tree: SpeechTree) -> None:
     def stale() -> dict[str, str]:
-        return outdated_scores(*stage_of(tree))
+        return outdated_scores(stage_of(tree))
 
     assert stale() == {}
     made(tree)
@@ -405,7 +405,7 @@ def test_sets_of_speech_without_x_vectors(tree: SpeechTree) -> None:
     """Those that scores need, unless all of these are somebody else's; each once."""
 
     def missing() -> list[tuple[str, str]]:
-        return missing_vectors(*stage_of(tree))
+        return missing_vectors(stage_of(tree))
 
     for name in (TRIALS, f"{TRIALS}_anon", f"{ENROLLS}_anon"):
         tree.scp(name).unlink()
@@ -426,7 +426,7 @@ def test_removed_x_vectors_are_extracted_again_despite_existing_scores(
     made(tree)
     lines_to(tree.root / f"data/{TRIALS}_anon/wav.scp", ["u x.wav"])
     tree.scp(f"{TRIALS}_anon").unlink()
-    assert missing_vectors(*stage_of(tree)) == [(f"{TRIALS}_anon", MODEL)]
+    assert missing_vectors(stage_of(tree)) == [(f"{TRIALS}_anon", MODEL)]
 
 
 # --- bad input
@@ -665,7 +665,7 @@ def test_progress_counts_what_can_be_made(tree: SpeechTree) -> None:
     tree.scp(f"{TRIALS}_anon").unlink()
     seen: list[tuple[int, int, str]] = []
     outcomes = [
-        make_scores(*stage_of(tree), Run((job, 2), progress=lambda *now: seen.append(now)))
+        make_scores(stage_of(tree), Run((job, 2), progress=lambda *now: seen.append(now)))
         for job in (1, 2)
     ]
     assert [len(outcome.missing) for outcome in outcomes] == [2, 0]

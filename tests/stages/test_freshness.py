@@ -14,26 +14,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 from study_support import small_study
 from support import (
     ENROLLS,
+    MODEL,
     SMALL_PLAN_2022,
     TRIALS,
     SpeechTree,
+    experiment_of,
     lines_to,
     snapshot,
     stage_of,
     three_conditions,
     times,
+    utterances_of,
 )
 
 import privacy_eval
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.simulate.network import mfcc_statistics_network
+from privacy_eval.speech.audio import AudioReader
 from privacy_eval.stages import freshness
 from privacy_eval.stages.access import TreeAccess
-from privacy_eval.stages.asv_scores import make_scores
+from privacy_eval.stages.anonymize import McAdams, anonymize_data
+from privacy_eval.stages.asv_scores import VECTORS_NOTE, make_scores
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.freshness import NOTE, Outcome, Product, Run, write_set
 from privacy_eval.stages.identification import make_identifications
@@ -41,6 +49,7 @@ from privacy_eval.stages.privacy_metrics import Options, evaluate
 from privacy_eval.stages.similarity import make_similarities
 from privacy_eval.stages.subsets import make_subsets
 from privacy_eval.stages.train_backend import train_backends
+from privacy_eval.stages.xvectors import make_vectors
 from privacy_eval.study.run import run_tasks, study_tasks
 from privacy_eval.tree.discovery import find_systems
 
@@ -69,21 +78,26 @@ class Case:
     folder: Path
     file: Path
     guarded: bool
+    note_name: str = ""
 
     @property
     def note(self) -> Path:
         """The fingerprint of the product."""
-        own = self.file.with_name(f".{self.file.stem}{NOTE}")
+        own = self.file.with_name(self.note_name or f".{self.file.stem}{NOTE}")
         return own if own.exists() else self.file.with_name(NOTE)
 
     def files(self) -> list[Path]:
         return [path for path in self.folder.rglob("*") if path.is_file()]
 
+    def notes(self) -> list[Path]:
+        """The fingerprints of all products."""
+        return [p for p in self.files() if p.name.startswith(".") or p.parent.name == "parts"]
+
 
 def of_scores(root: Path) -> Case:
     tree = SpeechTree(root)
     return Case(
-        lambda run: make_scores(*stage_of(tree), run),
+        lambda run: make_scores(stage_of(tree), run),
         lambda: tree.vectors(f"{TRIALS}_anon", seed=1),
         root / "exp/results-anon",
         tree.all_scores["aa"],
@@ -103,7 +117,7 @@ def of_backends(root: Path) -> Case:
         path.write_text(path.read_text().replace(" t7\n", " t8\n"))
 
     return Case(
-        lambda run: train_backends(*stage_of(tree), run), change, folder, folder / "plda", True
+        lambda run: train_backends(stage_of(tree), run), change, folder, folder / "plda", True
     )
 
 
@@ -158,9 +172,7 @@ def of_vectors(root: Path, make: Callable[..., Outcome], record: str) -> Case:
         lines_to(path, ["s1 s1-u0 1"])
 
     def run(run: Run) -> Outcome:
-        systems = find_systems(root, root / "exp", tree.protocol)
-        _, asv = stage_of(tree)
-        return make(systems, ["anon"], asv, root / "out", run)
+        return make(experiment_of(tree), run)
 
     return Case(
         run,
@@ -168,6 +180,47 @@ def of_vectors(root: Path, make: Callable[..., Outcome], record: str) -> Case:
         root / "out",
         root / f"out/records/anon/{record}.json",
         guarded=False,
+    )
+
+
+def audio(path: Path, seed: int) -> None:
+    """Half a second of noise."""
+    samples = np.random.default_rng(seed).normal(size=8000) * 3000
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, samples.astype(np.int16), 16000)
+
+
+def of_anonymized_speech(root: Path) -> Case:
+    data, out = root / "data/set", root / "data/set_anon"
+    speakers = {"u1": "s1", "u2": "s1", "u3": "s2"}
+    for seed, name in enumerate(speakers):
+        audio(root / f"{name}.flac", seed)
+    lines_to(data / "utt2spk", (f"{u} {s}" for u, s in speakers.items()))
+    lines_to(data / "wav.scp", (f"{u} {u}.flac" for u in speakers))
+
+    def run(run: Run) -> Outcome:
+        reader = AudioReader(data, base=root)
+        return anonymize_data(data, out, reader, McAdams(), base=root, run=run)
+
+    file = out / "wav/u1.wav"
+    return Case(run, lambda: audio(root / "u1.flac", 9), out, file, False, ".s1.json")
+
+
+def of_extracted_vectors(root: Path) -> Case:
+    tree = SpeechTree(root)
+    shutil.rmtree(tree.scp(TRIALS).parent)
+    (root / MODEL / "final.raw").write_text(mfcc_statistics_network())
+    names = list(utterances_of(TRIALS))
+    for seed, name in enumerate(names):
+        audio(root / f"wav/{name}.wav", seed)
+    lines_to(root / "data" / TRIALS / "wav.scp", (f"{n} wav/{n}.wav" for n in names))
+    return Case(
+        lambda run: make_vectors(stage_of(tree), run),
+        lambda: audio(root / f"wav/{names[0]}.wav", 99),
+        tree.scp(TRIALS).parent,
+        tree.scp(TRIALS).with_suffix(".ark"),
+        True,
+        VECTORS_NOTE,
     )
 
 
@@ -195,6 +248,8 @@ CASES: dict[str, Callable[[Path], Case]] = {
     "scores": of_scores,
     "back ends": of_backends,
     "subsets": of_subsets,
+    "anonymized speech": of_anonymized_speech,
+    "x-vectors": of_extracted_vectors,
     "records": of_records,
     "similarity": of_similarity,
     "identification": of_identification,
@@ -344,15 +399,17 @@ def test_another_run_that_is_faster_is_not_taken_for_another_tool(
 def test_files_that_another_run_made_meanwhile_stay_in_place(
     done: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = times(path for path in done.files() if not path.name.endswith(NOTE))
+    before = times(set(done.files()) - set(done.notes()))
     monkeypatch.setattr(Product, "is_whole", lambda *_: False)
     assert done.run(Run()).rebuilt
     assert times(before) == before
 
 
+# Data folders are made of each other, and sets of x-vectors are put together after the jobs.
+@pytest.mark.parametrize(
+    "case", [name for name in CASES if name not in ("subsets", "x-vectors")], indirect=True
+)
 def test_job_splits_cover_everything_once(case: Case) -> None:
-    if "data" in case.folder.name:
-        return  # data folders are made of each other
     made = [name for job in (1, 2, 3) for name in case.run(Run((job, 3))).made]
     assert len(made) == len(set(made)) and case.run(Run()).made == []
 
@@ -373,7 +430,7 @@ def test_leftovers_of_killed_writers_are_swept(done: Case) -> None:
 def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a run that computes, in one that has nothing to do, and when records are collected."""
     tree = SpeechTree(tmp_path / "tree")
-    make_scores(*stage_of(tree))
+    make_scores(stage_of(tree))
     wer = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/decode/wer_9_0.5"
     lines_to(tree.root / "exp/results-anon/ASR-libri_dev_asr/WER", [wer])
     opened: Counter[str] = Counter()
@@ -393,8 +450,8 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "evaluate": lambda: evaluate(systems, out, tree=tree.root, options=options),
         "evaluate again": lambda: evaluate(systems, out, tree=tree.root, options=options),
         "collect": lambda: collect(systems, out, tree.protocol, tree=tree.root),
-        "scores": lambda: make_scores(*stage_of(tree)),
-        "similarity": lambda: make_similarities(systems, ["anon"], stage_of(tree)[1], out),
+        "scores": lambda: make_scores(stage_of(tree)),
+        "similarity": lambda: make_similarities(experiment_of(tree)),
     }
     monkeypatch.setattr(os, "open", counted)
     for stage, run in stages.items():
@@ -434,8 +491,8 @@ def test_a_fingerprint_of_an_untrusted_tree_removes_nothing_elsewhere(tmp_path: 
 
 
 def test_there_is_one_schema(done: Case) -> None:
-    notes = [path for path in done.files() if path.name.endswith(NOTE)]
-    assert notes
+    notes = [path for path in done.notes() if path.suffix == ".json"]
+    assert done.note in notes
     for path in notes:
         names = {*freshness.Fingerprint.__annotations__, "hmac"}
         assert set(json.loads(path.read_text())) == names

@@ -351,10 +351,9 @@ def test_speakers_that_change_meanwhile_are_those_of_the_digest(tree: Tree) -> N
     run(tree, options=options)
     expected = record_of(tree, O_O).read_bytes()
     product = condition_products(systems, out, tree.root, options)[0]
-    made_of, sources = product.fingerprint(inputs)
-    utt2spk = sources["utt2spk"].path
-    lines_to(utt2spk, (f"{u} s9" for u in utterances()))
-    product.write(inputs, product.make(inputs, sources, made_of), made_of)
+    made_of, paths = product.fingerprint(inputs)
+    lines_to(paths["utt2spk"], (f"{u} s9" for u in utterances()))
+    product.write(inputs, product.make(inputs, paths, made_of), made_of)
     assert record_of(tree, O_O).read_bytes() == expected
     assert not product.is_current(Inputs())
 

@@ -45,11 +45,11 @@ def _tree(tmp_path: Path) -> SpeechTree:
 
 
 def trained(tree: SpeechTree, **options: bool) -> Outcome:
-    return train_backends(*stage_of(tree, **options))
+    return train_backends(stage_of(tree, **options))
 
 
 def test_the_attackers_back_end_is_trained_and_scores_follow(tree: SpeechTree) -> None:
-    missing = make_scores(*stage_of(tree)).missing.values()
+    missing = make_scores(stage_of(tree)).missing.values()
     assert {(error.kind, error.where) for error in missing} == {
         (
             "back end",
@@ -66,7 +66,7 @@ def test_the_attackers_back_end_is_trained_and_scores_follow(tree: SpeechTree) -
     assert np.array_equal(found.transform, expected.transform)  # type: ignore[arg-type]
     assert np.array_equal(found.plda.transform, expected.plda.transform)
     assert np.array_equal(found.plda.psi, expected.plda.psi)
-    assert len(make_scores(*stage_of(tree)).made) == 3
+    assert len(make_scores(stage_of(tree)).made) == 3
     note = json.loads((tree.root / OWN_BACK_END / NOTE).read_text())
     assert note["inputs"]["utt2spk"]["path"] == f"data/{TRAINING}/utt2spk"
     assert str(tree.root) not in json.dumps(note)

@@ -1,0 +1,162 @@
+"""Tables and the report as products: what they are made of, and how they are composed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from ..stages.freshness import NOTE, Content, Product, Progress
+from ..version import __version__
+from .data import ReportData, ReportSources
+from .html import Front, Section, report_page
+from .per_system import table_groups
+from .report import across_tables, folder_digest, report_sections, summary_pictures
+from .summary import summary_table
+from .table import Style
+from .table_set import table_files
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How tables are written.
+
+    Attributes
+    ----------
+    style : {"booktabs", "challenge"}
+    only : str, optional
+        One of the formats; by default all.
+    rank_by : str
+        Metric of the ranking.
+    attack_model : str, optional
+        Of the ranking; by default the one that the protocol averages.
+    """
+
+    style: Style = "booktabs"
+    only: str | None = None
+    rank_by: str = "eer"
+    attack_model: str | None = None
+
+
+def tables_product(
+    sources: ReportSources, out: Path, options: TableOptions = TableOptions()
+) -> Product:
+    """Return a folder of tables as a product."""
+
+    def make(*_: object) -> Content:
+        data = sources.read()
+        across, remarks = across_tables(data, options.rank_by, options.attack_model)
+        main_results = summary_table(data)
+        first = [main_results] if main_results is not None else []
+        groups = [
+            [replace(table, notes=(*data.unsigned, *table.notes)) for table in group]
+            for group in table_groups(data.results, first + across, data.curves)
+        ]
+        files = table_files(groups, data.protocol.title, style=options.style, only=options.only)
+        content = {out / name: text.encode() for name, text in files.items()}
+        return Content(content, remarks=tuple(remarks), notes=data.missing_arrays)
+
+    return Product(
+        str(out),
+        out,
+        out / NOTE,
+        (),
+        lambda _: {},
+        make,
+        subject=_subject(sources),
+        options=asdict(options),
+    )
+
+
+@dataclass(frozen=True)
+class Insert:
+    """A section of the report from another source, such as a listening test.
+
+    Attributes
+    ----------
+    key : tuple of str
+        What it depends on.
+    compose : callable
+    """
+
+    key: tuple[str, ...]
+    compose: Callable[[ReportData], Section]
+
+
+def report_products(
+    sources: ReportSources,
+    out: Path,
+    *,
+    summary: Path | None = None,
+    figures: Path | None = None,
+    insert: Insert | None = None,
+    begin: Progress | None = None,
+) -> list[Product]:
+    """Return the report, and its first screen as a PDF if there is to be one, as products.
+
+    Parameters
+    ----------
+    summary : Path, optional
+        The PDF.
+    figures : Path, optional
+        A folder of figures of the same results.
+    insert : Insert, optional
+    begin : Progress, optional
+        Told of each step.
+    """
+    begin = begin or (lambda *_: None)
+
+    @functools.cache
+    def composed() -> tuple[ReportData, Front, list[Section], list[str]]:
+        begin(0, 3, f"{out.name}: reading results")
+        data = sources.read()
+        begin(1, 3, f"{out.name}: tables and figures")
+        inserted = [insert.compose(data)] if insert is not None else []
+        return data, *report_sections(data, figures=figures, inserted=inserted)
+
+    def title(data: ReportData) -> str:
+        return f"{data.protocol.title}: evaluation of voice anonymization"
+
+    def page(*_: object) -> Content:
+        data, front, sections, remarks = composed()
+        begin(2, 3, f"{out.name}: the page")
+        content = {out: report_page(title(data), sections, front).encode()}
+        begin(3, 3, out.name)
+        return Content(content, remarks=tuple(remarks), notes=data.missing_arrays)
+
+    def pages(*_: object) -> Content:
+        from .summary_pdf import summary_pdf  # matplotlib
+
+        assert summary is not None
+        data, front, sections, _remarks = composed()
+        pictures = summary_pictures(front, sections)
+        return Content({summary: summary_pdf(title(data), front, pictures)})
+
+    subject = {
+        **_subject(sources),
+        "listening": insert.key if insert is not None else (),
+        "figures": folder_digest(figures) if figures is not None else "",
+    }
+    return [
+        Product(
+            str(path),
+            path.parent,
+            path.with_name(f".{path.name}{NOTE}"),
+            (path,),
+            lambda _: {},
+            make,
+            subject=subject,
+            revision=2,
+        )
+        for path, make in ((out, page), (summary, pages))
+        if path is not None
+    ]
+
+
+def _subject(sources: ReportSources) -> dict[str, object]:
+    return {
+        "version": __version__,
+        "results": sources.digest(),
+        "published": sources.published,
+    }
