@@ -11,31 +11,31 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ..errors import PrivacyEvalError
 
 #: Values of a table, in percent.
 Rows = Sequence[Sequence[float]]
 
-#: Headings of blocks, and the columns that identify a row and that hold values.
-_HEADINGS = {
-    "ser": "SER results",
-    "asv": "ASV_eval results",
-    "asr": "ASR results",
-    "asv_anon": "ASV_eval^anon results",
-}
+
+class TableForm(NamedTuple):
+    """Form of a table: its heading, and the columns that identify a row and that hold values (a
+    regular expression)."""
+
+    heading: str
+    identity: tuple[str, ...]
+    values: str
+
+
 _ASV = ("dataset", "split", "gender", "enrollment", "trial")
-_IDENTITY = {
-    "ser": ("dataset", "split", "ser"),
-    "asv": _ASV,
-    "asr": ("dataset", "split", "asr"),
-    "asv_anon": _ASV,
-}
-_VALUES = {
-    "ser": re.compile("UAR|ACC_(?:ang|hap|neu|sad)"),
-    "asv": re.compile("EER"),
-    "asr": re.compile("WER"),
-    "asv_anon": re.compile("EER"),
+_EMOTIONS = "UAR|ACC_(?:ang|hap|neu|sad)"
+#: Forms of tables by kind.
+TABLES = {
+    "ser": TableForm("SER results", ("dataset", "split", "ser"), _EMOTIONS),
+    "asv": TableForm("ASV_eval results", _ASV, "EER"),
+    "asr": TableForm("ASR results", ("dataset", "split", "asr"), "WER"),
+    "asv_anon": TableForm("ASV_eval^anon results", _ASV, "EER"),
 }
 _LINE = re.compile("---- (?:Time: (?P<time>[0-9_:-]{1,20})|(?P<heading>.+)) ----")
 _PERCENT = re.compile(r"[0-9]{1,3}\.[0-9]{1,6}")
@@ -170,18 +170,18 @@ def parse_rank(text: str, path: str) -> list[ReadBlock]:
 
 def _table(heading: str, lines: Sequence[str], path: str, at: int) -> ReadBlock:
     """Parse the lines of a table, of which the first has the index `at`."""
-    kind = next((k for k, title in _HEADINGS.items() if title == heading), None)
+    kind = next((k for k, form in TABLES.items() if form.heading == heading), None)
     if kind is None:
-        known = ", ".join(_HEADINGS.values())
+        known = ", ".join(form.heading for form in TABLES.values())
         raise PrivacyEvalError(f"{path}:{at}: unknown heading {heading[:80]!r} (known: {known})")
     header = lines[0] if lines else ""
-    names, identity = header.split(), _IDENTITY[kind]
+    names, (_, identity, values_form) = header.split(), TABLES[kind]
     columns = tuple(names[len(identity) :])
-    unknown = [name for name in columns if _VALUES[kind].fullmatch(name) is None]
+    unknown = [name for name in columns if re.fullmatch(values_form, name) is None]
     if tuple(names[: len(identity)]) != identity or unknown or not columns:
         raise PrivacyEvalError(
             f"{path}:{at + 1}: expected the columns {' '.join(identity)} and "
-            f"{_VALUES[kind].pattern}, found {header.strip()[:120]!r}"
+            f"{values_form}, found {header.strip()[:120]!r}"
         )
     if len(set(columns)) < len(columns):
         raise PrivacyEvalError(f"{path}:{at + 1}: duplicate column")
@@ -235,7 +235,7 @@ def format_rank(blocks: Sequence[SummaryBlock], values: Sequence[Rows]) -> str:
         if block.kind == "time":
             lines.append(f"---- Time: {block.time} ----")
         else:
-            lines.append(f"---- {_HEADINGS[block.kind]} ----")
+            lines.append(f"---- {TABLES[block.kind].heading} ----")
             lines += _format_table(block, rows)
         lines += [""] * block.blank_lines
     return "".join(f"{line}\n" for line in lines)
@@ -243,7 +243,7 @@ def format_rank(blocks: Sequence[SummaryBlock], values: Sequence[Rows]) -> str:
 
 def _format_table(block: SummaryBlock, values: Rows) -> Iterator[str]:
     """Format a table as pandas' `to_string` does."""
-    identity = _IDENTITY[block.kind]
+    identity = TABLES[block.kind].identity
     columns = [
         [name, *cells] for name, cells in zip(identity, zip(*block.rows, strict=True), strict=True)
     ]

@@ -127,10 +127,8 @@ def format_wer_line(line: WerLine) -> str:
             path += f"_{line.word_insertion_penalty!r}"
     if line.errors is None:
         return f"%WER {100 * line.wer:.3f} {path}".rstrip()
-    counts = (
-        f"{line.errors} / {line.words}, {line.insertions} ins, {line.deletions} del, "
-        f"{line.substitutions} sub"
-    )
+    kinds = ", ".join(f"{getattr(line, kind)} {kind[:3]}" for kind in _KINDS)
+    counts = f"{line.errors} / {line.words}, {kinds}"
     return f"%WER {100 * line.wer:.2f} [ {counts} ] {path}".rstrip()
 
 

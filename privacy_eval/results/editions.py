@@ -13,6 +13,7 @@ from typing import Any, Literal
 from ..errors import PrivacyEvalError
 from ..io.csv_text import csv_rows
 from ..io.edition_summary import (
+    TABLES,
     SummaryLayout,
     format_rank,
     parse_rank,
@@ -210,12 +211,8 @@ class Importer:
                 raise PrivacyEvalError(f"{where}: expected {','.join(header)}, found {cells}")
             values = {n: float(t) for n, t in zip(names, texts, strict=True) if t}
             rows.append(_Row(where, cells[1 : 1 + len(identity)], values))
-        kinds = {
-            ("dataset", "split", "gender", "enrollment", "trial"): "asv",
-            ("dataset", "split", "asr"): "asr",
-            ("dataset", "split", "ser"): "ser",
-            ("dataset", "split", "fold", "ser"): "folds",
-        }
+        kinds = {TABLES[kind].identity: kind for kind in ("asv", "asr", "ser")}
+        kinds["dataset", "split", "fold", "ser"] = "folds"
         kind = kinds.get(tuple(identity))
         if kind is None or not rows or header[1:] != [*identity, *names]:
             raise PrivacyEvalError(f"{self.path}:1: not a table of results: {','.join(header)}")

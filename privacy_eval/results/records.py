@@ -545,15 +545,12 @@ def _check_numbers(record: AnyRecord) -> None:
 
 
 def _check_linkage(record: IdentificationRecord, where: str) -> None:
-    if len(record.linkage) != len(record.sizes) or len(record.intervals) not in (
-        0,
-        len(record.sizes),
-    ):
+    n_sizes = len(record.sizes)
+    if len(record.linkage) != n_sizes or len(record.intervals) not in (0, n_sizes):
         raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
-    if any(not 1 <= size <= record.n_enrolled for size in record.sizes):
-        raise PrivacyEvalError(f"{where}: sizes: not within 1 to {record.n_enrolled}")
-    if record.speakers and not 1 <= record.speakers_size <= record.n_enrolled:
-        raise PrivacyEvalError(f"{where}: speakers_size: not within 1 to {record.n_enrolled}")
+    sizes = (*record.sizes, record.speakers_size) if record.speakers else record.sizes
+    if any(not 1 <= size <= record.n_enrolled for size in sizes):
+        raise PrivacyEvalError(f"{where}: a gallery size is not within 1 to {record.n_enrolled}")
     for speaker in record.speakers:
         check_name(speaker.speaker, f"{where}: speakers")
     singled = record.singling_out

@@ -101,11 +101,6 @@ class _Demo:
         """Number of enrolled speakers, a third more than trial speakers."""
         return self.speakers + math.ceil(self.speakers / 3)
 
-    @property
-    def trial_sets(self) -> dict[str, TrialSet]:
-        """Trial sets by the name of their data folder."""
-        return {t.trials_name: t for t in self.protocol.trial_sets()}
-
     def generator(self, *names: str) -> np.random.Generator:
         """Return an independent random stream for each name."""
         key: Sequence[int] = [self.seed, *(zlib.crc32(name.encode()) for name in names)]
@@ -221,11 +216,6 @@ class _Speech:
     gender_of: Mapping[str, str]
     list: Literal["enrolls", "trials"] | None = None
     enrolled: Sequence[str] = ()
-
-    def list_lines(self) -> Iterable[str]:
-        if self.list == "enrolls":
-            return self.speaker_of
-        return _trial_lines(self.enrolled, self.speaker_of)
 
 
 Draw = Callable[[], _Speech]
@@ -355,7 +345,7 @@ def _write_speech(
         for t in demo.protocol.trial_sets()
     }
     trials: dict[str, Draw] = {
-        name: partial(_trial_speech, trial_set, demo) for name, trial_set in demo.trial_sets.items()
+        t.trials_name: partial(_trial_speech, t, demo) for t in demo.protocol.trial_sets()
     }
     combined: dict[str, Draw] = {
         name: partial(_combined_speech, sets, demo)
@@ -396,8 +386,10 @@ def _write_data(folder: Path, speech: _Speech) -> None:
         "spk2utt": (f"{s} {' '.join(u)}" for s, u in sorted(utterances_of.items())),
         "spk2gender": (f"{s} {g}" for s, g in sorted(speech.gender_of.items())),
     }
-    if speech.list is not None:
-        lines[speech.list] = speech.list_lines()
+    if speech.list == "enrolls":
+        lines["enrolls"] = speech.speaker_of
+    elif speech.list == "trials":
+        lines["trials"] = _trial_lines(speech.enrolled, speech.speaker_of)
     for name, of_file in lines.items():
         with (
             atomic_path(folder / name) as temporary,
