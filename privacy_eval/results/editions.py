@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..errors import PrivacyEvalError
 from ..io.csv_text import csv_rows
@@ -27,68 +27,8 @@ from ..tree.conditions import RecognitionCondition, trial_conditions
 from .challenge_text import extract_system, import_results_txt
 from .records import EmotionRecord, RecognitionRecord, Results, VerificationRecord, merge
 
-#: Forms of results files that `import` tells apart.
-Form = Literal["rank", "summary", "csv", "results.txt"]
-
 _SPEECH = {"original": ORIGINAL, "anon": ANONYMIZED}
 _CELL = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,17})?")
-
-
-def form_of(text: str) -> Form:
-    """Tell the form of a results file by its first line."""
-    first = text.split("\n", 1)[0].rstrip("\r")
-    if first.startswith("---- "):
-        return "rank"
-    if first.startswith(",dataset,"):
-        return "csv"
-    return "summary" if re.match(r"ASV-\S+  EER: ", first) else "results.txt"
-
-
-def import_file(
-    text: str,
-    path: Path,
-    protocol: Protocol,
-    *,
-    system: str,
-    results_folder: str | None = None,
-    anon_suffix: str | None = None,
-    provenance: Mapping[str, Any],
-) -> Results:
-    """Import a results file of any form.
-
-    Parameters
-    ----------
-    results_folder : str or None
-        Suffix of the results folder of a results.txt or CSV; of a CSV, by default, that of the
-        ASV model whose folder the file is in.
-
-    Raises
-    ------
-    PrivacyEvalError
-        As the methods of `Importer` and `import_results_txt`.
-    """
-    suffix = protocol.anon_suffix if anon_suffix is None else anon_suffix
-    importer = Importer(str(path), protocol, system, suffix, provenance)
-    form = form_of(text)
-    if form == "rank":
-        return importer.rank(text)
-    if form == "summary":
-        return importer.summary(text)
-    if form == "csv":
-        return importer.csv(text, _asv_model(path, protocol, results_folder))
-    return importer.results_txt(extract_system(text, str(path), system), results_folder or "")
-
-
-def _asv_model(path: Path, protocol: Protocol, results_folder: str | None) -> str | None:
-    """Training speech of the ASV model that a CSV file is of, if it is known."""
-    folder = path.absolute().parent.name
-    for part in protocol.results_folders:
-        starts = [template.partition("{suffix}")[0] for template in part.folders]
-        if part.suffix == results_folder or (
-            results_folder is None and any(folder.startswith(start) for start in starts)
-        ):
-            return part.asv_model
-    return None
 
 
 @dataclass(frozen=True)
@@ -107,7 +47,6 @@ class Importer:
     Attributes
     ----------
     path : str
-        For messages.
     protocol : Protocol
     system : str
     anon_suffix : str
@@ -119,6 +58,40 @@ class Importer:
     system: str
     anon_suffix: str
     provenance: Mapping[str, Any]
+
+    def read(self, text: str, results_folder: str | None = None) -> Results:
+        """Import a file of any form, which its first line tells.
+
+        Parameters
+        ----------
+        results_folder : str or None
+            Suffix of the results folder of a results.txt or CSV; of a CSV, by default, that of the
+            ASV model whose folder the file is in.
+
+        Raises
+        ------
+        PrivacyEvalError
+            As the methods for each form.
+        """
+        first = text.split("\n", 1)[0].rstrip("\r")
+        if first.startswith("---- "):
+            return self.rank(text)
+        if first.startswith(",dataset,"):
+            return self.csv(text, self._asv_model(results_folder))
+        if re.match(r"ASV-\S+  EER: ", first):
+            return self.summary(text)
+        text = extract_system(text, self.path, self.system)
+        return self.results_txt(text, results_folder or "")
+
+    def _asv_model(self, results_folder: str | None) -> str | None:
+        """Training speech of the ASV model that a CSV file is of, if it is known."""
+        folder = Path(self.path).absolute().parent.name
+        for part in self.protocol.results_folders:
+            starts = tuple(template.partition("{suffix}")[0] for template in part.folders)
+            is_within = results_folder is None and folder.startswith(starts)
+            if is_within or part.suffix == results_folder:
+                return part.asv_model
+        return None
 
     def results_txt(self, text: str, results_folder: str) -> Results:
         """Import a results.txt, see `import_results_txt`."""
