@@ -324,8 +324,7 @@ def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
         elif having and name == "segments":
             without = next(s for s in sources if name not in s.tables)
             raise PrivacyEvalError(
-                f"{having[0].path / name}: {without.path} has no segments file, so they cannot be "
-                "combined"
+                f"{having[0].path / name}: {without.path} has no segments file to combine it with"
             )
         elif having:
             present = ", ".join(s.path.name for s in having)

@@ -70,6 +70,15 @@ class TrialList:
     digest: str
     ends_open: bool = field(default=False, kw_only=True)
 
+    def where(self, row: int) -> str:
+        """Return file and line of a trial, as messages begin."""
+        return f"{self.path}:{line_number(self.speaker, row)}"
+
+    def quote(self, rows: Sequence[int]) -> str:
+        """Quote some trials for a message, non-ASCII ids also by their codes."""
+        names = [f"{self.speaker.text(row)} {self.utterance.text(row)}" for row in rows[:6]]
+        return abbreviate([t if t.isascii() else f"{t} ({ascii(t)[1:-1]})" for t in names])
+
     @cached_property
     def hashes(self) -> WordArray:
         """A hash of each trial, shape (rows,)."""
@@ -371,9 +380,8 @@ def pair(
         if contrary.size:
             row = int(score_row[contrary[0]])
             raise PrivacyEvalError(
-                f"{scores.path}:{line_number(scores.speaker, row)}: {contrary.size} labels "
-                f"contradict {trials.path}, the first that of "
-                f"{_quote_ids(scores.speaker, scores.utterance, [row])}"
+                f"{scores.where(row)}: {contrary.size} labels contradict {trials.path}, the first "
+                f"that of {scores.quote([row])}"
             )
     for name, empty in (("target", not is_target.any()), ("nontarget", bool(is_target.all()))):
         if empty:
@@ -419,10 +427,9 @@ def check_same_trials(key: TrialKey, other: TrialKey) -> None:
         if rows.size:
             row, unmatched = int(rows.min()), only_key.size + only_other.size
             raise PrivacyEvalError(
-                f"{at.path}:{line_number(at.speaker, row)}: trial "
-                f"{_quote_ids(at.speaker, at.utterance, [row])} {what} in {file.path}: two keys "
-                f"of one trial set ({contrary.size} of {key_row.size} labels differ, {unmatched} "
-                "trials are in one only); remove the wrong one, or name a folder with --keys"
+                f"{at.where(row)}: trial {at.quote([row])} {what} in {file.path}: two keys of one "
+                f"trial set ({contrary.size} of {key_row.size} labels differ, {unmatched} trials "
+                "are in one only); remove the wrong one, or name a folder with --keys"
             )
 
 
@@ -523,11 +530,8 @@ def _check_unique(trials: TrialList, what: str) -> None:
             duplicates.append(row)
         seen.add(key)
     if duplicates:
-        where = f"{trials.path}:{line_number(speaker, duplicates[0])}"
-        raise PrivacyEvalError(
-            f"{where}: {len(duplicates)} duplicate {what} lines: "
-            f"{_quote_ids(speaker, utterance, duplicates)}"
-        )
+        where, names = trials.where(duplicates[0]), trials.quote(duplicates)
+        raise PrivacyEvalError(f"{where}: {len(duplicates)} duplicate {what} lines: {names}")
 
 
 def _mismatch(
@@ -552,17 +556,8 @@ def _mismatch(
     for what, file, rows in files:
         left = np.delete(np.arange(len(file.speaker)), rows).tolist()
         if left:
-            line = line_number(file.speaker, left[0])
-            lines.append(
-                f"  {len(left)} {what} (first at {file.path}:{line}): "
-                f"{_quote_ids(file.speaker, file.utterance, left)}"
-            )
+            where, names = file.where(left[0]), file.quote(left)
+            lines.append(f"  {len(left)} {what} (first at {where}): {names}")
     if hint:
         lines.append(f"  ({hint})")
     return "\n".join(lines)
-
-
-def _quote_ids(speaker: Column, utterance: Column, rows: Sequence[int]) -> str:
-    """Quote some trials for a message, non-ASCII ids also by their codes."""
-    names = [f"{speaker.text(row)} {utterance.text(row)}" for row in rows[:6]]
-    return abbreviate([t if t.isascii() else f"{t} ({ascii(t)[1:-1]})" for t in names])
