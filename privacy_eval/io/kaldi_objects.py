@@ -196,12 +196,12 @@ class ObjectFile:
             self._at = end
         return None if match is None or at_most < 0 else b"".join(pieces)
 
-    def values(self, size: int) -> bytes:
-        """Take the bytes of an object's values, or raise if the file ends within them."""
-        values = self.read(size)
-        if len(values) < size:
-            raise self.error(f"truncated: {len(values)} of {size} bytes of its values")
-        return values
+    def read_all(self, size: int, what: str) -> bytes:
+        """Take the next bytes, or raise if the file ends within them: of `what`."""
+        content = self.read(size)
+        if len(content) < size:
+            raise self.error(f"truncated: {len(content)} of {size} bytes of {what}")
+        return content
 
     def skip_blanks(self) -> None:
         """Pass over white space."""
@@ -345,9 +345,7 @@ def read_binary_array(
         expected = " or ".join(name.decode().strip() for name in _CODES[dimensions])
         kind = _KINDS.get(code[:2], "an unknown type") if len(code) == 3 else "its end"
         raise file.error(f"expected a {_NAMES[dimensions]} ({expected}), found {kind} ({code!r})")
-    sizes = file.read(5 * dimensions)
-    if len(sizes) < 5 * dimensions:
-        raise file.error("truncated within its size")
+    sizes = file.read_all(5 * dimensions, "its size")
     shape = [size for _, size in struct.iter_unpack("<Bi", sizes)]
     if any(marker != 4 for marker in sizes[::5]):
         raise file.error(f"damaged: {sizes!r} instead of its size")
@@ -361,9 +359,7 @@ def _read_compressed(file: ObjectFile, code: bytes) -> FloatArray:
     code += b"" if code == b"CM " else file.read(1)
     if code not in (b"CM ", b"CM2 ", b"CM3 "):
         raise file.error(f"expected a compressed matrix (CM, CM2 or CM3), found {code!r}")
-    head = file.read(_COMPRESSED_HEAD.size)
-    if len(head) < _COMPRESSED_HEAD.size:
-        raise file.error("truncated within its size")
+    head = file.read_all(_COMPRESSED_HEAD.size, "its size")
     _, _, *shape = _COMPRESSED_HEAD.unpack(head)
     _check_shape(file, shape, MAX_BINARY_DIMENSION)
     rows, columns = shape
@@ -373,7 +369,7 @@ def _read_compressed(file: ObjectFile, code: bytes) -> FloatArray:
 
 def _decode(file: ObjectFile, head: bytes, size: int) -> FloatArray:
     """Take the values of a binary object, and decode it."""
-    content = io.BytesIO(b"_ \0B" + head + file.values(size))
+    content = io.BytesIO(b"_ \0B" + head + file.read_all(size, "its values"))
     with np.errstate(over="ignore", invalid="ignore"):
         ((_, array),) = kaldiio.load_ark(content)
     decoded: FloatArray = array

@@ -44,6 +44,7 @@ _ZIP_HEAD_BYTES, _ZIP_NAME_SIZE = 30, 26
 _CONTROL_IN_LINES = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 #: 18 digits are past the end of any file, and fit any integer.
 _ARCHIVE_AND_OFFSET = re.compile(r"([^|].*):([0-9]{1,18})", re.DOTALL)
+_NO_TARGET = re.compile(r"^[|\s]|\s\Z|[\x00-\x08\x0a-\x1f\x7f]")
 _LOOKS_LIKE_ARCHIVE = re.compile(rb"(\xef\xbb\xbf)?\s*\S+[ \t]\s*(\0B|\[)")
 
 
@@ -235,11 +236,10 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
         A duplicate id, one that cannot be written, a value that is not finite, a path that an
         scp cannot hold; cannot be written.
     """
-    values = float32_to_write(scp, matrix, 2)
-    if len(ids) != len(values):
-        raise ValueError(f"{len(ids)} ids for {len(values)} vectors")
+    if matrix.ndim != 2 or not matrix.size or len(ids) != len(matrix):
+        raise ValueError(f"{len(ids)} ids for vectors of shape {matrix.shape}")
     with archive_writer(scp, tree=tree) as write:
-        for name, row in zip(ids, values, strict=True):
+        for name, row in zip(ids, matrix, strict=True):
             write(name, row)
 
 
@@ -267,11 +267,7 @@ def archive_writer(scp: Path, *, tree: Path) -> Iterator[Callable[[str, FloatArr
         raise PrivacyEvalError(f"{scp}: the scp of an archive must have another name than *.ark")
     location = _relative(archive, tree)
     decode_text(os.fsencode(location), str(scp))
-    if (
-        location != location.strip()
-        or location.startswith("|")
-        or CONTROL.search(location.encode())
-    ):
+    if _NO_TARGET.search(location):
         raise PrivacyEvalError(f"{scp}: an scp cannot hold the path {location!r}")
     written: set[str] = set()
     offset = 0
