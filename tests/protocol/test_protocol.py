@@ -141,7 +141,6 @@ OUTSIDE = "x/../../../outside"
 WRONG: list[tuple[str, object, str]] = [
     ("x", 1, "unknown entry 'x'"),
     ("title", GONE, "entry 'title' is missing"),
-    ("title", 5, "title: expected text"),
     ("variant", "new", "variant: expected challenge or exact"),
     ("splits", [], "splits must not be empty"),
     ("genders", {}, "genders must not be empty"),
@@ -155,13 +154,10 @@ WRONG: list[tuple[str, object, str]] = [
     ("data_sets.0.trials", "{split}", f"{DUPLICATE} trial set"),
     ("table_rows", ["libri"], "table_rows must name every data set once"),
     ("table_rows.+", ["x"], "table_rows must name every data set"),
-    ("table_rows", {}, "table_rows: expected a list"),
-    ("data_sets", "libri", "data_sets: expected a list"),
     ("comparisons.0.trial", "masked", f"{WRONG_SPEECH} 'masked'"),
     ("results_folders.0.asv_model", "none", f"{WRONG_SPEECH} 'none'"),
     ("recognition.average", "huge", "average must be one of the language models"),
     ("average_attack_model", "x", "average_attack_model must be one of the attack models"),
-    ("data_sets.0.weight", "1", "weight: expected a number"),
     ("data_sets.0.weight", "inf", "weight"),
     ("data_sets.0.weight", -1.0, "weights must be finite and not negative"),
     # Entries that become parts of paths or of LaTeX.
