@@ -33,8 +33,8 @@ from .text_table import (
     hash_rows,
     is_number,
     line_number,
-    read_columns,
     same_fields,
+    split_columns,
 )
 
 #: Remedy for trials and scores that do not match.
@@ -326,9 +326,10 @@ def read_trial_list(path: Path) -> TrialList:
     PrivacyEvalError
         With file and line: a malformed line, a duplicate trial.
     """
-    first = read_bytes(path).lstrip().split(b"\n", 1)[0]
-    names = (*_ID, "target|nontarget")
-    (speaker, utterance, *_), content = read_columns(path, names[: max(2, len(first.split()))])
+    content = read_bytes(path)
+    first = content.lstrip().split(b"\n", 1)[0]
+    names = (*_ID, "target|nontarget")[: max(2, len(first.split()))]
+    speaker, utterance, *_ = split_columns(content, names, path)
     open_end = not content.endswith(b"\n")
     found = TrialList(path, speaker, utterance, digest(content), ends_open=open_end)
     _check_unique(found, "trial")

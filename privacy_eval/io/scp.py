@@ -21,7 +21,6 @@ from .confine import check_inside
 from .files import MAX_BYTES, UTF8_BOM, atomic_path, read_bytes
 from .kaldi_objects import (
     BLANK,
-    CONTROL,
     HEAD_BYTES,
     MAX_DIMENSION,
     FloatArray,
@@ -365,18 +364,15 @@ def read_scp(path: Path, expected: str = "<archive>:<offset>") -> list[ScpLine]:
         With file and line: an id that is malformed or repeated, a target that is none.
     """
     lines: dict[str, ScpLine] = {}
-    whole, shown = read_bytes(path), str(path)
-    has_control = _CONTROL_IN_LINES.search(whole) is not None
-    for number, content in enumerate(whole.split(b"\n"), start=1):
-        where = f"{shown}:{number}"
-        content = content.removesuffix(b"\r")
-        control = CONTROL.search(content) if has_control else None
-        if control:
-            raise PrivacyEvalError(
-                f"{where}: control character {control[0][0]:#04x}, expected text; "
-                f"this is neither an scp nor an archive of vectors"
-            )
-        fields = content.split(None, 1)
+    shown, content = str(path), read_bytes(path).replace(b"\r\n", b"\n").removesuffix(b"\r")
+    if control := _CONTROL_IN_LINES.search(content):
+        number = content.count(b"\n", 0, control.start()) + 1
+        raise PrivacyEvalError(
+            f"{path}:{number}: control character {control[0][0]:#04x}, expected text; this is "
+            "neither an scp nor an archive of vectors"
+        )
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        where, fields = f"{shown}:{number}", line.split(None, 1)
         if not fields:
             continue
         name = decode_id(fields[0], where)
