@@ -162,15 +162,12 @@ class PublishedSystems:
     systems : tuple of PublishedSystem
     families : mapping
         Style of names by family; families without one are left out.
-    coloured_in : tuple of str
-        The figures and tables in which names are coloured.
     note : str
         Warning on the values.
     """
 
     systems: tuple[PublishedSystem, ...]
     families: Mapping[str, Family]
-    coloured_in: tuple[str, ...]
     note: str = ""
 
     def system(self, name: str) -> PublishedSystem:

@@ -14,7 +14,7 @@ from ..io.files import write_text
 from ..speech.audio import soundfile
 from .marked_folder import marked_folder
 from .network import mfcc_statistics_network
-from .speech import RATE, SpeechModel
+from .speech import RATE, draw_voice, speak
 
 #: Allowed sizes of simulated speech.
 SPEECH_SIZES = {
@@ -22,8 +22,6 @@ SPEECH_SIZES = {
     "training": range(0, 1001),
     "utterances": range(2, 1001),
 }
-
-_MODEL = SpeechModel()
 
 
 @dataclass(frozen=True)
@@ -90,10 +88,10 @@ def _speech(name: str, speakers: int, demo: DemoSpeech) -> Iterator[tuple[str, s
     """Simulate the utterances of a folder."""
     key = demo.seed, zlib.crc32(name.encode())
     for number in range(speakers):
-        voice = _MODEL.voice(_gender(number), np.random.default_rng([*key, number]))
+        voice = draw_voice(_gender(number), np.random.default_rng([*key, number]))
         for index in range(demo.utterances):
             generator = np.random.default_rng([*key, number, index])
-            samples = _MODEL.utterance(voice, demo.seconds, generator)
+            samples = speak(voice, demo.seconds, generator)
             speaker = _name(name, number)
             yield speaker, f"{speaker}-{index:03d}", samples
 

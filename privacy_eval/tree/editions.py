@@ -43,7 +43,7 @@ def edition_systems(
     """
     protocol = search.protocol
     places = list(_places(exp, protocol))
-    wanted = dict.fromkeys(suffixes or _candidates(exp, places, protocol))
+    wanted = dict.fromkeys(suffixes or _candidates(places, protocol))
     systems = []
     known: set[Path] = set()
     for suffix in wanted:
@@ -134,7 +134,7 @@ def _children(folder: Path) -> Iterable[Path]:
 
 
 def _candidates(
-    exp: Path, places: Sequence[tuple[ResultsFolder, list[Path]]], protocol: Protocol
+    places: Sequence[tuple[ResultsFolder, list[Path]]], protocol: Protocol
 ) -> list[str]:
     """List the suffixes in names of models' folders and of their conditions."""
     found: set[str] = set()
