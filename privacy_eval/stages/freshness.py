@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import hmac
-import itertools
 import json
 import os
 import re
@@ -22,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import OutputError, PrivacyEvalError, UsageError
 from ..io.confine import refuse_symlinks
@@ -32,10 +31,6 @@ from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..io.user_key import user_key
 from .jobs import Cost, split
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-    from multiprocessing.context import ForkProcess
 
 #: The fingerprint of a product that has a folder of its own.
 NOTE = ".privacy_eval.json"
@@ -422,7 +417,7 @@ class Run:
     job : (int, int)
         Which of how many job splits to do, from 1; they take about equally long.
     nj : int
-        Processes at once, each of one product.
+        Processes at once; products must then be picklable.
     dry_run : bool
         Write nothing: find out what would be made.
     isolated : bool
@@ -485,63 +480,63 @@ def _outcomes(
 ) -> Iterator[Outcome]:
     """The outcome of every product, in order."""
     begin = run.begin or (lambda *_: None)
-    total = len(products)
+    total, done = len(products), 0
+    if run.nj > 1 and total > 1 and not run.isolated:
+        from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 
-    def bring(product: Product) -> Outcome:
-        return _bring(product, inputs, allow_missing, run.dry_run)
-
-    if run.isolated or (run.nj > 1 and total > 1):
-        yield from _in_processes(products, bring, begin, run.nj)
-        return
-    for done, product in enumerate(products):
+        with ProcessPoolExecutor(
+            min(run.nj, total), initializer=_begin_worker, initargs=(os.getpid(),)
+        ) as pool:
+            try:
+                futures = [
+                    pool.submit(_bring, p, None, allow_missing, run.dry_run) for p in products
+                ]
+                for product, future in zip(products, futures, strict=True):
+                    begin(done, total, product.name)
+                    yield future.result()
+                    done += 1
+            except BrokenProcessPool:
+                run = replace(run, isolated=True)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+    for product in products[done:]:
         begin(done, total, product.name)
-        yield bring(product)
+        bring = _bring_isolated if run.isolated else _bring
+        yield bring(product, inputs, allow_missing, run.dry_run)
+        done += 1
 
 
-def _in_processes(
-    products: Sequence[Product], bring: Callable[[Product], Outcome], begin: Progress, nj: int
-) -> Iterator[Outcome]:
-    """The outcome of every product, made in a process of its own, `nj` of them at once."""
-    import multiprocessing.connection  # imports take longer than finding that nothing is to do
+def _bring_isolated(
+    product: Product, inputs: Inputs, allow_missing: bool, dry_run: bool
+) -> Outcome:
+    """As `_bring`, in a process of its own."""
+    import multiprocessing  # imports take longer than finding that there is nothing to do
 
-    context, parent = multiprocessing.get_context("fork"), os.getpid()
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    parent = os.getpid()
 
-    def work(sender: Connection, product: Product) -> None:
+    def bring() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        _end_with(parent)
+        _begin_worker(parent)
         try:
-            sender.send(bring(product))
+            sender.send(_bring(product, inputs, allow_missing, dry_run))
         except PrivacyEvalError as error:
             sender.send(error)
 
-    outcomes: dict[int, Outcome] = {}
-    running: dict[Any, tuple[int, ForkProcess]] = {}
-    waiting = iter(enumerate(products))
-    for done, product in enumerate(products):
-        begin(done, len(products), product.name)
-        while done not in outcomes:
-            for number, other in itertools.islice(waiting, nj - len(running)):
-                receiver, sender = context.Pipe(duplex=False)
-                process = context.Process(target=work, args=(sender, other), daemon=True)
-                process.start()
-                sender.close()
-                running[receiver] = number, process
-            for ended in multiprocessing.connection.wait(list(running)):
-                number, process = running.pop(ended)
-                outcomes[number] = _received(ended, process, products[number].name)
-        yield outcomes.pop(done)
-
-
-def _received(receiver: Any, process: ForkProcess, name: str) -> Outcome:
-    """The outcome that the process of a product has sent."""
-    with receiver:
-        try:
-            found = receiver.recv()
-        except EOFError:
-            process.join()
-            code = process.exitcode or 0
-            how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            return Outcome(failed={name: f"{how} while it was made (not enough memory?)"})
+    process = context.Process(target=bring, daemon=True)
+    process.start()
+    sender.close()
+    try:
+        found = receiver.recv()
+    except EOFError:
+        process.join()
+        code = process.exitcode or 0
+        how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return Outcome(failed={product.name: f"{how} while it was made (not enough memory?)"})
+    finally:
+        receiver.close()
     process.join()
     if isinstance(found, PrivacyEvalError):
         raise found
@@ -549,9 +544,9 @@ def _received(receiver: Any, process: ForkProcess, name: str) -> Outcome:
     return found
 
 
-def _bring(product: Product, inputs: Inputs, allow_missing: bool, dry_run: bool) -> Outcome:
+def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run: bool) -> Outcome:
     """Make a product if it is not current."""
-    name, outcome = product.name, Outcome()
+    name, inputs, outcome = product.name, inputs or _of_worker, Outcome()
     try:
         if product.within is not None:
             refuse_symlinks(product.note.parent, product.within)
@@ -597,8 +592,11 @@ def _bring(product: Product, inputs: Inputs, allow_missing: bool, dry_run: bool)
     return outcome
 
 
-def _end_with(parent: int) -> None:
-    """Let a process end soon after its parent is gone: a killed parent cannot end it."""
+_of_worker = Inputs()
+
+
+def _begin_worker(parent: int) -> None:
+    """Let a worker end soon after its parent is gone: a killed parent cannot end it."""
 
     def watch() -> None:
         while os.getppid() == parent:
