@@ -347,21 +347,18 @@ class Protocol:
 
 def bundled() -> list[str]:
     """List the names of the bundled protocols."""
-    return [name for name in _names_in_conf() if not name.endswith(_STUDY)]
+    return [name for name in resources("privacy_eval.conf", ".yaml") if not name.endswith(_STUDY)]
 
 
 def bundled_studies() -> list[str]:
     """List the names of the bundled metric studies."""
-    return [name for name in _names_in_conf() if name.endswith(_STUDY)]
+    return [name for name in resources("privacy_eval.conf", ".yaml") if name.endswith(_STUDY)]
 
 
-def _names_in_conf() -> list[str]:
-    folder = importlib.resources.files("privacy_eval.conf")
-    return sorted(
-        entry.name.removesuffix(".yaml")
-        for entry in folder.iterdir()
-        if entry.name.endswith(".yaml")
-    )
+def resources(package: str, suffix: str) -> list[str]:
+    """List the bundled files of a kind, without their suffix."""
+    names = (entry.name for entry in importlib.resources.files(package).iterdir())
+    return sorted(name.removesuffix(suffix) for name in names if name.endswith(suffix))
 
 
 def load_protocol(name: str, *, base: Path = Path()) -> Protocol:

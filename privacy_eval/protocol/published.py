@@ -18,6 +18,7 @@ import yaml
 from ..errors import PrivacyEvalError, UsageError
 from ..io.csv_text import csv_rows
 from ..io.schema import from_plain
+from .protocol import resources
 
 #: Printed for p-values far below the bound, without a number.
 FAR_BELOW = re.compile(r"<< [0-9]+\.[0-9]+")
@@ -186,7 +187,7 @@ class PublishedSystems:
 
 def published_names() -> list[str]:
     """List the names for `load_published`."""
-    return [stem for stem in _tables() if not stem.endswith(_P_VALUES)]
+    return [name for name in resources(_FOLDER, ".csv") if not name.endswith(_P_VALUES)]
 
 
 def load_published(name: str) -> tuple[PublishedValue, ...]:
@@ -225,7 +226,8 @@ def load_p_values(name: str) -> tuple[PublishedPValue, ...]:
     PrivacyEvalError
         A name other than `vpc2020`.
     """
-    known = [stem.removesuffix(_P_VALUES) for stem in _tables() if stem.endswith(_P_VALUES)]
+    files = resources(_FOLDER, ".csv")
+    known = [name.removesuffix(_P_VALUES) for name in files if name.endswith(_P_VALUES)]
     file = f"{name}{_P_VALUES}.csv"
     return parse_p_values(_read(file, name, known), file)
 
@@ -270,11 +272,6 @@ def _rows(text: str, kind: type, form: re.Pattern[str], where: str) -> Iterator[
             if expected.fullmatch(row[name]) is None:
                 raise PrivacyEvalError(f"{where}:{number}: not a {name}: {row[name][:100]!r}")
         yield {**row, "table": int(row["table"])}
-
-
-def _tables() -> list[str]:
-    names = (entry.name for entry in importlib.resources.files(_FOLDER).iterdir())
-    return sorted(name.removesuffix(".csv") for name in names if name.endswith(".csv"))
 
 
 def _read(file: str, name: str, known: Collection[str] | None = None) -> str:
