@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import importlib.util
 import math
+import numbers
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -41,16 +42,15 @@ class UserMetric:
             The function raises something, or returns no finite number.
         """
         try:
-            value = self.function(scores)
-            number = float(value)
-            if math.isfinite(number):
-                return number
-            raise ValueError(f"returned {value!r}, expected a finite number")
+            value: object = self.function(scores)
         except Exception as error:  # user code may raise anything
-            raise PrivacyEvalError(
-                f"metric {self.name} of {scores.n_target} target, {scores.n_nontarget} nontarget "
-                f"trials: {type(error).__name__}: {error}"
-            ) from error
+            message = f"raised {type(error).__name__}: {error}"
+        else:
+            if isinstance(value, numbers.Real) and math.isfinite(value):
+                return float(value)
+            message = f"returned {value!r}, expected a finite number"
+        trials = f"{scores.n_target} target, {scores.n_nontarget} nontarget trials"
+        raise PrivacyEvalError(f"metric {self.name} of {trials}: {message}")
 
 
 def check_user_metric(text: str) -> str:
