@@ -238,16 +238,13 @@ def read_scores(
             raise PrivacyEvalError(f"{error}{_other_format(content, path, name)}") from error
         if "score" not in columns:
             raise PrivacyEvalError(f"{path}:1: no column of scores")
-        score = _parse_numbers(columns["score"], path)
+        speaker, utterance, score = (columns[field] for field in (*_ID, "score"))
+        values = _parse_numbers(score, path)
+        labels = parse_labels(columns["label"], path) if "label" in columns else None
+        open_end = name != "bosaris" and not content.endswith(b"\n")
+        values = -values if distance else values
         found = ScoreFile(
-            path,
-            columns["speaker"],
-            columns["utterance"],
-            sha256(),
-            -score if distance else score,
-            name,
-            parse_labels(columns["label"], path) if "label" in columns else None,
-            ends_open=name != "bosaris" and not content.endswith(b"\n"),
+            path, speaker, utterance, sha256(), values, name, labels, ends_open=open_end
         )
     _check_unique(found, "score")
     return found
@@ -391,15 +388,8 @@ def pair(
     if extra:  # else these are all rows, as they ascend
         score = score[score_row]
         speaker, utterance = (column.take(score_row) for column in (speaker, utterance))
-    return PairedTrials(
-        score,
-        is_target,
-        speaker,
-        utterance,
-        missing,
-        extra,
-        tuple(file.path for file in (scores, trials) if file.ends_open),
-    )
+    ends_open = tuple(file.path for file in (scores, trials) if file.ends_open)
+    return PairedTrials(score, is_target, speaker, utterance, missing, extra, ends_open)
 
 
 def check_same_trials(key: TrialKey, other: TrialKey) -> None:
