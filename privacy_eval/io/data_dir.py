@@ -14,26 +14,16 @@ from ..errors import PrivacyEvalError, abbreviate, counted
 from .files import MAX_TEXT_BYTES, atomic_folder, read_bytes
 from .text_table import Column, decode_id, line_number, read_columns
 
+#: Files that Kaldi adds to a folder when it computes features.
+FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")
 #: Files with a line per utterance.
-UTTERANCE_FILES = (
-    "utt2spk",
-    "segments",
-    "text",
-    "utt2lang",
-    "utt2uniq",
-    "utt2dur",
-    "utt2num_frames",
-    "feats.scp",
-    "vad.scp",
-)
+UTTERANCE_FILES = ("utt2spk", "segments", "text", "utt2lang", "utt2uniq", *FEATURE_FILES)
 #: Files with a line per recording; without `segments` an utterance is a recording.
 RECORDING_FILES = ("wav.scp", "reco2file_and_channel", "reco2dur")
 #: Files with a line per speaker. spk2utt is not read: it follows from utt2spk.
 SPEAKER_FILES = ("spk2gender",)
 #: Lists of enrollment utterances or trials, and the field of the utterance in their lines.
 LISTS = {"enrolls": 0, "trials": 1}
-#: Files that Kaldi adds to a folder when it computes features.
-FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")
 
 #: The lines of a file by their first field, in the file's order.
 Table = Mapping[bytes, bytes]
