@@ -26,8 +26,8 @@ The tree has no data folder. The stages need:
 Both come from the organizers of the VoicePrivacy Challenge: register at
 https://www.voiceprivacychallenge.org for the password that the challenge's own recipe needs to
 download them. This recipe never downloads them. To evaluate existing scores, the trial keys are
-enough: in data/<trial set>/trials, or in the folder given with --keys. Of two folders of audio,
-privacy-eval data-dir makes a tree.
+enough: in data/<trial set>/trials, or in the folder given with --keys. From two folders of audio,
+privacy-eval data-dir creates a tree.
 END
 fi
 cat <<'END'
@@ -37,6 +37,6 @@ max_chunk_size). The challenge's is not public: its organizers give it to regist
 16 kHz) serves, such as one of Kaldi's VoxCeleb recipe, with its back end (plda, mean.vec,
 transform.mat) beside it. Other options of the features go into conf/mfcc.conf and conf/vad.conf of
 the tree. Results carry the digest of the network: numbers of different networks cannot be compared.
-To try the way without any: privacy-eval demo-speech DIR makes DIR/extractor, which only takes
-statistics of MFCC, and training speech for its back end (DIR/training, DIR/training_utt2spk).
+To try the pipeline without one: privacy-eval demo-speech DIR makes DIR/extractor, which computes
+only statistics of MFCC, and training speech for its back end (DIR/training, DIR/training_utt2spk).
 END

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stage 7: how often speakers are found in galleries under every trial condition, in parallel jobs.
+# Stage 7: speaker identification rates in galleries for every trial condition, in parallel jobs.
 # Usage: identification.sh --log-dir DIR [--cmd CMD] [--nj N] -- [options of privacy-eval
 #                          identification]
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Part of stage 5: missing x-vectors of data sets with speech, in parallel jobs, by our extractor;
-# or by Kaldi's programs, as in the challenge.
+# Part of stage 5: extract missing x-vectors of data sets with speech, in parallel jobs, with the
+# built-in extractor or with Kaldi's programs, as in the challenge.
 #
 # Usage: xvectors.sh --log-dir DIR [--tree DIR] [--extractor kaldi] [--cmd CMD] [--nj N]
 #                    [--allow-missing] [--allow-pipes] -- [other options of a tree]

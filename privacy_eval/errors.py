@@ -32,7 +32,7 @@ def abbreviate(names: Sequence[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number of things.
+    """Format a number with its noun.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def printable(text: str) -> str:
 
 
 def shorten(text: str) -> str:
-    """Cut a long text for a message, where its end tells most.
+    """Shorten a long text for a message, keeping its end.
 
     Parameters
     ----------

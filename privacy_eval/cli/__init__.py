@@ -4,8 +4,8 @@ Results go to stdout, progress and messages to stderr. Exit code 0: done; 1: bad
 named in the message; 2: wrong usage; 130: interrupted.
 
 Each verb is a module with `add_arguments(parser)` and `run(arguments)`, which returns the
-exit code. What only `run` needs is imported there: a recipe starts dozens of commands, and
-`--help` answers at once.
+exit code. Imports that only `run` needs are inside it: a recipe starts dozens of commands, and
+`--help` must respond at once.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..errors import OutputError, PrivacyEvalError, UsageError
 from ..version import __version__
 from .options import log
 
-#: Exit code of a job whose output cannot be written, so that no other need begin.
+#: Exit code of a job that cannot write its output, so that no further job is started.
 OUTPUT_OF_JOB = 3
 
-#: The verbs by what they are for, each in the module of its name.
+#: The verbs by purpose, each implemented in the module of the same name.
 GROUPS: dict[str, dict[str, str]] = {
     "try it on simulated data": {
         "demo-tree": "simulate a challenge tree",
@@ -34,25 +34,25 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "evaluate single files": {
         "metrics": "compute the privacy metrics of one score file",
-        "zebra": "compute ZEBRA of one score file: numbers and profile",
+        "zebra": "compute the ZEBRA metrics and profile of one score file",
         "wer": "compute word error rates of transcripts, with intervals over speakers",
-        "uar": "compute recalls of emotion recognition from predictions",
+        "uar": "compute emotion recognition recalls (UAR) from predictions",
         "pitch": "compute the pitch correlation of original and anonymized speech",
     },
     "evaluate a tree, stage by stage": {
         "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
         "train-backend": "train PLDA back ends on x-vectors",
         "subsets": "make the evaluation subsets of the data folders",
-        "anonymize": "anonymize the data folders of a tree, by baseline B2 or a command",
-        "asv-scores": "score trials of speaker verification from x-vectors",
+        "anonymize": "anonymize the data folders of a tree with baseline B2 or an external command",
+        "asv-scores": "compute the speaker verification scores of the trials from x-vectors",
         "privacy-metrics": "compute the privacy metrics of every trial condition",
         "similarity": "compute voice similarity matrices, DeID and G_VD",
-        "identification": "compute how often a speaker is found in galleries, from x-vectors",
+        "identification": "compute speaker identification rates in galleries, from x-vectors",
         "collect": "write results.json, results.csv and results.txt of a tree",
     },
     "show results": {
         "tables": "write LaTeX, Markdown, text and CSV tables",
-        "figures": "draw figures as PNG, PDF and, of curves, pgfplots",
+        "figures": "draw figures as PNG and PDF, and curves also as pgfplots",
         "report": "write one HTML file with tables, figures and provenance",
         "import": "convert the results files of a challenge to results.json",
         "export": "convert results.json to results.txt, CSV or averages",
@@ -61,24 +61,24 @@ GROUPS: dict[str, dict[str, str]] = {
         "listening": "evaluate the ratings of a listening test: metrics, tables and figures",
     },
     "prepare speech": {
-        "data-dir": "make a tree of folders of audio: data folders, trials, protocol",
+        "data-dir": "create a tree from folders of audio: data folders, trials, protocol",
         "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
         "features": "compute MFCC and voice activity of a data folder",
         "xvectors": "extract the x-vectors of a data folder with Kaldi's networks",
     },
     "study the metrics themselves": {
-        "study": "run simulations that show what each metric sees",
+        "study": "run simulations that show what each metric is sensitive to",
         "study-report": "write tables, figures and report of a metric study",
     },
     "for scripts and shells": {
-        "pending": "print the first stage of the recipe, from 5 on, that has anything to do",
-        "completion": "print the completion of verbs and options, to be read by bash or zsh",
+        "pending": "print the first stage of the recipe, from 5 on, with work to do",
+        "completion": "print the bash or zsh completion script for verbs and options",
     },
 }
 
 VERBS = {verb: purpose for verbs in GROUPS.values() for verb, purpose in verbs.items()}
 
-#: Verbs of earlier versions, which still work and are not listed.
+#: Verb names of earlier versions: still accepted, but not listed.
 FORMER_VERBS = {
     "evaluate": "privacy-metrics",
     "score": "asv-scores",
@@ -91,7 +91,7 @@ FORMER_VERBS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names of any bytes can be printed
+    if isinstance(sys.stdout, io.TextIOWrapper):  # print names of arbitrary bytes
         sys.stdout.reconfigure(errors="backslashreplace")
     _ignore_matplotlibrc()
     words = sys.argv[1:] if argv is None else list(argv)
@@ -115,10 +115,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         in_jobs = vars(arguments).get("job") or vars(arguments).get("isolate")
         return OUTPUT_OF_JOB if isinstance(error, OutputError) and in_jobs else 1
     except BrokenPipeError:
-        # The reader of our output is gone (head, a closed pager): nothing left to say.
+        # The reader of our output has exited (head, a closed pager).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except OSError as error:  # input files raise errors of ours: this is the output
+    except OSError as error:  # unreadable inputs raise PrivacyEvalError: this is an output
         log(f"privacy-eval: {error.filename or 'standard output'}: {error.strerror or error}")
         return 1
     except MemoryError:
@@ -130,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _user_metrics(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
-    """Have the metrics that `--metric` names in the registry."""
+    """Register the user-defined metrics of `--metric` while the verb runs."""
     if not vars(arguments).get("user_metrics"):
         return contextlib.nullcontext()
     from ..io.user_metrics import load_user_metrics, registered
@@ -139,8 +139,8 @@ def _user_metrics(arguments: argparse.Namespace) -> contextlib.AbstractContextMa
 
 
 def _ignore_matplotlibrc() -> None:
-    """Import matplotlib in another folder if the current one, perhaps of somebody else, has a
-    `matplotlibrc`, which would come first."""
+    """Import matplotlib from another folder if the current, possibly untrusted one has a
+    `matplotlibrc`, which would take precedence."""
     if os.path.lexists("matplotlibrc"):
         here = os.open(".", os.O_RDONLY)
         try:
@@ -166,7 +166,7 @@ def parser(verb: str | None = None) -> argparse.ArgumentParser:
     )
     current = FORMER_VERBS.get(verb or "", verb)
     if verb is None or current not in VERBS:
-        top.epilog = _listed() + "\n\noptions and an example of one: privacy-eval VERB --help"
+        top.epilog = _listed() + "\n\noptions and an example of each: privacy-eval VERB --help"
         for name in VERBS:
             verbs.add_parser(name)
         return top

@@ -1,4 +1,4 @@
-"""anonymize: the anonymized data folders of a tree."""
+"""anonymize: create the anonymized data folders of a tree."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     suffixes = arguments.anon_suffix or [protocol.anon_suffix]
     if len(suffixes) > 1:
-        raise PrivacyEvalError("an anonymizer makes the sets of one --anon-suffix at a time")
+        raise PrivacyEvalError("--anonymizer creates the data sets of one --anon-suffix at a time")
     mcadams = McAdams(
         arguments.variant,
         coefficient=arguments.coefficient,

@@ -13,10 +13,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial list."""
     stage, files = two_forms(parser, needed="--out")
     add_tree(stage, common=parser)
-    add(parser, "--out", help="the score file; over a tree not needed")
+    add(parser, "--out", help="score file; not needed over a tree")
     add(parser, "--allow-missing", "--allow-pipes")
     add(stage, "--job", "--after-jobs", "--isolate", "--details")
-    vectors = flag("only list data sets without x-vectors, and the model folders of these")
+    vectors = flag("only list data sets without x-vectors, with their model folders")
     stage.add_argument("--missing-vectors", **vectors)
     add(files, "--model", "--backend", "--scp-base")
     files.add_argument("--enroll-vectors", required=True, **path("SCP"))
@@ -79,8 +79,8 @@ def _stage(arguments: argparse.Namespace) -> int:
     kinds = {error.kind for error in outcome.missing.values()}
     if VECTORS in kinds:
         log(
-            "privacy-eval: stage 5 of the recipe extracts x-vectors of sets with a wav.scp, by the "
-            "network final.raw of the model folder (stage 1 says where it comes from); or put an "
+            "privacy-eval: stage 5 of the recipe extracts x-vectors of sets with a wav.scp, using "
+            "final.raw of the model folder (stage 1 tells where to get it); or put an "
             "xvector.scp where it says"
         )
     needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)

@@ -1,4 +1,4 @@
-"""Read the audio and features that the options of a verb name; other verbs do without."""
+"""Read the audio and features named by options; imported only by the verbs that need them."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def features_of(
 
 
 def log_remarks(reader: AudioReader) -> None:
-    """Log what there is to say of the utterances that were read."""
+    """Log the reader's remarks, each with the utterances concerned."""
     for remark, names in reader.remarks.items():
         log(f"privacy-eval: warning: {remark}: utterances: {len(names)} ({abbreviate(names)})")

@@ -15,11 +15,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-missing",
         action="store_true",
-        help="exit 0 even if something cannot be evaluated; trials without a score are no error",
+        help="exit 0 even if something cannot be evaluated; accept trials without a score",
     )
     add(parser, "--details")
     parser.add_argument(
-        "--quick", action="store_true", help="do not read score files (a second per 10^6 trials)"
+        "--quick", action="store_true", help="do not read score files (about 1 s per 10^6 trials)"
     )
     parser.add_argument(
         "--nj", type=positive, default=2, help="number of jobs to estimate memory for (2)"

@@ -9,7 +9,7 @@ from ..errors import counted
 from .options import add, add_metric, add_tree, log
 
 _ABSENT_SHOWN = 20
-_LINE = 200  # characters that are logged; results.json has all
+_LINE = 200  # longest line logged; results.json has the full text
 
 EXAMPLE = "--tree baseline --results exp"
 

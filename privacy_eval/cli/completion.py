@@ -1,4 +1,4 @@
-"""completion: what bash and zsh complete of a command line, from the parsers of the verbs."""
+"""completion: bash and zsh completion, generated from the parsers of the verbs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .options import choice
 
 EXAMPLE = "bash > ~/.local/share/bash-completion/completions/privacy-eval"
 
-#: zsh reads the function of bash, too.
+#: Lets zsh use the bash completion function.
 _BASHCOMPINIT = "autoload -U +X compinit bashcompinit && compinit && bashcompinit\n"
 
 _FUNCTION = """\
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _options(verb: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of every listed option, and the values that it takes where they are few."""
+    """Yield the name of every listed option and its choices, if any."""
     from . import parser
 
     verbs = next(a.choices for a in parser(verb)._actions if isinstance(a.choices, dict))

@@ -1,4 +1,4 @@
-"""data-dir: a tree of folders of audio, where there is no Kaldi tree."""
+"""data-dir: create an experiment tree from folders of audio, if there is no Kaldi tree."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     audio = "(wav or flac, also in subfolders; file name: utterance id)"
     parser.add_argument("--original", required=True, **path("DIR", f"audio {audio}"))
     parser.add_argument("--utt2spk", required=True, **path("F", "speaker of every utterance"))
-    anonymized = "the same, anonymized; without it, stage 4 anonymizes"
+    anonymized = "the same utterances, anonymized; without it, stage 4 anonymizes them"
     parser.add_argument("--anonymized", **path("DIR", anonymized))
-    spk2gender = "f or m of every speaker; without it, trials are against all speakers"
+    spk2gender = "gender of every speaker, f or m; without it, trials are not split by gender"
     parser.add_argument("--spk2gender", **path("F", spk2gender))
     parser.add_argument("--out", required=True, **path("TREE", "the new experiment tree"))
-    enroll = "utterances of a speaker that enroll, the first by id (default: half)"
+    enroll = "enrollment utterances per speaker, the first by id (default: half of them)"
     parser.add_argument("--enroll", **value("N", enroll, type=positive))
     training = "speech of other speakers, to train the attacker's back ends on"
     parser.add_argument("--training", **path("DIR", training))
-    parser.add_argument("--training-utt2spk", **path("F", "their speakers"))
+    parser.add_argument("--training-utt2spk", **path("F", "speakers of the training utterances"))
     model = "x-vector extractor to copy: final.raw, extract.config, ...; back end: plda, ..."
     parser.add_argument("--model", **path("DIR", model))
     parser.set_defaults(usage_error=parser.error)
@@ -65,5 +65,5 @@ def _next(tree: Path, new: NewTree) -> list[str]:
     command += ["--stage", "5"] if new.is_anonymized else ["--stage", "4"]
     command += [] if new.is_anonymized else ["--anonymizer", "mcadams"]
     command += ["--allow-outside"] if new.is_outside else []
-    first = [f"First put into {tree / MODEL} (stage 1 says where from): {', '.join(missing)}"]
+    first = [f"First put into {tree / MODEL} (stage 1 tells the source): {', '.join(missing)}"]
     return [*(first if missing else ()), f"Next: {shlex.join(command)}"]

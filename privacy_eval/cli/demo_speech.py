@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, size, text in (
         ("speakers", 20, "speakers, half of them female"),
         ("training", 60, "other speakers, to train back ends on"),
-        ("utterances", 10, "of each of them"),
+        ("utterances", 10, "utterances per speaker"),
     ):
         sizes = value("N", f"{text} (default: {size})", type=_size(name), default=size)
         parser.add_argument(f"--{name}", **sizes)

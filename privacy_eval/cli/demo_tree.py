@@ -16,8 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "--seed")
     add(parser, "--conf", default="vpc2020")
     for name, size, text in (
-        ("speakers", 12, "trial speakers of every trial set; a third more are enrolled"),
-        ("utterances", 12, "of each of them"),
+        ("speakers", 12, "trial speakers per trial set; a third more are enrolled"),
+        ("utterances", 12, "utterances per speaker"),
         ("systems", 2, "B1, B2, S3, S4, ..."),
     ):
         sizes = value("N", f"{text} (default: {size})", type=_size(name), default=size)

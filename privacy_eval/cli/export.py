@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         text = summary_text(found)
         for average in found:
             if average.value is None:
-                log(f"privacy-eval: {average.title}: unknown, as some of its values are missing")
+                log(f"privacy-eval: {average.title}: undefined, as some of its values are missing")
     elif arguments.results_folder not in results.results_folders(system):
         folders = ", ".join(repr(f) for f in results.results_folders(system))
         raise PrivacyEvalError(

@@ -14,7 +14,7 @@ EXAMPLE = "--data data/libri_test --out feats"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_features(parser)
-    add(parser, "--out", required=True, help="folder of mfcc.scp, mfcc.ark, vad.scp and vad.ark")
+    add(parser, "--out", required=True, help="output folder: mfcc.scp, mfcc.ark, vad.scp, vad.ark")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""figures: PNG, PDF and, of curves, pgfplots."""
+"""figures: draw PNG and PDF, and curves also as pgfplots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_results(parser)
     parser.add_argument("--out", required=True, **path("DIR"))
-    formats = choice(FIGURE_FORMATS, "default: all; may be given several times")
+    formats = choice(FIGURE_FORMATS, "default: all; may be repeated")
     parser.add_argument("--format", action="append", **formats)
     add(parser, "--all-figures", "--conventional", "--whiskers", "--job")
 
@@ -43,6 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
         run=run,
     )
     if sys.stderr.isatty():
-        sys.stderr.write("\r\033[K")  # the line of the progress
+        sys.stderr.write("\r\033[K")  # clear the progress line
     print(f"{arguments.out}: {written} figures drawn, {there} there")
     return 0

@@ -1,4 +1,4 @@
-"""identification: how often a speaker is found in galleries of several sizes."""
+"""identification: speaker identification rates in galleries of several sizes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stage, files = two_forms(parser)
     add_tree(stage, common=parser)
     add(stage, "--out", "--job", "--after-jobs", "--isolate", "--details", "--allow-missing")
-    rank = value("K", "found among the K highest scores; default: 1", type=positive, default=1)
+    rank = value("K", "hit if among the K highest scores; default: 1", type=positive, default=1)
     parser.add_argument("--rank", **rank)
-    length = value("L", "utterances in a test, averaged; default: 1", type=positive, default=1)
+    length = value("L", "utterances averaged per test; default: 1", type=positive, default=1)
     parser.add_argument("--length", **length)
     add(parser, "--backend", "--allow-pipes", "--bootstrap", "--seed")
-    more = "more enrolled speakers: a data set of the tree, or the x-vectors on single files"
+    more = "additional enrolled speakers: a data set of the tree or, on single files, x-vectors"
     add(parser, "--distractors", metavar="SET|SCP", help=more)
     files.add_argument("--enroll-vectors", required=True, **path("SCP"))
     files.add_argument("--spk2utt", required=True, **path("F", "of the enrollment"))
@@ -108,7 +108,7 @@ def _files(arguments: argparse.Namespace) -> int:
         log(
             f"privacy-eval: left out {found.utterances_left_out} utterances: "
             f"{len(found.not_enrolled)} speakers are not enrolled"
-            + (f", others fill no test of {found.length}" if found.length > 1 else "")
+            + (f", others do not fill a test of {found.length}" if found.length > 1 else "")
         )
     if arguments.format == "json":
         plain = {
@@ -147,4 +147,4 @@ def _print_text(found: Identification, intervals: Sequence[Interval]) -> None:
     for size, found_once, chance in zip(
         singled.sizes, singled.values, singled.chance(), strict=True
     ):
-        print(f"singled out of {size}: {found_once:.1%}; knowing nothing {chance:.1%}")
+        print(f"singled out of {size}: {found_once:.1%}; chance {chance:.1%}")

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "--anon-suffix")
     also = value("SUFFIX=FILE", "another file, of the results folder SUFFIX, e.g. .orig=FILE")
     parser.add_argument("--also", action="append", default=[], type=_suffixed_file, **also)
-    folder = value("SUFFIX", "results folder that the file is of, e.g. .orig (default: the main)")
+    folder = value("SUFFIX", "results folder of the file, e.g. .orig (default: the main one)")
     parser.add_argument("--results-folder", **folder)
     add_renamed(parser, "--out", "-o", "--output", required=True, metavar="results.json")
 

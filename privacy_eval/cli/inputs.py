@@ -1,4 +1,4 @@
-"""Read what the options of a verb name: systems, protocol, models, x-vectors."""
+"""Load the inputs named by options: systems, protocol, models, x-vectors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def systems_of(
 ) -> tuple[list[System], Protocol, Path]:
     """Return the systems, protocol and output folder that the options of a tree name.
 
-    `warn`: log a warning of folders that match no condition, or may be no systems.
+    `warn`: warn about folders that match no condition or may not be systems.
     """
     tree: Path = arguments.tree
     if not tree.is_dir():
@@ -48,7 +48,7 @@ def systems_of(
     results = tree / arguments.results
     out = tree / (arguments.out or arguments.results / "privacy_eval")
     if not needed and not results.exists():
-        log(f"privacy-eval: {results}: not there yet (results folder){parent_hint(tree)}")
+        log(f"privacy-eval: {results}: does not exist yet (results folder){parent_hint(tree)}")
         return [], protocol, out
     refuse_symlinks_below(out, results)
     systems = find_systems(
@@ -73,18 +73,18 @@ def systems_of(
 def require_systems(
     arguments: argparse.Namespace, systems: list[System], protocol: Protocol
 ) -> None:
-    """Refuse a results folder without systems, and suffixes of which there is nothing."""
+    """Raise an error if there are no systems, or neither data nor results with a suffix."""
     tree, results = arguments.tree, arguments.tree / arguments.results
     check_suffixes(arguments.anon_suffix or (), systems, tree, protocol)
     if not systems:
         raise PrivacyEvalError(
-            f"{results}: no results, expected folders ASV-<enrollment set>-<trial set> in it, or "
-            f"folders results-* below that hold them{parent_hint(tree)}"
+            f"{results}: no results, expected folders ASV-<enrollment set>-<trial set>, or "
+            f"folders results-* that contain them{parent_hint(tree)}"
         )
 
 
 def warn_of_folders(systems: list[System], results: Path, protocol: Protocol) -> None:
-    """Warn of folders that match no condition, or may be no systems, and of look-alike names."""
+    """Warn about folders that match no condition or may not be systems, and look-alike names."""
     for parent, names in unmatched_folders(systems).items():
         guess = suffix_of_unmatched(names, protocol)
         log(
@@ -94,7 +94,7 @@ def warn_of_folders(systems: list[System], results: Path, protocol: Protocol) ->
             + (f"; to evaluate those of another suffix: --anon-suffix {guess}" if guess else "")
         )
     for group in look_alike(system.name for system in systems):
-        log(f"privacy-eval: warning: names of systems look alike: {', '.join(group)}")
+        log(f"privacy-eval: warning: system names look alike: {', '.join(group)}")
     for parent, names in sibling_results_folders(systems, results).items():
         log(
             f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
@@ -103,7 +103,7 @@ def warn_of_folders(systems: list[System], results: Path, protocol: Protocol) ->
 
 
 def access_of(arguments: argparse.Namespace) -> TreeAccess:
-    """Return where files of a tree are, and what may be read."""
+    """Return the paths of a tree, and which of its files may be read."""
     tree: Path = arguments.tree
     return TreeAccess(
         tree,
@@ -116,7 +116,7 @@ def access_of(arguments: argparse.Namespace) -> TreeAccess:
 
 
 def log_memory(costs: Sequence[Cost]) -> None:
-    """Log the memory that a job needs, before it begins and may be killed for want of it."""
+    """Log the memory estimate of a job before it starts, in case it is killed for lack of it."""
     gib = needed_bytes(costs) / 2**30
     log(f"privacy-eval: this job needs about {gib:.1f} GiB of memory")
 
@@ -139,8 +139,8 @@ def asv_of(
 ) -> AsvSystems:
     """Return the ASV systems of a tree.
 
-    `systems`: those of the results folder, if they are known already; `anonymized`: whether the
-    data sets of their suffixes should exist by now.
+    `systems`: those of the results folder, if already known; `anonymized`: whether their
+    anonymized data sets should already exist.
     """
     access = access_of(arguments)
     found, notes = systems_under_test(
@@ -157,23 +157,23 @@ def asv_of(
 def experiment_of(
     arguments: argparse.Namespace, *, needed: bool = True, warn: bool = True
 ) -> Experiment:
-    """Return the experiment that the options of a tree name; options as of `systems_of`."""
+    """Return the experiment that the options of a tree name; arguments as for `systems_of`."""
     systems, protocol, out = systems_of(arguments, needed=needed, warn=warn)
     return Experiment(systems, out, asv_of(arguments, protocol, systems))
 
 
 def does_not_apply(protocol: Protocol, what: str) -> bool:
-    """Tell whether a stage that makes scores of x-vectors does not apply, and log it."""
+    """Log and return whether a stage that scores x-vectors does not apply to the protocol."""
     if protocol.scored_elsewhere:
         log(
             f"privacy-eval: {what}: does not apply to protocol {protocol.name}, whose own "
-            "evaluation makes the scores"
+            "evaluation computes the scores"
         )
     return protocol.scored_elsewhere
 
 
 def lacks_vectors(asv: AsvSystems, what: str) -> bool:
-    """Tell whether an edition that makes its own scores left no x-vectors, and log it."""
+    """Log and return whether an edition with its own scoring left no x-vectors."""
     protocol = asv.protocol
     if not protocol.scored_elsewhere or asv.has_vectors_left():
         return False
@@ -185,7 +185,7 @@ def lacks_vectors(asv: AsvSystems, what: str) -> bool:
 
 
 def log_unsigned(out: Path, names: Sequence[str]) -> None:
-    """Log how many records do not count, as somebody else made or edited them."""
+    """Log how many records are ignored because another user wrote or edited them."""
     if names:
         log(
             f"privacy-eval: {out / 'records'}: {counted(len(names), 'record')} not counted, and "
@@ -194,7 +194,7 @@ def log_unsigned(out: Path, names: Sequence[str]) -> None:
 
 
 def sources_of(arguments: argparse.Namespace, *, needed: bool = False) -> ReportSources:
-    """Return the results to show; none at all is an error where they are needed."""
+    """Return the results to show; raise an error if there are none and they are needed."""
     from ..report.data import ReportSources
 
     if needed and not arguments.results and not arguments.published:
@@ -209,7 +209,7 @@ def sources_of(arguments: argparse.Namespace, *, needed: bool = False) -> Report
 
 
 def write_products(products: Iterable[Product]) -> Iterator[tuple[Product, bool]]:
-    """Write what is not current, log its notes, and tell which products are current."""
+    """Write products that are not current, log their notes, and yield which were current."""
     for product in products:
         outcome = bring_up_to_date([product], Inputs())
         for message in outcome.failed.values():
@@ -219,13 +219,13 @@ def write_products(products: Iterable[Product]) -> Iterator[tuple[Product, bool]
 
 
 def log_notes(notes: Iterable[str]) -> None:
-    """Log what the owner should know."""
+    """Log notes for the user."""
     for note in notes:
         log(f"privacy-eval: {note}")
 
 
 def run_of(arguments: argparse.Namespace) -> Run:
-    """Return how a stage runs."""
+    """Return the run settings of a stage: job, processes, progress."""
     job = getattr(arguments, "job", None)
     announce = log_memory if job else None
     return Run(
@@ -242,7 +242,7 @@ def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
     if arguments.backend != "plda":
         return None
     if arguments.model is None:
-        raise PrivacyEvalError("the back end plda needs --model, a folder with plda in it")
+        raise PrivacyEvalError("the back end plda needs --model, a folder that contains plda")
     stored = load_backend(arguments.model)
     for name in BACKEND_FILES[1:]:
         if name not in stored.sha256:
@@ -262,8 +262,8 @@ def read_vectors_of(arguments: argparse.Namespace, path: Path) -> Vectors:
 def report_outcome(
     arguments: argparse.Namespace, outcome: Outcome, what: str, done: str = "made"
 ) -> int:
-    """Log what became of the products of a stage, a line for each kind, print their numbers, and
-    return the exit code.
+    """Log the outcome of a stage, a line per kind of message; print the counts and return the
+    exit code.
 
     Jobs log every item, as `--details` does.
     """
@@ -287,7 +287,7 @@ def report_outcome(
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
     made = {done: outcome.made, "current": outcome.current}
-    if getattr(arguments, "after_jobs", False):  # what the jobs made is current by now
+    if getattr(arguments, "after_jobs", False):  # products of the jobs are current by now
         made = {"in place": [*outcome.made, *outcome.current]}
     counts = {
         **made,

@@ -1,4 +1,4 @@
-"""listening: from ratings of a listening test to metrics, tables and figures."""
+"""listening: evaluate the ratings of a listening test; write metrics, tables and figures."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--template", action=_Template, nargs=0, help="print an example of ratings")
     parser.add_argument("--out", required=True, **path("DIR"))
-    objective = path("results.json", "objective results beside the ratings")
+    objective = path("results.json", "objective results to show next to the ratings")
     parser.add_argument("--results", nargs="+", **objective)
-    add(parser, "--published", help="published test beside, or alone without --ratings: vpc2020")
+    add(parser, "--published", help="published test to compare with, or to show alone: vpc2020")
     add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
     parser.add_argument("--split", help="the rated split of the protocol; default: the last one")
     systems = value(
-        "NAME", "rated systems beside those of the results; without any: all", default=[]
+        "NAME", "rated systems in addition to those of the results; default: all", default=[]
     )
     parser.add_argument("--systems", nargs="+", **systems)
     parser.add_argument("--any-system", **flag("accept ratings of systems without results, too"))
     parser.add_argument(
         "--scale", nargs=2, type=float, default=SCALE, metavar=("LOW", "HIGH"), help="default: 1 10"
     )
-    reference = "whose median is drawn across violin plots; default: the first system"
+    reference = "system whose median is drawn across violin plots; default: the first"
     parser.add_argument("--reference", **value("SYSTEM", reference))
     parser.add_argument("--holm", **flag("correct p-values for the number of pairs (Holm)"))
-    left_out = value("EVALUATOR", "exclude these evaluators; the results say so", default=[])
+    left_out = value("EVALUATOR", "exclude these evaluators (recorded in the results)", default=[])
     parser.add_argument("--leave-out", nargs="+", **left_out)
     few = f"report evaluators with fewer ratings of a metric (default: {MIN_RATINGS})"
     parser.add_argument("--min-ratings", **value("N", few, type=natural, default=MIN_RATINGS))
     low = f"report evaluators who correlate less with the others (default: {MIN_AGREEMENT:g})"
     parser.add_argument("--min-agreement", **value("R", low, type=float, default=MIN_AGREEMENT))
     add_table_style(parser)
-    formats = choice(FIGURE_FORMATS, "of figures; default: all; may be given several times")
+    formats = choice(FIGURE_FORMATS, "of figures; default: all; may be repeated")
     parser.add_argument("--format", action="append", **formats)
 
 
 class _Template(argparse.Action):
-    """Prints a template and ends, whatever else is missing, like --help."""
+    """Print a template and exit, even if required options are missing, like --help."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         sys.stdout.write(TEMPLATE)

@@ -27,10 +27,10 @@ def add_coefficients(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--variant", **choice(["2020", "2022"], variant, default="2020"))
     coefficient = "default: 0.8 in 2020; in 2022 from 0.5 to 0.9, by --seed and --level"
     parser.add_argument("--coefficient", **value("X", coefficient, type=_coefficient))
-    add(parser, "--seed", help="of the coefficients")
-    level = "one coefficient per speaker (default), or per utterance, as of training data"
+    add(parser, "--seed", help="seed of the coefficients; default: 0")
+    level = "one coefficient per speaker (default), or per utterance, as for training data"
     parser.add_argument("--level", **choice(["speaker", "utterance"], level, default="speaker"))
-    parser.add_argument("--per-set", **flag("other coefficients for every data folder's name"))
+    parser.add_argument("--per-set", **flag("draw different coefficients for each data folder"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -64,5 +64,5 @@ def run(arguments: argparse.Namespace) -> int:
 def _coefficient(text: str) -> float:
     """Read a coefficient."""
     if not 0 < number(text) <= _LARGEST:
-        raise argparse.ArgumentTypeError(f"expected a number up to {_LARGEST}, above 0")
+        raise argparse.ArgumentTypeError(f"expected a number above 0, at most {_LARGEST}")
     return number(text)

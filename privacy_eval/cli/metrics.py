@@ -44,14 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_files(options: Options) -> None:
-    """Add the files, and how their metrics are printed."""
+    """Add the options for input files and output."""
     options.add_argument("--trials", **path("F", "trial key, if the scores have no labels"))
-    keys = choice(KEY_FORMATS, "of the trial key; default: the one that fits")
+    keys = choice(KEY_FORMATS, "format of the trial key; default: detected")
     options.add_argument("--key-format", **keys)
     options.add_argument("--speakers", **flag("also the EER of each enrolled speaker"))
-    options.add_argument("--distance", **flag("less is more alike: negate the scores"))
+    options.add_argument("--distance", **flag("the scores are distances: negate them"))
     add(options, "--variant")
-    formats = "text or json: of the output; others: of the scores (default: the one that fits)"
+    formats = "text or json: output format; others: format of the scores (default: detected)"
     options.add_argument(
         "--format",
         action=_Format,
@@ -63,7 +63,7 @@ def add_files(options: Options) -> None:
 
 
 class _Format(argparse.Action):
-    """An option for the format of the output and, given once more, that of the scores."""
+    """Option for the output format and, if repeated, the format of the scores."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
         name = "score_format" if values in SCORE_FORMATS else self.dest
@@ -71,7 +71,7 @@ class _Format(argparse.Action):
 
 
 def read_paired(arguments: argparse.Namespace, allow_missing: bool) -> PairedTrials:
-    """Read scores and labels in any format, and say in which where it is not Kaldi's."""
+    """Read scores and labels in any format; log the format if it is not Kaldi's."""
     from ..io.scores import pair, read_scores, read_trials
 
     path = Path("/dev/fd/0") if arguments.scores == Path("-") else arguments.scores
@@ -89,14 +89,14 @@ def read_paired(arguments: argparse.Namespace, allow_missing: bool) -> PairedTri
 
 
 def _of_arrays(arguments: argparse.Namespace) -> ConditionMetrics:
-    """Compute the metrics of two arrays of scores, whose speakers are not known."""
+    """Compute the metrics of two arrays of scores, without speaker labels."""
     from ..io.arrays import read_score_array
     from ..metrics import TrialScores
     from ..stages.privacy_metrics import evaluate_scores
 
     if arguments.bootstrap:
         arguments.usage_error(
-            "--bootstrap draws speakers, and those of arrays are not known: intervals of "
+            "--bootstrap resamples speakers, which arrays do not identify: intervals of "
             "independent trials would be far too narrow"
         )
     sign = -1 if arguments.distance else 1
@@ -160,7 +160,7 @@ def _speakers(trials: PairedTrials) -> list[dict[str, object]]:
 
 
 def _show(arguments: argparse.Namespace, found: ConditionMetrics, more: Mapping[str, Any]) -> None:
-    """Print metrics and intervals; as JSON with what there is `more`."""
+    """Print metrics and intervals, with the additional fields `more`."""
     from ..io.schema import to_plain
     from ..metrics import VARIANTS, withholding_caveat
     from ..metrics.eer import eer_percent

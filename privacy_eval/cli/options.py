@@ -1,4 +1,4 @@
-"""What the verbs share of options, number types, progress and messages."""
+"""Options, number types, progress and messages shared by the verbs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 from ..errors import PrivacyEvalError, printable
 
-#: Environment variable that asks for progress in lines.
+#: Environment variable that requests progress as log lines.
 PROGRESS = "PRIVACY_EVAL_PROGRESS"
 
-# More would not end, and tell nothing more.
+# More would take too long and add no precision.
 _MOST_REPLICATES = 1_000_000
 
-#: Formats of figures, so that `--help` need not load what draws them.
+#: Formats of figures, listed here so that `--help` need not import the plotting code.
 FIGURE_FORMATS = ("png", "pdf", "tex")
 
 #: Formats of score files and of trial keys, likewise.
@@ -35,15 +35,15 @@ SCORE_FORMATS = (
 )
 KEY_FORMATS = ("kaldi", "dca_plda", "voxceleb", "nist", "csv")
 
-#: What options are added to: a parser, or one `Form` of its verb.
+#: A container of options: a parser, or one `Form` of its verb.
 Options = Any
 
 
 class Form:
     """One of the two forms of a verb: options that go together.
 
-    A verb runs either as a stage over a tree or on single files; `over_tree` tells which,
-    and ends the command with code 2 where options of both are mixed or needed ones missing.
+    A verb runs either as a stage over a tree or on single files; `over_tree` decides which,
+    and exits with code 2 if options of both are mixed or required ones are missing.
     """
 
     def __init__(self, parser: argparse.ArgumentParser, title: str) -> None:
@@ -55,14 +55,14 @@ class Form:
     def add_argument(
         self, *names: str, required: bool = False, default: Any = None, **settings: Any
     ) -> None:
-        """Add an option; one that is `required` is so in this form only."""
+        """Add an option; `required` applies to this form only."""
         action = self._group.add_argument(*names, default=argparse.SUPPRESS, **settings)
         self._defaults[action] = False if action.nargs == 0 else default
         if required:
             self.needed.append(names[0])
 
     def given(self, arguments: argparse.Namespace) -> list[str]:
-        """Return the names of the form's options that were given, and set the others."""
+        """Return the names of the form's options in use, and set the others to their defaults."""
         given = [a.option_strings[0] for a in self._defaults if hasattr(arguments, a.dest)]
         for action, default in self._defaults.items():
             vars(arguments).setdefault(action.dest, default)
@@ -89,7 +89,7 @@ def two_forms(parser: argparse.ArgumentParser, *, needed: str = "") -> tuple[For
 def over_tree(arguments: argparse.Namespace, *, tree_as_base: bool = False) -> bool:
     """Tell whether a verb runs as the stage over a tree, not on single files.
 
-    `tree_as_base`: accept `--tree` with single files, as earlier versions named `--scp-base`.
+    `tree_as_base`: accept `--tree` with single files, the former name of `--scp-base`.
     """
     stage, files = arguments.forms
     of_stage, of_files = stage.given(arguments), files.given(arguments)
@@ -109,14 +109,14 @@ def over_tree(arguments: argparse.Namespace, *, tree_as_base: bool = False) -> b
 
 
 def natural(text: str) -> int:
-    """Read the whole number of an option."""
+    """Parse a non-negative integer."""
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"expected a whole number from 0, not {text!r}")
     return int(text)
 
 
 def replicates(text: str) -> int:
-    """Read a number of bootstrap replicates."""
+    """Parse a number of bootstrap replicates."""
     if natural(text) == 1 or natural(text) > _MOST_REPLICATES:
         raise argparse.ArgumentTypeError(
             f"expected 0 or 2 to {_MOST_REPLICATES} replicates, not {text}"
@@ -125,7 +125,7 @@ def replicates(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """Read a whole number from 1."""
+    """Parse a positive integer."""
     if natural(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number from 1, not {text!r}")
     return int(text)
@@ -145,7 +145,7 @@ def one_of(numbers: range) -> Callable[[str], int]:
 
 
 def job(text: str) -> tuple[int, int]:
-    """Read a job split J/N."""
+    """Parse a job split J/N."""
     number, slash, total = text.partition("/")
     split = (positive(number), positive(total)) if slash else (0, 0)
     if not 1 <= split[0] <= split[1]:
@@ -178,32 +178,32 @@ _REPLICATES = "95 %% intervals from N bootstrap replicates of speakers (at least
 #: Options of several verbs, so that they are spelled alike.
 SHARED: dict[str, dict[str, Any]] = {
     "--tree": path("DIR", "experiment tree; default: .", default=Path()),
-    "--results": path("DIR", "folder of ASV-* folders, or above several; relative to the tree"),
+    "--results": path("DIR", "folder of ASV-* or results-* folders, relative to the tree"),
     "--conf": value(
         "FILE", "protocol: vpc2020 (default), another one of conf/, or a YAML file in the tree"
     ),
-    "--system": value("NAME", "evaluate this one of several, or name the only one"),
+    "--system": value("NAME", "evaluate only this system, or name the only one"),
     "--anon-suffix": value("SUFFIX", "suffix of anonymized data sets"),
     "--keys": path("DIR", "folder of trial keys"),
     "--out": path("PATH", "folder relative to the tree; default: RESULTS/privacy_eval"),
     "--allow-outside": flag("follow links and paths that lead out of the tree"),
-    "--allow-missing": flag("leave out what is missing, and say so"),
+    "--allow-missing": flag("leave out missing inputs, and log them"),
     "--allow-pipes": flag("run commands in scp files"),
     "--job": value("J/N", "run job J of N only (default: all)", type=job),
-    "--after-jobs": flag("after the jobs: make what they left undone, and log a summary"),
-    "--isolate": flag("make each product in a process of its own: one that is killed fails alone"),
+    "--after-jobs": flag("after the jobs: make the products they left out, and log a summary"),
+    "--isolate": flag("make each product in a separate process, so that a killed one fails alone"),
     "--details": flag("list every item"),
-    "--scp-base": path("DIR", "where paths in scp files start; default: ."),
+    "--scp-base": path("DIR", "base folder of relative paths in scp files; default: ."),
     "--model": path("DIR", "plda, mean.vec, transform.mat"),
     "--backend": choice(["plda", "cosine", "euclidean"], default="plda"),
     "--utt2spk": path("F", "speakers of trial utterances"),
     "--distractors": value("SET", "data set of more enrolled speakers for identification"),
     "--bootstrap": value("N", _REPLICATES, type=replicates, default=0),
-    "--seed": value("N", "of the random numbers", type=natural, default=0),
+    "--seed": value("N", "random seed; default: 0", type=natural, default=0),
     "--variant": choice(["challenge", "exact", "both"], default="both"),
     "--format": choice(["text", "json"], default="text"),
     "--published": value(
-        "NAME", "published results beside them, or alone: vpc2020, vpc2022, vpc2024, ..."
+        "NAME", "published results to compare with, or alone: vpc2020, vpc2022, vpc2024, ..."
     ),
     "--table-style": choice(
         ["booktabs", "challenge"], "challenge: ruled like the challenge's", default="booktabs"
@@ -212,29 +212,29 @@ SHARED: dict[str, dict[str, Any]] = {
     "--all-figures": flag("also curves (DET, ECE, ...) of every condition, other metrics, splits"),
     "--whiskers": choice(
         ["speakers", "independent"],
-        "95 %% intervals of bars: of the bootstrap over speakers, or as in the challenge's figures "
-        "for independent trials, far too narrow",
+        "95 %% intervals of bars: bootstrap over speakers, or as in the challenge's figures, which "
+        "assume independent trials (far too narrow)",
         default="speakers",
     ),
 }
 
-#: What the metrics of a condition are computed by.
+#: Options for computing the metrics of a condition.
 METRICS = ("--bootstrap", "--seed", "--utt2spk", "--allow-missing")
 
 
 def add(options: Options, *names: str, **changes: Any) -> None:
-    """Add options of several verbs; `changes` are this verb's own."""
+    """Add shared options, with the `changes` of this verb."""
     for name in names:
         options.add_argument(name, **{**SHARED[name], **changes})
 
 
 def add_tree(options: Options, common: Options = None) -> None:
-    """Add what names a tree, its results, systems and outputs.
+    """Add the options for a tree, its results, systems and outputs.
 
-    `common` gets what both forms of a verb have, but for `--out`, which differs.
+    `common` receives the options of both forms of a verb, except `--out`, which differs.
     """
     add(options, "--tree", "--system", "--keys")
-    several = "suffix of anonymized data sets; several by repeating the option"
+    several = "suffix of anonymized data sets; may be repeated"
     add(options, "--anon-suffix", action="append", help=several)
     add(options, "--results", required=True)
     add(options, "--conf", default="vpc2020")
@@ -244,7 +244,7 @@ def add_tree(options: Options, common: Options = None) -> None:
 
 
 def add_metric(parser: Options, dest: str = "user_metrics") -> None:
-    """Add the option for metrics of the user, which `main` registers while a verb runs."""
+    """Add the option for user-defined metrics, which `main` registers while a verb runs."""
     metric = value("NAME=FILE.py:FUNCTION", "user-defined metric, a function of TrialScores")
     parser.add_argument(
         "--metric", action="append", default=[], type=_user_metric, dest=dest, **metric
@@ -261,14 +261,14 @@ def _user_metric(text: str) -> str:
 
 
 def add_table_style(parser: Options) -> None:
-    """Add the style of LaTeX tables, by its former name, too."""
+    """Add the style of LaTeX tables, also under its former name."""
     add(parser, "--table-style")
     former = {**SHARED["--table-style"], "help": argparse.SUPPRESS, "dest": "table_style"}
     parser.add_argument("--style", **former)
 
 
 def add_results(parser: argparse.ArgumentParser) -> None:
-    """Add results to show, the protocol they are shown by, and published ones beside them."""
+    """Add the options for results, their protocol, and published results to compare with."""
     results = path("results.json", "default: published results alone, or blank forms")
     parser.add_argument("--results", nargs="+", **results)
     add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
@@ -278,7 +278,7 @@ def add_results(parser: argparse.ArgumentParser) -> None:
 
 
 def add_selection(parser: argparse.ArgumentParser, prefix: str = "") -> None:
-    """Add what is shown of results."""
+    """Add the selection of the variants and systems to show."""
     variants = choice(["challenge", "exact"], "of the metrics shown; default: the protocol's")
     parser.add_argument(f"--{prefix}variant", **variants)
     systems = "show only this system; several, in this order, by repeating the option"
@@ -293,9 +293,9 @@ def add_renamed(parser: argparse.ArgumentParser, name: str, *former: str, **sett
 
 
 def add_data(parser: Options, common: Options = None) -> None:
-    """Add the data folder that audio is read from; `common` gets what both forms of a verb have."""
+    """Add the data folder of the audio; `common` receives the options of both forms of a verb."""
     parser.add_argument("--data", required=True, **path("DIR", "folder with wav.scp"))
-    base = "where paths in wav.scp start; default: . or else the data folder"
+    base = "base folder of relative paths in wav.scp; default: . or else the data folder"
     add(parser, "--scp-base", help=base)
     add(common or parser, "--allow-pipes")
     if common is None:
@@ -303,7 +303,7 @@ def add_data(parser: Options, common: Options = None) -> None:
 
 
 def add_features(parser: Options, common: Options = None) -> None:
-    """Add the data folder, and how features are computed of its audio."""
+    """Add the data folder and the options of feature extraction."""
     add_data(parser, common)
     add(common or parser, "--allow-missing")
     default = "Kaldi's option file; default: the challenge's options"
@@ -311,11 +311,11 @@ def add_features(parser: Options, common: Options = None) -> None:
     parser.add_argument("--vad-config", **path("FILE", default))
     dither = "standard deviation of noise added to the samples; default: 0, or that of the file"
     parser.add_argument("--dither", **value("X", dither, type=number))
-    add(parser, "--seed", help="of the dither")
+    add(parser, "--seed", help="seed of the dither; default: 0")
 
 
 def number(text: str) -> float:
-    """Read a number from 0."""
+    """Parse a non-negative number."""
     try:
         value = float(text)
     except ValueError:
@@ -327,7 +327,7 @@ def number(text: str) -> float:
 
 def add_listening(parser: argparse.ArgumentParser) -> None:
     """Add the listening test that a report shows."""
-    test = "as the verb listening wrote it"
+    test = "folder written by the verb listening"
     add_renamed(parser, "--listening", "--subjective", metavar="DIR", help=test)
 
 
@@ -345,7 +345,7 @@ def in_job() -> bool:
 
 
 def beginnings() -> Callable[[int, int, str], None] | None:
-    """Return the reporter of what begins: a log names it before it may take all memory."""
+    """Return the reporter of starting items, logged before an item can exhaust the memory."""
     if sys.stderr.isatty():
         return _LiveLine().show
     if not in_job():
@@ -364,7 +364,7 @@ class _LogLines:
 
 
 class _LiveLine:
-    """Shows progress in one line of a terminal, with an estimate; a total of 0 is unknown."""
+    """Progress on one line of a terminal, with the estimated time left; total 0: unknown."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()

@@ -1,7 +1,7 @@
-"""pending: the first stage of the recipe that has anything to do.
+"""pending: print the first stage of the recipe with work to do.
 
-Run again, a recipe would start a dozen processes only to find that nothing changed. This
-finds it out in one, by the content of the files, as the stages themselves do, and reads
+A repeated run of the recipe would start a dozen processes only to find that nothing has
+changed. This verb checks it in one process, by file content as the stages do, and reads
 every set of x-vectors once.
 """
 
@@ -49,20 +49,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stage", type=natural, default=_FIRST, metavar="N", help="first stage")
     parser.add_argument("--stop-stage", type=natural, default=_LAST, metavar="N", help="last stage")
     parser.add_argument("--nj", **value("N", "also print how many jobs to run", type=positive))
-    parser.add_argument("--anonymizer", **value("NAME", "what stage 4 makes data sets by"))
-    parser.add_argument("--only-options", **flag("only check the options: exit code 2"))
-    parser.add_argument("--extractor", **choice(["kaldi"], "of x-vectors; default: built in"))
+    parser.add_argument("--anonymizer", **value("NAME", "anonymizer of stage 4"))
+    parser.add_argument("--only-options", **flag("only check the options; exit code 2 if invalid"))
+    parser.add_argument("--extractor", **choice(["kaldi"], "x-vector extractor; default: built in"))
     add_listening(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the first stage that has anything to do or to log, else the one after the last.
+    """Print the first stage with work to do or messages to log, else the one after the last.
 
-    Before a first run that is the first one asked for.
+    Before a first run, print the first requested stage.
     """
     from .inputs import experiment_of
 
-    # Found once, and only where it is needed.
+    # Read once, and only if needed.
     experiment = functools.cache(lambda: experiment_of(arguments, needed=False, warn=False))
     if (code := _check_options(arguments, experiment)) or arguments.only_options:
         return code
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_options(arguments: argparse.Namespace, experiment: Callable[[], Experiment]) -> int:
-    """Check what a run would read much later, or in every job again; return the exit code."""
+    """Check early what a run would read much later or once per job; return the exit code."""
     from ..protocol.protocol import load_protocol
     from ..protocol.published import load_systems
 
@@ -122,8 +122,8 @@ def _check_names(
 
 
 def _jobs(arguments: argparse.Namespace, experiment: Callable[[], Experiment]) -> int:
-    """Return how many jobs have something to do: no more than there are conditions with scores
-    or with all that these are computed from, or voice similarities."""
+    """Return the number of jobs with work to do: at most the number of conditions with scores
+    or with all inputs of their scores, or of voice similarities."""
     from ..stages.asv_scores import score_products
     from ..stages.similarity import similarity_products
 
@@ -158,7 +158,7 @@ def _first_stage(arguments: argparse.Namespace, experiment: Callable[[], Experim
 
 
 class _Stages:
-    """Whether there is anything to do in each stage, or anything to log: dry runs of it."""
+    """Dry runs of the stages: whether each has work to do or messages to log."""
 
     def __init__(self, arguments: argparse.Namespace, experiment: Experiment) -> None:
         from ..stages.freshness import Run
@@ -184,7 +184,7 @@ class _Stages:
         }
 
     def announce(self, first: int) -> None:
-        """Log what a run does not take over from those before."""
+        """Log which results of earlier runs are not reused."""
         from ..stages.collect import made_by_user, noted_records
         from ..stages.privacy_metrics import dropped_intervals
         from .inputs import log_unsigned, options_of
@@ -219,7 +219,7 @@ class _Stages:
         vectors = self._vectors()
         trained = train_backends(asv, self._run)
         scores = make_scores(asv, self._run)
-        self._stale = {}  # or else there is something to do
+        self._stale = {}  # outdated scores would count as work below
         return bool(subsets.made or vectors or trained.made or scores.has_work or scores.left_out)
 
     def _vectors(self) -> bool:
@@ -229,7 +229,7 @@ class _Stages:
             return bool(missing_vectors(self._asv))
         if not vector_sets(self._asv):
             return False
-        from ..stages.xvectors import make_vectors  # with what reads audio
+        from ..stages.xvectors import make_vectors  # imports the audio reader
 
         return make_vectors(self._asv, self._run).has_work
 
@@ -294,7 +294,7 @@ class _Stages:
 
     @property
     def _shown(self) -> ReportSources:
-        """What the recipe makes tables, figures and report of."""
+        """The sources of the recipe's tables, figures and report."""
         from ..protocol.protocol import bundled
         from ..report.data import ReportSources
 

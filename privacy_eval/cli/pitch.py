@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     alone = sorted(original.keys() ^ anonymized.keys())
     if alone and not arguments.allow_missing:
         raise PrivacyEvalError(
-            f"{arguments.anonymized}: {len(alone)} utterances are only there or only in "
+            f"{arguments.anonymized}: {len(alone)} utterances are only here or only in "
             f"{arguments.original}: {abbreviate(alone)}"
         )
     if alone:

@@ -12,9 +12,9 @@ EXAMPLE = "--results results.json --figures figures --published vpc2020 --out re
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_results(parser)
-    parser.add_argument("--figures", **path("DIR", "as the verb figures wrote it"))
+    parser.add_argument("--figures", **path("DIR", "folder written by the verb figures"))
     add_listening(parser)
-    pdf = "also its first screen as two pages to send"
+    pdf = "also write its first screen as a two-page PDF"
     parser.add_argument("--summary-pdf", **path("FILE", pdf))
     add_renamed(parser, "--out", "-o", "--output", required=True, metavar="report.html")
 

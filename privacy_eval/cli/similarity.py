@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial set."""
     stage, files = two_forms(parser)
     add_tree(stage, common=parser)
-    add(parser, "--out", help="folder of matrices and speakers; over a tree: of all results")
+    add(parser, "--out", help="output folder of matrices and speakers; over a tree: of all results")
     add(parser, "--allow-missing", "--allow-pipes")
     add(stage, "--job", "--after-jobs", "--isolate", "--details")
     add(files, "--model", "--backend", "--scp-base", "--variant", "--format")

@@ -1,4 +1,4 @@
-"""study: simulations that show what each metric sees."""
+"""study: simulations that show what each metric is sensitive to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add_shared(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, **path("DIR"))
     study = "the study: metric_study (default), or a YAML file"
     add(parser, "--conf", default="metric_study", help=study)
-    add(parser, "--seed", default=None, help="instead of the study's own")
+    add(parser, "--seed", default=None, help="random seed, instead of the study's")
     add(parser, "--tree", default=None, help="attack the original speech of this tree")
     parser.add_argument("--tree-conf", **value("FILE", "protocol of the tree", default="vpc2020"))
     add_metric(parser, dest="metric")

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
     add(parser, "--details")
-    parser.add_argument("--anonymized", **flag("of anonymized speech (default: original)"))
+    parser.add_argument("--anonymized", **flag("subsets of anonymized speech (default: original)"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     suffixes = [""]
     if arguments.anonymized:
         suffixes = asv_of(arguments, protocol).suffixes
-        if arguments.anon_suffix is None:  # they are from folders' names, which may be any
+        if arguments.anon_suffix is None:  # derived from arbitrary folder names
             unused = [s for s in suffixes if not _has_sets(arguments.tree / "data", s)]
             suffixes = [s for s in suffixes if s not in unused]
             for suffix in unused:

@@ -17,10 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_results(parser)
     parser.add_argument("--out", **path("DIR", "default: to stdout"))
     add_table_style(parser)
-    parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout text")
+    parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout: text")
     ranked = choice(ranking_metrics(), "metric of the ranking (default: eer)", default="eer")
     parser.add_argument("--rank-by", **ranked)
-    attack = value("ID", "of the ranking; default: the one that the protocol averages")
+    attack = value("ID", "attack model of the ranking; default: the one that the protocol averages")
     parser.add_argument("--attack-model", **attack)
 
 

@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one back end."""
     stage, files = two_forms(parser, needed="--out")
     add_tree(stage, common=parser)
-    add(parser, "--out", help="folder of the back end; over a tree not needed")
+    add(parser, "--out", help="output folder of the back end; not needed over a tree")
     add(parser, "--allow-pipes")
     add(stage, "--details")
     add(files, "--scp-base")
@@ -39,7 +39,7 @@ def _files(arguments: argparse.Namespace) -> int:
         lda_dim=arguments.lda_dim,
         total_covariance_factor=arguments.total_covariance_factor,
     )
-    (arguments.out / "plda").unlink(missing_ok=True)  # killed from here on, there is no model
+    (arguments.out / "plda").unlink(missing_ok=True)  # if killed from here on, no model is left
     save_backend(arguments.out, model)
     speaker_of = read_utt2spk(arguments.utt2spk)
     speakers = len({speaker_of[u] for u in vectors.ids})

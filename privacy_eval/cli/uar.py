@@ -13,7 +13,7 @@ EXAMPLE = "--predictions predictions.csv --utt2spk data/IEMOCAP_test/utt2spk"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    columns = "CSV with the columns utterance, reference, prediction and, maybe, set"
+    columns = "CSV with the columns utterance, reference, prediction and, optionally, set"
     parser.add_argument("--predictions", required=True, **path("CSV", columns))
     add(parser, "--utt2spk", required=True, help="speakers of the utterances")
     add(parser, "--format")
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     fewest = min(len(values["speakers"]) for values in plain.values())
     log(
         f"privacy-eval: means over {fewest} speakers: compare systems speaker by speaker; an "
-        "interval of so few speakers says little"
+        "interval over so few speakers is uninformative"
         if fewest < 20
         else f"privacy-eval: means over {fewest} speakers"
     )

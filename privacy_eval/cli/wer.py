@@ -11,7 +11,7 @@ from .options import add, choice, log, path
 if TYPE_CHECKING:
     from ..metrics.wer import WordErrors
 
-#: Replicates of the comparison, unless given.
+#: Default number of bootstrap replicates of the comparison.
 _REPLICATES = 1000
 
 EXAMPLE = "--hypothesis text --reference data/libri_test/text --utt2spk data/libri_test/utt2spk"
@@ -20,12 +20,12 @@ EXAMPLE = "--hypothesis text --reference data/libri_test/text --utt2spk data/lib
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     parser.set_defaults(parser=parser)
-    text = "Kaldi's text: an utterance and its words per line"
+    text = "Kaldi text file: an utterance id and its words per line"
     parser.add_argument("--hypothesis", required=True, **path("TEXT", text))
     parser.add_argument("--reference", required=True, **path("TEXT", text))
-    versus = "a second recognition of the same utterances: paired test over speakers"
+    versus = "hypotheses of a second system for the same utterances: paired test over speakers"
     parser.add_argument("--versus", **path("TEXT", versus))
-    normalized = "of both sides: none (2024, track 1 of 2026), vpc2026 (track 2 of 2026)"
+    normalized = "of both texts: none (2024, track 1 of 2026), vpc2026 (track 2 of 2026)"
     parser.add_argument(
         "--normalization", **choice(["none", "vpc2026"], normalized, default="none")
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from .options import add, add_features, add_tree, log, over_tree, path, progress, two_forms
 
-#: Where libraries of linear algebra look for their number of threads.
+#: Environment variables that set the number of threads of linear algebra libraries.
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 EXAMPLE = "--data data/libri_test --model xvector_nnet_1a --out xvect_libri_test"
@@ -25,12 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--model", **path("DIR", model))
     files.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
     out = "folder of xvector.scp, xvector.ark, spk_xvector.scp and spk_xvector.ark"
-    add(parser, "--out", help=f"{out}; over a tree not needed")
+    add(parser, "--out", help=f"{out}; not needed over a tree")
     parser.set_defaults(parser=parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # One thread, set before NumPy is loaded: equal bytes on any number of processors.
+    # One thread, set before NumPy is imported: identical bytes on any number of cores.
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     return _stage(arguments) if over_tree(arguments) else _files(arguments)
 
@@ -62,7 +62,7 @@ def _files(arguments: argparse.Namespace) -> int:
     options, vad = feature_options(arguments)
     extractor = load_extractor(arguments.model, network=arguments.network)
     utt2spk, base = arguments.data / "utt2spk", arguments.scp_base or Path()
-    read_utt2spk(utt2spk)  # a fault shows before the work, not after it
+    read_utt2spk(utt2spk)  # fail before the work, not after it
     reader, show = audio_of(arguments), progress()
     vectors = {}
     features = features_of(arguments, reader, options)

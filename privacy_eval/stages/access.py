@@ -42,7 +42,7 @@ ENROLLMENT, TRIALS = "enrollment sets", "trial sets"
 
 @dataclass(frozen=True)
 class TreeAccess:
-    """A tree, what may be read of it, and what a command has read so far.
+    """A tree, which of its files may be read, and the inputs that a command has read so far.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class TreeAccess:
     def trial_key(
         self, condition: TrialCondition, protocol: Protocol
     ) -> tuple[Path | None, list[Path]]:
-        """The key of a condition's trials, and where it was looked for."""
+        """Return the trial key of a condition, and the paths searched for it."""
         data = self.tree / "data" if self.keys is None else None
         tried = key_paths(condition, protocol, data, self.key_folders)
         return first_file(tried), tried
@@ -104,8 +104,8 @@ class TreeAccess:
         return key
 
     def find_enrollment(self, name: str, suffix: str) -> tuple[Path, ...]:
-        """spk2utt of an enrollment set, and its list of utterances where there is one; an
-        anonymized set without a data folder is enrolled as the original one.
+        """Return spk2utt of an enrollment set and, if there is one, its list of utterances; an
+        anonymized set without a data folder uses those of the original set.
 
         Raises
         ------
@@ -136,12 +136,12 @@ class TreeAccess:
         return path
 
     def check_in_tree(self, *paths: Path) -> None:
-        """Refuse files that are links out of the tree, also into the results."""
+        """Refuse symbolic links out of the tree, including links into the results folder."""
         if not self.allow_outside:
             check_inside(paths, [self.tree])
 
     def check_inside(self, *paths: Path) -> None:
-        """Refuse files that are links out of the tree."""
+        """Refuse symbolic links out of the tree, the results folder and the keys folder."""
         roots = (self.tree, self.results, self.keys)
         if not self.allow_outside:
             check_inside(paths, [p for p in roots if p is not None])
@@ -182,18 +182,18 @@ def systems_under_test(
     anon_suffix: str | Sequence[str] | None = None,
     anonymized: bool = True,
 ) -> tuple[list[SystemUnderTest], list[str]]:
-    """Find the systems that can be scored from the tree, and the reason why others cannot.
+    """Return the systems that can be scored from the tree, and notes on why others cannot.
 
     A tree has one set of x-vectors for every anonymization suffix. Systems that share a
-    suffix, as an organizer's collection of submissions does, are left alone: the tree
-    cannot hold the x-vectors of all of them.
+    suffix, as in an organizer's collection of submissions, are skipped: the tree cannot
+    hold the x-vectors of all of them.
 
     Parameters
     ----------
     systems : sequence of System, optional
-        Those of the results folder, where they have been looked for already.
+        Those of the results folder, if already known.
     anonymized : bool
-        Whether the data sets of their suffixes should exist by now.
+        Whether their anonymized data sets should already exist.
 
     Raises
     ------
@@ -238,8 +238,8 @@ def systems_under_test(
     for system in systems:
         sharing.setdefault(system.anon_suffix, []).append(system)
     notes = [
-        f"{', '.join(s.name for s in several)}: all have the anonymization suffix {suffix!r}, and "
-        "the x-vectors in the tree can only be of one of them: no scores are computed for these "
+        f"{', '.join(s.name for s in several)}: all have the anonymization suffix {suffix!r}, but "
+        "the tree can hold the x-vectors of only one of them: no scores are computed for these "
         "systems (--system NAME chooses one)"
         for suffix, several in sharing.items()
         if len(several) > 1
@@ -272,7 +272,7 @@ class AsvSystems:
     protocol : Protocol
     under_test : tuple of SystemUnderTest
     notes : tuple of str
-        Why other systems are not, see `systems_under_test`.
+        Why other systems are excluded, see `systems_under_test`.
     """
 
     def __init__(
@@ -304,13 +304,13 @@ class AsvSystems:
 
     @property
     def compared_by(self) -> BackendName:
-        """The back end of x-vectors: cosine of those that an edition's own evaluation leaves."""
+        """The back end: cosine for x-vectors left by an edition's own evaluation, else PLDA."""
         left = self.protocol.scored_elsewhere and self.protocol.speaker_vectors
         return "cosine" if left else "plda"
 
     def find_backend(self, trained_on: str, suffix: str) -> Path | None:
-        """The folder of the back end trained on original or anonymized speech; None where none is
-        needed.
+        """Return the folder of the back end trained on original or anonymized speech, or None if
+        none is needed.
 
         Raises
         ------
@@ -331,7 +331,8 @@ class AsvSystems:
         return folder
 
     def backend(self, trained_on: str, suffix: str) -> tuple[PldaBackend | None, dict[str, Source]]:
-        """Load the back end trained on original or anonymized speech, if one is needed; its files.
+        """Load the back end trained on original or anonymized speech, if one is needed; return
+        it with its files.
 
         Raises
         ------
@@ -384,7 +385,7 @@ class AsvSystems:
         Raises
         ------
         MissingInput
-            None of the files that may hold them.
+            None of the candidate files exists.
         """
         if self.compared_by != "plda":
             left = self.protocol.vectors_left(trained_on, anon_suffix, f"{name}{suffix}")
@@ -403,7 +404,7 @@ class AsvSystems:
         return path
 
     def finders(self, model: tuple[str, str], *sets: tuple[str, str]) -> list[Callable[[], object]]:
-        """What finds the back end of a model and the x-vectors of sets, see `absent`."""
+        """Return functions that find a model's back end and the x-vectors of sets, for `absent`."""
         vectors = [partial(self.find_vectors, *model, *name) for name in sets]
         return [partial(self.find_backend, *model), *vectors]
 
@@ -414,7 +415,7 @@ class AsvSystems:
             return vectors.read(scp)
 
     def enrollment(self, name: str, suffix: str) -> Enrollment:
-        """Read who is enrolled in a set.
+        """Read the enrolled speakers of a set and their utterances.
 
         Raises
         ------
@@ -435,7 +436,7 @@ class Experiment:
     Attributes
     ----------
     systems : list of System
-        All systems of the results, by which their folders are named.
+        All systems of the results folder; output folders are named after them.
     out : Path
         Where results are written.
     asv : AsvSystems

@@ -1,8 +1,8 @@
-"""Stage 4: anonymized data folders, by the McAdams coefficient (baseline B2) or a user's command.
+"""Stage 4: anonymize data folders with the McAdams coefficient (baseline B2) or a user's command.
 
-Converted here, the speech of a speaker is one product, so that a killed run resumes; the lists
-follow when all of it is there. A command converts a data folder as a whole. Data folders that were
-made otherwise are kept.
+McAdams: the converted speech of a speaker is one product, so that a killed run resumes; the lists
+are written once all speech is converted. A command converts a data folder as a whole. External
+data folders are kept.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from .freshness import (
     bring_up_to_date,
 )
 
-#: Lists that stay as they are. Segments become recordings; trial keys are not copied.
+#: Lists that are copied unchanged. Segments become recordings; trial keys are not copied.
 COPIED = ("utt2spk", "spk2utt", "spk2gender", "text", "utt2lang", "enrolls")
 #: The coefficient of every utterance.
 COEFFICIENTS = "utt2mcadams"
-#: Key of remarks on utterances.
+#: Key of `AudioReader.remarks`.
 TOO_SHORT = "shorter than a frame: converted to silence"
 
 _LONGEST_NAME = 200
-#: A file in a data folder that a command is writing.
+#: Marks a data folder that a command is still writing.
 _RUNNING = ".privacy_eval.running"
 
 
 @dataclass(frozen=True)
 class McAdams:
-    """How data folders are anonymized.
+    """Settings of the McAdams anonymization.
 
     Attributes
     ----------
@@ -61,9 +61,9 @@ class McAdams:
         By default 0.8 in 2020, and derived from seed and id in 2022.
     seed : int
     level : {"speaker", "utterance"}
-        Whose coefficient is derived.
+        Whether coefficients are drawn per speaker or per utterance.
     data_set : str
-        Name of the data set, for coefficients of its own.
+        Name of the data set if coefficients depend on it, else empty.
     """
 
     variant: str = "2020"
@@ -104,7 +104,7 @@ def anonymize_data(
     Returns
     -------
     Outcome
-        Of the speakers; the lists are written when all their speech is there.
+        By speaker; the lists are written once all speech is there.
 
     Raises
     ------
@@ -131,8 +131,8 @@ def anonymize_data(
 
 
 def anonymized_sets(tree: Path, protocol: Protocol) -> list[str]:
-    """List the data sets with speech that are to be anonymized: of enrollment, of trials, and the
-    training set of an attacker whose model knows anonymized speech."""
+    """List the data sets with speech to anonymize: enrollment and trial sets, and the training
+    set of an attacker trained on anonymized speech."""
     names = dict.fromkeys(t.enrollment_name for t in protocol.trial_sets())
     for together, sets in protocol.anonymized_together().items():
         apart = [t.trials_name for t in sets]
@@ -163,7 +163,7 @@ def anonymize_tree(
 ) -> Outcome:
     """Anonymize the data sets of a tree.
 
-    Coefficients of training sets are those of utterances in the variant 2022.
+    Training sets get one coefficient per utterance in the variant 2022.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def anonymize_tree(
 
 
 def _named(outcome: Outcome, data_set: str) -> Outcome:
-    """The outcome of speakers, named with their data set."""
+    """Prefix the speakers' names in an outcome with their data set."""
 
     def name(found: Any) -> Any:
         if isinstance(found, dict):
@@ -212,7 +212,7 @@ def _named(outcome: Outcome, data_set: str) -> Outcome:
 
 
 def _is_external(out: Path) -> bool:
-    """Whether a data folder was made otherwise."""
+    """Whether a data folder was not made by this stage."""
     begun = (out / NOTE).exists() or (out / _RUNNING).exists() or any(out.glob("wav/.*.json"))
     return out.exists() and not begun
 
@@ -253,7 +253,7 @@ class Command:
 def _converted_folder(
     data: Path, out: Path, tree: Path, reader: AudioReader, command: Command
 ) -> Product:
-    """A data folder that a user's command writes; wav.scp completes it."""
+    """Return the product of a data folder that a user's command writes, wav.scp last."""
     copied = [name for name in COPIED if (data / name).is_file()]
 
     def find(inputs: Inputs) -> Sources:
@@ -376,7 +376,7 @@ def _lists(
     mcadams: McAdams,
     base: Path,
 ) -> Product:
-    """The lists of a data folder; wav.scp completes it."""
+    """Return the product of a data folder's lists, wav.scp last."""
     copied = [name for name in COPIED if (data / name).is_file()]
     scp = "".join(f"{name} {relative(out / 'wav' / f'{name}.wav', base)}\n" for name in ids)
     coefficients = "".join(f"{n} {mcadams.of(speaker_of[n], n):.6f}\n" for n in ids)

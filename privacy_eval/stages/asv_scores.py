@@ -1,6 +1,6 @@
-"""Stage 5: scores of a tree's trial conditions from its x-vectors.
+"""Stage 5: compute the scores of a tree's trial conditions from its x-vectors.
 
-Score files that another tool wrote, or that were edited, are kept.
+External and edited score files are kept.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ def asv_sources(
     *,
     plda: bool = True,
 ) -> Sources:
-    """The back end if it is PLDA, a product's own sources, the x-vectors of sets by their role,
-    and their network, if it is known to be one."""
+    """Return the inputs of a product: PLDA back end if needed, `own` sources, x-vectors of sets
+    by role, and their network if it is known and the same for all."""
     backend = asv.backend(*model)[1] if plda else {}
     scps = {role: asv.find_vectors(*model, *name) for role, name in sets.items()}
     vectors = {f"{r}_vectors": Source(p, asv.read_vectors(p).digest) for r, p in scps.items()}
@@ -139,7 +139,7 @@ def asv_sources(
 def missing_inputs(
     condition: TrialCondition, anon_suffix: str, asv: AsvSystems
 ) -> list[MissingInput]:
-    """What the scores of a condition cannot be computed without, found without reading it."""
+    """Return the missing inputs of a condition's scores, without reading any file."""
     enrolled, tested = original_sets(condition, asv.protocol)
     return absent(
         lambda: asv.access.find_key(condition, asv.protocol),
@@ -155,15 +155,15 @@ def _scorings(asv: AsvSystems) -> Iterator[_Scoring]:
 
 
 def made_here(folder: Path, inputs: Inputs) -> bool:
-    """Whether a condition's folder has scores that were computed here."""
+    """Whether the scores in a condition's folder were computed by this toolkit."""
     scores = folder / "scores"
     product = Product("", folder, folder / NOTE, (scores,), lambda _: {}, lambda *_: Content({}))
     return scores.is_file() and not product.is_foreign(inputs)
 
 
 def vector_sets(asv: AsvSystems) -> list[tuple[str, str]]:
-    """Data sets that have speech, whose x-vectors are needed for scores or back ends and are
-    not among those of a larger set: pairs of the set and the model folder, both as in the tree."""
+    """Return the data sets with speech whose x-vectors are needed for scores or back ends and
+    not included in those of a superset: pairs of data set and model folder in the tree."""
     needed = training_sets(asv)
     for scoring in _scorings(asv):
         model = asv.protocol.asv_model(scoring.condition.asv_model)
@@ -184,7 +184,7 @@ def vector_sets(asv: AsvSystems) -> list[tuple[str, str]]:
 
 
 def missing_vectors(asv: AsvSystems) -> list[tuple[str, str]]:
-    """Those of `vector_sets` without x-vectors."""
+    """Return those of `vector_sets` that have no x-vectors."""
     tree = asv.access.tree
     return [
         (name, folder)

@@ -1,4 +1,4 @@
-"""Stage 8: all records in results.json, results.csv and results.txt."""
+"""Stage 8: collect all records into results.json, results.csv and results.txt."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def collect(
     stale: Mapping[str, str] = MappingProxyType({}),
     inputs: Inputs | None = None,
 ) -> Results:
-    """Gather all records of some systems, with the word error rates beside them.
+    """Collect the verification, word error rate and emotion recognition records of systems.
 
     Parameters
     ----------
     partial : bool
-        Take what there is; conditions without a record of the present score file and
-        trial key are named in `Results.not_evaluated`.
+        Collect what exists; conditions without a record of the current score file and
+        trial key are listed in `Results.not_evaluated`.
     stale : mapping
-        Conditions whose scores are stale, to the reason.
+        Conditions with stale scores, mapped to the reason.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def collect(
 def _evaluated(
     products: Iterable[Product], stale: Mapping[str, str], inputs: Inputs
 ) -> tuple[list[VerificationRecord], list[str]]:
-    """Read the current records of conditions; the names of those without one, with the reason."""
+    """Read the current records of conditions; also return the other names, with the reason."""
     records, absent = [], []
     for product in products:
         if product.name in stale:
@@ -126,8 +126,8 @@ _Transcribed = tuple[RecognizedSet, dict[str, str]]
 def _transcribed(
     systems: Sequence[System], out: Path, tree: Path, inputs: Inputs
 ) -> tuple[dict[RecognitionCondition, _Transcribed], list[str]]:
-    """Read the current errors of transcripts; the names of sets that have no other word error
-    rates and are without."""
+    """Read the current word errors of transcripts; also return the names of the sets that have
+    no word error rate at all."""
     rated = {
         files.condition
         for system in systems
@@ -147,7 +147,7 @@ def _transcribed(
 
 @dataclass
 class _Reader:
-    """Reader of what other tools measured; collects what it refused."""
+    """Reader of results of other tools; collects those that it refused."""
 
     protocol: Protocol
     tree: Path
@@ -157,7 +157,7 @@ class _Reader:
     def recognition(
         self, system: System, folder: RecognitionFiles, transcribed: _Transcribed | None
     ) -> list[RecognitionRecord]:
-        """Records of a folder's `%WER` lines or, where there are none, of its transcripts."""
+        """Return the records of a folder's `%WER` lines or, if there are none, its transcripts."""
         lines, read, refused = read_recognition(folder)
         sources = {relative(path, self.tree): sha256 for path, sha256 in read.items()}
         if not lines and not refused and transcribed is not None:
@@ -174,7 +174,7 @@ class _Reader:
         )
 
     def emotion(self, system: System, inputs: Inputs) -> Iterator[EmotionRecord]:
-        """Records of a system's recalls of emotions."""
+        """Yield the emotion recognition records of a system."""
         for path, outside in ((f.path, f.outside) for f in system.emotion):
             try:
                 if outside:
@@ -193,8 +193,8 @@ class _Reader:
 def read_recognition(
     files: RecognitionFiles,
 ) -> tuple[list[WerLine], dict[Path, str], list[str]]:
-    """Read the valid `%WER` lines of a folder: these, SHA-256 of their files, and why others are
-    refused."""
+    """Read the valid `%WER` lines of a folder; return them, the SHA-256 of their files, and why
+    others were refused."""
     refused: list[str] = []
     try:
         if files.outside:
@@ -214,7 +214,7 @@ def _place(files: RecognitionFiles) -> str:
 
 
 def _line(counts: WordErrors, files: RecognitionFiles) -> WerLine:
-    """The errors of transcripts as a line that the recognizer's evaluation would have left."""
+    """Return the word errors of transcripts as a `%WER` line of the recognizer's evaluation."""
     return WerLine(
         counts.wer or 0.0,
         counts.errors,
@@ -234,8 +234,8 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
     Raises
     ------
     PrivacyEvalError
-        As `collect`; unless `allow_missing`: records of other x-vectors or another back end than
-        those of the tree.
+        As `collect`; unless `allow_missing`: records of x-vectors or a back end other than those
+        of the tree.
     """
     access, out = experiment.asv.access, experiment.out
     results = collect(
@@ -269,8 +269,8 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
 
 
 def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord]) -> list[str]:
-    """List what results lack although the tree has the trials: scores of conditions, and the
-    voice similarity of trial sets. Systems that lack the same share a line.
+    """List results that are missing although the tree has the trials: scores of conditions, and
+    voice similarity of trial sets. Systems with the same missing results share a line.
     """
     access, protocol = experiment.asv.access, experiment.asv.protocol
     known = {s.condition for s in measured}
@@ -301,7 +301,7 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord])
 def current_records(
     products: Iterable[Product], kind: type[Record], inputs: Inputs
 ) -> tuple[list[Record], list[str]]:
-    """Read the records of present x-vectors and models; the names of those that are stale."""
+    """Read the records of the current x-vectors and models; also return the stale names."""
     records, stale = [], []
     for product in products:
         if product.read_fingerprint() is None:
@@ -315,8 +315,8 @@ def current_records(
 
 
 def noted_records(experiment: Experiment) -> tuple[list[Fingerprint | None], list[str]]:
-    """Fingerprints of all records, and the names of those that are there and do not count: this
-    user did not make them, or they were edited since."""
+    """Return the fingerprints of all records, and the names of existing records to ignore: not
+    written by this user, or edited since."""
     systems, out, access = experiment.systems, experiment.out, experiment.asv.access
     products = condition_products(systems, out, access.tree)
     products += similarity_products(experiment) + identification_products(experiment)
@@ -331,7 +331,7 @@ def noted_records(experiment: Experiment) -> tuple[list[Fingerprint | None], lis
 
 
 def _is_edited(product: Product, noted: Fingerprint, inputs: Inputs) -> bool:
-    """Whether a file of a product is there, and not as it was written."""
+    """Whether an existing file of a product was edited since it was written."""
     present = product.present(inputs, noted)
     return not noted.replaces and any(
         noted.files.get(name) != sha256 for name, sha256 in present.items()
@@ -339,9 +339,9 @@ def _is_edited(product: Product, noted: Fingerprint, inputs: Inputs) -> bool:
 
 
 def outdated_scores(asv: AsvSystems) -> dict[str, str]:
-    """Conditions whose scores were made here, but not of the present x-vectors, back end and
-    trials: their names to the reason. Where any of these is missing, the scores are taken as
-    they are: submissions travel without it."""
+    """Return the conditions whose scores were computed here, but not from the current x-vectors,
+    back end and trials, mapped to the reason. If any of these inputs is missing, the scores are
+    accepted: submissions come without them."""
     products = {product.name: product for product in score_products(asv)}
     outcome = bring_up_to_date(
         products.values(), asv.access.inputs, Run(dry_run=True), allow_missing=True
@@ -356,12 +356,12 @@ def outdated_scores(asv: AsvSystems) -> dict[str, str]:
 
 
 def outputs(results: Results, out: Path) -> Product:
-    """The files of `output_files`."""
+    """Return the product of `output_files`."""
     return file_set(out, output_files(results), note=f".results{NOTE}")
 
 
 def made_by_user(path: Path) -> bool:
-    """Whether a results.json and the files beside it are as this user's `collect` wrote them."""
+    """Whether results.json and the files next to it are unchanged since this user's `collect`."""
     product = file_set(path.parent, {}, note=f".results{NOTE}")
     noted = product.read_fingerprint()
     return noted is not None and path.name in noted.files and product.is_whole(Inputs(), noted)
@@ -375,9 +375,9 @@ def write_outputs(results: Results, out: Path) -> list[Path]:
 def output_files(results: Results) -> dict[str, str]:
     """results.json, results.csv, and results.txt in the challenge's format: contents by name.
 
-    Several systems have a results.txt each in `results/` and share one, with a line
-    `# SYSTEM` before each part; the plan's other results folders add their suffix. What was left
-    out is listed in left_out.txt.
+    With several systems, each has its own file in `results/`, and results.txt contains all, with
+    a line `# SYSTEM` before each part; for other results folders of the protocol, their suffix is
+    added to the names. Left-out results are listed in left_out.txt.
     """
     files = {"results.json": to_json(results), "results.csv": to_csv(results)}
     if results.not_evaluated:

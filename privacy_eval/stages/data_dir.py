@@ -1,8 +1,8 @@
-"""Make an experiment tree of folders of audio: data folders, trials and a protocol.
+"""Create an experiment tree from folders of audio: data folders, trials and a protocol.
 
-Of every speaker the first n utterances, sorted by id, enroll; the others are trials against every
-speaker of the same gender, or against all where no genders are given. Training speech, of other
-speakers, is what the back ends are trained on.
+The first n utterances of every speaker, sorted by id, are enrollment utterances; the others are
+trials against every speaker of the same gender, or against all if no genders are given. Back ends
+are trained on the training speech, which is of other speakers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..io.kaldi_objects import CONTROL
 #: The protocol and the model folder in the new tree.
 PROTOCOL, MODEL = "protocol.yaml", "exp/models/asv"
 ANON_SUFFIX = "_anon"
-#: Files of an x-vector extractor, the needed one first.
+#: Files of an x-vector extractor, the required one first.
 EXTRACTOR_FILES = ("final.raw", "extract.config", "min_chunk_size", "max_chunk_size")
 
 _AUDIO = (".wav", ".flac")
@@ -64,19 +64,19 @@ asv_models:
 
 @dataclass(frozen=True)
 class AudioFolders:
-    """What a tree is made of.
+    """Audio folders and lists to create a tree from.
 
     Attributes
     ----------
     original, utt2spk : Path
-        Audio of the evaluation, found by utterance id, and its speakers.
+        Evaluation audio, named by utterance id, and its speakers.
     anonymized : Path, optional
-        The same utterances, anonymized. Where it holds the training utterances, too, a
+        The same utterances, anonymized. If it also contains the training utterances, a
         semi-informed attacker is evaluated.
     spk2gender : Path, optional
         Without it, trials are against all speakers.
     enroll : int, optional
-        Utterances of a speaker that enroll; by default half of them.
+        Enrollment utterances per speaker; by default half of them.
     training, training_utt2spk : Path, optional
         Speech of other speakers to train the back ends on.
     model : Path, optional
@@ -95,12 +95,12 @@ class AudioFolders:
 
 @dataclass(frozen=True)
 class NewTree:
-    """A tree that was made.
+    """Summary of a new tree.
 
     Attributes
     ----------
     made : bool
-        False if it was there already.
+        False if it already existed.
     sets : mapping
         Numbers of speakers and utterances of its data folders.
     is_anonymized, is_trained : bool
@@ -125,7 +125,7 @@ class _Set:
 
 
 def make_tree(tree: Path, source: AudioFolders) -> NewTree:
-    """Write the data folders, trials and protocol of a tree; its audio stays where it is.
+    """Write the data folders, trials and protocol of a tree; the audio is not copied.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def _genders(speaker_of: Mapping[str, str], source: AudioFolders) -> Mapping[str
 
 
 def _titles(gender_of: Mapping[str, str]) -> Mapping[str, str]:
-    """The genders of trial sets, to their titles."""
+    """Return the titles of the trial sets by gender."""
     present = set(gender_of.values())
     return {g: _TITLES[g] for g in SPEAKER_GENDERS if g in present} or _EVERYONE
 
@@ -258,7 +258,7 @@ def _audio_files(folder: Path) -> dict[str, Path]:
 
 
 def _select(files: Mapping[str, Path], needed: Mapping[str, str], folder: Path) -> dict[str, Path]:
-    """The audio of all utterances of a folder."""
+    """Return the audio of the needed utterances; refuse missing and unknown ones."""
     missing = [utterance for utterance in needed if utterance not in files]
     _refuse(missing, folder, f"no audio (<id>{' or <id>'.join(_AUDIO)}) of utterances")
     _refuse([stem for stem in files if stem not in needed], folder, "audio of unknown utterances")
@@ -288,7 +288,7 @@ def _data_folder(
 
 
 def _location(path: Path, tree: Path) -> str:
-    """A path as a wav.scp holds it: relative to the tree if it is inside, else absolute."""
+    """Return a path as written to wav.scp: relative to the tree if inside it, else absolute."""
     absolute = Path(os.path.abspath(path))
     text = relative(absolute, tree) if absolute.is_relative_to(tree) else str(absolute)
     if CONTROL.search(os.fsencode(text)) or text.startswith("|") or not text.isprintable():
@@ -332,7 +332,7 @@ def _lines(lines: Iterable[str]) -> bytes:
 
 
 def _write(tree: Path, files: Mapping[str, bytes]) -> bool:
-    """Write the files that are not there yet, the protocol last; False if all are."""
+    """Write the files that are missing, the protocol last; return False if none was."""
     present = [name for name in files if os.path.lexists(tree / name)]
     different = [name for name in present if read_bytes(tree / name) != files[name]]
     _refuse(different, tree, "other files are there; remove them, or name another --out")

@@ -37,10 +37,10 @@ NOTE = ".privacy_eval.json"
 
 #: Entry of a fingerprint: the keyed digest of the others.
 _HMAC = "hmac"
-#: Why a product is rebuilt whose fingerprint is not this user's.
+#: Why a product is rebuilt if its fingerprint was not signed by this user.
 UNSIGNED = "not made by this user (no valid keyed digest)"
 
-#: Names that a fingerprint may have removed: it may come from an untrusted tree.
+#: File names that a fingerprint may cause to be removed: it may come from an untrusted tree.
 _SAFE_NAME = re.compile(r"(?:[\w+-][\w.+-]{0,200}/)?[\w+-][\w.+-]{0,200}", re.ASCII)
 
 
@@ -83,14 +83,14 @@ class Source:
     sha256: str
 
 
-#: What a product is made of: a path, or one whose content is known by its digest.
+#: Inputs of a product by role: a path, or a `Source` if the digest is already known.
 Sources = Mapping[str, Path | Source]
 Paths = Mapping[str, Path]
 
 
 @dataclass(frozen=True)
 class Content:
-    """The files of a product, made.
+    """The generated files of a product.
 
     Attributes
     ----------
@@ -99,9 +99,9 @@ class Content:
     left_out : str
         What was left out on request.
     remarks : tuple of str
-        What the owner should know, also when the product is found current.
+        Messages for the user, repeated when the product is current.
     notes : tuple of str
-        What the owner should know once.
+        Messages for the user, shown once.
     """
 
     files: Mapping[Path, bytes]
@@ -118,20 +118,20 @@ class _Input:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a product was made of.
+    """Digests of the inputs and files of a product, and its options.
 
     Attributes
     ----------
     key : str
-        Name of the product: a copy under another name does not count.
+        Name of the product: a copy under another name is not accepted.
     revision : int
     subject, options : mapping
         What the product is of, and the options it was made with.
     inputs : mapping
         Path and SHA-256 by the role of the input.
     files, replaces : mapping
-        SHA-256 of the product's files by path, and of those that are being replaced: whenever
-        the writer is killed, what stands there is known.
+        SHA-256 of the product's files by path, and of those being replaced, so that the files
+        are recognized even if the writer is killed.
     """
 
     key: str
@@ -152,7 +152,7 @@ class Fingerprint:
 
     @staticmethod
     def read(path: Path) -> Fingerprint | None:
-        """Read a fingerprint; None where it is absent, damaged or not of this user."""
+        """Read a fingerprint; return None if it is absent, damaged or not signed by this user."""
         key = user_key()
         if key is None or path.is_symlink() or not path.is_file():
             return None
@@ -160,13 +160,13 @@ class Fingerprint:
         return _verified(path, key, (found.st_ino, found.st_mtime_ns, found.st_ctime_ns))
 
     def provenance(self) -> dict[str, Any]:
-        """Inputs and options, as a record carries them."""
+        """Return inputs and options for the provenance of a record."""
         return {"inputs": to_plain(self.inputs), "options": to_plain(self.options)}
 
 
 @functools.lru_cache(maxsize=1 << 14)
 def _verified(path: Path, key: bytes, _: tuple[int, ...]) -> Fingerprint | None:
-    """Read a fingerprint once, until its file changes."""
+    """Read and verify a fingerprint; cached until its file changes."""
     try:
         plain = load_json(path)
         signed = plain.pop(_HMAC, "") if isinstance(plain, dict) else ""
@@ -186,8 +186,8 @@ def _keyed_digest(plain: object, key: bytes) -> str:
 def noted_source(
     path: Path, role: str, base: Path, inputs: Inputs, note: str = NOTE
 ) -> Source | None:
-    """An input that a file was made of by this user, as its fingerprint tells; None where the
-    file was not, or edited since."""
+    """Return an input from which this user made a file, according to the fingerprint; None if the
+    file was made otherwise or edited since."""
     noted = Fingerprint.read(path.with_name(note))
     if noted is None or role not in noted.inputs or not path.is_file():
         return None
@@ -197,24 +197,24 @@ def noted_source(
 
 @dataclass
 class Outcome:
-    """What became of the products of a stage, by name.
+    """Outcome of a stage: the names of its products by what was done with them.
 
     Attributes
     ----------
     made : list of str
         New or rebuilt.
     rebuilt : dict
-        Of these, those that replace earlier ones, to what had changed.
+        Those of them that replaced earlier ones, mapped to what had changed.
     current, kept : list of str
-        Kept are external ones.
+        `kept`: external ones.
     missing : dict
-        Those that could not be made, to the input that is missing.
+        Those that could not be made, mapped to the missing input.
     failed : dict
-        Those whose inputs are wrong, to the message.
+        Those with invalid inputs, mapped to the error message.
     left_out : dict
-        Those made without some of their input, on request.
+        Those made with missing inputs, on request.
     notes : list of str
-        What the owner should know.
+        Messages for the user.
     """
 
     made: list[str] = field(default_factory=list)
@@ -228,7 +228,7 @@ class Outcome:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is anything to do, or to say of what cannot be done."""
+        """Whether there is work to do, or anything missing or failed to report."""
         return bool(self.made or self.missing or self.failed)
 
     def add(self, other: Outcome) -> None:
@@ -247,26 +247,26 @@ class Product:
     name : str
         In messages.
     base : Path
-        Folder that noted paths of inputs are relative to.
+        Folder that the input paths in the fingerprint are relative to.
     note : Path
-        The fingerprint.
+        The fingerprint file.
     files : tuple of Path
-        The last one completes the product; none where they are known only once it is made.
+        The last one is written last; empty if the files are known only once they are made.
     find : callable
-        The inputs by role; raises `MissingInput`.
+        Returns the inputs by role; raises `MissingInput`.
     make : callable
-        The content, from the paths of the inputs and the fingerprint.
+        Returns the content, given the paths of the inputs and the fingerprint.
     subject, options, revision
-        See `Fingerprint`; the revision grows when the same inputs give another content.
+        See `Fingerprint`; increment the revision when the same inputs yield other content.
     cost : Cost
     guarded : bool
         Keep external files.
     rivals : tuple of Path
-        Files of another tool that stand for the product.
+        Files of another tool that take the place of the product.
     within : Path, optional
         A folder from an untrusted source: refuse to write through links in it.
     absent : callable
-        Inputs that are known to be missing without reading any.
+        Returns missing inputs, without reading any file.
     """
 
     name: str
@@ -286,11 +286,11 @@ class Product:
 
     @property
     def key(self) -> str:
-        """Name that tells the product from a copy."""
+        """Name that distinguishes the product from a copy."""
         return self.files[-1].name if self.files else ""
 
     def fingerprint(self, inputs: Inputs) -> tuple[Fingerprint, Paths]:
-        """The fingerprint of what is there now, and the paths of the inputs.
+        """Compute the fingerprint of the current inputs; also return their paths.
 
         Raises
         ------
@@ -306,16 +306,16 @@ class Product:
         return Fingerprint(self.key, self.revision, subject, options, noted), paths
 
     def read_fingerprint(self) -> Fingerprint | None:
-        """Read the fingerprint beside the files; None if this user made none of this product."""
+        """Read the stored fingerprint; return None if this user has not made the product."""
         noted = Fingerprint.read(self.note)
         return noted if noted is not None and noted.key == self.key else None
 
     def is_there(self) -> bool:
-        """Whether there are files or a fingerprint, whoever made them."""
+        """Whether any file or fingerprint exists, whoever wrote it."""
         return any(path.is_file() for path in (self.note, *self.files))
 
     def present(self, inputs: Inputs, noted: Fingerprint | None) -> dict[str, str]:
-        """SHA-256 of the files that are there."""
+        """Return the SHA-256 of the existing files."""
         names = [relative(path, self.note.parent) for path in self.files]
         if not names and noted is not None:
             names = [n for n in (*noted.files, *noted.replaces) if is_safe_name(n)]
@@ -323,14 +323,14 @@ class Product:
         return {name: inputs.sha256(path) for name, path in paths.items() if path.is_file()}
 
     def is_whole(self, inputs: Inputs, noted: Fingerprint) -> bool:
-        """Whether all files are there as they were written."""
+        """Whether all files exist, unchanged since they were written."""
         if not noted.files or noted.replaces:
             return False
         return self.present(inputs, noted) == dict(noted.files)
 
     def foreign(self, inputs: Inputs) -> list[str]:
-        """Names of files in the product's place that another tool wrote."""
-        for _ in range(2):  # another run may be writing: once more, with what it wrote
+        """Return the names of files of the product that another tool wrote or edited."""
+        for _ in range(2):  # retry once: a concurrent run may be writing
             names = self._foreign(inputs)
             if not names:
                 break
@@ -340,7 +340,7 @@ class Product:
     def _foreign(self, inputs: Inputs) -> list[str]:
         names = [path.name for path in self.rivals if path.exists()]
         noted = self.read_fingerprint()
-        if noted is None:  # nothing is read: the files may be untrusted, and large
+        if noted is None:  # do not read the files: they may be untrusted and large
             there = [path.name for path in self.files if path.is_file()]
             return names + there if self.files[-1].is_file() else names
         known = (noted.files, noted.replaces)
@@ -348,11 +348,11 @@ class Product:
         return names + [n for n, sha in present.items() if sha not in [k.get(n) for k in known]]
 
     def is_foreign(self, inputs: Inputs) -> bool:
-        """Whether another tool wrote, or changed, files in the product's place."""
+        """Whether another tool wrote or edited files of the product."""
         return bool(self.foreign(inputs))
 
     def is_current(self, inputs: Inputs, *, options: bool = True) -> bool:
-        """Whether the product is there, whole, and made of what is there now."""
+        """Whether the product is complete, unedited and made from the current inputs."""
         noted = self.read_fingerprint()
         try:
             now, _ = self.fingerprint(inputs)
@@ -363,8 +363,8 @@ class Product:
         return not self.changes(now, noted, options=options)
 
     def changes(self, now: Fingerprint, noted: Fingerprint, *, options: bool = True) -> list[str]:
-        """What the product is made of that has changed; without `options` the options do not
-        count, nor inputs that only they ask for."""
+        """Return which inputs and options have changed; without `options`, ignore the options
+        and the inputs that only they require."""
         names = [name for name, found in now.inputs.items() if noted.inputs.get(name) != found]
         if options:
             names += [name for name in noted.inputs if name not in now.inputs]
@@ -376,9 +376,9 @@ class Product:
     def write(self, inputs: Inputs, content: Content, made_of: Fingerprint) -> None:
         """Write files and fingerprint; remove other files of an earlier version.
 
-        Files that a killed run leaves are rebuilt, and not taken for external. Files that have
-        the content already, as another run at the same time may have made them, are not touched,
-        so that readers never find them missing.
+        Files left by a killed run are rebuilt, not treated as external. Files that already have
+        the content, for example from a concurrent run, are not touched, so that readers never
+        find them missing.
         """
         noted = self.read_fingerprint()
         folder = self.note.parent
@@ -391,7 +391,7 @@ class Product:
             write_text(self.note, made_of.text())
             return
         if self.guarded and len(self.files) > 1:
-            self.files[-1].unlink(missing_ok=True)  # without it nobody takes the others for whole
+            self.files[-1].unlink(missing_ok=True)  # without it the product is incomplete
         write_text(self.note, replace(made_of, replaces=replaced).text())
         for path, data in content.files.items():
             with atomic_path(path) as temporary:
@@ -403,29 +403,29 @@ class Product:
             inputs.forget(path)
 
     def sweep(self) -> None:
-        """Remove what killed writers left."""
+        """Remove temporary files of killed writers."""
         for path in (*self.files, self.note):
             sweep(path)
 
 
 @dataclass(frozen=True)
 class Run:
-    """How products are made.
+    """Settings of a run.
 
     Attributes
     ----------
     job : (int, int)
-        Which of how many job splits to do, from 1; they take about equally long.
+        Number of this job, from 1, and number of jobs; they take about equally long.
     nj : int
         Processes at once; products must then be picklable.
     dry_run : bool
-        Write nothing: find out what would be made.
+        Write nothing; only determine what would be made.
     isolated : bool
-        Make each product in a process of its own: one that is killed takes no other down.
+        Make each product in its own process, so that a killed one does not affect the others.
     announce : callable, optional
-        Told before the work begins what each product costs.
+        Called with the costs of the products before the work begins.
     begin, progress : Progress, optional
-        Told of every product before it is begun, and once it is through.
+        Called before and after every product.
     """
 
     job: tuple[int, int] = (1, 1)
@@ -445,14 +445,14 @@ def bring_up_to_date(
     Parameters
     ----------
     allow_missing : bool
-        Take products for current that were made without some of their input.
+        Accept products that were made with missing inputs as current.
     """
     products = list(products)
     if products and not run.dry_run:
-        user_key(create=True)  # one error, not one of every product
+        user_key(create=True)  # fail once, not for every product
     products, outcome = _possible(products, inputs)
     if run.job[0] > 1:
-        outcome = Outcome()  # the first job tells of it
+        outcome = Outcome()  # reported by the first job
     products = split(products, [product.cost for product in products], run.job)
     if run.announce is not None:
         run.announce([product.cost for product in products])
@@ -464,7 +464,7 @@ def bring_up_to_date(
 
 
 def _possible(products: Sequence[Product], inputs: Inputs) -> tuple[list[Product], Outcome]:
-    """The products that have their inputs, or are there; the outcome of the others."""
+    """Return the products with all inputs or external files, and the outcome of the others."""
     possible, outcome = [], Outcome()
     for product in products:
         missing = next(iter(product.absent()), None)
@@ -510,8 +510,8 @@ def _outcomes(
 def _bring_isolated(
     product: Product, inputs: Inputs, allow_missing: bool, dry_run: bool
 ) -> Outcome:
-    """As `_bring`, in a process of its own."""
-    import multiprocessing  # imports take longer than finding that there is nothing to do
+    """Make a product in its own process if it is not current, see `_bring`."""
+    import multiprocessing  # slow to import, and not needed if there is nothing to do
 
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -596,7 +596,7 @@ _of_worker = Inputs()
 
 
 def _begin_worker(parent: int) -> None:
-    """Let a worker end soon after its parent is gone: a killed parent cannot end it."""
+    """Make a worker exit soon after its parent has exited: a killed parent cannot stop it."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -607,8 +607,8 @@ def _begin_worker(parent: int) -> None:
 
 
 def file_set(folder: Path, files: Mapping[str, str], *, note: str = NOTE) -> Product:
-    """Text files that belong together, by name; others of the previous set are removed when it is
-    written."""
+    """Return the product of a set of text files by name; writing it removes other files of the
+    previous set."""
     content = {folder / name: text.encode() for name, text in files.items()}
     digests = sorted((path.name, digest(data)) for path, data in content.items())
     return Product(
@@ -623,7 +623,7 @@ def file_set(folder: Path, files: Mapping[str, str], *, note: str = NOTE) -> Pro
 
 
 def write_set(folder: Path, files: Mapping[str, str], *, note: str = NOTE) -> list[Path]:
-    """Write a `file_set` if it is not current; its paths."""
+    """Write a `file_set` if it is not current; return its paths."""
     outcome = bring_up_to_date([file_set(folder, files, note=note)], Inputs())
     for message in outcome.failed.values():
         raise PrivacyEvalError(message)

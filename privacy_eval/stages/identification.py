@@ -1,6 +1,6 @@
-"""Stage 7: how often speakers are found in galleries, under every trial condition of a tree.
+"""Stage 7: compute speaker identification rates in galleries for every trial condition of a tree.
 
-The gallery holds all enrolled speakers of the condition's enrollment set, usually of both
+The gallery contains all enrolled speakers of the condition's enrollment set, usually of both
 genders, and on request those of another data set as distractors; the tests are all utterances of
 the trial set.
 """
@@ -39,13 +39,13 @@ from .freshness import (
 )
 from .jobs import likely_lines, scoring_cost
 
-#: Grows when the same inputs give other numbers or arrays.
+#: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 1
 
 
 @dataclass(frozen=True)
 class GalleryOptions:
-    """What changes the numbers of a record.
+    """Options that affect the numbers of a record.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ class GalleryOptions:
     rank, length : int
         See `identify`.
     distractors : str or None
-        Data set of more enrolled speakers: original or anonymized as the enrollment is, by the same
-        system, and seen by the same model. Those of a gender that the enrollment set lacks are left
-        out, where `spk2gender` tells.
+        Data set of additional enrolled speakers: original or anonymized like the enrollment, by the
+        same system, with x-vectors of the same model. Speakers of a gender that is absent from the
+        enrollment set are left out, if `spk2gender` is known.
     backend : {"plda", "cosine", "euclidean"}
     """
 
@@ -80,7 +80,7 @@ def make_identifications(
 
 
 def identification_products(experiment: Experiment) -> list[Product]:
-    """The identification records of all systems, by the back end and with the distractors that
+    """Return the identification records of all systems, with the back end and distractors that
     they were made with."""
     products = []
     for galleries in _galleries(experiment, GalleryOptions()):
@@ -122,7 +122,7 @@ class _Galleries:
 
     @property
     def backend(self) -> BackendName:
-        """The back end asked for, or what the tree's x-vectors are compared by."""
+        """The requested back end, or by default the one for the tree's x-vectors."""
         return self.asv.compared_by if self.options.backend == "plda" else self.options.backend
 
     def find(self, inputs: Inputs) -> Sources:
@@ -192,8 +192,8 @@ class _Galleries:
         inputs: Inputs,
         only: Collection[str] = (),
     ) -> tuple[Gallery, set[str]]:
-        """Read a gallery and the genders in it, none if that of any speaker is not known; leave out
-        speakers of known genders but `only`, if any are given."""
+        """Read a gallery and its genders, none if the gender of any speaker is unknown; with
+        `only`, leave out speakers of other genders."""
         vectors = self.asv.read_vectors(paths[f"{role}_vectors"])
         enrollment, of = self.asv.enrollment(*name), paths.get(f"{role}_genders")
         if of is None:
@@ -244,7 +244,7 @@ def to_record(
 def missing_inputs(
     condition: TrialCondition, anon_suffix: str, asv: AsvSystems, distractors: str | None = None
 ) -> list[MissingInput]:
-    """What a condition's galleries lack, found without reading it."""
+    """Return the missing inputs of a condition's galleries, without reading any file."""
     enrolled, tested = original_sets(condition, asv.protocol)
     more = (distractors or enrolled[0], enrolled[1])
     return absent(

@@ -3,7 +3,7 @@
 The constants were measured as peak resident memory and processor time of the command line:
 `metrics` of 10^5, 10^6 and 10^7 trials (with 0, 20 and 100 bootstrap replicates for the former
 two), `score` of 4 * 10^4 to 8 * 10^5 trials, `similarity` of 1000, 5400 and 20 000 utterances,
-both with x-vectors of 512 dimensions. Weights compare products of a stage, and nothing else.
+both with x-vectors of 512 dimensions. Weights are only comparable within a stage.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _LINE_BYTES, _PACKED_LINE_BYTES = 30.0, 8.0
 
 @dataclass(frozen=True)
 class Cost:
-    """What one piece of work needs.
+    """Estimated run time and memory of a work item.
 
     Attributes
     ----------
     weight : float
         Relative run time.
     working_bytes : float
-        Memory while it is being done, beside what it keeps.
+        Memory during the work, in addition to `kept_bytes`.
     kept_bytes : float
-        Memory for what is kept for later pieces of the same process: x-vectors.
+        Memory kept for later items of the same process: x-vectors.
     """
 
     weight: float = 1.0
@@ -72,16 +72,16 @@ def needed_bytes(costs: Sequence[Cost]) -> float:
 
 
 def split(items: Sequence[T], costs: Sequence[Cost], job: tuple[int, int]) -> list[T]:
-    """Choose the pieces of work of one of several jobs, in the order given.
+    """Return the work items of one of several jobs, in their original order.
 
-    The costliest piece goes to the job that has least to do so far, and so on (Graham's
-    longest-processing-time rule), so that no job takes longer than an equal part and the
-    costliest piece together. All jobs that are told the same costs agree.
+    Items are assigned by decreasing cost to the least loaded job (Graham's
+    longest-processing-time rule), so that no job takes longer than an equal share plus the
+    costliest item. Jobs that are given the same costs compute the same split.
 
     Parameters
     ----------
     job : (int, int)
-        Which of how many, from 1.
+        Number of the job, from 1, and number of jobs.
     """
     number, jobs = job
     loads = [(0.0, j) for j in range(1, jobs + 1)]
@@ -97,7 +97,7 @@ def split(items: Sequence[T], costs: Sequence[Cost], job: tuple[int, int]) -> li
 def likely_lines(path: Path | None) -> float:
     """Estimate the trials of a score file or trial key from its size; 0 where it is absent.
 
-    A gzip file ends with its unpacked size, by which a bomb does not pass for a small one.
+    A gzip file ends with its unpacked size, so a decompression bomb is not taken for small.
     """
     if path is None or not path.is_file():
         return 0.0

@@ -58,13 +58,13 @@ from .freshness import (
 from .jobs import Cost, likely_lines, metrics_cost
 from .word_errors import transcript_products
 
-#: Grows when the same inputs give other numbers or arrays.
+#: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 3
 
 
 @dataclass(frozen=True)
 class Options:
-    """What changes the numbers of a record.
+    """Options that affect the numbers of a record.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class ConditionMetrics:
     metrics, tags : mapping
         By variant.
     caveats : mapping
-        Reasons why values say little about privacy, see `metrics.caveats`.
+        Reasons why values are uninformative about privacy, see `metrics.caveats`.
     scores : TrialScores
     replicates : BootstrapReplicates or None
         Of the bootstrap over speakers.
@@ -127,14 +127,14 @@ def evaluate(
 ) -> Outcome:
     """Compute the records of all conditions that are not current.
 
-    A condition that fails does not keep the others from being evaluated.
+    A condition that fails does not stop the evaluation of the others.
 
     Parameters
     ----------
     out : Path
         Where `records/` is written.
     tree : Path
-        The folder that the paths noted in records are relative to.
+        Folder that the paths in records are relative to.
     """
     systems = list(systems)
     products = condition_products(systems, out, tree, options)
@@ -170,14 +170,14 @@ def condition_products(
 
 
 def dropped_intervals(noted: Iterable[Fingerprint | None], options: Options) -> Counter[int]:
-    """Count the records that lose the intervals of an earlier run, by its bootstrap replicates,
-    as `options` ask for none."""
+    """Count the records that lose the intervals of an earlier run because `options` request no
+    bootstrap, by the number of its replicates."""
     found = [n.options.get("bootstrap") for n in noted if n is not None and not options.bootstrap]
     return Counter(number for number in found if isinstance(number, int) and number)
 
 
 def condition_cost(condition: ConditionFiles, options: Options = Options()) -> Cost:
-    """What a condition is likely to cost, by the size of its score file."""
+    """Estimate the cost of a condition from the size of its score file."""
     return metrics_cost(likely_lines(condition.scores), options.bootstrap)
 
 
@@ -205,7 +205,7 @@ def evaluate_scores(
 def _bootstrap(
     trials: PairedTrials, options: Options, utt2spk: Path | None
 ) -> BootstrapReplicates | None:
-    """Replicates of the metrics of both variants, if `options.bootstrap`."""
+    """Compute bootstrap replicates of the metrics in both variants, if `options.bootstrap`."""
     if not options.bootstrap:
         return None
     if options.bootstrap < 2:
@@ -334,8 +334,8 @@ class _ConditionRecord:
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
-    """What systems are compared by, which `report.ranking` reads, and the band about the DET
-    curve."""
+    """Return the arrays of the replicates, from which `report.ranking` compares systems, and the
+    confidence band of the DET curve."""
     if replicates is None:
         return {}
     low, high = replicates.band()

@@ -51,5 +51,5 @@ STAGES = tuple(map(parse_stage, TABLE.strip().splitlines()))
 
 
 def number_of(name: str) -> int:
-    """Return the number of the stage that a name belongs to, the last one of several."""
+    """Return the number of the stage with a script name; the last one if there are several."""
     return next(s.number for s in reversed(STAGES) if name in s.names)

@@ -36,10 +36,10 @@ from .freshness import (
 )
 from .jobs import Cost, similarity_cost
 
-#: Where the scripts of 2020 keep the voice similarity matrices of a trial set.
+#: Folder in which the scripts of 2020 store the voice similarity matrices of a trial set.
 FOLDER_2020 = "similarity_matrices_DeID_Gvd"
 
-#: Grows when the same inputs give other numbers or arrays.
+#: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 1
 
 
@@ -56,8 +56,8 @@ def similarity_products(experiment: Experiment) -> list[Product]:
 
 
 def trial_set_cost(trial_set: TrialSet, asv: AsvSystems) -> Cost:
-    """Estimate the voice similarity of a trial set from the lines of its utt2spk; without
-    one that can be read, there is nothing to measure."""
+    """Estimate the cost of a trial set's voice similarity from the lines of its utt2spk; if it
+    cannot be read, there is nothing to compute."""
     try:
         utt2spk = asv.access.find_utt2spk(trial_set.trials_name)
         asv.access.check_inside(utt2spk)
@@ -156,7 +156,7 @@ class _Similarity:
 def missing_inputs(
     trial_set: TrialSet, part: ResultsFolder, anon_suffix: str, asv: AsvSystems
 ) -> list[MissingInput]:
-    """What voice similarity cannot be measured without, found without reading it."""
+    """Return the missing inputs of a trial set's voice similarity, without reading any file."""
     model, name = (part.asv_model, anon_suffix), trial_set.trials_name
     return absent(
         lambda: asv.access.find_utt2spk(name),

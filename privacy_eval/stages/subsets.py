@@ -1,7 +1,7 @@
-"""Stages 3 and 5: the data folders of an evaluation, as subsets and combinations of the
+"""Stages 3 and 5: create the evaluation data folders as subsets and combinations of the
 challenge's.
 
-External folders, and those that were edited, are kept.
+External and edited folders are kept.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from .freshness import (
     bring_up_to_date,
 )
 
-# What Kaldi adds to a data folder and can make again.
+# Files that Kaldi adds to a data folder and can regenerate.
 _BY_KALDI = re.compile(r"cmvn\.scp|frame_shift|split\d+(utt)?|conf|log|q|\.backup")
 
 
 @dataclass(frozen=True)
 class _Recipe:
-    """What a folder is made of: one folder and a list, or several folders."""
+    """Sources of a data folder: one folder and a list, or several folders."""
 
     sources: tuple[Path, ...]
     wanted: Path | None = None
@@ -59,7 +59,7 @@ class _Recipe:
 
     @property
     def files(self) -> list[Path]:
-        """The files that count."""
+        """The input files."""
         names = [*UTTERANCE_FILES, *RECORDING_FILES, *SPEAKER_FILES]
         names += LISTS if self.wanted is None else []
         files = [source / name for source in self.sources for name in names]
@@ -82,18 +82,18 @@ def make_subsets(
     Parameters
     ----------
     suffixes : sequence of str
-        Of the folders' names: "" for the original ones, and anonymization suffixes. An
-        anonymized set that is missing is also taken as a subset of an external combined set,
-        by the original set's list.
+        Of the folder names: "" for the original ones, and anonymization suffixes. A missing
+        anonymized set may also be made as a subset of an external combined set, by the list
+        of the original set.
     dry_run : bool
-        Write nothing: find out what would be made.
+        Write nothing; only determine what would be made.
 
     Raises
     ------
     PrivacyEvalError
         With file and line: bad data, see `subset_data_dir` and `combine_data_dirs`.
-        Something in the place of a folder that is none; `data/` lies outside the tree
-        and something would have to be written there.
+        Something other than a folder in a folder's place; `data/` is outside the tree and
+        would have to be written to.
     """
     tree, data = access.tree, access.tree / "data"
     if not tree.is_dir():
@@ -119,8 +119,8 @@ def make_subsets(
 
 
 def makeable(tree: Path, protocol: Protocol, suffix: str) -> set[str]:
-    """Names of the protocol's data folders that are missing and that `make_subsets` could make,
-    by the names of files."""
+    """Return the missing data folders of the protocol that `make_subsets` could make, judging by
+    file names only."""
     found: set[str] = set()
     for folder in protocol.folders():
         name = folder.name + suffix
@@ -156,12 +156,12 @@ class _DataFolder(Product):
         return self.folder.is_dir()  # an edited one is kept
 
     def changes(self, now: Fingerprint, noted: Fingerprint, *, options: bool = True) -> list[str]:
-        """Features that came later do not count: Kaldi adds them to every folder."""
+        """Ignore features that were added later: Kaldi adds them to every folder."""
         later = {n for n in now.inputs if n not in noted.inputs and _name(n) in FEATURE_FILES}
         return [n for n in super().changes(now, noted, options=options) if n not in later]
 
     def added(self) -> list[str]:
-        """Names of what was added to the folder since it was made."""
+        """Return the names of the files added to the folder since it was made."""
         noted = self.read_fingerprint()
         if noted is None:
             return []
@@ -231,12 +231,12 @@ def _product(
 
 
 def _recipe(tree: Path, protocol: Protocol, folder: DataFolder, suffix: str) -> _Recipe:
-    """What a folder is made of.
+    """Return the sources of a data folder.
 
     Raises
     ------
     MissingInput
-        It needs a folder or a list that is absent.
+        A required folder or list is absent.
     """
     data = tree / "data"
     if folder.cut_from is None:
@@ -252,7 +252,7 @@ def _recipe(tree: Path, protocol: Protocol, folder: DataFolder, suffix: str) -> 
     wanted = next((path for path in lists if path.is_file()), None)
     supersets = [data / (name + suffix) for name in protocol.supersets(folder.name)]
     whole = data / (folder.cut_from + suffix)
-    # A combined folder that was made here holds nothing but its parts.
+    # A combined folder made by this stage contains nothing but its parts.
     external = [s for s in supersets if _is_external(s)]
     sources = [*external, whole] if suffix else [whole, *external]
     source = next((path for path in sources if _usable(path)), None)

@@ -1,5 +1,5 @@
-"""Stage 2: train the back ends that a tree lacks from the x-vectors of its training sets,
-those of attackers whose model knows anonymized speech."""
+"""Stage 2: train the missing back ends of a tree on the x-vectors of its training sets, for
+attackers whose ASV model is trained on anonymized speech."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from .freshness import (
 
 
 def train_backends(asv: AsvSystems, run: Run = Run()) -> Outcome:
-    """Train every back end that the systems' results folders need, that is missing or stale,
-    and whose training set has x-vectors."""
+    """Train every missing or stale back end that the systems' results folders need and whose
+    training set has x-vectors."""
     products = [training.product() for training in _trainings(asv)]
     return bring_up_to_date(products, asv.access.inputs, run)
 
 
 def training_sets(asv: AsvSystems) -> list[tuple[str, str, str]]:
-    """Training sets of the back ends that no other tool trained: name, no suffix, and model
-    folder."""
+    """Return the training sets of all back ends that are not external: name, empty suffix, and
+    model folder."""
     return [
         (t.model.training_name(t.suffix), "", t.model.model_folder(t.suffix))
         for t in _trainings(asv)
@@ -115,7 +115,7 @@ class _Training:
 
 
 def missing_inputs(model: AsvModel, suffix: str, asv: AsvSystems) -> list[MissingInput]:
-    """What a back end cannot be trained without."""
+    """Return the missing inputs of training a back end."""
     tree = asv.access.tree
     return [
         MissingInput("training set of a back end", relative(path, tree))

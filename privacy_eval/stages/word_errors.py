@@ -48,7 +48,7 @@ class Recognized:
 
 @dataclass(frozen=True)
 class Compared:
-    """Two hypotheses of the same utterances.
+    """Comparison of two files of hypotheses for the same utterances.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Compared:
     interval : Interval
         Over speakers.
     p_value : float
-        Two-sided, of no difference.
+        Two-sided, for the null hypothesis of no difference.
     """
 
     difference: float
@@ -122,7 +122,7 @@ def compare(first: Recognized, second: Recognized, *, replicates: int, seed: int
     Raises
     ------
     PrivacyEvalError
-        Other utterances; fewer than two speakers.
+        Different utterances; fewer than two speakers.
     """
     if first.utterances.keys() != second.utterances.keys():
         raise PrivacyEvalError("the two files of hypotheses have different utterances")
@@ -144,7 +144,7 @@ def compare(first: Recognized, second: Recognized, *, replicates: int, seed: int
 
 @dataclass(frozen=True)
 class RecognizedSet:
-    """What the transcripts of a set in a tree give.
+    """Word errors of the transcripts of a set in a tree.
 
     Attributes
     ----------
@@ -227,8 +227,8 @@ def transcript_products(
     seed: int = 0,
     allow_missing: bool = False,
 ) -> dict[RecognitionCondition, Product]:
-    """The word errors of the recognized sets with transcripts; of those with rates only where a
-    bootstrap is asked for, or was, and can be computed."""
+    """Return the word errors of the recognized sets with transcripts; sets that have rates are
+    included only if a bootstrap is or was requested and can be computed."""
     systems = list(systems)
     names = file_names(system.name for system in systems)
     can_align = importlib.util.find_spec("kaldialign") is not None

@@ -1,8 +1,7 @@
-"""Stage 5: x-vectors of a tree's data sets, by our extractor.
+"""Stage 5: extract the x-vectors of a tree's data sets with the built-in extractor.
 
-The x-vectors of some hundred utterances are one product, so that jobs share a set and a killed run
-resumes; those of a set follow when all of its parts are there. X-vectors that another tool wrote
-are kept.
+The x-vectors of a few hundred utterances are one product, so that jobs share a set and a killed
+run resumes; a set is combined once all of its parts are there. External x-vectors are kept.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _BYTES_PER_SECOND = 32000.0
 def make_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
     """Extract all x-vectors that scores of the systems under test need and that are not current.
 
-    A job of several makes its share of the parts; sets are put together in a run without jobs.
+    Each of several jobs extracts its share of the parts; a run without jobs combines the sets.
     """
     shared = _Shared(asv)
     sets = [_Set(name, folder, shared) for name, folder in vector_sets(asv)]
@@ -93,7 +92,7 @@ def make_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
 
 @dataclass(frozen=True)
 class _Shared:
-    """What sets and parts share: options, readers of audio and extractors."""
+    """Options, audio readers and extractors shared by sets and parts."""
 
     asv: AsvSystems
     _readers: dict[Path, AudioReader] = field(default_factory=dict)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Demonstrate the whole way from speech to the report, without Kaldi: simulated speakers, baseline B2,
 # x-vectors, all attack models. The extractor is a network that needs no training: its x-vectors are
-# statistics of MFCC, so numbers say how the attack models differ, not how well B2 protects. Few
-# speakers leave chance: with another seed or size, ignorant and lazy-informed, which are a few
-# percent apart, may change places; with fewer speakers the others, too.
+# statistics of MFCC, so numbers show how the attack models differ, not how well B2 protects. With
+# few speakers results are noisy: with another seed or size, ignorant and lazy-informed attackers,
+# which differ by a few percent, may change order; with fewer speakers the others, too.
 #
 # Usage: run.sh [options]
 set -euo pipefail
@@ -16,7 +16,7 @@ spk2gender=    # their genders (default: trials against all speakers)
 variant=2022   # baseline B2 of the challenge of 2020, or of 2022 as released (--per-set)
 speakers=20    # simulated speakers, half of them female
 training=60    # other simulated speakers, to train the attacker's back ends on
-utterances=10  # of each
+utterances=10  # utterances per speaker
 seconds=3      # length of a simulated utterance
 seed=0         # seed of the simulation and of B2
 nj=2           # number of parallel jobs
@@ -40,7 +40,7 @@ dir=${dir:-$recipe/work}
 # shellcheck source=recipes/vpc2020/path.sh
 . "$recipe/../vpc2020/path.sh"
 
-# What is there already is kept by the commands themselves.
+# Existing files are kept by the commands themselves.
 mkdir -p -- "$dir"
 simulated=$dir/simulated
 if [ -n "$speech" ]; then speakers=0; fi

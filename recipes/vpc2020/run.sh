@@ -21,26 +21,26 @@ nj=2                 # number of parallel jobs
 cmd=                 # job runner, with its options (default: from cmd.sh)
 system=              # evaluate only this system; or a name for the only system
 anonymizer=          # stage 4: mcadams (baseline B2), or 'COMMAND {in} {out}' (see local/anonymize.sh)
-variant=2020         # of the anonymizer mcadams: 2020 or 2022
-coefficient=         # of the anonymizer mcadams (default: 0.8 in 2020, from 0.5 to 0.9 in 2022)
-per_set=false        # mcadams of 2022: other coefficients of a speaker in every data set
-extractor=           # of missing x-vectors: kaldi, with KALDI_ROOT (default: built in)
-anon_suffix=         # suffixes of anonymized data sets, blanks between (default: from folder names)
+variant=2020         # variant of the anonymizer mcadams: 2020 or 2022
+coefficient=         # McAdams coefficient (default: 0.8 in 2020, from 0.5 to 0.9 in 2022)
+per_set=false        # mcadams of 2022: draw different coefficients for every data set
+extractor=           # extractor of missing x-vectors: kaldi, with KALDI_ROOT (default: built in)
+anon_suffix=         # suffixes of anonymized data sets, blank-separated (default: from folders)
 all_figures=false    # also draw DET curves, ECE profiles, ... of every condition as files
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
-whiskers=speakers    # of bars: intervals from --bootstrap, or of independent trials (independent)
-metric=              # metrics of your own: NAME=FILE.py:FUNCTION of TrialScores, blanks between
+whiskers=speakers    # whiskers of bars: from --bootstrap, or for independent trials (independent)
+metric=              # user-defined metrics, NAME=FILE.py:FUNCTION of TrialScores, blank-separated
 published=           # published results to show as well: vpc2020
-table_style=booktabs # of LaTeX tables: booktabs, or ruled like the challenge's (challenge)
-shown_variant=       # of the metrics in tables, figures and report (default: the protocol's)
-shown_system=        # show only these systems, in this order, blanks between (default: all)
+table_style=booktabs # style of LaTeX tables: booktabs, or ruled like the challenge's (challenge)
+shown_variant=       # metric variant in tables, figures and report (default: the protocol's)
+shown_system=        # show only these systems, in this order, blank-separated (default: all)
 ratings=             # ratings of a listening test, a file or folder (default: ratings.csv if it exists)
 bootstrap=0          # bootstrap replicates of speakers for confidence intervals; 0: none
 seed=0               # seed of the bootstrap, and of the coefficients of the anonymizer
 utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
 keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
-distractors=         # data set of more enrolled speakers for identification, such as train_clean_360
-allow_missing=false  # leave out what is missing or fails, and record it in the results
+distractors=         # data set of additional enrolled speakers for identification, e.g. train_clean_360
+allow_missing=false  # leave out missing or failing items, and record them in the results
 allow_outside=false  # follow links and paths that lead out of the tree
 allow_pipes=false    # run commands in scp files of x-vectors
 details=false        # list every item that stages otherwise only count
@@ -152,8 +152,8 @@ case $conf in
     *) conf_path=$conf ;;
 esac
 
-# Whether a stage is to run; logs its line of the table. On a terminal, what its commands print is kept
-# for `finish`.
+# Return whether a stage is to run, and log its row of the table. On a terminal, the output of its
+# commands is kept for `finish`.
 begin() {
     local number what flow
     finish
@@ -241,8 +241,8 @@ if begin 4; then
         "${anonymization[@]}" ${pipes[@]+"${pipes[@]}"} ${items[@]+"${items[@]}"}
 fi
 
-# Refuse an unsafe output folder before a log is written there. When run again, find the first stage
-# to run in one process, where each stage would start several to find that it has nothing to do.
+# Refuse an unsafe output folder before a log is written there. In a repeated run, find the first
+# stage with work to do in one process, as each stage would start several only to do nothing.
 current=$stage  # first stage whose outputs are of this run, or current
 if [ "$stage" -le 10 ] && [ "$stop_stage" -ge 5 ]; then
     found=$(pending)

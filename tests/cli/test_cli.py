@@ -581,7 +581,7 @@ def test_import_and_export(tmp_path: Path) -> None:
     assert (tmp_path / "again.txt").read_bytes() == ANON.read_bytes()
     run = cli("export", out, "--format", "averages")
     averages = run.out.splitlines()
-    assert "Average WER test orig: unknown" in run.err
+    assert "Average WER test orig: undefined" in run.err
     assert set(averages) <= set(SUMMARY.read_text().splitlines())
     assert len(averages) == 10
     assert len(cli("export", out, "--format", "csv").out.splitlines()) == 1 + 584

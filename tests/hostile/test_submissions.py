@@ -612,7 +612,7 @@ def test_decodings_cannot_forge_sections(tree: Path) -> None:
 def test_look_alike_names_are_warned_of(tree: Path) -> None:
     for name in ("B1", "\uff221"):
         shutil.copytree(tree / "exp/results-anon", tree / "exp" / name / "results-anon")
-    assert "names of systems look alike: B1, \uff221" in run("evaluate", tree).err
+    assert "system names look alike: B1, \uff221" in run("evaluate", tree).err
     (tree / "data/Libri_dev_enrolls").mkdir()
     checked = run("check", tree).out
     assert "systems B1, \uff221" in checked
