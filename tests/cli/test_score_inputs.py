@@ -105,7 +105,10 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
         (["--target", "a", "--nontarget", "b", "--trials", "c"], ["--trials", "--scores"]),
         (["--target", "a", "--nontarget", "b", "--utt2spk", "c"], ["--utt2spk", "--scores"]),
         (["--target", "a", "--nontarget", "b", "--speakers"], ["--speakers", "--scores"]),
-        (["--target", "a", "--nontarget", "b", "--bootstrap", "9"], ["speakers", "do not identify"]),
+        (
+            ["--target", "a", "--nontarget", "b", "--bootstrap", "9"],
+            ["speakers", "do not identify"],
+        ),
     ],
 )
 def test_options_that_do_not_go_together(options: list[str], messages: list[str]) -> None:
