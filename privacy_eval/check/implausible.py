@@ -80,10 +80,6 @@ class _Scores:
     values: NDArray[np.float64]
     eer: Eer
 
-    @property
-    def digest(self) -> str:
-        return digest(self.trials.tobytes() + self.values.tobytes())
-
 
 def check_scores(
     conditions: Iterable[ConditionFiles],
@@ -105,7 +101,8 @@ def check_scores(
     keyed = [c for c in conditions if c.trials is not None]
     trial_sets: dict[tuple[str, str, str], list[ConditionFiles]] = {}
     for c in sorted(keyed, key=lambda c: (c.condition.system, c.condition.label)):
-        trial_sets.setdefault(_trial_set(c), []).append(c)
+        cell = (c.condition.data_set, c.condition.split, c.condition.gender)
+        trial_sets.setdefault(cell, []).append(c)
     check = ScoreCheck()
     done = 0
     for group in trial_sets.values():
@@ -126,10 +123,6 @@ def check_scores(
 def title(c: ConditionFiles) -> str:
     """System, name and results folder of a condition, for messages."""
     return f"{c.condition.system} {c.condition.label}"
-
-
-def _trial_set(c: ConditionFiles) -> tuple[str, str, str]:
-    return c.condition.data_set, c.condition.split, c.condition.gender
 
 
 def _keys(
@@ -183,7 +176,7 @@ def _implausible(
 ) -> Iterator[Finding]:
     """Check the scores of a single condition."""
     name = title(c)
-    is_baseline = _is_original(c) and c.condition.asv_model == ORIGINAL
+    is_baseline = c.condition.is_original and c.condition.asv_model == ORIGINAL
     found = find_caveats(eer.value, eer.n_target, eer.n_nontarget, is_original=is_baseline)
     for key, reason in found.items():
         if CAVEATS[key].concerns("eer"):
@@ -209,12 +202,12 @@ def _constant_within(column: Column, score: NDArray[np.float64]) -> bool:
 
 def _compare(read: Sequence[_Scores], seen: dict[str, ConditionFiles]) -> Iterator[Finding]:
     """Compare a system's scores of one trial set with each other and those of other systems."""
-    originals = {s.files.condition.asv_model: s for s in read if _is_original(s.files)}
+    originals = {s.files.condition.asv_model: s for s in read if s.files.condition.is_original}
     baseline = originals.get(ORIGINAL)
     for scores in read:
         c = scores.files
-        same = seen.setdefault(scores.digest, c)
-        if _is_original(c):
+        same = seen.setdefault(digest(scores.trials.tobytes() + scores.values.tobytes()), c)
+        if c.condition.is_original:
             continue
         base = originals.get(c.condition.asv_model)
         if same is c and base is not None and _nearly_equal(scores, base):
@@ -240,7 +233,3 @@ def _far_below(anonymized: Eer, original: Eer) -> bool:
         anonymized.value < FAR_BELOW * original.value
         and anonymized.interval_if_independent[1] < original.interval_if_independent[0]
     )
-
-
-def _is_original(c: ConditionFiles) -> bool:
-    return (c.condition.enrollment, c.condition.trial) == (ORIGINAL, ORIGINAL)

@@ -27,14 +27,7 @@ from ..stages.jobs import (
     similarity_cost,
     split,
 )
-from ..tree.conditions import (
-    ConditionFiles,
-    SetCondition,
-    System,
-    TrialCondition,
-    set_condition,
-    trial_conditions,
-)
+from ..tree.conditions import ConditionFiles, System, trial_conditions
 from ..tree.discovery import (
     missing_scores_message,
     sibling_results_folders,
@@ -68,7 +61,10 @@ class _Output:
 
     Attributes
     ----------
-    condition : TrialCondition or SetCondition
+    kind : {"scores", "voice similarity"}
+    name : str
+        Of the condition, or what is measured of the set.
+    system : str
     missing : list of Missing
         Missing inputs; those of a trial condition are its scores if they can be created.
     costs : mapping
@@ -79,21 +75,13 @@ class _Output:
         Why it cannot be evaluated.
     """
 
-    condition: TrialCondition | SetCondition
+    kind: str
+    name: str
+    system: str
     missing: list[Missing]
     costs: Mapping[str, Cost]
     files: ConditionFiles | None = None
     errors: list[str] = field(default_factory=list)
-
-    @property
-    def kind(self) -> str:
-        return SCORES if isinstance(self.condition, TrialCondition) else SIMILARITY
-
-    @property
-    def name(self) -> str:
-        if isinstance(self.condition, TrialCondition):
-            return self.condition.label
-        return f"{SIMILARITY} of {self.condition.name}{self.condition.results_folder}"
 
 
 def check_tree(
@@ -211,7 +199,7 @@ def _conditions(
             costs = {SCORING: scoring_cost(trials), EVALUATION: metrics_cost(trials)}
         elif c is not None and not missing:
             costs = {EVALUATION: metrics_cost(scores.trials.get(c) or estimate_lines(c.scores))}
-        yield _Output(condition, missing, costs, c, errors)
+        yield _Output(SCORES, condition.label, system.name, missing, costs, c, errors)
 
 
 def _similarity(
@@ -222,7 +210,8 @@ def _similarity(
         missing = inputs.of_similarity(trial_set, part, system.anon_suffix)
         cost = similarity_cost(len(sets.speakers(trial_set.trials_name) or ()))
         costs = {} if missing else {stages("similarity"): cost}
-        yield _Output(set_condition(trial_set, part, system.name), missing, costs)
+        name = f"{SIMILARITY} of {trial_set.trials_name}{part.suffix}"
+        yield _Output(SIMILARITY, name, system.name, missing, costs)
 
 
 def _error(c: ConditionFiles, message: str, tree: Path) -> Finding:
@@ -254,7 +243,7 @@ def _status(outputs: Sequence[_Output], errors: int, warnings: int) -> str:
     conditions = [o for o in outputs if o.kind == SCORES]
     complete = sum(not c.missing for c in conditions)
     creatable = sum(SCORING in c.costs for c in conditions)
-    systems = counted(len({c.condition.system for c in conditions}), "system")
+    systems = counted(len({c.system for c in conditions}), "system")
     if errors:
         text = f"not ready: {counted(errors, 'error')}"
     elif complete:
@@ -273,7 +262,7 @@ def _table(systems: Iterable[System], outputs: Sequence[_Output]) -> list[str]:
     rows = []
     for system in sorted(systems, key=lambda s: s.name):
         row = [printable(system.name)]
-        own = [o for o in outputs if o.condition.system == system.name]
+        own = [o for o in outputs if o.system == system.name]
         for kind in (SCORES, SIMILARITY):
             of_kind = [o for o in own if o.kind == kind]
             row.append(f"{sum(not o.missing for o in of_kind)}/{len(of_kind)}")
@@ -301,7 +290,7 @@ def _by_system(kind: str, outputs: Sequence[_Output], name: str = "") -> Iterato
     """Findings of a kind, or of one item of it, with the outputs concerned by system."""
     systems: dict[str, list[_Output]] = {}
     for output in outputs:
-        systems.setdefault(output.condition.system, []).append(output)
+        systems.setdefault(output.system, []).append(output)
     for system, own in systems.items():
         names = ", ".join(output.name for output in own)
         if name:

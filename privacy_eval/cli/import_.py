@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..io.inputs import Inputs
     from ..protocol.protocol import load_protocol
     from ..report.values import caveat_notes
-    from ..results.editions import import_file
+    from ..results.editions import Importer
     from ..results.json_store import to_json
     from ..results.records import merge
     from ..version import __version__
@@ -38,20 +38,15 @@ def run(arguments: argparse.Namespace) -> int:
     protocol = load_protocol(arguments.conf)
     files = [(arguments.results_folder, arguments.results_txt), *arguments.also]
     inputs, parts = Inputs(), []
+    own = arguments.anon_suffix
+    anon_suffix = protocol.anon_suffix if own is None else own
     for suffix, file in files:
         with inputs.supplied(file):
             text = read_text(file)
         origin = {"name": file.name, "sha256": inputs.sha256(file)}
-        part = import_file(
-            text,
-            file,
-            protocol,
-            system=arguments.system,
-            results_folder=suffix,
-            anon_suffix=arguments.anon_suffix,
-            provenance={"version": __version__, "imported_from": origin},
-        )
-        parts.append(part)
+        provenance = {"version": __version__, "imported_from": origin}
+        importer = Importer(str(file), protocol, arguments.system, anon_suffix, provenance)
+        parts.append(importer.read(text, suffix))
     results = merge(parts)
     write_text(arguments.out, to_json(results))
     for note in caveat_notes(results.verification):

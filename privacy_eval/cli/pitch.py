@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..io.results_txt import ResultsTxt, TrialSetBlock, format_results_txt
+    from ..io.results_txt import ResultsTxt, format_results_txt
     from ..metrics.pitch import pitch_correlation, summarize
     from ..speech.pitch import tracks_of
 
@@ -61,5 +61,5 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
         return 0
     values = {"pitch_correlation_mean": summary.mean, "pitch_correlation_std": summary.std}
-    print(format_results_txt(ResultsTxt(utility=[TrialSetBlock(name, values)])), end="")
+    print(format_results_txt(ResultsTxt(utility={name: values})), end="")
     return 0

@@ -232,11 +232,11 @@ def read_tags(path: Path) -> tuple[tuple[str, float], ...]:
         )
     tags: list[tuple[str, float]] = []
     for key, bound in values.items():
-        if not isinstance(key, str):
-            raise PrivacyEvalError(f"{path}: the tag {key!r} is not text; put it in quotes")
-        if key == NO_EVIDENCE_TAG or not key.strip() or not key.isprintable():
+        is_text = isinstance(key, str) and bool(key.strip()) and key.isprintable()
+        if not is_text or key == NO_EVIDENCE_TAG:
             raise PrivacyEvalError(
-                f"{path}: {key!r} cannot be a tag ({NO_EVIDENCE_TAG} is reserved for no evidence)"
+                f"{path}: {key!r} cannot be a tag: expected text (else put it in quotes), and "
+                f"{NO_EVIDENCE_TAG} is reserved for no evidence"
             )
         if isinstance(bound, bool) or not isinstance(bound, (int, float)):
             raise PrivacyEvalError(f"{path}: {key}: expected a number (log10 LR), found {bound!r}")

@@ -6,35 +6,24 @@ are copied byte for byte without interpretation (a wav.scp may contain commands)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import PrivacyEvalError, abbreviate
-from .files import atomic_folder, read_bytes, read_text
-from .text_table import MAX_FIELD_BYTES, Column, line_number, read_columns
+from ..errors import PrivacyEvalError, abbreviate, counted
+from .files import MAX_TEXT_BYTES, atomic_folder, read_bytes
+from .text_table import Column, decode_id, line_number, read_columns
 
+#: Files that Kaldi adds to a folder when it computes features.
+FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")
 #: Files with a line per utterance.
-UTTERANCE_FILES = (
-    "utt2spk",
-    "segments",
-    "text",
-    "utt2lang",
-    "utt2uniq",
-    "utt2dur",
-    "utt2num_frames",
-    "feats.scp",
-    "vad.scp",
-)
+UTTERANCE_FILES = ("utt2spk", "segments", "text", "utt2lang", "utt2uniq", *FEATURE_FILES)
 #: Files with a line per recording; without `segments` an utterance is a recording.
 RECORDING_FILES = ("wav.scp", "reco2file_and_channel", "reco2dur")
 #: Files with a line per speaker. spk2utt is not read: it follows from utt2spk.
 SPEAKER_FILES = ("spk2gender",)
 #: Lists of enrollment utterances or trials, and the field of the utterance in their lines.
 LISTS = {"enrolls": 0, "trials": 1}
-#: Files that Kaldi adds to a folder when it computes features.
-FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")
 
 #: The lines of a file by their first field, in the file's order.
 Table = Mapping[bytes, bytes]
@@ -136,18 +125,12 @@ def read_spk2utt(path: Path) -> dict[str, tuple[str, ...]]:
     """
     utterances_of: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        control = re.search(r"[\x00-\x08\x0b-\x1f]", line.removesuffix("\r"))
-        if control:
-            raise PrivacyEvalError(
-                f"{path}:{number}: control character {ord(control[0]):#04x}, expected text"
-            )
-        # Like Kaldi, and unlike Python: other white space of Unicode is part of an id.
-        speaker, *utterances = re.split("[ \t]+", line.strip(" \t\r"))
-        if not speaker:
+    content = read_bytes(path, max_bytes=MAX_TEXT_BYTES)
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        words = line.removesuffix(b"\r").replace(b"\t", b" ").split(b" ")
+        if not any(words):
             continue
-        if any(len(name.encode()) > MAX_FIELD_BYTES for name in (speaker, *utterances)):
-            raise PrivacyEvalError(f"{path}:{number}: an id of over {MAX_FIELD_BYTES} bytes")
+        speaker, *utterances = (decode_id(word, f"{path}:{number}") for word in words if word)
         if not utterances:
             raise PrivacyEvalError(f"{path}:{number}: speaker {speaker!r} has no utterance")
         if speaker in utterances_of:
@@ -319,28 +302,26 @@ def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
         recording, segment or gender that is missing.
     """
     tables: dict[str, Table] = {}
+    lists: dict[str, bytes] = {}
     notes: list[str] = []
-    for name in _ALL_FILES:
-        having = [s for s in sources if name in s.tables]
-        if len(having) == len(sources):
+    for name in (*_ALL_FILES, *LISTS):
+        having = [s for s in sources if name in s.tables or name in s.lists]
+        if len(having) == len(sources) and name in LISTS:
+            lists[name] = _union_of_lists(name, sources)
+        elif len(having) == len(sources):
             union = _union(name, sources)
             tables[name] = {key: union[key] for key in sorted(union)}
         elif having and name == "segments":
             without = next(s for s in sources if name not in s.tables)
             raise PrivacyEvalError(
-                f"{having[0].path / name}: {without.path} has no segments file, so they cannot be "
-                "combined"
+                f"{having[0].path / name}: {without.path} has no segments file to combine it with"
             )
         elif having:
-            notes.append(_skipped(name, having, sources))
-    files = _files(tables)
-    for name in LISTS:
-        having = [s for s in sources if name in s.lists]
-        if len(having) == len(sources):
-            files[name] = _union_of_lists(name, sources)
-        elif having:
-            notes.append(_skipped(name, having, sources))
+            present = ", ".join(s.path.name for s in having)
+            missing = ", ".join(s.path.name for s in sources if s not in having)
+            notes.append(f"{name} skipped: present in {present}, missing in {missing}")
     combined = sources[0].path.parent / " + ".join(s.path.name for s in sources)
+    files = {**_files(tables), **lists}
     return NewDataDir(files, (*notes, *_check(tables, lambda name: f"{combined}: {name}")))
 
 
@@ -460,12 +441,6 @@ def _union_of_lists(name: str, sources: Sequence[DataDir]) -> bytes:
     return b"".join(b"%s\n" % line for line in lines.values())
 
 
-def _skipped(name: str, having: Sequence[DataDir], sources: Sequence[DataDir]) -> str:
-    present = ", ".join(s.path.name for s in having)
-    missing = ", ".join(s.path.name for s in sources if s not in having)
-    return f"{name} skipped: present in {present}, missing in {missing}"
-
-
 def _second(line: bytes) -> bytes:
     """Return the second field of a line that has one."""
     return line.split(None, 2)[1]
@@ -473,8 +448,7 @@ def _second(line: bytes) -> bytes:
 
 def _abbreviate_count(names: Sequence[bytes], what: str) -> str:
     """Format the number of names and the first five."""
-    plural = "s" if len(names) > 1 else ""
-    return f"{len(names)} {what}{plural}: {abbreviate([_quote(name) for name in names[:6]])}"
+    return f"{counted(len(names), what)}: {abbreviate([_quote(name) for name in names[:6]])}"
 
 
 def _quote(text: bytes) -> str:

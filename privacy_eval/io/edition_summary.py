@@ -9,30 +9,33 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ..errors import PrivacyEvalError
 
-#: Headings of blocks, and the columns that identify a row and that hold values.
-_HEADINGS = {
-    "ser": "SER results",
-    "asv": "ASV_eval results",
-    "asr": "ASR results",
-    "asv_anon": "ASV_eval^anon results",
-}
+#: Values of a table, in percent.
+Rows = Sequence[Sequence[float]]
+
+
+class TableForm(NamedTuple):
+    """Form of a table: its heading, and the columns that identify a row and that hold values (a
+    regular expression)."""
+
+    heading: str
+    identity: tuple[str, ...]
+    values: str
+
+
 _ASV = ("dataset", "split", "gender", "enrollment", "trial")
-_IDENTITY = {
-    "ser": ("dataset", "split", "ser"),
-    "asv": _ASV,
-    "asr": ("dataset", "split", "asr"),
-    "asv_anon": _ASV,
-}
-_VALUES = {
-    "ser": re.compile("UAR|ACC_(?:ang|hap|neu|sad)"),
-    "asv": re.compile("EER"),
-    "asr": re.compile("WER"),
-    "asv_anon": re.compile("EER"),
+_EMOTIONS = "UAR|ACC_(?:ang|hap|neu|sad)"
+#: Forms of tables by kind.
+TABLES = {
+    "ser": TableForm("SER results", ("dataset", "split", "ser"), _EMOTIONS),
+    "asv": TableForm("ASV_eval results", _ASV, "EER"),
+    "asr": TableForm("ASR results", ("dataset", "split", "asr"), "WER"),
+    "asv_anon": TableForm("ASV_eval^anon results", _ASV, "EER"),
 }
 _LINE = re.compile("---- (?:Time: (?P<time>[0-9_:-]{1,20})|(?P<heading>.+)) ----")
 _PERCENT = re.compile(r"[0-9]{1,3}\.[0-9]{1,6}")
@@ -154,12 +157,10 @@ def parse_rank(text: str, path: str) -> list[ReadBlock]:
             at = end
         blank = next((i for i in range(at, len(lines)) if lines[i]), len(lines)) - at
         at += blank
-        layout = SummaryBlock(**{**vars(block.layout), "blank_lines": blank})
-        blocks.append(ReadBlock(layout, block.values, block.line))
+        blocks.append(replace(block, layout=replace(block.layout, blank_lines=blank)))
     if not any(block.values for block in blocks):
         raise PrivacyEvalError(f"{path}: no results")
-    values = {id(block.layout): block.values for block in blocks}
-    again = format_rank([b.layout for b in blocks], lambda b, r, c: values[id(b)][r][c])
+    again = format_rank([b.layout for b in blocks], [b.values for b in blocks])
     if again != text:
         pairs = zip(again.split("\n"), text.split("\n"), strict=False)
         line = next((n for n, (a, b) in enumerate(pairs, start=1) if a != b), len(lines))
@@ -169,26 +170,24 @@ def parse_rank(text: str, path: str) -> list[ReadBlock]:
 
 def _table(heading: str, lines: Sequence[str], path: str, at: int) -> ReadBlock:
     """Parse the lines of a table, of which the first has the index `at`."""
-    kind = next((k for k, title in _HEADINGS.items() if title == heading), None)
+    kind = next((k for k, form in TABLES.items() if form.heading == heading), None)
     if kind is None:
-        known = ", ".join(_HEADINGS.values())
+        known = ", ".join(form.heading for form in TABLES.values())
         raise PrivacyEvalError(f"{path}:{at}: unknown heading {heading[:80]!r} (known: {known})")
     header = lines[0] if lines else ""
-    names, identity = header.split(), _IDENTITY[kind]
+    names, (_, identity, values_form) = header.split(), TABLES[kind]
     columns = tuple(names[len(identity) :])
-    unknown = [name for name in columns if _VALUES[kind].fullmatch(name) is None]
+    unknown = [name for name in columns if re.fullmatch(values_form, name) is None]
     if tuple(names[: len(identity)]) != identity or unknown or not columns:
         raise PrivacyEvalError(
             f"{path}:{at + 1}: expected the columns {' '.join(identity)} and "
-            f"{_VALUES[kind].pattern}, found {header.strip()[:120]!r}"
+            f"{values_form}, found {header.strip()[:120]!r}"
         )
     if len(set(columns)) < len(columns):
         raise PrivacyEvalError(f"{path}:{at + 1}: duplicate column")
-    first = 1
-    if kind == "ser":
-        first = 2
-        if len(lines) < 2 or lines[1].split() != ["mean"] * len(columns):
-            raise PrivacyEvalError(f"{path}:{at + 2}: expected 'mean' below each column")
+    first = 1 + (kind == "ser")
+    if first == 2 and " ".join(lines[1:2]).split() != ["mean"] * len(columns):
+        raise PrivacyEvalError(f"{path}:{at + 2}: expected 'mean' below each column")
     rows, numbers, values = [], [], []
     for number, line in enumerate(lines[first:], start=at + first + 1):
         cells = line.split()
@@ -218,42 +217,38 @@ def _table(heading: str, lines: Sequence[str], path: str, at: int) -> ReadBlock:
     return ReadBlock(layout, tuple(values), at + first + 1)
 
 
-def format_rank(
-    blocks: Sequence[SummaryBlock], value: Callable[[SummaryBlock, int, int], float]
-) -> str:
+def format_rank(blocks: Sequence[SummaryBlock], values: Sequence[Rows]) -> str:
     """Format the text that `parse_rank` parses.
 
     Parameters
     ----------
     blocks : sequence of SummaryBlock
-    value : callable
-        Percent of a block, by the indices of row and column.
+    values : sequence of sequences of sequences of float
+        Percent, by block, row and column.
 
     Returns
     -------
     str
     """
     lines: list[str] = []
-    for block in blocks:
+    for block, rows in zip(blocks, values, strict=True):
         if block.kind == "time":
             lines.append(f"---- Time: {block.time} ----")
         else:
-            lines.append(f"---- {_HEADINGS[block.kind]} ----")
-            lines += _format_table(block, value)
+            lines.append(f"---- {TABLES[block.kind].heading} ----")
+            lines += _format_table(block, rows)
         lines += [""] * block.blank_lines
     return "".join(f"{line}\n" for line in lines)
 
 
-def _format_table(
-    block: SummaryBlock, value: Callable[[SummaryBlock, int, int], float]
-) -> Iterator[str]:
+def _format_table(block: SummaryBlock, values: Rows) -> Iterator[str]:
     """Format a table as pandas' `to_string` does."""
-    identity = _IDENTITY[block.kind]
+    identity = TABLES[block.kind].identity
     columns = [
         [name, *cells] for name, cells in zip(identity, zip(*block.rows, strict=True), strict=True)
     ]
-    for number, name in enumerate(block.columns):
-        texts = [f"{value(block, row, number):.{_DECIMALS}f}" for row in range(len(block.rows))]
+    for name, numbers in zip(block.columns, zip(*values, strict=True), strict=True):
+        texts = [f"{number:.{_DECIMALS}f}" for number in numbers]
         kept = max(len(text.rstrip("0").partition(".")[2]) for text in texts)
         columns.append([name, *(text[: len(text) - _DECIMALS + max(kept, 1)] for text in texts)])
     if block.kind == "ser":

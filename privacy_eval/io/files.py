@@ -47,11 +47,14 @@ _NOTHING_WRITABLE = (errno.ENOSPC, errno.EROFS, errno.EDQUOT)
 _SUPPLIED: ContextVar[Mapping[Path, bytes]] = ContextVar("supplied", default={})  # noqa: B039
 
 
-class SupportsRead(Protocol):
+class BinaryStream(Protocol):
     """A binary stream that is read piece by piece."""
 
     def read(self, size: int, /) -> bytes:
         """Return at most `size` bytes; none at the end."""
+
+    def seek(self, offset: int, /) -> int:
+        """Go to a position, counted from the beginning."""
 
 
 @contextlib.contextmanager
@@ -228,7 +231,7 @@ def open_regular(path: Path | str, *, pipes: Collection[str] = ()) -> io.FileIO:
     return io.FileIO(handle)
 
 
-def _read_up_to(max_bytes: int, file: SupportsRead, max_lines: int) -> bytes:
+def _read_up_to(max_bytes: int, file: BinaryStream, max_lines: int) -> bytes:
     """Read all of a file, or a little more than `max_bytes` or `max_lines` of it."""
     pieces = []
     left = max_bytes + 1

@@ -11,7 +11,7 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import kaldiio
 import numpy as np
@@ -21,13 +21,14 @@ from ..errors import PrivacyEvalError
 from .files import (
     GZIP_MAGIC,
     MAX_BYTES,
-    SupportsRead,
+    BinaryStream,
     atomic_path,
     max_unpacked_bytes,
     opened,
     reading,
     supplied,
 )
+from .text_table import is_number
 
 #: Limit for a vector, and for a matrix in either direction, as text.
 MAX_DIMENSION = 1 << 16
@@ -136,13 +137,6 @@ def write_matrix(path: Path, array: FloatArray) -> None:
         temporary.write_bytes(b"\0B" + binary_array(values))
 
 
-class SupportsSeek(SupportsRead, Protocol):
-    """A binary stream that can be read from any position."""
-
-    def seek(self, offset: int, /) -> int:
-        """Go to a position, counted from the beginning."""
-
-
 class ObjectFile:
     """Buffered forward reader of a binary file.
 
@@ -155,7 +149,7 @@ class ObjectFile:
         Limit for the (unpacked) content, `MAX_BYTES` by default.
     """
 
-    def __init__(self, file: SupportsSeek, where: str, max_bytes: int | None = None) -> None:
+    def __init__(self, file: BinaryStream, where: str, max_bytes: int | None = None) -> None:
         self.where = where
         self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
         self._file = file
@@ -201,6 +195,13 @@ class ObjectFile:
             at_most -= end - self._at
             self._at = end
         return None if match is None or at_most < 0 else b"".join(pieces)
+
+    def read_all(self, size: int, what: str) -> bytes:
+        """Take the next bytes, or raise if the file ends within them: of `what`."""
+        content = self.read(size)
+        if len(content) < size:
+            raise self.error(f"truncated: {len(content)} of {size} bytes of {what}")
+        return content
 
     def skip_blanks(self) -> None:
         """Pass over white space."""
@@ -344,43 +345,35 @@ def read_binary_array(
         expected = " or ".join(name.decode().strip() for name in _CODES[dimensions])
         kind = _KINDS.get(code[:2], "an unknown type") if len(code) == 3 else "its end"
         raise file.error(f"expected a {_NAMES[dimensions]} ({expected}), found {kind} ({code!r})")
-    sizes = file.read(5 * dimensions)
-    if len(sizes) < 5 * dimensions:
-        raise file.error("truncated within its size")
+    sizes = file.read_all(5 * dimensions, "its size")
     shape = [size for _, size in struct.iter_unpack("<Bi", sizes)]
     if any(marker != 4 for marker in sizes[::5]):
         raise file.error(f"damaged: {sizes!r} instead of its size")
     _check_shape(file, shape, MAX_BINARY_DIMENSION, 0 if allow_empty else 1)
     width = 8 if code[:1] == b"D" else 4
-    expected_bytes = width * math.prod(shape)
-    values = file.read(expected_bytes)
-    if len(values) < expected_bytes:
-        raise file.error(f"truncated: {len(values)} of {expected_bytes} bytes of its values")
-    ((_, array),) = kaldiio.load_ark(io.BytesIO(b"_ \0B" + code + sizes + values))
-    decoded: FloatArray = array
-    _check_finite(file, decoded)
-    return decoded
+    return _decode(file, code + sizes, width * math.prod(shape))
 
 
-def _read_compressed(file: ObjectFile, code: bytes) -> NDArray[np.float32]:
+def _read_compressed(file: ObjectFile, code: bytes) -> FloatArray:
     """Read a matrix of one or two bytes per value, after the first three bytes of its token."""
     code += b"" if code == b"CM " else file.read(1)
     if code not in (b"CM ", b"CM2 ", b"CM3 "):
         raise file.error(f"expected a compressed matrix (CM, CM2 or CM3), found {code!r}")
-    head = file.read(_COMPRESSED_HEAD.size)
-    if len(head) < _COMPRESSED_HEAD.size:
-        raise file.error("truncated within its size")
+    head = file.read_all(_COMPRESSED_HEAD.size, "its size")
     _, _, *shape = _COMPRESSED_HEAD.unpack(head)
     _check_shape(file, shape, MAX_BINARY_DIMENSION)
     rows, columns = shape
-    expected_bytes = {b"CM ": (rows + 8), b"CM2 ": 2 * rows, b"CM3 ": rows}[code] * columns
-    values = file.read(expected_bytes)
-    if len(values) < expected_bytes:
-        raise file.error(f"truncated: {len(values)} of {expected_bytes} bytes of its values")
+    size = {b"CM ": (rows + 8), b"CM2 ": 2 * rows, b"CM3 ": rows}[code] * columns
+    return _decode(file, code + head, size)
+
+
+def _decode(file: ObjectFile, head: bytes, size: int) -> FloatArray:
+    """Take the values of a binary object, and decode it."""
+    content = io.BytesIO(b"_ \0B" + head + file.read_all(size, "its values"))
     with np.errstate(over="ignore", invalid="ignore"):
-        ((_, array),) = kaldiio.load_ark(io.BytesIO(b"_ \0B" + code + head + values))
-        decoded = _rounded(array)
-    _check_finite(file, decoded)
+        ((_, array),) = kaldiio.load_ark(content)
+    decoded: FloatArray = array
+    _check_finite(decoded, file.where)
     return decoded
 
 
@@ -424,7 +417,7 @@ def read_text_array(
     shape = [len(rows), rows[0].size][-dimensions:]
     _check_shape(file, shape, MAX_DIMENSION, 0 if allow_empty else 1)
     array: NDArray[np.float64] = rows[0] if dimensions == 1 else np.stack(rows)
-    _check_finite(file, array)
+    _check_finite(array, file.where)
     return array
 
 
@@ -435,16 +428,9 @@ def _numbers(file: ObjectFile, line: bytes) -> NDArray[np.float64]:
     with contextlib.suppress(ValueError):
         if b"_" not in line:  # Python's digit groups are no number here
             return np.array(list(map(float, words)), dtype=np.float64)
-    wrong = next(word for word in words if not _is_number(word))
-    raise file.error(f"expected a number, found {wrong[:40].decode('utf-8', 'replace')!r}")
-
-
-def _is_number(word: bytes) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return b"_" not in word
+    texts = (word.decode("utf-8", "replace") for word in words)
+    wrong = next(text for text in texts if not is_number(text))
+    raise file.error(f"expected a number, found {wrong[:40]!r}")
 
 
 def _check_shape(file: ObjectFile, shape: Sequence[int], most: int, least: int = 1) -> None:
@@ -457,24 +443,12 @@ def _check_shape(file: ObjectFile, shape: Sequence[int], most: int, least: int =
         raise file.error(f"dimension {size}: more than {MAX_VALUES} values")
 
 
-def _check_finite(file: ObjectFile, array: FloatArray) -> None:
-    bad = count_not_finite(array)
+def _check_finite(array: FloatArray, where: str) -> None:
+    bad = array.size - int(np.count_nonzero(np.isfinite(array)))
     if bad:
-        raise file.error(f"{bad} of {array.size} values are NaN, infinite or too large")
-
-
-def count_not_finite(array: FloatArray) -> int:
-    """Count the values that are NaN or infinite.
-
-    Parameters
-    ----------
-    array : float array
-
-    Returns
-    -------
-    int
-    """
-    return array.size - int(np.count_nonzero(np.isfinite(array)))
+        raise PrivacyEvalError(
+            f"{where}: {bad} of {array.size} values are NaN, infinite or too large"
+        )
 
 
 def binary_array(array: FloatArray) -> bytes:
@@ -510,9 +484,7 @@ def read_float32(file: ObjectFile, dimensions: int) -> NDArray[np.float32]:
     PrivacyEvalError
         As `read_array`; values beyond float32's range.
     """
-    rounded = _rounded(read_array(file, dimensions))
-    _check_finite(file, rounded)
-    return rounded
+    return to_float32(read_array(file, dimensions), file.where)
 
 
 def read_whole(file: ObjectFile, dimensions: int) -> NDArray[np.float32]:
@@ -537,10 +509,28 @@ def read_whole(file: ObjectFile, dimensions: int) -> NDArray[np.float32]:
     return array
 
 
-def _rounded(array: FloatArray) -> NDArray[np.float32]:
-    """Round to float32, where values that are too large become infinite."""
+def to_float32(array: NDArray[Any], where: str) -> NDArray[np.float32]:
+    """Round to float32.
+
+    Parameters
+    ----------
+    array : array of numbers
+    where : str
+        Beginning of the error.
+
+    Returns
+    -------
+    float32 array of the same shape
+
+    Raises
+    ------
+    PrivacyEvalError
+        Values that are not finite as float32.
+    """
     with np.errstate(over="ignore"):
-        return array.astype(np.float32)
+        values = array.astype(np.float32)
+    _check_finite(values, where)
+    return values
 
 
 def float32_to_write(path: Path, array: FloatArray, dimensions: int) -> NDArray[np.float32]:
@@ -567,10 +557,4 @@ def float32_to_write(path: Path, array: FloatArray, dimensions: int) -> NDArray[
     """
     if array.ndim != dimensions or not array.size:
         raise ValueError(f"expected a {_NAMES[dimensions]} of values, not of shape {array.shape}")
-    values = _rounded(array)
-    bad = count_not_finite(values)
-    if bad:
-        raise PrivacyEvalError(
-            f"{path}: not written, {bad} of {values.size} values are NaN, infinite or too large"
-        )
-    return values
+    return to_float32(array, f"{path}: not written")

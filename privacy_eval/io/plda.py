@@ -69,9 +69,7 @@ def read_plda(path: Path) -> Plda:
         file.where = str(path)
         _expect(file, _END, is_binary)
         file.end()
-    message = _inconsistency(*parts)
-    if message:
-        raise PrivacyEvalError(f"{path}: {message}")
+    _check_consistency(str(path), *parts)
     return Plda(*parts)
 
 
@@ -89,9 +87,7 @@ def write_plda(path: Path, plda: Plda) -> None:
         Inconsistent dimensions, values that are not finite, a negative psi; cannot be written.
     """
     parts = [np.asarray(part, dtype=np.float64) for part in (plda.mean, plda.transform, plda.psi)]
-    message = _inconsistency(*parts)
-    if message:
-        raise PrivacyEvalError(f"{path}: not written, {message}")
+    _check_consistency(f"{path}: not written", *parts)
     with atomic_path(path) as temporary:
         temporary.write_bytes(b"\0B" + _BEGIN + b"".join(map(binary_array, parts)) + _END)
 
@@ -106,18 +102,16 @@ def _expect(file: ObjectFile, tag: bytes, is_binary: bool) -> None:
         raise file.error(f"expected {tag.decode().strip()} of a PLDA model, found {found!r}")
 
 
-def _inconsistency(
-    mean: NDArray[np.float64], transform: NDArray[np.float64], psi: NDArray[np.float64]
-) -> str:
-    """Describe an inconsistency of a model's parts; blank if there is none."""
-    size = mean.size
+def _check_consistency(
+    where: str, mean: NDArray[np.float64], transform: NDArray[np.float64], psi: NDArray[np.float64]
+) -> None:
+    size, message = mean.size, ""
     if not size or mean.ndim != 1 or transform.shape != (size, size) or psi.shape != (size,):
         shapes = (" x ".join(map(str, part.shape)) for part in (mean, transform, psi))
-        return "inconsistent dimensions: mean {}, transform {}, psi {}".format(*shapes)
-    bad = sum(int(np.count_nonzero(~np.isfinite(part))) for part in (mean, transform, psi))
-    if bad:
-        return f"{bad} values are NaN or infinite"
-    negative = int(np.count_nonzero(psi < 0))
-    if negative:
-        return f"{negative} of {size} values of psi are negative, expected variances"
-    return ""
+        message = "inconsistent dimensions: mean {}, transform {}, psi {}".format(*shapes)
+    elif bad := sum(int(np.sum(~np.isfinite(part))) for part in (mean, transform, psi)):
+        message = f"{bad} values are NaN or infinite"
+    elif negative := int(np.sum(psi < 0)):
+        message = f"{negative} of {size} values of psi are negative, expected variances"
+    if message:
+        raise PrivacyEvalError(f"{where}: {message}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
+from .csv_text import csv_rows
 from .files import read_text
+from .names import is_printable
 
 _NEEDED = ("utterance", "reference", "prediction")
 
@@ -56,32 +56,20 @@ def read_predictions(path: Path) -> list[Prediction]:
     >>> read_predictions(path)
     [Prediction(utterance='u1', reference='sad', prediction='hap', set='')]
     """
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    found: list[Prediction] = []
-    seen: set[tuple[str, str]] = set()
-    try:
-        header = next(reader, [])
-        if any(header.count(name) != 1 for name in _NEEDED) or header.count("set") > 1:
-            raise PrivacyEvalError(f"{path}:1: expected the columns {', '.join(_NEEDED)}")
-        columns = {name: header.index(name) for name in (*_NEEDED, "set") if name in header}
-        for cells in reader:
-            where = f"{path}:{reader.line_num}"
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                raise PrivacyEvalError(
-                    f"{where}: expected {len(header)} columns, found {len(cells)}"
-                )
-            one = Prediction(**{name: cells[index] for name, index in columns.items()})
-            words = (one.utterance, one.reference, one.prediction)
-            if not all(word and word.isprintable() and word.strip() == word for word in words):
-                raise PrivacyEvalError(f"{where}: expected {', '.join(_NEEDED)}, found {words}")
-            if (one.set, one.utterance) in seen:
-                raise PrivacyEvalError(f"{where}: duplicate utterance {one.utterance}")
-            seen.add((one.set, one.utterance))
-            found.append(one)
-    except csv.Error as error:
-        raise PrivacyEvalError(f"{path}:{reader.line_num}: {error}") from error
+    rows = csv_rows(read_text(path), path)
+    _, header = next(rows, (1, []))
+    if any(header.count(name) != 1 for name in _NEEDED) or header.count("set") > 1:
+        raise PrivacyEvalError(f"{path}:1: expected the columns {', '.join(_NEEDED)}")
+    columns = {name: header.index(name) for name in (*_NEEDED, "set") if name in header}
+    found: dict[tuple[str, str], Prediction] = {}
+    for line, cells in rows:
+        one = Prediction(**{name: cells[index] for name, index in columns.items()})
+        words = (one.utterance, one.reference, one.prediction)
+        if not all(word and is_printable(word) for word in words):
+            raise PrivacyEvalError(f"{path}:{line}: expected {', '.join(_NEEDED)}, found {words}")
+        if (one.set, one.utterance) in found:
+            raise PrivacyEvalError(f"{path}:{line}: duplicate utterance {one.utterance}")
+        found[one.set, one.utterance] = one
     if not found:
         raise PrivacyEvalError(f"{path}: no predictions")
-    return found
+    return list(found.values())

@@ -6,8 +6,6 @@ folder has one file per metric, `naturalness.csv` and so on, with a column `scor
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
+from .csv_text import csv_rows
 from .files import digest, read_text
 from .names import is_printable
 
@@ -228,29 +227,14 @@ def _files(paths: Sequence[Path]) -> list[tuple[Path, str | None]]:
 def _read(path: Path, text: str, metric: str | None) -> list[_Row]:
     if len(text) > _MOST_BYTES:
         raise PrivacyEvalError(f"{path}: larger than {_MOST_BYTES} characters")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    lines: list[tuple[int, list[str]]] = []
-    begin = 1
-    try:
-        for cells in reader:
-            if cells:
-                lines.append((begin, [cell.strip(_BLANKS) for cell in cells]))
-            begin = reader.line_num + 1
-    except csv.Error as error:
-        raise PrivacyEvalError(f"{path}:{begin}: malformed CSV ({error})") from error
-    if not lines:
+    lines = ((n, [cell.strip(_BLANKS) for cell in row]) for n, row in csv_rows(text, path))
+    first, header = next(lines, (0, []))
+    if not header:
         raise PrivacyEvalError(f"{path}: empty file, expected the columns {','.join(COLUMNS)}")
-    (first, header), *lines = lines
     _check_header(f"{path}:{first}", header, metric)
-    if not lines:
-        raise PrivacyEvalError(f"{path}:{first}: no ratings below the header")
     names = [metric if metric is not None and name == SCORE else name for name in header]
     rows = []
     for line, cells in lines:
-        if len(cells) != len(header):
-            raise PrivacyEvalError(
-                f"{path}:{line}: expected {len(header)} cells, found {len(cells)}"
-            )
         for name, cell in zip(header, cells, strict=True):
             if len(cell) > _MOST_CHARACTERS or not is_printable(cell):
                 raise PrivacyEvalError(
@@ -258,6 +242,8 @@ def _read(path: Path, text: str, metric: str | None) -> list[_Row]:
                     f"characters, found {cell[:40]!r}"
                 )
         rows.append(_Row(path, line, dict(zip(names, cells, strict=True))))
+    if not rows:
+        raise PrivacyEvalError(f"{path}:{first}: no ratings below the header")
     return rows
 
 

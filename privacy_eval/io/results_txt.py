@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -31,11 +31,10 @@ _SET_KINDS: tuple[Kind, ...] = ("matrices", "utility")
 
 @dataclass(frozen=True)
 class VerificationBlock:
-    """One `ASV-*` folder.
+    """Metrics of one `ASV-*` folder.
 
     Attributes
     ----------
-    name : str
     metrics : mapping of str to float
         In stored units: rates as fractions.
     tag : str or None
@@ -44,40 +43,9 @@ class VerificationBlock:
         See `metrics.caveats`; not parsed.
     """
 
-    name: str
     metrics: Mapping[str, float]
     tag: str | None
     caveats: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class RecognitionBlock:
-    """One `ASR-*` folder.
-
-    Attributes
-    ----------
-    name : str
-    lines : tuple of WerLine
-    """
-
-    name: str
-    lines: tuple[WerLine, ...]
-
-
-@dataclass(frozen=True)
-class TrialSetBlock:
-    """One trial set.
-
-    Attributes
-    ----------
-    name : str
-    values : mapping of str to float
-        `pitch_correlation_mean` and `pitch_correlation_std`, or `deid` (fraction) and
-        `gvd_db` (dB).
-    """
-
-    name: str
-    values: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -86,15 +54,19 @@ class ResultsTxt:
 
     Attributes
     ----------
-    verification : list of VerificationBlock
-    recognition : list of RecognitionBlock
-    utility, similarity : lists of TrialSetBlock
+    verification : dict of str to VerificationBlock
+        By the name of the `ASV-*` folder.
+    recognition : dict of str to sequence of WerLine
+        By the name of the `ASR-*` folder.
+    utility, similarity : dicts of str to mapping of str to float
+        Values by trial set: `pitch_correlation_mean` and `pitch_correlation_std`; `deid`
+        (fraction) and `gvd_db` (dB).
     """
 
-    verification: list[VerificationBlock] = field(default_factory=list)
-    recognition: list[RecognitionBlock] = field(default_factory=list)
-    utility: list[TrialSetBlock] = field(default_factory=list)
-    similarity: list[TrialSetBlock] = field(default_factory=list)
+    verification: dict[str, VerificationBlock] = field(default_factory=dict)
+    recognition: dict[str, Sequence[WerLine]] = field(default_factory=dict)
+    utility: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    similarity: dict[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def parse_results_txt(text: str, path: str) -> ResultsTxt:
@@ -118,7 +90,7 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
 
     Examples
     --------
-    >>> parse_results_txt("ASV-a\\n  EER: 20.5%\\n", "results.txt").verification[0].metrics
+    >>> parse_results_txt("ASV-a\\n  EER: 20.5%\\n", "results.txt").verification["ASV-a"].metrics
     {'eer': 0.205}
     """
     results = ResultsTxt()
@@ -134,23 +106,21 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
                 raise PrivacyEvalError(f"{body[0][0]}: unexpected after a pitch correlation")
             numbers = (_number(text, where) for text in pitch.groups()[1:])
             values = dict(zip(_PITCH_KEYS, numbers, strict=True))
-            results.utility.append(TrialSetBlock(pitch[1], values))
+            results.utility[pitch[1]] = {**results.utility.get(pitch[1], {}), **values}
         elif _SET_NAME.fullmatch(head) is None:
             raise PrivacyEvalError(f"{where}: not a line of a results.txt: {head[:100]!r}")
         elif not body:
             raise PrivacyEvalError(f"{where}: {head} is followed by no value")
         elif head.startswith("ASV-"):
             values, tag = _values(body, "scores")
-            results.verification.append(VerificationBlock(head, values, tag))
+            results.verification[head] = VerificationBlock(values, tag)
         elif head.startswith("ASR-"):
-            lines = tuple(parse_wer_line(line, line_where) for line_where, line in body)
-            results.recognition.append(RecognitionBlock(head, lines))
+            results.recognition[head] = [parse_wer_line(line, at) for at, line in body]
         else:
             values, _ = _values(body, "matrices", "utility")
-            for kind, blocks in (("matrices", results.similarity), ("utility", results.utility)):
-                selected = {k: v for k, v in values.items() if METRICS[k].kind == kind}
-                if selected:
-                    blocks.append(TrialSetBlock(head, selected))
+            for key, value in values.items():
+                sets = results.similarity if METRICS[key].kind == "matrices" else results.utility
+                sets[head] = {**sets.get(head, {}), key: value}
     if not names:
         raise PrivacyEvalError(f"{path}: empty file, expected a results.txt")
     return results
@@ -168,20 +138,17 @@ def format_results_txt(results: ResultsTxt) -> str:
     str
     """
     lines: list[str] = []
-    for block in results.verification:
-        lines.append(block.name)
+    for name, block in results.verification.items():
+        lines.append(name)
         lines += [f"  {line}" for line in format_metrics(block.metrics, block.tag, block.caveats)]
-    for recognition in results.recognition:
-        lines.append(recognition.name)
-        lines += [f"  {format_wer_line(line)}" for line in recognition.lines]
-    for utility in results.utility:
-        mean, std = (utility.values.get(key) for key in _PITCH_KEYS)
-        if mean is not None and std is not None:
-            lines.append(f"{utility.name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}")
-    of_sets: dict[str, dict[str, float]] = {}
-    for of_set in (*results.similarity, *results.utility):
-        of_sets.setdefault(of_set.name, {}).update(of_set.values)
-    for name, values in of_sets.items():
+    for name, recognized in results.recognition.items():
+        lines += [name, *(f"  {format_wer_line(line)}" for line in recognized)]
+    for name, values in results.utility.items():
+        if values.keys() >= set(_PITCH_KEYS):
+            mean, std = (values[key] for key in _PITCH_KEYS)
+            lines.append(f"{name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}")
+    for name in dict.fromkeys((*results.similarity, *results.utility)):
+        values = {**results.similarity.get(name, {}), **results.utility.get(name, {})}
         printed = [f"  {line}" for k in _SET_KINDS for line in format_metrics(values, kind=k)]
         lines += [name, *printed] if printed else []
     return "".join(f"{line}\n" for line in lines)
@@ -262,23 +229,20 @@ def _number(text: str, where: str) -> float:
 Located = tuple[str, str]
 
 
-def _blocks(text: str, path: str) -> Iterable[tuple[str, str, list[Located]]]:
-    """Yield unindented lines with the indented ones below them, each with `path:line`."""
-    block: tuple[str, str, list[Located]] | None = None
+def _blocks(text: str, path: str) -> list[tuple[str, str, list[Located]]]:
+    """List unindented lines with the indented ones below them, each with `path:line`."""
+    blocks: list[tuple[str, str, list[Located]]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         where, stripped = f"{path}:{number}", line.strip(BLANKS)
         if not stripped:
             continue
         if line[0] not in BLANKS:
-            if block is not None:
-                yield block
-            block = (where, stripped, [])
-        elif block is None:
+            blocks.append((where, stripped, []))
+        elif not blocks:
             raise PrivacyEvalError(f"{where}: a value before any condition: {stripped[:100]!r}")
         else:
-            block[2].append((where, stripped))
-    if block is not None:
-        yield block
+            blocks[-1][2].append((where, stripped))
+    return blocks
 
 
 def _values(body: list[Located], *kinds: Kind) -> tuple[dict[str, float], str | None]:

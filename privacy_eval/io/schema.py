@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import sys
 import types
 from collections.abc import Mapping
 from typing import (
@@ -28,6 +29,7 @@ from ..errors import PrivacyEvalError
 
 T = TypeVar("T")
 
+_MAX_FLOAT = sys.float_info.max
 
 #: `Annotated[SomeDataclass, INLINED]`: its entries are merged into those of its owner.
 INLINED = "inlined"
@@ -127,22 +129,15 @@ def _build(kind: Any, value: object, where: str) -> object:
         return value
     if kind is float and value in ("inf", "-inf"):
         return float(str(value))
-    if kind is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return _finite(value, where)
+    if kind is float and type(value) in (int, float):
+        number = cast(float, value)
+        if not -_MAX_FLOAT <= number <= _MAX_FLOAT:  # also of huge whole numbers, and NaN
+            raise _expected("a finite number", value, where)
+        return float(number)
     if kind in (str, bool) and type(value) is kind or (kind is int and type(value) is int):
         return value
     names = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
     raise _expected(names.get(kind, str(kind)), value, where)
-
-
-def _finite(value: float, where: str) -> float:
-    try:
-        number = float(value)
-    except OverflowError as error:
-        raise _expected("a number", value, where) from error
-    if not math.isfinite(number):
-        raise _expected("a finite number", value, where)
-    return number
 
 
 def _build_dataclass(kind: type, value: object, where: str) -> object:

@@ -7,8 +7,6 @@ have, or by the only one that fits all of its lines.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,8 +15,9 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from .arrays import as_numbers
+from .csv_text import csv_rows
 from .hdf5 import parse_hdf5
-from .text_table import Column, line_number, split_columns
+from .text_table import Column, is_number, line_number, split_columns
 
 #: Columns by name: speaker, utterance, and score or label or both.
 Columns = Mapping[str, Column]
@@ -54,11 +53,8 @@ def _with_header(content: bytes, path: Path) -> Columns:
             f"found {first.strip()[:80]!r}"
         )
     if "," in first:
-        try:
-            rows = list(csv.reader(io.StringIO(rest), strict=True))
-        except csv.Error as error:
-            raise PrivacyEvalError(f"{path}: not CSV: {error}") from error
-        rest = "".join(" ".join(row) + "\n" for row in rows)
+        rows = dict(csv_rows(text, path))
+        rest = "".join(" ".join(rows.get(n, ())) + "\n" for n in range(2, max(rows) + 1))
     # An empty line in place of the header keeps the numbers of the lines.
     columns = split_columns(b"\n" + rest.encode("utf-8"), fields, path)
     return dict(zip(fields, columns, strict=True))
@@ -208,14 +204,18 @@ def guess_score_format(content: bytes, path: Path) -> str:
     if (headed := _headed(first)) is not None:
         return headed
     words = first.decode("utf-8", "replace").split()
-    if len(words) == 3 and _looks_like_number(words[0]) and not _looks_like_number(words[2]):
+    if len(words) == 3 and is_number(words[0]) and not is_number(words[2]):
         return "kaldi" if words[0] in ("0", "1") else "voxceleb_trainer"
     if len(words) != 4:
         return "kaldi"
     columns = split_columns(content, ("field 1", "field 2", "field 3", "field 4"), path)
     third, fourth = ("label" if _all(c, _ANY_LABEL) else "score" for c in columns[2:])
     if third == fourth == "label":
-        third, fourth = ("score" if _is_number(c) else "label" for c in columns[2:])
+        # The first fields; reading all of them tells for sure.
+        third, fourth = (
+            "score" if all(map(is_number, map(c.text, range(min(len(c), 1000))))) else "label"
+            for c in columns[2:]
+        )
     if {third, fourth} != {"score", "label"}:
         raise PrivacyEvalError(
             f"{path}: which of columns 3 and 4 is the score cannot be told: use --format "
@@ -271,16 +271,3 @@ def _headed(first: bytes) -> str | None:
 
 def _all(column: Column, texts: tuple[bytes, ...]) -> bool:
     return bool(np.logical_or.reduce([column.equals(text) for text in texts]).all())
-
-
-def _is_number(column: Column) -> bool:
-    """Whether all fields look like numbers; reading them tells for sure."""
-    return all(map(_looks_like_number, column.take(np.arange(min(len(column), 1000))).tolist()))
-
-
-def _looks_like_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,9 +31,10 @@ from .text_table import (
     IndexArray,
     WordArray,
     hash_rows,
+    is_number,
     line_number,
-    read_columns,
     same_fields,
+    split_columns,
 )
 
 #: Remedy for trials and scores that do not match.
@@ -68,6 +69,15 @@ class TrialList:
     utterance: Column
     digest: str
     ends_open: bool = field(default=False, kw_only=True)
+
+    def where(self, row: int) -> str:
+        """Return file and line of a trial, as messages begin."""
+        return f"{self.path}:{line_number(self.speaker, row)}"
+
+    def quote(self, rows: Sequence[int]) -> str:
+        """Quote some trials for a message, non-ASCII ids also by their codes."""
+        names = [f"{self.speaker.text(row)} {self.utterance.text(row)}" for row in rows[:6]]
+        return abbreviate([t if t.isascii() else f"{t} ({ascii(t)[1:-1]})" for t in names])
 
     @cached_property
     def hashes(self) -> WordArray:
@@ -219,32 +229,23 @@ def read_scores(
     """
     content = read_bytes(path, limit=limit)
     with digesting(content) as sha256:
-        return _score_file(content, path, format, distance, sha256)
-
-
-def _score_file(
-    content: bytes, path: Path, format: str | None, distance: bool, sha256: Callable[[], str]
-) -> ScoreFile:
-    name = guess_score_format(content, path) if format is None else format
-    if name not in SCORE_FORMATS:
-        raise ValueError(f"format must be one of {', '.join(SCORE_FORMATS)}, not {name!r}")
-    try:
-        columns = split_format(content, path, SCORE_FORMATS[name])
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{error}{_other_format(content, path, name)}") from error
-    if "score" not in columns:
-        raise PrivacyEvalError(f"{path}:1: no column of scores")
-    score = _parse_numbers(columns["score"], path)
-    found = ScoreFile(
-        path,
-        columns["speaker"],
-        columns["utterance"],
-        sha256(),
-        -score if distance else score,
-        name,
-        parse_labels(columns["label"], path) if "label" in columns else None,
-        ends_open=name != "bosaris" and _ends_open(content),
-    )
+        name = guess_score_format(content, path) if format is None else format
+        if name not in SCORE_FORMATS:
+            raise ValueError(f"format must be one of {', '.join(SCORE_FORMATS)}, not {name!r}")
+        try:
+            columns = split_format(content, path, SCORE_FORMATS[name])
+        except PrivacyEvalError as error:
+            raise PrivacyEvalError(f"{error}{_other_format(content, path, name)}") from error
+        if "score" not in columns:
+            raise PrivacyEvalError(f"{path}:1: no column of scores")
+        speaker, utterance, score = (columns[field] for field in (*_ID, "score"))
+        values = _parse_numbers(score, path)
+        labels = parse_labels(columns["label"], path) if "label" in columns else None
+        open_end = name != "bosaris" and not content.endswith(b"\n")
+        values = -values if distance else values
+        found = ScoreFile(
+            path, speaker, utterance, sha256(), values, name, labels, ends_open=open_end
+        )
     _check_unique(found, "score")
     return found
 
@@ -288,27 +289,20 @@ def read_trials(path: Path, *, format: str | None = "kaldi") -> TrialKey:
     """
     content = read_bytes(path)
     with digesting(content) as sha256:
-        return _trial_key(content, path, format, sha256)
-
-
-def _trial_key(
-    content: bytes, path: Path, format: str | None, sha256: Callable[[], str]
-) -> TrialKey:
-    name = guess_key_format(content, path) if format is None else format
-    if name not in KEY_FORMATS:
-        raise ValueError(f"format must be one of {', '.join(KEY_FORMATS)}, not {name!r}")
-    columns = split_format(content, path, KEY_FORMATS[name])
-    if "label" not in columns:
-        raise PrivacyEvalError(f"{path}:1: no column of labels")
-    speaker, utterance = columns["speaker"], columns["utterance"]
-    label = columns["label"]
-    try:
-        is_target = parse_labels(label, path, LABELS[:1] if name == "kaldi" else LABELS)
-    except PrivacyEvalError as error:
-        swapped = all(math.isfinite(_number(text)) for text in label.tolist())
-        raise PrivacyEvalError(f"{error}{_SWAPPED * swapped}") from error
-    open_end = _ends_open(content)
-    key = TrialKey(path, speaker, utterance, sha256(), is_target, ends_open=open_end)
+        name = guess_key_format(content, path) if format is None else format
+        if name not in KEY_FORMATS:
+            raise ValueError(f"format must be one of {', '.join(KEY_FORMATS)}, not {name!r}")
+        columns = split_format(content, path, KEY_FORMATS[name])
+        if "label" not in columns:
+            raise PrivacyEvalError(f"{path}:1: no column of labels")
+        speaker, utterance, label = (columns[field] for field in (*_ID, "label"))
+        try:
+            is_target = parse_labels(label, path, LABELS[:1] if name == "kaldi" else LABELS)
+        except PrivacyEvalError as error:
+            swapped = all(map(is_number, label.tolist()))
+            raise PrivacyEvalError(f"{error}{_SWAPPED * swapped}") from error
+        open_end = not content.endswith(b"\n")
+        key = TrialKey(path, speaker, utterance, sha256(), is_target, ends_open=open_end)
     _check_unique(key, "trial")
     return key
 
@@ -329,16 +323,14 @@ def read_trial_list(path: Path) -> TrialList:
     PrivacyEvalError
         With file and line: a malformed line, a duplicate trial.
     """
-    first = read_bytes(path).lstrip().split(b"\n", 1)[0]
-    names = (*_ID, "target|nontarget")
-    (speaker, utterance, *_), content = read_columns(path, names[: max(2, len(first.split()))])
-    found = TrialList(path, speaker, utterance, digest(content), ends_open=_ends_open(content))
+    content = read_bytes(path)
+    first = content.lstrip().split(b"\n", 1)[0]
+    names = (*_ID, "target|nontarget")[: max(2, len(first.split()))]
+    speaker, utterance, *_ = split_columns(content, names, path)
+    open_end = not content.endswith(b"\n")
+    found = TrialList(path, speaker, utterance, digest(content), ends_open=open_end)
     _check_unique(found, "trial")
     return found
-
-
-def _ends_open(content: bytes) -> bool:
-    return not content.endswith(b"\n")
 
 
 def pair(
@@ -386,9 +378,8 @@ def pair(
         if contrary.size:
             row = int(score_row[contrary[0]])
             raise PrivacyEvalError(
-                f"{scores.path}:{line_number(scores.speaker, row)}: {contrary.size} labels "
-                f"contradict {trials.path}, the first that of "
-                f"{_quote_ids(scores.speaker, scores.utterance, [row])}"
+                f"{scores.where(row)}: {contrary.size} labels contradict {trials.path}, the first "
+                f"that of {scores.quote([row])}"
             )
     for name, empty in (("target", not is_target.any()), ("nontarget", bool(is_target.all()))):
         if empty:
@@ -397,15 +388,8 @@ def pair(
     if extra:  # else these are all rows, as they ascend
         score = score[score_row]
         speaker, utterance = (column.take(score_row) for column in (speaker, utterance))
-    return PairedTrials(
-        score,
-        is_target,
-        speaker,
-        utterance,
-        missing,
-        extra,
-        tuple(file.path for file in (scores, trials) if file.ends_open),
-    )
+    ends_open = tuple(file.path for file in (scores, trials) if file.ends_open)
+    return PairedTrials(score, is_target, speaker, utterance, missing, extra, ends_open)
 
 
 def check_same_trials(key: TrialKey, other: TrialKey) -> None:
@@ -418,32 +402,26 @@ def check_same_trials(key: TrialKey, other: TrialKey) -> None:
     Raises
     ------
     PrivacyEvalError
-        Names both files, and the first trial of `other` with another label or without its
-        like; else the first one that it lacks; how many labels differ and how many trials are
-        in one key only.
+        Names both files, and the first trial of `other` with another label, else the first
+        trial that only one of them has; how many labels differ and how many trials are in one
+        key only.
     """
     key_row, other_row = _join(key, other)
-    label = np.full(len(other.speaker), -1)
-    label[other_row] = key.is_target[key_row]
-    names = {-1: "missing", 0: "nontarget", 1: "target"}
-    differing = np.flatnonzero(label != other.is_target)
-    unmatched = len(key.speaker) + len(other.speaker) - 2 * key_row.size
-    labels = np.count_nonzero(label[other_row] != other.is_target[other_row])
-    if differing.size:
-        row, at, file = int(differing[0]), other, key
-        here, there = names[int(other.is_target[row])], names[int(label[row])]
-    elif key_row.size < len(key.speaker):
-        absent = np.delete(np.arange(len(key.speaker)), key_row)
-        row, at, file = int(absent[0]), key, other
-        here, there = names[int(key.is_target[row])], names[-1]
-    else:
-        return
-    raise PrivacyEvalError(
-        f"{at.path}:{line_number(at.speaker, row)}: trial "
-        f"{_quote_ids(at.speaker, at.utterance, [row])} is {here}, but {there} in {file.path}: "
-        f"two keys of one trial set ({labels} of {key_row.size} labels differ, {unmatched} trials "
-        "are in one only); remove the wrong one, or name a folder with --keys"
-    )
+    contrary = other_row[key.is_target[key_row] != other.is_target[other_row]]
+    only_other = np.delete(np.arange(len(other.speaker)), other_row)
+    only_key = np.delete(np.arange(len(key.speaker)), key_row)
+    for at, rows, file, what in (
+        (other, contrary, key, "has another label"),
+        (other, only_other, key, "is missing"),
+        (key, only_key, other, "is missing"),
+    ):
+        if rows.size:
+            row, unmatched = int(rows.min()), only_key.size + only_other.size
+            raise PrivacyEvalError(
+                f"{at.where(row)}: trial {at.quote([row])} {what} in {file.path}: two keys of one "
+                f"trial set ({contrary.size} of {key_row.size} labels differ, {unmatched} trials "
+                "are in one only); remove the wrong one, or name a folder with --keys"
+            )
 
 
 def _join(first: TrialList, second: TrialList) -> tuple[IndexArray, IndexArray]:
@@ -515,7 +493,8 @@ def _parse_numbers(field: Column, path: Path) -> NDArray[np.float64]:
             with contextlib.suppress(ValueError):
                 values = grid.view(f"S{8 * grid.shape[1]}").ravel().astype(np.float64)
     if values is None:
-        values = np.array([_number(text) for text in field.tolist()], dtype=np.float64)
+        texts = field.tolist()
+        values = np.array([float(text) if is_number(text) else math.nan for text in texts])
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         row = int(bad[0])
@@ -526,13 +505,6 @@ def _parse_numbers(field: Column, path: Path) -> NDArray[np.float64]:
             * (field.text(row) in ("target", "nontarget"))
         )
     return values
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text) if text.isascii() and "_" not in text else float("nan")
-    except ValueError:
-        return float("nan")
 
 
 def _check_unique(trials: TrialList, what: str) -> None:
@@ -549,11 +521,8 @@ def _check_unique(trials: TrialList, what: str) -> None:
             duplicates.append(row)
         seen.add(key)
     if duplicates:
-        where = f"{trials.path}:{line_number(speaker, duplicates[0])}"
-        raise PrivacyEvalError(
-            f"{where}: {len(duplicates)} duplicate {what} lines: "
-            f"{_quote_ids(speaker, utterance, duplicates)}"
-        )
+        where, names = trials.where(duplicates[0]), trials.quote(duplicates)
+        raise PrivacyEvalError(f"{where}: {len(duplicates)} duplicate {what} lines: {names}")
 
 
 def _mismatch(
@@ -562,7 +531,8 @@ def _mismatch(
     lines = [f"{scores.path} and {trials.path} do not contain the same trials:"]
     missing = np.delete(np.arange(len(trials.speaker)), trial_row)
     if not score_row.size:
-        exchanged = _is_trial((scores.utterance, scores.speaker), trials)
+        swapped = TrialList(scores.path, scores.utterance, scores.speaker, scores.digest)
+        exchanged = _join(swapped, trials)[0].size
         why = "no trial is in both, so they are of different sets: name the key of these scores"
         lines.append(
             f"  {'the first two columns of the scores are exchanged' if exchanged else why}:"
@@ -577,26 +547,8 @@ def _mismatch(
     for what, file, rows in files:
         left = np.delete(np.arange(len(file.speaker)), rows).tolist()
         if left:
-            line = line_number(file.speaker, left[0])
-            lines.append(
-                f"  {len(left)} {what} (first at {file.path}:{line}): "
-                f"{_quote_ids(file.speaker, file.utterance, left)}"
-            )
+            where, names = file.where(left[0]), file.quote(left)
+            lines.append(f"  {len(left)} {what} (first at {where}): {names}")
     if hint:
         lines.append(f"  ({hint})")
     return "\n".join(lines)
-
-
-def _is_trial(ids: tuple[Column, Column], trials: TrialKey) -> bool:
-    """Whether the first of some rows of ids is a trial."""
-    first = tuple(column.text(0) for column in ids)
-    return any(
-        (trials.speaker.text(row), trials.utterance.text(row)) == first
-        for row in np.flatnonzero(trials.hashes == hash_rows(ids)[0]).tolist()
-    )
-
-
-def _quote_ids(speaker: Column, utterance: Column, rows: Sequence[int]) -> str:
-    """Quote some trials for a message, non-ASCII ids also by their codes."""
-    names = [f"{speaker.text(row)} {utterance.text(row)}" for row in rows[:6]]
-    return abbreviate([t if t.isascii() else f"{t} ({ascii(t)[1:-1]})" for t in names])

@@ -21,21 +21,20 @@ from .confine import check_inside
 from .files import MAX_BYTES, UTF8_BOM, atomic_path, read_bytes
 from .kaldi_objects import (
     BLANK,
-    CONTROL,
     HEAD_BYTES,
     MAX_DIMENSION,
     FloatArray,
     FloatMatrix,
     ObjectFile,
     binary_array,
-    count_not_finite,
     float32_to_write,
     open_objects,
     read_float32,
     read_whole,
+    to_float32,
 )
 from .packed_vectors import PACKED_MAGIC, ids_beside, read_packed_vectors
-from .text_table import MAX_FIELD_BYTES
+from .text_table import MAX_FIELD_BYTES, decode_id, decode_text
 from .torch_vectors import LEGACY_MAGIC, ZIP_MAGIC, read_torch_vectors
 
 _PIECE_BYTES = 1 << 26
@@ -44,6 +43,7 @@ _ZIP_HEAD_BYTES, _ZIP_NAME_SIZE = 30, 26
 _CONTROL_IN_LINES = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 #: 18 digits are past the end of any file, and fit any integer.
 _ARCHIVE_AND_OFFSET = re.compile(r"([^|].*):([0-9]{1,18})", re.DOTALL)
+_NO_TARGET = re.compile(r"^[|\s]|\s\Z|[\x00-\x08\x0a-\x1f\x7f]")
 _LOOKS_LIKE_ARCHIVE = re.compile(rb"(\xef\xbb\xbf)?\s*\S+[ \t]\s*(\0B|\[)")
 
 
@@ -158,8 +158,9 @@ def read_vectors(
             return _read_archive(path, file)
         kind = _packed_kind(file)
     if kind is not None:
-        roots = [] if allow_outside else [tree, path.parent]
-        return _read_torch(path, roots, only) if kind == "torch" else _read_packed(path, roots)
+        beside = path.with_name("id2idx") if kind == "torch" else ids_beside(path)
+        check_inside([beside], [] if allow_outside else [tree, path.parent])
+        return _read_torch(path, only) if kind == "torch" else _read_packed(path)
     lines = [line for line in read_scp(path) if only is None or line.id in only]
     for line in lines:
         if line.command is not None and not allow_pipes:
@@ -234,11 +235,10 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
         A duplicate id, one that cannot be written, a value that is not finite, a path that an
         scp cannot hold; cannot be written.
     """
-    values = float32_to_write(scp, matrix, 2)
-    if len(ids) != len(values):
-        raise ValueError(f"{len(ids)} ids for {len(values)} vectors")
+    if matrix.ndim != 2 or not matrix.size or len(ids) != len(matrix):
+        raise ValueError(f"{len(ids)} ids for vectors of shape {matrix.shape}")
     with archive_writer(scp, tree=tree) as write:
-        for name, row in zip(ids, values, strict=True):
+        for name, row in zip(ids, matrix, strict=True):
             write(name, row)
 
 
@@ -265,19 +265,15 @@ def archive_writer(scp: Path, *, tree: Path) -> Iterator[Callable[[str, FloatArr
     if archive == scp:
         raise PrivacyEvalError(f"{scp}: the scp of an archive must have another name than *.ark")
     location = _relative(archive, tree)
-    _text(os.fsencode(location), str(scp))
-    if (
-        location != location.strip()
-        or location.startswith("|")
-        or CONTROL.search(location.encode())
-    ):
+    decode_text(os.fsencode(location), str(scp))
+    if _NO_TARGET.search(location):
         raise PrivacyEvalError(f"{scp}: an scp cannot hold the path {location!r}")
     written: set[str] = set()
     offset = 0
 
     def write(name: str, array: FloatArray) -> None:
         nonlocal offset
-        name = _id(name.encode("utf-8", "surrogatepass"), str(scp))
+        name = decode_id(name.encode("utf-8", "surrogatepass"), str(scp))
         if name in written:
             raise PrivacyEvalError(f"{scp}: not written, duplicate id")
         if not written and name.startswith("\ufeff"):
@@ -311,7 +307,7 @@ def _read_archive(path: Path, file: ObjectFile) -> Vectors:
         word = file.until(BLANK, MAX_FIELD_BYTES)
         if word is None:
             raise file.error(f"expected an id and a blank at byte {start}, where the file ends")
-        name = _id(word, f"{path}: byte {start}")
+        name = decode_id(word, f"{path}: byte {start}")
         file.where = f"{path}: {name}"
         if file.read(1) not in (b" ", b"\t"):
             raise file.error("the line ends after the id, expected a vector")
@@ -368,26 +364,23 @@ def read_scp(path: Path, expected: str = "<archive>:<offset>") -> list[ScpLine]:
         With file and line: an id that is malformed or repeated, a target that is none.
     """
     lines: dict[str, ScpLine] = {}
-    whole, shown = read_bytes(path), str(path)
-    has_control = _CONTROL_IN_LINES.search(whole) is not None
-    for number, content in enumerate(whole.split(b"\n"), start=1):
-        where = f"{shown}:{number}"
-        content = content.removesuffix(b"\r")
-        control = CONTROL.search(content) if has_control else None
-        if control:
-            raise PrivacyEvalError(
-                f"{where}: control character {control[0][0]:#04x}, expected text; "
-                f"this is neither an scp nor an archive of vectors"
-            )
-        fields = content.split(None, 1)
+    shown, content = str(path), read_bytes(path).replace(b"\r\n", b"\n").removesuffix(b"\r")
+    if control := _CONTROL_IN_LINES.search(content):
+        number = content.count(b"\n", 0, control.start()) + 1
+        raise PrivacyEvalError(
+            f"{path}:{number}: control character {control[0][0]:#04x}, expected text; this is "
+            "neither an scp nor an archive of vectors"
+        )
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        where, fields = f"{shown}:{number}", line.split(None, 1)
         if not fields:
             continue
-        name = _id(fields[0], where)
+        name = decode_id(fields[0], where)
         if len(fields) == 1:
             raise PrivacyEvalError(f"{where}: expected <utterance> {expected}, found only {name!r}")
         if name in lines:
             raise PrivacyEvalError(f"{where}: duplicate utterance {name!r}")
-        lines[name] = _parse_target(number, name, _text(fields[1].strip(), where), where)
+        lines[name] = _parse_target(number, name, decode_text(fields[1].strip(), where), where)
     if not lines:
         raise PrivacyEvalError(
             f"{path}: empty file, expected lines of <utterance> {expected} or an archive"
@@ -399,25 +392,16 @@ def _parse_target(number: int, name: str, target: str, where: str) -> ScpLine:
     usual = _ARCHIVE_AND_OFFSET.fullmatch(target)
     if usual:
         return ScpLine(number, name, target, archive=usual[1], offset=int(usual[2]))
-    expected = "expected <archive>:<offset>"
     if target.endswith("|"):
         return ScpLine(number, name, target, command=target[:-1])
-    if target.startswith("|"):
-        raise PrivacyEvalError(
-            f"{where}: {name}: {shorten(target)} writes into a command, {expected} "
-            "(--allow-pipes does not help)"
-        )
-    if target.endswith("]"):
-        raise PrivacyEvalError(
-            f"{where}: {name}: a range ({shorten(target)}) is not supported, {expected}"
-        )
     _, colon, digits = target.rpartition(":")
-    if not colon or "/" in digits:
-        return ScpLine(number, name, target, archive=target)
-    raise PrivacyEvalError(
-        f"{where}: {name}: {expected}, a number of bytes within the archive, found "
-        f"{shorten(target)}"
-    )
+    if target.startswith("|") or target.endswith("]") or (colon and "/" not in digits):
+        raise PrivacyEvalError(
+            f"{where}: {name}: expected <archive>:<offset>, a number of bytes within the archive "
+            "(a range, or a command that is written to, is not supported), found "
+            f"{shorten(target)}"
+        )
+    return ScpLine(number, name, target, archive=target)
 
 
 def _archives(
@@ -508,7 +492,7 @@ def _uniform(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None
             return None
         matrix[first:last] = block[:, HEAD_BYTES:].copy().view("<f4")
         first = last
-    return None if count_not_finite(matrix) else matrix
+    return matrix if np.isfinite(matrix).all() else None
 
 
 def _run(command: str, tree: Path, where: str) -> NDArray[np.float32]:
@@ -534,45 +518,21 @@ def _run(command: str, tree: Path, where: str) -> NDArray[np.float32]:
     return vector
 
 
-def _id(word: bytes, where: str) -> str:
-    """Decode an utterance id."""
-    if not word or len(word) > MAX_FIELD_BYTES or CONTROL.search(word) or BLANK.search(word):
-        raise PrivacyEvalError(
-            f"{where}: expected an id of 1 to {MAX_FIELD_BYTES} bytes without blanks and "
-            f"control characters, found {word[:40]!r}"
-        )
-    return _text(word, where)
-
-
-def _text(content: bytes, where: str) -> str:
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise PrivacyEvalError(f"{where}: not UTF-8 text: {content[:40]!r}") from error
-
-
-def _read_packed(path: Path, roots: Sequence[Path]) -> Vectors:
-    if roots:
-        check_inside([ids_beside(path)], roots)
+def _read_packed(path: Path) -> Vectors:
     vectors: dict[str, NDArray[np.float32]] = {}
     for name, values in read_packed_vectors(path):
-        name = _id(name.encode("utf-8", "surrogatepass"), str(path))
+        name = decode_id(name.encode("utf-8", "surrogatepass"), str(path))
         if name in vectors:
             raise PrivacyEvalError(f"{path}: duplicate utterance {name!r}")
         if values.size > MAX_DIMENSION:
             raise PrivacyEvalError(f"{path}: {name}: more than {MAX_DIMENSION} values")
-        with np.errstate(over="ignore"):
-            vectors[name] = values.astype(np.float32)
-        if count := count_not_finite(vectors[name]):
-            raise PrivacyEvalError(f"{path}: {name}: {count} values are not finite (as float32)")
+        vectors[name] = to_float32(values, f"{path}: {name}")
     if not vectors:
         raise PrivacyEvalError(f"{path}: no vectors")
     return _stack(path, list(vectors), list(vectors.values()))
 
 
-def _read_torch(path: Path, roots: Sequence[Path], only: Collection[str] | None) -> Vectors:
-    if roots:
-        check_inside([path.with_name("id2idx")], roots)
+def _read_torch(path: Path, only: Collection[str] | None) -> Vectors:
     ids, matrix = read_torch_vectors(path)
     if only is not None:
         rows = [row for row, name in enumerate(ids) if name in only]

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import importlib.util
 import math
+import numbers
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -40,20 +41,16 @@ class UserMetric:
         PrivacyEvalError
             The function raises something, or returns no finite number.
         """
-        trials = f"{scores.n_target} target, {scores.n_nontarget} nontarget trials"
         try:
-            value = self.function(scores)
+            value: object = self.function(scores)
         except Exception as error:  # user code may raise anything
             message = f"raised {type(error).__name__}: {error}"
-            raise PrivacyEvalError(f"metric {self.name} of {trials}: {message}") from error
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number):
+        else:
+            if isinstance(value, numbers.Real) and math.isfinite(value):
+                return float(value)
             message = f"returned {value!r}, expected a finite number"
-            raise PrivacyEvalError(f"metric {self.name} of {trials}: {message}")
-        return number
+        trials = f"{scores.n_target} target, {scores.n_nontarget} nontarget trials"
+        raise PrivacyEvalError(f"metric {self.name} of {trials}: {message}")
 
 
 def check_user_metric(text: str) -> str:

@@ -9,16 +9,17 @@ from fractions import Fraction
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from .files import MAX_TEXT_BYTES, digest, read_bytes, read_text, supply
+from .files import digest, read_text
 from .names import check_name
 
 #: Separators; other white space of Unicode is part of a name.
 BLANKS = " \t\r"
 _COUNT = "(?:0|[1-9][0-9]{0,14})"
+_KINDS = ("insertions", "deletions", "substitutions")
 _LINE = re.compile(
     rf"%WER (?P<wer>{_COUNT}\.[0-9]{{2}}) \[ (?P<errors>{_COUNT}) / (?P<words>{_COUNT}), "
-    rf"(?P<ins>{_COUNT}) ins, (?P<dels>{_COUNT}) del, (?P<subs>{_COUNT}) sub \]"
-    r"(?: (?P<path>\S+))?"
+    + ", ".join(f"(?P<{kind}>{_COUNT}) {kind[:3]}" for kind in _KINDS)
+    + r" \](?: (?P<path>\S+))?"
 )
 # Half of the last decimal; Kaldi divides in single precision before it rounds.
 _ROUNDING, _FLOAT32 = Fraction(1, 200), Fraction(1, 1 << 22)
@@ -91,14 +92,12 @@ def parse_wer_line(text: str, where: str) -> WerLine:
         decode, weight = name["folder"], int(name["weight"])
         penalty = None if name["penalty"] is None else float(name["penalty"])
     check_name(decode, where)
-    errors, words, insertions, deletions, substitutions = (
-        int(match[name]) for name in ("errors", "words", "ins", "dels", "subs")
-    )
-    total = insertions + deletions + substitutions
-    if errors != total:
+    counts = {name: int(match[name]) for name in ("errors", "words", *_KINDS)}
+    errors, words, *kinds = counts.values()
+    if errors != sum(kinds):
         raise PrivacyEvalError(
-            f"{where}: {errors} errors contradict {insertions} ins + {deletions} del + "
-            f"{substitutions} sub = {total}"
+            f"{where}: {errors} errors contradict {' + '.join(map(str, kinds))} = {sum(kinds)} "
+            "insertions, deletions and substitutions"
         )
     percent = Fraction(100 * errors, words) if words else None
     if percent is None or abs(percent - Fraction(match["wer"])) > _ROUNDING + percent * _FLOAT32:
@@ -106,17 +105,8 @@ def parse_wer_line(text: str, where: str) -> WerLine:
         raise PrivacyEvalError(
             f"{where}: %WER {match['wer']} contradicts {errors} errors / {words} words ({actual})"
         )
-    return WerLine(
-        float(match["wer"]) / 100,
-        errors,
-        words,
-        insertions,
-        deletions,
-        substitutions,
-        decode,
-        weight,
-        penalty,
-    )
+    rate = float(match["wer"]) / 100
+    return WerLine(rate, **counts, decode=decode, lm_weight=weight, word_insertion_penalty=penalty)
 
 
 def format_wer_line(line: WerLine) -> str:
@@ -137,10 +127,8 @@ def format_wer_line(line: WerLine) -> str:
             path += f"_{line.word_insertion_penalty!r}"
     if line.errors is None:
         return f"%WER {100 * line.wer:.3f} {path}".rstrip()
-    counts = (
-        f"{line.errors} / {line.words}, {line.insertions} ins, {line.deletions} del, "
-        f"{line.substitutions} sub"
-    )
+    kinds = ", ".join(f"{getattr(line, kind)} {kind[:3]}" for kind in _KINDS)
+    counts = f"{line.errors} / {line.words}, {kinds}"
     return f"%WER {100 * line.wer:.2f} [ {counts} ] {path}".rstrip()
 
 
@@ -197,15 +185,13 @@ def read_wer_folder(
     lines: list[WerLine] = []
     sources: dict[Path, str] = {}
     for path in files:
-        content = read_bytes(path, max_bytes=MAX_TEXT_BYTES)
-        with supply({path: content}):
-            texts = read_text(path).split("\n")
-        for number, text in enumerate(texts, start=1):
+        content = read_text(path)
+        for number, text in enumerate(content.split("\n"), start=1):
             if text.lstrip(BLANKS).startswith("%WER"):
                 try:
                     lines.append(parse_wer_line(text, f"{path}:{number}"))
                     if path not in sources:
-                        sources[path] = digest(content)
+                        sources[path] = digest(content.encode())
                 except PrivacyEvalError as error:
                     if refused is None:
                         raise

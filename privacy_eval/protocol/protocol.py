@@ -336,10 +336,8 @@ class Protocol:
     def attack_model(self, enrollment: str, trial: str, asv_model: str) -> str | None:
         """Return the id of the attack model with this speech and ASV model, if any."""
         speech = (enrollment, trial, asv_model)
-        for a in self.attack_models:
-            if (a.enrollment, a.trial, a.asv_model) == speech:
-                return a.id
-        return None
+        found = (a for a in self.attack_models if (a.enrollment, a.trial, a.asv_model) == speech)
+        return next((a.id for a in found), None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the protocol as plain YAML/JSON values; `protocol_from_dict` reads it back."""
@@ -349,21 +347,18 @@ class Protocol:
 
 def bundled() -> list[str]:
     """List the names of the bundled protocols."""
-    return [name for name in _names_in_conf() if not name.endswith(_STUDY)]
+    return [name for name in resources("privacy_eval.conf", ".yaml") if not name.endswith(_STUDY)]
 
 
 def bundled_studies() -> list[str]:
     """List the names of the bundled metric studies."""
-    return [name for name in _names_in_conf() if name.endswith(_STUDY)]
+    return [name for name in resources("privacy_eval.conf", ".yaml") if name.endswith(_STUDY)]
 
 
-def _names_in_conf() -> list[str]:
-    folder = importlib.resources.files("privacy_eval.conf")
-    return sorted(
-        entry.name.removesuffix(".yaml")
-        for entry in folder.iterdir()
-        if entry.name.endswith(".yaml")
-    )
+def resources(package: str, suffix: str) -> list[str]:
+    """List the bundled files of a kind, without their suffix."""
+    names = (entry.name for entry in importlib.resources.files(package).iterdir())
+    return sorted(name.removesuffix(suffix) for name in names if name.endswith(suffix))
 
 
 def load_protocol(name: str, *, base: Path = Path()) -> Protocol:
@@ -386,8 +381,18 @@ def load_protocol(name: str, *, base: Path = Path()) -> Protocol:
 def protocol_from_dict(values: object, where: str) -> Protocol:
     """Make a protocol of plain values and validate it; `where` begins error messages."""
     protocol = from_plain(Protocol, values, where)
-    _validate(protocol, where)
+    check_protocol(protocol, where)
     return protocol
+
+
+def check_protocol(protocol: Protocol, where: str) -> None:
+    """Raise an error that names the first invalid entry."""
+    try:
+        _check_entries(protocol)
+        _check_file_names(protocol)
+        protocol.folders()
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{where}: {error}") from error
 
 
 def read_yaml_values(
@@ -433,16 +438,6 @@ def read_yaml_values(
     return {**inherited, **values} if isinstance(inherited, dict) else values, where
 
 
-def _validate(protocol: Protocol, where: str) -> None:
-    """Raise an error that names the first invalid entry."""
-    try:
-        _check_entries(protocol)
-        _check_file_names(protocol)
-        protocol.folders()
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{where}: {error}") from error
-
-
 def _need(condition: bool, message: str) -> None:
     if not condition:
         raise PrivacyEvalError(message)
@@ -452,9 +447,8 @@ def _check_entries(protocol: Protocol) -> None:
     p, recognition = protocol, protocol.recognition
     for entry in "splits genders results_folders data_sets comparisons anon_suffix".split():
         _need(bool(getattr(p, entry)), f"{entry} must not be empty")
-    for weight in [d.weight for d in p.data_sets] + [
-        d.weight for d in (*recognition.data_sets, *p.emotion)
-    ]:
+    decoded = (*recognition.data_sets, *p.emotion)
+    for weight in [*(d.weight for d in p.data_sets), *(d.weight for d in decoded)]:
         _need(0 <= weight < math.inf, f"weights must be finite and not negative, not {weight}")
     ids, attacks = [d.id for d in p.data_sets], [a.id for a in p.attack_models]
     for kind, names in (
@@ -471,9 +465,9 @@ def _check_entries(protocol: Protocol) -> None:
     )
     speech = [word for c in p.comparisons for word in (c.enrollment, c.trial)]
     speech += [word for a in p.attack_models for word in (a.enrollment, a.trial, a.asv_model)]
-    speech += [r.asv_model for r in p.results_folders]
-    speech += [recognition.average_model] if recognition.average_model else []
-    for word in (*speech, *recognition.models, *(m.trained_on for m in p.asv_models)):
+    speech += [part.asv_model for part in p.results_folders]
+    speech += [*recognition.models, *(m.trained_on for m in p.asv_models)]
+    for word in (*speech, recognition.average_model or ORIGINAL):
         _need(word in SPEECH, f"expected {' or '.join(SPEECH)}, found {word!r}")
     _need(
         recognition.average in recognition.language_models,
@@ -497,30 +491,25 @@ def _check_file_names(protocol: Protocol) -> None:
             re.fullmatch(r"[\w.+-]+", name, re.ASCII) is not None and ".." not in name,
             f"{name!r} becomes part of file names: ASCII letters, digits and . _ + - only",
         )
-    templates = [
-        template
-        for d in p.data_sets
-        for template in (d.row, d.enrollment, d.trials, *d.other_key_names)
-    ]
-    templates += [template for d in decoded for template in (d.row, d.name)]
-    for template in templates:
+    templates = [(d.row, d.enrollment, d.trials, *d.other_key_names) for d in p.data_sets]
+    templates += [(d.row, d.name) for d in decoded]
+    for template in itertools.chain.from_iterable(templates):
         rest = _fill(template, "", "")
         _need(
             not set("{}/\\") & set(rest) and ".." not in rest,
             f"{template!r} may hold {{split}} and {{gender}}, no other braces and no slash",
         )
-    paths = [(path, True) for part in p.results_folders for path in part.folders]
-    paths += [(path, True) for path in (*p.recognition.folders, p.emotion_folder)]
-    paths += [(p.speaker_vectors.replace("{set}", ""), True)]
-    for model in p.asv_models:
-        paths += [(model.folder, True), (model.training_set, False)]
-    for path, slashes in paths:
+    paths = [path for part in p.results_folders for path in part.folders]
+    paths += [*p.recognition.folders, p.emotion_folder, p.speaker_vectors.replace("{set}", "")]
+    paths += [path for model in p.asv_models for path in (model.folder, model.training_set)]
+    names = [model.training_set for model in p.asv_models]
+    for path in paths:
         parts = path.replace("{suffix}", "").split("/")
         _need(
             not path.startswith("/")
             and not set("{}\\") & set("".join(parts))
             and ".." not in parts
-            and (slashes or len(parts) == 1),
+            and (path not in names or len(parts) == 1),
             f"{path!r} must be a path below the tree; it may hold {{suffix}}",
         )
 

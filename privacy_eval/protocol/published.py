@@ -6,7 +6,6 @@ and irregularities.
 
 from __future__ import annotations
 
-import csv
 import importlib.resources
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -17,7 +16,9 @@ from typing import Any, Literal
 import yaml
 
 from ..errors import PrivacyEvalError, UsageError
+from ..io.csv_text import csv_rows
 from ..io.schema import from_plain
+from .protocol import resources
 
 #: Printed for p-values far below the bound, without a number.
 FAR_BELOW = re.compile(r"<< [0-9]+\.[0-9]+")
@@ -162,15 +163,12 @@ class PublishedSystems:
     systems : tuple of PublishedSystem
     families : mapping
         Style of names by family; families without one are left out.
-    coloured_in : tuple of str
-        The figures and tables in which names are coloured.
     note : str
         Warning on the values.
     """
 
     systems: tuple[PublishedSystem, ...]
     families: Mapping[str, Family]
-    coloured_in: tuple[str, ...]
     note: str = ""
 
     def system(self, name: str) -> PublishedSystem:
@@ -189,7 +187,7 @@ class PublishedSystems:
 
 def published_names() -> list[str]:
     """List the names for `load_published`."""
-    return [stem for stem in _tables() if not stem.endswith(_P_VALUES)]
+    return [name for name in resources(_FOLDER, ".csv") if not name.endswith(_P_VALUES)]
 
 
 def load_published(name: str) -> tuple[PublishedValue, ...]:
@@ -228,7 +226,8 @@ def load_p_values(name: str) -> tuple[PublishedPValue, ...]:
     PrivacyEvalError
         A name other than `vpc2020`.
     """
-    known = [stem.removesuffix(_P_VALUES) for stem in _tables() if stem.endswith(_P_VALUES)]
+    files = resources(_FOLDER, ".csv")
+    known = [name.removesuffix(_P_VALUES) for name in files if name.endswith(_P_VALUES)]
     file = f"{name}{_P_VALUES}.csv"
     return parse_p_values(_read(file, name, known), file)
 
@@ -264,29 +263,15 @@ def parse_p_values(text: str, where: str) -> tuple[PublishedPValue, ...]:
 def _rows(text: str, kind: type, form: re.Pattern[str], where: str) -> Iterator[dict[str, Any]]:
     """Iterate over the rows of a CSV text with the fields of a dataclass as columns."""
     columns = [f.name for f in fields(kind)]
-    try:
-        header, *lines = csv.reader(text.split("\n")) if text else [[]]
-    except csv.Error as error:  # a cell of over 128 KiB
-        raise PrivacyEvalError(f"{where}: not CSV ({error})") from error
-    if lines and not lines[-1]:
-        del lines[-1]
-    if header != columns:
+    rows = csv_rows(text, where)
+    if next(rows, None) != (1, columns):
         raise PrivacyEvalError(f"{where}:1: expected the columns {','.join(columns)}")
-    for number, cells in enumerate(lines, start=2):
-        line = f"{where}:{number}"
-        if len(cells) != len(columns):
-            raise PrivacyEvalError(f"{line}: expected {len(columns)} cells, found {len(cells)}")
+    for number, cells in rows:
         row: dict[str, Any] = dict(zip(columns, cells, strict=True))
-        if re.fullmatch(r"[0-9]{1,4}", row["table"]) is None:
-            raise PrivacyEvalError(f"{line}: not a table number: {row['table'][:100]!r}")
-        if form.fullmatch(row["value"]) is None:
-            raise PrivacyEvalError(f"{line}: not a number: {row['value'][:100]!r}")
+        for name, expected in (("table", re.compile("[0-9]{1,4}")), ("value", form)):
+            if expected.fullmatch(row[name]) is None:
+                raise PrivacyEvalError(f"{where}:{number}: not a {name}: {row[name][:100]!r}")
         yield {**row, "table": int(row["table"])}
-
-
-def _tables() -> list[str]:
-    names = (entry.name for entry in importlib.resources.files(_FOLDER).iterdir())
-    return sorted(name.removesuffix(".csv") for name in names if name.endswith(".csv"))
 
 
 def _read(file: str, name: str, known: Collection[str] | None = None) -> str:

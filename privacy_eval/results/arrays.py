@@ -85,13 +85,11 @@ class Curves:
     def _paths(self, record: VerificationRecord | SimilarityRecord) -> list[Path]:
         """Where the curves of a record may be: a system may be spread over several files,
         each with its own `records/`."""
-        if record.curves is None:
-            return []
-        relative = Path(record.curves)
-        if relative.is_absolute() or ".." in relative.parts:
+        name = Path(record.curves or "/")
+        if name.is_absolute() or ".." in name.parts:
             return []
         folders = self._folders.get((record.condition.system, record.condition.results_folder), [])
-        return [f / record.curves for f in folders if os.path.isfile(f / record.curves)]
+        return [f / name for f in folders if os.path.isfile(f / name)]
 
 
 #: Intervals of the miss rate at some false-alarm rates.

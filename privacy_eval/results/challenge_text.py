@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate
 from ..io.names import check_name
 from ..io.results_txt import (
-    RecognitionBlock,
     ResultsTxt,
-    TrialSetBlock,
     VerificationBlock,
     format_results_txt,
     parse_results_txt,
@@ -38,18 +37,18 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
     """Write the challenge's results.txt of one results folder of a system."""
     part = results.of(system, results_folder)
     variant = results.protocol.variant
-    recognized: dict[str, list[WerLine]] = {}
+    recognized: defaultdict[str, list[WerLine]] = defaultdict(list)
     for r in part.recognition:
-        recognized.setdefault(r.condition.name, []).append(r.line)
+        recognized[r.condition.name].append(r.line)
     return format_results_txt(
         ResultsTxt(
-            [
-                VerificationBlock(v.condition.name, v.values(variant), v.tag(variant), v.caveats)
+            {
+                v.condition.name: VerificationBlock(v.values(variant), v.tag(variant), v.caveats)
                 for v in part.verification
-            ],
-            [RecognitionBlock(name, tuple(lines)) for name, lines in recognized.items()],
-            [TrialSetBlock(t.condition.name, t.values) for t in part.utility],
-            [TrialSetBlock(t.condition.name, t.values(variant)) for t in part.similarity],
+            },
+            dict(recognized),
+            {t.condition.name: t.values for t in part.utility},
+            {t.condition.name: t.values(variant) for t in part.similarity},
         )
     )
 
@@ -128,29 +127,24 @@ def import_results_txt(
         protocol,
         tuple(
             VerificationRecord(
-                find(block.name, verified),
+                find(name, verified),
                 metrics={"challenge": block.metrics},
                 zebra_tag={} if block.tag is None else {"challenge": block.tag},
                 provenance=origin,
             )
-            for block in parsed.verification
+            for name, block in parsed.verification.items()
         ),
         tuple(
             record
-            for block in parsed.recognition
-            for record in recognition_records(
-                block.lines, protocol, find(block.name, decoded), origin
-            )
+            for name, lines in parsed.recognition.items()
+            for record in recognition_records(lines, protocol, find(name, decoded), origin)
         ),
-        tuple(UtilityRecord(find(b.name, sets), b.values, origin) for b in parsed.utility),
+        tuple(UtilityRecord(find(s, sets), v, origin) for s, v in parsed.utility.items()),
         tuple(
             SimilarityRecord(
-                find(b.name, sets),
-                asv_model=folder.asv_model,
-                metrics={"challenge": b.values},
-                provenance=origin,
+                find(s, sets), folder.asv_model, metrics={"challenge": v}, provenance=origin
             )
-            for b in parsed.similarity
+            for s, v in parsed.similarity.items()
         ),
     )
 
@@ -165,18 +159,14 @@ def recognition_records(
     """Make records of the `%WER` lines of one `ASR-*` folder, of which a single one may have an
     interval."""
     known = protocol.recognition
-
-    def record(line: WerLine) -> RecognitionRecord:
+    records = []
+    for line in lines:
         *_, recognizer, decoding = "", *line.decode.split("/")
         models = (m for m, marker in known.language_models.items() if decoding.endswith(marker))
         recognizers = (m for m, folder in known.models.items() if folder == recognizer)
-        return RecognitionRecord(
-            condition,
-            language_model=next(models, None),
-            asr_model=next(recognizers, None),
-            line=line,
-            speaker_interval=speaker_interval,
-            provenance=provenance,
+        language_model, asr_model = next(models, None), next(recognizers, None)
+        record = RecognitionRecord(
+            condition, language_model, asr_model, line, provenance, speaker_interval
         )
-
-    return [record(line) for line in lines]
+        records.append(record)
+    return records

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..errors import PrivacyEvalError
+from ..io.csv_text import csv_rows
 from ..io.edition_summary import (
-    SummaryBlock,
+    TABLES,
     SummaryLayout,
     format_rank,
     parse_rank,
@@ -27,76 +27,8 @@ from ..tree.conditions import RecognitionCondition, trial_conditions
 from .challenge_text import extract_system, import_results_txt
 from .records import EmotionRecord, RecognitionRecord, Results, VerificationRecord, merge
 
-#: Forms of results files that `import` tells apart.
-Form = Literal["rank", "summary", "csv", "results.txt"]
-
 _SPEECH = {"original": ORIGINAL, "anon": ANONYMIZED}
 _CELL = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,17})?")
-
-
-def detect_form(text: str) -> Form:
-    """Tell the form of a results file by its first line."""
-    first = text.split("\n", 1)[0].rstrip("\r")
-    if first.startswith("---- "):
-        return "rank"
-    if first.startswith(",dataset,"):
-        return "csv"
-    return "summary" if re.match(r"ASV-\S+  EER: ", first) else "results.txt"
-
-
-def import_file(
-    text: str,
-    path: Path,
-    protocol: Protocol,
-    *,
-    system: str,
-    results_folder: str | None = None,
-    anon_suffix: str | None = None,
-    provenance: Mapping[str, Any],
-) -> Results:
-    """Import a results file of any form.
-
-    Parameters
-    ----------
-    results_folder : str or None
-        Suffix of the results folder of a results.txt or CSV; of a CSV, by default, that of the
-        ASV model whose folder the file is in.
-
-    Raises
-    ------
-    PrivacyEvalError
-        As the methods of `Importer` and `import_results_txt`.
-    """
-    suffix = protocol.anon_suffix if anon_suffix is None else anon_suffix
-    importer = Importer(str(path), protocol, system, suffix, provenance)
-    form = detect_form(text)
-    if form == "rank":
-        return importer.rank(text)
-    if form == "summary":
-        return importer.summary(text)
-    if form == "csv":
-        return importer.csv(text, _asv_model(path, protocol, results_folder))
-    return import_results_txt(
-        extract_system(text, str(path), system),
-        str(path),
-        protocol,
-        system=system,
-        results_folder=results_folder or "",
-        anon_suffix=anon_suffix,
-        provenance=provenance,
-    )
-
-
-def _asv_model(path: Path, protocol: Protocol, results_folder: str | None) -> str | None:
-    """Training speech of the ASV model that a CSV file is of, if it is known."""
-    folder = path.absolute().parent.name
-    for part in protocol.results_folders:
-        starts = [template.partition("{suffix}")[0] for template in part.folders]
-        if part.suffix == results_folder or (
-            results_folder is None and any(folder.startswith(start) for start in starts)
-        ):
-            return part.asv_model
-    return None
 
 
 @dataclass(frozen=True)
@@ -115,7 +47,6 @@ class Importer:
     Attributes
     ----------
     path : str
-        For messages.
     protocol : Protocol
     system : str
     anon_suffix : str
@@ -128,6 +59,52 @@ class Importer:
     anon_suffix: str
     provenance: Mapping[str, Any]
 
+    def read(self, text: str, results_folder: str | None = None) -> Results:
+        """Import a file of any form, which its first line tells.
+
+        Parameters
+        ----------
+        results_folder : str or None
+            Suffix of the results folder of a results.txt or CSV; of a CSV, by default, that of the
+            ASV model whose folder the file is in.
+
+        Raises
+        ------
+        PrivacyEvalError
+            As the methods for each form.
+        """
+        first = text.split("\n", 1)[0].rstrip("\r")
+        if first.startswith("---- "):
+            return self.rank(text)
+        if first.startswith(",dataset,"):
+            return self.csv(text, self._asv_model(results_folder))
+        if re.match(r"ASV-\S+  EER: ", first):
+            return self.summary(text)
+        text = extract_system(text, self.path, self.system)
+        return self.results_txt(text, results_folder or "")
+
+    def _asv_model(self, results_folder: str | None) -> str | None:
+        """Training speech of the ASV model that a CSV file is of, if it is known."""
+        folder = Path(self.path).absolute().parent.name
+        for part in self.protocol.results_folders:
+            starts = tuple(template.partition("{suffix}")[0] for template in part.folders)
+            is_within = results_folder is None and folder.startswith(starts)
+            if is_within or part.suffix == results_folder:
+                return part.asv_model
+        return None
+
+    def results_txt(self, text: str, results_folder: str) -> Results:
+        """Import a results.txt, see `import_results_txt`."""
+        return import_results_txt(
+            text,
+            self.path,
+            self.protocol,
+            system=self.system,
+            results_folder=results_folder,
+            anon_suffix=self.anon_suffix,
+            provenance=self.provenance,
+        )
+
     def rank(self, text: str) -> Results:
         """Import a `result_for_rank*`, or a part of it.
 
@@ -137,9 +114,7 @@ class Importer:
             A block, row or value of another form, or not of the protocol; a duplicate.
         """
         blocks = parse_rank(text, self.path)
-        verification: list[VerificationRecord] = []
-        recognition: list[RecognitionRecord] = []
-        emotion: list[EmotionRecord] = []
+        records: defaultdict[str, tuple[Any, ...]] = defaultdict(tuple)
         for block in blocks:
             kind, columns = block.layout.kind, block.layout.columns
             rows = [
@@ -148,23 +123,12 @@ class Importer:
                     zip(block.layout.rows, block.values, strict=True), start=block.line
                 )
             ]
-            if kind in _ASV_MODELS:
-                verification += self.verification(rows, self._part(_ASV_MODELS[kind]))
-            elif kind == "asr":
-                recognition += self.recognition(rows)
-            else:
-                emotion += self.emotion(rows)
+            field, found = self._records(kind, rows, _ASV_MODELS.get(kind))
+            records[field] += found
         layout = SummaryLayout(
             self.system, tuple(block.layout for block in blocks), newline=text.endswith("\n")
         )
-        results = Results(
-            self.protocol,
-            tuple(verification),
-            tuple(recognition),
-            emotion=tuple(emotion),
-            layouts=(layout,),
-        )
-        return self._checked(results)
+        return self._checked(Results(self.protocol, **records, layouts=(layout,)))
 
     def summary(self, text: str) -> Results:
         """Import a `RESULTS_summary_*` of 2022: original speech belongs to the results folder of
@@ -188,15 +152,7 @@ class Importer:
             for suffix, lines in parts.items():
                 lines.append(line if suffix == part else "")
         imported = [
-            import_results_txt(
-                "\n".join(lines) + "\n",
-                self.path,
-                self.protocol,
-                system=self.system,
-                results_folder=suffix,
-                anon_suffix=self.anon_suffix,
-                provenance=self.provenance,
-            )
+            self.results_txt("\n".join(lines) + "\n", suffix)
             for suffix, lines in parts.items()
             if any(lines)
         ]
@@ -216,62 +172,61 @@ class Importer:
         PrivacyEvalError
             A column, row or value of another form, or not of the protocol; an unknown ASV model.
         """
-        header, *lines = list(csv.reader(io.StringIO(text.replace("\r\n", "\n"))))
-        if lines and lines[0][:1] == [""]:
-            lines[0] = []  # below UAR and ACC_*: mean
+        (_, header), *lines = csv_rows(text, self.path)
         names = [n for n in header[1:] if n in ("EER", "WER", "UAR") or n.startswith("ACC_")]
         identity = header[1 : len(header) - len(names)]
         rows = []
-        for number, cells in enumerate(lines, start=2):
-            where = f"{self.path}:{number}"
-            texts = cells[1 + len(identity) :]
-            if cells and (len(cells) != len(header) or not all(map(_is_percent, texts))):
+        for number, cells in lines:
+            if number == 2 and not cells[0]:
+                continue  # below UAR and ACC_*: mean
+            where, texts = f"{self.path}:{number}", cells[1 + len(identity) :]
+            if not all(not text or _CELL.fullmatch(text) for text in texts):
                 raise PrivacyEvalError(f"{where}: expected {','.join(header)}, found {cells}")
-            values = {n: float(t) for n, t in zip(names, texts, strict=bool(cells)) if t}
-            if cells:
-                rows.append(_Row(where, cells[1 : 1 + len(identity)], values))
-        kinds = {
-            ("dataset", "split", "gender", "enrollment", "trial"): "asv",
-            ("dataset", "split", "asr"): "asr",
-            ("dataset", "split", "ser"): "ser",
-            ("dataset", "split", "fold", "ser"): "folds",
-        }
+            values = {n: float(t) for n, t in zip(names, texts, strict=True) if t}
+            rows.append(_Row(where, cells[1 : 1 + len(identity)], values))
+        kinds = {TABLES[kind].identity: kind for kind in ("asv", "asr", "ser")}
+        kinds["dataset", "split", "fold", "ser"] = "folds"
         kind = kinds.get(tuple(identity))
         if kind is None or not rows or header[1:] != [*identity, *names]:
             raise PrivacyEvalError(f"{self.path}:1: not a table of results: {','.join(header)}")
-        if kind == "asv":
-            if asv_model is None:
-                raise PrivacyEvalError(
-                    f"{self.path}: does not tell whether its ASV model was trained on original "
-                    "or anonymized speech: choose with --results-folder"
-                )
-            found = tuple(self.verification(rows, self._part(asv_model)))
-            return self._checked(Results(self.protocol, found))
-        if kind == "asr":
-            return self._checked(Results(self.protocol, recognition=tuple(self.recognition(rows))))
-        emotion = self.folds(rows) if kind == "folds" else self.emotion(rows)
-        return self._checked(Results(self.protocol, emotion=tuple(emotion)))
+        field, found = self._records(kind, rows, asv_model)
+        return self._checked(Results(self.protocol, **{field: found}))
 
-    def verification(self, rows: Iterable[_Row], part: ResultsFolder) -> list[VerificationRecord]:
+    def _records(
+        self, kind: str, rows: Sequence[_Row], asv_model: str | None
+    ) -> tuple[str, tuple[Any, ...]]:
+        """Make the records of a table, and tell the field of `Results` that they belong to."""
+        if kind in _ASV_MODELS:
+            return "verification", tuple(self._verification(rows, asv_model))
+        if kind == "asr":
+            return "recognition", tuple(self._recognition(rows))
+        return "emotion", tuple(self._folds(rows) if kind == "folds" else self._emotion(rows))
+
+    def _verification(
+        self, rows: Iterable[_Row], asv_model: str | None
+    ) -> Iterator[VerificationRecord]:
         """Make records of EERs under one ASV model."""
+        if asv_model is None:
+            raise PrivacyEvalError(
+                f"{self.path}: does not tell whether its ASV model was trained on original or "
+                "anonymized speech: choose with --results-folder"
+            )
+        part = self._part(asv_model)
         known = {
             (c.data_set, c.split, c.gender, c.enrollment, c.trial): c
             for c in trial_conditions(self.protocol, part, self.anon_suffix, self.system).values()
         }
-        records = []
         for row in rows:
             key = (*row.identity[:3], *(_SPEECH.get(word, word) for word in row.identity[3:]))
             if key not in known:
                 raise self._unknown(row)
             metrics = {"challenge": {self.protocol.eer: row.values["EER"] / 100}}
-            records.append(VerificationRecord(known[key], metrics, {}, provenance=self.provenance))
-        return records
+            yield VerificationRecord(known[key], metrics, {}, provenance=self.provenance)
 
-    def recognition(self, rows: Iterable[_Row]) -> list[RecognitionRecord]:
+    def _recognition(self, rows: Iterable[_Row]) -> Iterator[RecognitionRecord]:
         """Make records of word error rates."""
         known = self.protocol.recognition
         [(model, recognizer)] = list(known.models.items())[:1]
-        records = []
         for row in rows:
             condition = self._set_condition(row, "ASR-")
             name = condition.name.removeprefix("ASR-")
@@ -282,21 +237,15 @@ class Importer:
                 lm_weight=None,
                 word_insertion_penalty=None,
             )
-            records.append(
-                RecognitionRecord(condition, known.average, model, line, self.provenance)
-            )
-        return records
+            yield RecognitionRecord(condition, known.average, model, line, self.provenance)
 
-    def emotion(self, rows: Iterable[_Row]) -> list[EmotionRecord]:
+    def _emotion(self, rows: Iterable[_Row]) -> Iterator[EmotionRecord]:
         """Make records of recalls of emotions."""
-        return [
-            EmotionRecord(
-                self._set_condition(row, "SER-"), _recalls(row), provenance=self.provenance
-            )
-            for row in rows
-        ]
+        for row in rows:
+            condition = self._set_condition(row, "SER-")
+            yield EmotionRecord(condition, _recalls(row), provenance=self.provenance)
 
-    def folds(self, rows: Iterable[_Row]) -> list[EmotionRecord]:
+    def _folds(self, rows: Iterable[_Row]) -> Iterator[EmotionRecord]:
         """Make records of the means over folds; an emotion that a fold lacks is left out of its
         mean."""
         found: dict[RecognitionCondition, dict[str, dict[str, float]]] = {}
@@ -307,10 +256,8 @@ class Importer:
             if fold in of_set:
                 raise PrivacyEvalError(f"{row.where}: duplicate fold {fold}")
             of_set[fold] = _recalls(row)
-        return [
-            EmotionRecord(condition, mean_of_folds(folds), folds, self.provenance)
-            for condition, folds in found.items()
-        ]
+        for condition, folds in found.items():
+            yield EmotionRecord(condition, mean_of_folds(folds), folds, self.provenance)
 
     def _set_condition(self, row: _Row, prefix: str) -> RecognitionCondition:
         """The set of original or anonymized speech that a row is of."""
@@ -360,10 +307,6 @@ def _recalls(row: _Row) -> dict[str, float]:
     return {name.lower(): value / 100 for name, value in row.values.items()}
 
 
-def _is_percent(text: str) -> bool:
-    return not text or _CELL.fullmatch(text) is not None
-
-
 def to_summary(results: Results, system: str) -> str:
     """Write the summary that a system was imported from.
 
@@ -381,7 +324,15 @@ def to_summary(results: Results, system: str) -> str:
     try:
         if layout.order:
             return _summary_2022(part, layout)
-        text = format_rank(layout.blocks, _Percent(part).value)
+        values = _percents(part)
+        tables = [
+            [
+                [values[(block.kind, *row, name.lower())] for name in block.columns]
+                for row in block.rows
+            ]
+            for block in layout.blocks
+        ]
+        text = format_rank(layout.blocks, tables)
         return text if layout.newline else text.removesuffix("\n")
     except (KeyError, IndexError, ValueError) as error:
         raise PrivacyEvalError(
@@ -389,30 +340,24 @@ def to_summary(results: Results, system: str) -> str:
         ) from error
 
 
-class _Percent:
-    """Values of a system, in percent, by the rows of a summary."""
-
-    def __init__(self, part: Results) -> None:
-        words = {speech: word for word, speech in _SPEECH.items()}
-        self._values: dict[tuple[str, ...], float] = {}
-        for v in part.verification:
-            c = v.condition
-            speech = (words[c.enrollment], words[c.trial])
-            block = "asv" if c.asv_model == ORIGINAL else "asv_anon"
-            key = (block, c.data_set, c.split, c.gender, *speech, "EER")
-            self._values[key] = v.values("challenge")[part.protocol.eer]
-        for r in part.recognition:
-            d = r.condition
-            self._values["asr", d.data_set, d.split, words[d.speech], "WER"] = r.line.wer
-        for e in part.emotion:
-            d = e.condition
-            for name, number in e.values.items():
-                self._values["ser", d.data_set, d.split, words[d.speech], name] = number
-
-    def value(self, block: SummaryBlock, row: int, column: int) -> float:
-        name = block.columns[column]
-        name = name.lower() if block.kind == "ser" else name
-        return 100 * self._values[(block.kind, *block.rows[row], name)]
+def _percents(part: Results) -> dict[tuple[str, ...], float]:
+    """Values of a system, in percent, by block, row and column of a summary."""
+    words = {speech: word for word, speech in _SPEECH.items()}
+    values: dict[tuple[str, ...], float] = {}
+    for v in part.verification:
+        c = v.condition
+        speech = (words[c.enrollment], words[c.trial])
+        block = "asv" if c.asv_model == ORIGINAL else "asv_anon"
+        eer = v.values("challenge")[part.protocol.eer]
+        values[(block, c.data_set, c.split, c.gender, *speech, "eer")] = 100 * eer
+    for r in part.recognition:
+        d = r.condition
+        values["asr", d.data_set, d.split, words[d.speech], "wer"] = 100 * r.line.wer
+    for e in part.emotion:
+        d = e.condition
+        for name, number in e.values.items():
+            values["ser", d.data_set, d.split, words[d.speech], name] = 100 * number
+    return values
 
 
 def _summary_2022(part: Results, layout: SummaryLayout) -> str:

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from ..io.edition_summary import SummaryLayout
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..metrics import METRICS
-from ..protocol.protocol import protocol_from_dict
+from ..protocol.protocol import check_protocol
 from ..version import __version__
-from .records import (
-    EmotionRecord,
-    IdentificationRecord,
-    RecognitionRecord,
-    Results,
-    SimilarityRecord,
-    UtilityRecord,
-    VerificationRecord,
-)
+from .records import Results
 
 FORMAT = "privacy_eval results 3"
 #: Still read, with the names of its entries then.
 _BEFORE = "privacy_eval results 2"
 _RENAMED = {"config": "protocol", "pitch": "utility"}
+_REQUIRED = ("protocol", "verification", "recognition", "utility", "similarity", "not_evaluated")
 
 
 def to_json(results: Results) -> str:
@@ -55,26 +46,14 @@ def read_json(path: Path) -> Results:
         plain["format"] = FORMAT
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise PrivacyEvalError(f"{path}: not a results.json (expected the format {FORMAT!r})")
-    protocol = protocol_from_dict(plain.get("protocol"), f"{path}: protocol")
-    body = {k: v for k, v in plain.items() if k not in ("format", "version", "units", "protocol")}
-    read = from_plain(_Body, body, str(path))
-    results = Results(protocol, **vars(read))
+    for entry in _REQUIRED:
+        if entry not in plain:
+            raise PrivacyEvalError(f"{path}: entry {entry!r} is missing")
+    body = {k: v for k, v in plain.items() if k not in ("format", "version", "units")}
+    results = from_plain(Results, body, str(path))
+    check_protocol(results.protocol, f"{path}: protocol")
     try:
         results.check()
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{path}: {error}") from error
     return results
-
-
-@dataclass(frozen=True)
-class _Body:
-    """Entries of results.json after its header."""
-
-    verification: tuple[VerificationRecord, ...]
-    recognition: tuple[RecognitionRecord, ...]
-    utility: tuple[UtilityRecord, ...]
-    similarity: tuple[SimilarityRecord, ...]
-    not_evaluated: tuple[str, ...]
-    identification: tuple[IdentificationRecord, ...] = ()
-    emotion: tuple[EmotionRecord, ...] = ()
-    layouts: tuple[SummaryLayout, ...] = ()

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import copy
 import html
+import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.edition_summary import SummaryLayout
@@ -33,6 +34,8 @@ from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
+
+T = TypeVar("T")
 
 # Approximations of the released scripts, and rounded numbers.
 _SLACK = 1e-3
@@ -97,7 +100,7 @@ class VerificationRecord:
 
     def values(self, variant: Variant) -> Mapping[str, float]:
         """Return the metrics of a variant, or of the only one stored."""
-        return _select_variant(self.metrics, variant)
+        return _select_variant(self.metrics, variant, {})
 
     def of_inverted_system(self) -> VerificationRecord:
         """Return the record with the caveat of a system whose scores of original speech are
@@ -122,9 +125,7 @@ class VerificationRecord:
         scores."""
         if self.caveat("zebra_individual") is not None:
             return None
-        if variant in self.zebra_tag or len(self.zebra_tag) != 1:
-            return self.zebra_tag.get(variant)
-        return next(iter(self.zebra_tag.values()))
+        return _select_variant(self.zebra_tag, variant, None)
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ class SimilarityRecord:
 
     def values(self, variant: Variant) -> Mapping[str, float]:
         """Return the metrics of a variant, or of the only one stored."""
-        return _select_variant(self.metrics, variant)
+        return _select_variant(self.metrics, variant, {})
 
 
 @dataclass(frozen=True)
@@ -279,12 +280,11 @@ class IdentificationRecord:
         return [min(self.rank / size, 1.0) for size in self.sizes]
 
 
-def _select_variant(
-    metrics: Mapping[str, Mapping[str, float]], variant: Variant
-) -> Mapping[str, float]:
-    if variant in metrics or len(metrics) != 1:
-        return metrics.get(variant, {})
-    return next(iter(metrics.values()))
+def _select_variant(stored: Mapping[str, T], variant: Variant, default: T) -> T:
+    """Return what is stored of a variant, or of the only one."""
+    if variant in stored or len(stored) != 1:
+        return stored.get(variant, default)
+    return next(iter(stored.values()))
 
 
 AnyRecord = (
@@ -352,11 +352,8 @@ class Results:
             return c.system == system and results_folder in (None, c.results_folder)
 
         kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in _KINDS}
-        kinds["layouts"] = tuple(
-            entry
-            for entry in self.layouts
-            if entry.system == system and results_folder in (None, "")
-        )
+        layouts = self.layouts if results_folder in (None, "") else ()
+        kinds["layouts"] = tuple(entry for entry in layouts if entry.system == system)
         return Results(self.protocol, **kinds)
 
     def under(self, protocol: Protocol) -> Results:
@@ -491,6 +488,15 @@ _COUNTS = {
 }
 
 
+#: Kind of the metrics of each kind of record; a word error rate is a number of its own.
+_METRICS: Mapping[type, Kind | None] = {
+    VerificationRecord: "scores",
+    RecognitionRecord: None,
+    UtilityRecord: "utility",
+    EmotionRecord: "emotion",
+    SimilarityRecord: "matrices",
+}
+
 _NO_VARIANT = ""
 
 
@@ -516,16 +522,10 @@ def _check_numbers(record: AnyRecord) -> None:
     if isinstance(record, IdentificationRecord):
         _check_linkage(record, where)
         return
-    metrics = by_variant(record)
-    if isinstance(record, RecognitionRecord):
-        known: Collection[str] = ("wer",)
-    elif isinstance(record, VerificationRecord):
-        known = of_kind("scores")
-    else:
-        kind: Kind = "utility" if isinstance(record, UtilityRecord) else "matrices"
-        known = of_kind("emotion" if isinstance(record, EmotionRecord) else kind)
-        if not any(metrics.values()):
-            raise PrivacyEvalError(f"{where}: expected {' or '.join(known)}")
+    metrics, kind = by_variant(record), _METRICS[type(record)]
+    known: Collection[str] = of_kind(kind) if kind is not None else ("wer",)
+    if kind not in (None, "scores") and not any(metrics.values()):
+        raise PrivacyEvalError(f"{where}: expected {' or '.join(known)}")
     without = isinstance(record, RecognitionRecord | UtilityRecord | EmotionRecord)
     _check_known(metrics, known, f"{where}: metrics", [_NO_VARIANT] if without else VARIANTS)
     for variant, values in metrics.items():
@@ -545,15 +545,12 @@ def _check_numbers(record: AnyRecord) -> None:
 
 
 def _check_linkage(record: IdentificationRecord, where: str) -> None:
-    if len(record.linkage) != len(record.sizes) or len(record.intervals) not in (
-        0,
-        len(record.sizes),
-    ):
+    n_sizes = len(record.sizes)
+    if len(record.linkage) != n_sizes or len(record.intervals) not in (0, n_sizes):
         raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
-    if any(not 1 <= size <= record.n_enrolled for size in record.sizes):
-        raise PrivacyEvalError(f"{where}: sizes: not within 1 to {record.n_enrolled}")
-    if record.speakers and not 1 <= record.speakers_size <= record.n_enrolled:
-        raise PrivacyEvalError(f"{where}: speakers_size: not within 1 to {record.n_enrolled}")
+    sizes = (*record.sizes, record.speakers_size) if record.speakers else record.sizes
+    if any(not 1 <= size <= record.n_enrolled for size in sizes):
+        raise PrivacyEvalError(f"{where}: a gallery size is not within 1 to {record.n_enrolled}")
     for speaker in record.speakers:
         check_name(speaker.speaker, f"{where}: speakers")
     singled = record.singling_out
@@ -631,15 +628,10 @@ def _rows(record: AnyRecord) -> Iterator[dict[str, object]]:
         shared["model"] = record.condition.asv_model
     if isinstance(record, IdentificationRecord):
         shared["name"], shared["unit"] = record.condition.name, "fraction"
-        for number, size in enumerate(record.sizes):
-            low, high = record.intervals[number] if record.intervals else (None, None)
-            yield {
-                **shared,
-                "metric": f"linkage_{size}",
-                "value": record.linkage[number],
-                "low_95": low,
-                "high_95": high,
-            }
+        bounds = record.intervals or itertools.repeat((None, None))
+        for size, value, (low, high) in zip(record.sizes, record.linkage, bounds, strict=False):
+            row = {"metric": f"linkage_{size}", "value": value, "low_95": low, "high_95": high}
+            yield {**shared, **row}
         singled = record.singling_out
         for size, value in zip(singled.sizes, singled.values, strict=True):
             yield {**shared, "metric": f"singling_out_{size}", "value": value}

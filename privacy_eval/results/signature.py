@@ -10,7 +10,7 @@ from ..errors import abbreviate
 from ..metrics import VARIANTS, Variant
 from ..protocol.protocol import Protocol
 from ..version import __version__
-from .records import IdentificationRecord, Results, SimilarityRecord, VerificationRecord
+from .records import IdentificationRecord, Results, SimilarityRecord, VerificationRecord, by_variant
 
 _OfVectors = VerificationRecord | SimilarityRecord | IdentificationRecord
 
@@ -38,15 +38,9 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
     >>> signature(Results(load_protocol("vpc2020"))).split("|")[1:]
     ['protocol:vpc2020', 'variant:none', 'boot:none', 'inputs:none']
     """
-    provenance = [
-        *(r.provenance for r in results.verification),
-        *(r.provenance for r in results.recognition),
-        *(r.provenance for r in results.utility),
-        *(r.provenance for r in results.similarity),
-        *(r.provenance for r in results.emotion),
-    ]
-    stored = {v for r in results.verification for v in r.metrics}
-    stored |= {v for r in results.similarity for v in r.metrics}
+    records = [r for r in results.records() if not isinstance(r, IdentificationRecord)]
+    provenance = [r.provenance for r in records]
+    stored = {variant for r in records for variant in by_variant(r)}
     options = [p["options"] for p in provenance if isinstance(p.get("options"), Mapping)]
     boots = {
         f"{o['bootstrap']} speakers seed {o.get('seed', 0)}" for o in options if o.get("bootstrap")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -12,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import PrivacyEvalError
-from ..io.files import atomic_folder, sweep, write_text
-from ..io.json_text import load_json
+from ..io.files import write_text
 from ..speech.audio import soundfile
+from .marked_folder import marked_folder
 from .network import mfcc_statistics_network
-from .speech import RATE, SpeechModel
+from .speech import RATE, draw_voice, speak
 
 #: Allowed sizes of simulated speech.
 SPEECH_SIZES = {
@@ -25,9 +22,6 @@ SPEECH_SIZES = {
     "training": range(0, 1001),
     "utterances": range(2, 1001),
 }
-
-_FINGERPRINT = "demo_speech.json"
-_MODEL = SpeechModel()
 
 
 @dataclass(frozen=True)
@@ -70,17 +64,10 @@ def write_demo_speech(
         `folder` contains something else; the library soundfile is missing.
     """
     marker = {"demo_speech": 1, **asdict(demo)}
-    folder = Path(os.path.abspath(folder))
-    if (folder / _FINGERPRINT).is_file() and load_json(folder / _FINGERPRINT) == marker:
-        return False
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise PrivacyEvalError(
-            f"{folder}: contains something other than this simulated speech; remove it or name "
-            "another folder"
-        )
-    sweep(folder)
     total, done = (demo.speakers + demo.training) * demo.utterances, itertools.count(1)
-    with atomic_folder(folder) as new:
+    with marked_folder(folder, "demo_speech", marker) as new:
+        if new is None:
+            return False
         for name, speakers in (("speech", demo.speakers), ("training", demo.training)):
             (new / name).mkdir()
             lines = []
@@ -94,7 +81,6 @@ def write_demo_speech(
         genders = [f"{_name('speech', n)} {_gender(n)}\n" for n in range(demo.speakers)]
         write_text(new / "speech_spk2gender", "".join(genders))
         write_text(new / "extractor" / "final.raw", mfcc_statistics_network())
-        write_text(new / _FINGERPRINT, json.dumps(marker, indent=1) + "\n")
     return True
 
 
@@ -102,10 +88,10 @@ def _speech(name: str, speakers: int, demo: DemoSpeech) -> Iterator[tuple[str, s
     """Simulate the utterances of a folder."""
     key = demo.seed, zlib.crc32(name.encode())
     for number in range(speakers):
-        voice = _MODEL.voice(_gender(number), np.random.default_rng([*key, number]))
+        voice = draw_voice(_gender(number), np.random.default_rng([*key, number]))
         for index in range(demo.utterances):
             generator = np.random.default_rng([*key, number, index])
-            samples = _MODEL.utterance(voice, demo.seconds, generator)
+            samples = speak(voice, demo.seconds, generator)
             speaker = _name(name, number)
             yield speaker, f"{speaker}-{index:03d}", samples
 

@@ -7,9 +7,7 @@ again where another one is derived from them.
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import os
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,12 +22,12 @@ from numpy.typing import NDArray
 from ..asv.backend import PldaBackend, train_backend
 from ..asv.model_folder import save_backend
 from ..errors import PrivacyEvalError
-from ..io.files import atomic_folder, atomic_path, sweep, write_text
-from ..io.json_text import load_json
+from ..io.files import atomic_path, write_text
 from ..io.plda import Plda
 from ..io.scp import write_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
+from .marked_folder import marked_folder
 from .ratings import simulate_ratings
 from .vectors import Anonymization, Matrix, VectorModel
 
@@ -40,7 +38,6 @@ DEMO_SIZES: Mapping[str, range] = {
     "systems": range(1, 1_001),
 }
 
-_FINGERPRINT = "demo_tree.json"
 #: Speakers of a trial set that a listening test takes, and utterances of each.
 _RATED = 12
 _VECTORS = VectorModel()
@@ -104,11 +101,6 @@ class _Demo:
         """Number of enrolled speakers, a third more than trial speakers."""
         return self.speakers + math.ceil(self.speakers / 3)
 
-    @property
-    def trial_sets(self) -> dict[str, TrialSet]:
-        """Trial sets by the name of their data folder."""
-        return {t.trials_name: t for t in self.protocol.trial_sets()}
-
     def generator(self, *names: str) -> np.random.Generator:
         """Return an independent random stream for each name."""
         key: Sequence[int] = [self.seed, *(zlib.crc32(name.encode()) for name in names)]
@@ -166,48 +158,14 @@ def write_demo_tree(
     demo = _Demo(protocol, seed, speakers, utterances)
     drawn = _systems(systems, demo)
     models = _models(protocol, drawn)
-    folder = Path(os.path.abspath(folder))
-    if folder.exists():
-        if _read_fingerprint(folder) == marker:
+    with marked_folder(folder, "demo_tree", marker) as temporary:
+        if temporary is None:
             return False
-        _check_replaceable(folder, marker)
-    sweep(folder)
-    with atomic_folder(folder) as temporary:
         _write_speech(temporary, demo, drawn, models, progress)
         for system in drawn:
             _write_recognition(temporary / "exp" / system.name, system, demo)
         write_text(temporary / "ratings.csv", _ratings(drawn, demo))
-        write_text(temporary / _FINGERPRINT, json.dumps(marker, indent=1) + "\n")
-        if folder.exists() and _read_fingerprint(folder) != marker:  # written in the meantime
-            _check_replaceable(folder, marker)
     return True
-
-
-def _read_fingerprint(folder: Path) -> object:
-    """Read the fingerprint of a demo tree; empty if there is none."""
-    found = load_json(folder / _FINGERPRINT) if (folder / _FINGERPRINT).is_file() else {}
-    if isinstance(found, dict):
-        found.pop("version", None)  # of trees before 1.0
-    return found
-
-
-def _check_replaceable(folder: Path, expected: Mapping[str, object]) -> None:
-    """Refuse to overwrite anything but an empty folder."""
-    if not folder.is_dir() or any(folder.iterdir()):
-        fingerprint, differences = _read_fingerprint(folder), ""
-        if isinstance(fingerprint, dict) and "demo_tree" in fingerprint:
-            different = [
-                f"{key} {json.dumps(fingerprint.get(key))}, not {json.dumps(value)}"
-                for key, value in expected.items()
-                if fingerprint.get(key) != value
-            ]
-            differences = f" (it is one of {'; '.join(different)})"
-        raise PrivacyEvalError(
-            f"{folder}: contains something other than the demo tree of seed {expected['seed']}"
-            f"{differences}; remove it or name another folder"
-        )
-    if folder.samefile(Path()):
-        raise PrivacyEvalError(f"{folder}: is the current folder; choose another one")
 
 
 def _systems(count: int, demo: _Demo) -> list[_System]:
@@ -258,11 +216,6 @@ class _Speech:
     gender_of: Mapping[str, str]
     list: Literal["enrolls", "trials"] | None = None
     enrolled: Sequence[str] = ()
-
-    def list_lines(self) -> Iterable[str]:
-        if self.list == "enrolls":
-            return self.speaker_of
-        return _trial_lines(self.enrolled, self.speaker_of)
 
 
 Draw = Callable[[], _Speech]
@@ -392,7 +345,7 @@ def _write_speech(
         for t in demo.protocol.trial_sets()
     }
     trials: dict[str, Draw] = {
-        name: partial(_trial_speech, trial_set, demo) for name, trial_set in demo.trial_sets.items()
+        t.trials_name: partial(_trial_speech, t, demo) for t in demo.protocol.trial_sets()
     }
     combined: dict[str, Draw] = {
         name: partial(_combined_speech, sets, demo)
@@ -433,8 +386,10 @@ def _write_data(folder: Path, speech: _Speech) -> None:
         "spk2utt": (f"{s} {' '.join(u)}" for s, u in sorted(utterances_of.items())),
         "spk2gender": (f"{s} {g}" for s, g in sorted(speech.gender_of.items())),
     }
-    if speech.list is not None:
-        lines[speech.list] = speech.list_lines()
+    if speech.list == "enrolls":
+        lines["enrolls"] = speech.speaker_of
+    elif speech.list == "trials":
+        lines["trials"] = _trial_lines(speech.enrolled, speech.speaker_of)
     for name, of_file in lines.items():
         with (
             atomic_path(folder / name) as temporary,
@@ -502,15 +457,12 @@ def _write_recognition(folder: Path, system: _System, demo: _Demo) -> None:
 def _wer_line(rate: float, decode: str, generator: np.random.Generator) -> WerLine:
     words = 20000
     counts = [int(n) for n in generator.poisson(rate * words * np.array([0.1, 0.15, 0.75]))]
-    errors, (insertions, deletions, substitutions) = sum(counts), counts
     return WerLine(
-        round(errors / words, 4),
-        errors,
+        round(sum(counts) / words, 4),
+        sum(counts),
         words,
-        insertions,
-        deletions,
-        substitutions,
-        decode,
-        12,
-        0.0,
+        **dict(zip(("insertions", "deletions", "substitutions"), counts, strict=True)),
+        decode=decode,
+        lm_weight=12,
+        word_insertion_penalty=0.0,
     )

@@ -45,6 +45,10 @@ _KINDS, _SHARES = 3, np.array([0.7, 0.22, 0.08])
 _FFT, _HOP = 512, 128
 _BINS = np.arange(_FFT // 2 + 1) * RATE / _FFT
 _PEAK = 0.6 * 32767
+#: How much speakers and utterances differ, as standard deviations of logarithms: lengths of vocal
+#: tracts; each formant of a speaker, and each in every phone; formants of a phone in an utterance;
+#: slow ripples in the spectrum of an utterance.
+_TRACT, _FORMANT, _PHONE, _ARTICULATION, _CHANNEL = 0.08, 0.07, 0.05, 0.03, 0.08
 
 
 @dataclass(frozen=True)
@@ -75,106 +79,83 @@ class Voice:
     hiss: float
 
 
-@dataclass(frozen=True)
-class SpeechModel:
-    """How much speakers and utterances differ, as standard deviations of logarithms.
+def draw_voice(gender: str, generator: np.random.Generator) -> Voice:
+    """Draw a speaker, `f` or `m`."""
+    scale, pitch = (1.16, 205.0) if gender == "f" else (1.0, 120.0)
+    normal = generator.standard_normal
+    formants = _FORMANTS * scale * np.exp(_TRACT * normal())
+    formants = formants * np.exp(_FORMANT * normal(4) + _PHONE * normal((10, 4)))
+    return Voice(
+        pitch * np.exp(0.12 * normal()),
+        formants,
+        _BANDWIDTHS * np.exp(0.2 * normal(4)),
+        900.0 * np.exp(0.35 * normal()),
+        0.03 * np.exp(0.5 * normal()),
+        4800.0 * scale**0.5 * np.exp(0.12 * normal()),
+    )
 
-    Attributes
-    ----------
-    tract : float
-        Length of vocal tracts.
-    formant, phone : float
-        Each formant of a speaker, and each in every phone.
-    articulation : float
-        Formants of a phone in an utterance.
-    channel : float
-        Of the slow ripples in the spectrum of an utterance, in Neper.
+
+def speak(voice: Voice, seconds: float, generator: np.random.Generator) -> NDArray[np.int16]:
+    """Speak random phones.
+
+    Returns
+    -------
+    int16 array, shape (N,)
+        Sampled at 16 kHz.
     """
+    count = int(seconds * RATE)
+    frames = count // _HOP + 2
+    normal = generator.standard_normal
+    # Phones: what they are, and how long.
+    phones = int(seconds / 0.05) + 8
+    lengths = np.exp(np.log(0.09) + 0.35 * normal(phones))
+    kind = generator.choice(_KINDS, phones, p=_SHARES)
+    kind[0] = 2
+    lengths[kind == 2] *= 2.5
+    borders = np.cumsum(lengths) * RATE / _HOP
+    at = np.minimum(np.searchsorted(borders, np.arange(frames)), phones - 1)
+    which = generator.integers(len(_FORMANTS), size=phones)
+    target = voice.formants[which] * np.exp(_ARTICULATION * normal((phones, 4)))
+    effort = np.exp(0.25 * normal(phones))
+    # Tracks: they move from phone to phone.
+    formants = gaussian_filter1d(target[at], 3.0, axis=0)
+    voiced = gaussian_filter1d((kind[at] == 0) * effort[at], 1.5)
+    hissing = gaussian_filter1d((kind[at] == 1) * effort[at], 1.5)
+    envelope = _resonances(formants, voice.bandwidths) * _source(voice.tilt * effort.mean())
+    hiss = 0.05 * np.exp(-0.5 * ((_BINS - voice.hiss) / 1300.0) ** 2)
+    pulses = _pulses(voice, count, generator) + voice.breath * normal(count)
+    ripple = np.exp(_CHANNEL * _smooth(normal(_BINS.size), 12.0))
+    spectrum = _spectrum(pulses, envelope * voiced[:, None])
+    spectrum += _spectrum(normal(count), hissing[:, None] * hiss)
+    _, speech = istft(spectrum * ripple[:, None], RATE, nperseg=_FFT, noverlap=_FFT - _HOP)
+    speech = speech[:count]
+    level = np.sqrt(np.mean(speech**2))
+    speech += level * 10 ** (-(33.0 + 4.0 * normal()) / 20) * normal(count)
+    gain = _PEAK * np.exp(0.2 * min(normal(), 0.0)) / np.abs(speech).max()
+    samples: NDArray[np.int16] = np.rint(gain * speech).astype(np.int16)
+    return samples
 
-    tract: float = 0.08
-    formant: float = 0.07
-    phone: float = 0.05
-    articulation: float = 0.03
-    channel: float = 0.08
 
-    def voice(self, gender: str, generator: np.random.Generator) -> Voice:
-        """Draw a speaker, `f` or `m`."""
-        scale, pitch = (1.16, 205.0) if gender == "f" else (1.0, 120.0)
-        normal = generator.standard_normal
-        formants = _FORMANTS * scale * np.exp(self.tract * normal())
-        formants = formants * np.exp(self.formant * normal(4) + self.phone * normal((10, 4)))
-        return Voice(
-            pitch * np.exp(0.12 * normal()),
-            formants,
-            _BANDWIDTHS * np.exp(0.2 * normal(4)),
-            900.0 * np.exp(0.35 * normal()),
-            0.03 * np.exp(0.5 * normal()),
-            4800.0 * scale**0.5 * np.exp(0.12 * normal()),
-        )
-
-    def utterance(
-        self, voice: Voice, seconds: float, generator: np.random.Generator
-    ) -> NDArray[np.int16]:
-        """Speak random phones.
-
-        Returns
-        -------
-        int16 array, shape (N,)
-            Sampled at 16 kHz.
-        """
-        count = int(seconds * RATE)
-        frames = count // _HOP + 2
-        normal = generator.standard_normal
-        # Phones: what they are, and how long.
-        phones = int(seconds / 0.05) + 8
-        lengths = np.exp(np.log(0.09) + 0.35 * normal(phones))
-        kind = generator.choice(_KINDS, phones, p=_SHARES)
-        kind[0] = 2
-        lengths[kind == 2] *= 2.5
-        borders = np.cumsum(lengths) * RATE / _HOP
-        at = np.minimum(np.searchsorted(borders, np.arange(frames)), phones - 1)
-        which = generator.integers(len(_FORMANTS), size=phones)
-        target = voice.formants[which] * np.exp(self.articulation * normal((phones, 4)))
-        effort = np.exp(0.25 * normal(phones))
-        # Tracks: they move from phone to phone.
-        formants = gaussian_filter1d(target[at], 3.0, axis=0)
-        voiced = gaussian_filter1d((kind[at] == 0) * effort[at], 1.5)
-        hissing = gaussian_filter1d((kind[at] == 1) * effort[at], 1.5)
-        envelope = _resonances(formants, voice.bandwidths) * _source(voice.tilt * effort.mean())
-        hiss = 0.05 * np.exp(-0.5 * ((_BINS - voice.hiss) / 1300.0) ** 2)
-        pulses = self._pulses(voice, count, generator) + voice.breath * normal(count)
-        ripple = np.exp(self.channel * _smooth(normal(_BINS.size), 12.0))
-        spectrum = _spectrum(pulses, envelope * voiced[:, None])
-        spectrum += _spectrum(normal(count), hissing[:, None] * hiss)
-        _, speech = istft(spectrum * ripple[:, None], RATE, nperseg=_FFT, noverlap=_FFT - _HOP)
-        speech = speech[:count]
-        level = np.sqrt(np.mean(speech**2))
-        speech += level * 10 ** (-(33.0 + 4.0 * normal()) / 20) * normal(count)
-        gain = _PEAK * np.exp(0.2 * min(normal(), 0.0)) / np.abs(speech).max()
-        samples: NDArray[np.int16] = np.rint(gain * speech).astype(np.int16)
-        return samples
-
-    @staticmethod
-    def _pulses(voice: Voice, count: int, generator: np.random.Generator) -> Array:
-        """The glottal source: pulses with intonation, jitter and shimmer."""
-        knots = max(4, count // 4000)
-        melody = np.interp(
-            np.linspace(0, knots - 1, count),
-            np.arange(knots),
-            0.12 * generator.standard_normal(knots) + np.linspace(0.08, -0.08, knots),
-        )
-        register = 0.05 * generator.standard_normal()
-        phase = np.cumsum(voice.pitch * np.exp(melody + register)) / RATE
-        cycles = np.arange(1.0, np.floor(phase[-1]))
-        jitter = 0.01 * generator.standard_normal(cycles.size)
-        instants = np.interp(cycles + jitter, phase, np.arange(count))
-        place = instants.astype(np.int64)
-        late = instants - place
-        strength = np.exp(0.05 * generator.standard_normal(cycles.size))
-        pulses = np.zeros(count + 1)
-        np.add.at(pulses, place, (1 - late) * strength)
-        np.add.at(pulses, place + 1, late * strength)
-        return np.asarray(pulses[:count] * np.sqrt(RATE / voice.pitch) / 10)
+def _pulses(voice: Voice, count: int, generator: np.random.Generator) -> Array:
+    """The glottal source: pulses with intonation, jitter and shimmer."""
+    knots = max(4, count // 4000)
+    melody = np.interp(
+        np.linspace(0, knots - 1, count),
+        np.arange(knots),
+        0.12 * generator.standard_normal(knots) + np.linspace(0.08, -0.08, knots),
+    )
+    register = 0.05 * generator.standard_normal()
+    phase = np.cumsum(voice.pitch * np.exp(melody + register)) / RATE
+    cycles = np.arange(1.0, np.floor(phase[-1]))
+    jitter = 0.01 * generator.standard_normal(cycles.size)
+    instants = np.interp(cycles + jitter, phase, np.arange(count))
+    place = instants.astype(np.int64)
+    late = instants - place
+    strength = np.exp(0.05 * generator.standard_normal(cycles.size))
+    pulses = np.zeros(count + 1)
+    np.add.at(pulses, place, (1 - late) * strength)
+    np.add.at(pulses, place + 1, late * strength)
+    return np.asarray(pulses[:count] * np.sqrt(RATE / voice.pitch) / 10)
 
 
 def _resonances(formants: Array, bandwidths: Array) -> Array:

@@ -22,6 +22,7 @@ from ..io.kaldi_objects import (
     open_objects,
     read_binary_array,
     read_text_array,
+    to_float32,
 )
 from .nnet3_descriptors import MAX_PARTS, Descriptor, parse_descriptor
 
@@ -311,11 +312,7 @@ class _Reader:
 
     def _array(self, dimensions: int) -> NDArray[np.float32]:
         read = read_binary_array if self.is_binary else read_text_array
-        with np.errstate(over="ignore"):
-            values = read(self.file, dimensions, allow_empty=True).astype(np.float32)
-        if not np.isfinite(values).all():
-            raise self.file.error("values beyond the range of float32")
-        return values
+        return to_float32(read(self.file, dimensions, allow_empty=True), self.file.where)
 
 
 def _components(reader: _Reader, path: Path) -> Iterator[tuple[str, Component]]:

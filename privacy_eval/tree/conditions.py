@@ -208,23 +208,12 @@ def trial_conditions(
     suffixes = {ORIGINAL: "", ANONYMIZED: anon_suffix}
     conditions: dict[str, TrialCondition] = {}
     for t, pair in itertools.product(protocol.trial_sets(), protocol.comparisons):
-        enrollment_set = t.enrollment_name + suffixes[pair.enrollment]
-        trial_set = t.trials_name + suffixes[pair.trial]
-        name = f"ASV-{enrollment_set}-{trial_set}"
-        conditions[name] = TrialCondition(
-            system,
-            part.suffix,
-            name,
-            t.data_set.id,
-            t.split,
-            t.gender,
-            pair.enrollment,
-            pair.trial,
-            part.asv_model,
-            protocol.attack_model(pair.enrollment, pair.trial, part.asv_model),
-            enrollment_set,
-            trial_set,
-        )
+        cell = (t.data_set.id, t.split, t.gender)
+        speech = (pair.enrollment, pair.trial, part.asv_model)
+        attack = protocol.attack_model(*speech)
+        sets = (t.enrollment_name + suffixes[speech[0]], t.trials_name + suffixes[speech[1]])
+        name = f"ASV-{sets[0]}-{sets[1]}"
+        conditions[name] = TrialCondition(system, part.suffix, name, *cell, *speech, attack, *sets)
     return conditions
 
 

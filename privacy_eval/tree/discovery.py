@@ -20,25 +20,23 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, printable
-from ..io.confine import paths_outside
 from ..io.names import check_name
 from ..protocol.protocol import ANONYMIZED, Protocol, ResultsFolder
 from .conditions import (
     ConditionFiles,
     RecognitionFiles,
     System,
-    TrialCondition,
     anonymized_names,
     recognition_conditions,
     trial_conditions,
 )
 from .editions import edition_systems
-from .keys import data_folders, find_key_folders, first_file, key_paths, subfolders
+from .keys import Search, data_folders, find_key_folders, subfolders
 
 _RESULTS = "results-"
 
@@ -93,14 +91,14 @@ def find_systems(
         results = Path(os.path.abspath(results))
     key_folders = find_key_folders(tree, results) if keys is None else [keys]
     roots = [] if allow_outside else [p for p in (tree, results, keys) if p is not None]
-    search = _Search(protocol, tree / "data" if keys is None else None, key_folders, roots)
+    search = Search(protocol, tree / "data" if keys is None else None, key_folders, roots)
     given = [anon_suffix] if isinstance(anon_suffix, str) else anon_suffix
-    systems = edition_systems(results, tree / "data", protocol, given, search.files, search.outside)
+    systems = edition_systems(results, tree / "data", given, search)
     for base_name, parts in _by_system(_results_folders(results, protocol), results, protocol):
         own = [suffix for folder, _ in parts for suffix in folder_suffixes(folder, protocol)]
         suffixes = dict.fromkeys((protocol.anon_suffix, *own))
         chosen = list(suffixes if given is None else given)
-        systems += _build_systems(base_name, parts, protocol, chosen, search)
+        systems += _build_systems(base_name, parts, chosen, search)
     _check_names(systems)
     if name is not None and len(systems) == 1:
         check_name(name, "--system")
@@ -141,14 +139,14 @@ def results_folders(
     return [(first.with_name(first.name + part.suffix), part) for part in protocol.results_folders]
 
 
-def _has_conditions(folders: Iterable[Path]) -> bool:
-    return any(folder.name.startswith(("ASV-", "ASR-")) for folder in folders)
+def _is_condition(folder: Path) -> bool:
+    return folder.name.startswith(("ASV-", "ASR-"))
 
 
 def _results_folders(results: Path, protocol: Protocol) -> list[Path]:
     """List the folders with conditions: `results` and its siblings of the same system, or
     those below it."""
-    conditions = [p for p in subfolders(results) if _has_conditions([p])]
+    conditions = [*filter(_is_condition, subfolders(results))]
     if conditions and results.name.startswith(_RESULTS):
         below = []
     else:
@@ -164,7 +162,10 @@ def _results_folders(results: Path, protocol: Protocol) -> list[Path]:
     siblings = [
         results.with_name(results.name + f.suffix) for f in protocol.results_folders if f.suffix
     ]
-    return [results, *(p for p in siblings if p.is_dir() and _has_conditions(subfolders(p)))]
+    return [
+        results,
+        *(p for p in siblings if p.is_dir() and any(map(_is_condition, subfolders(p)))),
+    ]
 
 
 def _walk(folder: Path) -> list[Path]:
@@ -184,11 +185,11 @@ def _walk(folder: Path) -> list[Path]:
                 identity = at.stat()
                 key = identity.st_dev, identity.st_ino
                 below = [] if key in searched else subfolders(at)
-                if searched.setdefault(key, _has_conditions(below)):
+                if searched.setdefault(key, any(map(_is_condition, below))):
                     found.append(at)
                 for child in below:
                     # Conditions have no results below them.
-                    if not (at.name.startswith(_RESULTS) and _has_conditions([child])):
+                    if not (at.name.startswith(_RESULTS) and _is_condition(child)):
                         waiting[linked or child.is_symlink()][level + 1].append(child)
     return sorted(found)
 
@@ -359,12 +360,8 @@ def folder_suffixes(folder: Path, protocol: Protocol) -> list[str]:
 def guess_suffix(suffixes: list[str], protocol: Protocol, tree: Path | None) -> str:
     """Guess a system's anonymization suffix: the last one that data sets of the tree have, or
     the first."""
-    names = [n for t in protocol.trial_sets() for n in (t.trials_name, t.enrollment_name)]
-    names += [superset for name in names for superset in protocol.supersets(name)]
-    for suffix in reversed(suffixes):
-        if tree is not None and any((tree / "data" / f"{n}{suffix}").is_dir() for n in names):
-            return suffix
-    return suffixes[0]
+    found = {} if tree is None else tree_suffixes(tree, protocol)
+    return next((suffix for suffix in reversed(suffixes) if suffix in found), suffixes[0])
 
 
 Files = TypeVar("Files", ConditionFiles, RecognitionFiles)
@@ -382,10 +379,9 @@ def _rename(system: System, name: str) -> System:
     )
 
 
-def _build_systems(
-    name: str, parts: Parts, protocol: Protocol, suffixes: list[str], search: _Search
-) -> list[System]:
+def _build_systems(name: str, parts: Parts, suffixes: list[str], search: Search) -> list[System]:
     """Build the system of some results folders, or one for each suffix in them."""
+    protocol = search.protocol
     children = [(child, part) for folder, part in parts for child in subfolders(folder)]
     present = {child.name for child, _ in children}
     used = [suffix for suffix in suffixes if present & anonymized_names(protocol, suffix)]
@@ -397,7 +393,7 @@ def _build_systems(
         for folder in names(protocol, protocol.results_folders[0], suffix)
     }
     unmatched = tuple(
-        child for child, _ in children if _has_conditions([child]) and child.name not in known
+        child for child, _ in children if _is_condition(child) and child.name not in known
     )
     systems = []
     for suffix in chosen:
@@ -425,39 +421,6 @@ def _build_systems(
             )
         )
     return systems
-
-
-@dataclass(frozen=True)
-class _Search:
-    """Where to look for the files of conditions."""
-
-    protocol: Protocol
-    data: Path | None
-    key_folders: list[Path]
-    roots: list[Path]
-
-    def outside(self, paths: Iterable[Path]) -> tuple[Path, ...]:
-        """List those of some paths that are outside the tree."""
-        return paths_outside(paths, self.roots)
-
-    def files(self, condition: TrialCondition, folder: Path) -> ConditionFiles:
-        """Find the files of a condition."""
-        candidates = key_paths(condition, self.protocol, self.data, self.key_folders)
-        key = first_file(candidates)
-        in_data = [path for path in candidates if self.data in path.parents]
-        chosen = next((f for f in self.key_folders if key is not None and f in key.parents), None)
-        others = (p for p in candidates if p not in in_data and chosen not in p.parents)
-        if chosen is not None and first_file(others) is not None:
-            raise PrivacyEvalError(
-                f"{condition.trial_set}: several of {', '.join(map(str, self.key_folders))} have a "
-                "trial key; choose one with --keys"
-            )
-        adjacent = dict.fromkeys(path.parent for path in ([key] if key else []) + in_data)
-        utt2spk = first_file(folder / "utt2spk" for folder in adjacent)
-        scores = first_file([folder / "scores", folder / "scores.gz"])
-        keys = [path for path in candidates if path.is_file()]
-        outside = paths_outside([scores, *keys, utt2spk], self.roots)
-        return ConditionFiles(condition, folder, scores, key, tuple(candidates), utt2spk, outside)
 
 
 def unmatched_folders(systems: Iterable[System]) -> dict[Path, list[str]]:

@@ -10,12 +10,11 @@ VoicePAT has a folder `cosine_out` in between.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..protocol.protocol import ANONYMIZED, Protocol, ResultsFolder
 from .conditions import (
-    ConditionFiles,
     EmotionFiles,
     RecognitionFiles,
     System,
@@ -24,19 +23,14 @@ from .conditions import (
     recognition_conditions,
     trial_conditions,
 )
-from .keys import first_file, subfolders
+from .keys import Search, first_file, subfolders
 
 _SUFFIX = "{suffix}"
 _VOICEPAT = "cosine_out"
 
 
 def edition_systems(
-    exp: Path,
-    data: Path,
-    protocol: Protocol,
-    suffixes: Sequence[str] | None,
-    files_of: Callable[[TrialCondition, Path], ConditionFiles],
-    outside_of: Callable[[Iterable[Path]], tuple[Path, ...]],
+    exp: Path, data: Path, suffixes: Sequence[str] | None, search: Search
 ) -> list[System]:
     """Find the systems of an `exp/`, one for each anonymization suffix.
 
@@ -46,19 +40,16 @@ def edition_systems(
         Data folders, with what was spoken.
     suffixes : sequence of str or None
         By default all that any folder has anonymized speech of.
-    files_of : callable
-        The files of a condition in a folder.
-    outside_of : callable
-        Those of some paths that are outside the tree.
     """
+    protocol = search.protocol
     places = list(_places(exp, protocol))
-    wanted = dict.fromkeys(suffixes or _candidates(exp, places, protocol))
+    wanted = dict.fromkeys(suffixes or _candidates(places, protocol))
     systems = []
     known: set[Path] = set()
     for suffix in wanted:
         name = suffix.strip("._+-") or suffix
         conditions = [
-            files_of(condition, folder)
+            search.files(condition, folder)
             for part, places_of in places
             for condition, folder in _conditions(places_of, part, protocol, suffix, name)
         ]
@@ -68,7 +59,7 @@ def edition_systems(
         folders = tuple(dict.fromkeys(files.folder.parent for files in conditions))
         original = next(p for p in protocol.results_folders if p.asv_model != ANONYMIZED)
         recognition = tuple(
-            RecognitionFiles(decoded, folder, outside_of(paths), transcripts)
+            RecognitionFiles(decoded, folder, search.outside(paths), transcripts)
             for place in protocol.recognition.folders
             for decoded in recognition_conditions(protocol, original, suffix, name).values()
             for folder in [exp / place / decoded.name.removeprefix("ASR-")]
@@ -77,7 +68,7 @@ def edition_systems(
             for paths in [[folder, *sorted(folder.glob("*")), *_spoken(transcripts)]]
         )
         emotion = tuple(
-            EmotionFiles(path, outside_of([path]))
+            EmotionFiles(path, search.outside([path]))
             for form in ("results_folds", "results")
             for path in [exp / protocol.emotion_folder / f"{form}{suffix}.csv"]
             if protocol.emotion_folder and path.is_file()
@@ -109,15 +100,14 @@ def _spoken(transcripts: Transcripts | None) -> list[Path]:
 def _places(exp: Path, protocol: Protocol) -> Iterator[tuple[ResultsFolder, list[Path]]]:
     """Yield each results folder with the existing folders of its models."""
     for part in protocol.results_folders:
-        patterns = [
-            re.escape(template).replace(re.escape(_SUFFIX), ".+") for template in part.folders
-        ]
-        folders = [
-            folder
-            for folder in subfolders(exp)
-            if any(re.fullmatch(pattern, folder.name) for pattern in patterns)
-        ]
-        yield part, folders
+        folders = subfolders(exp)
+        yield part, [f for f in folders if any(_suffix(f, t) is not None for t in part.folders)]
+
+
+def _suffix(folder: Path, template: str) -> str | None:
+    """The suffix in the name of a folder of this form, "" if it has none; None of other forms."""
+    match = re.fullmatch(re.escape(template).replace(re.escape(_SUFFIX), "(.+)"), folder.name)
+    return None if match is None else "".join(match.groups())
 
 
 def _conditions(
@@ -144,17 +134,14 @@ def _children(folder: Path) -> Iterable[Path]:
 
 
 def _candidates(
-    exp: Path, places: Sequence[tuple[ResultsFolder, list[Path]]], protocol: Protocol
+    places: Sequence[tuple[ResultsFolder, list[Path]]], protocol: Protocol
 ) -> list[str]:
     """List the suffixes in names of models' folders and of their conditions."""
     found: set[str] = set()
     sets = [f"{t.enrollment_name}-{t.trials_name}" for t in protocol.trial_sets()]
     for part, folders in places:
         for folder in folders:
-            for template in part.folders:
-                pattern = re.escape(template).replace(re.escape(_SUFFIX), "(?P<suffix>.+)")
-                match = re.fullmatch(pattern, folder.name)
-                found |= {match["suffix"]} if match and _SUFFIX in template else set()
+            found |= {_suffix(folder, template) or "" for template in part.folders}
             names = [child.name for child in _children(folder)]
-            found |= {n.removeprefix(s) for n in names for s in sets if n.startswith(s)} - {""}
-    return sorted(found)
+            found |= {n.removeprefix(s) for n in names for s in sets if n.startswith(s)}
+    return sorted(found - {""})

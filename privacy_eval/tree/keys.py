@@ -1,17 +1,19 @@
-"""Find the trial keys of trial sets."""
+"""Find the trial keys of trial sets, and the other files of conditions."""
 
 from __future__ import annotations
 
 import itertools
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
+from ..io.confine import paths_outside
 from ..io.inputs import Inputs
 from ..io.scores import check_same_trials, read_trials
 from ..protocol.protocol import ANONYMIZED, Protocol
-from .conditions import TrialCondition
+from .conditions import ConditionFiles, TrialCondition
 
 # Hidden folders, and metadata in archives created by macOS.
 _IGNORED = (".", "__MACOSX")
@@ -78,3 +80,36 @@ def find_key_folders(*bases: Path) -> list[Path]:
         if path.name.startswith("keys-")
     }
     return sorted(folders.values())
+
+
+@dataclass(frozen=True)
+class Search:
+    """Where to look for the files of conditions."""
+
+    protocol: Protocol
+    data: Path | None
+    key_folders: list[Path]
+    roots: list[Path]
+
+    def outside(self, paths: Iterable[Path]) -> tuple[Path, ...]:
+        """List those of some paths that are outside the tree."""
+        return paths_outside(paths, self.roots)
+
+    def files(self, condition: TrialCondition, folder: Path) -> ConditionFiles:
+        """Find the files of a condition."""
+        candidates = key_paths(condition, self.protocol, self.data, self.key_folders)
+        key = first_file(candidates)
+        in_data = [path for path in candidates if self.data in path.parents]
+        chosen = next((f for f in self.key_folders if key is not None and f in key.parents), None)
+        others = (p for p in candidates if p not in in_data and chosen not in p.parents)
+        if chosen is not None and first_file(others) is not None:
+            raise PrivacyEvalError(
+                f"{condition.trial_set}: several of {', '.join(map(str, self.key_folders))} have a "
+                "trial key; choose one with --keys"
+            )
+        adjacent = dict.fromkeys(path.parent for path in ([key] if key else []) + in_data)
+        utt2spk = first_file(folder / "utt2spk" for folder in adjacent)
+        scores = first_file([folder / "scores", folder / "scores.gz"])
+        keys = [path for path in candidates if path.is_file()]
+        outside = paths_outside([scores, *keys, utt2spk], self.roots)
+        return ConditionFiles(condition, folder, scores, key, tuple(candidates), utt2spk, outside)

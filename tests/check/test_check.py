@@ -29,6 +29,7 @@ from support import (
 from privacy_eval.check import implausible, mismatches
 from privacy_eval.check import tree as tree_module
 from privacy_eval.check.missing import TEAM
+from privacy_eval.io.scores import OPEN_END
 from privacy_eval.metrics import CAVEATS, IMPLAUSIBLE_EER
 from privacy_eval.metrics.caveats import MAX_ORIGINAL_EER
 from privacy_eval.stages.jobs import needed_bytes, similarity_cost
@@ -389,19 +390,13 @@ def test_invalid_word_error_rates(tmp_path: Path) -> None:
     assert "no '%WER' line" in error
 
 
-def test_trials_left_out_on_request(tmp_path: Path) -> None:
+def test_scores_that_lack_trials_or_the_last_line_end(tmp_path: Path) -> None:
     tree = scored(tmp_path)
-    changed(tree, "oa", lambda lines: lines[2:])
-    kind = "trials without a score or scores without a trial, left out"
-    assert items(check(tree, "--allow-missing"), kind) == [f"anon {OA} (2 and 0)"]
-
-
-def test_scores_whose_last_number_may_be_cut_are_named(tmp_path: Path) -> None:
-    tree = scored(tmp_path)
-    path = tree.all_scores["oa"]
+    path = changed(tree, "oa", lambda lines: lines[2:])
     path.write_text(path.read_text()[:-3])
-    kind = "no newline at the end of its last line: was it cut?"
-    assert items(check(tree), kind) == [f"exp/results-anon/{OA}/scores"]
+    lines = check(tree, "--allow-missing")
+    assert items(lines, implausible.LEFT_OUT) == [f"anon {OA} (2 and 0)"]
+    assert items(lines, OPEN_END) == [f"exp/results-anon/{OA}/scores"]
 
 
 def test_built_in_scores_of_other_trials_are_rebuilt_if_inputs_exist(tmp_path: Path) -> None:

@@ -137,15 +137,15 @@ EVALUATION: dict[str, tuple[Change, str]] = {
     "a key in swapped columns": (columns(KEY, 2, 0, 1), r"trials:1: .*'s1-u0'"),
     "a key of another set": (
         lambda tree: lines_to(tree / KEY, ["x1 x1-u1 target", "x1 x2-u1 nontarget"]),
-        r"_anon/trials:1: trial x1 x1-u1 is target, but missing in \S+_f/trials",
+        r"_anon/trials:1: trial x1 x1-u1 is missing in \S+_f/trials",
     ),
     "a key with exchanged labels": (
         content(KEY, lambda c: c.replace(b"nontarget", b"target", 1)),
-        r"_anon/trials:4: trial s1 s2-u0 is target, but nontarget in \S+_f/trials",
+        r"_anon/trials:4: trial s1 s2-u0 has another label in \S+_f/trials",
     ),
     "two keys in one folder": (
         lambda tree: (tree / f"{KEY}.gz").write_bytes(gzip.compress(b"s1 s1-u0 nontarget\n")),
-        r"trials\.gz:1: trial s1 s1-u0 is nontarget, but target in \S+_f/trials",
+        r"trials\.gz:1: trial s1 s1-u0 has another label in \S+_f/trials",
     ),
     "a hexadecimal score": (line(SCORES, 2, "s1 s1-u1 0x1p3"), r"scores:2: .*'0x1p3'"),
     "a score in Arabic digits": (line(SCORES, 2, "s1 s1-u1 \u0661"), "scores:2: .*'\u0661'"),
@@ -254,36 +254,6 @@ def test_untrusted_input_is_refused(name: str, tree: Path, tmp_path: Path) -> No
         assert "failed" in done.err.splitlines()[-1]
         others = {p.name for p in (tree / "exp/privacy_eval/records/anon").glob("ASV*.json")}
         assert len(others) == 3
-
-
-HARMLESS: dict[str, Change] = {
-    "CRLF": content(SCORES, lambda c: c.replace(b"\n", b"\r\n")),
-    "a byte order mark": content(SCORES, lambda c: b"\xef\xbb\xbf" + c),
-    "tabs and blank lines": content(
-        SCORES, lambda c: c.replace(b" ", b"\t ").replace(b"\n", b"\n\n")
-    ),
-    "gzip": content(SCORES, gzip.compress),
-    "no line end at the end": content(SCORES, bytes.rstrip),
-    "exponents": content(
-        SCORES,
-        lambda c: b"".join(
-            b"%s %s %s\n" % (s, u, f"{float(x):.17E}".encode())
-            for s, u, x in map(bytes.split, c.splitlines())
-        ),
-    ),
-    "a key of gzip with CRLF": content(KEY, lambda c: gzip.compress(c.replace(b"\n", b"\r\n"))),
-    "another order": content(SCORES, lambda c: b"".join(sorted(c.splitlines(keepends=True)))),
-}
-
-
-@pytest.mark.parametrize("name", HARMLESS)
-def test_equivalent_formats_give_the_same_values(name: str, tree: Path) -> None:
-    record = tree / f"{RECORD}.json"
-    before = json.loads(record.read_text())
-    HARMLESS[name](tree)
-    done = run("evaluate", tree)
-    assert done.code == 0, done.err
-    assert json.loads(record.read_text())["metrics"] == before["metrics"]
 
 
 def test_absolute_paths_as_kaldi_writes_them(tree: Path) -> None:

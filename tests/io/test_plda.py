@@ -198,7 +198,7 @@ def test_invalid_model_is_refused(tmp_path: Path, content: bytes, message: str) 
 )
 def test_invalid_model_is_not_written(tmp_path: Path, plda: Plda, message: str) -> None:
     path = write(tmp_path / "plda", b"old")
-    with pytest.raises(PrivacyEvalError, match=f"^{path}: not written, {message}"):
+    with pytest.raises(PrivacyEvalError, match=f"^{path}: not written: {message}"):
         write_plda(path, plda)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]

@@ -52,12 +52,12 @@ def test_published_files_are_read_in_full(path: Path, sizes: tuple[int, ...]) ->
     content = parse_results_txt(path.read_text(), str(path))
     found = (content.verification, content.recognition, content.utility, content.similarity)
     assert tuple(map(len, found)) == sizes
-    assert all(len(block.lines) == 2 for block in content.recognition)
+    assert all(len(lines) == 2 for lines in content.recognition.values())
 
 
 def test_values_of_the_first_condition() -> None:
-    first = parse_results_txt(ANON.read_text(), "r").verification[0]
-    assert first.name == CONDITION
+    name, first = next(iter(parse_results_txt(ANON.read_text(), "r").verification.items()))
+    assert name == CONDITION
     assert first.tag == "C"
     assert first.metrics == {
         "eer": pytest.approx(0.1491, abs=1e-15),
@@ -77,7 +77,7 @@ def test_summary_file_is_refused() -> None:
 
 def test_blank_lines_and_crlf_are_ignored() -> None:
     text = f"\r\n{CONDITION}\r\n\r\n  EER: 1.5%\r\n"
-    assert parse_results_txt(text, "r").verification[0].metrics == {"eer": 0.015}
+    assert parse_results_txt(text, "r").verification[CONDITION].metrics == {"eer": 0.015}
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_the_options_name_all_formats() -> None:
         ("a x spoof 0.5\na y spoof 0.5\n", "columns 3 and 4"),
         ("a x 0.5 target\na y 0.5 spoof\n", "columns 3 and 4"),
         ('enroll,test,score\n"a,x,0.5\n', "CSV"),
-        ("enroll,test,score\na,x\n", "scores:2: expected 3 fields"),
+        ("enroll,test,score\na,x\n", "scores:2: expected 3 cells"),
         ("enroll,test,score,score\na,x,1,2\n", "scores:1: expected a header"),
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import ROOT, cli
+from support import ROOT
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.scp import read_vectors, vector_locations
@@ -162,14 +162,3 @@ def test_values_that_are_not_finite_are_named(tmp_path: Path) -> None:
     shutil.copy(GOLDEN / "float64" / "id2idx", tmp_path)
     with pytest.raises(PrivacyEvalError, match="not finite: 1272-8904-0005"):
         read_vectors(tmp_path / "speaker_vectors.pt")
-
-
-def test_similarity_of_torch_files_by_cosine(tmp_path: Path) -> None:
-    path = GOLDEN / "float64" / "speaker_vectors.pt"
-    utt2spk = tmp_path / "utt2spk"
-    ids = read_vectors(path).ids
-    utt2spk.write_text("".join(f"{u} {'ab'[n % 2]}\n" for n, u in enumerate(ids)))
-    files = ("--original", path, "--anonymized", path, "--utt2spk", utt2spk)
-    done = cli("similarity", *files, "--backend", "cosine")
-    assert done.code == 0, done.err
-    assert "Gain of voice distinctiveness : 0.0" in done.out

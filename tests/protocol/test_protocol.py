@@ -111,20 +111,6 @@ def test_protocol_without_data_folders_loads() -> None:
     assert protocol_from_dict(plain, "x").folders() == ()
 
 
-def test_attack_models() -> None:
-    protocol = load_protocol("vpc2022")
-    o, a = "original", "anonymized"
-    found = {
-        (e, t, m): protocol.attack_model(e, t, m) for e in (o, a) for t in (o, a) for m in (o, a)
-    }
-    assert {place: name for place, name in found.items() if name} == {
-        (o, o, o): "original",
-        (o, a, o): "ignorant",
-        (a, a, o): "lazy-informed",
-        (a, a, a): "semi-informed",
-    }
-
-
 GONE = object()
 
 
@@ -155,7 +141,6 @@ OUTSIDE = "x/../../../outside"
 WRONG: list[tuple[str, object, str]] = [
     ("x", 1, "unknown entry 'x'"),
     ("title", GONE, "entry 'title' is missing"),
-    ("title", 5, "title: expected text"),
     ("variant", "new", "variant: expected challenge or exact"),
     ("splits", [], "splits must not be empty"),
     ("genders", {}, "genders must not be empty"),
@@ -169,13 +154,10 @@ WRONG: list[tuple[str, object, str]] = [
     ("data_sets.0.trials", "{split}", f"{DUPLICATE} trial set"),
     ("table_rows", ["libri"], "table_rows must name every data set once"),
     ("table_rows.+", ["x"], "table_rows must name every data set"),
-    ("table_rows", {}, "table_rows: expected a list"),
-    ("data_sets", "libri", "data_sets: expected a list"),
     ("comparisons.0.trial", "masked", f"{WRONG_SPEECH} 'masked'"),
     ("results_folders.0.asv_model", "none", f"{WRONG_SPEECH} 'none'"),
     ("recognition.average", "huge", "average must be one of the language models"),
     ("average_attack_model", "x", "average_attack_model must be one of the attack models"),
-    ("data_sets.0.weight", "1", "weight: expected a number"),
     ("data_sets.0.weight", "inf", "weight"),
     ("data_sets.0.weight", -1.0, "weights must be finite and not negative"),
     # Entries that become parts of paths or of LaTeX.
@@ -278,17 +260,10 @@ def bomb(levels: int) -> str:
     return "\n".join(lines)
 
 
-def test_alias_bomb_under_an_unknown_entry_does_not_hang(tmp_path: Path) -> None:
-    path = tmp_path / "my.yaml"
-    path.write_text(f"extends: vpc2020\nbomb:\n{bomb(60)}\n")
-    with pytest.raises(PrivacyEvalError, match="unknown entry 'bomb'"):
-        load_protocol(str(path))
-
-
-@pytest.mark.parametrize("levels", [2, 12])
-def test_alias_bomb_in_place_of_text_does_not_hang(levels: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("entry", "levels"), [("title", 2), ("title", 12), ("unknown", 60)])
+def test_alias_bombs_do_not_hang(entry: str, levels: int, tmp_path: Path) -> None:
     """In a process that may not take long."""
-    (tmp_path / "my.yaml").write_text(f"extends: vpc2020\ntitle:\n{bomb(levels)}\n")
+    (tmp_path / "my.yaml").write_text(f"extends: vpc2020\n{entry}:\n{bomb(levels)}\n")
     script = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_CPU, (2, 2))\n"
         "from privacy_eval.protocol.protocol import load_protocol\n"

@@ -135,9 +135,9 @@ def test_lines_of_results_txt_are_read_back() -> None:
     absent = {"eer_speechbrain", "min_dcf_0.01", "min_dcf_0.001"}
     absent |= {"miss_at_fa_0.01", "miss_at_fa_0.001"}
     values = {key: 0.25 for key in of_kind("scores") if key not in absent}
-    block = VerificationBlock("ASV-a-b", values, "A")
-    text = format_results_txt(ResultsTxt([block]))
-    assert parse(text, "r").verification == [block]
+    blocks = {"ASV-a-b": VerificationBlock(values, "A")}
+    text = format_results_txt(ResultsTxt(blocks))
+    assert parse(text, "r").verification == blocks
 
 
 def test_the_protocol_chooses_the_eer_of_tables_and_averages() -> None:

@@ -160,10 +160,6 @@ def test_weights_are_relative(results: Results) -> None:
             assert other.value == pytest.approx(one.value, abs=1e-12)
 
 
-def test_titles_and_order(results: Results) -> None:
-    assert [a.title for a in averages(results)] == list(published())
-
-
 def test_averages_of_implausible_values_are_marked() -> None:
     for systems in ((), ("mine",)):
         results = inverted(*systems).of("mine")

@@ -147,21 +147,6 @@ def test_export_equals_import(path: Path, protocol: str, folder: str, tmp_path: 
     assert to_results_txt(stored, "B1", folder).encode() == path.read_bytes()
 
 
-def test_records_contain_no_line_of_text(results: Results) -> None:
-    """Beside names of folders no string of a record stands in the imported text, and
-    none has a blank or a line's words in it."""
-    plain = document(results)
-    texts = [to_results_txt(results, "B1", f) for f in results.results_folders("B1")]
-    lines = {line.strip() for text in texts for line in text.splitlines() if " " in line.strip()}
-    for kind in KINDS:
-        for record in plain[kind]:
-            for place, value in leaves(record):
-                if isinstance(value, str):
-                    assert not re.search(r"\s|%|EER|Cllr|WER|bit", value), (place, value)
-                    assert not any(line in value for line in lines)
-    assert not any("EER:" in str(v) or "%WER" in str(v) for _, v in leaves(plain))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_number_changed_changes_that_number(
     results: Results, kind: str, tmp_path: Path
@@ -190,24 +175,6 @@ def test_one_number_changed_changes_that_number(
     assert expected <= changed_paths
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_other_records_stay_as_they_are(kind: str, tmp_path: Path) -> None:
-    """The same in a whole store, where another record's text could change instead."""
-    plain = document(imported(ANON, ORIG, protocol="vpc2022"))
-    before = {f: tokens(to_results_txt(_stored(tmp_path, plain), "B1", f)) for f in ("", ".orig")}
-    for index in (0, len(plain[kind]) // 2, len(plain[kind]) - 1):
-        record = plain[kind][index]
-        for place in set(numbers(record)) & set(PRINTED):
-            old = at(record, place)
-            put(record, place, other(place, old))
-            stored = _stored(tmp_path, plain)
-            put(record, place, old)
-            for folder, tokens_before in before.items():
-                after = tokens(to_results_txt(stored, "B1", folder))
-                different = sum(x != y for x, y in zip(tokens_before, after, strict=True))
-                assert different == (folder == record["results_folder"])
-
-
 @pytest.mark.parametrize("metric", ["cllr", "cllr_min", "zebra_population", "eer", "linkability"])
 def test_infinite_values(metric: str, tmp_path: Path) -> None:
     """`inf` in JSON is the string; in results.txt a word that reads back."""
@@ -220,13 +187,6 @@ def test_infinite_values(metric: str, tmp_path: Path) -> None:
     assert text.count("inf") == 1
     again = import_results_txt(text, "r", stored.protocol, system="B1")
     assert again.verification[0].metrics == stored.verification[0].metrics
-
-
-def test_a_whole_store_is_exported_without_a_tag_line_of_another() -> None:
-    results = imported(ANON, protocol="vpc2022")
-    assert [r.zebra_tag["challenge"] for r in results.verification] == re.findall(
-        r"Individual: \S+ \((.)\)", ANON.read_text()
-    )
 
 
 # --- invalid files
@@ -251,24 +211,17 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "unknown entry": (altered("verification", foo=1), r"unknown entry 'foo'"),
     "unknown entry on top": (lambda d: d.update(foo=1), r"unknown entry 'foo'"),
     "text for a number": (metric(eer="5"), r"metrics.challenge.eer: expected a number, found '5'"),
-    "null for a number": (metric(eer=None), "eer: expected a number, found 'None'"),
-    "true for a number": (metric(eer=True), "eer: expected a number, found 'True'"),
-    "list for a number": (metric(eer=[0.5]), r"eer: expected a number, found a list of 1"),
-    "number for text": (altered("verification", system=5), "system: expected text, found '5'"),
     "fraction of a word": (altered("recognition", words=1.5), "words: expected a whole number"),
-    "float for a count": (altered("recognition", errors=1.0), "errors: expected a whole number"),
-    "list for a mapping": (altered("verification", metrics=[]), "metrics: expected a mapping"),
-    "mapping for a list": (lambda d: d.update(utility={}), "utility: expected a list"),
     "record is text": (lambda d: d["verification"].insert(0, "x"), "expected a mapping, found 'x'"),
     "other format": (lambda d: d.update(format="results 9"), f"expected the format '{FORMAT}'"),
     "no format": (lambda d: d.pop("format"), "not a results.json"),
-    "no protocol": (lambda d: d.pop("protocol"), "protocol: expected a mapping, found 'None'"),
+    "no protocol": (lambda d: d.pop("protocol"), "entry 'protocol' is missing"),
     "invalid protocol": (lambda d: d["protocol"].update(splits=[]), "splits must not be empty"),
     "unknown in protocol": (
         lambda d: d["protocol"].update(x=1),
         "protocol: unknown entry 'x'",
     ),
-    "a number too large": (metric(eer=10**400), "eer: expected a number"),
+    "a number too large": (metric(eer=10**400), "eer: expected a finite number"),
     "a negative rate": (metric(eer=-0.01), "B1 ASV-.*: challenge eer: -0.01 is not within 0 to 1"),
     "a rate above one": (metric(rocch_eer=1e300), r"rocch_eer: 1e\+300 is not within 0 to 1"),
     "a negative cost": (metric(cllr=-1), "challenge cllr: -1 is not within 0 to inf"),
@@ -428,12 +381,6 @@ def test_a_protocol_that_does_not_fit_a_record(protocol: Any, message: str) -> N
         imported(B1).under(protocol)
 
 
-def test_the_2022_pair_does_not_fit_under_2020() -> None:
-    results = imported(ANON, ORIG, protocol="vpc2022")
-    with pytest.raises(PrivacyEvalError, match=r"results folder '\.orig'"):
-        results.under(load_protocol("vpc2020"))
-
-
 # --- import
 
 
@@ -451,12 +398,6 @@ def test_conditions_of_an_import() -> None:
         ("small", "anonymized"),
         ("large", "anonymized"),
     }
-
-
-def test_import_of_an_unknown_condition() -> None:
-    text = B1.read_text().replace("vctk_test_trials_m_common_anon", "vctk_test_trials_x_anon")
-    with pytest.raises(PrivacyEvalError, match="^r: ASV-.*trials_x_anon matches no condition"):
-        import_results_txt(text, "r", load_protocol("vpc2020"), system="B1")
 
 
 def test_another_suffix() -> None:
@@ -503,14 +444,10 @@ def test_csv_has_a_line_for_every_number() -> None:
     assert float(first["value"]) == pytest.approx(0.1491, abs=1e-15)
 
 
-def test_csv_with_an_odd_name_comes_back() -> None:
-    name = 'a,"b"; %_& é'
-    rows = list(csv.DictReader(io.StringIO(to_csv(imported(B1, system=name)))))
-    assert {row["system"] for row in rows} == {name}
-
-
-@pytest.mark.parametrize("name", ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+cmd()", "-A1", "\uff1dA1"])
+@pytest.mark.parametrize(
+    "name", ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+cmd()", "-A1", "\uff1dA1", 'a,"b"; %_& é']
+)
 def test_no_name_is_a_formula_in_a_spreadsheet(name: str) -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv(imported(B1, system=name)))))
-    assert {row["system"] for row in rows} == {f"'{name}"}
+    assert {row["system"] for row in rows} == {name if name[0] == "a" else f"'{name}"}
     assert any(row["value"].startswith("0.") for row in rows)

@@ -385,16 +385,6 @@ def test_protocols_without_vector_folders_are_refused(tmp_path: Path) -> None:
     assert "radio: asv_models has no model trained on original" in run.err
 
 
-def test_error_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object, **__: object) -> None:
-        raise PrivacyEvalError("no space left")
-
-    monkeypatch.setattr(demo_tree, "save_backend", fails)
-    with pytest.raises(PrivacyEvalError, match="no space left"):
-        write_demo_tree(tmp_path / "t", PROTOCOL)
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("content", ["a file", "a folder", "another seed", "no marker"])
 def test_foreign_folders_are_refused_and_kept(content: str, tmp_path: Path) -> None:
     folder = tmp_path / "t"

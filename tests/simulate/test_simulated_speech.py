@@ -8,35 +8,33 @@ import numpy as np
 
 from privacy_eval.io.files import write_text
 from privacy_eval.simulate.network import mfcc_statistics_network
-from privacy_eval.simulate.speech import RATE, SpeechModel
+from privacy_eval.simulate.speech import RATE, draw_voice, speak
 from privacy_eval.speech.features import mfcc, voice_activity
 from privacy_eval.speech.xvector import load_extractor
 
 
-def speak(speaker: int, utterance: int) -> np.ndarray:
-    model = SpeechModel()
-    voice = model.voice("f", np.random.default_rng(speaker))
-    return model.utterance(voice, 2.0, np.random.default_rng([speaker, utterance]))
+def spoken(speaker: int, utterance: int) -> np.ndarray:
+    voice = draw_voice("f", np.random.default_rng(speaker))
+    return speak(voice, 2.0, np.random.default_rng([speaker, utterance]))
 
 
 def test_the_same_seed_gives_the_same_samples() -> None:
-    first = speak(1, 1)
+    first = spoken(1, 1)
     assert first.shape == (2 * RATE,) and first.dtype == np.int16
-    assert np.array_equal(first, speak(1, 1))
-    assert not np.array_equal(first, speak(1, 2)) and not np.array_equal(first, speak(2, 1))
+    assert np.array_equal(first, spoken(1, 1))
+    assert not np.array_equal(first, spoken(1, 2)) and not np.array_equal(first, spoken(2, 1))
 
 
 def test_speech_has_voiced_frames_pauses_and_no_clipping() -> None:
-    samples = speak(3, 1)
+    samples = spoken(3, 1)
     voiced = voice_activity(mfcc(samples)).mean()
     assert 0.5 < voiced < 1
     assert 1000 < np.abs(samples.astype(int)).max() < 32767
 
 
 def test_women_have_higher_voices_and_formants() -> None:
-    model = SpeechModel()
     women, men = (
-        [model.voice(gender, np.random.default_rng(n)) for n in range(50)] for gender in "fm"
+        [draw_voice(gender, np.random.default_rng(n)) for n in range(50)] for gender in "fm"
     )
     assert np.mean([v.pitch for v in women]) > 1.5 * np.mean([v.pitch for v in men])
     higher = np.mean([v.formants for v in women], 0) / np.mean([v.formants for v in men], 0)

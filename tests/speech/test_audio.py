@@ -281,7 +281,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     [
         (["u"], "expected <utterance> <file>"),
         (["u a.wav", "u b.wav"], "wav.scp:2: duplicate"),
-        (["u | cat"], "writes into a command"),
+        (["u | cat"], "command that is written to"),
         (["u a.ark:17"], "within an archive"),
     ],
 )

@@ -171,7 +171,7 @@ def test_a_copy_of_the_key_that_differs_is_an_error(tree: Tree, copy: str) -> No
     failed = run(tree).failed
     assert set(failed) == (NAMES if copy == "/trials.gz" else NAMES - {f"now {O_O}"})
     for failure in failed.values():
-        assert failure.startswith(f"{other}:1: trial s1 s1-u0 is nontarget, but target in {key}")
+        assert failure.startswith(f"{other}:1: trial s1 s1-u0 has another label in {key}")
     assert record_of(tree, O_A).read_bytes() == before
 
 
