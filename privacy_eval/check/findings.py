@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..errors import printable
 
-#: Items of each kind in a report without details, and characters of them.
+#: Maximum number of items per kind in a report without details, and of their characters.
 _ITEMS, _LENGTH = 3, 240
 
 
@@ -20,7 +20,7 @@ class Finding:
     kind : str
         Findings of one kind share a line of the report.
     item : str
-        The file, data set or condition concerned, and how much of it.
+        The file, data set or condition concerned, and the number of affected entries.
     detail : str
         Listed below the item with `--details` only.
     """
@@ -73,7 +73,7 @@ def _first(items: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found in a tree.
+    """Result of checking a tree.
 
     Attributes
     ----------

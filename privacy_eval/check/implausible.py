@@ -30,8 +30,8 @@ from ..tree.discovery import score_file
 from ..tree.keys import find_key
 from .findings import Finding
 
-#: Of the original EER. Anonymization raises the EER; of the published systems only K2 comes
-#: below half of it, for a few sets.
+#: Fraction of the original EER. Anonymization raises the EER; among the published systems only
+#: K2 falls below half of it, for a few sets.
 FAR_BELOW = 0.5
 #: Fraction of trials that tie with one of the other class. Scores of a back end hardly ever do;
 #: with many ties, every metric depends on how they are broken.
@@ -51,7 +51,7 @@ LEFT_OUT = "trials without a score or scores without a trial, left out"
 
 @dataclass
 class ScoreCheck:
-    """Scores and trial keys that were read.
+    """Result of reading scores and trial keys.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ def title(c: ConditionFiles) -> str:
 def _keys(
     group: Sequence[ConditionFiles], inputs: Inputs, check: ScoreCheck
 ) -> dict[Path, TrialKey]:
-    """Read the keys of a trial set; all that there are must agree."""
+    """Read the keys of a trial set; all copies must agree."""
     keys: dict[Path, TrialKey] = {}
     for c in group:
         try:
@@ -191,7 +191,7 @@ def _implausible(
 
 
 def _constant_within(column: Column, score: NDArray[np.float64]) -> bool:
-    """Whether all trials of each id have one score, and some id has several trials."""
+    """Whether every id has a single score, and some id has several trials."""
     ids, of_row = unique_fields(column)
     if len(ids) == score.size:
         return False
@@ -228,7 +228,7 @@ def _nearly_equal(a: _Scores, b: _Scores) -> bool:
 
 
 def _far_below(anonymized: Eer, original: Eer) -> bool:
-    """Whether an EER is lower by more than chance and by much."""
+    """Whether an EER is significantly and substantially lower."""
     return (
         anonymized.value < FAR_BELOW * original.value
         and anonymized.interval_if_independent[1] < original.interval_if_independent[0]

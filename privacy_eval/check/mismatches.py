@@ -19,13 +19,13 @@ from .findings import Finding
 
 T = TypeVar("T")
 
-#: Utterances of a set whose x-vectors are compared, which is enough to recognize a copied set.
+#: Number of utterances per set whose x-vectors are compared: enough to detect a copied set.
 SAMPLED = 5
 
 NOT_ANONYMIZED = "utterances missing in an anonymized set"
-ONLY_ANONYMIZED = "utterances that only an anonymized set has"
-SPEAKERS = "utterances with another speaker than in the original set"
-LISTS = "anonymized sets with another list"
+ONLY_ANONYMIZED = "utterances that are only in an anonymized set"
+SPEAKERS = "utterances with a different speaker than in the original set"
+LISTS = "anonymized sets with a different list"
 NO_VECTORS = "utterances without x-vectors (stages 5 and 7 need --allow-missing)"
 UNKNOWN_VECTORS = "x-vectors of utterances that are not in the set"
 SAME_SPEECH = "anonymized sets that name the original recordings"
@@ -54,7 +54,7 @@ class DataSets:
         self._speakers: dict[str, Mapping[str, str] | None] = {}
 
     def speakers(self, name: str) -> Mapping[str, str] | None:
-        """Speaker of every utterance of a set; None without a valid utt2spk."""
+        """Return the speaker of every utterance of a set; None without a valid utt2spk."""
         if name not in self._speakers:
             content = self._read(read_utt2spk, self.data / name / "utt2spk")
             self._speakers[name] = content[0] if content else None
@@ -78,7 +78,7 @@ class DataSets:
         return findings
 
     def gender_mismatches(self, folders: Mapping[Path, str]) -> list[Finding]:
-        """Compare genders of speakers with those of their sets, as results are by gender.
+        """Check the genders of speakers against their sets, as results are reported by gender.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class DataSets:
         return findings
 
     def _read(self, read: Callable[[Path], T], *paths: Path) -> list[T]:
-        """Read files; none if one is missing, or invalid, which adds to `errors`."""
+        """Read files; return [] if one is missing or invalid, and add to `errors` if invalid."""
         if all(path.is_file() for path in paths):
             try:
                 self.access.check_inside(*paths)
@@ -108,7 +108,7 @@ class DataSets:
         return []
 
     def _utterances(self, name: str, suffix: str) -> list[Finding]:
-        """Compare utterances and speakers, with an anonymized superset where there is one."""
+        """Compare utterances and speakers with the anonymized set or else a superset of it."""
         names = (name, *self.protocol.supersets(name))
         superset = next((n for n in names if self.speakers(n + suffix) is not None), None)
         original = self.speakers(name)
@@ -182,14 +182,14 @@ class DataSets:
         return findings
 
     def _same_vectors(self, vectors: TreeVectors, name: str, original: Path, path: Path) -> str:
-        """How many x-vectors are in the same place of an archive, or equal in a sample."""
+        """Describe how many x-vectors have the same archive position, or are equal in a sample."""
         places = [vectors.locations(p) for p in (original, path)]
         utterances = self.speakers(name) or places[0]
         common = sorted(u for u in places[0] if u in places[1] and u in utterances)
         same_place = [u for u in common if places[0][u] and places[0][u] == places[1][u]]
         if same_place:
             return f"{len(same_place)} of {len(common)} of {name}, in the same place"
-        # A check runs no commands.
+        # A check never runs commands of scp files.
         readable = [u for u in common if not any(p[u].endswith("|") for p in places)]
         sample = readable[:: max(1, len(readable) // SAMPLED)][:SAMPLED]
         if not sample:
@@ -205,7 +205,7 @@ class DataSets:
 def _only_in(
     speakers: Mapping[str, str], other: Mapping[str, str], kind: str, name: str
 ) -> list[Finding]:
-    """Utterances, and whole speakers, that another set does not have."""
+    """Report utterances, and speakers without any utterance, that are missing in another set."""
     only = [u for u in speakers if u not in other]
     if not only:
         return []

@@ -14,7 +14,7 @@ from ..stages.recipe import STAGES, stage_number
 from ..stages.subsets import creatable_folders
 from ..tree.conditions import System, TrialCondition
 
-#: Source of what no stage creates.
+#: Source of inputs that no stage creates.
 TEAM = "submitted by the team"
 EVALUATION = "by the evaluation of the challenge, run before this one"
 
@@ -39,9 +39,9 @@ class Missing:
     source : str
         The stage that creates it, or who provides it.
     name : str
-        Which one; "" where each system has one.
+        Its name; "" if there is one per system.
     folder : str
-        The folder that it belongs into; "" for `data/`.
+        The folder where it is expected; "" for `data/`.
     """
 
     what: str
@@ -56,8 +56,8 @@ class Missing:
 
 
 class MissingInputs:
-    """Missing inputs of scores and voice similarity in a tree, whose x-vectors are of only one
-    of several systems with the same anonymization suffix."""
+    """Missing inputs of scores and voice similarity in a tree. The tree can hold the x-vectors
+    of only one of several systems with the same anonymization suffix."""
 
     def __init__(self, asv: AsvSystems, systems: Iterable[System]) -> None:
         self.asv, self.access, self.protocol = asv, asv.access, asv.protocol
@@ -85,7 +85,7 @@ class MissingInputs:
         return self._list(similarity.missing_inputs(trial_set, part, suffix, self.asv), suffix)
 
     def _list(self, errors: Iterable[MissingInput], suffix: str) -> list[Missing]:
-        """What is missing, with the stage that creates each."""
+        """Convert errors to missing inputs, each with the stage that creates it."""
         missing = []
         for error in errors:
             name, folder = error.name, error.folder

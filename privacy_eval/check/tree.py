@@ -98,7 +98,7 @@ def check_tree(
     Parameters
     ----------
     systems : sequence of System
-        Those in the tree; none before anything was scored.
+        The systems in the tree; empty before any scoring.
     asv : AsvSystems
         The tree and its protocol.
     new : SystemUnderTest
@@ -307,7 +307,7 @@ def _tally(outputs: Iterable[_Output]) -> str:
 
 
 def _folders(systems: Sequence[System], asv: AsvSystems) -> list[Finding]:
-    """List skipped folders, those perhaps counted twice, and systems without recognition."""
+    """List skipped folders, folders that may count twice, and systems without recognition."""
     results, recognition = asv.access.results, asv.protocol.recognition.data_sets
     findings = [
         Finding(UNKNOWN_FOLDERS, f"{folder} ({len(names)})", ", ".join(names))
@@ -349,7 +349,7 @@ def _memory(outputs: Iterable[_Output], nj: int) -> tuple[list[str], list[Findin
 
 
 def _machine_gib() -> float:
-    """Memory of this machine; 0 where the operating system does not tell."""
+    """Return the memory of this machine in GiB; 0 if unknown."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     except (ValueError, OSError):

@@ -22,7 +22,7 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 
 
 def parse_arrays(content: bytes, path: Path) -> dict[str, NDArray[Any]]:
-    """Parse an archive of arrays that are no Python objects.
+    """Parse an archive of arrays, refusing Python objects.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def parse_arrays(content: bytes, path: Path) -> dict[str, NDArray[Any]]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = _members(archive, content)
             return {m.filename.removesuffix(".npy"): _array(archive.read(m)) for m in members}
-    except Exception as error:  # zipfile and NumPy raise a dozen kinds of what is damaged
+    except Exception as error:  # zipfile and NumPy raise many kinds of errors on damage
         raise PrivacyEvalError(f"{path}: damaged ({error})") from error
 
 

@@ -42,7 +42,7 @@ def check_inside(paths: Iterable[Path | None], roots: Iterable[Path], where: str
     paths, roots
         As of `paths_outside`.
     where : str
-        What names a path, opens the message.
+        Origin of the paths, at the beginning of the message.
 
     Raises
     ------

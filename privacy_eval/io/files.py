@@ -35,7 +35,7 @@ _MAX_RATIO = 200
 _HARMLESS_BYTES = 64 << 20
 _PIECE_BYTES = 64 << 20
 _HASHED_BYTES = 1 << 20
-#: Where a shell puts `<(command)`; no submission can.
+#: Folders of a shell's `<(command)` pipes, where no submission can be.
 _SHELL_PIPES = ("/dev/fd", "/proc/self/fd")
 #: Of the lines of a `LineLimit`, on average; those of scores and trials have about 30.
 _LINE_BYTES = 256

@@ -1,4 +1,4 @@
-"""Vectors of many utterances as NumPy and HDF5 files hold them.
+"""Vectors of many utterances in NumPy and HDF5 files.
 
 NPZ: an array per utterance, or a matrix and the array `ids`. NPY: a matrix, with the ids in a text
 file of the same name, one per line (`x.npy`, `x.txt`). HDF5: a data set per utterance, its name

@@ -15,7 +15,7 @@ _NEEDED = ("utterance", "reference", "prediction")
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a classifier found in an utterance.
+    """Prediction of a classifier for an utterance.
 
     Attributes
     ----------

@@ -143,7 +143,7 @@ def split_format(content: bytes, path: Path, format: Fields | Split) -> Columns:
 def parse_labels(
     label: Column, path: Path, pairs: tuple[tuple[bytes, bytes], ...] = LABELS
 ) -> NDArray[np.bool_]:
-    """Tell which trials are target trials.
+    """Parse labels into target (True) and nontarget (False) trials.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def parse_labels(
     path : Path
         For messages.
     pairs : tuple of (bytes, bytes)
-        What a file may write for target and nontarget trials.
+        Accepted labels of target and nontarget trials.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def guess_score_format(content: bytes, path: Path) -> str:
     Returns
     -------
     str
-        A key of `SCORE_FORMATS`; `kaldi` where none fits, whose reader says what is wrong.
+        A key of `SCORE_FORMATS`; `kaldi` if none fits, so that its reader reports the error.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def guess_key_format(content: bytes, path: Path) -> str:
     Returns
     -------
     str
-        A key of `KEY_FORMATS`; `kaldi` where none fits, whose reader says what is wrong.
+        A key of `KEY_FORMATS`; `kaldi` if none fits, so that its reader reports the error.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def guess_key_format(content: bytes, path: Path) -> str:
 
 
 def _headed(first: bytes) -> str | None:
-    """Tell the format by a header."""
+    """Detect the format from a header."""
     names = first.decode("utf-8", "replace").lower().replace(",", " ").split()
     found = {field for field, aliases in _HEADERS.items() if set(aliases) & set(names)}
     if not {"speaker", "utterance"} < found:

@@ -202,7 +202,7 @@ def read_scores(
     format : str or None
         One of `SCORE_FORMATS`; None takes the only one that fits the file.
     distance : bool
-        Less is more alike: scores are negated.
+        The scores are distances, and are negated.
     limit : LineLimit, optional
         As of `line_limit`.
 

@@ -34,12 +34,12 @@ class UserMetric:
     sha256: str
 
     def __call__(self, scores: TrialScores, **_: object) -> float:
-        """Compute it, of whatever variant.
+        """Compute the metric; the variant is ignored.
 
         Raises
         ------
         PrivacyEvalError
-            The function raises something, or returns no finite number.
+            The function raises an exception, or does not return a finite number.
         """
         try:
             value: object = self.function(scores)
@@ -54,8 +54,8 @@ class UserMetric:
 
 
 def check_user_metric(text: str) -> str:
-    """Return `NAME=FILE.py:FUNCTION` or `NAME=MODULE:FUNCTION` if it has that form, and no
-    built-in metric a key or title that reads like the name.
+    """Check the form `NAME=FILE.py:FUNCTION` or `NAME=MODULE:FUNCTION`, and that the name does not
+    resemble the key or title of a built-in metric; return the text.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _load(text: str) -> UserMetric:
 
 @contextlib.contextmanager
 def registered(metrics: Iterable[UserMetric]) -> Iterator[None]:
-    """Have metrics in the registry for a while, so that evaluation, tables and figures have them.
+    """Register metrics within a block, for evaluation, tables and figures.
 
     Parameters
     ----------

@@ -145,7 +145,7 @@ class AsvModel:
         (`mean.vec`, `transform.mat`, `plda`) is in its x-vectors' folder or in the model
         folder itself.
     sha256 : str
-        SHA-256 of the network `final.raw` that the protocol asks for; "" if it is not known.
+        SHA-256 of the network `final.raw` that the protocol prescribes; "" if unknown.
     """
 
     trained_on: str
@@ -263,8 +263,8 @@ class Protocol:
 
     @property
     def has_own_scoring(self) -> bool:
-        """Whether the edition's own evaluation makes all scores: there are no models of
-        x-vectors, and stages 2 and 5 do not apply."""
+        """Whether the edition's own evaluation computes all scores: there are no x-vector models,
+        and stages 2 and 5 do not apply."""
         return not self.asv_models and any(part.folders for part in self.results_folders)
 
     def shown(self, metric: str) -> str:

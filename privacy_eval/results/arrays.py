@@ -1,4 +1,4 @@
-"""The curves and matrices stored beside records: what figures are drawn from."""
+"""The curves and matrices stored beside records, from which figures are drawn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..io.files import digest, read_bytes
 from ..metrics import VARIANTS
 from .records import Results, SimilarityRecord, VerificationRecord
 
-#: What figures are written as; only curves as TeX.
+#: Formats of figures; only curves can be written as TeX.
 FIGURE_FORMATS = ("png", "pdf", "tex")
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -41,14 +41,14 @@ class Curves:
         self._plotted: dict[str, Arrays | None] = {}
 
     def absent(self, results: Results) -> int:
-        """How many records were written with curves that are not beside the results."""
+        """Count the records whose curves are missing beside the results."""
         records: list[VerificationRecord | SimilarityRecord]
         records = [*results.verification, *results.similarity]
         return sum(r.curves is not None and not self._paths(r) for r in records)
 
     def of(self, record: VerificationRecord | SimilarityRecord) -> Arrays | None:
-        """The arrays of a record by name; None where it has none (imported results) or
-        they are not beside the results.
+        """Return the arrays of a record by name; None if it has none (imported results) or
+        they are missing beside the results.
 
         Raises
         ------
@@ -73,8 +73,8 @@ class Curves:
         return found
 
     def plotted(self, record: VerificationRecord | SimilarityRecord) -> Arrays | None:
-        """The arrays of a record but for its bootstrap replicates; read once, as they are small
-        and every kind of figure needs them."""
+        """Return the arrays of a record without its bootstrap replicates; cached, as they are
+        small and every kind of figure needs them."""
         key = f"{record.curves} {record.curves_sha256}"
         if key not in self._plotted:
             arrays = self.of(record)
@@ -83,7 +83,7 @@ class Curves:
         return self._plotted[key]
 
     def _paths(self, record: VerificationRecord | SimilarityRecord) -> list[Path]:
-        """Where the curves of a record may be: a system may be spread over several files,
+        """List candidate paths of a record's curves: a system may be spread over several files,
         each with its own `records/`."""
         name = Path(record.curves or "/")
         if name.is_absolute() or ".." in name.parts:
@@ -117,8 +117,8 @@ _NUMBERS = ("bootstrap_seed", "bootstrap_speakers")
 
 
 def _wrong(arrays: Arrays) -> str:
-    """What of a record's arrays is not of the form in which they are stored: figures are
-    drawn from untrusted records, too."""
+    """Describe what is wrong with the arrays of a record, "" if nothing: records may be
+    untrusted."""
     for name, array in arrays.items():
         if name in _TEXTS:
             if array.dtype.kind != "U":
@@ -129,7 +129,7 @@ def _wrong(arrays: Arrays) -> str:
             return f"{name} has values that are not numbers"
         if name.startswith(tuple(f"{variant}_" for variant in VARIANTS)):
             if array.ndim != 2 or not array.size or array.shape[0] != array.shape[1]:
-                return f"{name} is no square matrix"
+                return f"{name} is not a square matrix"
         elif array.ndim != (name not in (*_NUMBERS, "bootstrap_design")):
             return f"{name} has {array.ndim} dimensions"
     for names in (*_ALIKE, [name for name in arrays if name.startswith(VARIANTS)]):

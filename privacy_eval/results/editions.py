@@ -33,7 +33,7 @@ _CELL = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,17})?")
 
 @dataclass(frozen=True)
 class _Row:
-    """A row of a table: where it is, what identifies it, and its values in percent."""
+    """A row of a table: location, identifying cells, and values in percent."""
 
     where: str
     identity: Sequence[str]
@@ -84,7 +84,7 @@ class Importer:
         return self.results_txt(text, results_folder or "")
 
     def _asv_model(self, results_folder: str | None) -> str | None:
-        """Training speech of the ASV model that a CSV file is of, if it is known."""
+        """Return the training speech of a CSV file's ASV model, if it is known."""
         folder = Path(self.path).absolute().parent.name
         for part in self.protocol.results_folders:
             starts = tuple(template.partition("{suffix}")[0] for template in part.folders)
@@ -165,7 +165,7 @@ class Importer:
         Parameters
         ----------
         asv_model : str or None
-            Training speech of the ASV model, which the file does not tell.
+            Training speech of the ASV model, which the file does not state.
 
         Raises
         ------
@@ -260,7 +260,7 @@ class Importer:
             yield EmotionRecord(condition, mean_of_folds(folds), folds, self.provenance)
 
     def _set_condition(self, row: _Row, prefix: str) -> RecognitionCondition:
-        """The set of original or anonymized speech that a row is of."""
+        """Return the set of original or anonymized speech of a row."""
         sets = self.protocol.recognition.data_sets if prefix == "ASR-" else self.protocol.emotion
         for d, split in itertools.product(sets, self.protocol.splits):
             if (d.id, split) == tuple(row.identity[:2]) and row.identity[2] in _SPEECH:
@@ -299,7 +299,7 @@ class Importer:
         return results
 
 
-#: Training speech of the ASV model of a block, whatever speech it was tried on.
+#: Training speech of the ASV model of a block, whatever its trial speech.
 _ASV_MODELS = {"asv": ORIGINAL, "asv_anon": ANONYMIZED}
 
 

@@ -14,7 +14,7 @@ from ..version import __version__
 from .records import Results
 
 FORMAT = "privacy_eval results 3"
-#: Still read, with the names of its entries then.
+#: Previous format, still read with its former entry names.
 _BEFORE = "privacy_eval results 2"
 _RENAMED = {"config": "protocol", "pitch": "utility"}
 _REQUIRED = ("protocol", "verification", "recognition", "utility", "similarity", "not_evaluated")

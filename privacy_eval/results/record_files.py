@@ -20,12 +20,12 @@ Record = TypeVar("Record", VerificationRecord, SimilarityRecord, IdentificationR
 
 
 def record_paths(path: Path) -> tuple[Path, Path]:
-    """The arrays of a record and the record, in the order of writing."""
+    """Return the paths of a record's arrays and of the record, in the order of writing."""
     return path.with_name(f"{path.name.removesuffix('.json')}.npz"), path
 
 
 def record_content(path: Path, record: Record, arrays: Mapping[str, Any]) -> dict[Path, bytes]:
-    """The files of a record, which notes the digest of its arrays."""
+    """Return the files of a record, which stores the digest of its arrays."""
     file = io.BytesIO()
     np.savez(file, **arrays)
     stored, _ = record_paths(path)

@@ -53,8 +53,8 @@ class VerificationRecord:
     zebra_tag : mapping
         Category of the individual disclosure by variant.
     caveats : mapping
-        Reasons why the metrics say little about privacy, by their key in `metrics.CAVEATS`:
-        always found anew from metrics and counts, and by `Results` from original speech.
+        Reasons why the metrics are uninformative about privacy, by key in `metrics.CAVEATS`:
+        always recomputed from metrics and counts, and by `Results` from original speech.
     n_target, n_nontarget : int or None
         Numbers of trials; None where they are not known (imported results).
     n_speakers : int or None
@@ -67,7 +67,7 @@ class VerificationRecord:
     trials_without_score, scores_without_trial : int or None
         How many were left out, on explicit request; None where it is not known.
     remarks : tuple of str
-        What is suspicious in the files it was computed from.
+        Warnings about its input files.
     curves, curves_sha256 : str or None
         File of the curves (.npz) below `records/`, and its digest.
     provenance : mapping
@@ -187,7 +187,7 @@ class SimilarityRecord:
     ----------
     condition : SetCondition
     asv_model : str
-        What the speaker-verification model that measured it was trained on.
+        Training speech of the ASV model that computed it.
     metrics : mapping
         By variant, then by metric: `deid` (fraction), `gvd_db` (dB) and D_diag of the three
         matrices.
@@ -276,7 +276,7 @@ class IdentificationRecord:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def chance(self) -> list[float]:
-        """Return the linkage of an attacker who knows nothing, by size."""
+        """Return the chance level of the linkage, by size."""
         return [min(self.rank / size, 1.0) for size in self.sizes]
 
 
@@ -308,7 +308,7 @@ class Results:
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
     layouts : tuple of SummaryLayout
-        Of imported summaries: what is needed to write them again.
+        Layouts of imported summaries, needed to export them unchanged.
     """
 
     protocol: Protocol
@@ -416,7 +416,7 @@ class Results:
             yield from getattr(self, kind)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """List every value as a row of results.csv: what it is of, unit, interval, caveat."""
+        """List every value as a row of results.csv: identity, unit, interval, caveat."""
         return [
             {name: row.get(name) for name in CSV_COLUMNS}
             for record in self.records()
@@ -531,7 +531,7 @@ def _check_numbers(record: AnyRecord) -> None:
     for variant, values in metrics.items():
         for key, value in values.items():
             low, high = METRICS[key].range
-            # Infinite is what the released scripts may make of anything.
+            # The released scripts may return infinite values of any metric.
             if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
                 raise PrivacyEvalError(
                     f"{where}: {variant} {key}: {value:g} is not within {low:g} to {high:g}"

@@ -72,7 +72,7 @@ def network_notes(results: Results) -> list[str]:
 
 
 def _networks(results: Results) -> dict[tuple[str, str], dict[str, None]]:
-    """Digests of the known x-vector networks, each with what it is not, to their systems."""
+    """Map the digests of known x-vector networks, each with its mismatch, to their systems."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     records: list[_OfVectors] = [*results.verification, *results.similarity]
     for r in (*records, *results.identification):

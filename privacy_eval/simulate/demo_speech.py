@@ -26,7 +26,7 @@ SPEECH_SIZES = {
 
 @dataclass(frozen=True)
 class DemoSpeech:
-    """What is simulated.
+    """Seed and sizes of simulated speech.
 
     Attributes
     ----------

@@ -117,7 +117,7 @@ def write_demo_tree(
     systems: int = 2,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> bool:
-    """Write a simulated challenge tree as anonymization leaves it.
+    """Write a simulated challenge tree, in its state after anonymization.
 
     It contains data folders, x-vectors, back ends, word error rates and the ratings of a
     listening test, but no scores. The tree is written atomically. The same seed and sizes give

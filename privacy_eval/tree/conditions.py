@@ -116,7 +116,7 @@ class ConditionFiles:
 
 @dataclass(frozen=True)
 class Transcripts:
-    """What a recognizer wrote of a set, and what was spoken.
+    """Hypotheses of a recognizer for a set, and their references.
 
     Attributes
     ----------
@@ -170,8 +170,8 @@ class System:
     unmatched : tuple of Path
         `ASV-*` and `ASR-*` folders that match no condition of the protocol.
     problem : str or None
-        Set if there is no condition of anonymized speech but unmatched ones: the
-        anonymization suffix is probably another.
+        Set if there are unmatched folders but no condition of anonymized speech: the
+        anonymization suffix is probably different.
     emotion : tuple of EmotionFiles
     """
 
@@ -220,7 +220,7 @@ def trial_conditions(
 def recognition_conditions(
     protocol: Protocol, part: ResultsFolder, anon_suffix: str, system: str = ""
 ) -> dict[str, RecognitionCondition]:
-    """Every decoded set of a results folder by its folder's name, `ASR-...`."""
+    """Return the decoded sets of a results folder by their folder names, `ASR-...`."""
     return {
         (name := f"ASR-{r.set_name(split)}{suffix}"): RecognitionCondition(
             system, part.suffix, name, r.id, split, speech

@@ -277,7 +277,7 @@ def check_suffixes(
     Raises
     ------
     UsageError
-        Neither data sets nor results have one of them, but others: names these.
+        Neither data sets nor results have one of them; the message names those that exist.
     """
     known = set(tree_suffixes(tree, protocol)) | {
         system.anon_suffix
@@ -293,8 +293,8 @@ def check_suffixes(
 
 
 def parent_hint(tree: Path, results: Path | None = None) -> str:
-    """Return the end of a message about a tree where its parent, or a folder above the results,
-    looks more like one."""
+    """Return a hint for the end of a message if the parent of the tree, or a folder above the
+    results, looks more like a tree."""
     tree = Path(os.path.abspath(tree))
     results = Path(os.path.abspath(tree if results is None else results))
     below = [p for p in results.parents if tree in p.parents]

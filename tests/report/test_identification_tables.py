@@ -141,8 +141,8 @@ def test_no_speakers_no_table() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"speakers_size": 17}, "speakers_size"),
-        ({"speakers_size": 0}, "speakers_size"),
+        ({"speakers_size": 17}, "gallery size"),
+        ({"speakers_size": 0}, "gallery size"),
         ({"speakers": (replace(SPEAKERS[0], linkage=1.1),)}, "0 to 1"),
         ({"speakers": (replace(SPEAKERS[0], second=-0.1),)}, "0 to 1"),
         ({"speakers": (replace(SPEAKERS[0], speaker="a\x1bb"),)}, "unprintable"),
