@@ -1,1 +1,1 @@
-"""Bundled evaluation plans; this file lets the folder be installed as privacy_eval.conf."""
+"""Bundled evaluation protocols; this file lets the folder be installed as privacy_eval.conf."""

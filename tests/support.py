@@ -151,13 +151,13 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 def imported(*names: Path, protocol: str = "vpc2020", system: str = "B1") -> Results:
-    """Golden files as results of one system; several are the plan's results folders."""
-    plan = load_protocol(protocol)
+    """Golden files as results of one system; several are the protocol's results folders."""
+    loaded = load_protocol(protocol)
     return merge(
         import_results_txt(
-            path.read_text(), str(path), plan, system=system, results_folder=folder.suffix
+            path.read_text(), str(path), loaded, system=system, results_folder=folder.suffix
         )
-        for path, folder in zip(names, plan.results_folders, strict=False)
+        for path, folder in zip(names, loaded.results_folders, strict=False)
     )
 
 
@@ -276,8 +276,8 @@ def three_conditions(root: Path) -> Tree:
     return tree
 
 
-#: A plan that shares no name with the bundled ones.
-OTHER_PLAN = """\
+#: A protocol that shares no name with the bundled ones.
+OTHER_PROTOCOL = """\
 name: radio
 title: Radio plays
 variant: exact
@@ -320,13 +320,13 @@ MODELS_2022 = {
 }
 
 
-def changed_plan(**entries: object) -> Protocol:
+def changed_protocol(**entries: object) -> Protocol:
     """vpc2020 with some entries replaced."""
-    return protocol_from_dict({**load_protocol("vpc2020").to_dict(), **entries}, "plan")
+    return protocol_from_dict({**load_protocol("vpc2020").to_dict(), **entries}, "protocol")
 
 
 #: vpc2020 cut down to one trial set: three conditions, one voice similarity.
-SMALL_PLAN = """\
+SMALL_PROTOCOL = """\
 extends: vpc2020
 name: small
 splits: [dev]
@@ -347,8 +347,8 @@ data_folders:
   - {name: "libri_{split}_trials_all", combine: ["libri_{split}_trials_{gender}"]}
 """
 #: The same with the two results folders of 2022.
-SMALL_PLAN_2022 = (
-    SMALL_PLAN
+SMALL_PROTOCOL_2022 = (
+    SMALL_PROTOCOL
     + """\
 results_folders:
   - {suffix: "", asv_model: anonymized}
@@ -367,9 +367,11 @@ class SpeechTree(Tree):
     """A small tree as anonymization and an x-vector extractor leave it: data folders of
     original and anonymized speech, x-vectors, a back end; no scores."""
 
-    def __init__(self, root: Path, *, plan: str = SMALL_PLAN, suffix: str = "_anon") -> None:
+    def __init__(
+        self, root: Path, *, protocol: str = SMALL_PROTOCOL, suffix: str = "_anon"
+    ) -> None:
         super().__init__(root)
-        (root / "small.yaml").write_text(plan)
+        (root / "small.yaml").write_text(protocol)
         (root / "exp").mkdir()
         self.suffix = suffix
         self.anonymized(suffix)
@@ -445,7 +447,7 @@ class SpeechTree(Tree):
 
     @property
     def all_scores(self) -> dict[str, Path]:
-        """The score files of the plan: o-o, o-a, a-a."""
+        """The score files of the protocol: o-o, o-a, a-a."""
         a = self.suffix
         return {
             "oo": self.scores(ENROLLS, TRIALS),

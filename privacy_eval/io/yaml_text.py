@@ -67,7 +67,7 @@ def parse_yaml(text: str, where: str) -> object:
 
     Examples
     --------
-    >>> parse_yaml("splits: [dev, test]", "plan.yaml")
+    >>> parse_yaml("splits: [dev, test]", "protocol.yaml")
     {'splits': ['dev', 'test']}
     """
     if len(text) > MAX_YAML_BYTES:

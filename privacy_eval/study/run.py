@@ -35,7 +35,7 @@ _REVISION = 1
 
 
 def study_tasks(
-    plan: StudyProtocol, *, tree: Path | None = None, protocol: Protocol | None = None
+    study: StudyProtocol, *, tree: Path | None = None, protocol: Protocol | None = None
 ) -> list[Task]:
     """Return every task of a study, in order.
 
@@ -45,22 +45,22 @@ def study_tasks(
         Attack the original speech of this tree, whose protocol is `protocol`.
     """
     tasks: list[Task] = []
-    if plan.discrete is not None:
-        tasks += discrete_tasks(plan.discrete)
-    if plan.gaussian is not None:
-        tasks += gaussian_tasks(plan.gaussian)
-    if plan.clusters is not None:
-        tasks += cluster_tasks(plan.clusters)
-    if plan.attacks is not None and plan.vectors is not None:
+    if study.discrete is not None:
+        tasks += discrete_tasks(study.discrete)
+    if study.gaussian is not None:
+        tasks += gaussian_tasks(study.gaussian)
+    if study.clusters is not None:
+        tasks += cluster_tasks(study.clusters)
+    if study.attacks is not None and study.vectors is not None:
         if tree is not None and protocol is not None:
             speeches = read_tree_speech(tree, protocol)
         else:
-            speeches = [simulated_speech(plan.attacks, plan.vectors, plan.seed)]
-        tasks += attack_tasks(plan.attacks, speeches)
-    if plan.matrices is not None and plan.vectors is not None:
-        tasks += matrix_tasks(plan.matrices, plan.vectors)
-    if plan.estimators is not None:
-        tasks += estimator_tasks(plan.estimators)
+            speeches = [simulated_speech(study.attacks, study.vectors, study.seed)]
+        tasks += attack_tasks(study.attacks, speeches)
+    if study.matrices is not None and study.vectors is not None:
+        tasks += matrix_tasks(study.matrices, study.vectors)
+    if study.estimators is not None:
+        tasks += estimator_tasks(study.estimators)
     return tasks
 
 
@@ -109,10 +109,10 @@ def read_rows(
     return rows
 
 
-def study_digest(tasks: Sequence[Task], plan: StudyProtocol, own: Sequence[UserMetric]) -> str:
+def study_digest(tasks: Sequence[Task], study: StudyProtocol, own: Sequence[UserMetric]) -> str:
     """Return a digest of all inputs of the tasks' figures."""
-    parts = [_options(task, plan.seed, own) for task in tasks]
-    return digest(json.dumps([parts, plan.to_dict()], sort_keys=True).encode())
+    parts = [_options(task, study.seed, own) for task in tasks]
+    return digest(json.dumps([parts, study.to_dict()], sort_keys=True).encode())
 
 
 def remove_stale_records(tasks: Sequence[Task], out: Path) -> None:

@@ -21,7 +21,7 @@ from support import (
     BACKEND,
     ENROLLS,
     MODEL,
-    SMALL_PLAN_2022,
+    SMALL_PROTOCOL_2022,
     TRIALS,
     SpeechTree,
     changed,
@@ -379,7 +379,7 @@ def test_several_systems_have_separate_folders(tmp_path: Path) -> None:
 
 def test_every_results_folder_has_its_model(tmp_path: Path) -> None:
     """The attacker's back end in the one, that of original speech in the other."""
-    tree = SpeechTree(tmp_path, plan=SMALL_PLAN_2022)
+    tree = SpeechTree(tmp_path, protocol=SMALL_PROTOCOL_2022)
     own = "exp/models/user_asv_eval_anon/xvect_01709_1"
     tree.anonymized("_anon", model=own)
     tree.backend(f"{own}/xvect_train_clean_360_anon", seed=5)

@@ -14,7 +14,7 @@ from support import (
     BACKEND,
     ENROLLS,
     MODEL,
-    SMALL_PLAN_2022,
+    SMALL_PROTOCOL_2022,
     TRIALS,
     SpeechTree,
     Tree,
@@ -295,7 +295,7 @@ def test_stages_3_and_5_create_the_data_folders_named(tree: SpeechTree) -> None:
 
 
 def test_the_back_end_of_the_attacker_comes_from_stage_2(tmp_path: Path) -> None:
-    tree = SpeechTree(tmp_path, plan=SMALL_PLAN_2022)
+    tree = SpeechTree(tmp_path, protocol=SMALL_PROTOCOL_2022)
     model = "exp/models/user_asv_eval_anon/xvect_01709_1"
     kind = f"back end in {model} [stage 2"
     lines = check(tree)
@@ -319,8 +319,8 @@ def test_stage_5_creates_no_scores_of_systems_that_share_a_suffix(tree: SpeechTr
 
 
 def test_a_protocol_without_models(tree: SpeechTree) -> None:
-    plan = (tree.root / "small.yaml").read_text()
-    (tree.root / "small.yaml").write_text(f"{plan}asv_models: []\n")
+    protocol = (tree.root / "small.yaml").read_text()
+    (tree.root / "small.yaml").write_text(f"{protocol}asv_models: []\n")
     found = items(check(tree), "model trained on original speech [not in protocol small]")
     assert found[0] == BOTH[0]
 
@@ -636,7 +636,7 @@ def test_an_original_eer_too_high(
 
 
 def test_an_original_eer_is_judged_with_the_original_model(tmp_path: Path) -> None:
-    tree = SpeechTree(tmp_path, plan=SMALL_PLAN_2022)
+    tree = SpeechTree(tmp_path, protocol=SMALL_PROTOCOL_2022)
     for folder in ("exp/results-anon", "exp/results-anon.orig"):
         tree.results = folder
         with_scores(tree, "oo", separated(5, wrong=6))

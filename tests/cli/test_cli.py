@@ -741,7 +741,7 @@ def test_trials_without_a_score_are_left_out_where_that_is_allowed(tmp_path: Pat
     assert sorted(left_out.values()) == [0, 0, 2]
 
 
-def test_plans_of_the_repository_are_those_of_the_package() -> None:
+def test_protocols_of_the_repository_are_those_of_the_package() -> None:
     for path in (ROOT / "conf").glob("*.yaml"):
         assert yaml.safe_load(path.read_text())["name"] == path.stem
         assert (
@@ -750,7 +750,7 @@ def test_plans_of_the_repository_are_those_of_the_package() -> None:
         )
 
 
-def test_one_results_folder_of_a_plan_is_imported_alone(tmp_path: Path) -> None:
+def test_one_results_folder_of_a_protocol_is_imported_alone(tmp_path: Path) -> None:
     out = tmp_path / "o.json"
     common = ("--system", "M", "--conf", "vpc2022", "--out", out)
     assert cli("import", ORIG, *common, "--results-folder", ".orig").code == 0

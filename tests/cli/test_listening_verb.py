@@ -18,7 +18,7 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import to_json
 from privacy_eval.simulate.ratings import INVERTS, simulate_ratings
 
-PLAN = load_protocol("vpc2020")
+PROTOCOL = load_protocol("vpc2020")
 KEY = "".join(
     f"{{0}}{e} {{0}}{s}-{u} {'target' if e == s else 'nontarget'}\n"
     for e in range(3)

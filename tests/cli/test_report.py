@@ -494,10 +494,14 @@ def test_the_table_of_the_similarity_paper(tmp_path: Path) -> None:
         if metric in row["Block"]
         for system in ("B1", "B2")
     }
-    plan = load_protocol("vpc2020")
-    titles = {d.id: re.sub("[()]", "", d.title) for d in plan.data_sets}
+    protocol = load_protocol("vpc2020")
+    titles = {d.id: re.sub("[()]", "", d.title) for d in protocol.data_sets}
     assert shown == {
-        ({"deid": "DeID", "gvd_db": "G_VD"}[p.metric], titles[p.data_set], plan.genders[p.gender])
+        (
+            {"deid": "DeID", "gvd_db": "G_VD"}[p.metric],
+            titles[p.data_set],
+            protocol.genders[p.gender],
+        )
         + (p.system,): p.value
         for p in load_published("voice_similarity")
     }

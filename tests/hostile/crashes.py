@@ -13,7 +13,15 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from support import ENROLLS, SMALL_PLAN_2022, TRIALS, SpeechTree, lines_to, snapshot, trial_lines
+from support import (
+    ENROLLS,
+    SMALL_PROTOCOL_2022,
+    TRIALS,
+    SpeechTree,
+    lines_to,
+    snapshot,
+    trial_lines,
+)
 
 from privacy_eval.simulate.ratings import simulate_ratings
 
@@ -35,7 +43,7 @@ def crash_tree(folder: Path) -> Path:
     """A tree on which every stage from 2 to 11 has something to do: a back end to train, data
     folders to combine, scores, records, similarities, word error rates, tables and figures, a
     listening test."""
-    tree = SpeechTree(folder, plan=SMALL_PLAN_2022)
+    tree = SpeechTree(folder, protocol=SMALL_PROTOCOL_2022)
     tree.training_set("train_clean_360_anon", _OWN_MODEL)
     for mark in ("", "_anon"):
         for name in (ENROLLS, TRIALS):

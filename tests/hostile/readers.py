@@ -33,7 +33,7 @@ from hypothesis import strategies as st
 from inputs import TOKENS, json_with_edits, samples_with_edits, variants
 from reference_nnet3 import Net, Reference, write_model
 from second_readings import Plain, plain_array, text_of, unpacked
-from support import ANON, GOLDEN, OTHER_PLAN, imported
+from support import ANON, GOLDEN, OTHER_PROTOCOL, imported
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.compat.zebra import read_tags
@@ -313,7 +313,7 @@ def check_import(content: bytes, found: Results) -> None:
         check_results(content, found)
 
 
-def check_plan(content: bytes, found: Protocol) -> None:
+def check_protocol(content: bytes, found: Protocol) -> None:
     assert protocol_from_dict(found.to_dict(), "again") == found
     assert list(found.trial_sets())
     json.dumps(found.to_dict(), allow_nan=False).encode()
@@ -513,8 +513,8 @@ def _head(path: Path, lines: int) -> bytes:
     return b"".join(path.read_bytes().splitlines(keepends=True)[:lines])
 
 
-def _whole_plan() -> dict[str, Any]:
-    plain: dict[str, Any] = parse_yaml(OTHER_PLAN, "plan")  # type: ignore[assignment]
+def _whole_protocol() -> dict[str, Any]:
+    plain: dict[str, Any] = parse_yaml(OTHER_PROTOCOL, "protocol")  # type: ignore[assignment]
     return {
         **plain,
         "data_folders": [
@@ -525,7 +525,7 @@ def _whole_plan() -> dict[str, Any]:
     }
 
 
-PLAN = _whole_plan()
+PROTOCOL = _whole_protocol()
 
 
 def _results() -> Results:
@@ -533,7 +533,9 @@ def _results() -> Results:
     whole = imported(ANON, protocol="vpc2020")
     plain = whole.protocol.to_dict()
     libri = {"data_sets": plain["data_sets"][:1], "table_rows": ["libri"], "splits": ["dev"]}
-    protocol = protocol_from_dict({**plain, **libri, "data_folders": [], "asv_models": []}, "plan")
+    protocol = protocol_from_dict(
+        {**plain, **libri, "data_folders": [], "asv_models": []}, "protocol"
+    )
     verification = replace(
         whole.verification[0],
         n_target=10,
@@ -702,7 +704,7 @@ def _read_import(path: Path) -> Any:
     return import_results_txt(text, str(path), RESULTS.protocol, system="B1")
 
 
-def _read_plan(path: Path) -> Any:
+def _read_protocol(path: Path) -> Any:
     try:
         plain = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
@@ -934,7 +936,7 @@ READERS: Mapping[str, Reader] = {
         check=check_import,
     ),
     "yaml": Reader(samples_with_edits(*YAML, tokens=_YAML_TOKENS), _parsed(parse_yaml)),
-    "plan": Reader(json_with_edits(PLAN), _read_plan, check=check_plan),
+    "protocol": Reader(json_with_edits(PROTOCOL), _read_protocol, check=check_protocol),
     "tags": Reader(samples_with_edits(TAGS, tokens=_YAML_TOKENS), read_tags, check=check_tags),
     "results_json": Reader(
         json_with_edits(json.loads(to_json(RESULTS))), read_json, check=check_results

@@ -220,7 +220,7 @@ PROTOCOL: dict[str, tuple[Change, str]] = {
         lambda tree: (tree / "small.yaml").open("a").write("splits: [test]\n"),
         r"small.yaml:\d+: .*'splits'",
     ),
-    "a plan that is too long": (
+    "a protocol that is too long": (
         lambda tree: (tree / "small.yaml").write_text("- x\n" * 100_000),
         r"small.yaml: larger than",
     ),

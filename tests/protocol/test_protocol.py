@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support import OTHER_PLAN, ROOT, Tree, cli, command
+from support import OTHER_PROTOCOL, ROOT, Tree, cli, command
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.protocol.protocol import (
@@ -332,7 +332,7 @@ def test_unknown_names(tmp_path: Path) -> None:
 def test_protocol_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
     """Sets, suffix, split, gender, title, variant and conditions all come from this protocol."""
     tree = Tree(tmp_path)
-    (tmp_path / "radio.yaml").write_text(OTHER_PLAN)
+    (tmp_path / "radio.yaml").write_text(OTHER_PROTOCOL)
     tree.keys("eval-lines-m", "eval-lines-m-hidden")
     tree.condition("exp/results-1", "eval-cast-hidden", "eval-lines-m")
     tree.condition("exp/results-1", "eval-cast", "eval-lines-m-hidden")
@@ -359,7 +359,7 @@ def test_protocol_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
 
 def test_protocol_path_is_relative_to_the_tree(tmp_path: Path) -> None:
     tree = Tree(tmp_path / "tree")
-    (tree.root / "radio.yaml").write_text(OTHER_PLAN)
+    (tree.root / "radio.yaml").write_text(OTHER_PROTOCOL)
     tree.condition("exp/results-1", "eval-cast", "eval-lines-m-hidden")
     run = command(
         "check", "--tree", "tree", "--results", "exp", "--conf", "radio.yaml", cwd=tmp_path

@@ -127,11 +127,11 @@ def test_values_of_the_similarity_paper() -> None:
 
 
 def test_ids_are_those_of_the_protocol_and_metrics() -> None:
-    plan = load_protocol("vpc2020")
+    protocol = load_protocol("vpc2020")
     for value in (*VALUES, *OF_SIMILARITY):
-        assert value.attack_model in {None, *(a.id for a in plan.attack_models)}
-        assert value.data_set in {d.id for d in plan.data_sets}
-        assert value.split in plan.splits and value.gender in plan.genders
+        assert value.attack_model in {None, *(a.id for a in protocol.attack_models)}
+        assert value.data_set in {d.id for d in protocol.data_sets}
+        assert value.split in protocol.splits and value.gender in protocol.genders
         unit = METRICS[value.metric.removeprefix(SUBJECTIVE)].unit
         assert value.unit == unit or (value.unit, unit) == ("percent", "fraction")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from latex_support import compiled, needs_latex, well_set
-from support import ANON, B1, B2, ODD_NAME, ORIG, OTHER_PLAN, ROOT, changed, imported, with_eer
+from support import ANON, B1, B2, ODD_NAME, ORIG, OTHER_PROTOCOL, ROOT, changed, imported, with_eer
 
 from privacy_eval.metrics import CAVEATS
 from privacy_eval.protocol.protocol import load_protocol
@@ -37,13 +37,13 @@ from privacy_eval.report.values import (
 )
 from privacy_eval.results.records import Results, merge
 
-PLAN = load_protocol("vpc2020")
+PROTOCOL = load_protocol("vpc2020")
 PUBLISHED = cells_from_published("vpc2020")
 
 
 def regenerated() -> dict[int, Table]:
     """The supplement's tables by number, which have neither averages nor categories."""
-    return dict(enumerate(map(printed, comparison_tables(PUBLISHED, PLAN)), start=2))
+    return dict(enumerate(map(printed, comparison_tables(PUBLISHED, PROTOCOL)), start=2))
 
 
 def printed(table: Table) -> Table:
@@ -68,7 +68,7 @@ def test_tables_contain_the_published_file_in_its_order() -> None:
     """By another path: the CSV's lines, of each table one after another."""
     path = ROOT / "conf" / "published" / "vpc2020.csv"
     lines = [r for r in csv.DictReader(path.open()) if int(r["table"]) <= 15]
-    titles = {d.id: d.title.replace("(", "").replace(")", "") for d in PLAN.data_sets}
+    titles = {d.id: d.title.replace("(", "").replace(")", "") for d in PROTOCOL.data_sets}
     for number, table in regenerated().items():
         of_table = [r for r in lines if r["table"] == str(number)]
         header = [c.title for c in table.columns]
@@ -85,13 +85,13 @@ def test_tables_contain_the_published_file_in_its_order() -> None:
             for system, value in zip(header[2:], row[2:], strict=True)
         ]
         assert [f[1:] for f in found] == [
-            (titles[r["data_set"]], PLAN.genders[r["gender"]], r["system"], r["value"])
+            (titles[r["data_set"]], PROTOCOL.genders[r["gender"]], r["system"], r["value"])
             for r in of_table
         ]
         blocks = list(dict.fromkeys((r["metric"], r["attack_model"]) for r in of_table))
         shown = list(dict.fromkeys(f[0] for f in found))
         assert len(shown) == len(blocks)
-        attacks = {a.id: a.title for a in PLAN.attack_models}
+        attacks = {a.id: a.title for a in PROTOCOL.attack_models}
         for title, (_, attack) in zip(shown, blocks, strict=True):
             assert attacks.get(attack, "") in title
 
@@ -165,20 +165,20 @@ def test_ties_are_all_bold_and_a_single_system_is_not() -> None:
     first = table.groups[1][0]  # LibriSpeech female, lazy-informed
     marked = [table.columns[j].title for i, j in table.bold if i == len(table.groups[0])]
     assert sorted(marked) == ["S1", "S2c1"] and first[-1] == "39.77"
-    alone = comparison_tables(cells_from_results(imported(B1)), PLAN)
+    alone = comparison_tables(cells_from_results(imported(B1)), PROTOCOL)
     assert alone and not any(t.bold for t in alone)
 
 
 def table_of(metric: str, *rows: list[Cell]) -> Table:
     """Systems of dev under the ignorant attack model, a row after the other."""
-    places = [(d.id, g) for d in PLAN.data_sets for g in PLAN.genders]
+    places = [(d.id, g) for d in PROTOCOL.data_sets for g in PROTOCOL.genders]
     systems = tuple("abc")
     values = {
         CellKey(metric, "ignorant", "dev", *place, system): cell
         for place, row in zip(places, rows, strict=False)
         for system, cell in zip(systems, row, strict=True)
     }
-    (table,) = comparison_tables(Cells(values, systems), PLAN)
+    (table,) = comparison_tables(Cells(values, systems), PROTOCOL)
     return table
 
 
@@ -220,7 +220,7 @@ def test_averages_end_every_block(path: Path) -> None:
     text = path.read_text()
     (table,) = (
         t
-        for t in comparison_tables(cells_from_results(imported(path)), PLAN)
+        for t in comparison_tables(cells_from_results(imported(path)), PROTOCOL)
         if t.name == "comparison_asv_dev"
     )
     names = [
@@ -243,12 +243,12 @@ def test_a_system_with_a_missing_value_has_no_average() -> None:
     results = imported(B1, system="mine")
     records = tuple(r for r in results.verification if r.condition.data_set != "vctk_common")
     cells = merge_cells([cells_from_results(replace(results, verification=records)), PUBLISHED])
-    table = comparison_tables(cells, PLAN)[0]
+    table = comparison_tables(cells, PROTOCOL)[0]
     column = [c.title for c in table.columns].index("mine")
     for group in table.groups:
         assert [bool(row[column]) for row in group] == [True] * 4 + [False] * 3
         assert all(row[column + 1] for row in group)
-    only = comparison_tables(cells_from_results(replace(results, verification=records)), PLAN)
+    only = comparison_tables(cells_from_results(replace(results, verification=records)), PROTOCOL)
     assert not any(row[0] == "Weighted average" for t in only for row in t.rows)
 
 
@@ -264,7 +264,7 @@ def mixed(name: str = ODD_NAME) -> list[Table]:
         if (r.condition.split, r.condition.data_set) == ("dev", "libri")
     )
     own = cells_from_results(replace(results, verification=records))
-    return comparison_tables(merge_cells([own, PUBLISHED]), PLAN, coloured=True)
+    return comparison_tables(merge_cells([own, PUBLISHED]), PROTOCOL, coloured=True)
 
 
 def test_original_speech_of_another_source_is_marked_and_named() -> None:
@@ -276,7 +276,7 @@ def test_original_speech_of_another_source_is_marked_and_named() -> None:
         if (r.condition.split, r.condition.data_set) == ("dev", "libri")
     )
     own = cells_from_results(replace(results, verification=records))
-    tables = {t.name: t for t in comparison_tables(merge_cells([own, PUBLISHED]), PLAN)}
+    tables = {t.name: t for t in comparison_tables(merge_cells([own, PUBLISHED]), PROTOCOL)}
     beside, under = tables["comparison_asv_dev"], tables["comparison_asv_retrained_dev"]
     assert "mine" in [c.title for c in beside.columns]
     assert "mine" not in [c.title for c in under.columns]
@@ -290,7 +290,7 @@ def test_original_speech_of_another_source_is_marked_and_named() -> None:
         assert source in note
         assert any("same back end of the attacker" in n for n in table.notes)
         assert r"\S{}" in to_latex(table)
-    for table in comparison_tables(PUBLISHED, PLAN) + comparison_tables(own, PLAN):
+    for table in comparison_tables(PUBLISHED, PROTOCOL) + comparison_tables(own, PROTOCOL):
         assert "\u00a7" not in to_markdown(table) and not any("back end" in n for n in table.notes)
 
 
@@ -301,8 +301,8 @@ def test_other_numbers_of_trials_are_not_comparable() -> None:
             changed(record, system=s, n_target=t, n_nontarget=n)
             for s, (t, n) in zip("ab", counts, strict=True)
         )
-        cells = cells_from_results(Results(PLAN, records))
-        return [n for t in comparison_tables(cells, PLAN) for n in t.notes if "comparable" in n]
+        cells = cells_from_results(Results(PROTOCOL, records))
+        return [n for t in comparison_tables(cells, PROTOCOL) for n in t.notes if "comparable" in n]
 
     assert note((50, 400), (50, 400)) == []
     (text, *_) = note((50, 400), (50, 399))
@@ -319,7 +319,7 @@ def test_a_system_with_inverted_original_speech_is_nowhere_best() -> None:
     values = [r.values("exact")["eer"] for r in records if r.condition.system == "mine"]
     assert any(0.5 < v < 0.65 for v in values) and any(v > 0.9 for v in values)
     for table in comparison_tables(
-        cells_from_results(replace(results, verification=records)), PLAN
+        cells_from_results(replace(results, verification=records)), PROTOCOL
     ):
         mine = [c.title for c in table.columns].index("mine")
         if table.name.startswith("comparison_voice"):
@@ -330,7 +330,7 @@ def test_a_system_with_inverted_original_speech_is_nowhere_best() -> None:
 
 
 def test_blanks_stay_blank_and_published_values_stay() -> None:
-    alone = {t.name: t for t in comparison_tables(PUBLISHED, PLAN)}
+    alone = {t.name: t for t in comparison_tables(PUBLISHED, PROTOCOL)}
     for table in mixed("mine"):
         titles = [c.title for c in table.columns]
         kept = [i for i, title in enumerate(titles) if title != "mine"]
@@ -348,7 +348,7 @@ def test_blanks_stay_blank_and_published_values_stay() -> None:
 
 
 def test_submitted_systems_alone_are_not_highlighted() -> None:
-    tables = comparison_tables(cells_from_results(merge([imported(B1, system="x")])), PLAN)
+    tables = comparison_tables(cells_from_results(merge([imported(B1, system="x")])), PROTOCOL)
     assert not any(c.highlight for t in tables for c in t.columns)
 
 
@@ -398,16 +398,16 @@ def test_2022_has_averages_of_its_summary() -> None:
 
 
 def test_a_protocol_without_published_names_has_no_tables(tmp_path: Path) -> None:
-    (tmp_path / "radio.yaml").write_text(OTHER_PLAN)
-    plan = load_protocol("radio.yaml", base=tmp_path)
-    assert comparison_tables(PUBLISHED, plan) == []
+    (tmp_path / "radio.yaml").write_text(OTHER_PROTOCOL)
+    protocol = load_protocol("radio.yaml", base=tmp_path)
+    assert comparison_tables(PUBLISHED, protocol) == []
 
 
 def test_a_split_of_an_odd_name_names_no_file_elsewhere() -> None:
     split = "x/../../y}"
-    plan = replace(PLAN, splits=(split,))
+    protocol = replace(PROTOCOL, splits=(split,))
     place = CellKey("eer", "ignorant", split, "libri", "f", "s")
-    (table,) = comparison_tables(Cells({place: Cell(0.5, "50.00")}, ("s",)), plan)
+    (table,) = comparison_tables(Cells({place: Cell(0.5, "50.00")}, ("s",)), protocol)
     assert re.fullmatch(r"[A-Za-z0-9._+-]+", table.name)
 
 
@@ -423,7 +423,7 @@ def test_left_out_trials_are_named() -> None:
     results = imported(B1, system="mine")
     first = replace(results.verification[1], trials_without_score=3)
     records = (results.verification[0], first, *results.verification[2:])
-    tables = comparison_tables(cells_from_results(replace(results, verification=records)), PLAN)
+    tables = comparison_tables(cells_from_results(replace(results, verification=records)), PROTOCOL)
     notes = [note for t in tables for note in t.notes if "left out" in note]
     assert notes == ["\u2021 mine: trials were left out of 3 of its values"]
 
@@ -435,7 +435,7 @@ def test_reversed_scores_are_never_the_best() -> None:
     number = next(i for i, r in enumerate(records) if r.condition.attack_model == "ignorant")
     records[number] = with_eer(records[number], 0.8)
     cells = cells_from_results(replace(results, verification=tuple(records)))
-    tables = comparison_tables(cells, PLAN)
+    tables = comparison_tables(cells, PROTOCOL)
     assert any("80.00?" in row for t in tables for row in t.rows)
     for table in tables:
         marked = [cell for row in table.rows for cell in row if cell.endswith("?")]
@@ -456,11 +456,11 @@ def many(systems: int) -> Cells:
     record = imported(B1).verification
     names = [f"System {i} of a long name" for i in range(systems)]
     records = tuple(changed(r, system=name) for name in names for r in record)
-    return cells_from_results(Results(PLAN, records))
+    return cells_from_results(Results(PROTOCOL, records))
 
 
 def test_too_many_systems_for_a_page_are_set_in_parts() -> None:
-    table = comparison_tables(merge_cells([many(20), PUBLISHED]), PLAN)[0]
+    table = comparison_tables(merge_cells([many(20), PUBLISHED]), PROTOCOL)[0]
     text = to_latex(table)
     assert len(table.columns) == 41
     parts = text.split(r"\begin{table}")[1:]
@@ -487,7 +487,7 @@ def test_too_many_systems_for_a_page_are_set_in_parts() -> None:
 def test_turned_tables_are_on_their_pages_and_as_large_as_their_notes(
     cells: Cells, tmp_path: Path
 ) -> None:
-    tables = [t for t in comparison_tables(cells, PLAN) if t.fit == "landscape"]
+    tables = [t for t in comparison_tables(cells, PROTOCOL) if t.fit == "landscape"]
     for table in tables:
         (tmp_path / f"{table.name}.tex").write_text(to_latex(table))
     document = latex_document("x", [[f"{table.name}.tex"] for table in tables])
@@ -514,8 +514,8 @@ def test_all_compile_in_one_document_and_fit(style: str, tmp_path: Path) -> None
     sources = {
         "published": [t for t in (submissions_table("vpc2020"), *regenerated().values()) if t],
         "mixed": mixed(),
-        "many": comparison_tables(merge_cells([many(20), PUBLISHED]), PLAN)[:2],
-        "own": comparison_tables(cells_from_results(imported(B2)), PLAN),
+        "many": comparison_tables(merge_cells([many(20), PUBLISHED]), PROTOCOL)[:2],
+        "own": comparison_tables(cells_from_results(imported(B2)), PROTOCOL),
     }
     for key, tables in sources.items():
         groups.append([f"{key}_{t.name}.tex" for t in tables])

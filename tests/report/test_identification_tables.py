@@ -20,7 +20,7 @@ from privacy_eval.report.per_system import (
 from privacy_eval.results.records import IdentificationRecord, Results
 from privacy_eval.tree.conditions import TrialCondition, trial_conditions
 
-PLAN = load_protocol("vpc2020")
+PROTOCOL = load_protocol("vpc2020")
 SPEAKERS = tuple(SpeakerLinkage(f"s{i}", 10, 1 - i / 10, 1 - i / 10, i / 10) for i in range(8))
 
 
@@ -28,11 +28,11 @@ def conditions(system: str = "B1") -> dict[str, TrialCondition]:
     """Those of libri test f, by attack model."""
     found = {
         c.attack_model: c
-        for part in PLAN.results_folders
-        for c in trial_conditions(PLAN, part, "_anon", system).values()
+        for part in PROTOCOL.results_folders
+        for c in trial_conditions(PROTOCOL, part, "_anon", system).values()
         if (c.data_set, c.split, c.gender) == ("libri", "test", "f")
     }
-    return {str(a.id): found[a.id] for a in PLAN.attack_models if a.id in found}
+    return {str(a.id): found[a.id] for a in PROTOCOL.attack_models if a.id in found}
 
 
 def record(condition: TrialCondition, **values: object) -> IdentificationRecord:
@@ -43,7 +43,7 @@ def record(condition: TrialCondition, **values: object) -> IdentificationRecord:
 
 
 def results(*records: IdentificationRecord) -> Results:
-    found = Results(PLAN, identification=records)
+    found = Results(PROTOCOL, identification=records)
     found.check()
     return found
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support import B1, SMALL_PLAN, imported, three_conditions
+from support import B1, SMALL_PROTOCOL, imported, three_conditions
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.results_txt import ResultsTxt, VerificationBlock, format_results_txt
@@ -106,7 +106,7 @@ def test_the_curve_of_a_new_metric_is_stored(
     )
     monkeypatch.setitem(METRICS, "toy", sorted_targets)
     tree = three_conditions(tmp_path / "tree")
-    (tree.root / "small.yaml").write_text(SMALL_PLAN)
+    (tree.root / "small.yaml").write_text(SMALL_PROTOCOL)
     protocol = load_protocol("small.yaml", base=tree.root)
     systems = find_systems(tree.root, tree.root / "exp", protocol)
     assert not evaluate(systems, tree.root / "out", tree=tree.root).failed

@@ -16,7 +16,7 @@ from support import (
     B1,
     B2,
     ODD_NAME,
-    SMALL_PLAN,
+    SMALL_PROTOCOL,
     Tree,
     changed,
     imported,
@@ -65,14 +65,14 @@ def stored_of(**systems: dict[str, NDArray[Any]]) -> Stored:
     return Stored({(system, "libri", "f"): arrays for system, arrays in systems.items()})
 
 
-def small_plan(tmp_path: Path) -> Protocol:
-    (tmp_path / "small.yaml").write_text(SMALL_PLAN)
+def small_protocol(tmp_path: Path) -> Protocol:
+    (tmp_path / "small.yaml").write_text(SMALL_PROTOCOL)
     return load_protocol("small.yaml", base=tmp_path)
 
 
 @pytest.fixture(name="protocol")
 def _protocol(tmp_path: Path) -> Protocol:
-    return small_plan(tmp_path)
+    return small_protocol(tmp_path)
 
 
 def replicates(values: NDArray[Any], *, n: int = 20, **other: object) -> dict[str, NDArray[Any]]:
@@ -83,14 +83,14 @@ def replicates(values: NDArray[Any], *, n: int = 20, **other: object) -> dict[st
     }
 
 
-def results_of(plan: Protocol, eers: Mapping[str, float]) -> Results:
+def results_of(protocol: Protocol, eers: Mapping[str, float]) -> Results:
     """Systems of one value each, under the ignorant attack model."""
     template = record_at(imported(B1), "ignorant", "dev", "libri", "f")
     records = tuple(
         changed(template, system=system, metrics={"challenge": {"eer": eer}})
         for system, eer in eers.items()
     )
-    return Results(plan, records)
+    return Results(protocol, records)
 
 
 def data_of(results: Results, stored: object, cells: Cells | None = None) -> ReportData:
@@ -381,11 +381,11 @@ def test_a_ranking_of_nothing_is_none(protocol: Protocol) -> None:
 
 
 def evaluated(tree: Tree, options: Options) -> Results:
-    plan = small_plan(tree.root)
-    found = find_systems(tree.root, tree.root / "exp", plan)
+    protocol = small_protocol(tree.root)
+    found = find_systems(tree.root, tree.root / "exp", protocol)
     outcome = evaluate(found, tree.root / "out", tree=tree.root, options=options)
     assert not outcome.failed
-    results = collect(found, tree.root / "out", plan, tree=tree.root)
+    results = collect(found, tree.root / "out", protocol, tree=tree.root)
     write_outputs(results, tree.root / "out")
     return read_json(tree.root / "out" / "results.json")
 
@@ -451,7 +451,7 @@ def simulated(generator: np.random.Generator, distances: tuple[float, float]) ->
     return found
 
 
-def claims(distances: tuple[float, float], plan: Protocol, seed: int) -> tuple[int, int, int]:
+def claims(distances: tuple[float, float], protocol: Protocol, seed: int) -> tuple[int, int, int]:
     """How often "better" is said, how often of the worse one, and how often the interval
     of the difference holds the true one."""
     said = wrong = covered = 0
@@ -460,7 +460,7 @@ def claims(distances: tuple[float, float], plan: Protocol, seed: int) -> tuple[i
     generator = np.random.default_rng(seed)
     for _ in range(SETS):
         pair = dict(zip("ab", simulated(generator, distances), strict=True))
-        results = results_of(plan, {s: value for s, (value, _) in pair.items()})
+        results = results_of(protocol, {s: value for s, (value, _) in pair.items()})
         stored = Stored(
             {
                 (s, "libri", "f"): replicates(

@@ -276,7 +276,7 @@ def test_a_document_names_its_files_and_escapes_its_title() -> None:
 
 
 @needs_latex
-@pytest.mark.parametrize("title", [ODD_NAME, "A long title of a plan " * 12])
+@pytest.mark.parametrize("title", [ODD_NAME, "A long title of a protocol " * 12])
 def test_the_title_heads_the_page_of_a_turned_table(title: str, tmp_path: Path) -> None:
     turned = Table("t", "c", (Column("x"),), ((("cell",),),), fit="landscape")
     (tmp_path / "t.tex").write_text(to_latex(turned))

@@ -22,7 +22,7 @@ from privacy_eval.report.values import (
 )
 from privacy_eval.results.records import merge
 
-PLAN = load_protocol("vpc2020")
+PROTOCOL = load_protocol("vpc2020")
 PUBLISHED = cells_from_published("vpc2020")
 
 
@@ -124,7 +124,7 @@ def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> N
     mean = pytest.approx(2 * 0.25 * 1.5 + 2 * 0.25 * 3.0, abs=1e-12)
 
     def of(*parts: Cells) -> float | None:
-        return average(merge_cells(parts), PLAN, "cllr", "ignorant", "test", "Orig")
+        return average(merge_cells(parts), PROTOCOL, "cllr", "ignorant", "test", "Orig")
 
     assert of(original(**libri, **vctk)) == mean
     assert of(original(**libri), original(**libri, **vctk)) == mean
@@ -144,19 +144,19 @@ def test_an_average_needs_all_values_and_has_the_weights_of_the_protocol() -> No
     values = {
         CellKey("cllr", "a", "dev", d.id, g, "s"): Cell(value, "")
         for (d, g), value in zip(
-            ((d, g) for d in PLAN.data_sets for g in PLAN.genders), range(6), strict=True
+            ((d, g) for d in PROTOCOL.data_sets for g in PROTOCOL.genders), range(6), strict=True
         )
     }
     cells = Cells(values, ("s",))
     expected = 0.25 * (0 + 1) + 0.20 * (2 + 3) + 0.05 * (4 + 5)
-    assert average(cells, PLAN, "cllr", "a", "dev", "s") == pytest.approx(expected, abs=1e-12)
+    assert average(cells, PROTOCOL, "cllr", "a", "dev", "s") == pytest.approx(expected, abs=1e-12)
     for place in values:
         rest = {p: c for p, c in values.items() if p != place}
-        assert average(Cells(rest, ("s",)), PLAN, "cllr", "a", "dev", "s") is None
+        assert average(Cells(rest, ("s",)), PROTOCOL, "cllr", "a", "dev", "s") is None
     abbreviate = {**values, CellKey("cllr", "a", "dev", "libri", "f", "s"): Cell(math.inf, "inf")}
-    assert average(Cells(abbreviate, ("s",)), PLAN, "cllr", "a", "dev", "s") == math.inf
+    assert average(Cells(abbreviate, ("s",)), PROTOCOL, "cllr", "a", "dev", "s") == math.inf
     weightless = replace(
-        PLAN, data_sets=(replace(PLAN.data_sets[0], weight=0.0), *PLAN.data_sets[1:])
+        PROTOCOL, data_sets=(replace(PROTOCOL.data_sets[0], weight=0.0), *PROTOCOL.data_sets[1:])
     )
     mean = average(Cells(abbreviate, ("s",)), weightless, "cllr", "a", "dev", "s")
     assert mean == pytest.approx((0.20 * 5 + 0.05 * 9) / 0.5)

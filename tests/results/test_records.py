@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ANON, B1, B2, MODELS_2022, ORIG, changed_plan, imported
+from support import ANON, B1, B2, MODELS_2022, ORIG, changed_protocol, imported
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import METRICS
@@ -367,10 +367,13 @@ def test_results_with_another_protocol() -> None:
 @pytest.mark.parametrize(
     ("protocol", "message"),
     [
-        (changed_plan(splits=["dev"]), "record of B1 .*: libri, test, f, results folder ''"),
-        (changed_plan(genders={"m": "male"}), "record of B1 .*: libri, dev, f, results folder ''"),
+        (changed_protocol(splits=["dev"]), "record of B1 .*: libri, test, f, results folder ''"),
         (
-            changed_plan(results_folders=[{"suffix": ".x", "asv_model": "original"}]),
+            changed_protocol(genders={"m": "male"}),
+            "record of B1 .*: libri, dev, f, results folder ''",
+        ),
+        (
+            changed_protocol(results_folders=[{"suffix": ".x", "asv_model": "original"}]),
             "record of B1 .*: libri, dev, f, results folder ''",
         ),
     ],

@@ -10,7 +10,7 @@ from statistics import mean
 
 import numpy as np
 import pytest
-from support import OTHER_PLAN, changed_plan, cli, command, snapshot
+from support import OTHER_PROTOCOL, changed_protocol, cli, command, snapshot
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import PldaBackend, score_matrix, train_backend
@@ -159,7 +159,7 @@ def test_protocol_with_two_results_folders_gets_both_models(tmp_path: Path) -> N
 
 
 def test_protocol_of_one_gender_anonymizes_trial_sets_separately(tmp_path: Path) -> None:
-    write_demo_tree(tmp_path / "t", changed_plan(genders={"m": "male"}))
+    write_demo_tree(tmp_path / "t", changed_protocol(genders={"m": "male"}))
     assert below(tmp_path / "t/data") == {n for n in sets_of("B1", "B2") if "_trials_f" not in n}
 
 
@@ -201,7 +201,7 @@ def test_scores_do_not_depend_on_eigenvector_signs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "speakers", "utterances"),
+    ("conf", "speakers", "utterances"),
     [
         ("vpc2020", 2, 2),
         ("vpc2020", 12, 12),
@@ -213,15 +213,15 @@ def test_scores_do_not_depend_on_eigenvector_signs() -> None:
     ],
 )
 def test_data_folders_of_any_size_are_consistent(
-    protocol: str, speakers: int, utterances: int, tmp_path: Path
+    conf: str, speakers: int, utterances: int, tmp_path: Path
 ) -> None:
     """37 speakers are the most with the usual width of numbers: 50 are then enrolled."""
-    plan, tree = load_protocol(protocol), tmp_path / "t"
-    write_demo_tree(tree, plan, speakers=speakers, utterances=utterances, systems=1)
+    protocol, tree = load_protocol(conf), tmp_path / "t"
+    write_demo_tree(tree, protocol, speakers=speakers, utterances=utterances, systems=1)
     n_enrolled = speakers + -(-speakers // 3)
     width = 4 if n_enrolled <= 50 else 5 if n_enrolled <= 500 else 6
     gender_of: dict[str, str] = {}
-    for name in {t.enrollment_name for t in plan.trial_sets()}:
+    for name in {t.enrollment_name for t in protocol.trial_sets()}:
         found = dict(rows(tree / "data" / name / "spk2gender"))
         assert len(found) == 2 * n_enrolled and {len(s) for s in found} == {width}
         assert not set(found) & set(gender_of)  # nobody is in two enrollment sets
@@ -241,7 +241,7 @@ def test_data_folders_of_any_size_are_consistent(
         else:
             assert set(genders.values()) == {"f" if "_f" in folder.name else "m"}
             assert (folder / "trials").exists() == ("_all" not in folder.name)
-    for trial_set in plan.trial_sets():
+    for trial_set in protocol.trial_sets():
         folder = tree / "data" / trial_set.trials_name
         speaker_of = dict(rows(folder / "utt2spk"))
         # Numbers count in the order of their utterances.
@@ -330,11 +330,11 @@ def test_bad_sizes(name: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("plan", ["vpc2020", "vpc2022"])
-def test_progress_counts_every_data_folder(plan: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", ["vpc2020", "vpc2022"])
+def test_progress_counts_every_data_folder(protocol: str, tmp_path: Path) -> None:
     calls: list[tuple[int, int, str]] = []
     write_demo_tree(
-        tmp_path / "t", load_protocol(plan), **SMALL, progress=lambda *now: calls.append(now)
+        tmp_path / "t", load_protocol(protocol), **SMALL, progress=lambda *now: calls.append(now)
     )
     folders = below(tmp_path / "t/data")
     assert [call[:2] for call in calls] == [(i, len(folders)) for i in range(1, len(folders) + 1)]
@@ -373,13 +373,13 @@ def test_systems_resemble_the_baselines(tmp_path: Path) -> None:
 
 def test_protocols_without_vector_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match="vpc2020: asv_models has no model trained on orig"):
-        write_demo_tree(tmp_path / "t", changed_plan(asv_models=[]))
+        write_demo_tree(tmp_path / "t", changed_protocol(asv_models=[]))
     values = load_protocol("vpc2022").to_dict()
     models = [{**m, "folder": "exp/m", "training_set": "train"} for m in values["asv_models"]]
     with pytest.raises(PrivacyEvalError, match=r"same folder .*, expected \{suffix\}"):
-        write_demo_tree(tmp_path / "t", changed_plan(**{**values, "asv_models": models}))
+        write_demo_tree(tmp_path / "t", changed_protocol(**{**values, "asv_models": models}))
     assert not list(tmp_path.iterdir())
-    (tmp_path / "radio.yaml").write_text(OTHER_PLAN)
+    (tmp_path / "radio.yaml").write_text(OTHER_PROTOCOL)
     run = cli("demo-tree", tmp_path / "t", "--conf", tmp_path / "radio.yaml")
     assert (run.code, run.out) == (1, "")
     assert "radio: asv_models has no model trained on original" in run.err

@@ -16,7 +16,7 @@ from support import (
     BACKEND,
     ENROLLS,
     MODEL,
-    SMALL_PLAN_2022,
+    SMALL_PROTOCOL_2022,
     TRIALS,
     SpeechTree,
     lines_to,
@@ -233,15 +233,15 @@ def test_the_suffix_comes_from_the_results_folder_or_the_option(tmp_path: Path) 
     (tree.root / "other").mkdir()
     assert len(made(tree, "other", anon_suffix="_mine").made) == 3
     assert len(list((tree.root / "other/results-mine").iterdir())) == 3
-    # Without either it is the plan's, of which nothing is there.
+    # Without either it is the protocol's, of which nothing is there.
     assert set(made(tree, "exp/results-d").missing) == {
         f"d ASV-{ENROLLS}-{TRIALS}_anon",
         f"d ASV-{ENROLLS}_anon-{TRIALS}_anon",
     }
 
 
-def test_both_results_folders_of_a_plan(tmp_path: Path) -> None:
-    tree = SpeechTree(tmp_path, plan=SMALL_PLAN_2022)
+def test_both_results_folders_of_a_protocol(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path, protocol=SMALL_PROTOCOL_2022)
     own = "exp/models/user_asv_eval_anon/xvect_01709_1"
     tree.anonymized("_anon", model=own)
     tree.backend(f"{own}/xvect_train_clean_360_anon", seed=5)
@@ -627,7 +627,7 @@ def test_links_out_of_the_tree(tree: SpeechTree, tmp_path: Path, what: str) -> N
 @pytest.mark.parametrize("level", ["condition", "results", "team", "beside"])
 def test_scores_are_not_written_through_links(tmp_path: Path, level: str) -> None:
     """A folder of the results that leads elsewhere; --results itself may be one."""
-    tree = SpeechTree(tmp_path / "tree", plan=SMALL_PLAN_2022)
+    tree = SpeechTree(tmp_path / "tree", protocol=SMALL_PROTOCOL_2022)
     outside = tmp_path / "outside"
     theirs = lines_to(outside / f"results-x/ASV-{ENROLLS}-{TRIALS}_anon/scores", ["a b 1"])
     link = {

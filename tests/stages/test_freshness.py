@@ -21,7 +21,7 @@ from study_support import small_study
 from support import (
     ENROLLS,
     MODEL,
-    SMALL_PLAN_2022,
+    SMALL_PROTOCOL_2022,
     TRIALS,
     SpeechTree,
     experiment_of,
@@ -54,7 +54,7 @@ from privacy_eval.study.run import run_tasks, study_tasks
 from privacy_eval.tree.discovery import find_systems
 
 OWN = "exp/models/user_asv_eval_anon/xvect_01709_1"
-PLAN = load_protocol("vpc2020")
+PROTOCOL = load_protocol("vpc2020")
 
 
 @dataclass
@@ -106,7 +106,7 @@ def of_scores(root: Path) -> Case:
 
 
 def of_backends(root: Path) -> Case:
-    tree = SpeechTree(root, plan=SMALL_PLAN_2022)
+    tree = SpeechTree(root, protocol=SMALL_PROTOCOL_2022)
     shutil.rmtree(root / "exp/models/asv_eval/xvect_01709_1/xvect_train_clean_360")
     tree.training_set("train_clean_360", "exp/models/asv_eval/xvect_01709_1")
     tree.training_set("train_clean_360_anon", OWN)
@@ -134,7 +134,7 @@ def of_subsets(root: Path) -> Case:
         lines_to(source / name, lines)
     access = TreeAccess(root, root / "exp")
     return Case(
-        lambda run: make_subsets(access_of(access), PLAN, suffixes=[""], dry_run=run.dry_run),
+        lambda run: make_subsets(access_of(access), PROTOCOL, suffixes=[""], dry_run=run.dry_run),
         lambda: lines_to(source / "wav.scp", ["f1 A", "f2 B", "m1 C", "m2 D"]),
         root / "data",
         root / "data/libri_dev_enrolls/wav.scp",
@@ -153,7 +153,7 @@ def of_records(root: Path) -> Case:
     scores = root / "exp/results-now" / name / "scores"
 
     def run(run: Run) -> Outcome:
-        systems = find_systems(root, root / "exp", PLAN)
+        systems = find_systems(root, root / "exp", PROTOCOL)
         return evaluate(systems, root / "out", tree=tree.root, run=run)
 
     return Case(

@@ -123,7 +123,7 @@ def test_lines_of_a_gzip_file_count_unpacked(tmp_path: Path) -> None:
 
 # --- of a tree
 
-PLAN = load_protocol("vpc2020")
+PROTOCOL = load_protocol("vpc2020")
 
 
 def conditions(root: Path) -> Tree:
@@ -137,7 +137,7 @@ def conditions(root: Path) -> Tree:
 
 def test_the_largest_condition_has_its_own_job(tmp_path: Path) -> None:
     tree = conditions(tmp_path)
-    systems = find_systems(tmp_path, tmp_path / "exp", PLAN)
+    systems = find_systems(tmp_path, tmp_path / "exp", PROTOCOL)
     largest = max(systems[0].conditions, key=lambda c: condition_cost(c).weight)
     assert largest.condition.name == "ASV-libri_dev_enrolls-libri_dev_trials_f_anon"
     told: list[Sequence[Cost]] = []

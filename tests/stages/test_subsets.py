@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from support import ROOT, changed_plan, lines_to, snapshot
+from support import ROOT, changed_protocol, lines_to, snapshot
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
@@ -22,7 +22,7 @@ from privacy_eval.stages.access import TreeAccess
 from privacy_eval.stages.freshness import NOTE, Outcome
 from privacy_eval.stages.subsets import make_subsets
 
-PLAN = load_protocol("vpc2020")
+PROTOCOL = load_protocol("vpc2020")
 
 # Who says what: by list of the challenge the utterances it names, of two women and two men.
 LIBRI = {
@@ -125,7 +125,9 @@ def by_anonymizer(root: Path, *splits: str, suffix: str = "_anon") -> None:
         )
 
 
-def make(root: Path, *suffixes: str, protocol: Protocol = PLAN, outside: bool = False) -> Outcome:
+def make(
+    root: Path, *suffixes: str, protocol: Protocol = PROTOCOL, outside: bool = False
+) -> Outcome:
     access = TreeAccess(root, root / "exp", allow_outside=outside)
     return make_subsets(access, protocol, suffixes=suffixes or ("",))
 
@@ -810,12 +812,12 @@ def test_data_outside_the_tree_is_never_written_to(tmp_path: Path) -> None:
     assert (made.made, len(made.current)) == ([], len(sets("dev")))
 
 
-# --- other plans
+# --- other protocols
 
 
-def test_a_plan_of_other_folders(tmp_path: Path) -> None:
+def test_a_protocol_of_other_folders(tmp_path: Path) -> None:
     """A part with what the name does not hold is several; order in the file is free."""
-    plan = changed_plan(
+    protocol = changed_protocol(
         data_folders=[
             {"name": "all", "combine": ["{split}-{gender}"]},
             {
@@ -830,18 +832,18 @@ def test_a_plan_of_other_folders(tmp_path: Path) -> None:
         folder = folder_of(tmp_path / "data" / split, [f"fa-{number}", f"ma-{number}"])
         lines_to(folder / "of-f", [f"fa-{number}"])
         lines_to(folder / "of-m", [f"ma-{number}"])
-    assert make(tmp_path, protocol=plan).made == ["dev-f", "dev-m", "test-f", "test-m", "all"]
+    assert make(tmp_path, protocol=protocol).made == ["dev-f", "dev-m", "test-f", "test-m", "all"]
     check_folder(tmp_path / "data/all", ["fa-1", "fa-2", "ma-1", "ma-2"])
     assert (tmp_path / "data/all/enrolls").read_text() == "fa-1\nma-1\nfa-2\nma-2\n"
-    assert plan.supersets("dev-f") == ("all",)
+    assert protocol.supersets("dev-f") == ("all",)
 
 
-def test_a_plan_without_folders_makes_none(tmp_path: Path) -> None:
-    plain = PLAN.to_dict()
+def test_a_protocol_without_folders_makes_none(tmp_path: Path) -> None:
+    plain = PROTOCOL.to_dict()
     del plain["data_folders"]
-    plan = protocol_from_dict(plain, "earlier")
-    assert make(challenge(tmp_path), protocol=plan) == Outcome()
-    assert plan.supersets("libri_dev_trials_f") == ()
+    protocol = protocol_from_dict(plain, "earlier")
+    assert make(challenge(tmp_path), protocol=protocol) == Outcome()
+    assert protocol.supersets("libri_dev_trials_f") == ()
 
 
 def test_the_script_calls_the_verb() -> None:

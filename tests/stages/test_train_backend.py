@@ -13,7 +13,7 @@ import pytest
 from support import (
     BACKEND,
     DIMENSION,
-    SMALL_PLAN_2022,
+    SMALL_PROTOCOL_2022,
     SpeechTree,
     lines_to,
     snapshot,
@@ -38,7 +38,7 @@ FILES = {"plda", "mean.vec", "transform.mat", NOTE}
 @pytest.fixture(name="tree")
 def _tree(tmp_path: Path) -> SpeechTree:
     """A tree of 2022 whose attacker's back end is still to be trained."""
-    tree = SpeechTree(tmp_path / "a tree", plan=SMALL_PLAN_2022)
+    tree = SpeechTree(tmp_path / "a tree", protocol=SMALL_PROTOCOL_2022)
     tree.anonymized("_anon", model=OWN)
     tree.training_set(TRAINING, OWN)
     return tree

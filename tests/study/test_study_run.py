@@ -66,7 +66,7 @@ def test_without_a_record(tmp_path: Path) -> None:
         read_rows(TASKS, tmp_path, seed=0)
 
 
-def test_records_of_another_plan_are_removed(done: Path, tmp_path: Path) -> None:
+def test_records_of_another_protocol_are_removed(done: Path, tmp_path: Path) -> None:
     run_tasks(TASKS[:3], tmp_path, seed=0)
     (tmp_path / "mine.txt").write_text("")
     remove_stale_records(TASKS[:1], tmp_path)
