@@ -5,7 +5,7 @@ Trial lists are not used: they rarely compare every test with every enrolled spe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -214,30 +214,24 @@ def identify(
     if distractors is not None:
         _check_distractors(distractors, members, speaker_of)
         n_distractors = len(distractors.enrollment.members)
-    enrolled = list(members)
-    utterances: dict[str, list[str]] = {}
-    for utterance, speaker in speaker_of.items():
-        utterances.setdefault(speaker, []).append(utterance)
-    tested = sorted(s for s, u in utterances.items() if s in members and len(u) >= length)
+    utterances = _test_utterances(speaker_of, members, length)
+    tested = list(utterances)
     if not tested:
         raise PrivacyEvalError(
             f"{utt2spk}: no speaker is enrolled in {gallery.enrollment.path} and has {length} "
             "utterances"
         )
-    n_tests = [len(utterances[s]) // length for s in tested]
-    used = [u for s, n in zip(tested, n_tests, strict=True) for u in utterances[s][: n * length]]
-    of_test = np.repeat(np.arange(len(tested)), n_tests)
-    place = {s: i for i, s in enumerate(enrolled)}
+    used = [u for of_speaker in utterances.values() for u in of_speaker]
+    of_test = np.repeat(np.arange(len(tested)), [len(u) // length for u in utterances.values()])
+    place = {s: i for i, s in enumerate(members)}
     rows = [place[s] for s in tested]
     where = f"{gallery.vectors.path}, {tests.path}"
     try:
         conversations = _conversations(
             tests.matrix[tests.rows(used, str(utt2spk))], length, backend
         )
-        means, counts = _enrolled(gallery)
-        if distractors is not None:
-            more, more_counts = _enrolled(distractors)
-            means, counts = np.concatenate([means, more]), np.concatenate([counts, more_counts])
+        galleries = [gallery, *([] if distractors is None else [distractors])]
+        means, counts = map(np.concatenate, zip(*map(_enrolled, galleries), strict=True))
         scores = score_matrix(means, counts, conversations, backend=backend, model=model)
         beaten = beaters(scores.T, np.array(rows)[of_test])
     except (PrivacyEvalError, ValueError) as error:
@@ -250,7 +244,7 @@ def identify(
         beaten,
         len(means),
         n_distractors,
-        tuple(sorted(s for s in utterances if s not in members)),
+        tuple(sorted({*speaker_of.values()} - members.keys())),
         len(listed) - len(used),
         wanted,
         linkage_of_beaters(beaten, len(means), wanted, rank),
@@ -259,6 +253,17 @@ def identify(
         len(listed) - len(speaker_of) + n_enrollment - gallery.size,
         singled,
     )
+
+
+def _test_utterances(
+    speaker_of: Mapping[str, str], enrolled: Container[str], length: int
+) -> dict[str, list[str]]:
+    """Return the utterances of each enrolled test speaker, sorted, that fill whole tests."""
+    utterances: dict[str, list[str]] = {}
+    for utterance, speaker in speaker_of.items():
+        utterances.setdefault(speaker, []).append(utterance)
+    whole = {s: u[: len(u) - len(u) % length] for s, u in sorted(utterances.items())}
+    return {s: u for s, u in whole.items() if u and s in enrolled}
 
 
 def _check_distractors(

@@ -126,21 +126,17 @@ def check_tree(
     memory, warned = _memory(outputs, nj)
     missing = list(_missing(outputs))
     used = list(dict.fromkeys(system.anon_suffix for system in expected))
-    mismatches = sets.mismatches(used)
     other_suffixes = suffix_hint(access.tree, protocol, used) if missing else None
     if other_suffixes is not None:
         warned.append(Finding(SUFFIX, other_suffixes))
     warnings = [
-        Section("original/anonymized mismatches", mismatches),
+        Section("original/anonymized mismatches", sets.mismatches(used)),
         Section("implausible scores", scores.findings),
         Section("folders and jobs", [*_folders(systems, asv), *warned]),
     ]
-    genders = {c.trials.parent: c.condition.gender for c in inside if c.trials is not None}
     found = [
         *(_error(o.files, text, access.tree) for o in outputs if o.files for text in o.errors),
-        *sets.gender_mismatches(genders),
-        *(_wer_errors(systems, access.tree) if read else ()),
-        *(Finding(f"{s.name}: {SUFFIX}", s.problem) for s in systems if s.problem is not None),
+        *_errors_of_inputs(systems, sets, access.tree, read),
         *(Finding(INVALID, text) for text in (*scores.key_errors, *sets.errors)),
     ]
     errors = Section("errors", found)
@@ -165,6 +161,19 @@ def check_tree(
         ),
         foot=(*memory, *([] if read else ["score files were not read (--quick)"])),
     )
+
+
+def _errors_of_inputs(
+    systems: Sequence[System], sets: DataSets, tree: Path, read: bool
+) -> Iterator[Finding]:
+    """Find genders that contradict, word error rates that cannot be used, unknown suffixes."""
+    inside = [c for s in systems for c in s.conditions if not c.outside]
+    genders = {c.trials.parent: c.condition.gender for c in inside if c.trials is not None}
+    yield from sets.gender_mismatches(genders)
+    yield from _wer_errors(systems, tree) if read else ()
+    for system in systems:
+        if system.problem is not None:
+            yield Finding(f"{system.name}: {SUFFIX}", system.problem)
 
 
 def _conditions(

@@ -358,12 +358,7 @@ def evaluate_ratings(
             f"no split {split!r} in protocol {protocol.name}; known: {', '.join(protocol.splits)}"
         )
     excluded = tuple(dict.fromkeys(leave_out))
-    for name in excluded:
-        if name not in ratings.evaluator:
-            raise PrivacyEvalError(f"cannot leave out {name!r}: no such evaluator")
-    ratings = ratings.take(~np.isin(ratings.evaluator, excluded))
-    if not len(ratings):
-        raise PrivacyEvalError("no remaining ratings")
+    ratings = _without(ratings, excluded)
     rated = dict.fromkeys(ratings.system.tolist())
     order = tuple(s for s in dict.fromkeys((ORIGINAL_SYSTEM, *systems, *rated)) if s in rated)
     if reference is None:
@@ -404,6 +399,17 @@ def evaluate_ratings(
         tuple(curve.miss for _, curve in detections),
         tuple(curve.false_alarm for _, curve in detections),
     )
+
+
+def _without(ratings: Ratings, excluded: Sequence[str]) -> Ratings:
+    """Exclude the ratings of some evaluators."""
+    for name in excluded:
+        if name not in ratings.evaluator:
+            raise PrivacyEvalError(f"cannot leave out {name!r}: no such evaluator")
+    ratings = ratings.take(~np.isin(ratings.evaluator, excluded))
+    if not len(ratings):
+        raise PrivacyEvalError("no remaining ratings")
+    return ratings
 
 
 def _by_name(sources: Mapping[str, str]) -> dict[str, str]:

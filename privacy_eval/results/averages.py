@@ -53,34 +53,10 @@ def averages(results: Results) -> list[Average]:
     original speech by the recognizer trained on original speech, and of anonymized
     speech by the one trained like the attacker's model; pitch correlation; G_VD.
     """
-    protocol, variant = results.protocol, results.protocol.variant
+    protocol = results.protocol
     attack = next(a for a in protocol.attack_models if a.id == protocol.average_attack_model)
     original = next((a.id for a in protocol.attack_models if a.is_original), None)
-    first = protocol.results_folders[0].suffix
-    # By quantity, split, data set and (except WER) gender.
-    collected: dict[tuple[str | None, ...], set[float]] = {}
-    caveats: dict[tuple[str | None, ...], list[Caveat | None]] = {}
-    for v in results.verification:
-        c = v.condition
-        if c.attack_model is not None and protocol.eer in v.values(variant):
-            value = 100 * v.values(variant)[protocol.eer]
-            collected["eer", c.attack_model, c.split, c.data_set, c.gender] = {value}
-            caveats.setdefault(("eer", c.attack_model, c.split), []).append(v.caveat("eer"))
-    for r in results.recognition:
-        if r.language_model == protocol.recognition.average:
-            d = r.condition
-            # Results folders may repeat a value; of conflicting ones there is no average.
-            rates = collected.setdefault(("wer", d.speech, r.asr_model, d.split, d.data_set), set())
-            rates.add(100 * r.line.wer)
-    measured = [(u.condition, u.values) for u in results.utility]
-    measured += [
-        (m.condition, m.values(variant))
-        for m in results.similarity
-        if m.condition.results_folder == first
-    ]
-    for s, values in measured:
-        for key, value in values.items():
-            collected[key, s.split, s.data_set, s.gender] = {value}
+    collected, caveats = _collected(results)
     cells = [((d.id, g), d.weight) for d in protocol.data_sets for g in protocol.genders]
     sets = [((d.id,), d.weight) for d in protocol.recognition.data_sets]
 
@@ -118,6 +94,38 @@ def averages(results: Results) -> list[Average]:
         for title, quantity, key in rows
         for split in protocol.splits
     ]
+
+
+def _collected(
+    results: Results,
+) -> tuple[dict[tuple[str | None, ...], set[float]], dict[tuple[str | None, ...], list[Any]]]:
+    """Return values by quantity, split, data set and (except WER) gender; the caveats of EERs by
+    attack model and split."""
+    protocol, variant = results.protocol, results.protocol.variant
+    collected: dict[tuple[str | None, ...], set[float]] = {}
+    caveats: dict[tuple[str | None, ...], list[Caveat | None]] = {}
+    for v in results.verification:
+        c = v.condition
+        if c.attack_model is not None and protocol.eer in v.values(variant):
+            value = 100 * v.values(variant)[protocol.eer]
+            collected["eer", c.attack_model, c.split, c.data_set, c.gender] = {value}
+            caveats.setdefault(("eer", c.attack_model, c.split), []).append(v.caveat("eer"))
+    for r in results.recognition:
+        if r.language_model == protocol.recognition.average:
+            d = r.condition
+            # Results folders may repeat a value; of conflicting ones there is no average.
+            rates = collected.setdefault(("wer", d.speech, r.asr_model, d.split, d.data_set), set())
+            rates.add(100 * r.line.wer)
+    measured = [(u.condition, u.values) for u in results.utility]
+    measured += [
+        (m.condition, m.values(variant))
+        for m in results.similarity
+        if m.condition.results_folder == protocol.results_folders[0].suffix
+    ]
+    for s, values in measured:
+        for key, value in values.items():
+            collected[key, s.split, s.data_set, s.gender] = {value}
+    return collected, caveats
 
 
 def weighted_mean(parts: Iterable[tuple[float, T | None]]) -> T | None:

@@ -257,27 +257,7 @@ def _mean_figures(
         for p, cell in select(cells, metric=protocol.eer).items()
         if p.attack_model in known and (p.split, p.data_set, p.gender) in sets
     }
-    by_system: dict[tuple[str, str], dict[str, list[CellKey]]] = {}
-    for p in values:
-        of_key = by_system.setdefault((p.attack_model or "", p.gender), {})
-        of_key.setdefault(p.system, []).append(p)
-    averaged = {
-        key: {(p.split, p.data_set) for places in of_key.values() for p in places}
-        for key, of_key in by_system.items()
-    }
-    means: dict[tuple[str, str], dict[str, Cell]] = {}
-    for key, places_of in by_system.items():
-        means[key] = {
-            system: Cell(
-                math.fsum(values[p].value for p in places) / len(places),
-                "",
-                left_out=any(values[p].left_out for p in places),
-                caveat=worst_caveat(values[p].caveat for p in places),
-                conditions=tuple(c for p in places for c in values[p].conditions),
-            )
-            for system, places in places_of.items()
-            if len(places) == len(averaged[key]) and not conflicting_originals(cells, places)
-        }
+    means, averaged = _means(cells, values)
     originals = [p for p in values if p.system == ORIGINAL_COLUMN]
     titles = {a.id: a.title.lower() for a in protocol.attack_models}
     averaged_by: dict[str, list[str]] = {}
@@ -309,6 +289,36 @@ def _mean_figures(
         ]
         name = style.page_name("bars_mean_eer", number)
         yield _drawing(data, name, protocol.eer, sentences, _with_systems([group]), originals)
+
+
+def _means(
+    cells: Cells, values: Mapping[CellKey, Cell]
+) -> tuple[dict[tuple[str, str], dict[str, Cell]], dict[tuple[str, str], set[tuple[str, str]]]]:
+    """Average values of systems by attack model and gender; also return the splits and data sets
+    averaged over."""
+    by_system: dict[tuple[str, str], dict[str, list[CellKey]]] = {}
+    for p in values:
+        of_key = by_system.setdefault((p.attack_model or "", p.gender), {})
+        of_key.setdefault(p.system, []).append(p)
+    averaged = {
+        key: {(p.split, p.data_set) for places in of_key.values() for p in places}
+        for key, of_key in by_system.items()
+    }
+    means = {
+        key: {
+            system: Cell(
+                math.fsum(values[p].value for p in places) / len(places),
+                "",
+                left_out=any(values[p].left_out for p in places),
+                caveat=worst_caveat(values[p].caveat for p in places),
+                conditions=tuple(c for p in places for c in values[p].conditions),
+            )
+            for system, places in of_key.items()
+            if len(places) == len(averaged[key]) and not conflicting_originals(cells, places)
+        }
+        for key, of_key in by_system.items()
+    }
+    return means, averaged
 
 
 def _describe_sets(protocol: Protocol, averaged: Iterable[tuple[str, str]]) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
@@ -173,31 +174,13 @@ def scatter(
     same = len({panel.y.metric for panel in panels}) == 1
     with style.figure(width, height) as canvas:
         for axes, panel in style.panels(canvas, [panels], sharex=True, sharey=same):
-            infinite = 0
-            for system, group, withheld in itertools.product(systems, groups, (False, True)):
-                key = (system, group, withheld)
-                points = [p for p in panel.points if (p.system, p.group, p.withheld) == key]
-                finite = [(p.x, p.y) for p in points if _is_drawable(panel, p)]
-                infinite += len(points) - len(finite)
-                if finite:
-                    look = _marker(styles[system], filled=group == filled)
-                    if system in cells.own and len(cells.own) < len(cells.systems):
-                        look["zorder"] = 3  # not below published systems
-                    if withheld:
-                        look = _marker(replace(styles[system], colour=style.GREY), filled=False)
-                    (line,) = axes.plot(*zip(*finite, strict=True), **look)
-                    line.set_gid(f"{system}/{group}")
-                    for point in finite if withheld else ():
-                        style.mark_withheld(axes, *point)
-            if infinite:
-                axes.text(
-                    0.02,
-                    0.98,
-                    f"infinite, not drawn: {infinite}",
-                    transform=axes.transAxes,
-                    va="top",
-                    fontsize=style.SMALL_FONT,
-                )
+            for system, group in itertools.product(systems, groups):
+                look = _marker(styles[system], filled=group == filled)
+                if system in cells.own and len(cells.own) < len(cells.systems):
+                    look["zorder"] = 3  # not below published systems
+                withheld = _marker(replace(styles[system], colour=style.GREY), filled=False)
+                _draw_points(axes, panel, (system, group), (look, withheld))
+            _note_infinite(axes, panel, systems)
             axes.set_title(panel.title, loc="left")
             axes.set_xlabel(panel.x.label)
             if panel is panels[0] or not same:
@@ -212,6 +195,28 @@ def scatter(
         for text, system in zip(legend.get_texts(), systems, strict=False):
             style.set_name(text, cells, system)
     return canvas
+
+
+def _draw_points(
+    axes: Axes, panel: Panel, of: tuple[str, str], looks: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    """Draw the points of a system and group: those shown, then those withheld."""
+    for withheld, look in zip((False, True), looks, strict=True):
+        points = [p for p in panel.points if (p.system, p.group) == of and p.withheld == withheld]
+        if finite := [(p.x, p.y) for p in points if _is_drawable(panel, p)]:
+            (line,) = axes.plot(*zip(*finite, strict=True), **look)
+            line.set_gid("/".join(of))
+            for point in finite if withheld else ():
+                style.mark_withheld(axes, *point)
+
+
+def _note_infinite(axes: Axes, panel: Panel, systems: Collection[str]) -> None:
+    """Write how many points of the systems cannot be drawn."""
+    infinite = sum(p.system in systems and not _is_drawable(panel, p) for p in panel.points)
+    if infinite:
+        text = f"infinite, not drawn: {infinite}"
+        place: dict[str, Any] = dict(transform=axes.transAxes, va="top", fontsize=style.SMALL_FONT)
+        axes.text(0.02, 0.98, text, **place)
 
 
 def _kinds(protocol: Protocol) -> Iterator[tuple[str, str, list[tuple[str, Axis, Axis]]]]:
