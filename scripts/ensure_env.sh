@@ -58,7 +58,7 @@ right_interpreter() {
         [ "$(identity "$PRIVACY_EVAL_PYTHON")" = "$(identity "$venv/bin/python")" ]
 }
 
-# The stamp's first line is the purpose; an environment for tests is also good for run.
+# The stamp's first line is the purpose; a test environment also serves the purpose `run`.
 up_to_date() {
     [ -f "$stamp" ] && [ "$(sed -n 2p -- "$stamp")" = "$wanted" ] || return 1
     case $(sed -n 1p -- "$stamp") in

@@ -139,8 +139,8 @@ start_jobs() {
     fi
     for id in "$@"; do array_of[id]=$array; done
     if ! all_well "$@"; then
-        # Slurm may requeue a job, and tells why a job ended only later. Files may arrive late
-        # through a network file system, and that of a killed job never.
+        # Slurm may requeue a job, and reports late why a job ended. On a network file system,
+        # exit codes may appear late, and the exit code of a killed job never appears.
         while in_queue; do sleep 1; done
         for ((i = 0; i < 10; i++)); do
             if all_ended "$@"; then break; fi

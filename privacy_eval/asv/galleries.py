@@ -181,7 +181,7 @@ def identify(
     sizes : sequence of int, optional
         Gallery sizes; by default 2, 5, 10, 20, 50, ... and the whole gallery.
     rank : int
-        Found among so many highest scores.
+        Number of top scores among which the right speaker counts as found.
     length : int
         Utterances per test: this many consecutive ones of a speaker, in the order of utt2spk, are
         averaged; the rest of a speaker's utterances is left out.

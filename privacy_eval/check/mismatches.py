@@ -205,7 +205,7 @@ class DataSets:
 def _only_in(
     speakers: Mapping[str, str], other: Mapping[str, str], kind: str, name: str
 ) -> list[Finding]:
-    """Report utterances, and speakers without any utterance, that are missing in another set."""
+    """Report utterances missing in another set, and speakers who have no utterance there."""
     only = [u for u in speakers if u not in other]
     if not only:
         return []

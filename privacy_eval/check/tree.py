@@ -296,7 +296,7 @@ def _missing(outputs: Iterable[_Output]) -> Iterator[Finding]:
 
 
 def _by_system(kind: str, outputs: Sequence[_Output], name: str = "") -> Iterator[Finding]:
-    """Findings of a kind, or of one item of it, with the outputs concerned by system."""
+    """Yield findings of a kind, or of one missing item, with the affected outputs per system."""
     systems: dict[str, list[_Output]] = {}
     for output in outputs:
         systems.setdefault(output.system, []).append(output)

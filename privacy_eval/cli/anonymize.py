@@ -54,6 +54,6 @@ def run(arguments: argparse.Namespace) -> int:
         per_set=arguments.per_set,
     )
     if not any(vars(outcome).values()):
-        log(f"privacy-eval: {arguments.tree / 'data'}: no data set of the protocol has speech")
+        log(f"privacy-eval: {arguments.tree / 'data'}: found no speech for any data set")
     what = "speakers' speech" if anonymizer == _BUILT_IN else "data folders"
     return report_outcome(arguments, outcome, what, "anonymized")

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--training and --training-utt2spk go together")
     names = AudioFolders.__dataclass_fields__
     new = make_tree(arguments.out, AudioFolders(**{name: given[name] for name in names}))
-    print(f"{arguments.out}: {'made' if new.made else 'there already'}")
+    print(f"{arguments.out}: {'created' if new.made else 'already exists'}")
     for name, (speakers, utterances) in new.sets.items():
         print(f"  data/{name}: {utterances} utterances of {speakers} speakers")
     print("\n".join(_next(arguments.out, new)))
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _next(tree: Path, new: NewTree) -> list[str]:
-    """Return what to do next."""
+    """Return the next steps for the user, as lines to print."""
     from ..asv.model_folder import BACKEND_FILES
     from ..stages.data_dir import EXTRACTOR_FILES, MODEL, PROTOCOL
 
@@ -65,5 +65,5 @@ def _next(tree: Path, new: NewTree) -> list[str]:
     command += ["--stage", "5"] if new.is_anonymized else ["--stage", "4"]
     command += [] if new.is_anonymized else ["--anonymizer", "mcadams"]
     command += ["--allow-outside"] if new.is_outside else []
-    first = [f"First put into {tree / MODEL} (stage 1 tells the source): {', '.join(missing)}"]
+    first = [f"First copy to {tree / MODEL} (stage 1 prints the source): {', '.join(missing)}"]
     return [*(first if missing else ()), f"Next: {shlex.join(command)}"]

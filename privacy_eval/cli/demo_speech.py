@@ -46,5 +46,5 @@ def run(arguments: argparse.Namespace) -> int:
     given = vars(arguments)
     demo = DemoSpeech(**{name: given[name] for name in DemoSpeech.__dataclass_fields__})
     made = write_demo_speech(arguments.directory, demo, progress())
-    log(f"{arguments.directory}: {'made' if made else 'there already'}")
+    log(f"{arguments.directory}: {'created' if made else 'already exists'}")
     return 0

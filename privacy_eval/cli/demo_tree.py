@@ -46,5 +46,5 @@ def run(arguments: argparse.Namespace) -> int:
         systems=arguments.systems,
         progress=progress(),
     )
-    log(f"{arguments.directory}: {'made' if made else 'there already'}")
+    log(f"{arguments.directory}: {'created' if made else 'already exists'}")
     return 0

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         text = to_csv(results if arguments.system is None else results.of(arguments.system))
     elif system not in systems:
         raise PrivacyEvalError(
-            f"{arguments.results}: holds the systems {', '.join(systems)}; choose one of them "
+            f"{arguments.results}: contains the systems {', '.join(systems)}; choose one of them "
             "with --system"
         )
     elif arguments.format == "summary":

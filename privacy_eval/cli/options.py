@@ -190,8 +190,8 @@ SHARED: dict[str, dict[str, Any]] = {
     "--allow-missing": flag("leave out missing inputs, and log them"),
     "--allow-pipes": flag("run commands in scp files"),
     "--job": value("J/N", "run job J of N only (default: all)", type=job),
-    "--after-jobs": flag("after the jobs: make the products they left out, and log a summary"),
-    "--isolate": flag("make each product in a separate process, so that a killed one fails alone"),
+    "--after-jobs": flag("after the jobs: make the products they skipped, and log a summary"),
+    "--isolate": flag("make each product in a separate process, so that only a killed one fails"),
     "--details": flag("list every item"),
     "--scp-base": path("DIR", "base folder of relative paths in scp files; default: ."),
     "--model": path("DIR", "plda, mean.vec, transform.mat"),
@@ -345,7 +345,7 @@ def in_job() -> bool:
 
 
 def beginnings() -> Callable[[int, int, str], None] | None:
-    """Return the reporter of starting items, logged before an item can exhaust the memory."""
+    """Return a callable that reports each item before it starts, as it may exhaust memory."""
     if sys.stderr.isatty():
         return _LiveLine().show
     if not in_job():

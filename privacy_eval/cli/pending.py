@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the first stage with work to do or messages to log, else the one after the last.
+    """Print the first stage with work to do or messages to log; if none, the last stage plus 1.
 
     Before a first run, print the first requested stage.
     """

@@ -45,7 +45,7 @@ def _stage(arguments: argparse.Namespace) -> int:
     what = "parts of sets of x-vectors" if arguments.job else "sets of x-vectors"
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
-        log("privacy-eval: stage 1 of the recipe says where an x-vector extractor comes from")
+        log("privacy-eval: stage 1 of the recipe prints where to get an x-vector extractor")
     return code
 
 

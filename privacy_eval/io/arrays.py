@@ -87,7 +87,7 @@ def parse_array(content: bytes, path: Path) -> NDArray[Any]:
 
 
 def as_numbers(array: NDArray[Any], dimensions: int, where: object) -> NDArray[Any]:
-    """Return an array of real numbers, if it is one of so many dimensions.
+    """Check that an array is real-valued with the given number of dimensions, and return it.
 
     Parameters
     ----------
@@ -157,6 +157,6 @@ def _array(data: bytes) -> NDArray[Any]:
     if dtype.hasobject:
         raise ValueError("Python objects, which are never read")
     if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
-        raise ValueError("an array declares another size than it has")
+        raise ValueError("the declared size of an array does not match its data")
     array = np.frombuffer(data, dtype, offset=file.tell())
     return array.reshape(shape, order="F" if by_columns else "C").copy("K")

@@ -60,7 +60,7 @@ def csv_rows(text: str, path: object) -> Iterator[tuple[int, list[str]]]:
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """Format rows as CSV that runs nothing in a spreadsheet.
+    """Format rows as CSV that is safe from formula injection in a spreadsheet.
 
     Parameters
     ----------

@@ -203,7 +203,7 @@ def _table(heading: str, lines: Sequence[str], path: str, at: int) -> ReadBlock:
         if max(values[-1]) > 100 and kind != "asr":
             raise PrivacyEvalError(f"{path}:{number}: more than 100 %: {line.strip()[:120]!r}")
     if len(numbers) not in (0, len(rows)) or not rows:
-        raise PrivacyEvalError(f"{path}:{at + 1}: expected rows, all or none with a number")
+        raise PrivacyEvalError(f"{path}:{at + 1}: expected rows, either all or none numbered")
     blanks = len(header) - len(header.rstrip(" "))
     widths: list[int] = []
     if numbers:
@@ -316,5 +316,5 @@ def split_summary(text: str, path: str) -> tuple[str, tuple[str, ...], dict[str,
             kinds = (k for start, k in _KINDS.items() if match["name"].startswith(start))
             order.append(f"{next(kinds)} {match['name']}")
     if not text.endswith("\n") or not all(map(math.isfinite, averages.values())):
-        raise PrivacyEvalError(f"{path}: the last line has no end")
+        raise PrivacyEvalError(f"{path}: truncated last line, or an average is not finite")
     return "".join(f"{line}\n" for line in lines), tuple(order), averages

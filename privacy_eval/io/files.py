@@ -542,7 +542,7 @@ def _umask() -> int:
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:
-    """Find a file name of plain ASCII for each name, distinct ones for distinct names.
+    """Map each name to a plain ASCII file name; distinct names get distinct file names.
 
     Characters special to a shell, TeX or a file system become `_`. Names that would collide (on
     any file system) get a piece of their digest, which also replaces the middle of a name that

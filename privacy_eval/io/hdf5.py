@@ -95,5 +95,5 @@ def _read(name: str, data_set: Any, left: int, packed: int) -> NDArray[Any]:
     if data_set.chunks:
         pieces = zip(data_set.shape, data_set.chunks, strict=True)
         if math.prod(-(-size // step) for size, step in pieces) > packed // _LEAST_CHUNK_BYTES:
-            raise ValueError(f"{name} has more pieces than the file holds")
+            raise ValueError(f"{name} has more chunks than fit into the file")
     return np.asarray(data_set[()])

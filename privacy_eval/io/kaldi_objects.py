@@ -100,7 +100,7 @@ def read_matrix(path: Path) -> NDArray[np.float32]:
 
 
 def write_vector(path: Path, array: FloatArray) -> None:
-    """Write a vector, as float32, as text: the form of Kaldi's mean.vec.
+    """Write a vector as float32 text, in the format of Kaldi's mean.vec.
 
     Parameters
     ----------

@@ -60,8 +60,8 @@ def read_packed_vectors(path: Path) -> Iterable[tuple[str, NDArray[Any]]]:
     Raises
     ------
     PrivacyEvalError
-        Damaged, an archive bomb, Python objects; vectors that are no real numbers, or arrays of
-        more dimensions than a vector; not as many ids as vectors; HDF5 without h5py.
+        Damaged, an archive bomb, Python objects; vectors that are not real numbers, or arrays
+        with more dimensions than a vector; different numbers of ids and vectors; HDF5 without h5py.
     """
     content = read_bytes(path)
     if content.startswith(NPY_MAGIC):

@@ -218,7 +218,7 @@ def guess_score_format(content: bytes, path: Path) -> str:
         )
     if {third, fourth} != {"score", "label"}:
         raise PrivacyEvalError(
-            f"{path}: which of columns 3 and 4 is the score cannot be told: use --format "
+            f"{path}: cannot tell whether column 3 or 4 is the score: use --format "
             "wespeaker (score, then label) or --format speechbrain (label, then score)"
         )
     return "wespeaker" if third == "score" else "speechbrain"
@@ -252,7 +252,7 @@ def guess_key_format(content: bytes, path: Path) -> str:
     leading, trailing = (_all(columns[n], _ANY_LABEL) for n in (0, 2))
     if leading and trailing and not _all(columns[2], _WORDS):
         raise PrivacyEvalError(
-            f"{path}: which of columns 1 and 3 is the label cannot be told: use --key-format "
+            f"{path}: cannot tell whether column 1 or 3 is the label: use --key-format "
             "kaldi (label last) or --key-format voxceleb (label first)"
         )
     if leading and not trailing:

@@ -378,8 +378,8 @@ def pair(
         if contrary.size:
             row = int(score_row[contrary[0]])
             raise PrivacyEvalError(
-                f"{scores.where(row)}: {contrary.size} labels contradict {trials.path}, the first "
-                f"that of {scores.quote([row])}"
+                f"{scores.where(row)}: {contrary.size} labels contradict {trials.path} "
+                f"(first: {scores.quote([row])})"
             )
     for name, empty in (("target", not is_target.any()), ("nontarget", bool(is_target.all()))):
         if empty:
@@ -539,7 +539,7 @@ def _mismatch(
         )
         hint = "" if hint == ALLOW_MISSING else hint
     elif score_row.size == len(scores.speaker) and trial_row.max() < missing[0]:
-        lines.append("  the scores end early, as those of a file that was cut: copy it again")
+        lines.append("  the scores end early, as in a truncated file: copy it again")
     files: tuple[tuple[str, TrialList, IndexArray], ...] = (
         ("trials without a score", trials, trial_row),
         ("scores without a trial", scores, score_row),

@@ -142,7 +142,7 @@ def read_vectors(
     ------
     PrivacyEvalError
         With file and line of an scp, or file and utterance of an archive: an object that is
-        truncated, not a vector or not finite; vectors of several dimensions; a duplicate id; a
+        truncated, not a vector or not finite; vectors of different dimensions; a duplicate id; a
         command or a path that is not allowed; no vector at all.
 
     Examples
@@ -267,7 +267,7 @@ def archive_writer(scp: Path, *, tree: Path) -> Iterator[Callable[[str, FloatArr
     location = _relative(archive, tree)
     decode_text(os.fsencode(location), str(scp))
     if _NO_TARGET.search(location):
-        raise PrivacyEvalError(f"{scp}: an scp cannot hold the path {location!r}")
+        raise PrivacyEvalError(f"{scp}: an scp cannot represent the path {location!r}")
     written: set[str] = set()
     offset = 0
 
@@ -361,7 +361,7 @@ def read_scp(path: Path, expected: str = "<archive>:<offset>") -> list[ScpLine]:
     Raises
     ------
     PrivacyEvalError
-        With file and line: an id that is malformed or repeated, a target that is none.
+        With file and line: a malformed or duplicate id, an invalid location.
     """
     lines: dict[str, ScpLine] = {}
     shown, content = str(path), read_bytes(path).replace(b"\r\n", b"\n").removesuffix(b"\r")
@@ -552,7 +552,7 @@ def _stack(
     for row, vector in enumerate(vectors):
         if vector.size != dimension:
             raise PrivacyEvalError(
-                f"{path}{f':{lines[row]}' if lines else ''}: vectors of several dimensions: "
+                f"{path}{f':{lines[row]}' if lines else ''}: vectors of different dimensions: "
                 f"{ids[0]} has {dimension}, {ids[row]} has {vector.size}"
             )
     if 4 * dimension * len(vectors) > MAX_BYTES:

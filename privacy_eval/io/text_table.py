@@ -108,7 +108,7 @@ class Column:
         return same
 
     def _words(self, start: IndexArray, count: int) -> WordArray:
-        """Copy so many words that follow each of some bytes, shape (starts, count)."""
+        """Copy `count` words from each start byte, shape (starts, count)."""
         if not count:
             return np.empty((start.size, 0), dtype="<u8")
         size = 8 * count
@@ -410,7 +410,7 @@ def _fields(
         raise PrivacyEvalError(
             f"{path}:{lines_before + line + 1}: expected {len(fields)} fields "
             f"({_describe(fields)}), found {per_line[line]}: {excerpt.strip()!r}"
-            + "; the file was cut: copy it again"
+            + "; the file is truncated: copy it again"
             * bool(cut)
         )
     table = np.ascontiguousarray(bounds.reshape(-1, 2 * len(fields)).T)

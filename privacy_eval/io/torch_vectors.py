@@ -52,7 +52,7 @@ _FIXED = {1: "torch._utils _rebuild_tensor_v2", 4: "storage", 19: "collections O
 
 
 class _Tensor(NamedTuple):
-    """Where a matrix is in its storage, in numbers."""
+    """Location of a matrix in its storage, in elements."""
 
     dtype: str
     storage: str
@@ -153,7 +153,7 @@ def read_torch_matrix(content: bytes, where: str) -> NDArray[np.float32]:
 def _matrix(
     tensor: _Tensor, numbers: NDArray[np.uint8], big: bool, where: str
 ) -> NDArray[np.float32]:
-    """Take the matrix from its storage, within whose bounds it must be."""
+    """Copy the matrix from its storage; raise an error if it exceeds the storage."""
     dtype = np.dtype(f"{'>' if big else '<'}{tensor.dtype}")
     (rows, columns), (down, right) = tensor.shape, tensor.strides
     last = tensor.offset + (rows - 1) * down + (columns - 1) * right
@@ -208,6 +208,4 @@ def _opcodes(pickle: bytes) -> Iterator[tuple[str, Any]]:
 
 
 def _other(where: str, what: str) -> PrivacyEvalError:
-    return PrivacyEvalError(
-        f"{where}: not a single matrix of torch.save, and nothing else is read ({what})"
-    )
+    return PrivacyEvalError(f"{where}: expected a single matrix written by torch.save ({what})")

@@ -30,7 +30,7 @@ def listening_section(folder: Path, data: ReportData) -> Section:
     subjective, _ = read_listening_test(path)
     if subjective.protocol.name != data.protocol.name:
         raise PrivacyEvalError(
-            f"{path}: of the protocol {subjective.protocol.name}, the results of "
+            f"{path}: protocol {subjective.protocol.name}, but the results are of protocol "
             f"{data.protocol.name}"
         )
     if not figures_source(folder, data.sources).items() <= drawn_from(figures).items():
@@ -55,6 +55,6 @@ def listening_insert(folder: Path) -> Insert:
 
 
 def figures_source(folder: Path, objective: ReportSources) -> dict[str, str]:
-    """Return what figures of a listening test are drawn from: its results, and objective ones."""
+    """Return digests of the inputs of a listening test's figures: its own and objective results."""
     beside = objective.digest() if objective.paths else ""
     return {"ratings": digest(read_bytes(folder / RESULTS)), "results": beside}

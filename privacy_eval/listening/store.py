@@ -129,15 +129,15 @@ def _check(test: ListeningTest, path: Path) -> None:
         keys = set(detection_metrics(d.quantity))
         if set(d.metrics) != set(VARIANTS) or any(set(m) != keys for m in d.metrics.values()):
             raise PrivacyEvalError(
-                f"{path}: detections: {d.system}, {d.quantity}: expected "
-                f"{', '.join(sorted(keys))} in the variants {' and '.join(VARIANTS)}"
+                f"{path}: detections: {d.system}, {d.quantity}: expected the "
+                f"metrics {', '.join(sorted(keys))} in the variants {' and '.join(VARIANTS)}"
             )
 
 
 def _read_curves(path: Path, test: ListeningTest) -> ListeningTestCurves:
     content = read_bytes(path)
     if digest(content) != test.curves_sha256:
-        raise PrivacyEvalError(f"{path}: arrays of another {_STEM}.json")
+        raise PrivacyEvalError(f"{path}: does not match {_STEM}.json")
     arrays = parse_arrays(content, path)
     try:
         ends = np.cumsum(arrays["det_points"])[:-1]

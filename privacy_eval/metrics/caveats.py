@@ -15,7 +15,7 @@ from .eer import IMPLAUSIBLE_EER, bengio_mariethoz_interval
 from .linkability import LINKABILITY_MIN_TARGETS
 
 #: EER of original speech with a model of original speech. The challenge's are between 1.1 and
-#: 8.7 % (2020 supplement, tables 2 and 3); twice that is no useful attack.
+#: 8.7 % (2020 supplement, tables 2 and 3); an attacker at twice that is not useful.
 MAX_ORIGINAL_EER = 0.20
 
 #: Expected false alarms below which a miss rate at a false-alarm rate is not estimable

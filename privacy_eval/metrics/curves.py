@@ -1,7 +1,7 @@
 """Curves of the figures: DET, detection cost over the prior, densities.
 
-Their size does not depend on the number of trials, nor does the time they take once
-scores are sorted, but for PAV. Rates and priors are fractions; the prior is that of
+Their size is independent of the number of trials, and so is the computation time once
+scores are sorted, except for PAV. Rates and priors are fractions; the prior is that of
 target trials, its log odds natural logarithms.
 
 References: Martin et al., "The DET curve" (1997); Bruemmer & du Preez (2006) for the
@@ -321,7 +321,7 @@ def _errors(scores: TrialScores, corner: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _spread(scores: TrialScores, corner: IntArray) -> FloatArray:
-    """Compute probit(miss) - probit(false alarm), rates kept half a trial from 0 and 1."""
+    """Compute probit(miss) - probit(false alarm), rates clipped to half a trial from 0 and 1."""
     missed, rejected = _errors(scores, corner)
     n_target, n_nontarget = scores.n_target, scores.n_nontarget
     miss = np.clip(missed, 0.5, n_target - 0.5) / n_target

@@ -24,7 +24,7 @@ IMPLAUSIBLE_EER = 0.65
 
 # Of SpeechBrain's EER: thresholds evaluated per search step.
 _TRIED = 64
-# Up to so many trials of a class, rates of float32 that differ by one trial differ.
+# Up to this number of trials per class, float32 rates resolve a single trial.
 _DISTINCT_RATES = 1 << 21
 
 
@@ -233,8 +233,8 @@ def batch_speechbrain_eer(replicates: Replicates, *, variant: Variant) -> FloatA
 
 
 def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
-    """Compute the EER of the ROC convex hull, never above 0.5: where it meets miss = false
-    alarm.
+    """Compute the EER of the ROC convex hull, at most 0.5: its intersection with miss =
+    false alarm.
 
     Parameters
     ----------
@@ -287,8 +287,8 @@ def batch_rocch_eer(trials: TrialSets, *, variant: Variant) -> FloatArray:
 
 
 def equal_rate(miss: FloatArray, false_alarm: FloatArray) -> float:
-    """Find the rate at which a curve meets miss = false alarm, between its points on a straight
-    line in the rates.
+    """Find the rate at which a curve intersects miss = false alarm, interpolating linearly in the
+    rates between its points.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def beaters(scores: ArrayLike, own: ArrayLike) -> IntArray:
     Raises
     ------
     PrivacyEvalError
-        Shapes that do not belong together, a score that is not finite.
+        Inconsistent shapes, a non-finite score.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def beaters(scores: ArrayLike, own: ArrayLike) -> IntArray:
             f"arrays of shapes {values.shape} and {columns.shape}"
         )
     if not _within(columns, values.shape[1]):
-        raise PrivacyEvalError(f"columns of the own speakers must be 0 to {values.shape[1] - 1}")
+        raise PrivacyEvalError(f"columns of the right speakers must be 0 to {values.shape[1] - 1}")
     found = np.empty(columns.size, dtype=np.int64)
     rows = max(1, _BLOCK // values.shape[1])
     for start in range(0, columns.size, rows):
@@ -94,7 +94,7 @@ def closed_set_linkage(
     gallery_sizes : array_like of int, shape (S,)
         N, the right speaker included.
     rank : int
-        Found among so many highest scores.
+        Number of top scores among which the right speaker counts as found.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def _mass_of_distinct(weights: ArrayLike, place: IntArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class SpeakerLinkage:
-    """How often one speaker is found.
+    """Identification rate of one speaker.
 
     Attributes
     ----------
@@ -335,7 +335,7 @@ def split_halves(speakers: Sequence[SpeakerLinkage]) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class SinglingOut:
-    """How often a decision for one enrolled speaker holds for exactly one test speaker.
+    """Rate at which exactly one test speaker is accepted for an enrolled speaker.
 
     Attributes
     ----------
@@ -399,8 +399,8 @@ def singling_out(
     Raises
     ------
     PrivacyEvalError
-        Shapes that do not belong together; scores that are not finite; no calibration score of
-        the own speaker, or none of another one.
+        Inconsistent shapes; non-finite scores; missing calibration scores of the enrolled speaker
+        or of other speakers.
 
     Examples
     --------
@@ -417,7 +417,7 @@ def singling_out(
         )
     n_enrolled, n_tests = tests.shape
     if columns.shape != (n_enrolled,) or not _within(columns, n_tests):
-        raise PrivacyEvalError(f"own speakers must be {n_enrolled} columns below {n_tests}")
+        raise PrivacyEvalError(f"expected {n_enrolled} columns of right speakers below {n_tests}")
     if not np.isfinite(tests).all() or np.isinf(calibration).any():
         raise PrivacyEvalError("scores must be finite numbers")
     if drawn is None:
@@ -444,7 +444,7 @@ def _within(columns: IntArray, size: int) -> bool:
 def _draw_with_own(
     own: IntArray, n_tests: int, size: int, draws: int, rng: np.random.Generator
 ) -> IntArray:
-    """Draw speakers without replacement, the own one first."""
+    """Draw speakers without replacement, the right one first."""
     keys = rng.random((own.size, draws, n_tests))
     np.put_along_axis(keys, own[:, None, None], -1, axis=2)
     return np.argsort(keys, axis=2)[..., :size]
@@ -456,7 +456,7 @@ def _midpoints(scores: FloatArray, ranks: IntArray) -> FloatArray:
     given = np.count_nonzero(~np.isnan(scores), axis=2)
     if (ranks < 1).any() or (given <= ranks[:, None]).any():
         raise PrivacyEvalError(
-            "a threshold needs calibration scores of the own speaker and of another one"
+            "a threshold needs calibration scores of the enrolled speaker and of another one"
         )
     at = np.broadcast_to(ranks[:, None, None], (*given.shape, 1))
     pair = [np.take_along_axis(descending, at - back, axis=2)[..., 0] for back in (1, 0)]

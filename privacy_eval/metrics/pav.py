@@ -70,7 +70,7 @@ class Sets:
         return np.asarray(found - self.spread(found[self.first]))
 
     def kept(self, rows: NDArray[np.bool_]) -> Sets:
-        """Return the sets after masking rows; every set must keep at least one row."""
+        """Return the sets restricted to the masked rows; every set must retain at least one."""
         if self.first.size == 1:
             return Sets(self.first, int(np.count_nonzero(rows)))
         number = np.cumsum(rows)
@@ -95,7 +95,7 @@ class Groups:
 
     @cached_property
     def sets(self) -> Sets:
-        """Groups of each set."""
+        """Partition of the groups into sets of trials."""
         return Sets(self.first, self.targets.size)
 
 

@@ -99,7 +99,7 @@ def summarize(correlations: ArrayLike) -> PitchCorrelation:
     """
     values: NDArray[np.float64] = np.asarray(correlations, dtype=np.float64)
     if not values.size:
-        raise PrivacyEvalError("no utterances, so that there is no pitch correlation")
+        raise PrivacyEvalError("no utterances: pitch correlation is undefined")
     return PitchCorrelation(float(values.mean()), float(values.std()), int(values.size))
 
 

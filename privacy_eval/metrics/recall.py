@@ -36,7 +36,7 @@ def recalls(reference: ArrayLike, prediction: ArrayLike) -> dict[str, float]:
     """
     expected, found = np.asarray(reference, dtype=np.str_), np.asarray(prediction, dtype=np.str_)
     if not expected.size:
-        raise PrivacyEvalError("no utterances, so that there is no recall")
+        raise PrivacyEvalError("no utterances: recall is undefined")
     of_class = {
         str(name): float(np.mean(found[expected == name] == name)) for name in np.unique(expected)
     }

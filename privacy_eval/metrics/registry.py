@@ -386,7 +386,7 @@ METRICS: dict[str, Metric] = {
             line="Cllr (min/act): {cllr_min}/{cllr}",
             repeats_matter=True,
         ),
-        # Badly calibrated scores have a large Cllr, however much they tell: no value is best.
+        # Miscalibrated scores have a large Cllr, however informative they are: no value is best.
         _of_scores(
             "cllr",
             "bit",

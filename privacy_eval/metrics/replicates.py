@@ -179,7 +179,7 @@ class Replicates(TrialSets):
 
 
 def _cumulated(counts: IntArray) -> IntArray:
-    """Add up counts along the last axis, from 0 to all."""
+    """Compute cumulative sums along the last axis, with a leading 0."""
     found = np.zeros((*counts.shape[:-1], counts.shape[-1] + 1), dtype=np.int64)
     np.cumsum(counts, axis=-1, out=found[..., 1:])
     return found

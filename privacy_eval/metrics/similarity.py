@@ -73,8 +73,8 @@ class SimilarityMatrix:
 
     @property
     def dominance(self) -> FloatArray:
-        """Excess of every speaker's own similarity over the mean of the other entries in its row
-        and column, exactly 0 where there is none, shape (S,): its part in D_diag."""
+        """Excess of each diagonal entry over the mean of the other entries in its row and column,
+        exactly 0 if there is none, shape (S,): each speaker's part in D_diag."""
         size = len(self.values)
         others = self.values.sum(axis=0) + self.values.sum(axis=1) - 2 * self.diagonal
         excess = self.diagonal - others / (2 * (size - 1))
@@ -262,8 +262,8 @@ def speaker_linkability(
     column_of: IntArray | None = None,
     variant: Variant = "exact",
 ) -> FloatArray:
-    """Compute D_sys of every speaker: its utterances in the rows against its own (target) and
-    those of others (nontarget) in the columns.
+    """Compute D_sys per speaker: the speaker's utterances in the rows against utterances of the
+    same speaker (target) and of other speakers (nontarget) in the columns.
 
     Parameters
     ----------

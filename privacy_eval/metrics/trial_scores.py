@@ -368,7 +368,7 @@ class TrialScores(TrialSets):
         """See `TrialSets`: of a single set."""
         rows, counts = self._tied_rows, (self.target_counts, self.nontarget_counts)
         first = rows[self.targets_below[rows] == rows]
-        # Of each tie, nothing is less than all of its nontargets rejected and no target.
+        # Lower bound within a tie: all of its nontargets and none of its targets are rejected.
         bound = cost(first, self.nontargets_up_to[first], *counts)
         first = first[bound < least]
         if not first.size:

@@ -193,7 +193,7 @@ def wer_bootstrap(
     spoken = np.asarray(words, dtype=np.int64)
     wrong = np.asarray(errors, dtype=np.int64)
     if np.count_nonzero(spoken) < 2:
-        raise PrivacyEvalError("a bootstrap over speakers needs words of two speakers")
+        raise PrivacyEvalError("a bootstrap over speakers needs words of at least two speakers")
     generator = seeded_by(seed, [list(speakers)])
     draws: list[NDArray[np.int64]] = []
     while len(draws) < replicates:

@@ -164,9 +164,9 @@ class AsvModel:
 
 @dataclass(frozen=True)
 class DataFolder:
-    """A data folder made of others: a subset of one by a list of utterances, or several
-    combined. Names hold {split} and {gender}; one that is in a part but not in the name
-    stands for all of its values.
+    """A data folder derived from others: a subset selected by an utterance list, or several
+    combined. Names may contain {split} and {gender}; a placeholder of a part that is not in
+    the folder's own name expands to all of its values.
 
     Attributes
     ----------

@@ -282,4 +282,4 @@ def _read(file: str, name: str, known: Collection[str] | None = None) -> str:
 
 
 def _unknown(name: str, known: Collection[str]) -> UsageError:
-    return UsageError(f"{name}: nothing published of this name; known: {', '.join(known)}")
+    return UsageError(f"{name}: no published results of this name; known: {', '.join(known)}")

@@ -235,7 +235,7 @@ def table_of_systems(
     return replace(
         table,
         columns=(*table.columns, *system_columns(cells, systems, own=own, turned=not upright)),
-        highlight_means="own systems; the others are published",
+        highlight_means="submitted systems; the others are published",
         colour_means=f"Names by the baseline that systems were developed from: {colours}",
         fit="shrunk" if upright else "landscape",
         repeated=table.repeated or len(table.columns),

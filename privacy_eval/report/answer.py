@@ -221,7 +221,7 @@ def _words(data: ReportData) -> Iterator[tuple[str, str]]:
     yield "To quote", "the strongest attacker that was evaluated, and which ones were not"
     yield (
         "Words",
-        "the spoken content is kept, not anonymized: the WER tells how well it is still recognized",
+        "the spoken content is kept, not anonymized: the WER measures how well it is recognized",
     )
     yield (
         "50 %",

@@ -107,7 +107,7 @@ def table_groups(
     results: Results, across: Iterable[Table] = (), curves: Curves | None = None
 ) -> list[list[Table]]:
     """Return the tables of every system as groups of a table set, or the protocol's blank forms.
-    Comments tell how the results were made.
+    Comments state the provenance of the results.
 
     Parameters
     ----------
@@ -542,7 +542,7 @@ def identification_table(results: Results, title: str) -> Table:
 
 
 def singling_out_table(results: Results, title: str) -> Table:
-    """How often a decision for one person holds for exactly one person; never ranked."""
+    """Tabulate how often exactly one person is accepted for an enrolled one; never ranked."""
     records = [r for r in results.identification if r.singling_out.sizes]
     sizes = sorted({n for r in records for n in r.singling_out.sizes})
 
@@ -553,8 +553,8 @@ def singling_out_table(results: Results, title: str) -> Table:
 
     chance = ", ".join(f"{100 * p:.1f}" for p in singling_out_chance(sizes))
     caption = (
-        f"Singling out: {title} (how often a decision for one enrolled speaker holds for exactly "
-        f"one of N test speakers, %; chance: {chance})."
+        f"Singling out: {title} (rate at which exactly one of N test speakers is accepted for "
+        f"an enrolled speaker, %; chance: {chance})."
     )
     notes = [_NOT_RANKED]
     if refused := Counter(
@@ -694,7 +694,7 @@ def identification_sentences(results: Results) -> list[str]:
 
 
 def _singled(records: Sequence[IdentificationRecord]) -> str:
-    """Singling out in plain words; nothing where not all trial sets give it."""
+    """Describe singling out in plain words; "" if the trial sets share no size."""
     curves = [r.singling_out for r in records]
     shared = set.intersection(*(set(c.sizes) for c in curves))
     if not shared:

@@ -268,7 +268,7 @@ def ranking_table(
     columns += [Column("Statement", align="l")] if stated else []
 
     def row(number: str, system: str, *cells: str) -> tuple[str, ...]:
-        source = (("own" if system in own else "published"),) if mixed else ()
+        source = (("submitted" if system in own else "published"),) if mixed else ()
         return (number, system, *source, *cells)
 
     records = _records(results, attack_model, split)
@@ -319,7 +319,7 @@ def _caveats(found: Iterable[Cell]) -> Iterable[str]:
 
 
 def ranking_tables(data: ReportData, **options: Any) -> list[Table]:
-    """Make the table of the ranking; where systems lack values, also one over the data sets (and
+    """Make the ranking table and, if systems have missing values, one over the data sets (and
     genders) that all systems have.
 
     Parameters
@@ -430,7 +430,7 @@ def _difference(
 
 
 def _missing(found: Iterable[CellKey], protocol: Protocol, system: str) -> str:
-    """Say which values a system lacks for an average."""
+    """List the values missing for the average of a system."""
     found = [key for key in found if key.system == system]
     present = {(key.data_set, key.gender) for key in found}
     expected = [(d.id, g) for d in protocol.data_sets for g in protocol.genders]

@@ -232,7 +232,7 @@ def _figure_sections(data: ReportData, folder: Path) -> list[Section]:
     found = pictures(folder)
     if drawn_from(folder).get("results") != data.sources.digest():
         raise PrivacyEvalError(
-            f"{folder}: figures of other results, or made before these changed; draw them again "
+            f"{folder}: figures of other or outdated results; draw them again "
             "with privacy-eval figures"
         )
     return [
@@ -256,6 +256,6 @@ def _check_attack_model(protocol: Protocol, metric: str, attack_model: str | Non
         )
     if attack_model not in known:
         raise PrivacyEvalError(
-            f"--attack-model {attack_model}: no attack model of the protocol {protocol.name}; "
+            f"--attack-model {attack_model}: not an attack model of protocol {protocol.name}; "
             f"known: {', '.join(known)}"
         )

@@ -55,7 +55,7 @@ class _Page:
         return True
 
     def all(self, paragraphs: Sequence[str], what: str) -> None:
-        """Write paragraphs, each after a dash, as many as fit, and say how many did not."""
+        """Write as many paragraphs as fit, as a dashed list; state how many were omitted."""
         for number, paragraph in enumerate(paragraphs):
             if not self.write(paragraph):
                 self.y = max(self.y, _MARGIN + 0.2)

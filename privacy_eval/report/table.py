@@ -82,7 +82,7 @@ class Table:
     comment : str
         Comment after the table in LaTeX and Markdown sources: how the results were made.
     fit : str
-        What LaTeX does if the page is too small: nothing ("as is"; many rows make a
+        LaTeX layout if the page is too small: unchanged ("as is"; many rows make a
         `longtable`), or the table is "shrunk", or also in "landscape"; in several parts
         if it would be too small to read.
     repeated : int

@@ -123,7 +123,7 @@ def to_html(table: Table) -> str:
 
 
 def _explanations(table: Table) -> list[str]:
-    """What the metrics in the columns or headings of a table mean, a line for each."""
+    """Explain the metrics in the columns or headings of a table, one per line."""
     titles = {c.title for c in table.columns}
     headings = tuple(heading.title for heading in table.headings)
     return [

@@ -152,7 +152,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
         columns.insert(1, Column("Source"))
         for group in groups:
             for row in group:
-                row.insert(1, "own" if row[0] in own else "published")
+                row.insert(1, "submitted" if row[0] in own else "published")
     attack = protocol.attack(protocol.average_attack_model).title.lower()
     note = f"Thresholds: {protocol.eer_thresholds_note}" if protocol.eer_thresholds_note else ""
     return Table(

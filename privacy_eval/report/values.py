@@ -206,7 +206,7 @@ class Cells:
 
     def beside(self, key: CellKey, columns: Collection[str]) -> Cell | None:
         """Return the value of a key for a table with these columns, flagging original speech from
-        another source. The columns are those of the first source if it has any."""
+        another source than theirs: the first source if it has any of them, else the second."""
         cell = self.get(key)
         numbers = self.original_sources.get(_storage_key(key))
         if cell is None or not numbers or len(self.sources) == 1:
@@ -441,7 +441,7 @@ def average(
 
 def conflicting_originals(cells: Cells, places: Iterable[CellKey]) -> str:
     """Return a note if no single source has all these values of original speech, so that they
-    have no mean; "" otherwise."""
+    cannot be averaged; "" otherwise."""
     sources = {}
     for place in map(_storage_key, places):
         if place in cells.original_sources:
@@ -514,8 +514,8 @@ def _originals_note(parts: list[Cells], chosen: Mapping[CellKey, Cell]) -> list[
 def _other_source_note(elsewhere: Iterable[CellKey], sources: Sequence[str]) -> str:
     metrics = dict.fromkeys(f"{describe(p.metric).name} ({p.split})" for p in elsewhere)
     first, *others = sources
-    other = " or ".join(filter(None, dict.fromkeys(others))) or "of another source"
-    return f"Original speech: {other}, where {first or 'the first'} has none: {', '.join(metrics)}"
+    other = " or ".join(filter(None, dict.fromkeys(others))) or "another source"
+    return f"Original speech: {other} if missing in {first or 'the first'}: {', '.join(metrics)}"
 
 
 def _differ(one: Cell, two: Cell) -> bool:

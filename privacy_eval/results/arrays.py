@@ -64,7 +64,7 @@ class Curves:
                 break
         else:
             raise PrivacyEvalError(
-                f"{path}: not the curves of the record in results.json; run stages 6 to 8 again"
+                f"{path}: does not match the record in results.json; run stages 6 to 8 again"
             )
         found = parse_arrays(content, path)
         wrong = _wrong(found)
@@ -124,7 +124,7 @@ def _wrong(arrays: Arrays) -> str:
             if array.dtype.kind != "U":
                 return f"{name} is no text"
         elif array.dtype.kind not in "fiu":
-            return f"{name} is not made of numbers"
+            return f"{name} is not numeric"
         elif np.isnan(array).any():
             return f"{name} has values that are not numbers"
         if name.startswith(tuple(f"{variant}_" for variant in VARIANTS)):

@@ -60,7 +60,7 @@ class Importer:
     provenance: Mapping[str, Any]
 
     def read(self, text: str, results_folder: str | None = None) -> Results:
-        """Import a file of any form, which its first line tells.
+        """Import a file of any supported format, detected from its first line.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class Importer:
     def _records(
         self, kind: str, rows: Sequence[_Row], asv_model: str | None
     ) -> tuple[str, tuple[Any, ...]]:
-        """Make the records of a table, and tell the field of `Results` that they belong to."""
+        """Make the records of a table; return the field of `Results` for them, and the records."""
         if kind in _ASV_MODELS:
             return "verification", tuple(self._verification(rows, asv_model))
         if kind == "asr":
@@ -208,7 +208,7 @@ class Importer:
         """Make records of EERs under one ASV model."""
         if asv_model is None:
             raise PrivacyEvalError(
-                f"{self.path}: does not tell whether its ASV model was trained on original or "
+                f"{self.path}: does not state whether its ASV model was trained on original or "
                 "anonymized speech: choose with --results-folder"
             )
         part = self._part(asv_model)

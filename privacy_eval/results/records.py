@@ -220,7 +220,7 @@ class SimilarityRecord:
 
 @dataclass(frozen=True)
 class IdentificationRecord:
-    """How often the speakers of a trial set are found in galleries.
+    """Rates at which the speakers of a trial set are identified in galleries.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ class IdentificationRecord:
     intervals : tuple of (float, float)
         95 % bounds over test speakers, by size; empty without a bootstrap.
     rank : int
-        Found among so many highest scores.
+        Number of top scores among which the right speaker counts as found.
     length : int
         Utterances that a test averages.
     n_tests, n_test_speakers, n_enrolled : int
@@ -501,7 +501,7 @@ _NO_VARIANT = ""
 
 
 def by_variant(record: AnyRecord) -> Mapping[str, Mapping[str, float]]:
-    """Return the metrics of any record by variant, "" where there are no variants."""
+    """Return the metrics of any record by variant; the key is "" if it has no variants."""
     if isinstance(record, RecognitionRecord):
         return {_NO_VARIANT: {"wer": record.line.wer}}
     if isinstance(record, IdentificationRecord):

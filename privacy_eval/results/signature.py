@@ -82,8 +82,8 @@ def _networks(results: Results) -> dict[tuple[str, str], dict[str, None]]:
 
 
 def _network(record: _OfVectors, protocol: Protocol) -> tuple[str, str] | None:
-    """Digest of the x-vector network of a record, if it is known, and what it is not; it may be
-    untrusted."""
+    """Return the digest of a record's x-vector network and its mismatch ("" for the protocol's);
+    None if the network is unknown. The record may be untrusted."""
     inputs = record.provenance.get("inputs")
     extractor = inputs.get("extractor") if isinstance(inputs, Mapping) else None
     digest = str(extractor.get("sha256", "")) if isinstance(extractor, Mapping) else ""

@@ -207,9 +207,8 @@ def _models(protocol: Protocol, systems: Sequence[_System]) -> list[AsvModel]:
 
 @dataclass(frozen=True)
 class _Speech:
-    """A data folder: the speaker of every utterance, sorted, x-vectors, shape (N, D), and the
-    list in it, if any: of enrollment, or of trials of every enrolled speaker with every
-    utterance."""
+    """A data folder: speaker of every utterance (sorted), x-vectors of shape (N, D), and an
+    optional list: enrollment, or trials of every enrolled speaker with every utterance."""
 
     speaker_of: Mapping[str, str]
     vectors: Matrix
@@ -245,7 +244,7 @@ def _ratings(systems: Sequence[_System], demo: _Demo) -> str:
 
 
 def _speakers(trial_set: TrialSet, demo: _Demo) -> list[str]:
-    """Name the enrolled speakers: numbers of one width, in a block per enrollment set and
+    """Name the enrolled speakers: zero-padded numbers, in one block per enrollment set and
     gender."""
     size, genders = 50, list(demo.protocol.genders)
     while size < demo.enrolled:

@@ -40,7 +40,7 @@ MAX_SAMPLES = 1 << 28
 LOWEST_RATE, HIGHEST_RATE = 1000, 192000
 #: Audio that Kaldi's programs would not read; keys of `AudioReader.remarks`.
 NOT_16_BIT = "not 16-bit PCM, which Kaldi does not read"
-CHANNELS = "several channels, of which the first is read"
+CHANNELS = "several channels, only the first is read"
 
 _BLOCK_SAMPLES = 1 << 20
 _SUBTYPES = {
@@ -346,7 +346,7 @@ def _run(command: str, base: Path, where: str) -> bytes:
     if len(content) > _MAX_PIPED_BYTES:
         raise PrivacyEvalError(f"{where}: the command prints over {_MAX_PIPED_BYTES} bytes")
     if process.returncode:
-        raise PrivacyEvalError(f"{where}: the command ended with status {process.returncode}")
+        raise PrivacyEvalError(f"{where}: the command failed with exit status {process.returncode}")
     return content
 
 

@@ -115,7 +115,7 @@ class MfccOptions:
 
     @property
     def window(self) -> int:
-        """Samples of a frame."""
+        """Number of samples per frame."""
         return int(self.sample_frequency * 0.001 * self.frame_length)
 
     @property
@@ -199,8 +199,8 @@ def utterance_features(
     Parameters
     ----------
     reader : AudioReader
-        Its `remarks` tell the utterances that are left out as Kaldi does: those without frames,
-        and those of another rate that the options do not allow to convert.
+        Its `remarks` list the utterances that are skipped, as in Kaldi: those without frames, and
+        those of another sampling rate if the options do not allow resampling.
     options : MfccOptions
     seed : int
         Of the dither.

@@ -49,7 +49,7 @@ def derive_coefficient(name: str, *, seed: int = 0, data_set: str = "") -> float
         Of the speaker or the utterance.
     seed : int
     data_set : str
-        Its name, to give each data set a coefficient of its own.
+        Name of the data set, so that each data set gets a different coefficient.
 
     Returns
     -------

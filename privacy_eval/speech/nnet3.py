@@ -248,7 +248,7 @@ class Network:
         expected = (columns, 1 + columns * (2 if variances else 1))
         found = (extraction.field("InputDim"), component.field("InputDim"))
         if found != expected:
-            raise component.error(f"dimensions {found} of extraction and pooling, not {expected}")
+            raise component.error(f"InputDim of extraction and pooling: {found}, not {expected}")
         if min(context) < 0 or steps[1] % steps[0] or any(c % steps[2] for c in context):
             raise component.error(
                 f"periods {steps} do not fit each other or the contexts {context}"
@@ -460,7 +460,7 @@ def _join(
 
 
 def _sorted_nodes(model: ModelFile, output: str) -> list[str]:
-    """Return the nodes that an output needs, each after those that it reads."""
+    """Return the nodes that an output depends on, in topological order (inputs first)."""
     order: list[str] = []
     states: dict[str, bool] = {}  # False: begun, True: done
     stack = [(output, "")]

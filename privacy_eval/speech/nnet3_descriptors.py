@@ -199,7 +199,7 @@ def parse_descriptor(text: str, where: str) -> tuple[Descriptor, ...]:
 
 
 class _DescriptorParser:
-    """Recursive descent over words: (name, number, punctuation), of which one is not blank."""
+    """Recursive descent over words: (name, number, punctuation), one of them nonblank."""
 
     def __init__(self, words: list[tuple[str, ...]], where: str) -> None:
         self.words = words[::-1]

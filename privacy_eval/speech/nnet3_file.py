@@ -217,7 +217,7 @@ class _Reader:
         for number in range(MAX_NODES + 1):
             line = self.file.until(_NEWLINE, _MAX_LINE)
             if line is None:
-                raise self.file.error("truncated, or a line too long, within the node lines")
+                raise self.file.error("the node lines are truncated, or one of them is too long")
             self.file.read(1)
             if not line.strip():
                 return
@@ -348,7 +348,7 @@ def _fields(reader: _Reader, kind: str) -> dict[str, Any]:
     while (tag := reader.token()) != f"/{kind}":
         file.where = f"{where}: <{printable(tag[:40])}>"
         if tag.startswith("/") or tag in fields:
-            raise file.error("duplicate field" if tag in fields else "another end tag than its own")
+            raise file.error("duplicate field" if tag in fields else "mismatched end tag")
         if tag in FIELDS:
             fields[tag] = getattr(reader, FIELDS[tag])()
         else:

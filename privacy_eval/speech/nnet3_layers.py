@@ -110,7 +110,7 @@ def _scale_and_offset(dim: int, scale: Matrix, offset: Matrix) -> Layer:
 
 
 def _blocks(component: Component, dim: str) -> tuple[int, int]:
-    """Return the dimension of a component, and that of its blocks."""
+    """Return the dimension of a component and the dimension of its blocks."""
     whole = component.positive(dim)
     block = component.positive("BlockDim", whole)
     if whole % block or whole > MAX_COLUMNS:

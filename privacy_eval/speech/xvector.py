@@ -171,7 +171,7 @@ def utterance_vectors(
     ----------
     extractor : Extractor
     reader : AudioReader
-        Of the utterances; its `remarks` tell those without voiced frames.
+        Of the utterances; its `remarks` list those without voiced frames.
     features : iterable of (str, float32 array of shape (T, D))
     vad : VadOptions
 

@@ -72,7 +72,7 @@ def collect(
     """
     systems, inputs = list(systems), inputs or Inputs()
     unknown = [
-        f"{relative(path, tree)} (no condition of the protocol {protocol.name})"
+        f"{relative(path, tree)} (matches no condition of protocol {protocol.name})"
         for path in sorted({path for system in systems for path in system.unmatched})
     ]
     records, unscored = _evaluated(condition_products(systems, out, tree), stale, inputs)
@@ -147,7 +147,7 @@ def _transcribed(
 
 @dataclass
 class _Reader:
-    """Reader of results of other tools; collects those that it refused."""
+    """Reader of other tools' results; collects the names of those that it rejects."""
 
     protocol: Protocol
     tree: Path

@@ -292,7 +292,7 @@ def _location(path: Path, tree: Path) -> str:
     absolute = Path(os.path.abspath(path))
     text = relative(absolute, tree) if absolute.is_relative_to(tree) else str(absolute)
     if CONTROL.search(os.fsencode(text)) or text.startswith("|") or not text.isprintable():
-        raise PrivacyEvalError(f"{absolute}: a wav.scp cannot hold this path; rename it")
+        raise PrivacyEvalError(f"{absolute}: this path cannot be written to a wav.scp; rename it")
     return text
 
 

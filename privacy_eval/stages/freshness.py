@@ -186,8 +186,8 @@ def _keyed_digest(plain: object, key: bytes) -> str:
 def source_from_fingerprint(
     path: Path, role: str, base: Path, inputs: Inputs, note: str = NOTE
 ) -> Source | None:
-    """Return an input from which this user made a file, according to the fingerprint; None if the
-    file was made otherwise or edited since."""
+    """Return the input of a role that a file was created from, according to its fingerprint; None
+    if this user did not create it or it was edited since."""
     noted = Fingerprint.read(path.with_name(note))
     if noted is None or role not in noted.inputs or not path.is_file():
         return None

@@ -57,7 +57,7 @@ def scoring_cost(trials: float) -> Cost:
 
 
 def similarity_cost(utterances: float) -> Cost:
-    """Estimate the voice similarity of so many original and as many anonymized utterances."""
+    """Estimate the cost of voice similarity for N original and N anonymized utterances."""
     return Cost(
         0.2 + 2.4e-7 * utterances**2,
         10.0 * utterances**2 + 20_000.0 * utterances,

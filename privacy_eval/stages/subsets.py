@@ -169,9 +169,7 @@ class _DataFolder(Product):
 
     def _foreign(self, inputs: Inputs) -> list[str]:
         if os.path.lexists(self.folder) and not self.folder.is_dir():
-            raise PrivacyEvalError(
-                f"{self.folder}: is not a folder; expected a data folder or nothing"
-            )
+            raise PrivacyEvalError(f"{self.folder}: exists but is not a folder")
         noted = self.read_fingerprint()
         if noted is None:
             return [self.folder.name] if self.folder.is_dir() else []

@@ -65,7 +65,7 @@ class _Training:
 
     @property
     def folder(self) -> Path:
-        """Where the back end is, or belongs: beside the x-vectors of its training set."""
+        """Existing or expected folder of the back end: beside its training set's x-vectors."""
         tree = self.asv.access.tree
         training = f"xvect_{self.model.training_name(self.suffix)}"
         wanted = tree / self.model.model_folder(self.suffix) / training

@@ -87,7 +87,7 @@ def count_word_errors(
     }
     pooled = total(counts.values())
     if not pooled.words:
-        raise PrivacyEvalError(f"{reference}: no words, so that there is no word error rate")
+        raise PrivacyEvalError(f"{reference}: no words: the word error rate is undefined")
     by_speaker: dict[str, list[WordErrors]] = {}
     if utt2spk is not None:
         speakers = speakers_of(counts, read_utt2spk(utt2spk), utt2spk)
@@ -195,7 +195,7 @@ class _Transcribed:
         if self.bootstrap:
             if given.utt2spk is None:
                 raise PrivacyEvalError(
-                    f"{given.reference.parent}: no utt2spk, which a bootstrap over speakers needs"
+                    f"{given.reference.parent}: no utt2spk, required by a bootstrap over speakers"
                 )
             paths["utt2spk"] = given.utt2spk
         return paths

@@ -101,7 +101,7 @@ def read_rows(
         path = product.files[0]
         if not product.is_current(inputs):
             raise PrivacyEvalError(
-                f"{path}: missing, or of another study, seed, --metric or --tree: run "
+                f"{path}: missing, or of a different study, seed, --metric or --tree: run "
                 "privacy-eval study with the same options"
             )
         with inputs.supplied(path):

@@ -133,8 +133,8 @@ def _clusters(
 def _cluster(
     experiment: ClustersExperiment, left: float | None, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw utterances of a speaker in two clusters, an exact fraction of them in the left one; in
-    the cluster between them if `left` is None."""
+    """Draw a speaker's utterances from two clusters, exactly the fraction `left` from the left one;
+    if `left` is None, from a cluster midway between them."""
     count = experiment.utterances
     points = experiment.deviation * generator.standard_normal((count, 2))
     if left is not None:

@@ -84,7 +84,7 @@ def find_key_folders(*bases: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Search:
-    """Where to look for the files of conditions."""
+    """Search locations of the files of conditions."""
 
     protocol: Protocol
     data: Path | None

@@ -613,7 +613,7 @@ def test_choosing_what_to_export(tmp_path: Path) -> None:
     assert (tmp_path / "t/B1_asv.csv").exists() and (tmp_path / "t/B2_asv.csv").exists()
     run = cli("export", tmp_path / "B1.json", "--system", "B3")
     assert (run.code, run.out) == (1, "")
-    assert "holds the systems B1; choose one of them with --system" in run.err
+    assert "contains the systems B1; choose one of them with --system" in run.err
     run = cli("export", tmp_path / "B1.json", "--results-folder", ".orig")
     assert run.code == 1
     assert "B1 has no results folder '.orig', only '': --results-folder" in run.err

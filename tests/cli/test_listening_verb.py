@@ -142,7 +142,7 @@ def test_a_report_of_what_has_changed_is_refused(
     path.write_text(other)
     done = cli(*report)
     assert done.code == 1
-    assert "of the protocol vpc2020, the results of vpc2022" in done.err
+    assert "protocol vpc2020, but the results are of protocol vpc2022" in done.err
     assert not cli(*report[:-1], tree / "nothing").code == 0
 
 
@@ -212,7 +212,7 @@ def test_the_template_is_a_file_of_ratings(tmp_path: Path) -> None:
         ((), "neither --ratings nor --published"),
         (("--results", "r.json", "--published", "vpc2020"), "--ratings is missing"),
         (("--ratings", "nothing.csv"), "nothing.csv: cannot be read"),
-        (("--published", "vpc1999"), "nothing published of this name"),
+        (("--published", "vpc1999"), "no published results of this name"),
     ],
 )
 def test_impossible_requests_are_reported(

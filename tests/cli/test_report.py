@@ -130,7 +130,7 @@ def _beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = store(folder / "mine.json", incomplete())
     run = cli("tables", "--results", path, "--published", "vpc2020", "--out", folder / "D")
     assert run.code == 0, run.err
-    assert re.search(r"Original speech: published results vpc2020, where .*linkability", run.err)
+    assert re.search(r"Original speech: published results vpc2020 if missing in .*linkability", run.err)
     return folder / "D"
 
 
@@ -252,7 +252,7 @@ def test_the_own_system_is_marked(beside: Path) -> None:
             lines = [line for line in text.splitlines() if "Gender" in line]
             without = path.stem.endswith("retrained_test")
             assert lines and all((title in line) != without for line in lines)
-            assert text.count("†: own systems; the others are published.") == (not without)
+            assert text.count("†: submitted systems; the others are published.") == (not without)
             assert f"Without a value here: {title[:-2]}." in text or not without
     for path in comparisons(beside, ".tex"):
         text = path.read_text()
@@ -262,8 +262,8 @@ def test_the_own_system_is_marked(beside: Path) -> None:
     for ranking in beside.glob("ranking_*.csv"):
         with open(ranking, newline="", encoding="utf-8") as file:
             sources = {row["System"]: row["Source"] for row in csv.DictReader(file)}
-        assert [s for s, source in sources.items() if source == "own"] == [ODD_NAME]
-        assert set(sources.values()) == {"own", "published"}
+        assert [s for s, source in sources.items() if source == "submitted"] == [ODD_NAME]
+        assert set(sources.values()) == {"submitted", "published"}
 
 
 TABULAR = re.compile(r"\\begin\{(tabular|longtable)\}\{([^\n]*)\}\n(.*?)\\end\{\1\}", re.S)
@@ -425,11 +425,11 @@ def test_the_ranking_asked_for(baselines: tuple[Path, Path], tmp_path: Path) -> 
     [
         (
             ("--attack-model", "x"),
-            "no attack model of the protocol vpc2020; known: ig",
+            "not an attack model of protocol vpc2020; known: ig",
         ),
         (
             ("--attack-model", "original"),
-            "no attack model of the protocol",
+            "not an attack model of protocol",
         ),
         (("--rank-by", "deid", "--attack-model", "ignorant"), "deid does not depend on an attack"),
     ],
@@ -507,7 +507,7 @@ def test_the_table_of_the_similarity_paper(tmp_path: Path) -> None:
     }
     assert shown["DeID", "LibriSpeech", "male", "B2"] == "41.23"
     alone = cli("listening", "--published", "voice_similarity", "--out", tmp_path / "S")
-    assert alone.code == 2 and "nothing published of this name; known: vpc2020" in alone.err
+    assert alone.code == 2 and "no published results of this name; known: vpc2020" in alone.err
 
 
 # --- figures
@@ -652,7 +652,7 @@ def test_results_that_nobody_published(measured: SpeechTree, verb: str, tmp_path
     out = ("--out", tmp_path / "D")
     run = cli(verb, "--results", results_of(measured), "--published", "vpc1999", *out)
     assert (run.code, run.out) == (2, "")
-    assert re.match(r"privacy-eval: vpc1999: nothing published .*; known: .*\bvpc2020\b", run.err)
+    assert re.match(r"privacy-eval: vpc1999: no published results .*; known: .*\bvpc2020\b", run.err)
     assert not (tmp_path / "D").exists()
 
 
@@ -671,7 +671,7 @@ def another(path: Path, results: Path) -> str:
     """One bit is not what it was."""
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    return "not the curves of the record in results.json; run stages 6 to 8 again"
+    return "does not match the record in results.json; run stages 6 to 8 again"
 
 
 def cut_short(path: Path, results: Path) -> str:

@@ -98,7 +98,7 @@ OBJECTS = np.array([_Harmful(), 1, 2], dtype=object)
     [
         ({"ids": np.array(IDS[:0], dtype="U1"), "x": np.zeros((0, 3))}, r"shape \(0, 3\)"),
         ({"a": OBJECTS}, "Python objects"),
-        ({"a": ROW, "b": np.zeros(4)}, "several dimensions: a has 3, b has 4"),
+        ({"a": ROW, "b": np.zeros(4)}, "different dimensions: a has 3, b has 4"),
         ({"a": MATRIX}, r"a: .*shape \(3, 3\)"),
         ({"a": np.float64(1)}, r"a: .*shape \(\)"),
         ({"a": np.zeros(0)}, r"a: .*shape \(0,\)"),

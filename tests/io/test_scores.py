@@ -268,7 +268,7 @@ def test_scores_that_end_early(tmp_path: Path, rows: tuple[int, ...], is_cut: bo
     scores = "".join(f"{trials[row].rpartition(' ')[0]} {row}\n" for row in reversed(rows))
     with pytest.raises(PrivacyEvalError, match="1 trials without a score") as caught:
         paired(tmp_path, scores, "\n".join(trials))
-    assert ("cut" in str(caught.value)) is is_cut
+    assert ("truncated" in str(caught.value)) is is_cut
 
 
 def test_a_line_that_was_cut(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_line_that_was_cut(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(PrivacyEvalError, match="expected 3 fields") as caught:
             read_scores(path)
-        assert ("was cut" in str(caught.value)) is is_cut
+        assert ("is truncated" in str(caught.value)) is is_cut
 
 
 def test_exchanged_score_file_and_key(tmp_path: Path) -> None:

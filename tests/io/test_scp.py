@@ -326,7 +326,7 @@ def test_compressed_matrices(tmp_path: Path) -> None:
         (b"a [ 1 ]\nb\xe9 [ 2 ]\n", r": byte 8: not UTF-8 text: b'b\xe9'"),
         (b"a [ 1 ]\nb\0c [ 2 ]\n", ": byte 8: expected an id of 1 to 1024 bytes without blanks"),
         (b"a [ 1 ]\n" + b"b" * 1025 + b" [ 2 ]\n", ": expected an id and a blank at byte 8"),
-        (b"a [ 1 ]\nb [ 2 ]\nc [ 3 4 ]\n", ": vectors of several dimensions: a has 1, c has 2"),
+        (b"a [ 1 ]\nb [ 2 ]\nc [ 3 4 ]\n", ": vectors of different dimensions: a has 1, c has 2"),
         (b"\xe9 [ 1 ]\n", ": byte 0: not UTF-8 text"),
     ],
 )
@@ -339,7 +339,7 @@ def test_deviating_dimension_is_located(tmp_path: Path) -> None:
     write(tmp_path / "x.ark", b"a " + fv(1, 2) + b"b " + fv(3, 4, 5))
     scp = write(tmp_path / "x.scp", "\nodd x.ark:22\nfirst x.ark:2\n")
     assert error_of(read_vectors, scp, tree=tmp_path) == (
-        f"{scp}:3: vectors of several dimensions: odd has 3, first has 2"
+        f"{scp}:3: vectors of different dimensions: odd has 3, first has 2"
     )
 
 
@@ -751,7 +751,7 @@ def test_invalid_arguments_are_errors(tmp_path: Path) -> None:
         write_vectors, tmp_path / "x.ark", ["a"], one, tree=tmp_path
     )
     for name in (" x.scp", "|x.scp", "x\ny.scp"):
-        assert "an scp cannot hold the path" in error_of(
+        assert "an scp cannot represent the path" in error_of(
             write_vectors, tmp_path / name, ["a"], one, tree=tmp_path
         )
     assert "not UTF-8 text" in error_of(

@@ -303,7 +303,7 @@ def test_results_round_trip_and_rewrite_to_the_same_bytes(
         ({"detections": 0}, "detections: expected a list"),
         ({"detections": [NO_METRICS]}, "expected .* variants"),
         ({"n_ratings": {"loudness": 1}}, "unknown metrics: loudness"),
-        ({"curves_sha256": "0"}, "subjective.npz: arrays of another"),
+        ({"curves_sha256": "0"}, "subjective.npz: does not match"),
     ],
 )
 def test_damaged_results_are_refused(

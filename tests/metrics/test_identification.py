@@ -236,7 +236,7 @@ def test_an_attacker_who_knows_nothing() -> None:
     ("tests", "calibration", "own", "options", "message"),
     [
         ([[1.0, 2.0]], [[1.0, 2.0]], [0], {}, "third axis"),
-        ([[1.0, 2.0]], [[[1.0], [2.0]]], [2], {}, "own speakers"),
+        ([[1.0, 2.0]], [[[1.0], [2.0]]], [2], {}, "right speakers"),
         ([[1.0, np.inf]], [[[1.0], [2.0]]], [0], {}, "finite"),
         ([[1.0, 2.0]], [[[1.0], [2.0]]], [0], {"n_speakers": 3}, "2 to 2"),
         ([[1.0, 2.0]], [[[1.0], [2.0]]], [0], {"drawn": [[[0, 2]]]}, "drawn"),

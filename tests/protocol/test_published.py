@@ -460,7 +460,7 @@ def test_unknown_names() -> None:
         (load_p_values, "voice_similarity"),
         (load_systems, "vpc1999"),
     ):
-        with pytest.raises(PrivacyEvalError, match="nothing published of this name; known: v"):
+        with pytest.raises(PrivacyEvalError, match="no published results of this name; known: v"):
             load(name)
     with pytest.raises(PrivacyEvalError, match="unknown published system Z9; known: B1, B2"):
         SYSTEMS.system("Z9")

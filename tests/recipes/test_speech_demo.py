@@ -95,7 +95,7 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(made: Path) -> Non
 def test_a_second_run_makes_nothing(made: Path) -> None:
     run = recipe(made, *SMALL)
     assert run.code == 0
-    assert "simulated: there already" in run.err and "tree: there already" in run.out
+    assert "simulated: already exists" in run.err and "tree: already exists" in run.out
 
 
 def test_audio_of_ones_own_needs_its_speakers(tmp_path: Path) -> None:

@@ -287,7 +287,7 @@ def test_systems_with_missing_values_are_listed_with_the_reason() -> None:
     cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
     table = table_of(results, Stored(), cells=cells)
     last = table.groups[1][0]
-    assert last[:4] == ("", ODD_NAME, "own", "")
+    assert last[:4] == ("", ODD_NAME, "submitted", "")
     assert last[-1] == "no value of 2 of 6: vctk_common f, vctk_common m"
     assert len(table.groups[0]) == 18 and {row[2] for row in table.groups[0]} == {"published"}
     assert {line.count(" & ") for line in to_latex(table).splitlines() if " & " in line} == {4}
@@ -302,7 +302,7 @@ def test_systems_are_also_ranked_over_what_all_have() -> None:
     whole, shared = tables_of(results, Stored(), cells)
     assert ODD_NAME in [row[1] for row in whole.groups[1]]
     (group,) = shared.groups
-    assert [row[1] for row in group if row[2] == "own"] == [ODD_NAME] and len(group) == 19
+    assert [row[1] for row in group if row[2] == "submitted"] == [ODD_NAME] and len(group) == 19
     eers = [
         r.values("challenge")["eer"]
         for r in kept

@@ -161,7 +161,7 @@ def test_published_systems_beside_ones_own() -> None:
         assert len(found[system].utility) == 2
     (table,) = (t for n, t in tables_of(data).items() if n == "thresholds_test")
     sources = {row[0]: row[1] for row in table.rows}
-    assert sources["b"] == "own" and sources["B5"] == "published"
+    assert sources["b"] == "submitted" and sources["B5"] == "published"
     drawing = next(d for d in figures(data) if d.name == "plane_test")
     assert "grey: published" in drawing.caption
 

@@ -99,7 +99,7 @@ def test_original_speech_of_the_first_source_is_noted() -> None:
     assert cell is not None and cell.text == "8.66"
     assert not any("differ" in note for note in cells.notes)
     # Linkability and disclosure are not in this file; the published ones are shown.
-    (note,) = [n for n in cells.notes if "published results vpc2020, where your own" in n]
+    (note,) = [n for n in cells.notes if "published results vpc2020 if missing in your own" in n]
     assert "linkability (dev)" in note and "subjective" not in note
     first = replace(results.verification[0], metrics={"challenge": {"eer": 0.1}})
     assert first.condition.attack_model == "original"

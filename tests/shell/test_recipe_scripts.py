@@ -394,7 +394,7 @@ REAL = f"{sys.executable} -m privacy_eval"
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--published", "vpc1999"], "--published: vpc1999: nothing published of this name"),
+        (["--published", "vpc1999"], "--published: vpc1999: no published results of this name"),
         (["--conf", "vpc1999"], "vpc1999: unknown protocol; bundled protocols: vpc2020"),
         (["--conf", "plan/my.yaml"], "a path is relative to "),
         (["--keys", "no"], "--keys: no: no such folder"),

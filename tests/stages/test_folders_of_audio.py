@@ -153,7 +153,7 @@ def test_an_extractor_is_copied_and_needed_files_are_named(audio: Audio) -> None
 def test_a_tree_is_kept_and_completed_but_never_overwritten(audio: Audio) -> None:
     audio.make()
     before = snapshot(audio.tree)
-    assert "there already" in audio.make().out
+    assert "already exists" in audio.make().out
     (audio.tree / PROTOCOL).unlink()  # as a killed run leaves it
     assert audio.make().code == 0
     assert snapshot(audio.tree) == before

@@ -677,7 +677,7 @@ ERRORS: Mapping[str, tuple[str, str, str]] = {
         "fa f\nmb m\n",
         "libri_dev/spk2gender: no line for 2 speakers: 'fb', 'ma'",
     ),
-    "a file as folder": ("libri_dev_asr", "", "libri_dev_asr: is not a folder"),
+    "a file as folder": ("libri_dev_asr", "", "libri_dev_asr: exists but is not a folder"),
 }
 
 
@@ -781,7 +781,7 @@ def test_a_linked_folder_is_kept_and_not_written_to(tmp_path: Path) -> None:
 def test_a_link_to_nothing_is_refused(tmp_path: Path) -> None:
     data = challenge(tmp_path / "tree") / "data"
     (data / "libri_dev_asr").symlink_to(tmp_path / "outside")
-    with pytest.raises(PrivacyEvalError, match="libri_dev_asr: is not a folder"):
+    with pytest.raises(PrivacyEvalError, match="libri_dev_asr: exists but is not a folder"):
         make(tmp_path / "tree")
     assert not (tmp_path / "outside").exists()
 

@@ -82,7 +82,7 @@ class Line:
 
     @property
     def printed(self) -> str:
-        """Percent in the legend."""
+        """EER in the legend, in percent."""
         if self.text:
             return self.text
         rates = (METRICS["eer"].format(rate) for rate in (self.eer, self.marker))

@@ -68,7 +68,7 @@ class Drawing:
 
     @property
     def formats(self) -> tuple[str, ...]:
-        """What it can be written as: only plots of curves as TeX."""
+        """Supported file formats: TeX only for plots of curves."""
         return tuple(f for f in FIGURE_FORMATS if f != "tex" or isinstance(self.content, Plot))
 
 
@@ -109,7 +109,7 @@ def save(canvas: Canvas, files: Mapping[str, Path]) -> None:
     for extension, path in files.items():
         canvas.dpi = dpi  # printing as PDF changes it
         printed = io.BytesIO()  # matplotlib ends in other errors where a disk is full
-        # Not `savefig`, which draws everything twice as soon as there is a layout.
+        # Not `savefig`, which draws everything twice if a layout engine is set.
         with styled(), plain_fonts():
             if extension == "pdf":
                 pdf: Any = FigureCanvasPdf(canvas)  # untyped
@@ -121,7 +121,7 @@ def save(canvas: Canvas, files: Mapping[str, Path]) -> None:
 
 
 def _print_png(canvas: Canvas, file: io.BytesIO) -> None:
-    """Print a figure as PNG with a palette, a third of the size of one without."""
+    """Save a figure as a palette PNG, a third of the size of one without a palette."""
     agg: Any = FigureCanvasAgg(canvas)  # untyped
     agg.draw()
     image = Image.fromarray(np.asarray(agg.buffer_rgba())).convert("RGB")

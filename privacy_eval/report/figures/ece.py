@@ -95,7 +95,7 @@ def profile_panel(
     over: Over = "log odds",
     title: str = "",
 ) -> Panel:
-    """Draw profiles with that of full privacy, in the order of D_ECE.
+    """Draw ECE profiles in the order of D_ECE, and the profile of full privacy.
 
     Parameters
     ----------

@@ -82,8 +82,8 @@ def _galleries(shown: list[_Shown], title: str) -> tuple[str, Panel]:
     sizes = np.geomspace(1, largest.n_enrolled, 100)
     curves.append(_grey(np.log10(sizes), np.minimum(largest.rank / sizes, 1)))
     caption = (
-        "Identification: {}. How often the right speaker scores highest in a group of so many "
-        "enrolled speakers; grey: chance."
+        "Identification: {}. Rate at which the right speaker scores highest, by the number of "
+        "enrolled speakers in the group; grey: chance."
     ) + " Bands: 95 % intervals over test speakers." * bool(bands)
     return caption, _panel(curves, largest.n_enrolled, title)
 
@@ -127,9 +127,9 @@ def _singling_out(shown: list[_Shown], title: str) -> tuple[str, Panel] | None:
     sizes = np.unique(np.geomspace(2, most, 100).round())
     curves.append(_grey(np.log10(sizes), singling_out_chance(sizes), "knows nothing"))
     caption = (
-        "Singling out: {}. How often a decision for one enrolled speaker holds for exactly one of "
-        "so many test speakers; grey: chance, (1 - 1/N)^(N - 1). Far above it is bad; below it is "
-        "not more private."
+        "Singling out: {}. Rate at which exactly one test speaker is accepted for an enrolled "
+        "speaker, by the number of test speakers; grey: chance, (1 - 1/N)^(N - 1). Far above it "
+        "is bad; below it is not more private."
     )
     panel = _panel(curves, most, title)
     return caption, replace(panel, x_label="test speakers", y_label="exactly one accepted (%)")

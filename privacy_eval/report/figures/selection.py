@@ -101,7 +101,7 @@ def condition_pages(
     read: Callable[[str, VerificationRecord], Item | None],
     order: Callable[[Item], Any],
 ) -> Iterator[Page[Item]]:
-    """Yield the pages to draw of all systems and original speech, per trial set and attack model.
+    """Yield pages of figures with all systems and original speech, per trial set and attack model.
 
     Parameters
     ----------

@@ -55,8 +55,8 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 )
 GREY = "#8C8C8C"
 
-#: Entry of legends for values that must be neither ranked nor graded, which are drawn hollow and
-#: grey, with the mark.
+#: Legend entry of values that must be neither ranked nor graded: drawn hollow and grey, with the
+#: flag.
 WITHHELD = f"{IMPLAUSIBLE_MARK} implausible"
 
 _Item = TypeVar("_Item")

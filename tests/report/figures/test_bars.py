@@ -149,7 +149,7 @@ def with_original(*, as_published: bool) -> Cells:
 
 def test_original_speech_of_several_sources_has_no_mean() -> None:
     found = drawings(with_original(as_published=False))
-    words = "Original speech: published results vpc2020, where the first has none: EER (test)"
+    words = "Original speech: published results vpc2020 if missing in the first: EER (test)"
     assert f"{words}." in found["bars_eer_test"].caption
     assert words not in found["bars_eer_dev"].caption  # published throughout
     mean = found["bars_mean_eer"]

@@ -136,7 +136,7 @@ def test_captions_note_original_speech_of_several_sources(mixed: bool) -> None:
     )
     mine = replace(few(), values={**few().values, **first})
     cells = merge_cells([mine, Cells(second, ())] if mixed else [mine])
-    words = "Original speech: of another source, where the first has none: EER (test), min Cllr"
+    words = "Original speech: another source if missing in the first: EER (test), min Cllr"
     assert (words in drawings(cells)["scatter_eer_cllr_min"].caption) == mixed
 
 
