@@ -12,8 +12,10 @@ from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition, TrialCondition
 from .data import ReportData
+from .forms import main_split
 from .html import Front
-from .per_system import few_replicates, found_in_groups, main_split
+from .identification import found_in_groups
+from .per_system import few_replicates
 from .provenance import summary
 from .ranking import Ranking, average_ranking, difference_text
 from .summary import averages_by_attack

@@ -10,15 +10,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
-
-from ..errors import counted
 from ..io.files import file_names
 from ..metrics import (
     NOT_AVAILABLE,
@@ -26,38 +21,40 @@ from ..metrics import (
     Variant,
     describe,
     of_kind,
-    withholding_caveat,
 )
 from ..metrics.caveats import marked_text, worst_caveat
-from ..metrics.confidence import expanded_interval, least_replicates
-from ..metrics.identification import singling_out_chance, split_halves, worst_overlaps
-from ..metrics.pav import FloatArray
-from ..protocol.protocol import ORIGINAL, SPEECH, DataSet, Protocol, RecognitionSet
+from ..metrics.confidence import least_replicates
+from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..results.arrays import Curves
 from ..results.averages import averages, weighted_mean
 from ..results.records import (
-    IdentificationRecord,
     Results,
     SimilarityRecord,
     VerificationRecord,
 )
 from ..results.signature import network_notes, signature
 from ..tree.conditions import SetCondition
+from .forms import (
+    LEAST_PROTECTED,
+    LETTER,
+    Form,
+    Key,
+    by_trial_set,
+    condition_groups,
+    metric_columns,
+    metric_text,
+    metric_texts,
+    nonempty,
+    set_groups,
+)
+from .identification import identification_speakers_table, identification_table, singling_out_table
 from .ranking import average_replicates, bias_notes, too_few_replicates
 from .table import Column, Table, aligned
 from .values import caveat_notes, evaluated_text
 
-_Key = tuple[str, ...]
-_OfSet = TypeVar("_OfSet", bound=VerificationRecord | SimilarityRecord | IdentificationRecord)
-
-_LETTER = {speech: speech[0] for speech in SPEECH}
-
 #: Columns that identify a trial condition of a set.
 _CONDITION = [Column("Enroll", rule=True), Column("Trial"), Column("Gen")]
 
-_LEAST_PROTECTED = 3
-
-_NOT_RANKED = "Values far above chance are bad; values below chance are not more private"
 
 #: Verification tables of several metrics or with a special caption: caption and metrics. Every
 #: other metric on scores gets a separate table.
@@ -76,6 +73,7 @@ _VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
 }
 
+
 #: Tables of intervals: a page is wide enough for three columns of them.
 _INTERVALS: Mapping[str, tuple[str, ...]] = {
     "intervals": ("eer", "cllr_min", "cllr"),
@@ -84,13 +82,15 @@ _INTERVALS: Mapping[str, tuple[str, ...]] = {
     "intervals_miss": ("miss_at_fa_0.01", "miss_at_fa_0.001"),
 }
 
+
 #: Metrics in the table of strongest attack models: overall, and at low false-alarm rates.
 _STRONGEST = ("eer", "linkability", "zebra_population", "miss_at_fa_0.01", "miss_at_fa_0.001")
 
+
 #: Tables of values that do not depend on x-vectors.
 _WITHOUT_NETWORK = ("asr", "emotion")
-
 _AVERAGED = ("eer", "cllr_min", "linkability")
+
 
 #: Columns of speakers: metrics, and values of speakers only.
 _SPEAKER: Mapping[str, Column | None] = {
@@ -208,12 +208,12 @@ def verification_table(
     """Verification metrics: a row per data set, gender and pair of speech."""
     protocol, variant = results.protocol, results.protocol.variant
     records = [r for r in results.verification if r.condition.split in splits]
-    cells: dict[_Key, Sequence[str]] = {}
+    cells: dict[Key, Sequence[str]] = {}
     partial = []
     for r in records:
         c = r.condition
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
-        cells[key] = _texts(keys, r.values(variant), r.tag(variant), r.caveats)
+        cells[key] = metric_texts(keys, r.values(variant), r.tag(variant), r.caveats)
         partial += [(key, r)] if r.left_out else []
     # Rows that were not evaluated are omitted, except in a blank form.
     pairs = {(r.condition.enrollment, r.condition.trial) for r in records} or {
@@ -226,15 +226,15 @@ def verification_table(
             f"and {sum(r.scores_without_trial or 0 for _, r in partial)} scores without a trial "
             "left out"
         )
-    form = _Form(
+    form = Form(
         results,
         cells,
-        values=_columns(keys),
+        values=metric_columns(keys),
         condition=_CONDITION,
         flagged={key for key, _ in partial},
     )
     groups = [
-        [keys for keys in group if keys[0][2:] in pairs] for group in _condition_groups(protocol)
+        [keys for keys in group if keys[0][2:] in pairs] for group in condition_groups(protocol)
     ]
     with_values = form.splits_with_values
     of_split = f", {protocol.split_title(with_values[0])}" if len(with_values) == 1 else ""
@@ -248,16 +248,16 @@ def strongest_table(results: Results, title: str) -> Table:
     protocol, variant = results.protocol, results.protocol.variant
     attacks = {a.id for a in protocol.attack_models if not a.is_original}
     records = [r for r in results.verification if r.condition.attack_model in attacks]
-    several = {key: of_set for key, of_set in _by_set(records).items() if len(of_set) > 1}
+    several = {key: of_set for key, of_set in by_trial_set(records).items() if len(of_set) > 1}
     columns = {
         key: [_strongest(of_set, key, variant) for of_set in several.values()]
         for key in map(protocol.shown, _STRONGEST)
     }
     keys = [key for key, cells in columns.items() if set(cells) != {NOT_AVAILABLE}]
-    form = _Form(
+    form = Form(
         results,
         {key: [columns[k][i] for k in keys] for i, key in enumerate(several)},
-        values=_columns(keys),
+        values=metric_columns(keys),
         condition=[Column("Gen", rule=True)],
     )
     rows = [((d, g), (g,)) for d, g in itertools.product(protocol.table_rows, protocol.genders)]
@@ -294,7 +294,7 @@ def recognition_table(results: Results, title: str) -> Table:
     """Word error rates: a row per data set and speech, a column per language model."""
     protocol = results.protocol
     models = list(protocol.recognition.language_models)
-    rates: dict[_Key, list[list[str]]] = {}
+    rates: dict[Key, list[list[str]]] = {}
     for r in results.recognition:
         if r.language_model is not None:
             c = r.condition
@@ -306,7 +306,7 @@ def recognition_table(results: Results, title: str) -> Table:
             cells[models.index(r.language_model)].append(text)
     recognizers = sorted({key[2] for key in rates}, key=lambda m: (m != ORIGINAL, m)) or ["?"]
     several = len(recognizers) > 1
-    form = _Form(
+    form = Form(
         results,
         {key: [" / ".join(texts) for texts in cells] for key, cells in rates.items()},
         values=[Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models]
@@ -316,7 +316,7 @@ def recognition_table(results: Results, title: str) -> Table:
         data_sets=protocol.recognition.data_sets,
     )
     groups = [
-        [((d.id, model, s), (_LETTER[s], *([model] if several else []))) for s in SPEECH]
+        [((d.id, model, s), (LETTER[s], *([model] if several else []))) for s in SPEECH]
         for model, d in itertools.product(recognizers, protocol.recognition.data_sets)
     ]
     letters = ", ".join(f"{m[0]}: {m}" for m in models)
@@ -330,17 +330,19 @@ def emotion_table(results: Results, title: str) -> Table:
     protocol = results.protocol
     present = {key for r in results.emotion for key in r.values}
     keys = [key for key in of_kind("emotion") if key in present]
-    form = _Form(
+    form = Form(
         results,
         {
-            (r.condition.split, r.condition.data_set, r.condition.speech): _texts(keys, r.values)
+            (r.condition.split, r.condition.data_set, r.condition.speech): metric_texts(
+                keys, r.values
+            )
             for r in results.emotion
         },
-        values=_columns(keys),
+        values=metric_columns(keys),
         condition=[Column("Data", rule=True)],
         data_sets=protocol.emotion,
     )
-    groups = [[((d.id, s), (_LETTER[s],)) for s in SPEECH] for d in protocol.emotion]
+    groups = [[((d.id, s), (LETTER[s],)) for s in SPEECH] for d in protocol.emotion]
     folds = {len(r.folds) for r in results.emotion} - {0}
     few = f"; means over {max(folds)} speakers, too few for an interval" if folds else ""
     caption = (
@@ -353,8 +355,8 @@ def emotion_table(results: Results, title: str) -> Table:
 def trial_set_table(results: Results, title: str) -> Table:
     """Utility and voice similarity of trial sets."""
     protocol = results.protocol
-    values: dict[_Key, dict[str, float]] = {}
-    partial: dict[_Key, int] = {}
+    values: dict[Key, dict[str, float]] = {}
+    partial: dict[Key, int] = {}
     measured: list[tuple[SetCondition, Mapping[str, float], int | None]]
     measured = [(u.condition, u.values, None) for u in results.utility]
     measured += [
@@ -366,10 +368,10 @@ def trial_set_table(results: Results, title: str) -> Table:
         if left_out:
             partial[key] = left_out
     keys = [key for key in _of_sets() if any(key in found for found in values.values())]
-    form = _Form(
+    form = Form(
         results,
-        {key: _texts(keys, found) for key, found in values.items()},
-        values=_columns(keys),
+        {key: metric_texts(keys, found) for key, found in values.items()},
+        values=metric_columns(keys),
         condition=[Column("Gen", rule=True)],
         flagged=set(partial),
     )
@@ -390,16 +392,16 @@ def interval_table(
     protocol, variant = results.protocol, results.protocol.variant
     records = [r for r in results.verification if r.speaker_intervals.get(variant)]
     records = [r for r in records if r.condition.split == split]
-    cells: dict[_Key, list[str]] = {}
+    cells: dict[Key, list[str]] = {}
     for r in records:
         c = r.condition
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
         cells[key] = [_interval_text(metric, r, variant) for metric in keys]
     values = [Column(*describe(key).column) for key in keys]  # without the tag of ZEBRA
-    form = _Form(results, cells, values=values, condition=_CONDITION)
+    form = Form(results, cells, values=values, condition=_CONDITION)
     groups = [
         [keys for keys in group if (split, *keys[0]) in cells]
-        for group in _condition_groups(protocol)
+        for group in condition_groups(protocol)
     ]
     caption = (
         f"95 % intervals of {', '.join(describe(key).name for key in keys)} from resampling "
@@ -413,10 +415,10 @@ def interval_table(
 def _interval_text(key: str, record: VerificationRecord, variant: Variant) -> str:
     """Format a value with its interval; "" without one."""
     bounds = record.speaker_intervals[variant].get(key, ())
-    text = _text(key, record.values(variant).get(key) if bounds else None, record.caveats)
+    text = metric_text(key, record.values(variant).get(key) if bounds else None, record.caveats)
     if text in ("", NOT_AVAILABLE):
         return text
-    return "{} [{}, {}]".format(text, *(_text(key, bound) for bound in bounds))
+    return "{} [{}, {}]".format(text, *(metric_text(key, bound) for bound in bounds))
 
 
 def average_interval_table(results: Results, title: str, curves: Curves) -> Table:
@@ -439,7 +441,7 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
     columns = (
         Column("Split", align="l"),
         Column("Attack model", align="l", rule=True),
-        *_columns(_AVERAGED),
+        *metric_columns(_AVERAGED),
     )
     caption = (
         "95 % intervals from resampling speakers of averages over data sets and genders with the "
@@ -447,7 +449,7 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
     )
     resampled = [r for r in results.verification if r.speaker_intervals]
     notes = (*caveat_notes(resampled, _AVERAGED, marked=True), *bias_notes(_AVERAGED))
-    return Table("intervals_averages", caption, columns, _nonempty(groups), notes=notes)
+    return Table("intervals_averages", caption, columns, nonempty(groups), notes=notes)
 
 
 def _average_text(
@@ -468,7 +470,7 @@ def _average_text(
     if mean is None:
         return ""
     numbers = (mean, *replicates.interval)
-    text = "{} [{}, {}]".format(*(_text(key, number) for number in numbers))
+    text = "{} [{}, {}]".format(*(metric_text(key, number) for number in numbers))
     return marked_text(text, worst_caveat(r.caveat(key) for r in records.values()))
 
 
@@ -487,9 +489,9 @@ def few_replicates(results: Results, curves: Curves) -> str:
 def speakers_table(results: Results, title: str) -> Table:
     """The least protected speakers of every trial set, hidden in averages."""
 
-    def rows(r: SimilarityRecord) -> list[_Key]:
-        speakers = r.speakers[:_LEAST_PROTECTED]
-        return [(s.speaker, *_texts(list(_SPEAKER), vars(s))) for s in speakers]
+    def rows(r: SimilarityRecord) -> list[Key]:
+        speakers = r.speakers[:LEAST_PROTECTED]
+        return [(s.speaker, *metric_texts(list(_SPEAKER), vars(s))) for s in speakers]
 
     columns = (
         Column("Trial set", align="l"),
@@ -498,241 +500,13 @@ def speakers_table(results: Results, title: str) -> Table:
         *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
     )
     caption = (
-        f"The {_LEAST_PROTECTED} least protected speakers of each trial set: {title} (voice "
+        f"The {LEAST_PROTECTED} least protected speakers of each trial set: {title} (voice "
         "similarity of the speaker to itself among original (oo), original and anonymized (oa), "
         "anonymized utterances (aa); the strongest evidence that links an original with an "
         "anonymized utterance)."
     )
-    groups = _set_groups(results.protocol, results.similarity, rows)
+    groups = set_groups(results.protocol, results.similarity, rows)
     return Table("speakers", caption, columns, groups)
-
-
-def identification_table(results: Results, title: str) -> Table:
-    """Identification rates in galleries: a row per trial set and attack model."""
-    records = results.identification
-    sizes = sorted({size for r in records for size in r.sizes} - {1})
-
-    def rows(r: IdentificationRecord) -> list[_Key]:
-        found = dict(zip(r.sizes, r.linkage, strict=True))
-        bounds = dict(zip(r.sizes, r.intervals, strict=False))
-        linkage = [_percent(found[n], bounds.get(n)) if n in found else "" for n in sizes]
-        return [(str(r.n_tests), str(r.n_enrolled), *linkage)]
-
-    chance = ", ".join(f"{100 / n:.3g}" for n in sizes)
-    caption = (
-        f"Identification: {title} (how often the right speaker scores highest in a group of N "
-        f"enrolled speakers, %; chance: {chance})."
-    )
-    notes = []
-    if left_out := sum(r.not_enrolled for r in records):
-        notes.append(f"{left_out} trial speakers of all rows are not enrolled and left out")
-    if any(len(r.genders) > 1 for r in records):
-        notes.append("Groups are of both genders")
-    if others := sorted({str(r.provenance.get("backend", "plda")) for r in records} - {"plda"}):
-        notes.append(f"Scored by {' and '.join(others)} instead of PLDA")
-    if more := [r for r in records if r.distractors]:
-        least, most = (f(r.n_distractors for r in more) for f in (min, max))
-        notes.append(
-            f"Of the enrolled speakers {least}{f' to {most}' * (most > least)} are distractors of "
-            f"{', '.join(sorted({r.distractors for r in more}))}"
-        )
-    columns = aligned("r", "Tests", "Enrolled", *(f"N = {n}" for n in sizes))
-    table = _gallery_table(results.protocol, records, columns, rows)
-    return replace(table, name="identification", caption=caption, notes=tuple(notes))
-
-
-def singling_out_table(results: Results, title: str) -> Table:
-    """Tabulate how often exactly one person is accepted for an enrolled one; never ranked."""
-    records = [r for r in results.identification if r.singling_out.sizes]
-    sizes = sorted({n for r in records for n in r.singling_out.sizes})
-
-    def rows(r: IdentificationRecord) -> list[_Key]:
-        values = dict(zip(r.singling_out.sizes, r.singling_out.values, strict=True))
-        shown = (_percent(values[n], None) if n in values else "" for n in sizes)
-        return [(str(r.singling_out.n_speakers), *shown)]
-
-    chance = ", ".join(f"{100 * p:.1f}" for p in singling_out_chance(sizes))
-    caption = (
-        f"Singling out: {title} (rate at which exactly one of N test speakers is accepted for "
-        f"an enrolled speaker, %; chance: {chance})."
-    )
-    notes = [_NOT_RANKED]
-    if refused := Counter(
-        r.singling_out.refused for r in results.identification if r.singling_out.refused
-    ):
-        notes += [f"Not computed in {counted(n, 'row')}: {why}" for why, n in refused.items()]
-    columns = aligned("r", "Speakers", *(f"N = {n}" for n in sizes))
-    table = _gallery_table(results.protocol, records, columns, rows)
-    return replace(table, name="identification_singling_out", caption=caption, notes=tuple(notes))
-
-
-def identification_speakers_table(results: Results, title: str) -> Table:
-    """The most often found speakers of every trial set and attack model, hidden in averages."""
-    records = [r for r in results.identification if r.speakers]
-
-    def rows(r: IdentificationRecord) -> Iterator[_Key]:
-        for s in r.speakers[:_LEAST_PROTECTED]:
-            rates = (f"{100 * value:.1f}" for value in (s.linkage, s.first, s.second))
-            yield str(r.speakers_size), s.speaker, str(s.n_tests), *rates
-
-    columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
-    columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
-    notes = []
-    if records:
-        first, second = np.mean([split_halves(r.speakers) for r in records], axis=0)
-        notes.append(
-            "The worst of many speakers are a biased pick: chance makes some look worse. The "
-            f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
-            f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
-        )
-    notes += overlap_sentences(results)
-    caption = (
-        f"The {_LEAST_PROTECTED} most often found speakers of each trial set: {title} (in groups "
-        "of N enrolled speakers)."
-    )
-    table = _gallery_table(results.protocol, records, columns, rows)
-    return replace(table, name="identification_speakers", caption=caption, notes=tuple(notes))
-
-
-def _gallery_table(
-    protocol: Protocol,
-    records: Iterable[IdentificationRecord],
-    columns: Iterable[Column],
-    rows: Callable[[IdentificationRecord], Iterable[_Key]],
-) -> Table:
-    """Make a table of rows of records, a group per trial set."""
-    attacks = {a.id: a.title for a in protocol.attack_models}
-
-    def with_attack(r: IdentificationRecord) -> list[_Key]:
-        return [(attacks.get(r.condition.attack_model or "", ""), *cells) for cells in rows(r)]
-
-    identity = (
-        Column("Trial set", align="l", sparse=True),
-        Column("Gen", sparse=True),
-        Column("Attack model", align="l", sparse=True),
-    )
-    groups = _set_groups(protocol, records, with_attack)
-    return Table("", "", (*identity, *columns), groups, fit="landscape")
-
-
-def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str]:
-    """Describe how far the most often found speakers agree between two attack models or, with
-    `of_systems`, between systems: means over trial sets."""
-    found: dict[tuple[str, str], list[FloatArray]] = {}
-    people: dict[tuple[str, str], set[tuple[object, str]]] = {}
-    for key, records in _by_set(r for r in results.identification if r.speakers).items():
-        linkage = [{s.speaker: s.linkage for s in r.speakers} for r in records]
-        shared = sorted(set.intersection(*map(set, linkage)))
-        if len(shared) < 2:
-            continue
-        both = np.array(worst_overlaps([[of[name] for name in shared] for of in linkage]))
-        for i, j in itertools.combinations(range(len(records)), 2):
-            one, other = (records[k].condition for k in (i, j))
-            same = one.system == other.system, one.attack_model == other.attack_model
-            if same == (not of_systems, of_systems) and not (of_systems and one.is_original):
-                pair = one.attack_model or "", other.attack_model or ""
-                found.setdefault(pair, []).append(both[:, :, i, j])
-                people.setdefault(pair, set()).update((key, name) for name in shared)
-    attacks = {a.id: a.title for a in results.protocol.attack_models}
-    sentences = []
-    for (a, b), values in found.items():
-        mean, n = np.mean(values, axis=0), len(people[a, b])
-        jaccard, correlation = (
-            "{:.2f} [{i.low:.2f}, {i.high:.2f}]".format(of[0], i=expanded_interval(of[1:], n))
-            for of in mean
-        )
-        title = f"{attacks.get(a, a)} and {attacks.get(b, b)}"
-        if of_systems:
-            title = f"pairs of systems, {attacks.get(a, a)}"
-        sentences.append(
-            f"Overlap (Jaccard index) of the quarters found most often, {title}: {jaccard} (about "
-            f"0.14 if independent); rank correlation of all speakers: {correlation}"
-        )
-    return sentences
-
-
-def main_split(
-    protocol: Protocol, records: Iterable[VerificationRecord | IdentificationRecord]
-) -> str:
-    """Return the split that sentences describe: the last with records, usually the test set."""
-    present = {r.condition.split for r in records}
-    return next((s for s in reversed(protocol.splits) if s in present), protocol.splits[-1])
-
-
-def identification_sentences(results: Results) -> list[str]:
-    """Describe identification in plain words, a sentence per system and attack model."""
-    attacks = {a.id: a for a in results.protocol.attack_models}
-    sentences = []
-    reached: dict[str, list[tuple[float, str]]] = {}
-    split = main_split(results.protocol, results.identification)
-    records = [r for r in results.identification if r.condition.split == split]
-    title = results.protocol.split_title(split)
-    for (system, attack), (size, rank, mean) in found_in_groups(records).items():
-        if attack not in attacks:
-            continue
-        kind = attacks[attack]
-        speech = "original speech" if kind.is_original else f"{kind.title.lower()} attacker"
-        picks = "picks the right person" if rank == 1 else f"has the right person in {rank} picks"
-        sentences.append(
-            f"{system}, {speech} ({title}): in a group of {size}, this attacker {picks} "
-            f"{100 * mean:.0f} % of the time; chance is {100 * min(rank / size, 1):.3g} %."
-        )
-        sentences[-1] += _singled(
-            [
-                r
-                for r in records
-                if (r.condition.system, r.condition.attack_model) == (system, attack)
-            ]
-        )
-        if not kind.is_original:
-            share = f"{100 * mean:.0f} % of the time in a group of {size}"
-            reached.setdefault(system, []).append((mean, f"{kind.title.lower()}: {share}"))
-    for system, of_system in reached.items():
-        if len(of_system) > 1:
-            sentences.append(f"{system}, the strongest of its attackers is {max(of_system)[1]}.")
-    return [*sentences, *(f"{s}." for s in overlap_sentences(results, of_systems=True))]
-
-
-def _singled(records: Sequence[IdentificationRecord]) -> str:
-    """Describe singling out in plain words; "" if the trial sets share no size."""
-    curves = [r.singling_out for r in records]
-    shared = set.intersection(*(set(c.sizes) for c in curves))
-    if not shared:
-        return ""
-    size = max(shared)
-    values = [c.values[c.sizes.index(size)] for c in curves]
-    mean = float(np.average(values, weights=[c.n_speakers for c in curves]))
-    return (
-        f" Looking for one person among {size} voices, this attacker accepts exactly one of them "
-        f"{100 * mean:.0f} % of the time; chance is "
-        f"{100 * singling_out_chance([size])[0]:.0f} % (below that is not more private)."
-    )
-
-
-def found_in_groups(
-    records: Iterable[IdentificationRecord],
-) -> dict[tuple[str, str], tuple[int, int, float]]:
-    """Average how often the right person is found in the largest group of at most 20 that all
-    records of a system and attack model have: size, rank, and the mean over tests."""
-    groups: dict[tuple[str, str], list[IdentificationRecord]] = {}
-    for r in records:
-        groups.setdefault((r.condition.system, r.condition.attack_model or ""), []).append(r)
-    found = {}
-    for key, of_key in groups.items():
-        shared = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in of_key))
-        ranks = {r.rank for r in of_key}
-        if shared and len(ranks) == 1:
-            size = max(shared)
-            linkage = [r.linkage[r.sizes.index(size)] for r in of_key]
-            mean = float(np.average(linkage, weights=[r.n_tests for r in of_key]))
-            found[key] = size, ranks.pop(), mean
-    return found
-
-
-def _percent(value: float, bounds: Sequence[float] | None) -> str:
-    """Format a probability in percent, with its interval."""
-    interval = " [{:.1f}, {:.1f}]".format(*(100 * b for b in bounds)) if bounds else ""
-    return f"{100 * value:.1f}{interval}"
 
 
 def averages_table(results: Results, title: str) -> Table:
@@ -751,7 +525,7 @@ def averages_table(results: Results, title: str) -> Table:
             f"No average of {'; '.join(unknown)}: values of some data sets or genders are missing"
         )
     caption = f"Averages over data sets: {title}."
-    return Table("averages", caption, columns, _nonempty([known]), notes=tuple(notes))
+    return Table("averages", caption, columns, nonempty([known]), notes=tuple(notes))
 
 
 def variants_table(results: Results, title: str) -> Table:
@@ -765,8 +539,8 @@ def variants_table(results: Results, title: str) -> Table:
     stored += [(s.condition.name, _of_sets(), s.metrics, {}) for s in results.similarity]
     groups = []
     for name, keys, metrics, tags in stored:
-        one, other = (_texts(keys, metrics.get(v, {}), tags.get(v, "")) for v in VARIANTS)
-        titles = (column.title for column in _columns(keys))
+        one, other = (metric_texts(keys, metrics.get(v, {}), tags.get(v, "")) for v in VARIANTS)
+        titles = (column.title for column in metric_columns(keys))
         groups.append(
             [
                 (name, *texts)
@@ -776,7 +550,7 @@ def variants_table(results: Results, title: str) -> Table:
         )
     columns = (*aligned("l", "Condition", "Metric"), *aligned("r", *VARIANTS))
     caption = f"Values that the released scripts print differently from their definition: {title}."
-    return Table("variants", caption, columns, _nonempty(groups))
+    return Table("variants", caption, columns, nonempty(groups))
 
 
 def eers_table(results: Results, title: str) -> Table:
@@ -784,152 +558,15 @@ def eers_table(results: Results, title: str) -> Table:
     both = ("eer", "eer_speechbrain")
     rows: list[tuple[str, ...]] = []
     for r in results.verification:
-        texts = _texts(both, r.values(results.protocol.variant), None, r.caveats)
+        texts = metric_texts(both, r.values(results.protocol.variant), None, r.caveats)
         if len({*texts} - {""}) > 1:
             rows.append((r.condition.name, *texts))
     columns = (*aligned("l", "Condition"), *aligned("r", "Kaldi", "SpeechBrain"))
     caption = f"EER, %, of Kaldi and of SpeechBrain where they differ: {title}."
-    return Table("eers", caption, columns, _nonempty([rows]))
+    return Table("eers", caption, columns, nonempty([rows]))
 
 
 def _of_sets() -> list[str]:
     """List the metrics of trial sets."""
     metrics = {**of_kind("utility"), **of_kind("matrices")}
     return [key for key, metric in metrics.items() if metric.tabled]
-
-
-def _columns(keys: Sequence[str]) -> list[Column]:
-    columns = [Column(*describe(key).column) for key in keys]
-    if "zebra_individual" in keys:
-        columns.insert(keys.index("zebra_individual") + 1, Column("Tag"))
-    return columns
-
-
-def _texts(
-    keys: Sequence[str],
-    values: Mapping[str, Any],
-    tag: str | None = None,
-    caveats: Mapping[str, str] = MappingProxyType({}),
-) -> list[str]:
-    """Format values in the order of `_columns`, "" for missing ones."""
-    texts = []
-    for key in keys:
-        texts.append(_text(key, values.get(key), caveats))
-        if key == "zebra_individual":
-            texts.append(tag or "")
-    return texts
-
-
-def _text(key: str, value: float | None, caveats: Mapping[str, str] = MappingProxyType({})) -> str:
-    text = "" if value is None else describe(key).format(value, detailed=True)
-    return marked_text(text, withholding_caveat(caveats, key))
-
-
-def _by_set(records: Iterable[_OfSet]) -> dict[_Key, list[_OfSet]]:
-    """Group records by split, data set and gender."""
-    groups: dict[_Key, list[_OfSet]] = {}
-    for r in records:
-        c = r.condition
-        groups.setdefault((c.split, c.data_set, c.gender), []).append(r)
-    return groups
-
-
-def _set_groups(
-    protocol: Protocol, records: Iterable[_OfSet], rows: Callable[[_OfSet], Iterable[_Key]]
-) -> tuple[tuple[_Key, ...], ...]:
-    """Make a group of rows per trial set, which begin with its name and gender."""
-    by_set = _by_set(records)
-    return _nonempty(
-        [
-            (protocol.data_set(data_set).row_name(split), gender, *row)
-            for r in by_set.get((split, data_set, gender), ())
-            for row in rows(r)
-        ]
-        for split, data_set, gender in itertools.product(
-            protocol.splits, protocol.table_rows, protocol.genders
-        )
-    )
-
-
-def _condition_groups(protocol: Protocol) -> list[list[tuple[_Key, _Key]]]:
-    """List the row keys of conditions with the cells of `_CONDITION`, a group per set."""
-    return [
-        [
-            ((d, g, c.enrollment, c.trial), (_LETTER[c.enrollment], _LETTER[c.trial], g))
-            for c in protocol.comparisons
-        ]
-        for d, g in itertools.product(protocol.table_rows, protocol.genders)
-    ]
-
-
-@dataclass(frozen=True)
-class _Form:
-    """Tables of a row per trial set (and condition) and a block of columns per split.
-
-    Attributes
-    ----------
-    cells : mapping
-        Cells of a block by split and row key, which begins with a data set.
-    values : list of Column
-        Columns of a block.
-    condition : list of Column
-        Columns that identify the row, once per table.
-    flagged : set
-        Splits and row keys with a `*`.
-    data_sets : sequence or None
-        Data sets with the names of rows; by default those of trials.
-    """
-
-    results: Results
-    cells: Mapping[_Key, Sequence[str]]
-    values: Sequence[Column]
-    condition: Sequence[Column]
-    flagged: Collection[_Key] = frozenset()
-    data_sets: Sequence[DataSet | RecognitionSet] | None = None
-
-    @property
-    def splits_with_values(self) -> list[str]:
-        """The splits with any value; all of a blank form."""
-        present = {key[0] for key, cells in self.cells.items() if any(cells)}
-        splits = self.results.protocol.splits
-        return [s for s in splits if s in present or not self.results.systems]
-
-    def table(
-        self, name: str, caption: str, groups: Iterable[Iterable[tuple[_Key, _Key]]]
-    ) -> Table:
-        """Make a table of the first split's block, the condition's columns, then the other
-        splits' blocks, of the data sets and splits with any value; of all in a blank form.
-        Groups contain row keys with the cells of their condition."""
-        blank, splits = not self.results.systems, self.splits_with_values
-        protocol = self.results.protocol
-        data_sets = {d.id: d for d in self.data_sets or protocol.data_sets}
-        present = {key[1] for key, cells in self.cells.items() if any(cells)}
-        columns: list[Column] = []
-        for split in splits:
-            title = protocol.split_title(split)
-            columns += [Column(title, align="l", rule=bool(columns)), *self.values]
-            columns += self.condition if split == splits[0] else []
-
-        def row(key: _Key, condition: _Key) -> Iterator[str]:
-            for split in splits:
-                flag = "*" if (split, *key) in self.flagged else ""
-                yield data_sets[key[0]].row_name(split) + flag
-                yield from self.cells.get((split, *key), [""] * len(self.values))
-                yield from condition if split == splits[0] else ()
-
-        rows = [
-            [tuple(row(*keys)) for keys in group if blank or keys[0][0] in present]
-            for group in groups
-        ]
-        return _number_rows(Table(name, caption, tuple(columns), _nonempty(rows)))
-
-
-def _number_rows(table: Table) -> Table:
-    """Add a first column with the number of each row."""
-    number = itertools.count(1)
-    groups = tuple(tuple((str(next(number)), *row) for row in group) for group in table.groups)
-    return replace(table, columns=(Column("#"), *table.columns), groups=groups)
-
-
-def _nonempty(groups: Iterable[Iterable[tuple[str, ...]]]) -> tuple[tuple[_Key, ...], ...]:
-    return tuple(rows for group in groups if (rows := tuple(group)))

@@ -17,8 +17,10 @@ from .answer import front
 from .data import ReportData, ReportSources
 from .figure_folder import drawn_from, read_captions
 from .figures import KINDS
+from .forms import main_split
 from .html import Front, Picture, Section
-from .per_system import identification_sentences, main_split, system_tables
+from .identification import identification_sentences
+from .per_system import system_tables
 from .provenance import provenance_tables
 from .ranking import ranking_tables
 from .summary import summary_table

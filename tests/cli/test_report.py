@@ -130,7 +130,9 @@ def _beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = store(folder / "mine.json", incomplete())
     run = cli("tables", "--results", path, "--published", "vpc2020", "--out", folder / "D")
     assert run.code == 0, run.err
-    assert re.search(r"Original speech: published results vpc2020 if missing in .*linkability", run.err)
+    assert re.search(
+        r"Original speech: published results vpc2020 if missing in .*linkability", run.err
+    )
     return folder / "D"
 
 
@@ -652,7 +654,7 @@ def test_results_that_nobody_published(measured: SpeechTree, verb: str, tmp_path
     out = ("--out", tmp_path / "D")
     run = cli(verb, "--results", results_of(measured), "--published", "vpc1999", *out)
     assert (run.code, run.out) == (2, "")
-    assert re.match(r"privacy-eval: vpc1999: no published results .*; known: .*\bvpc2020\b", run.err)
+    assert re.match(r"privacy-eval: vpc1999: no published .*; known: .*\bvpc2020\b", run.err)
     assert not (tmp_path / "D").exists()
 
 

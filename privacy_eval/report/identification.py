@@ -1,0 +1,244 @@
+"""Identification of one system in galleries: tables, and what they mean in sentences."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import counted
+from ..metrics.confidence import expanded_interval
+from ..metrics.identification import singling_out_chance, split_halves, worst_overlaps
+from ..metrics.pav import FloatArray
+from ..protocol.protocol import Protocol
+from ..results.records import (
+    IdentificationRecord,
+    Results,
+)
+from .forms import LEAST_PROTECTED, Key, by_trial_set, main_split, set_groups
+from .table import Column, Table, aligned
+
+_NOT_RANKED = "Values far above chance are bad; values below chance are not more private"
+
+
+def identification_table(results: Results, title: str) -> Table:
+    """Identification rates in galleries: a row per trial set and attack model."""
+    records = results.identification
+    sizes = sorted({size for r in records for size in r.sizes} - {1})
+
+    def rows(r: IdentificationRecord) -> list[Key]:
+        found = dict(zip(r.sizes, r.linkage, strict=True))
+        bounds = dict(zip(r.sizes, r.intervals, strict=False))
+        linkage = [_percent(found[n], bounds.get(n)) if n in found else "" for n in sizes]
+        return [(str(r.n_tests), str(r.n_enrolled), *linkage)]
+
+    chance = ", ".join(f"{100 / n:.3g}" for n in sizes)
+    caption = (
+        f"Identification: {title} (how often the right speaker scores highest in a group of N "
+        f"enrolled speakers, %; chance: {chance})."
+    )
+    notes = []
+    if left_out := sum(r.not_enrolled for r in records):
+        notes.append(f"{left_out} trial speakers of all rows are not enrolled and left out")
+    if any(len(r.genders) > 1 for r in records):
+        notes.append("Groups are of both genders")
+    if others := sorted({str(r.provenance.get("backend", "plda")) for r in records} - {"plda"}):
+        notes.append(f"Scored by {' and '.join(others)} instead of PLDA")
+    if more := [r for r in records if r.distractors]:
+        least, most = (f(r.n_distractors for r in more) for f in (min, max))
+        notes.append(
+            f"Of the enrolled speakers {least}{f' to {most}' * (most > least)} are distractors of "
+            f"{', '.join(sorted({r.distractors for r in more}))}"
+        )
+    columns = aligned("r", "Tests", "Enrolled", *(f"N = {n}" for n in sizes))
+    table = _gallery_table(results.protocol, records, columns, rows)
+    return replace(table, name="identification", caption=caption, notes=tuple(notes))
+
+
+def singling_out_table(results: Results, title: str) -> Table:
+    """Tabulate how often exactly one person is accepted for an enrolled one; never ranked."""
+    records = [r for r in results.identification if r.singling_out.sizes]
+    sizes = sorted({n for r in records for n in r.singling_out.sizes})
+
+    def rows(r: IdentificationRecord) -> list[Key]:
+        values = dict(zip(r.singling_out.sizes, r.singling_out.values, strict=True))
+        shown = (_percent(values[n], None) if n in values else "" for n in sizes)
+        return [(str(r.singling_out.n_speakers), *shown)]
+
+    chance = ", ".join(f"{100 * p:.1f}" for p in singling_out_chance(sizes))
+    caption = (
+        f"Singling out: {title} (rate at which exactly one of N test speakers is accepted for "
+        f"an enrolled speaker, %; chance: {chance})."
+    )
+    notes = [_NOT_RANKED]
+    if refused := Counter(
+        r.singling_out.refused for r in results.identification if r.singling_out.refused
+    ):
+        notes += [f"Not computed in {counted(n, 'row')}: {why}" for why, n in refused.items()]
+    columns = aligned("r", "Speakers", *(f"N = {n}" for n in sizes))
+    table = _gallery_table(results.protocol, records, columns, rows)
+    return replace(table, name="identification_singling_out", caption=caption, notes=tuple(notes))
+
+
+def identification_speakers_table(results: Results, title: str) -> Table:
+    """The most often found speakers of every trial set and attack model, hidden in averages."""
+    records = [r for r in results.identification if r.speakers]
+
+    def rows(r: IdentificationRecord) -> Iterator[Key]:
+        for s in r.speakers[:LEAST_PROTECTED]:
+            rates = (f"{100 * value:.1f}" for value in (s.linkage, s.first, s.second))
+            yield str(r.speakers_size), s.speaker, str(s.n_tests), *rates
+
+    columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
+    columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
+    notes = []
+    if records:
+        first, second = np.mean([split_halves(r.speakers) for r in records], axis=0)
+        notes.append(
+            "The worst of many speakers are a biased pick: chance makes some look worse. The "
+            f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
+            f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
+        )
+    notes += overlap_sentences(results)
+    caption = (
+        f"The {LEAST_PROTECTED} most often found speakers of each trial set: {title} (in groups "
+        "of N enrolled speakers)."
+    )
+    table = _gallery_table(results.protocol, records, columns, rows)
+    return replace(table, name="identification_speakers", caption=caption, notes=tuple(notes))
+
+
+def _gallery_table(
+    protocol: Protocol,
+    records: Iterable[IdentificationRecord],
+    columns: Iterable[Column],
+    rows: Callable[[IdentificationRecord], Iterable[Key]],
+) -> Table:
+    """Make a table of rows of records, a group per trial set."""
+    attacks = {a.id: a.title for a in protocol.attack_models}
+
+    def with_attack(r: IdentificationRecord) -> list[Key]:
+        return [(attacks.get(r.condition.attack_model or "", ""), *cells) for cells in rows(r)]
+
+    identity = (
+        Column("Trial set", align="l", sparse=True),
+        Column("Gen", sparse=True),
+        Column("Attack model", align="l", sparse=True),
+    )
+    groups = set_groups(protocol, records, with_attack)
+    return Table("", "", (*identity, *columns), groups, fit="landscape")
+
+
+def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str]:
+    """Describe how far the most often found speakers agree between two attack models or, with
+    `of_systems`, between systems: means over trial sets."""
+    found: dict[tuple[str, str], list[FloatArray]] = {}
+    people: dict[tuple[str, str], set[tuple[object, str]]] = {}
+    for key, records in by_trial_set(r for r in results.identification if r.speakers).items():
+        linkage = [{s.speaker: s.linkage for s in r.speakers} for r in records]
+        shared = sorted(set.intersection(*map(set, linkage)))
+        if len(shared) < 2:
+            continue
+        both = np.array(worst_overlaps([[of[name] for name in shared] for of in linkage]))
+        for i, j in itertools.combinations(range(len(records)), 2):
+            one, other = (records[k].condition for k in (i, j))
+            same = one.system == other.system, one.attack_model == other.attack_model
+            if same == (not of_systems, of_systems) and not (of_systems and one.is_original):
+                pair = one.attack_model or "", other.attack_model or ""
+                found.setdefault(pair, []).append(both[:, :, i, j])
+                people.setdefault(pair, set()).update((key, name) for name in shared)
+    attacks = {a.id: a.title for a in results.protocol.attack_models}
+    sentences = []
+    for (a, b), values in found.items():
+        mean, n = np.mean(values, axis=0), len(people[a, b])
+        jaccard, correlation = (
+            "{:.2f} [{i.low:.2f}, {i.high:.2f}]".format(of[0], i=expanded_interval(of[1:], n))
+            for of in mean
+        )
+        title = f"{attacks.get(a, a)} and {attacks.get(b, b)}"
+        if of_systems:
+            title = f"pairs of systems, {attacks.get(a, a)}"
+        sentences.append(
+            f"Overlap (Jaccard index) of the quarters found most often, {title}: {jaccard} (about "
+            f"0.14 if independent); rank correlation of all speakers: {correlation}"
+        )
+    return sentences
+
+
+def identification_sentences(results: Results) -> list[str]:
+    """Describe identification in plain words, a sentence per system and attack model."""
+    attacks = {a.id: a for a in results.protocol.attack_models}
+    sentences = []
+    reached: dict[str, list[tuple[float, str]]] = {}
+    split = main_split(results.protocol, results.identification)
+    records = [r for r in results.identification if r.condition.split == split]
+    title = results.protocol.split_title(split)
+    for (system, attack), (size, rank, mean) in found_in_groups(records).items():
+        if attack not in attacks:
+            continue
+        kind = attacks[attack]
+        speech = "original speech" if kind.is_original else f"{kind.title.lower()} attacker"
+        picks = "picks the right person" if rank == 1 else f"has the right person in {rank} picks"
+        sentences.append(
+            f"{system}, {speech} ({title}): in a group of {size}, this attacker {picks} "
+            f"{100 * mean:.0f} % of the time; chance is {100 * min(rank / size, 1):.3g} %."
+        )
+        sentences[-1] += _singled(
+            [
+                r
+                for r in records
+                if (r.condition.system, r.condition.attack_model) == (system, attack)
+            ]
+        )
+        if not kind.is_original:
+            share = f"{100 * mean:.0f} % of the time in a group of {size}"
+            reached.setdefault(system, []).append((mean, f"{kind.title.lower()}: {share}"))
+    for system, of_system in reached.items():
+        if len(of_system) > 1:
+            sentences.append(f"{system}, the strongest of its attackers is {max(of_system)[1]}.")
+    return [*sentences, *(f"{s}." for s in overlap_sentences(results, of_systems=True))]
+
+
+def _singled(records: Sequence[IdentificationRecord]) -> str:
+    """Describe singling out in plain words; "" if the trial sets share no size."""
+    curves = [r.singling_out for r in records]
+    shared = set.intersection(*(set(c.sizes) for c in curves))
+    if not shared:
+        return ""
+    size = max(shared)
+    values = [c.values[c.sizes.index(size)] for c in curves]
+    mean = float(np.average(values, weights=[c.n_speakers for c in curves]))
+    return (
+        f" Looking for one person among {size} voices, this attacker accepts exactly one of them "
+        f"{100 * mean:.0f} % of the time; chance is "
+        f"{100 * singling_out_chance([size])[0]:.0f} % (below that is not more private)."
+    )
+
+
+def found_in_groups(
+    records: Iterable[IdentificationRecord],
+) -> dict[tuple[str, str], tuple[int, int, float]]:
+    """Average how often the right person is found in the largest group of at most 20 that all
+    records of a system and attack model have: size, rank, and the mean over tests."""
+    groups: dict[tuple[str, str], list[IdentificationRecord]] = {}
+    for r in records:
+        groups.setdefault((r.condition.system, r.condition.attack_model or ""), []).append(r)
+    found = {}
+    for key, of_key in groups.items():
+        shared = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in of_key))
+        ranks = {r.rank for r in of_key}
+        if shared and len(ranks) == 1:
+            size = max(shared)
+            linkage = [r.linkage[r.sizes.index(size)] for r in of_key]
+            mean = float(np.average(linkage, weights=[r.n_tests for r in of_key]))
+            found[key] = size, ranks.pop(), mean
+    return found
+
+
+def _percent(value: float, bounds: Sequence[float] | None) -> str:
+    """Format a probability in percent, with its interval."""
+    interval = " [{:.1f}, {:.1f}]".format(*(100 * b for b in bounds)) if bounds else ""
+    return f"{100 * value:.1f}{interval}"
