@@ -299,6 +299,8 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
     names = {(r["system"], r["condition"]) for r in plain["verification"]}
     assert len(plain["verification"]) == len(names) == 72
     assert len({r["trial_set"].split("_B")[0] for r in plain["verification"]}) == 12
+    for page in ("report.html", "tables/tables.tex"):
+        assert "simulated data" in (out / page).read_text()
     sets = {(r["system"], r["trial_set"]) for r in plain["similarity"]}
     assert len(plain["similarity"]) == len(sets) == 24
     assert len(plain["recognition"]) == 2 * 8 * 2

@@ -212,8 +212,7 @@ def write_products(products: Iterable[Product]) -> Iterator[tuple[Product, bool]
     """Write products that are not current, log their notes, and yield which were current."""
     for product in products:
         outcome = bring_up_to_date([product], Inputs())
-        for message in outcome.failed.values():
-            raise PrivacyEvalError(message)
+        outcome.raise_failed()
         log_notes(outcome.notes)
         yield product, bool(outcome.current)
 

@@ -83,6 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..report.data import ReportSources
     from ..report.figures import write_figures
     from ..report.table_set import write_tables
+    from .inputs import log_notes
 
     if not arguments.ratings and not arguments.published:
         raise PrivacyEvalError("nothing to evaluate: neither --ratings nor --published is given")
@@ -99,8 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         subjective = write_listening_test(arguments.out, subjective, curves)
         drawn_from = figures_source(arguments.out, sources)
     cells = objective_and_subjective(subjective, results, arguments.published)
-    for note in cells.notes:
-        log(f"privacy-eval: {note}")
+    log_notes(cells.notes)
     split = subjective.split if subjective else protocol.splits[-1]
     tables = listening_test_tables(
         subjective, cells, protocol, split, published=arguments.published

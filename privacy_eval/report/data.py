@@ -71,6 +71,10 @@ class ReportSources:
         shown = shown if any(shown) else []
         return digest(json.dumps([protocol.to_dict(), files, *shown]).encode())
 
+    def subject(self) -> dict[str, object]:
+        """Return what products made from these sources depend on."""
+        return {"results": self.digest(), "published": self.published}
+
     def read(self) -> ReportData:
         """Read all of them.
 

@@ -64,7 +64,7 @@ def tables_product(
         (),
         lambda _: {},
         make,
-        subject=_subject(sources),
+        subject={"version": __version__, **sources.subject()},
         options=asdict(options),
     )
 
@@ -134,7 +134,8 @@ def report_products(
         return Content({summary: summary_pdf(title(data), front, pictures)})
 
     subject = {
-        **_subject(sources),
+        "version": __version__,
+        **sources.subject(),
         "listening": insert.key if insert is not None else (),
         "figures": folder_digest(figures) if figures is not None else "",
     }
@@ -152,11 +153,3 @@ def report_products(
         for path, make in ((out, page), (summary, pages))
         if path is not None
     ]
-
-
-def _subject(sources: ReportSources) -> dict[str, object]:
-    return {
-        "version": __version__,
-        "results": sources.digest(),
-        "published": sources.published,
-    }

@@ -202,11 +202,7 @@ def across_tables(
 
 def figures_source(sources: ReportSources, **options: object) -> dict[str, object]:
     """Return all inputs of the figures of results, with the options of `all_figures`."""
-    return {
-        "results": sources.digest(),
-        "published": sources.published,
-        **options,
-    }
+    return {**sources.subject(), **options}
 
 
 def summary_pictures(front: Front, sections: Iterable[Section]) -> list[Path]:

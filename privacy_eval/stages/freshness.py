@@ -231,6 +231,11 @@ class Outcome:
         """Whether there is work to do, or anything missing or failed to report."""
         return bool(self.made or self.missing or self.failed)
 
+    def raise_failed(self) -> None:
+        """Raise the first failure as an error, where nothing is of use without all products."""
+        for message in self.failed.values():
+            raise PrivacyEvalError(message)
+
     def add(self, other: Outcome) -> None:
         """Append the outcome of other products."""
         for name, found in vars(other).items():
@@ -625,6 +630,5 @@ def file_set(folder: Path, files: Mapping[str, str], *, note: str = NOTE) -> Pro
 def write_set(folder: Path, files: Mapping[str, str], *, note: str = NOTE) -> list[Path]:
     """Write a `file_set` if it is not current; return its paths."""
     outcome = bring_up_to_date([file_set(folder, files, note=note)], Inputs())
-    for message in outcome.failed.values():
-        raise PrivacyEvalError(message)
+    outcome.raise_failed()
     return [folder / name for name in files]

@@ -109,8 +109,7 @@ def make_subsets(
     products = [_product(access, protocol, folder, suffix) for folder, suffix in names]
     with locked_folder(data.resolve()) if data.is_dir() else nullcontext():
         outcome = bring_up_to_date(products, access.inputs, Run(dry_run=dry_run))
-    for message in outcome.failed.values():
-        raise PrivacyEvalError(message)
+    outcome.raise_failed()
     for name in [name for name in outcome.missing if (data / name).is_dir()]:
         del outcome.missing[name]
         outcome.kept.append(name)

@@ -80,8 +80,7 @@ def run_tasks(
         A task fails, as a user-defined metric does.
     """
     outcome = bring_up_to_date(_products(tasks, out, seed, own), Inputs(), run)
-    for message in outcome.failed.values():
-        raise PrivacyEvalError(message)
+    outcome.raise_failed()
     return outcome
 
 
