@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from ..stages.freshness import NOTE, Content, Product, Progress
+from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
 from .data import ReportData, ReportSources
 from .html import Front, Section, report_page

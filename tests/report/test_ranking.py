@@ -42,8 +42,9 @@ from privacy_eval.report.values import (
 )
 from privacy_eval.results.arrays import DET_BAND, Curves
 from privacy_eval.results.json_store import read_json
+from privacy_eval.results.outputs import write_outputs
 from privacy_eval.results.records import Results, VerificationRecord, merge
-from privacy_eval.stages.collect import collect, write_outputs
+from privacy_eval.stages.collect import collect
 from privacy_eval.stages.privacy_metrics import Options, evaluate
 from privacy_eval.tree.discovery import find_systems
 

@@ -35,15 +35,15 @@ from support import (
 
 import privacy_eval
 from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.products import freshness
+from privacy_eval.products.freshness import NOTE, Outcome, Product, Run, write_set
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate.network import mfcc_statistics_network
 from privacy_eval.speech.audio import AudioReader
-from privacy_eval.stages import freshness
 from privacy_eval.stages.access import TreeAccess
 from privacy_eval.stages.anonymize import McAdams, anonymize_data
 from privacy_eval.stages.asv_scores import VECTORS_NOTE, make_scores
 from privacy_eval.stages.collect import collect
-from privacy_eval.stages.freshness import NOTE, Outcome, Product, Run, write_set
 from privacy_eval.stages.identification import make_identifications
 from privacy_eval.stages.privacy_metrics import Options, evaluate
 from privacy_eval.stages.similarity import make_similarities
