@@ -431,7 +431,7 @@ def _network() -> Net:
         "sums": (("ref", "part"), "StatisticsExtraction", extraction),
         "pool": (("ref", "sums"), "StatisticsPooling", {**pooling, "_second": True}),
         "linear": (("ReplaceIndex", ("ref", "pool"), 0), "Linear", {"Params": some(3, 5)}),
-        "last": (("Append", ("ref", "linear"), ("Const", 0.5, 1)), "LogSoftmax", {"Dim": 4}),
+        "last": (by("linear", 0), "LogSoftmax", {"Dim": 3}),
     }
     return Net(3, nodes, {"part": ("scale", 1, 2)}, ("ref", "last"))
 
@@ -441,8 +441,8 @@ FRAMES = np.sin(np.arange(90.0) ** 1.3).reshape(30, 3).astype(np.float32)
 VECTOR = Reference(_network(), FRAMES).at(0)
 _MODEL_TOKENS = (
     *TOKENS,
-    *(b"Offset(", b"Sum(", b"IfDefined(", b"Round(", b"ReplaceIndex(", b"Switch(", b"Failover("),
-    *(b"Const(1, 60000), ", b"input", b" dim=", b"999999999", b"2147483647", b"\4", b"T ", b"F "),
+    *(b"Offset(", b"Sum(", b"IfDefined(", b"Round(", b"ReplaceIndex(", b"Failover("),
+    *(b"Append(", b"input", b" dim=", b"999999999", b"2147483647", b"\4", b"T ", b"F "),
     *(b"<Dim> ", b"<BlockDim> ", b"<TimeOffsets> ", b"<Params> ", b"</Nnet3>"),
 )
 
