@@ -100,10 +100,8 @@ def test_an_added_format_is_detected_and_an_option(
     for formats in (SCORE_FORMATS, KEY_FORMATS):
         monkeypatch.setitem(formats, name, format)  # type: ignore[arg-type]
     detected = cli("metrics", "--scores", path, "--trials", path)
-    assert (detected.out, detected.err) == (
-        expected,
-        f"{PREFIX} {path}: read as the format {name}\n",
-    )
+    assert detected.out == expected
+    assert detected.err == f"privacy-eval: {path}: read as the format {name}\n"
     options = ("--format", name, "--key-format", name)
     named = cli("metrics", "--scores", path, "--trials", path, *options)
     assert (named.out, named.err) == (expected, "")
