@@ -10,7 +10,6 @@ from ..numbers.cells import ORIGINAL_COLUMN, CellKey
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY, TradeOff, trade_offs
-from ..protocol.protocol import Protocol
 from .across_systems import table_of_systems
 from .table import Column, Table
 
@@ -77,7 +76,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
             key=lambda t: t.utility.get("wer", math.inf),
         )
         if reached:
-            groups.append([_row(t, reached, shown, protocol) for t in reached])
+            groups.append([_row(t, reached, shown) for t in reached])
             headings.append(Label(f"EER of {100 * threshold:g} % or more"))
     if not groups:
         return None
@@ -103,9 +102,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
     )
 
 
-def _row(
-    one: TradeOff, reached: Sequence[TradeOff], shown: Sequence[str], protocol: Protocol
-) -> list[str]:
+def _row(one: TradeOff, reached: Sequence[TradeOff], shown: Sequence[str]) -> list[str]:
     cells = [one.system, one.privacy.plain_text()]
     for metric in shown:
         value = one.utility.get(metric)
