@@ -23,8 +23,8 @@ from ..io.scores import (
 )
 from ..io.text_table import Column, hash_rows, unique_fields
 from ..metrics import CAVEATS, Eer, TrialScores, find_caveats, kaldi_eer
+from ..products.freshness import Progress
 from ..protocol.protocol import ORIGINAL
-from ..stages.freshness import Progress
 from ..tree.conditions import ConditionFiles
 from ..tree.discovery import score_file
 from ..tree.keys import find_key

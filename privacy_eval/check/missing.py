@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..io.files import relative
+from ..products.freshness import MissingInput, absent
 from ..protocol.protocol import ORIGINAL, ResultsFolder, TrialSet
 from ..stages import asv_scores, similarity, train_backend
 from ..stages.access import BACKEND, ENROLLMENT, KEYS, TRIALS, VECTORS, AsvSystems
-from ..stages.freshness import MissingInput, absent
 from ..stages.recipe import STAGES, stage_number
 from ..stages.subsets import creatable_folders
 from ..tree.conditions import System, TrialCondition

@@ -13,12 +13,8 @@ from ..errors import PrivacyEvalError, abbreviate, counted, printable
 from ..io.confine import outside_message
 from ..io.inputs import Inputs
 from ..io.names import look_alike
-from ..protocol.protocol import ResultsFolder
-from ..stages.access import AsvSystems, SystemUnderTest
-from ..stages.asv_scores import has_computed_scores
-from ..stages.collect import read_recognition
-from ..stages.freshness import Progress
-from ..stages.jobs import (
+from ..products.freshness import Progress
+from ..products.jobs import (
     Cost,
     estimate_lines,
     metrics_cost,
@@ -27,6 +23,10 @@ from ..stages.jobs import (
     similarity_cost,
     split,
 )
+from ..protocol.protocol import ResultsFolder
+from ..stages.access import AsvSystems, SystemUnderTest
+from ..stages.asv_scores import has_computed_scores
+from ..stages.collect import read_recognition
 from ..tree.conditions import ConditionFiles, System, trial_conditions
 from ..tree.discovery import (
     missing_scores_message,

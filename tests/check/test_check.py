@@ -32,7 +32,7 @@ from privacy_eval.check.missing import TEAM
 from privacy_eval.io.scores import OPEN_END
 from privacy_eval.metrics import CAVEATS, IMPLAUSIBLE_EER
 from privacy_eval.metrics.caveats import MAX_ORIGINAL_EER
-from privacy_eval.stages.jobs import needed_bytes, similarity_cost
+from privacy_eval.products.jobs import needed_bytes, similarity_cost
 
 OO, OA = f"ASV-{ENROLLS}-{TRIALS}", f"ASV-{ENROLLS}-{TRIALS}_anon"
 AA = f"ASV-{ENROLLS}_anon-{TRIALS}_anon"
