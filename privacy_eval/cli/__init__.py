@@ -63,7 +63,6 @@ GROUPS: dict[str, dict[str, str]] = {
     "prepare speech": {
         "data-dir": "create a tree from folders of audio: data folders, trials, protocol",
         "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
-        "features": "compute MFCC and voice activity of a data folder",
         "xvectors": "extract the x-vectors of a data folder with Kaldi's networks",
     },
     "study the metrics themselves": {
