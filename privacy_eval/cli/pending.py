@@ -277,7 +277,7 @@ class _Stages:
     def _figures(self) -> bool:
         from ..listening.report import listening_insert
         from ..report.figure_folder import figure_folder
-        from ..report.products import report_products
+        from ..report.products import report_product
         from ..report.report import figures_source
 
         sources, figures, listening = self._shown, self._out / "figures", self._arguments.listening
@@ -291,7 +291,7 @@ class _Stages:
             return True
         insert = listening_insert(listening) if listening else None
         path = self._out / "report.html"
-        (report,) = report_products(sources, path, figures=figures, insert=insert)
+        report = report_product(sources, path, figures=figures, insert=insert)
         return not report.is_current(self._access.inputs)
 
     @property
